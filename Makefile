@@ -1,0 +1,59 @@
+# status-tool: `make demo` and `make test` do everything on a fresh machine with Python 3.11+, JDK 17 and Maven.
+.DEFAULT_GOAL := help
+SHELL := /bin/bash
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+JAR := coprocessor_stubs/target/status-tool-coprocessors.jar
+JAVA_SOURCES := $(shell find coprocessor_stubs/src -name '*.java' 2>/dev/null) coprocessor_stubs/pom.xml
+MVN := mvn -q -B -ntp
+
+help: ## Show what there is
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
+
+$(VENV)/installed: requirements.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or newer is needed: make PYTHON=python3.12 …"; exit 2; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --disable-pip-version-check -q --require-hashes -r requirements.lock
+	$(BIN)/pip install --disable-pip-version-check -q --no-deps --no-build-isolation -e .
+	@touch $@
+
+$(JAR): $(JAVA_SOURCES)
+	@command -v mvn >/dev/null || { echo "Maven is needed to build the trackers"; exit 2; }
+	cd coprocessor_stubs && $(MVN) package -DskipTests
+	@touch $@
+
+setup: $(VENV)/installed $(JAR) ## Install the tool and build the trackers
+	@$(BIN)/python -m tests.lab warm
+
+demo: setup ## Two real clusters: a complete verdict, then a caught loss
+	$(BIN)/python -m tests.demo
+
+test: setup lint test-java test-python ## All tests
+
+lint: $(VENV)/installed ## Style and types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+test-java: ## Tests of the trackers
+	cd coprocessor_stubs && mvn -B -ntp verify
+
+test-python: setup ## Unit, property and cluster tests
+	$(BIN)/python -m pytest
+
+test-unit: $(VENV)/installed ## Tests that need no cluster
+	$(BIN)/python -m pytest -m "not cluster"
+
+samples: setup ## Record sample_status/ anew from real clusters
+	$(BIN)/python -m tests.record_samples sample_status
+
+bench: setup ## Measure; prints ratios within one run
+	$(BIN)/python -m bench.small_run
+	$(BIN)/python -m bench.verify_scale
+
+clean: ## Remove what was built
+	rm -rf $(VENV) coprocessor_stubs/target tests/lab/target *.egg-info build
+
+.PHONY: help setup demo test lint test-java test-python test-unit samples bench clean

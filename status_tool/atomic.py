@@ -1,0 +1,169 @@
+"""Files that appear whole or not at all.
+
+Written under a temporary name in the target's own folder, synced, and renamed; until then an
+older file of that name is untouched, whatever happens to the process.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import secrets
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TextIO
+
+from status_tool.errors import OutputError
+from status_tool.printable import safe
+
+_NAME_MAX = 255
+_BUFFER_BYTES = 1 << 20
+
+
+def check_target(path: str | os.PathLike[str]) -> Path:
+    """Return the file that `path` stands for (symbolic links followed), without creating anything.
+
+    Raises `OutputError` where it is plain beforehand that nothing can be written there, so that
+    a long run need not fail at its end.
+    """
+    target = Path(os.path.realpath(path))
+    try:
+        mode = target.stat().st_mode
+    except FileNotFoundError:
+        mode = None
+    except OSError as error:
+        raise _output_error(path, error) from error
+    if mode is not None and stat.S_ISDIR(mode):
+        raise OutputError(f"cannot write {safe(str(path))}: it is a folder; name a file")
+    if mode is not None and not stat.S_ISREG(mode):
+        raise OutputError(f"cannot write {safe(str(path))}: it is not a regular file")
+    folder = target.parent
+    if not folder.is_dir():
+        raise OutputError(f"cannot write {safe(str(path))}: there is no folder {safe(str(folder))}")
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise OutputError(f"cannot write {safe(str(path))}: no permission to write in {safe(str(folder))}")
+    return target
+
+
+class AtomicFile(io.RawIOBase):
+    """A binary file being written under a temporary name until `commit`.
+
+    Closing or dropping it without `commit` removes it. Every failing write is an `OutputError`.
+    """
+
+    mode = "wb"
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        """Create the temporary file next to `path`; raises `OutputError`."""
+        super().__init__()
+        self._fd = -1
+        self._path = path
+        self._target = check_target(path)
+        self._temporary = _temporary_name(self._target)
+        try:
+            self._fd = os.open(self._temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+            self._keep_mode()
+        except OSError as error:
+            raise _output_error(path, error) from error
+
+    def _keep_mode(self) -> None:
+        # A status file that somebody made private must not become readable by being renewed.
+        with contextlib.suppress(FileNotFoundError):
+            os.fchmod(self._fd, stat.S_IMODE(self._target.stat().st_mode))
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: object) -> int:
+        """Write all of `data` (any buffer); raises `OutputError`, for instance when the disk is full."""
+        view = memoryview(data).cast("B")  # type: ignore[arg-type]
+        written = 0
+        try:
+            while written < len(view):
+                written += os.write(self._fd, view[written:])
+        except OSError as error:
+            raise _output_error(self._path, error) from error
+        return written
+
+    def read_at(self, offset: int, size: int) -> bytes:
+        """Return `size` bytes of what was written so far, from `offset`."""
+        return os.pread(self._fd, size, offset)
+
+    def size(self) -> int:
+        """Return the number of bytes written so far."""
+        return os.fstat(self._fd).st_size
+
+    def patch(self, offset: int, data: bytes) -> None:
+        """Replace bytes that were already written; raises `OutputError`."""
+        try:
+            os.pwrite(self._fd, data, offset)
+        except OSError as error:
+            raise _output_error(self._path, error) from error
+
+    def commit(self) -> None:
+        """Put the file in its place; raises `OutputError` and removes it where that fails."""
+        try:
+            os.fsync(self._fd)
+            # The last moment to notice: the file must not replace what became a folder meanwhile.
+            os.replace(self._temporary, self._target)
+        except OSError as error:
+            self.close()
+            raise _output_error(self._path, error) from error
+        except BaseException:
+            self.close()
+            raise
+        _sync_folder(self._target.parent)
+        self._release()
+
+    def close(self) -> None:
+        """Give up: remove the temporary file. Does nothing after `commit`."""
+        if not self.closed and self._fd >= 0:
+            with contextlib.suppress(OSError):
+                os.unlink(self._temporary)
+            self._release()
+
+    def _release(self) -> None:
+        fd, self._fd = self._fd, -1
+        with contextlib.suppress(OSError):
+            os.close(fd)
+        super().close()
+
+
+@contextlib.contextmanager
+def atomic_write(path: str | os.PathLike[str]) -> Iterator[TextIO]:
+    """Give a UTF-8 text stream that becomes `path` if the block ends well, and vanishes if not.
+
+    Raises `OutputError` where the file cannot be created, written or put in place.
+    """
+    file = AtomicFile(path)
+    try:
+        buffered = io.BufferedWriter(file, _BUFFER_BYTES)
+        text = io.TextIOWrapper(buffered, encoding="utf-8", errors="backslashreplace", newline="\n")
+        yield text
+        text.flush()
+        file.commit()
+    except BaseException:
+        file.close()
+        raise
+
+
+def _temporary_name(target: Path) -> Path:
+    suffix = f".{os.getpid()}-{secrets.token_hex(4)}.tmp"
+    stem = os.fsencode(target.name)[: _NAME_MAX - len(suffix) - 1]
+    return target.with_name("." + os.fsdecode(stem) + suffix)
+
+
+def _sync_folder(folder: Path) -> None:
+    # The rename itself has happened; some file systems refuse to sync folders, which is no failure.
+    with contextlib.suppress(OSError):
+        fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(fd)
+        finally:
+            os.close(fd)
+
+
+def _output_error(path: str | os.PathLike[str], error: OSError) -> OutputError:
+    return OutputError(f"cannot write {safe(str(path))}: {error.strerror or error}")

@@ -1,0 +1,94 @@
+"""The console script: commands, and the one place that turns errors into a line and an exit code."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from types import FrameType
+from typing import Any
+
+import click
+import typer
+
+from status_tool import __version__
+from status_tool.cli.run import run
+from status_tool.cli.setup import setup
+from status_tool.cli.shutdown_time import shutdown_time
+from status_tool.errors import EXIT_ERROR, EXIT_INTERRUPTED, StatusToolError
+from status_tool.printable import safe
+
+app = typer.Typer(
+    name="status-tool",
+    help="Has everything that was written on the master HBase + HDFS cluster really arrived on the slave?",
+    context_settings={"help_option_names": ["-h", "--help"]},
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+app.command()(run)
+app.add_typer(shutdown_time, name="shutdown-time")
+app.command()(setup)
+
+
+def _version(value: bool) -> None:
+    if value:
+        typer.echo(f"status-tool {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: bool = typer.Option(False, "--version", callback=_version, is_eager=True, help="Show the version."),
+) -> None:
+    """Has everything that was written on the master HBase + HDFS cluster really arrived on the slave?"""
+
+
+def entry() -> None:
+    """Run the command line and leave with the contract's exit code."""
+    signal.signal(signal.SIGTERM, _terminated)
+    sys.exit(main(sys.argv[1:]))
+
+
+def main(arguments: list[str]) -> int:
+    """Run one command line; returns its exit code. Nothing but one line is shown for an error."""
+    try:
+        result: Any = app(args=arguments, standalone_mode=False)
+    except StatusToolError as error:
+        _complain(str(error))
+        return error.exit_code
+    except click.exceptions.Abort:
+        return _interrupted()
+    except click.ClickException as error:
+        _complain(f"{error.format_message()} (see `status-tool run -h`)")
+        return EXIT_ERROR
+    except KeyboardInterrupt:
+        return _interrupted()
+    except BrokenPipeError:
+        # Whoever read our output has left; a later flush must not complain about it.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return EXIT_ERROR
+    except Exception as error:
+        if os.environ.get("STATUS_TOOL_TRACEBACK"):
+            raise
+        _complain(
+            f"unexpected {type(error).__name__}: {error}; this is a fault of status-tool "
+            "(STATUS_TOOL_TRACEBACK=1 shows where)"
+        )
+        return EXIT_ERROR
+    return int(result or 0)
+
+
+def _interrupted() -> int:
+    _complain("interrupted; nothing was written")
+    return EXIT_INTERRUPTED
+
+
+def _complain(message: str) -> None:
+    text = " ".join(message.split())
+    print(f"status-tool: {safe(text, 2000)}", file=sys.stderr)
+
+
+def _terminated(_signal: int, _frame: FrameType | None) -> None:
+    raise KeyboardInterrupt

@@ -1,0 +1,38 @@
+"""Options that several commands share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from status_tool.config import Settings, load_site
+
+ConfDirs = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--conf-dir",
+        help="Folder with hbase-site.xml, hdfs-site.xml, core-site.xml (repeatable; then $HBASE_CONF_DIR, "
+        "$HADOOP_CONF_DIR).",
+    ),
+]
+Thrift = Annotated[str | None, typer.Option("--thrift", metavar="HOST:PORT", help="HBase Thrift (1) server.")]
+WebHdfs = Annotated[
+    list[str] | None,
+    typer.Option("--webhdfs", metavar="URL", help="NameNode, http://HOST:PORT (repeatable)."),
+]
+ZooKeeperOption = Annotated[
+    str | None,
+    typer.Option("--zookeeper", metavar="HOST:PORT[,…]/ZNODE", help="ZooKeeper and HBase's znode."),
+]
+
+
+def settings_of(
+    conf_dirs: list[Path] | None,
+    thrift: str | None = None,
+    webhdfs: list[str] | None = None,
+    zookeeper: str | None = None,
+) -> Settings:
+    """The settings of the cluster that the options name."""
+    return Settings(load_site(conf_dirs or []), thrift, tuple(webhdfs or ()), zookeeper)

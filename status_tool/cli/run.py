@@ -1,0 +1,270 @@
+"""`status-tool run`: which run the letters ask for, and what is printed of it."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sys
+import threading
+from collections.abc import Iterator
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, NamedTuple
+
+import typer
+
+from status_tool.atomic import check_target
+from status_tool.cli.options import ConfDirs, Thrift, WebHdfs, ZooKeeperOption, settings_of
+from status_tool.cli.shutdown_time import check_millis, iso
+from status_tool.collect import MASTER, SLAVE, Request
+from status_tool.config import Settings
+from status_tool.errors import ConfigurationError, UsageError
+from status_tool.evidence.model import Scope
+from status_tool.printable import safe
+from status_tool.report.html_report import HtmlReporter
+from status_tool.report.interface import write_report
+from status_tool.report.json_report import JsonReporter
+from status_tool.report.metrics import MetricsReporter
+from status_tool.report.progress import Progress, make_progress
+from status_tool.report.text import TextReporter
+from status_tool.runs import Check, Say, Written, check_live, check_offline, dump_live, write_side
+from status_tool.sources.state_table import TableFilter
+from status_tool.sources.webhdfs import read_path_file
+
+DEFAULT_MASTER_WAIT_S = 60.0
+DEFAULT_DEBUG_DIR = Path("status-tool-debug")
+
+
+class Half(StrEnum):
+    """What `--only` takes."""
+
+    HBASE = "hbase"
+    HDFS = "hdfs"
+
+
+def run(
+    master: Annotated[bool, typer.Option("-m", help="This is the master: with -o FILE, write its status.")] = False,
+    output: Annotated[Path | None, typer.Option("-o", metavar="FILE", help="Write this side's status to FILE.")] = None,
+    status_file: Annotated[
+        Path | None, typer.Option("-i", metavar="FILE", help="Check the master's FILE against this slave.")
+    ] = None,
+    slave_status: Annotated[
+        Path | None,
+        typer.Option(
+            "--slave-status", metavar="FILE2", help="With -i: the slave's side from FILE2, no cluster needed."
+        ),
+    ] = None,
+    debug: Annotated[
+        bool,
+        typer.Option("-d", help="Alone: dump this cluster's state. With -m or -i: also write debug dumps."),
+    ] = False,
+    debug_dir: Annotated[Path, typer.Option("--debug-dir", metavar="DIR", help="Where -d writes.")] = DEFAULT_DEBUG_DIR,
+    shutdown: Annotated[
+        int | None,
+        typer.Option("-s", metavar="MILLIS", help="Shutdown time (epoch ms) instead of the recorded one."),
+    ] = None,
+    paths: Annotated[
+        Path | None, typer.Option("-f", metavar="FILE", help="HDFS paths to check, one a line, # comments.")
+    ] = None,
+    only: Annotated[Half | None, typer.Option("--only", help="One half of the check.")] = None,
+    table: Annotated[
+        list[str] | None, typer.Option("--table", metavar="NS:TABLE", help="Only this table (repeatable).")
+    ] = None,
+    namespace: Annotated[
+        list[str] | None, typer.Option("--namespace", metavar="NS", help="Only this namespace (repeatable).")
+    ] = None,
+    peer: Annotated[
+        str | None,
+        typer.Option("--peer", metavar="ID", help="Which replication peer of the master this is about."),
+    ] = None,
+    since: Annotated[
+        int | None,
+        typer.Option("--since", metavar="MILLIS", help="Accept as baseline what was written up to this time."),
+    ] = None,
+    wait: Annotated[
+        float | None,
+        typer.Option(
+            "--wait",
+            metavar="SECONDS",
+            min=0,
+            help="With -m (default 60): for the flush of every region server. With -i (default 0): until complete.",
+        ),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON document on stdout, nothing else there.")] = False,
+    max_problems: Annotated[int, typer.Option("--max-problems", min=0, help="How many problems are listed.")] = 100,
+    report: Annotated[
+        Path | None, typer.Option("--report", metavar="FILE.html", help="Also write an HTML report.")
+    ] = None,
+    metrics: Annotated[
+        Path | None, typer.Option("--metrics", metavar="FILE.prom", help="Also write a Prometheus textfile.")
+    ] = None,
+    conf_dir: ConfDirs = None,
+    thrift: Thrift = None,
+    webhdfs: WebHdfs = None,
+    zookeeper: ZooKeeperOption = None,
+    spark_master: Annotated[
+        str | None,
+        typer.Option("--spark-master", metavar="URL", help="Default local[*]; kept under spark-submit."),
+    ] = None,
+    spark_conf: Annotated[
+        list[str] | None, typer.Option("--spark-conf", metavar="K=V", help="Spark setting (repeatable).")
+    ] = None,
+) -> int:
+    """Write this cluster's status (-m -o, -o), check the master's on the slave (-i), or dump (-d)."""
+    _check_letters(master, output, status_file, slave_status, debug, report or metrics)
+    shutdown, since = check_millis(shutdown, "-s"), check_millis(since, "--since")
+    for target in (output, report, metrics):
+        if target is not None:
+            check_target(target)
+    settings = settings_of(conf_dir, thrift, webhdfs, zookeeper)
+    tables = frozenset(name.removeprefix("default:") for name in table or ())
+    hbase, hdfs = only is not Half.HDFS, only is not Half.HBASE
+    if status_file is not None:
+        check = Check(
+            status_file=status_file,
+            scope=Scope(tables, frozenset(namespace or ()), since, peer, hbase, hdfs, max_problems),
+            slave_status=slave_status,
+            wait_s=wait or 0.0,
+            shutdown_ms=shutdown,
+            hdfs_paths=_paths(paths),
+            debug_dir=debug_dir if debug else None,
+            spark_master=spark_master,
+            spark_conf=_spark_conf(spark_conf),
+        )
+        return _check(settings, check, _Output(as_json, report, metrics))
+    request = Request(
+        side=SLAVE if output is not None and not master else MASTER,
+        wait_s=DEFAULT_MASTER_WAIT_S if wait is None else wait,
+        only=TableFilter(tables, frozenset(namespace or ())),
+        hbase=hbase,
+        hdfs=hdfs,
+        hdfs_paths=_paths(paths),
+        shutdown_ms=shutdown,
+    )
+    if output is None:
+        return _dump(settings, request)
+    return _write(settings, request, output, debug_dir if debug else None, as_json)
+
+
+def _check_letters(
+    master: bool,
+    output: Path | None,
+    status_file: Path | None,
+    slave_status: Path | None,
+    debug: bool,
+    reports: Path | None,
+) -> None:
+    """`UsageError` for letters that do not go together."""
+    if status_file is not None and (master or output is not None):
+        raise UsageError("-i checks FILE on the slave; -m and -o write one: give either")
+    if slave_status is not None and status_file is None:
+        raise UsageError("--slave-status FILE2 goes with -i FILE")
+    if master and output is None:
+        raise UsageError("-m needs -o FILE: where to write the master's status")
+    if reports is not None and status_file is None:
+        raise UsageError("--report and --metrics tell the outcome of a check: they go with -i FILE")
+    if output is None and status_file is None and not debug:
+        raise UsageError("nothing to do: -m -o FILE on the master, -i FILE on the slave, or -d to dump")
+
+
+def _paths(file: Path | None) -> tuple[str, ...]:
+    if file is None:
+        return ()
+    try:
+        return read_path_file(file.read_text(encoding="utf-8"), str(file))
+    except OSError as error:
+        raise ConfigurationError(f"cannot read -f {file}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise ConfigurationError(f"-f {file} is not UTF-8 text") from None
+
+
+def _spark_conf(pairs: list[str] | None) -> tuple[tuple[str, str], ...]:
+    settings = []
+    for pair in pairs or ():
+        key, equals, value = pair.partition("=")
+        if not equals or not key.strip():
+            raise UsageError(f"--spark-conf {pair!r}: expected K=V")
+        settings.append((key.strip(), value.strip()))
+    return tuple(settings)
+
+
+class _Output(NamedTuple):
+    """What is made of an outcome."""
+
+    as_json: bool
+    report: Path | None
+    metrics: Path | None
+
+
+def _check(settings: Settings, check: Check, output: _Output) -> int:
+    with _steps() as say:
+        outcome = check_offline(check, say) if check.slave_status else check_live(settings, check, say)
+    reporter = JsonReporter() if output.as_json else TextReporter()
+    reporter.write(outcome, sys.stdout)
+    sys.stdout.flush()
+    if output.report is not None:
+        write_report(HtmlReporter(), outcome, output.report)
+    if output.metrics is not None:
+        write_report(MetricsReporter(), outcome, output.metrics)
+    return outcome.exit_code
+
+
+def _write(settings: Settings, request: Request, output: Path, debug_dir: Path | None, as_json: bool) -> int:
+    with _steps() as say:
+        written = write_side(settings, request, output, debug_dir, say)
+    for notice in (*written.header.notices, *(f"{server}: unverifiable" for server in written.unsettled)):
+        print(f"status-tool: {safe(notice)}", file=sys.stderr)
+    if as_json:
+        print(json.dumps(_summary(written, output)))
+        return 0
+    counts = ", ".join(f"{count} {kind}" for kind, count in sorted(written.rows.items()))
+    print(f"Wrote {output}: the {request.side}'s status ({counts}), cut {iso(written.header.cut_ms)}")
+    return 0
+
+
+def _summary(written: Written, output: Path) -> dict[str, object]:
+    return {
+        "file": str(output),
+        "side": written.header.side,
+        "cluster_id": written.header.cluster_id,
+        "cut_ms": written.header.cut_ms,
+        "shutdown_ms": written.header.shutdown_ms,
+        "rows": written.rows,
+        "unsettled": list(written.unsettled),
+        "notices": list(written.header.notices),
+    }
+
+
+def _dump(settings: Settings, request: Request) -> int:
+    with _steps() as say:
+        dump_live(settings, request, sys.stdout, say)
+    return 0
+
+
+class _Steps:
+    """The run's `say`: each step is a phase of the live progress, until the next begins."""
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
+        self._open = contextlib.ExitStack()
+        self._lock = threading.Lock()
+
+    def __call__(self, step: str) -> None:
+        with self._lock:
+            self._open.close()
+            self._open.enter_context(self._progress.phase(step))
+
+    def close(self) -> None:
+        """End the last step."""
+        with self._lock:
+            self._open.close()
+
+
+@contextlib.contextmanager
+def _steps() -> Iterator[Say]:
+    with make_progress(sys.stderr) as progress:
+        steps = _Steps(progress)
+        try:
+            yield steps
+        finally:
+            steps.close()

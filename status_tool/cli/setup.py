@@ -1,0 +1,90 @@
+"""`status-tool setup`: the state table, the site properties, and whether the trackers are alive."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from status_tool.cli.options import ConfDirs, Thrift, WebHdfs, ZooKeeperOption, settings_of
+from status_tool.config import STATE_NAME_KEY, STATE_NAMESPACE_KEY, Settings
+from status_tool.errors import EXIT_UNVERIFIABLE
+from status_tool.sources.state_table import StateTable
+from status_tool.sources.thrift import connection
+from status_tool.sources.zookeeper import ZooKeeper
+
+STEPS = """\
+Install, on every region server of both clusters (so that failing back needs no further restart):
+  1. Build the trackers:      cd coprocessor_stubs && mvn -q package
+  2. Copy coprocessor_stubs/target/status-tool-coprocessors.jar into HBase's lib folder.
+  3. Add to hbase-site.xml:
+       <property>
+         <name>hbase.coprocessor.wal.classes</name>
+         <value>io.github.statustool.WriteTimeTracker</value>
+       </property>
+       <property>
+         <name>hbase.coprocessor.regionserver.classes</name>
+         <value>io.github.statustool.ReplicateTimeTracker</value>
+       </property>
+     (Where other coprocessors stand there already, add ours behind a comma. The master alone needs the first,
+     the slave alone the second.)
+     Optional, with their defaults: hbase.replicationtable.namespace=default, hbase.replicationtable.name=
+     replicationstate, hbase.replicationtable.updatedelay=30000, hbase.replicationtable.updateperiod=20000 (ms).
+  4. Restart the region servers one after another, the slave's first: what a server without the tracker writes
+     cannot be proven afterwards.
+Uninstall: remove the two properties, restart the region servers one after another, remove the jar, then
+  disable '{table}' and drop '{table}' in the HBase shell.
+"""
+
+
+def setup(
+    create: Annotated[bool, typer.Option("--create/--no-create", help="Create the state table if missing.")] = True,
+    conf_dir: ConfDirs = None,
+    thrift: Thrift = None,
+    webhdfs: WebHdfs = None,
+    zookeeper: ZooKeeperOption = None,
+) -> int:
+    """Create the state table, print how to install the trackers, check them on the live cluster."""
+    settings = settings_of(conf_dir, thrift, webhdfs, zookeeper)
+    typer.echo(STEPS.format(table=settings.state_table))
+    if create:
+        typer.echo(_create(settings))
+    return _check(settings)
+
+
+def _create(settings: Settings) -> str:
+    """Create the state table; the trackers pre-split it when they create it, Thrift 1 cannot."""
+    with connection(settings.thrift()) as client:
+        if settings.state_table.encode() in client.tables():
+            return f"State table {settings.state_table}: exists."
+        if ":" in settings.state_table:
+            return (
+                f"State table {settings.state_table}: not there yet; the first tracker creates it with its namespace."
+            )
+        client.create_table(settings.state_table, {"t": {"max_versions": 1}})
+    return (
+        f"State table {settings.state_table}: created, in one region (the first tracker would have pre-split it; "
+        f"keys {STATE_NAMESPACE_KEY}, {STATE_NAME_KEY})."
+    )
+
+
+def _check(settings: Settings) -> int:
+    """Say of every live region server which trackers have reported; 3 unless all have both."""
+    with ZooKeeper(settings.zookeeper()) as session:
+        live = session.live_servers()
+    state = StateTable(settings.thrift(), settings.state_table)
+    state.require()
+    echoes = state.echoes(state.put_barrier())
+    complete = bool(live)
+    for server in live:
+        found = [
+            name
+            for role, name in (("w", "WriteTimeTracker"), ("r", "ReplicateTimeTracker"))
+            if (server, role) in echoes
+        ]
+        complete = complete and len(found) == 2
+        typer.echo(f"{server}: {', '.join(found) or 'no tracker has reported'}")
+    typer.echo(
+        "Both trackers run on every region server." if complete else "Not every region server has both trackers."
+    )
+    return 0 if complete else EXIT_UNVERIFIABLE

@@ -1,0 +1,79 @@
+"""`status-tool shutdown-time record|show`: when the application stopped writing on the master."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from typing import Annotated
+
+import typer
+
+from status_tool.cli.options import ConfDirs, Thrift, settings_of
+from status_tool.errors import UsageError
+from status_tool.sources.state_table import StateTable, now_ms
+
+shutdown_time = typer.Typer(
+    help="Record or show when the application stopped writing on this master.",
+    context_settings={"help_option_names": ["-h", "--help"]},
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+SECONDS_LIMIT = 100_000_000_000
+"""Below it, a number of epoch milliseconds would lie before 1973: it is meant as seconds."""
+
+
+def check_millis(value: int | None, option: str) -> int | None:
+    """An epoch time in milliseconds, or `UsageError`."""
+    if value is None:
+        return None
+    if value <= 0:
+        raise UsageError(f"{option} {value}: expected a time in milliseconds since 1970")
+    if value < SECONDS_LIMIT:
+        raise UsageError(f"{option} {value} looks like seconds: give milliseconds since 1970 ({value * 1000}?)")
+    if value > 253_402_300_799_999:
+        raise UsageError(f"{option} {value}: lies after the year 9999; expected milliseconds since 1970")
+    return value
+
+
+def iso(moment_ms: int) -> str:
+    """A moment as ISO 8601 in UTC."""
+    return datetime.fromtimestamp(moment_ms / 1000, UTC).isoformat(timespec="milliseconds")
+
+
+@shutdown_time.command()
+def record(
+    shutdown: Annotated[
+        int | None, typer.Option("-s", metavar="MILLIS", help="The time to record; default: now.")
+    ] = None,
+    conf_dir: ConfDirs = None,
+    thrift: Thrift = None,
+) -> None:
+    """Record the shutdown time in the state table; run it when the application has stopped."""
+    moment = check_millis(shutdown, "-s") or now_ms()
+    if moment > now_ms() + 1000:
+        raise UsageError(f"-s {moment} ({iso(moment)}) lies in the future: record when the application has stopped")
+    settings = settings_of(conf_dir, thrift)
+    state = StateTable(settings.thrift(), settings.state_table)
+    state.require()
+    state.record_shutdown(moment)
+    typer.echo(f"Shutdown time recorded: {moment} ({iso(moment)})")
+
+
+@shutdown_time.command()
+def show(
+    conf_dir: ConfDirs = None,
+    thrift: Thrift = None,
+    as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
+) -> None:
+    """Show the recorded shutdown time."""
+    settings = settings_of(conf_dir, thrift)
+    state = StateTable(settings.thrift(), settings.state_table)
+    state.require()
+    moment = state.shutdown_ms()
+    if as_json:
+        typer.echo(json.dumps({"shutdown_ms": moment}))
+    elif moment is None:
+        typer.echo("No shutdown time is recorded on this cluster.")
+    else:
+        typer.echo(f"{moment} ({iso(moment)})")

@@ -1,0 +1,276 @@
+"""One side of a verification, gathered from a live cluster: a header, small rows, parallel sources."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+
+from status_tool import __version__
+from status_tool.config import Settings
+from status_tool.errors import ConfigurationError
+from status_tool.evidence.ids import origin_id
+from status_tool.evidence.model import Header
+from status_tool.sources import codec, meta
+from status_tool.sources.codec import Row
+from status_tool.sources.interface import Source
+from status_tool.sources.spool import read_spool
+from status_tool.sources.state_table import (
+    Barrier,
+    Descriptors,
+    StateTable,
+    StateTableSource,
+    TableFilter,
+    now_ms,
+)
+from status_tool.sources.thrift import Cells
+from status_tool.sources.webhdfs import (
+    TEMPORARY_FOLDERS,
+    Exclusions,
+    HdfsEndpoint,
+    WebHdfsSource,
+    asking,
+    client,
+    hdfs_user,
+    plain_path,
+)
+from status_tool.sources.zookeeper import ZooKeeper, peer_cluster_id
+
+MASTER, SLAVE = "master", "slave"
+ROLES = {MASTER: "w", SLAVE: "r"}
+TYPES = {MASTER: "hg", SLAVE: "su"}
+SLAVE_SETTLE_S = 5.0
+"""How long a slave run waits for its own trackers' flush; they poll the barrier about once a second."""
+POLL_S = 0.2
+NEWCOMER_MS = 60_000
+"""A tracker writes its first row within seconds; a server that is older and has none runs without."""
+
+Spooled = tuple[tuple[bytes, Cells], ...]
+
+
+@dataclass(frozen=True)
+class Request:
+    """What to gather."""
+
+    side: str
+    wait_s: float
+    only: TableFilter = field(default_factory=TableFilter)
+    hbase: bool = True
+    hdfs: bool = True
+    hdfs_paths: tuple[str, ...] = ()
+    """From `-f` or the master's file; empty: the configured ones."""
+    shutdown_ms: int | None = None
+    """`-s`."""
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """One side: `rows` are the few, `sources` the many."""
+
+    header: Header
+    rows: tuple[Row, ...]
+    sources: tuple[Source, ...]
+    unsettled: tuple[str, ...] = ()
+    """Live region servers that have not flushed past the barrier, each with why."""
+
+
+@dataclass(frozen=True)
+class SmallRows(Source):
+    """Rows that are already here, as a source beside the others."""
+
+    rows: tuple[Row, ...]
+
+    def partitions(self) -> Sequence[int]:
+        """One part."""
+        return [0]
+
+    def read(self, partition: int) -> Iterator[pa.RecordBatch]:
+        """All rows."""
+        yield from codec.batches(iter(self.rows))
+
+
+@dataclass(frozen=True)
+class Together(Source):
+    """Several sources as one; a part is (index of the source, its part)."""
+
+    sources: tuple[Source, ...]
+
+    def partitions(self) -> Sequence[tuple[int, Any]]:
+        """The parts of all."""
+        return [(index, part) for index, source in enumerate(self.sources) for part in source.partitions()]
+
+    def read(self, partition: tuple[int, Any]) -> Iterator[pa.RecordBatch]:
+        """One part of one source."""
+        index, part = partition
+        yield from self.sources[index].read(part)
+
+
+def snapshot(settings: Settings, request: Request, say: Callable[[str], None]) -> Snapshot:
+    """Gather one side of a live cluster. `say` is told what is being done.
+
+    Raises `ConfigurationError` and `ConnectionFailed`.
+    """
+    header = Header(
+        side=request.side,
+        cluster_id="",
+        created_ms=now_ms(),
+        cut_ms=now_ms(),
+        flush_period_ms=settings.flush_period_ms,
+        tables=tuple(sorted(request.only.tables)),
+        namespaces=tuple(sorted(request.only.namespaces)),
+        half="both" if request.hbase and request.hdfs else "hbase" if request.hbase else "hdfs",
+        tool_version=__version__,
+    )
+    gathered = Snapshot(header, (), ())
+    if request.hbase or settings.knows_zookeeper:
+        with ZooKeeper(settings.zookeeper()) as zookeeper:
+            gathered = _identified(gathered, zookeeper)
+            if request.hbase:
+                gathered = _hbase(settings, request, gathered, zookeeper, say)
+    if request.hdfs:
+        gathered = _hdfs(settings, request, gathered, say)
+    return dataclasses.replace(gathered, header=dataclasses.replace(gathered.header, created_ms=now_ms()))
+
+
+def _identified(gathered: Snapshot, zookeeper: ZooKeeper) -> Snapshot:
+    header = dataclasses.replace(
+        gathered.header, cluster_id=zookeeper.cluster_id(), cluster_key=zookeeper.endpoint.cluster_key
+    )
+    return dataclasses.replace(gathered, header=header)
+
+
+def _hbase(
+    settings: Settings, request: Request, gathered: Snapshot, zookeeper: ZooKeeper, say: Callable[[str], None]
+) -> Snapshot:
+    endpoint = settings.thrift()
+    state = StateTable(endpoint, settings.state_table)
+    state.require()
+    barrier = state.put_barrier()
+    say("waiting until every region server has flushed past the barrier")
+    live, waiting = _settle(state, zookeeper, barrier, ROLES[request.side], request.wait_s)
+    # The spool before the table: a tracker puts a file's rows into the table before it deletes the file.
+    spooled = _spooled(settings)
+    small = state.descriptors(barrier, spooled)
+    servers = _server_rows(small, ROLES[request.side], live)
+    source = StateTableSource(endpoint, settings.state_table, TYPES[request.side], request.only, spooled)
+    header = dataclasses.replace(
+        gathered.header,
+        barrier_issued_ms=barrier.issued_ms,
+        cut_ms=barrier.issued_ms,
+        coverage_ms=small.coverage_ms,
+    )
+    say("reading tables and regions")
+    rows: list[Row] = list(servers)
+    if request.side == MASTER:
+        header = _with_shutdown(header, request.shutdown_ms, small.shutdown_ms)
+        rows += [row for row in small.tables if request.only.admits(row["table"])]
+        rows += meta.regions(endpoint, live, settings.state_table, request.only)
+        rows += _peer_rows(zookeeper)
+    else:
+        rows += meta.table_families(endpoint, settings.state_table, request.only)
+    return Snapshot(header, tuple(rows), (source,), tuple(_why_unsettled(servers, waiting)))
+
+
+def _settle(
+    state: StateTable, zookeeper: ZooKeeper, barrier: Barrier, role: str, wait_s: float
+) -> tuple[list[str], list[str]]:
+    """Live servers, and those of them that have not echoed when all others have or time is up."""
+    deadline = time.monotonic() + wait_s
+    while True:
+        live, echoes = zookeeper.live_servers(), state.echoes(barrier)
+        waiting = [server for server in live if not echoes.get((server, role))]
+        if not any(_may_echo(server, (server, role) in echoes) for server in waiting):
+            return live, waiting
+        if time.monotonic() >= deadline:
+            return live, waiting
+        time.sleep(POLL_S)
+
+
+def _may_echo(server: str, has_row: bool) -> bool:
+    """Whether waiting for a server makes sense: it has a tracker, or is too young to tell."""
+    startcode = server.rpartition(",")[2]
+    return has_row or (startcode.isdigit() and now_ms() - int(startcode) < NEWCOMER_MS)
+
+
+def _server_rows(small: Descriptors, role: str, live: Collection[str]) -> list[Row]:
+    """Server rows of a role; live servers without one appear as not tracked."""
+    known = [row | {"origin": origin} for origin, row in small.servers if row["role"] == role]
+    rows = [row | {"live": row["server"] in live, "tracked": True} for row in known]
+    tracked = {row["server"] for row in rows}
+    missing = [server for server in live if server not in tracked]
+    return rows + [
+        {
+            "kind": "server",
+            "server": server,
+            "origin": origin_id(server),
+            "role": role,
+            "live": True,
+            "tracked": False,
+            "echoed": False,
+        }
+        for server in missing
+    ]
+
+
+def _why_unsettled(servers: Sequence[Row], waiting: Collection[str]) -> Iterator[str]:
+    tracked = {row["server"]: row["tracked"] for row in servers}
+    for server in waiting:
+        reason = "has not flushed past the cut" if tracked.get(server) else "runs without the tracker"
+        yield f"{server} {reason}"
+
+
+def _spooled(settings: Settings) -> Spooled:
+    """What trackers left in the file system. Without a known NameNode there is nowhere to look."""
+    if settings.spool_dir is None:
+        return ()
+    try:
+        endpoint = HdfsEndpoint(settings.webhdfs(), hdfs_user())
+    except ConfigurationError:
+        return ()
+    return read_spool(client(endpoint), settings.spool_dir)
+
+
+def _peer_rows(zookeeper: ZooKeeper) -> list[Row]:
+    peers = [dataclasses.replace(peer, cluster_id=peer_cluster_id(peer)) for peer in zookeeper.peers()]
+    return [{"kind": "peer", "name": peer.id, "detail": peer.to_json()} for peer in peers]
+
+
+def _with_shutdown(header: Header, given: int | None, recorded: int | None) -> Header:
+    """The cut: `-s`, else the recorded shutdown time, else now. A time in the future is not used."""
+    moment, whose = (given, "-s") if given is not None else (recorded, "the recorded shutdown time")
+    if moment is None:
+        note = "no shutdown time was recorded: everything written up to the moment of the dump is asked"
+        return dataclasses.replace(header, notices=(*header.notices, note))
+    return apply_shutdown(header, moment, whose, header.cut_ms)
+
+
+def apply_shutdown(header: Header, moment: int, whose: str, limit_ms: int) -> Header:
+    """The header with `moment` as shutdown time and cut, unless it lies behind `limit_ms`."""
+    if moment > limit_ms:
+        note = f"{whose} ({moment}) lies in the future of the dump ({limit_ms}): the moment of the dump is used instead"
+        return dataclasses.replace(header, notices=(*header.notices, note))
+    return dataclasses.replace(header, shutdown_ms=moment, cut_ms=moment)
+
+
+def _hdfs(settings: Settings, request: Request, gathered: Snapshot, say: Callable[[str], None]) -> Snapshot:
+    endpoint = HdfsEndpoint(settings.webhdfs(), hdfs_user())
+    roots = tuple(plain_path(path) for path in request.hdfs_paths or settings.hdfs_paths or ("/",))
+    folders = (*TEMPORARY_FOLDERS, *((settings.hbase_root,) if settings.hbase_root else ()))
+    say(f"asking the NameNode at {endpoint}")
+    with asking(endpoint):
+        client(endpoint).status("/")
+    left_out = ", ".join(folders)
+    note = f"HDFS: {', '.join(roots)} checked; left out: {left_out}, trash, snapshots and temporary files"
+    header = dataclasses.replace(
+        gathered.header,
+        hdfs_paths=roots,
+        notices=(*gathered.header.notices, note),
+        # Without ZooKeeper the NameNode is all that tells one cluster from another.
+        cluster_key=gathered.header.cluster_key or str(endpoint),
+    )
+    source = WebHdfsSource(endpoint, roots, Exclusions(folders))
+    return dataclasses.replace(gathered, header=header, sources=(*gathered.sources, source))

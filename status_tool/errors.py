@@ -1,0 +1,50 @@
+"""Errors a user can cause, each with the exit code the contract gives it.
+
+StatusToolError                  one clear line, exit code 2
+├── UsageError                   the arguments do not fit together
+├── ConfigurationError           a site file, endpoint or setting is missing or wrong
+├── ConnectionFailed             Thrift, ZooKeeper or a NameNode cannot be reached
+├── StatusFileError              a status file cannot be read or is refused
+├── OutputError                  a file cannot be written
+└── Interrupted                  Ctrl-C or SIGTERM, exit code 130
+"""
+
+from __future__ import annotations
+
+EXIT_COMPLETE = 0
+EXIT_INCOMPLETE = 1
+EXIT_ERROR = 2
+EXIT_UNVERIFIABLE = 3
+EXIT_INTERRUPTED = 130
+
+
+class StatusToolError(Exception):
+    """Base of every error that ends as one line on stderr; the message says what to do."""
+
+    exit_code: int = EXIT_ERROR
+
+
+class UsageError(StatusToolError):
+    """The arguments do not fit together."""
+
+
+class ConfigurationError(StatusToolError):
+    """A site file, endpoint or setting is missing or wrong."""
+
+
+class ConnectionFailed(StatusToolError):
+    """A server that is needed cannot be reached, or stopped answering."""
+
+
+class StatusFileError(StatusToolError):
+    """A status file is missing, damaged, foreign, too new, or about the wrong cluster."""
+
+
+class OutputError(StatusToolError):
+    """A file cannot be written; an older one under that name is untouched."""
+
+
+class Interrupted(StatusToolError):
+    """Stopped by the user."""
+
+    exit_code = EXIT_INTERRUPTED

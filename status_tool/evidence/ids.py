@@ -1,0 +1,41 @@
+"""The 64-bit ids of origins and vias (docs/formats.md, Ids)."""
+
+from __future__ import annotations
+
+import hashlib
+import uuid
+from collections.abc import Iterable
+
+
+def origin_id(server_name: str) -> int:
+    """The origin of a region server incarnation `host,port,startcode`."""
+    return _first_eight(server_name.encode())
+
+
+def via_id(cluster_ids: Iterable[bytes]) -> int:
+    """The via of 16-byte cluster ids; 0 for a local write."""
+    ordered = sorted(cluster_ids)
+    return _first_eight(b"".join(ordered)) if ordered else 0
+
+
+def cluster_id_bytes(cluster_id: str) -> bytes:
+    """The 16 bytes that a WALKey holds for a cluster id; empty if the id is no UUID."""
+    try:
+        return uuid.UUID(cluster_id).bytes
+    except ValueError:
+        return b""
+
+
+def as_hex(number: int) -> str:
+    """A signed 64-bit id as the 16 hex digits of the state table's row keys."""
+    return f"{number & 0xFFFFFFFFFFFFFFFF:016x}"
+
+
+def from_hex(digits: str | bytes) -> int:
+    """The inverse of `as_hex`; raises ValueError for anything else."""
+    number = int(digits, 16)
+    return number - (1 << 64) if number >= 1 << 63 else number
+
+
+def _first_eight(data: bytes) -> int:
+    return int.from_bytes(hashlib.sha256(data).digest()[:8], "big", signed=True)

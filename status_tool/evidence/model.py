@@ -1,0 +1,170 @@
+"""The vocabulary of a verification: verdicts, problems, outcomes. No I/O, no Spark, no printing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+
+class Status(StrEnum):
+    """What is known of a stream or region, from best to worst (`SEVERITY` gives the order).
+
+    An incomplete status outranks UNVERIFIABLE because exit code 1 outranks 3.
+    """
+
+    COMPLETE = "complete"
+    UNVERIFIABLE = "unverifiable"
+    BEHIND = "behind"
+    MISSING = "missing"
+    GAP = "gap"
+
+
+SEVERITY: dict[Status, int] = {status: rank for rank, status in enumerate(Status)}
+
+
+class FileStatus(StrEnum):
+    """What is known of one file."""
+
+    MATCH = "match"
+    EXTRA = "extra"
+    UNVERIFIABLE = "unverifiable"
+    INCOMPARABLE = "incomparable"
+    MISSING = "missing"
+    MISMATCH = "mismatch"
+
+
+class Verdict(StrEnum):
+    """The answer for a half or for the whole run."""
+
+    COMPLETE = "complete"
+    UNVERIFIABLE = "unverifiable"
+    INCOMPLETE = "incomplete"
+
+
+EXIT_CODES: dict[Verdict, int] = {Verdict.COMPLETE: 0, Verdict.INCOMPLETE: 1, Verdict.UNVERIFIABLE: 3}
+
+
+class Evidence(StrEnum):
+    """How strong the HBase half's proof is."""
+
+    EXACT = "exact"
+    ORDERED = "ordered"
+    TIMESTAMPS = "timestamps"
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing at fault or not verifiable. Times are epoch ms; `advice` says what to do about it."""
+
+    kind: str
+    """`gap`, `behind`, `missing`, `unverifiable`, `mismatch`, `incomparable`, `extra`, …: a Status or FileStatus value."""
+    detail: str
+    table: str | None = None
+    region: str | None = None
+    origin: str | None = None
+    """Server name `host,port,startcode` of the origin, or its id in hex where the name is unknown."""
+    from_seq: int | None = None
+    to_seq: int | None = None
+    written_from_ms: int | None = None
+    written_to_ms: int | None = None
+    path: str | None = None
+    lag_ms: int | None = None
+    start_key: bytes | None = None
+    end_key: bytes | None = None
+    advice: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class HBaseOutcome:
+    """The HBase half. `regions` counts regions by their worst stream and is never bounded."""
+
+    verdict: Verdict
+    evidence: Evidence
+    regions: dict[Status, int]
+    worst_lag_ms: int | None = None
+    timestamps_complete: int = 0
+    """How many of the regions the original's timestamps rule alone would call complete."""
+
+
+@dataclass(frozen=True, slots=True)
+class HdfsOutcome:
+    """The HDFS half. `files` counts files by status and is never bounded."""
+
+    verdict: Verdict
+    files: dict[FileStatus, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What one verification found. `problems` is bounded and sorted, worst first."""
+
+    hbase: HBaseOutcome | None
+    hdfs: HdfsOutcome | None
+    problems: tuple[Problem, ...]
+    cut_ms: int
+    shutdown_ms: int | None = None
+    master_cluster_id: str = ""
+    slave_cluster_id: str = ""
+    peer_id: str | None = None
+    notices: tuple[str, ...] = field(default=())
+    """Things to be said that are no problem: what was used instead, baselines, what was left out."""
+
+    @property
+    def verdict(self) -> Verdict:
+        """The worst of the checked halves; a run that checked nothing proves nothing."""
+        halves = [half.verdict for half in (self.hbase, self.hdfs) if half is not None]
+        for verdict in (Verdict.INCOMPLETE, Verdict.UNVERIFIABLE):
+            if verdict in halves:
+                return verdict
+        return Verdict.COMPLETE if halves else Verdict.UNVERIFIABLE
+
+    @property
+    def exit_code(self) -> int:
+        """The contract's exit code for the verdict."""
+        return EXIT_CODES[self.verdict]
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """What a status file says of itself, and what a live source says of its cluster."""
+
+    side: str
+    """`master` or `slave`."""
+    cluster_id: str
+    created_ms: int
+    cut_ms: int
+    """Everything acknowledged before this is asked of the slave."""
+    shutdown_ms: int | None = None
+    """The recorded or given shutdown time; None: none was known and the cut is the moment of the dump."""
+    barrier_issued_ms: int | None = None
+    """The tool's clock when it put the barrier token; origins' clocks are compared with it."""
+    coverage_ms: int | None = None
+    """Since when every region server of the cluster is known to have been tracked; None: never."""
+    flush_period_ms: int = 20000
+    cluster_key: str = ""
+    """`quorum:port:/znode` of the cluster, when known."""
+    tables: tuple[str, ...] = ()
+    """Scope filter the file was written with; empty: all."""
+    namespaces: tuple[str, ...] = ()
+    hdfs_paths: tuple[str, ...] = ()
+    """The HDFS paths that were checked, without scheme and authority."""
+    half: str = "both"
+    """`both`, `hbase` or `hdfs`: what the file holds."""
+    tool_version: str = ""
+    evidence: str = "exact"
+    """`timestamps` for a file of the original tool."""
+    notices: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What a run is asked about."""
+
+    tables: frozenset[str] = frozenset()
+    namespaces: frozenset[str] = frozenset()
+    since_ms: int | None = None
+    peer_id: str | None = None
+    check_hbase: bool = True
+    check_hdfs: bool = True
+    max_problems: int = 100
+    strict_extra: bool = False

@@ -1,0 +1,105 @@
+"""Which of the master's replication peers leads to this slave."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from status_tool.errors import StatusFileError
+
+PeerFacts = dict[str, Any]
+"""The `detail` of a `peer` row: `sources.zookeeper.Peer` as a dict."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The peer that the check is about, and what is to be said about it."""
+
+    peer: PeerFacts
+    notices: tuple[str, ...] = ()
+
+
+def choose_peer(peers: Sequence[PeerFacts], slave_id: str, slave_key: str, wanted: str | None) -> Choice:
+    """The peer that leads to the slave, by cluster id, else by cluster key.
+
+    Raises `StatusFileError` where none does, several do, or it cannot be told without `--peer`.
+    """
+    if wanted is not None:
+        return _wanted(peers, slave_id, wanted)
+    if not peers:
+        raise StatusFileError(
+            "the master had no replication peer when FILE was written, so nothing is shipped to this cluster: "
+            "add the peer on the master, or check the file"
+        )
+    leading = [peer for peer in peers if leads_to(peer, slave_id, slave_key)]
+    if len(leading) > 1:
+        raise StatusFileError(
+            f"several peers of the master lead here ({', '.join(str(p['id']) for p in leading)}): "
+            "say which one with --peer ID"
+        )
+    if leading:
+        return Choice(leading[0], _notices(leading[0]))
+    raise StatusFileError(_none_leads(peers, slave_id))
+
+
+def leads_to(peer: PeerFacts, slave_id: str, slave_key: str) -> bool:
+    """Whether a peer is the slave: its cluster id decides; its key only where no id was known."""
+    if peer.get("cluster_id"):
+        return bool(peer["cluster_id"] == slave_id)
+    return bool(slave_key) and normal_key(str(peer.get("cluster_key", ""))) == normal_key(slave_key)
+
+
+def normal_key(key: str) -> tuple[frozenset[str], str]:
+    """A cluster key `hosts:port:/znode` with its hosts as a set, each with its port."""
+    quorum, _, znode = key.partition(":/")
+    hosts, _, port = quorum.rpartition(":")
+    return frozenset(h if ":" in h else f"{h.strip()}:{port}" for h in hosts.split(",")), znode.rstrip("/")
+
+
+def ships(peer: PeerFacts, table: str) -> bool:
+    """Whether the peer replicates at least a family of the table (ReplicationPeerConfig.needToReplicate)."""
+    namespace = table.split(":", 1)[0] if ":" in table else "default"
+    if peer.get("replicate_all", True):
+        excluded = (peer.get("exclude_table_cfs") or {}).get(table)
+        return namespace not in (peer.get("exclude_namespaces") or ()) and (excluded is None or bool(excluded))
+    return namespace in (peer.get("namespaces") or ()) or table in (peer.get("table_cfs") or {})
+
+
+def filters_families(peer: PeerFacts) -> bool:
+    """Whether it ships only some families of a table, so that holes are expected in its streams."""
+    lists = [*(peer.get("table_cfs") or {}).values(), *(peer.get("exclude_table_cfs") or {}).values()]
+    return any(lists)
+
+
+def _wanted(peers: Sequence[PeerFacts], slave_id: str, wanted: str) -> Choice:
+    for peer in peers:
+        if peer["id"] != wanted:
+            continue
+        if peer.get("cluster_id") and peer["cluster_id"] != slave_id:
+            raise StatusFileError(
+                f"peer {wanted} of the master leads to cluster {peer['cluster_id']}, not to this one ({slave_id}): "
+                "run on that cluster, or name another peer"
+            )
+        return Choice(peer, _notices(peer))
+    known = ", ".join(str(peer["id"]) for peer in peers) or "none"
+    raise StatusFileError(f"the master has no peer {wanted!r} (its peers: {known}): check --peer")
+
+
+def _none_leads(peers: Sequence[PeerFacts], slave_id: str) -> str:
+    named = ", ".join(f"{p['id']} → {p.get('cluster_id') or p.get('cluster_key')}" for p in peers)
+    if any(not peer.get("cluster_id") for peer in peers):
+        return (
+            f"cannot tell which peer of the master leads to this cluster {slave_id} (peers: {named}; not every peer "
+            "could be asked for its id): say which one with --peer ID"
+        )
+    return (
+        f"FILE is from a cluster that does not replicate to this one: none of its peers ({named}) is cluster "
+        f"{slave_id}. Run on the right slave, or write FILE on the right master"
+    )
+
+
+def _notices(peer: PeerFacts) -> tuple[str, ...]:
+    if peer.get("enabled", True):
+        return ()
+    return (f"peer {peer['id']} was disabled on the master when FILE was written: `enable_peer '{peer['id']}'` there",)

@@ -1,0 +1,57 @@
+"""Text from outside made harmless, and times and spans as people read them.
+
+Table names, paths and row keys are chosen by others: a name may hold escape sequences that
+rewrite the terminal, newlines that fake a verdict line, or bidi controls that reorder it.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+
+def safe(text: str, limit: int | None = None) -> str:
+    r"""Return `text` with every character that does not print as itself escaped (`\x1b`, `\u202e`).
+
+    `limit` bounds the result's length in characters; what was cut is shown as `…`.
+    """
+    if not text.isprintable():
+        text = "".join(char if char.isprintable() else _escaped(char) for char in text)
+    if limit is not None and len(text) > limit:
+        text = text[: max(limit - 1, 0)] + "…"
+    return text
+
+
+def _escaped(char: str) -> str:
+    code = ord(char)
+    if code < 0x100:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def printable_key(key: bytes) -> str:
+    r"""Return a row key as HBase's shell writes it: ASCII as it is, the rest as `\xNN`."""
+    return "".join(chr(byte) if 32 <= byte < 127 and byte != 0x5C else f"\\x{byte:02X}" for byte in key)
+
+
+def iso_time(ms: int) -> str:
+    """Return epoch milliseconds as ISO 8601 in UTC; a number no calendar holds stays a number."""
+    seconds, rest = divmod(ms, 1000)
+    try:
+        moment = datetime.fromtimestamp(seconds, UTC)
+    except (OverflowError, ValueError, OSError):
+        return f"{ms} ms"
+    return f"{moment:%Y-%m-%dT%H:%M:%S}.{rest:03d}Z"
+
+
+def duration(ms: int) -> str:
+    """Return a span of milliseconds in the two largest units that matter, as in `2 h 5 min`."""
+    if ms < 1000:
+        return f"{ms} ms"
+    if ms < 60_000:
+        return f"{ms / 1000:.1f} s"
+    minutes, seconds = divmod(ms // 1000, 60)
+    hours, minutes = divmod(minutes, 60)
+    days, hours = divmod(hours, 24)
+    if days:
+        return f"{days} d {hours} h"
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min {seconds} s"

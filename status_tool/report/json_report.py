@@ -1,0 +1,81 @@
+"""The contract's JSON document."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, TextIO
+
+from status_tool.evidence.model import Outcome, Problem
+from status_tool.printable import printable_key
+from status_tool.report.interface import Reporter, file_counts, left_out, region_counts
+
+
+class JsonReporter(Reporter):
+    """Writes one JSON document and a newline.
+
+    All of it is ASCII: whatever a name holds, it can neither break the document nor steer a terminal.
+    """
+
+    def write(self, outcome: Outcome, stream: TextIO) -> None:
+        json.dump(document(outcome), stream, indent=2, ensure_ascii=True, allow_nan=False)
+        stream.write("\n")
+
+
+def document(outcome: Outcome) -> dict[str, Any]:
+    """Return the document: the contract's keys in its order, additions after them."""
+    regions, files = left_out(outcome)
+    return {
+        "verdict": outcome.verdict.value,
+        "exit_code": outcome.exit_code,
+        "cut_ms": outcome.cut_ms,
+        "shutdown_ms": outcome.shutdown_ms,
+        "master_cluster_id": outcome.master_cluster_id,
+        "slave_cluster_id": outcome.slave_cluster_id,
+        "peer_id": outcome.peer_id,
+        "hbase": _hbase(outcome),
+        "hdfs": _hdfs(outcome),
+        "problems": [_problem(problem) for problem in outcome.problems],
+        "notices": list(outcome.notices),
+        "unlisted": {"regions": regions, "files": files},
+    }
+
+
+def _hbase(outcome: Outcome) -> dict[str, Any] | None:
+    if outcome.hbase is None:
+        return None
+    return {
+        "verdict": outcome.hbase.verdict.value,
+        "evidence": outcome.hbase.evidence.value,
+        "regions": region_counts(outcome),
+        "worst_lag_ms": outcome.hbase.worst_lag_ms,
+        "timestamps_complete": outcome.hbase.timestamps_complete,
+    }
+
+
+def _hdfs(outcome: Outcome) -> dict[str, Any] | None:
+    if outcome.hdfs is None:
+        return None
+    return {"verdict": outcome.hdfs.verdict.value, "files": file_counts(outcome)}
+
+
+def _problem(problem: Problem) -> dict[str, Any]:
+    return {
+        "kind": str(problem.kind),
+        "table": problem.table,
+        "region": problem.region,
+        "origin": problem.origin,
+        "from_seq": problem.from_seq,
+        "to_seq": problem.to_seq,
+        "written_from_ms": problem.written_from_ms,
+        "written_to_ms": problem.written_to_ms,
+        "path": problem.path,
+        "detail": problem.detail,
+        "advice": problem.advice,
+        "lag_ms": problem.lag_ms,
+        "start_key": _key(problem.start_key),
+        "end_key": _key(problem.end_key),
+    }
+
+
+def _key(key: bytes | None) -> str | None:
+    return None if key is None else printable_key(key)

@@ -1,0 +1,277 @@
+"""The runs behind `status-tool run`: write a side, verify live or from files, dump."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TextIO
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from status_tool.atomic import atomic_write
+from status_tool.collect import (
+    MASTER,
+    SLAVE,
+    SLAVE_SETTLE_S,
+    Request,
+    SmallRows,
+    Snapshot,
+    Together,
+    apply_shutdown,
+    snapshot,
+)
+from status_tool.config import Settings
+from status_tool.errors import StatusFileError, UsageError
+from status_tool.evidence.model import Header, Outcome, Scope, Verdict
+from status_tool.evidence.peers import Choice, PeerFacts, choose_peer, filters_families, ships
+from status_tool.reading import read_all
+from status_tool.sources.interface import Source
+from status_tool.sources.state_table import StateTableSource, TableFilter
+from status_tool.spark import session as spark_session
+from status_tool.spark import source as spark_source
+from status_tool.spark.verify import verify, write_debug
+from status_tool.status_file.legacy import open_writer
+from status_tool.status_file.reader import StatusFile, open_status
+
+Say = Callable[[str], None]
+RECHECK_S = 2.0
+LEGACY_ROOTS = 10_000
+
+
+@dataclass(frozen=True)
+class Check:
+    """What `run -i` was asked."""
+
+    status_file: Path
+    scope: Scope
+    slave_status: Path | None = None
+    wait_s: float = 0.0
+    shutdown_ms: int | None = None
+    hdfs_paths: tuple[str, ...] = ()
+    debug_dir: Path | None = None
+    spark_master: str | None = None
+    spark_conf: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True)
+class Written:
+    """What a writing run has done."""
+
+    header: Header
+    rows: dict[str, int]
+    unsettled: tuple[str, ...] = field(default=())
+
+
+def write_side(settings: Settings, request: Request, path: Path, debug_dir: Path | None, say: Say) -> Written:
+    """Write one side of a live cluster to a status file. Nothing is written unless all of it could be."""
+    gathered = snapshot(settings, request, say)
+    counts: dict[str, int] = {}
+    with open_writer(path, gathered.header) as writer:
+        say("reading streams and files" if request.hdfs else "reading streams")
+        for batch in read_all(_source(gathered)):
+            writer.write(batch)
+            for kind in batch.column("kind").to_pylist():
+                counts[kind] = counts.get(kind, 0) + 1
+        writer.header = gathered.header
+    if debug_dir is not None:
+        with open_status(path) as written:
+            dump_rows(written.rows(), debug_dir)
+    return Written(gathered.header, counts, gathered.unsettled)
+
+
+def _source(gathered: Snapshot) -> Source:
+    return Together((SmallRows(gathered.rows), *gathered.sources))
+
+
+def dump_rows(batches: Iterable[pa.RecordBatch], debug_dir: Path) -> None:
+    """Write rows as JSON lines, one file a kind."""
+    debug_dir.mkdir(parents=True, exist_ok=True)
+    with ExitStack() as files:
+        streams: dict[str, TextIO] = {}
+        for row in _json_rows(batches):
+            kind = row["kind"]
+            if kind not in streams:
+                streams[kind] = files.enter_context(atomic_write(debug_dir / f"{kind}.jsonl"))
+            streams[kind].write(json.dumps(row) + "\n")
+
+
+def _json_rows(batches: Iterable[pa.RecordBatch]) -> Iterator[dict[str, Any]]:
+    for batch in batches:
+        for row in batch.to_pylist():
+            yield {k: v.hex() if isinstance(v, bytes) else v for k, v in row.items() if v is not None}
+
+
+def dump_live(settings: Settings, request: Request, out: TextIO, say: Say) -> None:
+    """Print this cluster's own state, written and replicated, as JSON lines."""
+    gathered = snapshot(settings, request, say)
+    sources = list(gathered.sources)
+    if request.hbase:
+        sources.append(StateTableSource(settings.thrift(), settings.state_table, "su", request.only))
+    for row in _json_rows(read_all(Together((SmallRows(gathered.rows), *sources)))):
+        out.write(json.dumps(row) + "\n")
+
+
+def check_live(settings: Settings, check: Check, say: Say) -> Outcome:
+    """Verify FILE against this live cluster, again and again until complete or `wait_s` is over."""
+    with open_status(check.status_file, require_side=MASTER) as file:
+        master = _asked_header(file.header, check)
+        request = _slave_request(file, master, check)
+        deadline = time.monotonic() + check.wait_s
+        with ThreadPoolExecutor(1) as pool:
+            # The JVM takes seconds to start: meanwhile the slave's trackers flush.
+            first = pool.submit(snapshot, settings, request, say)
+            with spark_session.session(check.spark_master, check.spark_conf) as spark:
+                gathered = first.result()
+                while True:
+                    outcome = _verify_once(spark, file, master, gathered, check, say)
+                    if outcome.verdict is Verdict.COMPLETE or time.monotonic() + RECHECK_S > deadline:
+                        return outcome
+                    if outcome.verdict is Verdict.UNVERIFIABLE and not gathered.unsettled:
+                        return outcome  # what is missing is missing in FILE; waiting would not bring it
+                    say(f"not complete yet, checking again ({deadline - time.monotonic():.0f} s left)")
+                    time.sleep(RECHECK_S)
+                    gathered = snapshot(settings, request, say)
+
+
+def _verify_once(
+    spark: SparkSession, file: StatusFile, master: Header, gathered: Snapshot, check: Check, say: Say
+) -> Outcome:
+    slave_df = spark_source.frame(spark, _source(gathered))
+    return _verdict(spark, file, master, slave_df, gathered.header, check, say)
+
+
+def check_offline(check: Check, say: Say) -> Outcome:
+    """The same check with both sides from files."""
+    assert check.slave_status is not None
+    with open_status(check.status_file, require_side=MASTER) as file:
+        master = _asked_header(file.header, check)
+        with (
+            open_status(check.slave_status, require_side=SLAVE) as slave,
+            spark_session.session(check.spark_master, check.spark_conf) as spark,
+        ):
+            slave_df = spark.read.parquet(str(slave.parquet_path))
+            return _verdict(spark, file, master, slave_df, slave.header, check, say)
+
+
+def _verdict(
+    spark: SparkSession,
+    file: StatusFile,
+    master: Header,
+    slave_df: DataFrame,
+    slave: Header,
+    check: Check,
+    say: Say,
+) -> Outcome:
+    choice = _peer(file, master, slave, check.scope)
+    scope = _narrowed(check.scope, master, slave)
+    master_df = _restricted(spark.read.parquet(str(file.parquet_path)), file, choice, check.hdfs_paths)
+    say("comparing every stream and file")
+    try:
+        outcome = verify(
+            spark,
+            master_df,
+            slave_df,
+            master,
+            slave,
+            scope,
+            ordered=choice is not None and filters_families(choice.peer),
+        )
+        if check.debug_dir is not None:
+            write_debug(spark, master_df, slave_df, master, slave, scope, check.debug_dir)
+    except Exception as error:
+        if (clear := spark_source.explain(error)) is not None:
+            raise clear from None
+        raise
+    notices = (*master.notices, *slave.notices, *(choice.notices if choice else ()), *outcome.notices)
+    return dataclasses.replace(
+        outcome,
+        cut_ms=master.cut_ms,
+        shutdown_ms=master.shutdown_ms,
+        master_cluster_id=master.cluster_id,
+        slave_cluster_id=slave.cluster_id,
+        peer_id=str(choice.peer["id"]) if choice else None,
+        notices=tuple(dict.fromkeys(notices)),
+    )
+
+
+def _asked_header(header: Header, check: Check) -> Header:
+    """FILE's header with `-s` applied; refuses a half that FILE does not hold."""
+    if (header.half == "hdfs" and not check.scope.check_hdfs) or (
+        header.half == "hbase" and not check.scope.check_hbase
+    ):
+        raise UsageError(f"FILE holds only the {header.half} half: it was written with --only {header.half}")
+    if check.shutdown_ms is not None:
+        return apply_shutdown(header, check.shutdown_ms, "-s", header.created_ms)
+    return header
+
+
+def _slave_request(file: StatusFile, master: Header, check: Check) -> Request:
+    hdfs = check.scope.check_hdfs and master.half in ("both", "hdfs")
+    return Request(
+        side=SLAVE,
+        wait_s=max(SLAVE_SETTLE_S, min(check.wait_s, 60.0)),
+        only=TableFilter(check.scope.tables, check.scope.namespaces),
+        hbase=check.scope.check_hbase and master.half in ("both", "hbase"),
+        hdfs=hdfs,
+        hdfs_paths=check.hdfs_paths or master.hdfs_paths or (_legacy_roots(file) if hdfs else ()),
+    )
+
+
+def _legacy_roots(file: StatusFile) -> tuple[str, ...]:
+    """The original's file names no roots: the files themselves are the roots, if they are not too many."""
+    paths = [path for batch in file.rows({"file"}) for path in batch.column("path").to_pylist()]
+    return tuple(paths) if len(paths) <= LEGACY_ROOTS else ()
+
+
+def _narrowed(scope: Scope, master: Header, slave: Header) -> Scope:
+    """Only halves that both sides hold are checked."""
+    halves = [header.half for header in (master, slave)]
+    hbase = scope.check_hbase and "hdfs" not in halves
+    hdfs = scope.check_hdfs and "hbase" not in halves
+    if not (hbase or hdfs):
+        raise UsageError("nothing to check: the two sides hold different halves (--only)")
+    return dataclasses.replace(scope, check_hbase=hbase, check_hdfs=hdfs)
+
+
+def _peer(file: StatusFile, master: Header, slave: Header, scope: Scope) -> Choice | None:
+    """The peer that leads to the slave; refuses a file of the wrong cluster."""
+    if file.is_json:
+        return None
+    if (master.cluster_id, master.cluster_key) == (slave.cluster_id, slave.cluster_key) or (
+        master.cluster_id and master.cluster_id == slave.cluster_id
+    ):
+        raise StatusFileError(
+            f"FILE is this cluster's own ({slave.cluster_id or slave.cluster_key}): write it on the master, "
+            "run -i on the slave"
+        )
+    if master.half == "hdfs":
+        return None
+    peers: Sequence[PeerFacts] = [
+        json.loads(detail) for batch in file.rows({"peer"}) for detail in batch.column("detail").to_pylist()
+    ]
+    return choose_peer(peers, slave.cluster_id, slave.cluster_key, scope.peer_id)
+
+
+def _restricted(
+    master_df: DataFrame, file: StatusFile, choice: Choice | None, hdfs_paths: tuple[str, ...]
+) -> DataFrame:
+    """The master's rows that are asked of this slave: the peer's tables, the paths of `-f`."""
+    if choice is not None:
+        tables = {name for batch in file.rows({"region", "table"}) for name in batch.column("table").to_pylist()}
+        foreign = sorted(table for table in tables if table is not None and not ships(choice.peer, table))
+        if foreign:
+            master_df = master_df.where(F.col("table").isNull() | ~F.col("table").isin(foreign))
+    if hdfs_paths:
+        inside = F.lit(False)
+        for root in hdfs_paths:
+            inside = inside | (F.col("path") == root) | F.col("path").startswith(root.rstrip("/") + "/")
+        master_df = master_df.where((F.col("kind") != "file") | inside)
+    return master_df

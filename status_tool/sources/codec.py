@@ -1,0 +1,187 @@
+"""Rows of the state table as rows of the status schema (docs/formats.md, State table)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection, Iterable, Iterator
+from typing import Any
+
+import pyarrow as pa
+
+from status_tool.evidence.ids import as_hex, from_hex
+from status_tool.sources.thrift import Cells
+from status_tool.status_file.schema import STATUS_SCHEMA
+
+Row = dict[str, Any]
+BATCH_ROWS = 10_000
+FAMILY = b"t"
+_ID = 16  # hex digits of an origin or via
+_SEGMENT = 17  # `p` + prev + seq
+
+
+def column(qualifier: str | bytes) -> bytes:
+    """The full column name of a qualifier."""
+    return FAMILY + b":" + (qualifier.encode() if isinstance(qualifier, str) else qualifier)
+
+
+def number(cells: Cells, qualifier: str) -> int | None:
+    """An int64 cell; None where it is absent or of another length."""
+    cell = cells.get(column(qualifier))
+    return int.from_bytes(cell[0], "big", signed=True) if cell and len(cell[0]) == 8 else None
+
+
+def text(cells: Cells, qualifier: str) -> str | None:
+    """A UTF-8 cell; None where it is absent."""
+    cell = cells.get(column(qualifier))
+    return cell[0].decode(errors="replace") if cell else None
+
+
+def raw(cells: Cells, qualifier: str) -> bytes | None:
+    """A cell's bytes; None where it is absent."""
+    cell = cells.get(column(qualifier))
+    return cell[0] if cell else None
+
+
+def _stream_key(key: bytes) -> tuple[str, int, int] | None:
+    """(region, origin, via) of an `h` or `s` row key; None if it is no such key."""
+    digits = key[1:].decode("ascii", errors="replace")
+    if len(digits) <= 2 * _ID:
+        return None
+    try:
+        return digits[: -2 * _ID], from_hex(digits[-2 * _ID : -_ID]), from_hex(digits[-_ID:])
+    except ValueError:
+        return None
+
+
+def heads(rows: Iterable[tuple[bytes, Cells]]) -> Iterator[Row]:
+    """`stream` rows of `h` rows."""
+    for key, cells in rows:
+        if (stream := _stream_key(key)) is None:
+            continue
+        region, origin, via = stream
+        yield {
+            "kind": "stream",
+            "table": text(cells, "t"),
+            "region": region,
+            "origin": origin,
+            "via": via,
+            "via_ids": raw(cells, "v"),
+            "seq": number(cells, "s"),
+            "first_ms": number(cells, "f"),
+            "write_ms": number(cells, "w"),
+            "entries": number(cells, "n"),
+            "start_key": raw(cells, "k") or b"",
+            "end_key": raw(cells, "e") or b"",
+        }
+
+
+def segments(rows: Iterable[tuple[bytes, Cells]]) -> Iterator[Row]:
+    """`segment` rows of `s` rows, and one `replicated` row a region.
+
+    Rows of a region follow one another, so the newest `r` is known when the region changes.
+    """
+    newest: Row | None = None
+    for key, cells in rows:
+        if (stream := _stream_key(key)) is None:
+            continue
+        region, origin, via = stream
+        table = text(cells, "t")
+        if newest is not None and newest["region"] != region:
+            yield newest
+            newest = None
+        replicated = number(cells, "r")
+        if replicated is not None and (newest is None or replicated > newest["write_ms"]):
+            newest = {"kind": "replicated", "table": table, "region": region, "write_ms": replicated}
+        for name, (value, recorded) in cells.items():
+            qualifier = name[len(FAMILY) + 1 :]
+            if len(qualifier) == _SEGMENT and qualifier[:1] == b"p" and len(value) == 16:
+                yield {
+                    "kind": "segment",
+                    "table": table,
+                    "region": region,
+                    "origin": origin,
+                    "via": via,
+                    "prev": int.from_bytes(qualifier[1:9], "big", signed=True),
+                    "seq": int.from_bytes(qualifier[9:], "big", signed=True),
+                    "first_ms": int.from_bytes(value[:8], "big", signed=True),
+                    "write_ms": int.from_bytes(value[8:], "big", signed=True),
+                    "recorded_ms": recorded,
+                }
+    if newest is not None:
+        yield newest
+
+
+def unstamped(rows: Iterable[tuple[bytes, Cells]]) -> Iterator[Row]:
+    """`unstamped` rows of `u` rows."""
+    for key, cells in rows:
+        yield {
+            "kind": "unstamped",
+            "table": text(cells, "t"),
+            "region": key[1:].decode("ascii", errors="replace"),
+            "write_ms": number(cells, "r"),
+        }
+
+
+def facts(rows: Iterable[tuple[bytes, Cells]]) -> Iterator[Row]:
+    """`fact` rows of `g` rows: bulk loads, splits and merges."""
+    for key, cells in rows:
+        base: Row = {
+            "kind": "fact",
+            "table": text(cells, "t"),
+            "region": key[1:].decode("ascii", errors="replace"),
+        }
+        if (loaded := number(cells, "b")) is not None:
+            yield base | {"state": "bulkload", "write_ms": loaded}
+        if (lineage := text(cells, "l")) in ("split", "merge"):
+            yield base | {"state": lineage, "region_id": number(cells, "i")}
+
+
+def server(cells: Cells, role: str, tokens: Collection[bytes]) -> Row:
+    """A `server` row of an `o` row; `live` and `tracked` are for the caller to know."""
+    return {
+        "kind": "server",
+        "server": text(cells, "n"),
+        "role": role,
+        "started_ms": number(cells, "a"),
+        "flush_ms": number(cells, "f"),
+        "echoed": raw(cells, "e") in tokens,
+        "read_ms": number(cells, "m"),
+        "final_ms": number(cells, "z"),
+        "gone_ms": number(cells, "x"),
+        "detail": text(cells, "q"),
+    }
+
+
+def descriptor(key: bytes, cells: Cells) -> Row:
+    """A `table` row of a `t` row: the trackers' JSON descriptor; `{}` where it is damaged."""
+    try:
+        detail = json.dumps(json.loads(raw(cells, "d") or b"{}"))
+    except (ValueError, RecursionError):
+        detail = "{}"
+    return {"kind": "table", "table": key[1:].decode(errors="replace"), "detail": detail}
+
+
+DECODERS: dict[str, Callable[[Iterable[tuple[bytes, Cells]]], Iterator[Row]]] = {
+    "h": heads,
+    "s": segments,
+    "u": unstamped,
+    "g": facts,
+}
+"""Row types that are many and are read in parallel."""
+
+
+def batches(rows: Iterable[Row], size: int = BATCH_ROWS) -> Iterator[pa.RecordBatch]:
+    """Gather rows into Arrow batches of the status schema."""
+    pending: list[Row] = []
+    for row in rows:
+        pending.append(row)
+        if len(pending) >= size:
+            yield pa.RecordBatch.from_pylist(pending, schema=STATUS_SCHEMA)
+            pending = []
+    if pending:
+        yield pa.RecordBatch.from_pylist(pending, schema=STATUS_SCHEMA)
+
+
+def server_row_key(origin: int, role: str) -> bytes:
+    """The key of an origin's server row."""
+    return f"o{as_hex(origin)}{role}".encode()

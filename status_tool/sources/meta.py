@@ -1,0 +1,101 @@
+"""Tables and regions of a cluster, from `hbase:meta` by Thrift."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterator
+
+from google.protobuf.message import DecodeError
+
+from status_tool.config import ThriftEndpoint
+from status_tool.sources import hbase_pb2
+from status_tool.sources.codec import Row
+from status_tool.sources.state_table import TableFilter
+from status_tool.sources.thrift import Cells, connection, scan
+from status_tool.sources.zookeeper import unwrap
+
+META = "hbase:meta"
+
+
+def regions(endpoint: ThriftEndpoint, live: Collection[str], state_table: str, only: TableFilter) -> Iterator[Row]:
+    """`region` rows of every user table, with who hosts them now.
+
+    `state` is `hosted` by a live server, `unhosted` by none, `disabled` with its table, or `split` (a parent
+    that waits for the janitor). Secondary replicas write no WAL and are left out.
+    """
+    states: dict[str, bool] = {}
+    pending: list[tuple[Row, Cells]] = []
+    for key, cells in scan(endpoint, META, b"", None):
+        if _is_table_row(cells):
+            states[key.decode(errors="replace")] = _enabled(cells)
+        elif (row := _region(key, cells)) is not None and _wanted(row["table"], state_table, only):
+            pending.append((row, cells))
+    for row, cells in pending:
+        yield row | _hosting(row, cells, live, states.get(row["table"], True))
+
+
+def _wanted(table: str, state_table: str, only: TableFilter) -> bool:
+    return not table.startswith("hbase:") and table != state_table and only.admits(table)
+
+
+def _is_table_row(cells: Cells) -> bool:
+    return b"table:state" in cells and b"info:regioninfo" not in cells
+
+
+def _enabled(cells: Cells) -> bool:
+    try:
+        return hbase_pb2.TableState.FromString(cells[b"table:state"][0]).state == 0
+    except DecodeError:
+        return True
+
+
+def _region(key: bytes, cells: Cells) -> Row | None:
+    try:
+        info = hbase_pb2.RegionInfo.FromString(unwrap(cells[b"info:regioninfo"][0]))
+    except (KeyError, ValueError, DecodeError):
+        return None
+    if info.replica_id:
+        return None
+    namespace, name = info.table_name.namespace.decode(), info.table_name.qualifier.decode()
+    return {
+        "kind": "region",
+        "table": name if namespace == "default" else f"{namespace}:{name}",
+        # The key is `table,start,id.encoded.` (RegionInfo.encodeRegionName).
+        "region": key.rstrip(b".").rpartition(b".")[2].decode(errors="replace"),
+        "start_key": info.start_key,
+        "end_key": info.end_key,
+        "region_id": info.region_id,
+        "state": "split" if info.split or info.offline else None,
+    }
+
+
+def _hosting(row: Row, cells: Cells, live: Collection[str], enabled: bool) -> Row:
+    server = _server(cells)
+    state = cells.get(b"info:state", (b"OPEN", 0))[0].decode(errors="replace")
+    if row["state"] == "split" or state in ("SPLIT", "MERGED"):
+        return {"state": "split", "server": None}
+    if not enabled:
+        return {"state": "disabled", "server": None}
+    if state == "OPEN" and server in live:
+        return {"state": "hosted", "server": server}
+    return {"state": "unhosted", "server": server}
+
+
+def _server(cells: Cells) -> str | None:
+    """`info:server` is `host:port`, `info:serverstartcode` the rest of the server name."""
+    address, startcode = cells.get(b"info:server"), cells.get(b"info:serverstartcode")
+    if address is None or startcode is None or len(startcode[0]) != 8:
+        return None
+    host, _, port = address[0].decode(errors="replace").rpartition(":")
+    return f"{host},{port},{int.from_bytes(startcode[0], 'big')}"
+
+
+def table_families(endpoint: ThriftEndpoint, state_table: str, only: TableFilter) -> Iterator[Row]:
+    """`table` rows of the user tables, with their families (Thrift 1 tells no replication scope)."""
+    with connection(endpoint) as client:
+        for raw_name in client.tables():
+            name = raw_name.decode(errors="replace")
+            if not _wanted(name, state_table, only):
+                continue
+            families = [family.decode(errors="replace") for family in client.table(name).families()]
+            yield {"kind": "table", "table": name, "detail": json.dumps({"families": families})}

@@ -1,0 +1,219 @@
+"""The state table of one cluster: parallel reading, the barrier, the shutdown time."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+import happybase
+import pyarrow as pa
+
+from status_tool.config import ThriftEndpoint
+from status_tool.errors import ConfigurationError
+from status_tool.sources import codec
+from status_tool.sources.codec import Row
+from status_tool.sources.interface import Source
+from status_tool.sources.thrift import Cells, connection, scan
+
+_HEX = "0123456789abcdef"
+
+
+@dataclass(frozen=True, slots=True)
+class KeyRange:
+    """A part of the state table: a row type and the first hex digit of the regions."""
+
+    type: str
+    digit: str
+
+    @property
+    def start(self) -> bytes:
+        """First key of the range."""
+        return f"{self.type}{self.digit}".encode()
+
+    @property
+    def stop(self) -> bytes:
+        """First key behind the range."""
+        return self.start[:-1] + bytes([self.start[-1] + 1])
+
+
+@dataclass(frozen=True)
+class TableFilter:
+    """Which tables a run is about; empty: all."""
+
+    tables: frozenset[str] = frozenset()
+    namespaces: frozenset[str] = frozenset()
+
+    def admits(self, table: str | None) -> bool:
+        """Whether rows of the table are to be read; rows that name no table always are."""
+        if table is None or not (self.tables or self.namespaces):
+            return True
+        namespace = table.split(":", 1)[0] if ":" in table else "default"
+        return table in self.tables or namespace in self.namespaces
+
+
+@dataclass(frozen=True)
+class StateTableSource(Source):
+    """Heads, facts, segments and unstamped rows of a state table, by parallel key ranges.
+
+    `spooled` are rows that trackers left in the file system while stopping: read as part of the table.
+    """
+
+    endpoint: ThriftEndpoint
+    table: str
+    types: str
+    only: TableFilter = field(default_factory=TableFilter)
+    spooled: tuple[tuple[bytes, Cells], ...] = ()
+    digits_a_part: int = 4
+
+    def partitions(self) -> Sequence[tuple[KeyRange, ...]]:
+        """Ranges by the region's first hex digits: region names are hashes, so the parts are even."""
+        step = self.digits_a_part
+        groups = [_HEX[i : i + step] for i in range(0, len(_HEX), step)]
+        return [tuple(KeyRange(kind, digit) for kind in self.types for digit in digits) for digits in groups]
+
+    def read(self, partition: tuple[KeyRange, ...]) -> Iterator[pa.RecordBatch]:
+        """One partition's rows."""
+        yield from codec.batches(row for span in partition for row in self._rows(span))
+
+    def _rows(self, span: KeyRange) -> Iterator[Row]:
+        stored = scan(self.endpoint, self.table, span.start, span.stop)
+        spooled = sorted((row for row in self.spooled if span.start <= row[0] < span.stop), key=lambda row: row[0])
+        rows = merge_rows(stored, spooled)
+        return (row for row in codec.DECODERS[span.type](rows) if self.only.admits(row["table"]))
+
+
+def merge_rows(
+    stored: Iterable[tuple[bytes, Cells]], spooled: Sequence[tuple[bytes, Cells]]
+) -> Iterator[tuple[bytes, Cells]]:
+    """Stored rows with spooled ones merged in; both in key order. A cell's newer timestamp wins."""
+    waiting = list(spooled)
+    for key, cells in stored:
+        while waiting and waiting[0][0] < key:
+            yield waiting.pop(0)
+        while waiting and waiting[0][0] == key:
+            cells = newest_cells(cells, waiting.pop(0)[1])
+        yield key, cells
+    yield from waiting
+
+
+def newest_cells(first: Cells, second: Cells) -> Cells:
+    """The union of two versions of a row, as HBase would show it."""
+    merged = dict(first)
+    for name, cell in second.items():
+        if name not in merged or merged[name][1] < cell[1]:
+            merged[name] = cell
+    return merged
+
+
+@dataclass(frozen=True)
+class Barrier:
+    """A token put into the state table; trackers echo it after they have flushed."""
+
+    token: bytes
+    issued_ms: int
+    accepted: set[bytes]
+    """This token, and those that other runs put after it."""
+
+
+@dataclass(frozen=True)
+class Descriptors:
+    """The small rows of the state table."""
+
+    servers: tuple[tuple[int, Row], ...]
+    """Origin and `server` row."""
+    tables: tuple[Row, ...]
+    coverage_ms: int | None
+    shutdown_ms: int | None
+
+
+class StateTable:
+    """Small reads and writes, over one connection a call (idle connections are dropped by the server)."""
+
+    def __init__(self, endpoint: ThriftEndpoint, name: str) -> None:
+        self.endpoint = endpoint
+        self.name = name
+
+    @contextlib.contextmanager
+    def _open(self) -> Iterator[happybase.Table]:
+        with connection(self.endpoint) as client:
+            yield client.table(self.name)
+
+    def require(self) -> None:
+        """`ConfigurationError` unless the table exists and is enabled."""
+        with connection(self.endpoint) as client:
+            if self.name.encode() not in client.tables():
+                raise ConfigurationError(
+                    f"the state table {self.name} does not exist on this cluster: no tracker has ever run here. "
+                    "`status-tool setup` prints what to add to hbase-site.xml"
+                )
+            if not client.is_table_enabled(self.name):
+                raise ConfigurationError(
+                    f"the state table {self.name} is disabled: enable it, then run again (the trackers keep what "
+                    "they could not write)"
+                )
+
+    def put_barrier(self) -> Barrier:
+        """Ask every tracker to flush now."""
+        token = os.urandom(16)
+        barrier = Barrier(token, now_ms(), {token})
+        cells = {codec.column("k"): barrier.token, codec.column("m"): barrier.issued_ms.to_bytes(8, "big")}
+        with self._open() as table:
+            table.put(b"b", cells)
+        return barrier
+
+    def echoes(self, barrier: Barrier) -> dict[tuple[str, str], bool]:
+        """(server name, role) of every server row to whether it has echoed the barrier."""
+        self._notice_later(barrier)
+        return {(str(row["server"]), str(row["role"])): bool(row["echoed"]) for _, row in self._servers(barrier, ())}
+
+    def _notice_later(self, barrier: Barrier) -> None:
+        """Accept the token of a run that began after ours: who echoes it has flushed past ours too."""
+        for _, cells in scan(self.endpoint, self.name, b"b", b"c"):
+            if token := codec.raw(cells, "k"):
+                barrier.accepted.add(token)
+
+    def descriptors(self, barrier: Barrier, spooled: Sequence[tuple[bytes, Cells]] = ()) -> Descriptors:
+        """Servers, table descriptors of this barrier, coverage and shutdown time."""
+        rows = dict(merge_rows(scan(self.endpoint, self.name, b"c", b"e"), _span(spooled, b"c", b"e")))
+        tables = [
+            codec.descriptor(key, cells)
+            for key, cells in scan(self.endpoint, self.name, b"t", b"u")
+            if codec.raw(cells, "e") in barrier.accepted
+        ]
+        return Descriptors(
+            tuple(self._servers(barrier, spooled)),
+            tuple(tables),
+            codec.number(rows.get(b"c", {}), "a"),
+            codec.number(rows.get(b"d", {}), "s"),
+        )
+
+    def _servers(self, barrier: Barrier, spooled: Sequence[tuple[bytes, Cells]]) -> Iterator[tuple[int, Row]]:
+        stored = scan(self.endpoint, self.name, b"o", b"p")
+        for key, cells in merge_rows(stored, _span(spooled, b"o", b"p")):
+            with contextlib.suppress(ValueError):
+                yield (
+                    codec.from_hex(key[1:17]),
+                    codec.server(cells, key[17:].decode("ascii", "replace"), barrier.accepted),
+                )
+
+    def record_shutdown(self, moment_ms: int) -> None:
+        """Remember when the application stopped writing."""
+        with self._open() as table:
+            table.put(b"d", {codec.column("s"): moment_ms.to_bytes(8, "big")})
+
+    def shutdown_ms(self) -> int | None:
+        """The recorded shutdown time; None if none was recorded."""
+        with self._open() as table:
+            return codec.number(table.row(b"d", include_timestamp=True), "s")
+
+
+def _span(rows: Sequence[tuple[bytes, Cells]], start: bytes, stop: bytes) -> list[tuple[bytes, Cells]]:
+    return sorted((row for row in rows if start <= row[0] < stop), key=lambda row: row[0])
+
+
+def now_ms() -> int:
+    """The clock of this machine, epoch ms."""
+    return time.time_ns() // 1_000_000

@@ -1,0 +1,227 @@
+"""The original tool's status file: one JSON object.
+
+`{"shutdownTime": ms, "hdfsState": {path: "ALGORITHM:hex"}, "hBaseState": {encodedRegion: writeTimeMs}}`
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import posixpath
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import islice
+from types import TracebackType
+from typing import Any, BinaryIO, Self
+
+import pyarrow as pa
+
+from status_tool.atomic import atomic_write, check_target
+from status_tool.errors import StatusFileError
+from status_tool.evidence.model import Evidence, Header
+from status_tool.printable import safe
+from status_tool.status_file.header import parse_json, time_ms
+from status_tool.status_file.writer import RowWriter, StatusWriter, conform, split_kinds
+
+MAX_JSON_BYTES = 256 << 20
+"""The format must be parsed whole; what is bigger belongs into a Parquet status file."""
+_BATCH_ROWS = 65_536
+
+_URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(?://[^/]*)?(?=/)")
+_CHECKSUM = re.compile(r"([A-Za-z0-9][A-Za-z0-9_-]*):((?:[0-9A-Fa-f]{2}){1,64})")
+
+
+@dataclass(frozen=True, slots=True)
+class LegacyStatus:
+    """What the original's file says. `shutdown_ms` is None where it recorded none (0 or absent)."""
+
+    shutdown_ms: int | None
+    regions: Mapping[str, int]
+    files: Mapping[str, tuple[str, str]]
+    """Path without scheme and authority → (algorithm, checksum as hex)."""
+    half: str
+
+
+def strip_uri(path: str) -> str:
+    """Return `path` without scheme and authority, normalised: `hdfs://nn:8020/a//b/` → `/a/b`.
+
+    Not by URL parsing: `#`, `?` and `%` are plain characters in HDFS paths.
+    """
+    found = _URI.match(path)
+    bare = path[found.end() :] if found else path
+    return "/" + posixpath.normpath(bare).lstrip("/") if bare.startswith("/") else bare
+
+
+def read_legacy(file: BinaryIO, path: str | os.PathLike[str]) -> LegacyStatus:
+    """Parse the original's JSON; raises `StatusFileError` with what is wrong. `path` is for messages."""
+    name = safe(str(path))
+    data = file.read(MAX_JSON_BYTES + 1)
+    if len(data) > MAX_JSON_BYTES:
+        raise StatusFileError(f"{name} is too big: JSON status files may have {MAX_JSON_BYTES >> 20} MiB")
+    try:
+        text = data.decode("utf-8-sig")
+        del data
+        return _status(parse_json(text, MAX_JSON_BYTES))
+    except json.JSONDecodeError as error:
+        place = f"line {error.lineno}, column {error.colno}"
+        raise StatusFileError(f"{name} is damaged or cut short: no valid JSON at {place}") from None
+    except UnicodeDecodeError:
+        raise StatusFileError(f"{name} is damaged: it is not UTF-8 text") from None
+    except ValueError as error:
+        raise StatusFileError(f"{name} is not a valid status file: {safe(str(error), 300)}") from None
+
+
+def _status(document: Any) -> LegacyStatus:
+    if not isinstance(document, dict):
+        raise ValueError("its JSON is no object")
+    has_hbase, has_hdfs = "hBaseState" in document, "hdfsState" in document
+    if not (has_hbase or has_hdfs):
+        raise ValueError("it has neither hBaseState nor hdfsState")
+    shutdown = time_ms("shutdownTime", document.get("shutdownTime", 0))
+    return LegacyStatus(
+        shutdown_ms=shutdown or None,
+        regions=_regions(document.get("hBaseState", {})),
+        files=_files(document.get("hdfsState", {})),
+        half="both" if has_hbase and has_hdfs else "hbase" if has_hbase else "hdfs",
+    )
+
+
+def _regions(state: Any) -> dict[str, int]:
+    if not isinstance(state, dict):
+        raise ValueError("hBaseState is no object")
+    for region, written in state.items():
+        if not region:
+            raise ValueError("hBaseState has a region without a name")
+        _check_text(region)
+        time_ms(f"the write time of region {region}", written)
+    return state
+
+
+def _files(state: Any) -> dict[str, tuple[str, str]]:
+    if not isinstance(state, dict):
+        raise ValueError("hdfsState is no object")
+    files: dict[str, tuple[str, str]] = {}
+    for key, value in state.items():
+        path = strip_uri(key)
+        _check_text(path)
+        if not path.startswith("/"):
+            raise ValueError(f"hdfsState has a path that is not absolute: {key}")
+        checksum = _checksum(path, value)
+        if files.setdefault(path, checksum) != checksum:
+            raise ValueError(f"hdfsState has two different checksums for {path}")
+    return files
+
+
+def _check_text(name: str) -> None:
+    """Refuse what JSON can express and UTF-8, and so Parquet, cannot: halves of surrogate pairs."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        raise ValueError(f"a name in it is no valid text: {name}") from None
+
+
+def _checksum(path: str, value: Any) -> tuple[str, str]:
+    found = _CHECKSUM.fullmatch(value) if isinstance(value, str) else None
+    if found is None:
+        raise ValueError(f"the checksum of {path} is not ALGORITHM:hex")
+    return found[1], found[2].lower()
+
+
+def legacy_header(status: LegacyStatus, modified_ms: int) -> Header:
+    """Return the header for a file last modified at `modified_ms`, taken as the moment of the dump."""
+    dumped = max([modified_ms, *status.regions.values()])
+    notices = ["the status file is of the original tool: only last write times are known, no sequence ids"]
+    if status.shutdown_ms is None:
+        notices.append("the status file records no shutdown time: the time of the file is used instead")
+    return Header(
+        side="master",
+        cluster_id="",
+        created_ms=dumped,
+        cut_ms=dumped if status.shutdown_ms is None else status.shutdown_ms,
+        shutdown_ms=status.shutdown_ms,
+        half=status.half,
+        evidence=Evidence.TIMESTAMPS.value,
+        notices=tuple(notices),
+    )
+
+
+def legacy_rows(status: LegacyStatus) -> Iterator[pa.RecordBatch]:
+    """Yield a `stream` row for each region (region and write_ms only) and a `file` row for each file."""
+    regions = iter(status.regions.items())
+    while chunk := list(islice(regions, _BATCH_ROWS)):
+        names, written = zip(*chunk, strict=True)
+        yield _batch("stream", region=pa.array(names), write_ms=pa.array(written, pa.int64()))
+    files = iter(status.files.items())
+    while part := list(islice(files, _BATCH_ROWS)):
+        paths, sums = zip(*part, strict=True)
+        algorithms, checksums = zip(*sums, strict=True)
+        columns = {"path": paths, "algorithm": algorithms, "checksum": checksums}
+        yield _batch("file", **{name: pa.array(values) for name, values in columns.items()})
+
+
+def _batch(kind: str, **columns: pa.Array) -> pa.RecordBatch:
+    rows = len(next(iter(columns.values())))
+    return conform(pa.RecordBatch.from_pydict({"kind": pa.array([kind] * rows), **columns}))
+
+
+class LegacyWriter:
+    """Context manager that writes the original's JSON: highest write times and checksums.
+
+    It takes the same rows as `StatusWriter`; kinds that the format cannot express are passed over.
+    Everything is held until the end: the format is for small clusters and old habits.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], header: Header) -> None:
+        self.header = header
+        self.unchecked = 0
+        """Files that were left out because they have no checksum; the format has no word for them."""
+        self._path = path
+        self._regions: dict[str, int] = {}
+        self._files: dict[str, str] = {}
+
+    def __enter__(self) -> Self:
+        check_target(self._path)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is None:
+            document = {
+                "shutdownTime": self.header.shutdown_ms or 0,
+                "hdfsState": self._files,
+                "hBaseState": self._regions,
+            }
+            with atomic_write(self._path) as stream:
+                json.dump(document, stream, indent=1)
+                stream.write("\n")
+
+    def write(self, rows: pa.RecordBatch | pa.Table) -> None:
+        """Take rows of any kinds in any order."""
+        for batch in rows.to_batches() if isinstance(rows, pa.Table) else [rows]:
+            for kind, part in split_kinds(conform(batch)):
+                if kind == "stream":
+                    self._take_streams(part)
+                elif kind == "file":
+                    self._take_files(part)
+
+    def _take_streams(self, batch: pa.RecordBatch) -> None:
+        regions = batch.column("region").to_pylist()
+        for region, written in zip(regions, batch.column("write_ms").to_pylist(), strict=True):
+            if region is not None and written is not None:
+                self._regions[region] = max(written, self._regions.get(region, 0))
+
+    def _take_files(self, batch: pa.RecordBatch) -> None:
+        columns = (batch.column(name).to_pylist() for name in ("path", "algorithm", "checksum"))
+        for path, algorithm, checksum in zip(*columns, strict=True):
+            if path is None or algorithm is None or checksum is None:
+                self.unchecked += 1
+            else:
+                self._files[path] = f"{algorithm}:{checksum}"
+
+
+def open_writer(path: str | os.PathLike[str], header: Header) -> RowWriter:
+    """Return the writer for `path`: the original's JSON for a name that ends in `.json`, else Parquet."""
+    legacy = os.fspath(path).lower().endswith(".json")
+    return LegacyWriter(path, header) if legacy else StatusWriter(path, header)

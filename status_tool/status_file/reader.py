@@ -1,0 +1,290 @@
+"""Opens status files and refuses, with one clear line, what is not one.
+
+Nothing in the file is expanded before its digest has been checked, and no size it states is trusted.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import re
+import shutil
+import stat
+import struct
+import tempfile
+import weakref
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import BinaryIO, Self
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from status_tool.errors import OutputError, StatusFileError
+from status_tool.evidence.model import Header
+from status_tool.printable import safe
+from status_tool.status_file.header import (
+    DIGEST_KEY,
+    DIGEST_PATTERN,
+    HEADER_KEY,
+    NO_DIGEST,
+    NewerFormat,
+    decode_header,
+)
+from status_tool.status_file.legacy import legacy_header, legacy_rows, read_legacy
+from status_tool.status_file.schema import FORMAT_VERSION, STATUS_SCHEMA
+from status_tool.status_file.writer import StatusWriter
+
+_MAGIC = b"PAR1"
+_CHUNK_BYTES = 1 << 20
+_MAX_FOOTER_BYTES = 64 << 20
+_MAX_GROUP_BYTES = 1 << 30
+_MAX_GROUP_ROWS = 16 << 20
+_BATCH_ROWS = 16_384
+# Spark expands globs, passes over names that start with `.` or `_`, and stumbles over colons:
+# a file with such a name is given to it by a link with a plain one.
+_PLAIN_PATH = re.compile(r"/(?:[A-Za-z0-9._+-]+/)*[A-Za-z0-9][A-Za-z0-9._+-]*")
+_PARQUET_ERRORS = (pa.ArrowException, OSError, ValueError, MemoryError)
+
+
+@dataclass(slots=True, weakref_slot=True)
+class StatusFile:
+    """A status file that has been checked. Close it (or use it as a context manager) when done."""
+
+    path: Path
+    """What the user named."""
+    parquet_path: Path
+    """What Spark reads: `path` itself, or something temporary that stands for it (see `uri`)."""
+    header: Header
+    counts: Mapping[str, int]
+    """Rows by kind; kinds without rows are absent."""
+    is_json: bool = False
+    _remove: weakref.finalize[..., StatusFile] | None = field(default=None, repr=False)
+
+    @property
+    def uri(self) -> str:
+        """What to give to Spark: always the local file, whatever Hadoop's default file system is."""
+        return f"file://{self.parquet_path.absolute()}"
+
+    def rows(self, kinds: Collection[str] | None = None) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of these kinds (default: all) in batches; meant for kinds with few rows.
+
+        Raises `StatusFileError` where the content turns out not to be readable.
+        """
+        try:
+            with pq.ParquetFile(self.parquet_path) as parquet:
+                groups = _groups(parquet.metadata, kinds)
+                for batch in parquet.iter_batches(_BATCH_ROWS, row_groups=groups, use_threads=False):
+                    batch.validate(full=True)
+                    if kinds is not None:
+                        wanted = pa.array(sorted(kinds), pa.string())
+                        batch = batch.filter(pc.is_in(batch.column("kind"), value_set=wanted))
+                    if batch.num_rows:
+                        yield batch
+        except _PARQUET_ERRORS as error:
+            raise _refusal(self.path, "has been altered or damaged: its rows cannot be read") from error
+
+    def close(self) -> None:
+        """Remove the temporary copy, if there is one."""
+        if self._remove is not None:
+            self._remove()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def read_header(path: str | os.PathLike[str]) -> Header:
+    """Return the header of the status file at `path`, checked like `open_status` does."""
+    with open_status(path) as status:
+        return status.header
+
+
+def open_status(path: str | os.PathLike[str], require_side: str | None = None) -> StatusFile:
+    """Check the whole file and return what it says of itself.
+
+    `require_side` (`master` or `slave`) refuses the other side's file. Raises `StatusFileError`.
+    """
+    with _regular(path) as file:
+        size = os.fstat(file.fileno()).st_size
+        if size == 0:
+            raise _refusal(path, "is empty")
+        status = _open_json(file, path) if _looks_like_json(file) else _open_parquet(file, path, size)
+    if require_side is not None and status.header.side != require_side:
+        status.close()
+        raise _refusal(path, f"is a {status.header.side}'s status, but a {require_side}'s is needed here")
+    return status
+
+
+def _refusal(path: str | os.PathLike[str], reason: str) -> StatusFileError:
+    return StatusFileError(f"{safe(str(path))} {reason}")
+
+
+@contextlib.contextmanager
+def _regular(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+    """Open a regular file; anything else could block for ever or never end."""
+    name = safe(str(path))
+    try:
+        mode = os.stat(path).st_mode
+        if stat.S_ISDIR(mode):
+            raise _refusal(path, "is a folder, not a status file")
+        if not stat.S_ISREG(mode):
+            raise _refusal(path, "is not a regular file")
+        with open(path, "rb") as file:
+            yield file
+    except FileNotFoundError:
+        raise StatusFileError(f"there is no status file {name}") from None
+    except OSError as error:
+        raise StatusFileError(f"cannot read {name}: {error.strerror or error}") from error
+    except ValueError as error:  # a path with a NUL character
+        raise StatusFileError(f"cannot read {name}: {safe(str(error))}") from error
+
+
+def _looks_like_json(file: BinaryIO) -> bool:
+    start = file.read(4096).removeprefix(b"\xef\xbb\xbf").lstrip()
+    file.seek(0)
+    return start.startswith(b"{")
+
+
+def _open_json(file: BinaryIO, path: str | os.PathLike[str]) -> StatusFile:
+    status = read_legacy(file, path)
+    header = legacy_header(status, os.fstat(file.fileno()).st_mtime_ns // 1_000_000)
+    with _temporary_folder() as folder:
+        copy = folder / "status.parquet"
+        with StatusWriter(copy, header) as writer:
+            for batch in legacy_rows(status):
+                writer.write(batch)
+        return _temporary(StatusFile(Path(path), copy, header, writer.counts, is_json=True), folder)
+
+
+@contextlib.contextmanager
+def _temporary_folder() -> Iterator[Path]:
+    """Create a folder that outlives the block, unless the block fails."""
+    try:
+        folder = Path(tempfile.mkdtemp(prefix="status-tool-"))
+    except OSError as error:
+        raise OutputError(f"cannot create a temporary folder: {error.strerror or error}") from error
+    try:
+        yield folder
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+
+
+def _temporary(status: StatusFile, folder: Path) -> StatusFile:
+    status._remove = weakref.finalize(status, shutil.rmtree, folder, True)
+    return status
+
+
+def _open_parquet(file: BinaryIO, path: str | os.PathLike[str], size: int) -> StatusFile:
+    footer_start, footer = _footer(file, path, size)
+    found = list(DIGEST_PATTERN.finditer(footer))
+    if len(found) == 1:
+        place = footer_start + found[0].start(1)
+        if _digest(file, place) != found[0][1]:
+            raise _refusal(path, "has been altered or damaged: its content does not match its digest")
+    header, counts = _describe(file, path, digest=found[0][1] if len(found) == 1 else None)
+    plain = Path(os.path.abspath(path))
+    if _PLAIN_PATH.fullmatch(str(plain)):
+        return StatusFile(Path(path), plain, header, counts)
+    with _temporary_folder() as folder:
+        link = folder / "status.parquet"
+        link.symlink_to(plain)
+        return _temporary(StatusFile(Path(path), link, header, counts), folder)
+
+
+def _footer(file: BinaryIO, path: str | os.PathLike[str], size: int) -> tuple[int, bytes]:
+    """Return where the Parquet footer starts, and its bytes."""
+    if file.read(4) != _MAGIC:
+        raise _refusal(path, "is not a status file")
+    if size < 12:
+        raise _refusal(path, "is truncated: copy it again")
+    file.seek(size - 8)
+    length, magic = struct.unpack("<I4s", file.read(8))
+    if magic != _MAGIC:
+        raise _refusal(path, "is truncated: copy it again")
+    if length > min(size - 12, _MAX_FOOTER_BYTES):
+        raise _refusal(path, "has been altered or damaged: its footer has an impossible length")
+    start = size - 8 - length
+    file.seek(start)
+    return start, file.read(length)
+
+
+def _digest(file: BinaryIO, place: int) -> bytes:
+    """Return the SHA-256 (hex) of the file with the 64 characters at `place` read as zeros."""
+    digest = hashlib.sha256()
+    file.seek(0)
+    remaining = place
+    while remaining:
+        chunk = file.read(min(_CHUNK_BYTES, remaining))
+        if not chunk:
+            break
+        digest.update(chunk)
+        remaining -= len(chunk)
+    digest.update(NO_DIGEST)
+    file.seek(place + len(NO_DIGEST))
+    while chunk := file.read(_CHUNK_BYTES):
+        digest.update(chunk)
+    return digest.hexdigest().encode()
+
+
+def _describe(
+    file: BinaryIO, path: str | os.PathLike[str], digest: bytes | None
+) -> tuple[Header, dict[str, int]]:
+    """Return header and counts from the footer; `digest` is None where none was found in it."""
+    file.seek(0)
+    try:
+        parquet = pq.ParquetFile(file)
+        metadata, entries = parquet.metadata, parquet.metadata.metadata or {}
+        schema = parquet.schema_arrow
+    except _PARQUET_ERRORS as error:
+        raise _refusal(path, "has been altered or damaged: its footer cannot be read") from error
+    if HEADER_KEY not in entries:
+        raise _refusal(path, "is not a status file: another program wrote this Parquet file")
+    try:
+        header, counts = decode_header(entries[HEADER_KEY])
+    except NewerFormat as error:
+        raise _refusal(
+            path,
+            f"has format version {error.version}, this status-tool reads up to {FORMAT_VERSION}: "
+            "upgrade status-tool here",
+        ) from None
+    except ValueError as error:
+        raise _refusal(path, f"is not a valid status file: {safe(str(error), 300)}") from None
+    if digest is None or entries.get(DIGEST_KEY) != digest:
+        raise _refusal(path, "has been altered or damaged: it has no valid digest")
+    _check_layout(metadata, schema, counts, path)
+    return header, counts
+
+
+def _check_layout(
+    metadata: pq.FileMetaData, schema: pa.Schema, counts: Mapping[str, int], path: str | os.PathLike[str]
+) -> None:
+    if not schema.equals(STATUS_SCHEMA):
+        raise _refusal(path, "is not a valid status file: its columns are not those of a status file")
+    if metadata.num_rows != sum(counts.values()):
+        raise _refusal(path, "is not a valid status file: its row counts do not add up")
+    for index in range(metadata.num_row_groups):
+        group = metadata.row_group(index)
+        if group.num_rows > _MAX_GROUP_ROWS or group.total_byte_size > _MAX_GROUP_BYTES:
+            raise _refusal(path, "is not a valid status file: a part of it is bigger than any real one")
+
+
+def _groups(metadata: pq.FileMetaData, kinds: Collection[str] | None) -> list[int]:
+    """Return the row groups that may hold rows of `kinds`, by their statistics."""
+    column = STATUS_SCHEMA.get_field_index("kind")
+    wanted = []
+    for index in range(metadata.num_row_groups):
+        statistics = metadata.row_group(index).column(column).statistics
+        alone = statistics is not None and statistics.has_min_max and statistics.min == statistics.max
+        if kinds is None or not alone or statistics.min in kinds:
+            wanted.append(index)
+    return wanted

@@ -1,0 +1,255 @@
+"""Writes a status file as a stream: memory stays flat however many rows pass through."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+from collections.abc import Callable, Iterator
+from types import TracebackType
+from typing import Protocol, Self
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from status_tool.atomic import AtomicFile, check_target
+from status_tool.errors import OutputError
+from status_tool.evidence.model import Header
+from status_tool.status_file.header import DIGEST_KEY, DIGEST_PATTERN, HEADER_KEY, NO_DIGEST, encode_header
+from status_tool.status_file.schema import KINDS, STATUS_SCHEMA
+
+ROW_GROUP_ROWS = 131_072
+ROW_GROUP_BYTES = 64 << 20
+BUFFERED_BYTES = 128 << 20
+"""Bound on what all kinds together hold back; the fullest kind is written when it is exceeded."""
+_COMPACT_AFTER = 128
+
+# Few distinct values in a row group: elsewhere a dictionary would be built only to be thrown away.
+_DICTIONARY = ["kind", "table", "origin", "via", "via_ids", "state", "server", "role", "algorithm"]
+
+
+class RowWriter(Protocol):
+    """What the master run writes its rows to: Parquet or the original's JSON."""
+
+    header: Header
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
+
+    def write(self, rows: pa.RecordBatch | pa.Table) -> None: ...
+
+
+class StatusWriter:
+    """Context manager that writes rows of `STATUS_SCHEMA` to a status file.
+
+    `header` may be replaced until the block ends. Only a block that ends well puts the file in
+    place; any exception leaves what was there before, and nothing else. Raises `OutputError`
+    where the file cannot be written, `ValueError` for rows that do not fit the schema.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], header: Header) -> None:
+        self.header = header
+        self._path = path
+        self._buffers = {kind: _Buffer() for kind in KINDS}
+        self._counts = dict.fromkeys(KINDS, 0)
+        self._output: _ParquetOutput | None = None
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Rows taken so far, by kind."""
+        return {kind: count for kind, count in self._counts.items() if count}
+
+    def __enter__(self) -> Self:
+        check_target(self._path)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            if kind is None:
+                self._finish()
+        finally:
+            if self._output is not None:
+                self._output.discard()
+            self._buffers.clear()
+
+    def write(self, rows: pa.RecordBatch | pa.Table) -> None:
+        """Take rows of any kinds in any order; columns that are left out are null."""
+        batches = rows.to_batches() if isinstance(rows, pa.Table) else [rows]
+        for batch in batches:
+            for kind, part in split_kinds(conform(batch)):
+                self._take(kind, part)
+
+    def _take(self, kind: str, batch: pa.RecordBatch) -> None:
+        self._counts[kind] += batch.num_rows
+        for part in _slices(batch):
+            self._buffers[kind].add(part)
+            if self._buffers[kind].full:
+                self._flush(kind)
+        if sum(buffer.bytes for buffer in self._buffers.values()) > BUFFERED_BYTES:
+            self._flush(max(self._buffers, key=lambda kind: self._buffers[kind].bytes))
+
+    def _flush(self, kind: str) -> None:
+        table = self._buffers[kind].drain()
+        if table.num_rows:
+            self._opened().write_group(table)
+
+    def _opened(self) -> _ParquetOutput:
+        if self._output is None:
+            self._output = _ParquetOutput(self._path)
+        return self._output
+
+    def _finish(self) -> None:
+        header = encode_header(self.header, self.counts)
+        for kind in KINDS:
+            self._flush(kind)
+        self._opened().finish(header)
+
+
+class _Buffer:
+    """Rows of one kind that wait for a row group of a decent size."""
+
+    def __init__(self) -> None:
+        self._small: list[pa.RecordBatch] = []
+        self._chunks: list[pa.RecordBatch] = []
+        self.rows = 0
+        self.bytes = 0
+
+    @property
+    def full(self) -> bool:
+        return self.rows >= ROW_GROUP_ROWS or self.bytes >= ROW_GROUP_BYTES
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        self.rows += batch.num_rows
+        self.bytes += batch.nbytes
+        self._small.append(batch)
+        # Thousands of one-row batches would cost far more in bookkeeping than their rows.
+        if len(self._small) >= _COMPACT_AFTER:
+            self._chunks.extend(pa.Table.from_batches(self._small).combine_chunks().to_batches())
+            self._small.clear()
+
+    def drain(self) -> pa.Table:
+        table = pa.Table.from_batches([*self._chunks, *self._small], schema=STATUS_SCHEMA)
+        self._small, self._chunks, self.rows, self.bytes = [], [], 0, 0
+        return table
+
+
+class _ParquetOutput:
+    """The Parquet file under its temporary name, hashed as it is written."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self._path = path
+        self._file = AtomicFile(path)
+        self._sink = _HashingSink(self._file)
+        self._writer = pq.ParquetWriter(
+            self._sink,
+            STATUS_SCHEMA,
+            compression="zstd",
+            use_dictionary=_DICTIONARY,
+            write_statistics=["kind"],
+            store_schema=False,
+        )
+
+    def write_group(self, table: pa.Table) -> None:
+        self._guarded(lambda: self._writer.write_table(table, row_group_size=table.num_rows))
+
+    def finish(self, header: str) -> None:
+        # The digest's place must come last of all that is written: it is filled in afterwards.
+        self._writer.add_key_value_metadata({HEADER_KEY: header.encode(), DIGEST_KEY: NO_DIGEST})
+        self._guarded(self._close)
+        self._file.patch(self._digest_offset(), self._sink.digest.hexdigest().encode())
+        self._file.commit()
+
+    def _close(self) -> None:
+        self._writer.close()
+        self._sink.flush()
+
+    def _guarded(self, action: Callable[[], None]) -> None:
+        try:
+            action()
+        except pa.ArrowException as error:
+            raise OutputError(f"cannot write {self._path}: {error}") from error
+
+    def _digest_offset(self) -> int:
+        size = self._file.size()
+        footer_bytes = int.from_bytes(self._file.read_at(size - 8, 4), "little")
+        start = size - 8 - footer_bytes
+        found = list(DIGEST_PATTERN.finditer(self._file.read_at(start, footer_bytes)))
+        if len(found) != 1:
+            raise OutputError(f"cannot write {self._path}: its footer has {len(found)} places for a digest")
+        return start + found[0].start(1)
+
+    def discard(self) -> None:
+        """Remove the temporary file; nothing happens after `finish`."""
+        self._file.close()
+        self._sink.dead = True
+
+
+class _HashingSink(io.BufferedIOBase):
+    """Passes bytes on and keeps their SHA-256; once `dead`, it swallows what Arrow's destructors write."""
+
+    mode = "wb"
+
+    def __init__(self, file: AtomicFile) -> None:
+        super().__init__()
+        self._buffered = io.BufferedWriter(file, 1 << 20)
+        self.digest = hashlib.sha256()
+        self.dead = False
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: object) -> int:
+        view = memoryview(data).cast("B")  # type: ignore[arg-type]
+        if not self.dead:
+            self.digest.update(view)
+            self._buffered.write(view)
+        return view.nbytes
+
+    def flush(self) -> None:
+        if not self.dead:
+            self._buffered.flush()
+
+
+def conform(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Return `batch` with exactly the columns of `STATUS_SCHEMA`; ValueError where it cannot be."""
+    if not batch.schema.equals(STATUS_SCHEMA):
+        unknown = sorted(set(batch.schema.names) - set(STATUS_SCHEMA.names))
+        if unknown:
+            raise ValueError(f"no columns of a status file: {', '.join(unknown)}")
+        columns = [_column(batch, field) for field in STATUS_SCHEMA]
+        batch = pa.RecordBatch.from_arrays(columns, schema=STATUS_SCHEMA)
+    if batch.column("kind").null_count:
+        raise ValueError("a row of a status file has no kind")
+    return batch
+
+
+def _column(batch: pa.RecordBatch, field: pa.Field) -> pa.Array:
+    index = batch.schema.get_field_index(field.name)
+    if index < 0:
+        return pa.nulls(batch.num_rows, field.type)
+    column = batch.column(index)
+    return column if column.type == field.type else column.cast(field.type)
+
+
+def split_kinds(batch: pa.RecordBatch) -> Iterator[tuple[str, pa.RecordBatch]]:
+    """Yield the rows of each kind in `batch`; ValueError for an unknown kind."""
+    kinds = pc.unique(batch.column("kind")).to_pylist()
+    for kind in kinds:
+        if kind not in KINDS:
+            raise ValueError(f"no kind of row of a status file: {kind!r}")
+        alone = len(kinds) == 1
+        yield kind, batch if alone else batch.filter(pc.equal(batch.column("kind"), kind))
+
+
+def _slices(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    """Cut a big batch so that no row group gets bigger than the bounds."""
+    rows = batch.num_rows
+    step = min(ROW_GROUP_ROWS, max(1, rows * ROW_GROUP_BYTES // max(batch.nbytes, 1)))
+    for start in range(0, rows, step):
+        yield batch.slice(start, step)

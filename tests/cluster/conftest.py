@@ -1,0 +1,42 @@
+"""Real clusters for the tests, and one Spark session that in-process runs of the tool share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from status_tool.spark.session import session
+
+from tests.lab.lab import Lab
+from tests.pair import JAR, Pair, start_pair
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _own_configuration() -> Iterator[None]:
+    """No test sees the user's own site files."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("HBASE_CONF_DIR", "HADOOP_CONF_DIR"):
+            patch.delenv(name, raising=False)
+        yield
+
+
+@pytest.fixture(scope="session")
+def warm_spark() -> Iterator[None]:
+    """A session that in-process runs find and leave running; starting one takes longer than a small check."""
+    with session(None, ()):
+        yield
+
+
+@pytest.fixture(scope="session")
+def pair(warm_spark: None) -> Iterator[Pair]:
+    """Two tracked clusters, two region servers each, asyncfs WALs. Tests use tables of their own."""
+    assert JAR.is_file(), "build the trackers first: make setup"
+    with Lab() as lab:
+        yield start_pair(lab)
+
+
+@pytest.fixture
+def status(tmp_path: Path) -> Path:
+    """Where a test's status file goes."""
+    return tmp_path / "master.status"

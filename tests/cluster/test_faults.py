@@ -1,0 +1,131 @@
+"""Servers killed, the state table out of reach, a server without the tracker: never a false complete."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cluster.test_verdicts import assert_complete, dump
+from tests.lab.lab import Lab
+from tests.lab.waiting import wait_until
+from tests.pair import Pair, start_pair, tool_here, tracked_spec
+
+pytestmark = [pytest.mark.cluster, pytest.mark.spark]
+
+STATE_TABLE = "replicationstate"
+
+
+@pytest.fixture(scope="module")
+def fragile(warm_spark: None) -> Iterator[Pair]:
+    """A pair whose servers get killed; the tests of this module run in the order of their writing."""
+    with Lab() as lab:
+        slow = {"hbase.replicationtable.updateperiod": "600000"}
+        # With ten minutes between flushes, whatever is in the table is there by barrier, write-through or stop.
+        yield start_pair(lab, tracked_spec("master", site=slow), tracked_spec("slave"))
+
+
+def test_state_table_disabled_on_the_slave(fragile: Pair, status: Path) -> None:
+    """Replication goes on at its pace; what could not be recorded is recorded once the table is back."""
+    fragile.create_table("dark", {"f": 1})
+    fragile.master.admin.put_rows("dark", "f", 10)
+    fragile.wait_same("dark")
+    fragile.slave.admin.disable_table(STATE_TABLE)
+    try:
+        for start in (10, 20, 30):
+            fragile.master.admin.put_rows("dark", "f", 10, start=start)
+            fragile.wait_same("dark", timeout=30)
+        fragile.write_master(status, "--table", "dark")
+        result = fragile.check(status, "--table", "dark")
+        assert (result.exit_code, "disabled" in result.stderr) == (2, True), result
+    finally:
+        fragile.slave.admin.enable_table(STATE_TABLE)
+    assert_complete(fragile.check(status, "--table", "dark", "--wait", "60"))
+
+
+def test_state_table_disabled_on_the_master(fragile: Pair, status: Path) -> None:
+    """Writes go on; heads are kept and written once the table is back."""
+    fragile.create_table("dark2", {"f": 1})
+    fragile.master.admin.disable_table(STATE_TABLE)
+    try:
+        fragile.master.admin.put_rows("dark2", "f", 10)
+        fragile.wait_same("dark2", timeout=30)
+        result = tool_here("run", "-m", "-o", status, "--only", "hbase", conf=fragile.master)
+        assert (result.exit_code, status.exists()) == (2, False), result
+    finally:
+        fragile.master.admin.enable_table(STATE_TABLE)
+    assert_complete(fragile.verdict(status, "dark2", "--wait", "60"))
+    assert [row["table"] for row in dump(status) if row["kind"] == "stream"] == ["dark2"]
+
+
+def test_slave_region_server_killed_under_load(fragile: Pair, status: Path) -> None:
+    """Segments are written through before a batch is acknowledged: after recovery nothing is missing."""
+    fragile.create_table("slavekill", {"f": 1}, [b"load00000200"])
+    load = fragile.master.admin.load_start("slavekill", "f", 200)
+    time.sleep(2)
+    fragile.slave.region_servers[0].kill9()
+    time.sleep(3)
+    fragile.slave.region_servers[0].start()
+    assert fragile.master.admin.load_stop(load) > 100
+    fragile.wait_same("slavekill", timeout=180)
+    document = assert_complete(fragile.verdict(status, "slavekill", "--wait", "120"))
+    assert document["hbase"]["regions"]["gap"] == 0
+
+
+def test_whole_master_stopped_and_started(fragile: Pair, status: Path) -> None:
+    """When the last servers stop, the state table is gone: the rest is spooled and found again."""
+    fragile.create_table("cold", {"f": 1}, [b"row00000050"])
+    fragile.master.admin.put_rows("cold", "f", 100)
+    stopped = [server.server_name for server in fragile.master.region_servers]
+    fragile.wait_same("cold")
+    fragile.master.restart_all()
+    fragile.master.admin.put_rows("cold", "f", 100, start=100)
+    document = assert_complete(fragile.verdict(status, "cold", "--wait", "120"))
+    assert document["hbase"]["regions"]["complete"] == 2
+    servers = {row["server"]: row for row in dump(status) if row["kind"] == "server"}
+    assert all(servers[name]["final_ms"] > 0 for name in stopped)
+    origins = {row["origin"] for row in dump(status) if row["kind"] == "stream"}
+    assert origins & {servers[name]["origin"] for name in stopped}
+
+
+def test_server_without_the_tracker(fragile: Pair, status: Path) -> None:
+    """A live region server of the master that does not track is never silently fine."""
+    fragile.create_table("halfblind", {"f": 1})
+    blind = fragile.master.add_region_server({"hbase.coprocessor.wal.classes": ""})
+    try:
+        (region,) = fragile.master.admin.regions("halfblind")
+        fragile.master.admin.move(region.encoded, blind.server_name)
+        fragile.master.admin.put_rows("halfblind", "f", 10)
+        fragile.wait_same("halfblind")
+        fragile.write_master(status, "--table", "halfblind", "--wait", "3")
+        result = fragile.check(status, "--table", "halfblind")
+        assert result.exit_code == 3, result
+        problems = json.dumps(result.json["problems"])
+        assert "without the tracker" in problems
+        assert blind.server_name in problems
+    finally:
+        blind.stop()
+    # Gone again, but what it wrote came without a stamp, and that is remembered.
+    result = fragile.verdict(status, "halfblind", "--wait", "5")
+    assert result.exit_code == 3, result
+    assert "stamp" in json.dumps(result.json["problems"])
+
+
+def test_master_region_server_killed_before_its_flush(fragile: Pair, status: Path) -> None:
+    """Its last heads are lost with it; nothing shows that all of it was shipped, so it is never complete."""
+    fragile.create_table("crash", {"f": 1})
+    (region,) = fragile.master.admin.regions("crash")
+    victim = next(s for s in fragile.master.region_servers if s.running and s.server_name == region.server)
+    fragile.master.admin.put_rows("crash", "f", 10)
+    killed = victim.server_name
+    victim.kill9()
+    wait_until(lambda: killed not in fragile.master.admin.live_servers(), 60, "the master has noticed")
+    wait_until(lambda: len(fragile.master.admin.rows("crash")) == 10, 120, "the region is served again")
+    fragile.wait_same("crash", timeout=180)
+    result = fragile.verdict(status, "crash", "--wait", "3")
+    assert result.exit_code == 3, result
+    problem = next(p for p in result.json["problems"] if p["origin"] == killed)
+    assert "final flush" in problem["detail"]

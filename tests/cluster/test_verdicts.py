@@ -1,0 +1,299 @@
+"""The main job on two real clusters: what is said must be what row-by-row comparison says."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.lab.waiting import wait_until
+from tests.pair import PEER, Pair, Result, tool, tool_here
+
+pytestmark = [pytest.mark.cluster, pytest.mark.spark]
+
+
+def assert_complete(result: Result) -> dict[str, Any]:
+    """The run's document, which must say complete."""
+    assert result.exit_code == 0, result
+    document = result.json
+    assert document["verdict"] == "complete"
+    assert document["hbase"]["evidence"] == "exact"
+    assert document["problems"] == []
+    return document
+
+
+def kinds(result: Result) -> set[str]:
+    """The kinds of the problems."""
+    return {problem["kind"] for problem in result.json["problems"]}
+
+
+def test_steady_load_on_mixed_scopes(pair: Pair, status: Path) -> None:
+    """Several tables under load, stopped, then proven complete and equal row by row."""
+    tables = {"load1": {"g": 1}, "load2": {"g": 1, "l": 0}, "load3": {"g": 1, "h": 1}}
+    for table, families in tables.items():
+        pair.create_table(table, families, [b"load00000100"])
+    loads = [pair.master.admin.load_start(table, "g", 100) for table in tables]
+    local = pair.master.admin.load_start("load2", "l", 100, prefix="local")
+    time.sleep(5)
+    written = [pair.master.admin.load_stop(load) for load in loads]
+    assert all(count > 50 for count in written)
+    # The local family is written on: that must not make the region look behind.
+    pair.write_master(status, *(f"--table={table}" for table in tables), "--wait", "60")
+    result = pair.check(status, *(f"--table={table}" for table in tables), "--wait", "60")
+    assert pair.master.admin.load_stop(local) > 50
+    document = assert_complete(result)
+    assert document["hbase"]["regions"]["complete"] == 6
+    for table in tables:
+        assert pair.same(table, ["g"])
+    assert pair.master.admin.digest("load2", families=["l"]) != pair.slave.admin.digest("load2", families=["l"])
+
+
+def test_the_barrier_makes_it_right_at_once(pair: Pair, status: Path) -> None:
+    """Run right after the last write: nobody waits for a flush period by hand."""
+    pair.create_table("atonce", {"f": 1})
+    pair.master.admin.put_rows("atonce", "f", 1)
+    pair.write_master(status, "--table", "atonce")
+    for wanted in (10, 100):
+        pair.master.admin.put_rows("atonce", "f", wanted)
+        pair.write_master(status, "--table", "atonce")
+        assert_complete(pair.check(status, "--table", "atonce", "--wait", "60"))
+        assert pair.same("atonce")
+
+
+def dump(status: Path) -> list[dict[str, Any]]:
+    """All rows of a status file."""
+    import pyarrow.parquet as pq
+
+    rows = pq.read_table(status).to_pylist()
+    return [{key: value for key, value in row.items() if value is not None} for row in rows]
+
+
+def test_without_waiting_it_is_unverifiable_rather_than_wrong(pair: Pair, status: Path) -> None:
+    """`-m --wait 0`: no region server can have answered the barrier yet."""
+    pair.create_table("nowait", {"f": 1})
+    pair.master.admin.put_rows("nowait", "f", 10)
+    written = pair.write_master(status, "--table", "nowait", "--wait", "0")
+    assert "has not flushed past the cut" in written.stderr
+    pair.wait_same("nowait")
+    result = pair.check(status, "--table", "nowait")
+    assert result.exit_code == 3, result
+    assert result.json["verdict"] == "unverifiable"
+    assert "unverifiable" in kinds(result)
+
+
+def test_peer_disabled_is_behind_with_its_lag(pair: Pair, status: Path) -> None:
+    """Behind while the peer is disabled; complete once it is enabled again."""
+    pair.create_table("lagging", {"f": 1})
+    pair.master.admin.put_rows("lagging", "f", 10)
+    pair.wait_same("lagging")
+    pair.master.admin.disable_peer(PEER)
+    try:
+        time.sleep(1.5)
+        pair.master.admin.put_rows("lagging", "f", 10, start=10)
+        result = pair.verdict(status, "lagging")
+        assert result.exit_code == 1, result
+        assert result.json["hbase"]["regions"]["behind"] == 1
+        assert result.json["hbase"]["worst_lag_ms"] >= 1000
+        assert "disabled" in " ".join(result.json["notices"])
+    finally:
+        pair.master.admin.enable_peer(PEER)
+    assert_complete(pair.check(status, "--table", "lagging", "--wait", "60"))
+
+
+def test_peer_removed_and_added_is_a_gap(pair: Pair, status: Path) -> None:
+    """The loss that no timestamp shows, in one region of the table; its other region stays complete."""
+    pair.create_table("lost", {"f": 1}, [b"m"])
+    for prefix in ("a", "z"):
+        pair.master.admin.put_rows("lost", "f", 20, prefix=prefix)
+    pair.wait_same("lost")
+    pair.master.admin.remove_peer(PEER)
+    pair.master.admin.put_rows("lost", "f", 5, start=100, prefix="a")
+    pair.master.admin.roll_wal()
+    pair.connect()
+    pair.master.admin.put_rows("lost", "f", 5, start=200, prefix="a")
+    last = b"a00000204"
+    wait_until(lambda: last in pair.slave.admin.rows("lost"), 60, "the later rows have arrived")
+    result = pair.verdict(status, "lost")
+    assert result.exit_code == 1, result
+    regions = result.json["hbase"]["regions"]
+    assert (regions["gap"], regions["complete"]) == (1, 1)
+    problem = next(p for p in result.json["problems"] if p["kind"] == "gap")
+    (hit,) = [r for r in pair.master.admin.regions("lost") if r.end_key == b"m"]
+    assert (problem["table"], problem["region"], problem["origin"]) == ("lost", hit.encoded, hit.server)
+    assert 0 < problem["from_seq"] < problem["to_seq"]
+    assert problem["written_from_ms"] <= problem["written_to_ms"]
+    assert "CopyTable" in json.dumps(problem)
+    text = tool_here("run", "-i", status, "--only", "hbase", "--table", "lost", conf=pair.slave)
+    assert text.stdout.rstrip().splitlines()[-1] == "HBase Replication is NOT complete."
+    # Accepted as copied by other means: everything written until now.
+    assert pair.check(status, "--table", "lost", "--since", str(problem["written_to_ms"])).exit_code == 0
+
+
+def test_different_region_boundaries_do_not_matter(pair: Pair, status: Path) -> None:
+    """Streams are the master's regions; how the slave cuts its table is its own affair."""
+    pair.create_table("cut", {"f": 1}, [b"row00000030", b"row00000060"], slave_splits=[b"row00000045"])
+    pair.master.admin.put_rows("cut", "f", 100)
+    document = assert_complete(pair.verdict(status, "cut", "--wait", "60"))
+    assert document["hbase"]["regions"]["complete"] == 3
+    assert pair.same("cut")
+
+
+def test_moves_splits_and_merges_raise_no_alarm(pair: Pair, status: Path) -> None:
+    """A region moved while it is written, a split and a merge: complete."""
+    pair.create_table("moving", {"f": 1}, [b"load00000500"])
+    admin = pair.master.admin
+    load = admin.load_start("moving", "f", 200)
+    servers = admin.live_servers()
+    for _ in range(2):
+        for region in admin.regions("moving"):
+            admin.move(region.encoded, next(server for server in servers if server != region.server))
+        time.sleep(1)
+    first = admin.regions("moving")[0]
+    admin.split(first.encoded, b"load00000100")
+    time.sleep(1)
+    daughters = sorted(admin.regions("moving"), key=lambda region: region.start_key)
+    admin.merge(daughters[0].encoded, daughters[1].encoded)
+    time.sleep(1)
+    assert admin.load_stop(load) > 100
+    assert_complete(pair.verdict(status, "moving", "--wait", "90"))
+    assert pair.same("moving")
+
+
+def test_a_clean_stop_and_start_raises_no_alarm(pair: Pair, status: Path) -> None:
+    """A region server of the master stopped cleanly: its final flush settles its streams."""
+    pair.create_table("restart", {"f": 1}, [b"load00000100"])
+    admin = pair.master.admin
+    load = admin.load_start("restart", "f", 100)
+    time.sleep(2)
+    server = pair.master.region_servers[1]
+    stopped = server.server_name
+    server.stop()
+    time.sleep(1)
+    server.start()
+    assert admin.load_stop(load) > 50
+    assert_complete(pair.verdict(status, "restart", "--wait", "90"))
+    finals = [r for r in dump(status) if r["kind"] == "server" and r["server"] == stopped]
+    assert [row["live"] for row in finals] == [False]
+    assert finals[0]["final_ms"] > 0
+    assert pair.same("restart")
+
+
+def test_master_master(pair: Pair, tmp_path: Path) -> None:
+    """Each direction by itself: what came from the other side is not asked back."""
+    pair.create_table("both", {"f": 1})
+    back = pair.reversed()
+    back.connect()
+    try:
+        pair.master.admin.put_rows("both", "f", 30, prefix="m")
+        pair.slave.admin.put_rows("both", "f", 20, prefix="s")
+        pair.wait_same("both")
+        assert len(pair.slave.admin.rows("both")) == 50
+        for name, direction in (("there", pair), ("back", back)):
+            file = tmp_path / name
+            assert_complete(direction.verdict(file, "both", "--wait", "60"))
+            vias = {row["via"] for row in dump(file) if row["kind"] == "stream"}
+            assert len(vias) == 2  # local writes, and what was relayed from the other
+    finally:
+        pair.slave.admin.remove_peer(PEER)
+
+
+def test_offline_with_both_sides_from_files(pair: Pair, status: Path, tmp_path: Path) -> None:
+    """`run -o FILE` on the slave, then the check without any cluster."""
+    pair.create_table("offline", {"f": 1})
+    pair.master.admin.put_rows("offline", "f", 10)
+    pair.wait_same("offline")
+    slave_status = tmp_path / "slave.status"
+    pair.write_master(status, "--table", "offline")
+    written = tool_here("run", "-o", slave_status, "--only", "hbase", "--table", "offline", conf=pair.slave)
+    assert written.exit_code == 0, written
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    result = tool("run", "-i", status, "--slave-status", slave_status, "--json", conf=empty)
+    assert_complete(result)
+    swapped = tool_here("run", "-i", slave_status, "--slave-status", status, conf=empty)
+    assert swapped.exit_code == 2
+    assert len(swapped.stderr.strip().splitlines()) == 1
+
+
+def test_the_original_format(pair: Pair, tmp_path: Path) -> None:
+    """`-o FILE.json` writes it, `-i` accepts it at evidence timestamps, and knows behind from complete."""
+    pair.create_table("legacy", {"f": 1})
+    pair.master.admin.put_rows("legacy", "f", 10)
+    pair.wait_same("legacy")
+    file = tmp_path / "master.json"
+    pair.write_master(file, "--table", "legacy")
+    written = json.loads(file.read_text())
+    (region,) = [r.encoded for r in pair.master.admin.regions("legacy")]
+    assert set(written) == {"shutdownTime", "hdfsState", "hBaseState"}
+    assert set(written["hBaseState"]) == {region}
+    result = pair.check(file)
+    assert (result.exit_code, result.json["hbase"]["evidence"]) == (0, "timestamps"), result
+    written["hBaseState"][region] += 5000
+    written["shutdownTime"] = 0
+    file.write_text(json.dumps(written))
+    result = pair.check(file)
+    assert result.exit_code == 1, result
+    assert result.json["hbase"]["worst_lag_ms"] == 5000
+
+
+def test_truncated_table_is_named(pair: Pair, status: Path) -> None:
+    """Truncation is not replicated; the regions that it removed were neither split nor merged."""
+    pair.create_table("trunc", {"f": 1})
+    pair.master.admin.put_rows("trunc", "f", 10)
+    pair.wait_same("trunc")
+    pair.master.admin.truncate_table("trunc")
+    result = pair.verdict(status, "trunc")
+    assert result.exit_code == 3, result
+    assert "truncated" in json.dumps(result.json["problems"])
+    assert len(pair.slave.admin.rows("trunc")) == 10
+
+
+def test_table_missing_on_the_slave_is_named(pair: Pair, status: Path) -> None:
+    """Replicated on the master, absent on the slave: even while it is empty."""
+    pair.master.admin.create_table("onlyhere", {"f": 1})
+    result = pair.verdict(status, "onlyhere")
+    assert result.exit_code == 1, result
+    assert result.json["hbase"]["regions"]["missing"] == 1
+    assert "absent on the slave" in json.dumps(result.json["problems"])
+
+
+def test_shutdown_time_record_show_and_use(pair: Pair, status: Path) -> None:
+    """What other tables write after the shutdown does not matter; a future or missing time is said."""
+    pair.create_table("app", {"f": 1})
+    pair.master.admin.put_rows("app", "f", 10)
+    pair.wait_same("app")
+    assert "future" in tool_here("shutdown-time", "record", "-s", "99999999999999", conf=pair.master).stderr
+    recorded = tool_here("shutdown-time", "record", conf=pair.master)
+    assert recorded.exit_code == 0, recorded
+    shown = json.loads(tool_here("shutdown-time", "show", "--json", conf=pair.master).stdout)
+    moment = shown["shutdown_ms"]
+    assert str(moment) in recorded.stdout
+    pair.write_master(status, "--table", "app")
+    document = assert_complete(pair.check(status, "--table", "app", "--wait", "30"))
+    assert (document["shutdown_ms"], document["cut_ms"]) == (moment, moment)
+    future = str(moment + 10**9)
+    said = pair.write_master(status, "--table", "app", "-s", future)
+    assert "future" in said.stderr
+    document = assert_complete(pair.check(status, "--table", "app", "--wait", "30"))
+    assert document["shutdown_ms"] is None
+    assert "future" in " ".join(document["notices"])
+
+
+def test_debug_dumps(pair: Pair, status: Path, tmp_path: Path) -> None:
+    """`-d`: alone as JSON lines on stdout, with -m and -i as files with both sides' values."""
+    pair.create_table("dumped", {"f": 1})
+    pair.master.admin.put_rows("dumped", "f", 10)
+    alone = tool_here("run", "-d", "--table", "dumped", "--only", "hbase", conf=pair.master)
+    assert alone.exit_code == 0, alone
+    rows = [json.loads(line) for line in alone.stdout.splitlines()]
+    assert {"server", "region", "stream"} <= {row["kind"] for row in rows}
+    folder = tmp_path / "debug"
+    pair.write_master(status, "--table", "dumped", "-d", "--debug-dir", str(folder))
+    assert (folder / "stream.jsonl").is_file()
+    result = pair.check(status, "--table", "dumped", "--wait", "60", "-d", "--debug-dir", str(folder))
+    assert_complete(result)
+    streams = [json.loads(line) for line in (folder / "streams.jsonl").read_text().splitlines()]
+    assert len(streams) == 1

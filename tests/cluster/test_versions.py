@@ -1,0 +1,43 @@
+"""The same jar on other WAL providers and on HBase 2.5."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.cluster.test_verdicts import assert_complete
+from tests.lab.lab import Lab
+from tests.lab.waiting import wait_until
+from tests.pair import PEER, start_pair, tracked_spec
+
+pytestmark = [pytest.mark.cluster, pytest.mark.spark]
+
+
+@pytest.mark.parametrize(
+    ("version", "provider"),
+    [("2.6.1", "multiwal"), ("2.5.8", "filesystem")],
+    ids=["2.6.1-multiwal", "2.5.8-filesystem"],
+)
+def test_complete_then_gap(version: str, provider: str, warm_spark: None, status: Path) -> None:
+    """Complete under load, and a caught loss."""
+    site = {"hbase.wal.provider": provider}
+    with Lab(hbase_version=version) as lab:
+        specs = [tracked_spec(name, region_servers=1, site=site) for name in ("master", "slave")]
+        pair = start_pair(lab, *specs)
+        pair.create_table("t", {"f": 1, "l": 0}, [b"load00000100", b"load00000200"])
+        loads = [pair.master.admin.load_start("t", family, 100) for family in "fl"]
+        time.sleep(4)
+        assert all(pair.master.admin.load_stop(load) > 50 for load in loads)
+        assert_complete(pair.verdict(status, "t", "--wait", "90"))
+        assert pair.same("t", ["f"])
+        pair.master.admin.remove_peer(PEER)
+        pair.master.admin.put_rows("t", "f", 5, prefix="lost")
+        pair.master.admin.roll_wal()
+        pair.connect()
+        pair.master.admin.put_rows("t", "f", 5, prefix="lot")
+        wait_until(lambda: b"lot00000004" in pair.slave.admin.rows("t"), 60, "the later rows have arrived")
+        result = pair.verdict(status, "t")
+        assert result.exit_code == 1, result
+        assert result.json["hbase"]["regions"]["gap"] == 1

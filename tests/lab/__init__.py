@@ -1,0 +1,26 @@
+"""Real clusters on loopback, for tests: see README.md."""
+
+from .admin import Admin, Digest, Lag, Peer, Region
+from .cluster import Cluster, ClusterSpec
+from .errors import AdminError, LabError, LabTimeout, ServerDied
+from .lab import Lab
+from .process import RegionServer, Server
+from .waiting import wait_until
+
+__all__ = [
+    "Admin",
+    "AdminError",
+    "Cluster",
+    "ClusterSpec",
+    "Digest",
+    "Lab",
+    "LabError",
+    "LabTimeout",
+    "Lag",
+    "Peer",
+    "Region",
+    "RegionServer",
+    "Server",
+    "ServerDied",
+    "wait_until",
+]

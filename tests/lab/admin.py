@@ -1,0 +1,379 @@
+"""What a test can do to one cluster: the Python end of the Java admin."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import itertools
+import json
+import queue
+import subprocess
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import IO, Any, cast
+
+from .errors import AdminError, LabError, LabTimeout
+from .process import Server
+from .waiting import wait_until
+
+PATIENCE = 300.0  # seconds for one command; HBase's own clients give up sooner, with a reason
+
+
+@dataclass(frozen=True)
+class Region:
+    """One region and the server ("host,port,startcode") that has it, None if nobody has."""
+
+    encoded: str
+    name: str
+    start_key: bytes
+    end_key: bytes
+    server: str | None
+
+
+@dataclass(frozen=True)
+class Digest:
+    """What a table holds, whatever its regions: equal digests mean equal cells."""
+
+    rows: int
+    cells: int
+    digest: str
+
+
+@dataclass(frozen=True)
+class Lag:
+    """How far HBase itself thinks that one server is behind for one peer."""
+
+    server: str
+    peer: str
+    age_of_last_shipped_ms: int
+    size_of_log_queue: int
+    replication_lag_ms: int
+    timestamp_of_last_shipped_ms: int
+
+
+@dataclass(frozen=True)
+class Peer:
+    id: str
+    enabled: bool
+    cluster_key: str
+    serial: bool
+
+
+class AdminProcess:
+    """The long-lived JVM behind an `Admin`: one JSON line out, one in. One command at a time."""
+
+    def __init__(self, server: Server) -> None:
+        self.server = server
+        self._lock = threading.Lock()
+        self._ids = itertools.count(1)
+        self._answers: queue.Queue[dict[str, Any] | None] = queue.Queue()
+        self._stdin: IO[bytes] | None = None
+
+    def start(self) -> None:
+        process = self.server.launch(stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self._stdin = process.stdin
+        self._answers = queue.Queue()
+        assert process.stdout is not None
+        reader = threading.Thread(target=self._read, args=(process.stdout, self._answers), daemon=True)
+        reader.start()
+
+    @staticmethod
+    def _read(stdout: IO[bytes], answers: queue.Queue[dict[str, Any] | None]) -> None:
+        with stdout:
+            for line in stdout:
+                answers.put(json.loads(line))
+        answers.put(None)
+
+    def call(self, command: str, arguments: Mapping[str, object], timeout: float) -> Any:
+        """The command's result; AdminError if it failed, LabTimeout, LabError if the process is gone."""
+        with self._lock:
+            number = next(self._ids)
+            self._send({"id": number, "command": command, "args": _encode(arguments)})
+            answer = self._answer_to(number, command, timeout)
+        if "error" in answer:
+            raise AdminError(command, answer["error"], answer["message"])
+        return answer["result"]
+
+    def _send(self, request: Mapping[str, object]) -> None:
+        if self._stdin is None:
+            raise LabError("the admin was not started")
+        try:
+            self._stdin.write(json.dumps(request).encode() + b"\n")
+            self._stdin.flush()
+        except (OSError, ValueError):
+            raise LabError(f"the admin is gone\n{self.server.log_tail()}") from None
+
+    def _answer_to(self, number: int, command: str, timeout: float) -> dict[str, Any]:
+        while True:
+            try:
+                answer = self._answers.get(timeout=timeout)
+            except queue.Empty:
+                raise LabTimeout(f"{command}: no answer in {timeout:g} s, see {self.server.log}") from None
+            if answer is None:
+                raise LabError(f"the admin ended during {command}\n{self.server.log_tail()}")
+            # A late answer to a command that was given up is dropped.
+            if answer["id"] == number:
+                return answer
+
+    def finish(self) -> None:
+        """Let it end by itself; LabTimeout if it does not."""
+        if self._stdin is not None:
+            self._stdin.close()
+        wait_until(lambda: not self.server.running, what="the admin ends")
+
+    def close(self) -> None:
+        """Kill it, its background writers included."""
+        self.server.kill9()
+        if self._stdin is not None:
+            # What was still to be sent has no reader any more.
+            with contextlib.suppress(OSError):
+                self._stdin.close()
+
+
+def _encode(value: object) -> object:
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode()
+    if isinstance(value, Mapping):
+        return {str(key): _encode(item) for key, item in value.items()}
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return [_encode(item) for item in value]
+    return value
+
+
+def _bytes(value: str | bytes) -> bytes:
+    return value.encode() if isinstance(value, str) else value
+
+
+class Admin:
+    """Commands for one cluster. Every one may raise AdminError; they return when HBase says that it is done.
+
+    Tables are "name" or "namespace:name". Rows written by number have the key f"{prefix}{number:08d}".
+    """
+
+    def __init__(self, process: AdminProcess) -> None:
+        self.process = process
+
+    def call(self, command: str, timeout: float = PATIENCE, **arguments: object) -> Any:
+        """Any command of the Java admin by its name."""
+        return self.process.call(command, arguments, timeout)
+
+    # -- the cluster
+
+    def live_servers(self) -> list[str]:
+        """Region servers that the master takes for alive, by their server names."""
+        return cast(list[str], self.call("live_servers"))
+
+    def live_datanodes(self) -> int:
+        return cast(int, self.call("live_datanodes"))
+
+    def cluster_id(self) -> str:
+        return cast(str, self.call("cluster_id"))
+
+    def balancer(self, on: bool) -> None:
+        self.call("balancer", on=on)
+
+    def roll_wal(self, server_name: str | None = None) -> list[str]:
+        """Roll the log of that or of every live server; returns whose logs were rolled."""
+        return cast(list[str], self.call("roll_wal", server=server_name))
+
+    def replication_lag(self) -> list[Lag]:
+        return [Lag(**lag) for lag in self.call("replication_lag")]
+
+    # -- tables
+
+    def create_namespace(self, name: str) -> None:
+        self.call("create_namespace", name=name)
+
+    def create_table(
+        self,
+        name: str,
+        families: Mapping[str, int],
+        splits: Sequence[bytes] = (),
+        durability: str | None = None,
+    ) -> None:
+        """Families with their replication scopes; durability is one of HBase's, such as "SKIP_WAL"."""
+        self.call("create_table", table=name, families=families, splits=splits, durability=durability)
+
+    def table_exists(self, table: str) -> bool:
+        return cast(bool, self.call("table_exists", table=table))
+
+    def disable_table(self, table: str) -> None:
+        self.call("disable_table", table=table)
+
+    def enable_table(self, table: str) -> None:
+        self.call("enable_table", table=table)
+
+    def drop_table(self, table: str) -> None:
+        """Disables it first if need be."""
+        self.call("drop_table", table=table)
+
+    def truncate_table(self, table: str, preserve_splits: bool = False) -> None:
+        """Disables it first if need be; it is enabled afterwards."""
+        self.call("truncate_table", table=table, preserve_splits=preserve_splits)
+
+    def add_family(self, table: str, family: str, scope: int) -> None:
+        self.call("add_family", table=table, family=family, scope=scope)
+
+    def set_scope(self, table: str, family: str, scope: int) -> None:
+        self.call("set_scope", table=table, family=family, scope=scope)
+
+    # -- peers
+
+    def add_peer(
+        self,
+        id: str,
+        cluster_key: str,
+        *,
+        table_cfs: Mapping[str, Sequence[str]] | None = None,
+        namespaces: Sequence[str] | None = None,
+        enabled: bool = True,
+        serial: bool = False,
+    ) -> None:
+        """Replicate everything, or only these tables (no families named: all of them) and namespaces."""
+        self.call(
+            "add_peer",
+            peer=id,
+            cluster_key=cluster_key,
+            table_cfs=table_cfs,
+            namespaces=namespaces,
+            enabled=enabled,
+            serial=serial,
+        )
+
+    def remove_peer(self, id: str) -> None:
+        self.call("remove_peer", peer=id)
+
+    def enable_peer(self, id: str) -> None:
+        self.call("enable_peer", peer=id)
+
+    def disable_peer(self, id: str) -> None:
+        self.call("disable_peer", peer=id)
+
+    def list_peers(self) -> list[Peer]:
+        return [Peer(**peer) for peer in self.call("list_peers")]
+
+    # -- rows
+
+    def put_rows(
+        self,
+        table: str,
+        family: str,
+        count: int,
+        *,
+        start: int = 0,
+        prefix: str = "row",
+        qualifier: str = "q",
+        value: str = "v",
+        durability: str | None = None,
+    ) -> int:
+        """Write rows start … start+count-1 in batches; returns how many."""
+        return cast(
+            int,
+            self.call(
+                "put_rows",
+                table=table,
+                family=family,
+                count=count,
+                start=start,
+                prefix=prefix,
+                qualifier=qualifier,
+                value=value,
+                durability=durability,
+            ),
+        )
+
+    def delete_rows(self, table: str, count: int, *, start: int = 0, prefix: str = "row") -> int:
+        return cast(int, self.call("delete_rows", table=table, count=count, start=start, prefix=prefix))
+
+    def increment(self, table: str, row: str | bytes, family: str, qualifier: str, n: int = 1) -> int:
+        """The new value."""
+        return cast(
+            int,
+            self.call("increment", table=table, row=_bytes(row), family=family, qualifier=qualifier, by=n),
+        )
+
+    def mutate_row(self, table: str, row: str | bytes, values: Mapping[str, str]) -> None:
+        """Put {"family:qualifier": value} into one row, as one WAL entry."""
+        columns = {column: [value] for column, value in values.items()}
+        self.call("mutate_row", table=table, row=_bytes(row), values=columns)
+
+    def rows(self, table: str) -> list[bytes]:
+        """All row keys of a small table, in order."""
+        return [base64.b64decode(row) for row in self.call("rows", table=table)]
+
+    def digest(self, table: str, *, families: Sequence[str] | None = None, raw: bool = False) -> Digest:
+        """A full scan with all versions; raw: with delete markers and what they hide."""
+        return Digest(**self.call("digest", table=table, families=families, raw=raw))
+
+    def bulk_load(self, table: str, family: str, count: int, prefix: str = "bulk") -> int:
+        """Write rows 0 … count-1 into an HFile and load it; the WAL sees only a marker."""
+        return cast(int, self.call("bulk_load", table=table, family=family, count=count, prefix=prefix))
+
+    # -- load in the background
+
+    def load_start(self, table: str, family: str, rate_per_s: int = 50, prefix: str = "load") -> int:
+        """Put rows 0, 1, 2, … one at a time until `load_stop`, each until it is acknowledged."""
+        return cast(
+            int,
+            self.call("load_start", table=table, family=family, rate_per_s=rate_per_s, prefix=prefix),
+        )
+
+    def load_count(self, load: int) -> int:
+        """Rows acknowledged so far."""
+        return cast(int, self.call("load_count", load=load))
+
+    def load_stop(self, load: int) -> int:
+        """Rows acknowledged: 0 … count-1 are surely there, row `count` may be."""
+        return cast(int, self.call("load_stop", load=load))
+
+    # -- regions
+
+    def regions(self, table: str) -> list[Region]:
+        """In key order."""
+        return [_region(region) for region in self.call("regions", table=table)]
+
+    def move(self, encoded: str, server_name: str) -> None:
+        self.call("move", encoded=encoded, server=server_name)
+
+    def split(self, table_or_encoded: str, split_key: bytes) -> None:
+        """Split that region, or the table's region which holds the key."""
+        self.call("split", table_or_encoded=table_or_encoded, split_key=split_key)
+
+    def merge(self, encoded_a: str, encoded_b: str) -> None:
+        self.call("merge", encoded_a=encoded_a, encoded_b=encoded_b)
+
+    def flush(self, table: str) -> None:
+        self.call("flush", table=table)
+
+    def major_compact(self, table: str) -> None:
+        """Also needed before a daughter region can be split or merged again."""
+        self.call("major_compact", table=table)
+
+    # -- files
+
+    def hdfs_mkdir(self, path: str) -> None:
+        self.call("hdfs_mkdir", path=path)
+
+    def hdfs_delete(self, path: str) -> bool:
+        """Recursively; False if there was nothing."""
+        return cast(bool, self.call("hdfs_delete", path=path))
+
+    def hdfs_put(
+        self, path: str, content: bytes | int, *, block_size: int | None = None, seed: int = 0
+    ) -> int:
+        """Write a file: these bytes, or that many made from the seed (the same everywhere). Its length.
+
+        The block size is a multiple of 512.
+        """
+        given = content if isinstance(content, bytes) else None
+        size = content if isinstance(content, int) else None
+        return cast(
+            int,
+            self.call("hdfs_put", path=path, block_size=block_size, content=given, size=size, seed=seed),
+        )
+
+
+def _region(json_region: Mapping[str, Any]) -> Region:
+    keys = {key: base64.b64decode(json_region[key]) for key in ("start_key", "end_key")}
+    return Region(**{**json_region, **keys})

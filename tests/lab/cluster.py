@@ -1,0 +1,262 @@
+"""One cluster: NameNode, DataNodes, HMaster, region servers, Thrift server and an admin."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from . import config
+from .admin import Admin, AdminProcess
+from .config import LOOPBACK, Addresses
+from .errors import AdminError
+from .ports import Ports, accepts
+from .process import Java, RegionServer, Server
+from .waiting import wait_until
+
+START_TIMEOUT = 240.0  # seconds; a machine that does other work besides is slow
+
+_HBASE = "org.apache.hadoop.hbase"
+_HDFS = "org.apache.hadoop.hdfs.server"
+_LAB = "io.github.statustool.lab"
+
+
+@dataclass(frozen=True)
+class ClusterSpec:
+    """What a cluster is to be.
+
+    `site` goes to every HBase server and to the clients, `rs_site[i]` to region server i alone,
+    `extra_classpath` to every HBase server.
+    """
+
+    name: str
+    region_servers: int = 2
+    datanodes: int = 1
+    site: Mapping[str, str] = field(default_factory=dict)
+    hdfs_site: Mapping[str, str] = field(default_factory=dict)
+    rs_site: Sequence[Mapping[str, str]] = ()
+    extra_classpath: Sequence[Path] = ()
+    thrift: bool = True
+
+
+class Cluster:
+    """A running cluster. Made by `Lab.cluster`, ended by the lab."""
+
+    def __init__(self, spec: ClusterSpec, *, root: Path, java: Java, ports: Ports, zk_port: int) -> None:
+        self.spec = spec
+        self.name = spec.name
+        self.folder = root / spec.name
+        self._java = java
+        self._ports = ports
+        self._at = Addresses(
+            name=spec.name,
+            zk_port=zk_port,
+            namenode_port=ports.take(),
+            namenode_http_port=ports.take(),
+            thrift_port=ports.take(),
+            replication_conf=root / "conf",
+        )
+        self.conf_dir = root / "conf" / spec.name
+        self._write_conf(self.conf_dir, hbase=config.hbase_client(self._at) | dict(spec.site))
+        self.namenode = self._define_namenode()
+        self.datanodes = [self._define_datanode(number) for number in range(spec.datanodes)]
+        self.master = self._define_master()
+        self.region_servers: list[RegionServer] = []
+        for number in range(spec.region_servers):
+            overrides = spec.rs_site[number] if number < len(spec.rs_site) else {}
+            self.region_servers.append(self._define_region_server(number, overrides))
+        self.thrift = self._define_thrift()
+        self._admin_process = AdminProcess(self._define_admin())
+        self.admin = Admin(self._admin_process)
+
+    # -- where it is
+
+    @property
+    def thrift_port(self) -> int:
+        return self._at.thrift_port
+
+    @property
+    def webhdfs_url(self) -> str:
+        return f"http://{LOOPBACK}:{self._at.namenode_http_port}"
+
+    @property
+    def zookeeper(self) -> str:
+        """As `--zookeeper` takes it: host:port/znode."""
+        return f"{LOOPBACK}:{self._at.zk_port}{self._at.znode}"
+
+    @property
+    def cluster_key(self) -> str:
+        """As `add_peer` takes it: host:port:/znode."""
+        return f"{LOOPBACK}:{self._at.zk_port}:{self._at.znode}"
+
+    # -- definitions
+
+    def _write_conf(
+        self, conf_dir: Path, *, hbase: Mapping[str, str], hdfs: Mapping[str, str] | None = None
+    ) -> None:
+        shared = config.hdfs_site(self._at, self.spec.datanodes, self.spec.hdfs_site)
+        core = config.core_site(self._at, conf_dir.parent)
+        config.write_conf(conf_dir, core=core, hdfs=shared | dict(hdfs or {}), hbase=hbase)
+
+    def _define_namenode(self) -> Server:
+        server = Server(
+            self._java,
+            f"{self.name}-namenode",
+            self.folder / "namenode",
+            f"{_LAB}.FormattedNameNode",
+            (),
+            256,
+            self._at.namenode_port,
+        )
+        self._write_conf(server.conf_dir, hbase={}, hdfs=config.namenode(server.folder))
+        return server
+
+    def _define_datanode(self, number: int) -> Server:
+        folder = self.folder / f"datanode{number}"
+        port, http_port, ipc_port = (self._ports.take() for _ in range(3))
+        main = f"{_HDFS}.datanode.DataNode"
+        server = Server(self._java, f"{self.name}-datanode{number}", folder, main, (), 256, port)
+        hdfs = config.datanode(folder, port, http_port, ipc_port)
+        self._write_conf(server.conf_dir, hbase={}, hdfs=hdfs)
+        return server
+
+    def _hbase_conf(self, server: Server, overrides: Mapping[str, str]) -> None:
+        common = config.hbase_server(self._at, self.spec.region_servers)
+        self._write_conf(server.conf_dir, hbase=common | dict(self.spec.site) | dict(overrides))
+
+    def _define_master(self) -> Server:
+        server = Server(
+            self._java,
+            f"{self.name}-master",
+            self.folder / "master",
+            f"{_HBASE}.master.HMaster",
+            ("start",),
+            512,
+            self._ports.take(),
+            self.spec.extra_classpath,
+        )
+        self._hbase_conf(server, {"hbase.master.port": str(server.port)})
+        return server
+
+    def _define_region_server(self, number: int, overrides: Mapping[str, str]) -> RegionServer:
+        server = RegionServer(
+            self._java,
+            f"{self.name}-rs{number}",
+            self.folder / f"rs{number}",
+            f"{_HBASE}.regionserver.HRegionServer",
+            ("start",),
+            768,
+            self._ports.take(),
+            self.spec.extra_classpath,
+        )
+        self._hbase_conf(server, {"hbase.regionserver.port": str(server.port), **overrides})
+        return server
+
+    def _define_thrift(self) -> Server:
+        server = Server(
+            self._java,
+            f"{self.name}-thrift",
+            self.folder / "thrift",
+            f"{_HBASE}.thrift.ThriftServer",
+            ("start",),
+            256,
+            self._at.thrift_port,
+            self.spec.extra_classpath,
+        )
+        self._hbase_conf(server, {})
+        return server
+
+    def _define_admin(self) -> Server:
+        name, folder = f"{self.name}-admin", self.folder / "admin"
+        server = Server(self._java, name, folder, f"{_LAB}.LabAdmin", (), 512, 0)
+        self._write_conf(server.conf_dir, hbase=config.hbase_client(self._at) | dict(self.spec.site))
+        return server
+
+    # -- life
+
+    @property
+    def servers(self) -> list[Server]:
+        """All of them in the order of starting; the admin is not one."""
+        thrift = [self.thrift] if self.spec.thrift else []
+        return [self.namenode, *self.datanodes, *self.region_servers, *thrift, self.master]
+
+    def launch(self) -> None:
+        """Start every process that does not run. Each waits by itself for those that it needs, save one."""
+        for server in self.servers:
+            if server is self.master:
+                # A master that finds no NameNode gives up at once.
+                self._wait_for(lambda: accepts(self.namenode.port), [self.namenode], "the NameNode listens")
+            if not server.running:
+                server.start(wait=False)
+        if not self._admin_process.server.running:
+            self._admin_process.start()
+
+    def wait_ready(self) -> None:
+        """Return when real calls work everywhere; ServerDied, AdminError or LabTimeout otherwise."""
+        self._wait_for(
+            lambda: all(server.server_name for server in self.region_servers), self.servers, "region servers"
+        )
+        self._wait_for(lambda: self.admin.call("ready"), self.servers, "the master has initialised")
+        self._wait_live(self.region_servers)
+        self._wait_for(
+            lambda: self.admin.live_datanodes() >= len(self.datanodes), self.datanodes, "all DataNodes live"
+        )
+        self.admin.balancer(False)
+        if self.spec.thrift:
+            self._wait_for(self._thrift_answers, [self.thrift], "the Thrift server answers")
+
+    def _wait_for(self, condition: Callable[[], object], servers: Iterable[Server], what: str) -> None:
+        def checked() -> object:
+            for server in servers:
+                server.check()
+            return condition()
+
+        wait_until(checked, START_TIMEOUT, f"{self.name}: {what}")
+
+    def _wait_live(self, region_servers: Sequence[RegionServer]) -> None:
+        def all_live() -> bool:
+            live = self.admin.live_servers()
+            return all(server.server_name in live for server in region_servers)
+
+        self._wait_for(all_live, region_servers, "region servers live")
+
+    def _thrift_answers(self) -> bool:
+        try:
+            self.admin.call("thrift_tables", port=self.thrift_port)
+        except AdminError:
+            return False
+        return True
+
+    def add_region_server(self, site: Mapping[str, str] | None = None) -> RegionServer:
+        """One more, alive on return."""
+        server = self._define_region_server(len(self.region_servers), site or {})
+        self.region_servers.append(server)
+        server.start()
+        return server
+
+    def stop(self) -> None:
+        """Stop everything cleanly, region servers while HDFS and master live; `start` brings it up again."""
+        for group in ([self.thrift], self.region_servers, [self.master], self.datanodes, [self.namenode]):
+            _stop_together(group)
+
+    def start(self) -> None:
+        """Start what does not run and wait until real calls work."""
+        self.launch()
+        self.wait_ready()
+
+    def restart_all(self) -> None:
+        """Stop everything cleanly, start it again on the same ports with the same data."""
+        self.stop()
+        self.start()
+
+    def kill(self) -> None:
+        """Kill every process, the admin's included."""
+        self._admin_process.close()
+        for server in self.servers:
+            server.kill9()
+
+
+def _stop_together(servers: Sequence[Server]) -> None:
+    with ThreadPoolExecutor(max_workers=max(1, len(servers))) as pool:
+        list(pool.map(lambda server: server.stop(120), servers))

@@ -1,0 +1,159 @@
+"""What the servers are configured with: plain mappings, and the XML files that Hadoop reads."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from xml.etree import ElementTree
+
+LOOPBACK = "127.0.0.1"
+Site = Mapping[str, str]
+
+TICK_MS = 1000
+SESSION_TIMEOUT_MS = 8000  # how long a killed server is still taken for alive
+
+
+@dataclass(frozen=True)
+class Addresses:
+    """Where a cluster is; `replication_conf` has every cluster's client configuration, for bulk loads."""
+
+    name: str
+    zk_port: int
+    namenode_port: int
+    namenode_http_port: int
+    thrift_port: int
+    replication_conf: Path
+
+    @property
+    def znode(self) -> str:
+        return f"/{self.name}"
+
+    @property
+    def filesystem(self) -> str:
+        return f"hdfs://{LOOPBACK}:{self.namenode_port}"
+
+
+def zookeeper(port: int, data: Path) -> str:
+    """The text of a zoo.cfg."""
+    settings = {
+        "dataDir": data,
+        "clientPort": port,
+        "clientPortAddress": LOOPBACK,
+        "tickTime": TICK_MS,
+        "minSessionTimeout": 2 * TICK_MS,
+        "maxSessionTimeout": 300_000,
+        "maxClientCnxns": 0,
+        "admin.enableServer": "false",
+        "4lw.commands.whitelist": "*",
+    }
+    return "".join(f"{key}={value}\n" for key, value in settings.items())
+
+
+def core_site(at: Addresses, folder: Path) -> dict[str, str]:
+    return {
+        "fs.defaultFS": at.filesystem,
+        "hadoop.tmp.dir": str(folder / "tmp"),
+        # A client or server that is up before the NameNode should not sleep long.
+        "ipc.client.connect.retry.interval": "200",
+        "ipc.client.connect.max.retries": "300",
+    }
+
+
+def hdfs_site(at: Addresses, datanodes: int, overrides: Site) -> dict[str, str]:
+    """What HDFS's servers and clients share."""
+    return {
+        "dfs.namenode.rpc-address": f"{LOOPBACK}:{at.namenode_port}",
+        "dfs.namenode.http-address": f"{LOOPBACK}:{at.namenode_http_port}",
+        "dfs.replication": "1",
+        "dfs.permissions.enabled": "false",
+        "dfs.namenode.fs-limits.min-block-size": "512",
+        "dfs.namenode.datanode.registration.ip-hostname-check": "false",
+        # Stay in safe mode until a block can be written: HBase waits for the end of safe mode.
+        "dfs.namenode.safemode.min.datanodes": str(datanodes),
+        "dfs.namenode.safemode.extension": "0",
+        "dfs.namenode.edits.noeditlogchannelflush": "true",
+        "dfs.namenode.handler.count": "5",
+        "dfs.datanode.handler.count": "5",
+        "dfs.heartbeat.interval": "1",
+        "dfs.client.block.write.replace-datanode-on-failure.enable": "false",
+        **overrides,
+    }
+
+
+def namenode(folder: Path) -> dict[str, str]:
+    return {"lab.namenode.dir": str(folder / "name"), "dfs.namenode.name.dir": f"file://{folder / 'name'}"}
+
+
+def datanode(folder: Path, port: int, http_port: int, ipc_port: int) -> dict[str, str]:
+    return {
+        "dfs.datanode.data.dir": f"file://{folder / 'data'}",
+        "dfs.datanode.hostname": LOOPBACK,
+        "dfs.datanode.address": f"{LOOPBACK}:{port}",
+        "dfs.datanode.http.address": f"{LOOPBACK}:{http_port}",
+        "dfs.datanode.ipc.address": f"{LOOPBACK}:{ipc_port}",
+    }
+
+
+def hbase_client(at: Addresses) -> dict[str, str]:
+    """How to reach the cluster, its Thrift server included."""
+    return {
+        "hbase.rootdir": f"{at.filesystem}/hbase",
+        "hbase.cluster.distributed": "true",
+        "hbase.zookeeper.quorum": LOOPBACK,
+        "hbase.zookeeper.property.clientPort": str(at.zk_port),
+        "zookeeper.znode.parent": at.znode,
+        "zookeeper.session.timeout": str(SESSION_TIMEOUT_MS),
+        "hbase.regionserver.thrift.port": str(at.thrift_port),
+        "hbase.regionserver.thrift.ipaddress": LOOPBACK,
+        "hbase.regionserver.thrift.host": LOOPBACK,
+    }
+
+
+def hbase_server(at: Addresses, region_servers: int) -> dict[str, str]:
+    """What master, region servers and Thrift server share. Waiting times are short: tests wait for them."""
+    return {
+        **hbase_client(at),
+        "hbase.unsafe.stream.capability.enforce": "false",
+        "hbase.thrift.info.port": "-1",
+        "hbase.master.info.port": "-1",
+        "hbase.regionserver.info.port": "-1",
+        "hbase.master.hostname": "localhost",
+        "hbase.master.ipc.address": LOOPBACK,
+        "hbase.regionserver.hostname": "localhost",
+        "hbase.regionserver.ipc.address": LOOPBACK,
+        "hbase.master.wait.on.regionservers.mintostart": "1",
+        "hbase.master.wait.on.regionservers.maxtostart": str(region_servers),
+        "hbase.master.wait.on.regionservers.timeout": "20000",
+        "hbase.regionserver.msginterval": "500",
+        "hbase.regionserver.handler.count": "10",
+        "hbase.server.thread.wakefrequency": "500",
+        # Until then compacted files count as references, and a region with references cannot be merged.
+        "hbase.hfile.compaction.discharger.interval": "1000",
+        "replication.source.sleepforretries": "200",
+        # HBase waits up to 300 times as long; a peer that comes back should be noticed in a second or two.
+        "replication.source.maxretriesmultiplier": "10",
+        "replication.sleep.before.failover": "2000",
+        # Only of use with hbase.replication.bulkload.enabled, which a test sets itself.
+        "hbase.replication.cluster.id": at.name,
+        "hbase.replication.conf.dir": str(at.replication_conf),
+    }
+
+
+def write_site(path: Path, settings: Site) -> None:
+    """A Hadoop configuration file."""
+    root = ElementTree.Element("configuration")
+    for key, value in settings.items():
+        entry = ElementTree.SubElement(root, "property")
+        ElementTree.SubElement(entry, "name").text = key
+        ElementTree.SubElement(entry, "value").text = value
+    ElementTree.indent(root)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    ElementTree.ElementTree(root).write(path, encoding="utf-8", xml_declaration=True)
+
+
+def write_conf(folder: Path, *, core: Site, hdfs: Site, hbase: Site) -> None:
+    """The three files that every server and client reads."""
+    write_site(folder / "core-site.xml", core)
+    write_site(folder / "hdfs-site.xml", hdfs)
+    write_site(folder / "hbase-site.xml", hbase)

@@ -1,0 +1,167 @@
+"""The laboratory: one ZooKeeper and any number of clusters, all on loopback, all gone at the end."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from . import config, watchdog
+from .classpath import HOME, servers_classpath, shared_classes
+from .cluster import Cluster, ClusterSpec
+from .errors import LabError
+from .ports import Ports
+from .process import Java, Server
+
+
+class Lab:
+    """Owns a temporary folder, a ZooKeeper and all clusters; a context manager.
+
+    `close` kills every process that it started. If nobody can call it (kill -9), the watchdog does it.
+    """
+
+    def __init__(
+        self,
+        *,
+        hbase_version: str = "2.6.1",
+        keep: bool | None = None,
+        say: Callable[[str], None] | None = None,
+        jvm_options: Sequence[str] | None = None,
+    ) -> None:
+        """Starts ZooKeeper only. `keep` (or LAB_KEEP=1) leaves the folder with the logs behind.
+
+        `jvm_options` replace the default, which is the shared archive of classes if there is one.
+        """
+        self.hbase_version = hbase_version
+        self.keep = os.environ.get("LAB_KEEP") == "1" if keep is None else keep
+        self.clusters: dict[str, Cluster] = {}
+        self._say = say or (lambda text: None)
+        self._mark = uuid.uuid4().hex
+        self._closing = threading.Lock()
+        self._closed = False
+        classpath = servers_classpath(hbase_version)
+        self.root = Path(tempfile.mkdtemp(prefix="status-tool-lab-"))
+        self._watchdog = self._start_watchdog()
+        atexit.register(self.close)
+        self._ports = Ports()
+        archive = shared_classes(hbase_version)
+        shared = (f"-XX:SharedArchiveFile={archive}",) if archive else ()
+        options = shared if jvm_options is None else jvm_options
+        self._java = Java(self._mark, classpath, HOME / "conf" / "log4j.properties", options)
+        try:
+            self.zk_port = self._ports.take()
+            self.zookeeper = self._start_zookeeper()
+        except BaseException:
+            self.close()
+            raise
+
+    def _start_watchdog(self) -> subprocess.Popen[bytes]:
+        folder = "" if self.keep else str(self.root)
+        script = [sys.executable, "-S", "-E", watchdog.__file__]
+        return subprocess.Popen(
+            [*script, str(os.getpid()), self._mark, folder],
+            stdin=subprocess.PIPE,
+            start_new_session=True,  # it must outlive a Ctrl-C
+        )
+
+    def _start_zookeeper(self) -> Server:
+        folder = self.root / "zookeeper"
+        folder.mkdir()
+        file = folder / "zoo.cfg"
+        file.write_text(config.zookeeper(self.zk_port, folder / "data"))
+        main = "org.apache.zookeeper.server.quorum.QuorumPeerMain"
+        server = Server(self._java, "zookeeper", folder, main, (str(file),), 128, self.zk_port)
+        server.start()
+        return server
+
+    def cluster(
+        self,
+        name: str,
+        *,
+        region_servers: int = 2,
+        datanodes: int = 1,
+        site: Mapping[str, str] | None = None,
+        hdfs_site: Mapping[str, str] | None = None,
+        rs_site: Sequence[Mapping[str, str]] | None = None,
+        extra_classpath: Sequence[Path] = (),
+        thrift: bool = True,
+    ) -> Cluster:
+        """Define and start one cluster; returns when real calls work. See `ClusterSpec` for the arguments."""
+        spec = ClusterSpec(
+            name,
+            region_servers,
+            datanodes,
+            site or {},
+            hdfs_site or {},
+            rs_site or (),
+            extra_classpath,
+            thrift,
+        )
+        return self.start_clusters(spec)[0]
+
+    def start_clusters(self, *specs: ClusterSpec) -> list[Cluster]:
+        """Start several side by side; if one fails, its error is raised and all that was started stays up."""
+        began = time.monotonic()
+        clusters = [self._define(spec) for spec in specs]
+        self._say(
+            f"starting {', '.join(spec.name for spec in specs)} (HBase {self.hbase_version}) in {self.root}"
+        )
+        with ThreadPoolExecutor(max_workers=max(1, len(clusters))) as pool:
+            list(pool.map(Cluster.start, clusters))
+        self._say(f"up after {time.monotonic() - began:.0f} s")
+        return clusters
+
+    def _define(self, spec: ClusterSpec) -> Cluster:
+        if self._closed:
+            raise LabError("the lab is closed")
+        if spec.name in self.clusters:
+            raise LabError(f"there is a cluster {spec.name} already")
+        cluster = Cluster(spec, root=self.root, java=self._java, ports=self._ports, zk_port=self.zk_port)
+        self.clusters[spec.name] = cluster
+        return cluster
+
+    def pids(self) -> list[int]:
+        """Every living server and admin process of this lab, as the system knows them."""
+        return watchdog.marked(self._mark)
+
+    def close(self) -> None:
+        """Kill all, remove the folder unless it is to be kept. May be called again."""
+        with self._closing:
+            if self._closed:
+                return
+            self._closed = True
+        atexit.unregister(self.close)
+        for cluster in self.clusters.values():
+            cluster.kill()
+        if hasattr(self, "zookeeper"):
+            self.zookeeper.kill9()
+        # Also catches what is missing above: a server that was just being started.
+        watchdog.kill_marked(self._mark)
+        self._ports.release()
+        if self.keep:
+            self._say(f"kept {self.root}")
+        else:
+            shutil.rmtree(self.root, ignore_errors=True)
+        self._watchdog.communicate()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()

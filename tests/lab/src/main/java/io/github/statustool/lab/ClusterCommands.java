@@ -1,0 +1,93 @@
+package io.github.statustool.lab;
+
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.EnumSet;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.stream.Collectors;
+import org.apache.hadoop.fs.FileSystem;
+import org.apache.hadoop.hbase.ClusterMetrics;
+import org.apache.hadoop.hbase.ClusterMetrics.Option;
+import org.apache.hadoop.hbase.ServerName;
+import org.apache.hadoop.hbase.client.Admin;
+import org.apache.hadoop.hbase.replication.ReplicationLoadSource;
+import org.apache.hadoop.hbase.thrift.generated.Hbase;
+import org.apache.hadoop.hdfs.DistributedFileSystem;
+import org.apache.thrift.protocol.TBinaryProtocol;
+import org.apache.thrift.transport.TSocket;
+
+/** Servers as a whole: who lives, how far replication is, rolling logs, the balancer. */
+final class ClusterCommands {
+
+  private final Admin admin;
+  private final FileSystem files;
+
+  ClusterCommands(Admin admin, FileSystem files) {
+    this.admin = admin;
+    this.files = files;
+  }
+
+  void register(Map<String, Command> commands) {
+    commands.put("live_servers", args -> names(liveServers()));
+    commands.put("live_datanodes", args -> ((DistributedFileSystem) files).getDataNodeStats().length);
+    commands.put("cluster_id", args -> admin.getClusterMetrics(EnumSet.of(Option.CLUSTER_ID)).getClusterId());
+    commands.put("balancer", args -> admin.balancerSwitch(args.flag("on"), true));
+    commands.put("roll_wal", this::rollWal);
+    commands.put("replication_lag", args -> replicationLag());
+    commands.put("thrift_tables", args -> thriftTables(args.integer("port")));
+    // Unlike a list of tables, this is not answered before the master has initialised.
+    commands.put("ready", args -> admin.listNamespaceDescriptors().length > 0);
+  }
+
+  private List<ServerName> liveServers() throws IOException {
+    ClusterMetrics metrics = admin.getClusterMetrics(EnumSet.of(Option.LIVE_SERVERS));
+    return metrics.getLiveServerMetrics().keySet().stream().sorted().collect(Collectors.toList());
+  }
+
+  private static List<String> names(List<ServerName> servers) {
+    return servers.stream().map(ServerName::getServerName).collect(Collectors.toList());
+  }
+
+  private Object rollWal(Args args) throws IOException {
+    List<ServerName> servers =
+        args.has("server") ? List.of(ServerName.valueOf(args.text("server"))) : liveServers();
+    for (ServerName server : servers) {
+      admin.rollWALWriter(server);
+    }
+    return names(servers);
+  }
+
+  private List<Map<String, Object>> replicationLag() throws IOException {
+    List<Map<String, Object>> all = new ArrayList<>();
+    admin
+        .getClusterMetrics(EnumSet.of(Option.LIVE_SERVERS))
+        .getLiveServerMetrics()
+        .forEach(
+            (server, metrics) ->
+                metrics
+                    .getReplicationLoadSourceList()
+                    .forEach(source -> all.add(lag(server, source))));
+    return all;
+  }
+
+  private static Map<String, Object> lag(ServerName server, ReplicationLoadSource source) {
+    Map<String, Object> lag = new LinkedHashMap<>();
+    lag.put("server", server.getServerName());
+    lag.put("peer", source.getPeerID());
+    lag.put("age_of_last_shipped_ms", source.getAgeOfLastShippedOp());
+    lag.put("size_of_log_queue", source.getSizeOfLogQueue());
+    lag.put("replication_lag_ms", source.getReplicationLag());
+    lag.put("timestamp_of_last_shipped_ms", source.getTimestampOfLastShippedOp());
+    return lag;
+  }
+
+  private static int thriftTables(int port) throws Exception {
+    try (TSocket socket = new TSocket("127.0.0.1", port)) {
+      socket.setTimeout(20_000);
+      socket.open();
+      return new Hbase.Client(new TBinaryProtocol(socket)).getTableNames().size();
+    }
+  }
+}

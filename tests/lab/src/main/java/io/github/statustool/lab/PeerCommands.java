@@ -1,0 +1,82 @@
+package io.github.statustool.lab;
+
+import java.io.IOException;
+import java.util.HashMap;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.stream.Collectors;
+import org.apache.hadoop.hbase.TableName;
+import org.apache.hadoop.hbase.client.Admin;
+import org.apache.hadoop.hbase.replication.ReplicationPeerConfig;
+import org.apache.hadoop.hbase.replication.ReplicationPeerConfigBuilder;
+import org.apache.hadoop.hbase.replication.ReplicationPeerDescription;
+
+/** Replication peers. */
+final class PeerCommands {
+
+  private final Admin admin;
+
+  PeerCommands(Admin admin) {
+    this.admin = admin;
+  }
+
+  void register(Map<String, Command> commands) {
+    commands.put("add_peer", this::add);
+    commands.put("list_peers", args -> list());
+    commands.put(
+        "remove_peer",
+        args -> {
+          admin.removeReplicationPeer(args.text("peer"));
+          return null;
+        });
+    commands.put(
+        "enable_peer",
+        args -> {
+          admin.enableReplicationPeer(args.text("peer"));
+          return null;
+        });
+    commands.put(
+        "disable_peer",
+        args -> {
+          admin.disableReplicationPeer(args.text("peer"));
+          return null;
+        });
+  }
+
+  private Object add(Args args) throws IOException {
+    ReplicationPeerConfigBuilder peer =
+        ReplicationPeerConfig.newBuilder()
+            .setClusterKey(args.text("cluster_key"))
+            .setSerial(args.flag("serial"));
+    if (args.has("table_cfs") || args.has("namespaces")) {
+      peer.setReplicateAllUserTables(false);
+    }
+    if (args.has("table_cfs")) {
+      Map<TableName, List<String>> families = new HashMap<>();
+      // HBase means "every family" by null.
+      args.textLists("table_cfs")
+          .forEach((table, names) -> families.put(TableName.valueOf(table), names.isEmpty() ? null : names));
+      peer.setTableCFsMap(families);
+    }
+    if (args.has("namespaces")) {
+      peer.setNamespaces(Set.copyOf(args.texts("namespaces")));
+    }
+    admin.addReplicationPeer(args.text("peer"), peer.build(), args.flag("enabled"));
+    return null;
+  }
+
+  private List<Map<String, Object>> list() throws IOException {
+    return admin.listReplicationPeers().stream().map(PeerCommands::describe).collect(Collectors.toList());
+  }
+
+  private static Map<String, Object> describe(ReplicationPeerDescription peer) {
+    Map<String, Object> answer = new LinkedHashMap<>();
+    answer.put("id", peer.getPeerId());
+    answer.put("enabled", peer.isEnabled());
+    answer.put("cluster_key", peer.getPeerConfig().getClusterKey());
+    answer.put("serial", peer.getPeerConfig().isSerial());
+    return answer;
+  }
+}

@@ -1,0 +1,94 @@
+package io.github.statustool.lab;
+
+import java.io.IOException;
+import java.util.Map;
+import org.apache.hadoop.hbase.NamespaceDescriptor;
+import org.apache.hadoop.hbase.TableName;
+import org.apache.hadoop.hbase.client.Admin;
+import org.apache.hadoop.hbase.client.ColumnFamilyDescriptor;
+import org.apache.hadoop.hbase.client.ColumnFamilyDescriptorBuilder;
+import org.apache.hadoop.hbase.client.TableDescriptor;
+import org.apache.hadoop.hbase.client.TableDescriptorBuilder;
+import org.apache.hadoop.hbase.util.Bytes;
+
+/** Tables, families and namespaces. */
+final class TableCommands {
+
+  private final Admin admin;
+
+  TableCommands(Admin admin) {
+    this.admin = admin;
+  }
+
+  void register(Map<String, Command> commands) {
+    commands.put("create_table", this::create);
+    commands.put("create_namespace", this::createNamespace);
+    commands.put("table_exists", args -> admin.tableExists(args.table()));
+    commands.put("disable_table", args -> done(() -> admin.disableTable(args.table())));
+    commands.put("enable_table", args -> done(() -> admin.enableTable(args.table())));
+    commands.put("drop_table", args -> done(() -> drop(args.table())));
+    commands.put("truncate_table", args -> done(() -> truncate(args)));
+    commands.put("add_family", args -> done(() -> admin.addColumnFamily(args.table(), family(args))));
+    commands.put("set_scope", args -> done(() -> setScope(args)));
+  }
+
+  /** A step without a result. */
+  @FunctionalInterface
+  private interface Step {
+    void run() throws IOException;
+  }
+
+  private static Object done(Step step) throws IOException {
+    step.run();
+    return null;
+  }
+
+  private Object create(Args args) throws IOException {
+    TableDescriptorBuilder table = TableDescriptorBuilder.newBuilder(args.table());
+    args.integers("families").forEach((name, scope) -> table.setColumnFamily(family(name, scope)));
+    table.setDurability(args.durability());
+    byte[][] splits = args.byteArrays("splits");
+    admin.createTable(table.build(), splits.length == 0 ? null : splits);
+    return null;
+  }
+
+  private Object createNamespace(Args args) throws IOException {
+    admin.createNamespace(NamespaceDescriptor.create(args.text("name")).build());
+    return null;
+  }
+
+  private void disableIfEnabled(TableName table) throws IOException {
+    if (admin.isTableEnabled(table)) {
+      admin.disableTable(table);
+    }
+  }
+
+  private void drop(TableName table) throws IOException {
+    disableIfEnabled(table);
+    admin.deleteTable(table);
+  }
+
+  private void truncate(Args args) throws IOException {
+    disableIfEnabled(args.table());
+    admin.truncateTable(args.table(), args.flag("preserve_splits"));
+  }
+
+  private void setScope(Args args) throws IOException {
+    TableDescriptor table = admin.getDescriptor(args.table());
+    ColumnFamilyDescriptor old = table.getColumnFamily(Bytes.toBytes(args.text("family")));
+    if (old == null) {
+      throw new IllegalArgumentException("no family " + args.text("family"));
+    }
+    admin.modifyColumnFamily(
+        args.table(),
+        ColumnFamilyDescriptorBuilder.newBuilder(old).setScope(args.integer("scope")).build());
+  }
+
+  private static ColumnFamilyDescriptor family(Args args) {
+    return family(args.text("family"), args.integer("scope"));
+  }
+
+  private static ColumnFamilyDescriptor family(String name, int scope) {
+    return ColumnFamilyDescriptorBuilder.newBuilder(Bytes.toBytes(name)).setScope(scope).build();
+  }
+}

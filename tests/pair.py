@@ -1,0 +1,146 @@
+"""A master and a slave with the trackers, and the tool run against them as a user would."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from status_tool.cli.main import main
+from tests.lab.cluster import Cluster, ClusterSpec
+from tests.lab.lab import Lab
+from tests.lab.waiting import wait_until
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+JAR = REPOSITORY / "coprocessor_stubs" / "target" / "status-tool-coprocessors.jar"
+PEER = "1"
+
+WAL_TRACKER = {"hbase.coprocessor.wal.classes": "io.github.statustool.WriteTimeTracker"}
+REPLICATE_TRACKER = {"hbase.coprocessor.regionserver.classes": "io.github.statustool.ReplicateTimeTracker"}
+SHORT_PERIODS = {
+    "hbase.replicationtable.updatedelay": "1000",
+    "hbase.replicationtable.updateperiod": "2000",
+    "hbase.replicationtable.barrierpoll": "250",
+}
+"""Not needed for a right result (the barrier makes it right at once), but for tests of what happens in between."""
+BOTH_TRACKERS = {**WAL_TRACKER, **REPLICATE_TRACKER}
+
+
+@dataclass(frozen=True)
+class Result:
+    """What one run of the tool did."""
+
+    exit_code: int
+    stdout: str
+    stderr: str
+
+    @property
+    def json(self) -> dict[str, Any]:
+        """The one document on stdout."""
+        document = json.loads(self.stdout)
+        assert isinstance(document, dict)
+        return document
+
+    def __str__(self) -> str:
+        return f"exit {self.exit_code}\n--- stdout\n{self.stdout}\n--- stderr\n{self.stderr}"
+
+
+def tool(*arguments: str | Path, conf: Cluster | Path | None = None, timeout: float = 300) -> Result:
+    """Run the console script as a process of its own."""
+    where = () if conf is None else ("--conf-dir", str(conf.conf_dir if isinstance(conf, Cluster) else conf))
+    command = [sys.executable, "-m", "status_tool", *map(str, arguments), *where]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=timeout, env=tool_environment(), check=False)
+    return Result(done.returncode, done.stdout, done.stderr)
+
+
+def tool_here(*arguments: str | Path, conf: Cluster | Path | None = None) -> Result:
+    """The same command line inside this process, which has a Spark session already."""
+    where = () if conf is None else ("--conf-dir", str(conf.conf_dir if isinstance(conf, Cluster) else conf))
+    stdout, stderr = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(stdout), contextlib.redirect_stderr(stderr):
+        exit_code = main([*map(str, arguments), *where])
+    return Result(exit_code, stdout.getvalue(), stderr.getvalue())
+
+
+def tool_environment() -> dict[str, str]:
+    """The environment without the user's own configuration."""
+    hidden = ("HBASE_CONF_DIR", "HADOOP_CONF_DIR")
+    return {key: value for key, value in os.environ.items() if key not in hidden}
+
+
+def tracked_spec(
+    name: str,
+    *,
+    region_servers: int = 2,
+    trackers: Mapping[str, str] = BOTH_TRACKERS,
+    site: Mapping[str, str] | None = None,
+    rs_site: Sequence[Mapping[str, str]] = (),
+) -> ClusterSpec:
+    """A cluster with the trackers on every region server."""
+    merged = {**SHORT_PERIODS, **trackers, **(site or {})}
+    return ClusterSpec(name, region_servers, site=merged, rs_site=rs_site, extra_classpath=[JAR])
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A master that replicates to a slave."""
+
+    master: Cluster
+    slave: Cluster
+
+    def create_table(
+        self,
+        name: str,
+        families: Mapping[str, int],
+        splits: Sequence[bytes] = (),
+        slave_splits: Sequence[bytes] = (),
+    ) -> None:
+        """The table on both sides."""
+        self.master.admin.create_table(name, families, splits=splits)
+        self.slave.admin.create_table(name, families, splits=slave_splits or splits)
+
+    def connect(self, **options: Any) -> None:
+        """Add the peer on the master."""
+        self.master.admin.add_peer(PEER, self.slave.cluster_key, **options)
+
+    def same(self, table: str, families: Sequence[str] | None = None) -> bool:
+        """Whether both sides hold the same cells, row by row."""
+        return self.master.admin.digest(table, families=families) == self.slave.admin.digest(table, families=families)
+
+    def wait_same(self, table: str, families: Sequence[str] | None = None, timeout: float = 120) -> None:
+        """Wait until both sides hold the same cells."""
+        wait_until(lambda: self.same(table, families), timeout, f"{table} is the same on both sides")
+
+    def write_master(self, file: Path, *arguments: str) -> Result:
+        """`run -m -o FILE` on the master, the HBase half; must succeed."""
+        result = tool_here("run", "-m", "-o", file, "--only", "hbase", *arguments, conf=self.master)
+        assert result.exit_code == 0, result
+        return result
+
+    def check(self, file: Path, *arguments: str) -> Result:
+        """`run -i FILE --json` on the slave, the HBase half."""
+        return tool_here("run", "-i", file, "--json", "--only", "hbase", *arguments, conf=self.slave)
+
+    def verdict(self, file: Path, table: str, *arguments: str) -> Result:
+        """Write the master's status of one table and check it at once."""
+        self.write_master(file, "--table", table)
+        return self.check(file, "--table", table, *arguments)
+
+    def reversed(self) -> Pair:
+        """The same two clusters, the other way round."""
+        return Pair(self.slave, self.master)
+
+
+def start_pair(lab: Lab, master: ClusterSpec | None = None, slave: ClusterSpec | None = None) -> Pair:
+    """Start both and connect them."""
+    first, second = lab.start_clusters(master or tracked_spec("master"), slave or tracked_spec("slave"))
+    pair = Pair(first, second)
+    pair.connect()
+    return pair
