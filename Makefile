@@ -27,6 +27,8 @@ $(JAR): $(JAVA_SOURCES)
 setup: $(VENV)/installed $(JAR) ## Install the tool and build the trackers
 	@$(BIN)/python -m tests.lab warm
 
+setup-tool: $(VENV)/installed ## Install the tool alone
+
 demo: setup ## Two real clusters: a complete verdict, then a caught loss
 	$(BIN)/python -m tests.demo
 
@@ -56,4 +58,4 @@ bench: setup ## Measure; prints ratios within one run
 clean: ## Remove what was built
 	rm -rf $(VENV) coprocessor_stubs/target tests/lab/target *.egg-info build
 
-.PHONY: help setup demo test lint test-java test-python test-unit samples bench clean
+.PHONY: help setup setup-tool demo test lint test-java test-python test-unit samples bench clean

@@ -151,7 +151,7 @@ def _hbase(
     state.require()
     barrier = state.put_barrier()
     say("waiting until every region server has flushed past the barrier")
-    live, waiting = _settle(state, zookeeper, barrier, ROLES[request.side], request.wait_s)
+    live = _settle(state, zookeeper, barrier, ROLES[request.side], request.wait_s)
     # The spool before the table: a tracker puts a file's rows into the table before it deletes the file.
     spooled = _spooled(settings)
     small = state.descriptors(barrier, spooled)
@@ -171,22 +171,20 @@ def _hbase(
         rows += meta.regions(endpoint, live, settings.state_table, request.only)
         rows += _peer_rows(zookeeper)
     else:
-        rows += meta.table_families(endpoint, settings.state_table, request.only)
-    return Snapshot(header, tuple(rows), (source,), tuple(_why_unsettled(servers, waiting)))
+        rows += meta.table_families(endpoint)  # all of them: a filter is no reason for a table to be missing
+    return Snapshot(header, tuple(rows), (source,), tuple(_why_unsettled(servers)))
 
 
-def _settle(
-    state: StateTable, zookeeper: ZooKeeper, barrier: Barrier, role: str, wait_s: float
-) -> tuple[list[str], list[str]]:
-    """Live servers, and those of them that have not echoed when all others have or time is up."""
+def _settle(state: StateTable, zookeeper: ZooKeeper, barrier: Barrier, role: str, wait_s: float) -> list[str]:
+    """The live servers, when all that can have echoed the barrier or time is up."""
     deadline = time.monotonic() + wait_s
     while True:
         live, echoes = zookeeper.live_servers(), state.echoes(barrier)
         waiting = [server for server in live if not echoes.get((server, role))]
         if not any(_may_echo(server, (server, role) in echoes) for server in waiting):
-            return live, waiting
+            return live
         if time.monotonic() >= deadline:
-            return live, waiting
+            return live
         time.sleep(POLL_S)
 
 
@@ -216,11 +214,13 @@ def _server_rows(small: Descriptors, role: str, live: Collection[str]) -> list[R
     ]
 
 
-def _why_unsettled(servers: Sequence[Row], waiting: Collection[str]) -> Iterator[str]:
-    tracked = {row["server"]: row["tracked"] for row in servers}
-    for server in waiting:
-        reason = "has not flushed past the cut" if tracked.get(server) else "runs without the tracker"
-        yield f"{server} {reason}"
+def _why_unsettled(servers: Sequence[Row]) -> Iterator[str]:
+    """What the verdict will say of live servers; after the last look at them, not after the waiting."""
+    for row in servers:
+        if row["live"] and not row["tracked"]:
+            yield f"{row['server']} runs without the tracker"
+        elif row["live"] and not row["echoed"]:
+            yield f"{row['server']} has not flushed past the cut"
 
 
 def _spooled(settings: Settings) -> Spooled:

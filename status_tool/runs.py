@@ -30,14 +30,15 @@ from status_tool.collect import (
 )
 from status_tool.config import Settings
 from status_tool.errors import StatusFileError, UsageError
-from status_tool.evidence.model import Header, Outcome, Scope, Verdict
+from status_tool.evidence.model import Evidence, Header, Outcome, Scope, Verdict
 from status_tool.evidence.peers import Choice, PeerFacts, choose_peer, filters_families, ships
 from status_tool.reading import read_all
 from status_tool.sources.interface import Source
 from status_tool.sources.state_table import StateTableSource, TableFilter
-from status_tool.spark import session as spark_session
 from status_tool.spark import source as spark_source
-from status_tool.spark.verify import verify, write_debug
+from status_tool.spark.debug import write_debug
+from status_tool.spark.session import spark_session
+from status_tool.spark.verify import checking
 from status_tool.status_file.legacy import open_writer
 from status_tool.status_file.reader import StatusFile, open_status
 
@@ -73,18 +74,14 @@ class Written:
 def write_side(settings: Settings, request: Request, path: Path, debug_dir: Path | None, say: Say) -> Written:
     """Write one side of a live cluster to a status file. Nothing is written unless all of it could be."""
     gathered = snapshot(settings, request, say)
-    counts: dict[str, int] = {}
     with open_writer(path, gathered.header) as writer:
         say("reading streams and files" if request.hdfs else "reading streams")
         for batch in read_all(_source(gathered)):
             writer.write(batch)
-            for kind in batch.column("kind").to_pylist():
-                counts[kind] = counts.get(kind, 0) + 1
-        writer.header = gathered.header
-    if debug_dir is not None:
-        with open_status(path) as written:
+    with open_status(path) as written:
+        if debug_dir is not None:
             dump_rows(written.rows(), debug_dir)
-    return Written(gathered.header, counts, gathered.unsettled)
+        return Written(gathered.header, dict(written.counts), gathered.unsettled)
 
 
 def _source(gathered: Snapshot) -> Source:
@@ -128,7 +125,7 @@ def check_live(settings: Settings, check: Check, say: Say) -> Outcome:
         with ThreadPoolExecutor(1) as pool:
             # The JVM takes seconds to start: meanwhile the slave's trackers flush.
             first = pool.submit(snapshot, settings, request, say)
-            with spark_session.session(check.spark_master, check.spark_conf) as spark:
+            with spark_session(check.spark_master, check.spark_conf) as spark:
                 gathered = first.result()
                 while True:
                     outcome = _verify_once(spark, file, master, gathered, check, say)
@@ -144,7 +141,7 @@ def check_live(settings: Settings, check: Check, say: Say) -> Outcome:
 def _verify_once(
     spark: SparkSession, file: StatusFile, master: Header, gathered: Snapshot, check: Check, say: Say
 ) -> Outcome:
-    slave_df = spark_source.frame(spark, _source(gathered))
+    slave_df = spark_source.load(spark, _source(gathered))
     return _verdict(spark, file, master, slave_df, gathered.header, check, say)
 
 
@@ -155,9 +152,9 @@ def check_offline(check: Check, say: Say) -> Outcome:
         master = _asked_header(file.header, check)
         with (
             open_status(check.slave_status, require_side=SLAVE) as slave,
-            spark_session.session(check.spark_master, check.spark_conf) as spark,
+            spark_session(check.spark_master, check.spark_conf) as spark,
         ):
-            slave_df = spark.read.parquet(str(slave.parquet_path))
+            slave_df = spark.read.parquet(slave.uri)
             return _verdict(spark, file, master, slave_df, slave.header, check, say)
 
 
@@ -172,20 +169,14 @@ def _verdict(
 ) -> Outcome:
     choice = _peer(file, master, slave, check.scope)
     scope = _narrowed(check.scope, master, slave)
-    master_df = _restricted(spark.read.parquet(str(file.parquet_path)), file, choice, check.hdfs_paths)
+    master_df = _restricted(spark.read.parquet(file.uri), file, choice, check.hdfs_paths)
     say("comparing every stream and file")
+    evidence = Evidence.ORDERED if choice is not None and filters_families(choice.peer) else None
     try:
-        outcome = verify(
-            spark,
-            master_df,
-            slave_df,
-            master,
-            slave,
-            scope,
-            ordered=choice is not None and filters_families(choice.peer),
-        )
-        if check.debug_dir is not None:
-            write_debug(spark, master_df, slave_df, master, slave, scope, check.debug_dir)
+        with checking(spark, master_df, slave_df, master, slave, scope, evidence=evidence) as checked:
+            outcome = checked.outcome()
+            if check.debug_dir is not None:
+                write_debug(checked, check.debug_dir)
     except Exception as error:
         if (clear := spark_source.explain(error)) is not None:
             raise clear from None

@@ -138,6 +138,18 @@ class Pair:
         return Pair(self.slave, self.master)
 
 
+def move_table(cluster: Cluster, table: str, server_name: str) -> None:
+    """Move every region of a table to a server. Asked again, because a master may pick another one for a newcomer."""
+
+    def moved() -> bool:
+        elsewhere = [r.encoded for r in cluster.admin.regions(table) if r.server != server_name]
+        for encoded in elsewhere:
+            cluster.admin.move(encoded, server_name)
+        return not elsewhere
+
+    wait_until(moved, 90, f"{table} is served by {server_name}", interval=3)
+
+
 def start_pair(lab: Lab, master: ClusterSpec | None = None, slave: ClusterSpec | None = None) -> Pair:
     """Start both and connect them."""
     first, second = lab.start_clusters(master or tracked_spec("master"), slave or tracked_spec("slave"))

@@ -8,8 +8,8 @@ import sys
 from types import FrameType
 from typing import Any
 
-import click
 import typer
+from typer.exceptions import Abort, TyperException
 
 from status_tool import __version__
 from status_tool.cli.run import run
@@ -54,14 +54,17 @@ def entry() -> None:
 def main(arguments: list[str]) -> int:
     """Run one command line; returns its exit code. Nothing but one line is shown for an error."""
     try:
-        result: Any = app(args=arguments, standalone_mode=False)
+        result: Any = app(args=arguments, prog_name="status-tool", standalone_mode=False)
     except StatusToolError as error:
         _complain(str(error))
         return error.exit_code
-    except click.exceptions.Abort:
+    except Abort:
         return _interrupted()
-    except click.ClickException as error:
-        _complain(f"{error.format_message()} (see `status-tool run -h`)")
+    except TyperException as error:
+        if type(error).__name__ == "NoArgsIsHelpError":
+            print(error.format_message())
+        else:
+            _complain(f"{error.format_message()} (see `status-tool run -h`)")
         return EXIT_ERROR
     except KeyboardInterrupt:
         return _interrupted()
@@ -77,7 +80,8 @@ def main(arguments: list[str]) -> int:
             "(STATUS_TOOL_TRACEBACK=1 shows where)"
         )
         return EXIT_ERROR
-    return int(result or 0)
+    # Typer turns a Ctrl-C into this result by itself, without a word.
+    return _interrupted() if result == EXIT_INTERRUPTED else int(result or 0)
 
 
 def _interrupted() -> int:

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import sys
-import threading
-from collections.abc import Iterator
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, NamedTuple
@@ -25,9 +22,9 @@ from status_tool.report.html_report import HtmlReporter
 from status_tool.report.interface import write_report
 from status_tool.report.json_report import JsonReporter
 from status_tool.report.metrics import MetricsReporter
-from status_tool.report.progress import Progress, make_progress
+from status_tool.report.progress import make_progress
 from status_tool.report.text import TextReporter
-from status_tool.runs import Check, Say, Written, check_live, check_offline, dump_live, write_side
+from status_tool.runs import Check, Written, check_live, check_offline, dump_live, write_side
 from status_tool.sources.state_table import TableFilter
 from status_tool.sources.webhdfs import read_path_file
 
@@ -197,8 +194,10 @@ class _Output(NamedTuple):
 
 
 def _check(settings: Settings, check: Check, output: _Output) -> int:
-    with _steps() as say:
-        outcome = check_offline(check, say) if check.slave_status else check_live(settings, check, say)
+    with make_progress() as progress:
+        outcome = (
+            check_offline(check, progress.step) if check.slave_status else check_live(settings, check, progress.step)
+        )
     reporter = JsonReporter() if output.as_json else TextReporter()
     reporter.write(outcome, sys.stdout)
     sys.stdout.flush()
@@ -210,8 +209,8 @@ def _check(settings: Settings, check: Check, output: _Output) -> int:
 
 
 def _write(settings: Settings, request: Request, output: Path, debug_dir: Path | None, as_json: bool) -> int:
-    with _steps() as say:
-        written = write_side(settings, request, output, debug_dir, say)
+    with make_progress() as progress:
+        written = write_side(settings, request, output, debug_dir, progress.step)
     for notice in (*written.header.notices, *(f"{server}: unverifiable" for server in written.unsettled)):
         print(f"status-tool: {safe(notice)}", file=sys.stderr)
     if as_json:
@@ -236,35 +235,6 @@ def _summary(written: Written, output: Path) -> dict[str, object]:
 
 
 def _dump(settings: Settings, request: Request) -> int:
-    with _steps() as say:
-        dump_live(settings, request, sys.stdout, say)
+    with make_progress() as progress:
+        dump_live(settings, request, sys.stdout, progress.step)
     return 0
-
-
-class _Steps:
-    """The run's `say`: each step is a phase of the live progress, until the next begins."""
-
-    def __init__(self, progress: Progress) -> None:
-        self._progress = progress
-        self._open = contextlib.ExitStack()
-        self._lock = threading.Lock()
-
-    def __call__(self, step: str) -> None:
-        with self._lock:
-            self._open.close()
-            self._open.enter_context(self._progress.phase(step))
-
-    def close(self) -> None:
-        """End the last step."""
-        with self._lock:
-            self._open.close()
-
-
-@contextlib.contextmanager
-def _steps() -> Iterator[Say]:
-    with make_progress(sys.stderr) as progress:
-        steps = _Steps(progress)
-        try:
-            yield steps
-        finally:
-            steps.close()

@@ -30,7 +30,7 @@ VERDICT_WORDS = {
 }
 
 EVIDENCE_WORDS = {
-    Evidence.EXACT: "every entry of every stream is accounted for",
+    Evidence.EXACT: "every entry of every stream is traced, one by one",
     Evidence.ORDERED: "only the highest sequence id of each stream; holes below it are not looked for",
     Evidence.TIMESTAMPS: "only last write and last replicated times; a loss in between cannot be seen",
 }

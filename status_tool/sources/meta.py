@@ -90,12 +90,13 @@ def _server(cells: Cells) -> str | None:
     return f"{host},{port},{int.from_bytes(startcode[0], 'big')}"
 
 
-def table_families(endpoint: ThriftEndpoint, state_table: str, only: TableFilter) -> Iterator[Row]:
-    """`table` rows of the user tables, with their families (Thrift 1 tells no replication scope)."""
+def table_families(endpoint: ThriftEndpoint) -> Iterator[Row]:
+    """`table` rows of all tables with their families (Thrift 1 tells no replication scope).
+
+    The state table is among them: so a cluster without user tables differs from one that was not asked.
+    """
     with connection(endpoint) as client:
         for raw_name in client.tables():
             name = raw_name.decode(errors="replace")
-            if not _wanted(name, state_table, only):
-                continue
-            families = [family.decode(errors="replace") for family in client.table(name).families()]
+            families = [family.decode(errors="replace").rstrip(":") for family in client.table(name).families()]
             yield {"kind": "table", "table": name, "detail": json.dumps({"families": families})}

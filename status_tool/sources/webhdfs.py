@@ -16,7 +16,6 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import urlsplit
 
 import pyarrow as pa
 import requests
@@ -27,6 +26,7 @@ from status_tool.errors import ConfigurationError, ConnectionFailed
 from status_tool.sources import codec
 from status_tool.sources.codec import Row
 from status_tool.sources.interface import Source
+from status_tool.status_file.legacy import strip_uri
 
 CONNECT_TIMEOUT_S = 10
 READ_TIMEOUT_S = 120
@@ -84,8 +84,7 @@ def _short(error: BaseException) -> str:
 
 def plain_path(path: str) -> str:
     """A path without scheme and authority, normalised."""
-    bare = urlsplit(path).path if "://" in path else path
-    return "/" + posixpath.normpath(bare).lstrip("/")
+    return "/" + posixpath.normpath(strip_uri(path)).lstrip("/")
 
 
 def read_path_file(text: str, name: str) -> tuple[str, ...]:

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from status_tool.spark.session import session
 
+from status_tool.spark.session import spark_session
 from tests.lab.lab import Lab
 from tests.pair import JAR, Pair, start_pair
 
@@ -24,7 +24,7 @@ def _own_configuration() -> Iterator[None]:
 @pytest.fixture(scope="session")
 def warm_spark() -> Iterator[None]:
     """A session that in-process runs find and leave running; starting one takes longer than a small check."""
-    with session(None, ()):
+    with spark_session():
         yield
 
 

@@ -12,7 +12,7 @@ import pytest
 from tests.cluster.test_verdicts import assert_complete, dump
 from tests.lab.lab import Lab
 from tests.lab.waiting import wait_until
-from tests.pair import Pair, start_pair, tool_here, tracked_spec
+from tests.pair import Pair, move_table, start_pair, tool_here, tracked_spec
 
 pytestmark = [pytest.mark.cluster, pytest.mark.spark]
 
@@ -23,9 +23,22 @@ STATE_TABLE = "replicationstate"
 def fragile(warm_spark: None) -> Iterator[Pair]:
     """A pair whose servers get killed; the tests of this module run in the order of their writing."""
     with Lab() as lab:
-        slow = {"hbase.replicationtable.updateperiod": "600000"}
         # With ten minutes between flushes, whatever is in the table is there by barrier, write-through or stop.
+        slow = {"hbase.replicationtable.updateperiod": "600000", "hbase.replicationtable.barrierpoll": "3000"}
         yield start_pair(lab, tracked_spec("master", site=slow), tracked_spec("slave"))
+
+
+def test_without_waiting_it_is_unverifiable_rather_than_wrong(fragile: Pair, status: Path) -> None:
+    """`-m --wait 0`: no region server can have answered the barrier yet."""
+    fragile.create_table("nowait", {"f": 1})
+    fragile.master.admin.put_rows("nowait", "f", 10)
+    written = fragile.write_master(status, "--table", "nowait", "--wait", "0")
+    assert "has not flushed past the cut" in written.stderr
+    fragile.wait_same("nowait")
+    result = fragile.check(status, "--table", "nowait")
+    assert result.exit_code == 3, result
+    assert result.json["verdict"] == "unverifiable"
+    assert "unverifiable" in {problem["kind"] for problem in result.json["problems"]}
 
 
 def test_state_table_disabled_on_the_slave(fragile: Pair, status: Path) -> None:
@@ -96,8 +109,7 @@ def test_server_without_the_tracker(fragile: Pair, status: Path) -> None:
     fragile.create_table("halfblind", {"f": 1})
     blind = fragile.master.add_region_server({"hbase.coprocessor.wal.classes": ""})
     try:
-        (region,) = fragile.master.admin.regions("halfblind")
-        fragile.master.admin.move(region.encoded, blind.server_name)
+        move_table(fragile.master, "halfblind", blind.server_name)
         fragile.master.admin.put_rows("halfblind", "f", 10)
         fragile.wait_same("halfblind")
         fragile.write_master(status, "--table", "halfblind", "--wait", "3")

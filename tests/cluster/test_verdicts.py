@@ -71,19 +71,6 @@ def dump(status: Path) -> list[dict[str, Any]]:
     return [{key: value for key, value in row.items() if value is not None} for row in rows]
 
 
-def test_without_waiting_it_is_unverifiable_rather_than_wrong(pair: Pair, status: Path) -> None:
-    """`-m --wait 0`: no region server can have answered the barrier yet."""
-    pair.create_table("nowait", {"f": 1})
-    pair.master.admin.put_rows("nowait", "f", 10)
-    written = pair.write_master(status, "--table", "nowait", "--wait", "0")
-    assert "has not flushed past the cut" in written.stderr
-    pair.wait_same("nowait")
-    result = pair.check(status, "--table", "nowait")
-    assert result.exit_code == 3, result
-    assert result.json["verdict"] == "unverifiable"
-    assert "unverifiable" in kinds(result)
-
-
 def test_peer_disabled_is_behind_with_its_lag(pair: Pair, status: Path) -> None:
     """Behind while the peer is disabled; complete once it is enabled again."""
     pair.create_table("lagging", {"f": 1})

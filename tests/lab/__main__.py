@@ -6,6 +6,7 @@ import argparse
 import contextlib
 import itertools
 import signal
+import sys
 from pathlib import Path
 
 from .classpath import PROFILES
@@ -19,9 +20,7 @@ def _arguments() -> argparse.Namespace:
     commands = parser.add_subparsers(required=True, dest="command")
     up = commands.add_parser("up", help="start clusters, end them at Ctrl-C")
     up.add_argument("--clusters", default="a,b", help="names, separated by commas (default: a,b)")
-    up.add_argument(
-        "--region-servers", type=int, default=2, metavar="N", help="for each cluster (default: 2)"
-    )
+    up.add_argument("--region-servers", type=int, default=2, metavar="N", help="for each cluster (default: 2)")
     up.add_argument("--site", action="append", default=[], metavar="KEY=VALUE", help="for hbase-site.xml")
     up.add_argument("--jar", action="append", default=[], type=Path, help="for the servers' class path")
     up.add_argument("--chain", action="store_true", help="add a peer from each cluster to the next one")
@@ -49,15 +48,14 @@ def _up(arguments: argparse.Namespace) -> None:
     jars = [jar.resolve() for jar in arguments.jar]
     with Lab(hbase_version=arguments.hbase, keep=arguments.keep or None, say=print) as lab:
         names = arguments.clusters.split(",")
-        specs = [
-            ClusterSpec(name, arguments.region_servers, site=site, extra_classpath=jars) for name in names
-        ]
+        specs = [ClusterSpec(name, arguments.region_servers, site=site, extra_classpath=jars) for name in names]
         clusters = lab.start_clusters(*specs)
         if arguments.chain:
             for source, sink in itertools.pairwise(clusters):
                 source.admin.add_peer(sink.name, sink.cluster_key)
         print(*map(_describe, clusters), "\nCtrl-C ends them all.", sep="\n", flush=True)
-        signal.pause()
+        with contextlib.suppress(KeyboardInterrupt):
+            signal.pause()
 
 
 def _interrupt(number: int, frame: object) -> None:
@@ -74,5 +72,7 @@ def main() -> None:
 
 if __name__ == "__main__":
     signal.signal(signal.SIGTERM, _interrupt)
-    with contextlib.suppress(KeyboardInterrupt):
+    try:
         main()
+    except KeyboardInterrupt:
+        sys.exit(130)

@@ -359,9 +359,7 @@ class Admin:
         """Recursively; False if there was nothing."""
         return cast(bool, self.call("hdfs_delete", path=path))
 
-    def hdfs_put(
-        self, path: str, content: bytes | int, *, block_size: int | None = None, seed: int = 0
-    ) -> int:
+    def hdfs_put(self, path: str, content: bytes | int, *, block_size: int | None = None, seed: int = 0) -> int:
         """Write a file: these bytes, or that many made from the seed (the same everywhere). Its length.
 
         The block size is a multiple of 512.

@@ -16,7 +16,7 @@ HOME = Path(__file__).resolve().parent
 TARGET = HOME / "target"
 POM = HOME / "pom.xml"
 CLASSES = TARGET / "classes"
-PROFILES: dict[str, list[str]] = {"2.6.1": [], "2.5.8": ["-P", "hbase-2.5"], "2.4.17": ["-P", "hbase-2.4"]}
+PROFILES: dict[str, list[str]] = {"2.6.1": [], "2.5.8": ["-P", "hbase-2.5"]}
 
 
 def servers_classpath(hbase_version: str) -> list[Path]:

@@ -92,9 +92,7 @@ class Cluster:
 
     # -- definitions
 
-    def _write_conf(
-        self, conf_dir: Path, *, hbase: Mapping[str, str], hdfs: Mapping[str, str] | None = None
-    ) -> None:
+    def _write_conf(self, conf_dir: Path, *, hbase: Mapping[str, str], hdfs: Mapping[str, str] | None = None) -> None:
         shared = config.hdfs_site(self._at, self.spec.datanodes, self.spec.hdfs_site)
         core = config.core_site(self._at, conf_dir.parent)
         config.write_conf(conf_dir, core=core, hdfs=shared | dict(hdfs or {}), hbase=hbase)
@@ -199,9 +197,7 @@ class Cluster:
         )
         self._wait_for(lambda: self.admin.call("ready"), self.servers, "the master has initialised")
         self._wait_live(self.region_servers)
-        self._wait_for(
-            lambda: self.admin.live_datanodes() >= len(self.datanodes), self.datanodes, "all DataNodes live"
-        )
+        self._wait_for(lambda: self.admin.live_datanodes() >= len(self.datanodes), self.datanodes, "all DataNodes live")
         self.admin.balancer(False)
         if self.spec.thrift:
             self._wait_for(self._thrift_answers, [self.thrift], "the Thrift server answers")

@@ -114,11 +114,16 @@ class Lab:
         """Start several side by side; if one fails, its error is raised and all that was started stays up."""
         began = time.monotonic()
         clusters = [self._define(spec) for spec in specs]
-        self._say(
-            f"starting {', '.join(spec.name for spec in specs)} (HBase {self.hbase_version}) in {self.root}"
-        )
+        self._say(f"starting {', '.join(spec.name for spec in specs)} (HBase {self.hbase_version}) in {self.root}")
         with ThreadPoolExecutor(max_workers=max(1, len(clusters))) as pool:
-            list(pool.map(Cluster.start, clusters))
+            starting = [pool.submit(cluster.start) for cluster in clusters]
+            try:
+                for start in starting:
+                    start.result()
+            except (KeyboardInterrupt, SystemExit):
+                # The pool would wait for clusters that nobody wants any more.
+                self.close()
+                raise
         self._say(f"up after {time.monotonic() - began:.0f} s")
         return clusters
 

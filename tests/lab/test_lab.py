@@ -150,9 +150,7 @@ def test_two_labs_at_once_and_nothing_left() -> None:
 
 def test_a_server_that_cannot_start_is_named() -> None:
     with Lab() as lab, pytest.raises(ServerDied, match="broken-rs0 has ended"):
-        lab.cluster(
-            "broken", region_servers=1, site={"hbase.coprocessor.regionserver.classes": "no.such.Class"}
-        )
+        lab.cluster("broken", region_servers=1, site={"hbase.coprocessor.regionserver.classes": "no.such.Class"})
     assert lab.pids() == []
 
 

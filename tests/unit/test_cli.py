@@ -1,0 +1,136 @@
+"""The command line without any cluster: usage errors, bad files, missing configuration."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.pair import REPOSITORY, Result, tool_environment, tool_here
+
+SAMPLE = REPOSITORY / "sample_status" / "complete"
+
+
+@pytest.fixture(autouse=True)
+def _no_configuration(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("HBASE_CONF_DIR", "HADOOP_CONF_DIR"):
+        monkeypatch.delenv(name, raising=False)
+
+
+def assert_refused(result: Result, *words: str) -> None:
+    """Exit code 2, one line that has the words, nothing on stdout."""
+    assert result.exit_code == 2, result
+    assert result.stdout == ""
+    (line,) = result.stderr.strip().splitlines()
+    assert line.startswith("status-tool: ")
+    assert all(word in line for word in words), line
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["run"], ["nothing to do"]),
+        (["run", "-m"], ["-o FILE"]),
+        (["run", "-m", "-o", "f", "-i", "g"], ["-i", "either"]),
+        (["run", "--slave-status", "f"], ["-i FILE"]),
+        (["run", "-o", "f", "--report", "r.html"], ["-i FILE"]),
+        (["run", "--nonsense"], ["--nonsense"]),
+        (["run", "-i"], ["-i"]),
+        (["run", "-i", "f", "--only", "half"], ["half"]),
+        (["run", "-i", "f", "--wait", "soon"], ["soon"]),
+        (["run", "-i", "f", "--wait", "-1"], ["-1"]),
+        (["run", "-i", "f", "-s", "yesterday"], ["yesterday"]),
+        (["run", "-i", "f", "-s", "0"], ["-s", "milliseconds"]),
+        (["run", "-i", "f", "-s", "1700000000"], ["looks like seconds", "1700000000000"]),
+        (["run", "-i", "f", "--since", "999999999999999999"], ["--since"]),
+        (["run", "-i", "f", "--spark-conf", "x"], ["K=V"]),
+        (["run", "-i", "f", "-f", "/nonexistent/paths"], ["-f", "/nonexistent/paths"]),
+        (["nonsense"], ["nonsense"]),
+        (["shutdown-time", "record"], ["--thrift"]),
+        (["run", "-d"], ["--zookeeper"]),
+        (["run", "-m", "-o", "f"], ["--zookeeper"]),
+        (["run", "-m", "-o", "f", "--conf-dir", "/nonexistent"], ["/nonexistent"]),
+        (["run", "-i", "/nonexistent/f"], ["/nonexistent/f"]),
+        (["run", "-m", "-o", "/nonexistent/f"], ["/nonexistent"]),
+        (["run", "-m", "-o", "/"], ["folder"]),
+    ],
+)
+def test_usage_errors(arguments: list[str], words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One clear line each, and nothing is written."""
+    monkeypatch.chdir(tmp_path)
+    assert_refused(tool_here(*arguments), *words)
+    assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize("content", [b"", b"hello", b"PAR1", b"{", b"[]", b'{"hBaseState": 3}', b"PAR1" + b"\0" * 99])
+def test_files_that_are_no_status(content: bytes, tmp_path: Path) -> None:
+    """Refused before Spark is started."""
+    file = tmp_path / "file"
+    file.write_bytes(content)
+    assert_refused(tool_here("run", "-i", file), "file")
+
+
+def test_truncated_and_altered_samples(tmp_path: Path) -> None:
+    """A recorded file cut short, and one with a byte changed."""
+    whole = (SAMPLE / "master.status").read_bytes()
+    file = tmp_path / "file"
+    file.write_bytes(whole[: len(whole) // 2])
+    assert_refused(tool_here("run", "-i", file), "file")
+    middle = len(whole) // 3
+    file.write_bytes(whole[:middle] + bytes([whole[middle] ^ 1]) + whole[middle + 1 :])
+    assert_refused(tool_here("run", "-i", file), "file")
+
+
+def test_sides_exchanged() -> None:
+    """The slave's file where the master's is wanted."""
+    assert_refused(
+        tool_here("run", "-i", SAMPLE / "slave.status", "--slave-status", SAMPLE / "master.status"), "master"
+    )
+
+
+def test_a_half_that_the_file_does_not_hold(tmp_path: Path) -> None:
+    """Checking nothing is never complete."""
+    legacy = tmp_path / "f.json"
+    legacy.write_text('{"shutdownTime": 0, "hdfsState": {}}')
+    assert_refused(tool_here("run", "-i", legacy, "--only", "hbase"), "only", "hdfs")
+
+
+def test_help_names_every_option_of_the_contract() -> None:
+    """`-h` of the command line that the README describes."""
+    text = tool_here("run", "-h").stdout
+    for option in (
+        *("-m", "-o", "-i", "-d", "-s", "-f", "--slave-status", "--debug-dir", "--only", "--table", "--namespace"),
+        *("--peer", "--since", "--wait", "--json", "--report", "--metrics", "--thrift", "--webhdfs", "--zookeeper"),
+        *("--conf-dir", "--spark-master", "--spark-conf", "--max-problems"),
+    ):
+        assert f"{option} " in text
+
+
+def test_readme_shows_the_help_as_it_is() -> None:
+    """The README's help text is the tool's."""
+    environment = tool_environment() | {"COLUMNS": "100", "TERM": "dumb"}
+    command = [sys.executable, "-m", "status_tool", "run", "-h"]
+    shown = subprocess.run(command, capture_output=True, text=True, env=environment, check=True).stdout
+    assert shown.strip() in (REPOSITORY / "README.md").read_text()
+
+
+def test_an_own_fault_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Even a bug of ours shows no traceback unless asked for."""
+    monkeypatch.setattr("status_tool.cli.run.settings_of", lambda *_: 1 / 0)
+    monkeypatch.delenv("STATUS_TOOL_TRACEBACK", raising=False)
+    assert_refused(tool_here("run", "-d"), "ZeroDivisionError")
+    monkeypatch.setenv("STATUS_TOOL_TRACEBACK", "1")
+    with pytest.raises(ZeroDivisionError):
+        tool_here("run", "-d")
+
+
+@pytest.mark.spark
+def test_a_closed_pipe_is_no_complaint() -> None:
+    """`status-tool … | head -1` leaves quietly."""
+    files = [SAMPLE / "master.status", "--slave-status", SAMPLE / "slave.status"]
+    command = f"{sys.executable} -m status_tool run -i {files[0]} {files[1]} {files[2]} | true"
+    done = subprocess.run(command, shell=True, capture_output=True, text=True, env=tool_environment(), check=False)
+    assert "Traceback" not in done.stderr

@@ -1,0 +1,110 @@
+"""Where endpoints come from, and what is said when they are wrong."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from status_tool.config import Settings, SiteConfig, load_site
+from status_tool.errors import ConfigurationError
+
+
+def site(folder: Path, name: str, **properties: str) -> Path:
+    """Write a site file; underscores in names stand for dots."""
+    folder.mkdir(exist_ok=True)
+    body = "".join(
+        f"<property><name>{key.replace('_', '.')}</name><value>{value}</value></property>"
+        for key, value in properties.items()
+    )
+    (folder / name).write_text(f"<configuration>{body}</configuration>")
+    return folder
+
+
+def settings(**properties: str) -> Settings:
+    """Settings with these properties."""
+    return Settings(SiteConfig({key.replace("_", "."): value for key, value in properties.items()}))
+
+
+def test_the_first_folder_that_defines_a_property_wins(tmp_path: Path) -> None:
+    """--conf-dir in order, then HBASE_CONF_DIR, then HADOOP_CONF_DIR."""
+    first = site(tmp_path / "1", "hbase-site.xml", a="1")
+    second = site(tmp_path / "2", "core-site.xml", a="2", b="2")
+    hbase = site(tmp_path / "3", "hbase-site.xml", b="3", c="3")
+    hadoop = site(tmp_path / "4", "hdfs-site.xml", c="4", d="4")
+    loaded = load_site([first, second], {"HBASE_CONF_DIR": str(hbase), "HADOOP_CONF_DIR": str(hadoop)})
+    assert dict(loaded) == {"a": "1", "b": "2", "c": "3", "d": "4"}
+
+
+def test_variables_are_resolved() -> None:
+    """`${other}` as Hadoop does it; what is unknown stays, and a loop ends."""
+    loaded = SiteConfig({"root": "hdfs://${host}/hbase", "host": "nn", "loop": "${loop}", "odd": "${none}/x"})
+    assert loaded["root"] == "hdfs://nn/hbase"
+    assert loaded["odd"] == "${none}/x"
+    assert loaded["loop"] == "${loop}"
+
+
+@pytest.mark.parametrize("content", ["", "<configuration>", "no xml"])
+def test_a_broken_site_file_is_named(tmp_path: Path, content: str) -> None:
+    """Not passed over in silence."""
+    (tmp_path / "hbase-site.xml").write_text(content)
+    with pytest.raises(ConfigurationError, match="hbase-site"):
+        load_site([tmp_path], {})
+
+
+def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
+    """A --conf-dir is meant."""
+    with pytest.raises(ConfigurationError, match="no such folder"):
+        load_site([tmp_path / "nothing"], {})
+
+
+@pytest.mark.parametrize("part", ["thrift", "zookeeper", "webhdfs"])
+def test_a_missing_endpoint_says_which_option(part: str) -> None:
+    """What to give is in the line."""
+    with pytest.raises(ConfigurationError, match=f"--{part}"):
+        getattr(settings(), part)()
+
+
+@pytest.mark.parametrize("text", ["host", "host:", ":1", "host:0", "host:65536", "host:x"])
+def test_bad_thrift_option(text: str) -> None:
+    """HOST:PORT and nothing else."""
+    with pytest.raises(ConfigurationError, match="HOST:PORT"):
+        Settings(SiteConfig({}), thrift_option=text).thrift()
+
+
+def test_zookeeper_from_option_and_site() -> None:
+    """Both forms lead to the same endpoint, and to HBase's cluster key."""
+    given = Settings(SiteConfig({}), zookeeper_option="z1:2182,z2:2182/hb").zookeeper()
+    found = settings(
+        hbase_zookeeper_quorum="z1,z2", hbase_zookeeper_property_clientPort="2182", zookeeper_znode_parent="/hb"
+    ).zookeeper()
+    assert given == found
+    assert str(given) == "z1:2182,z2:2182/hb"
+    assert given.cluster_key == "z1,z2:2182:/hb"
+
+
+def test_namenodes_of_a_name_service() -> None:
+    """Every NameNode of the service is known, so that a failover is survived."""
+    found = settings(
+        dfs_nameservices="ns",
+        dfs_ha_namenodes_ns="nn1, nn2",
+        **{"dfs_namenode_http-address_ns_nn1": "a:9870", "dfs_namenode_http-address_ns_nn2": "b:9870"},
+    ).webhdfs()
+    assert found == ("http://a:9870", "http://b:9870")
+
+
+def test_state_table_and_spool() -> None:
+    """The original's keys, and the trackers' default for the spool."""
+    found = settings(
+        hbase_replicationtable_namespace="ops", hbase_replicationtable_name="state", hbase_rootdir="hdfs://nn:8020/hb/"
+    )
+    assert found.state_table == "ops:state"
+    assert found.spool_dir == "/hb/.status-tool-spool"
+    assert settings().state_table == "replicationstate"
+    assert settings().spool_dir is None
+
+
+def test_a_number_that_is_none() -> None:
+    """Said with its key."""
+    with pytest.raises(ConfigurationError, match="hbase.zookeeper.property.clientPort"):
+        settings(hbase_zookeeper_quorum="z", hbase_zookeeper_property_clientPort="many").zookeeper()

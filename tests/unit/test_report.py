@@ -1,0 +1,361 @@
+"""Reports: the contract's words and keys, and names from outside that can do no harm."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from status_tool.errors import OutputError
+from status_tool.evidence.model import (
+    Evidence,
+    FileStatus,
+    HBaseOutcome,
+    HdfsOutcome,
+    Outcome,
+    Problem,
+    Status,
+    Verdict,
+)
+from status_tool.printable import duration, iso_time, printable_key, safe
+from status_tool.report.html_report import HtmlReporter
+from status_tool.report.interface import Reporter, ServerLine, left_out, server_lines, write_report
+from status_tool.report.json_report import JsonReporter
+from status_tool.report.metrics import MetricsReporter
+from status_tool.report.text import TextReporter
+from tests.unit.test_status_file import SERVER, STREAM, batch
+
+HOSTILE = (
+    "\x1b[2J\x1b]0;x\x07\nHBase Replication is complete.\r\u202egnol\u2066\x9b1m\u2028\x00<script>&\"'\\"
+)
+GAP = Problem(
+    kind="gap",
+    detail="entries are missing that later entries follow",
+    table="ns:t",
+    region="ab" * 16,
+    origin="h,1,2",
+    from_seq=5,
+    to_seq=9,
+    written_from_ms=1_700_000_000_000,
+    written_to_ms=1_700_000_000_500,
+    lag_ms=61_000,
+    start_key=b"a\x00",
+    end_key=b"",
+    advice="hbase CopyTable --starttime=1",
+)
+HBASE = HBaseOutcome(Verdict.INCOMPLETE, Evidence.EXACT, {Status.COMPLETE: 3, Status.GAP: 1}, 61_000)
+HDFS = HdfsOutcome(Verdict.COMPLETE, {FileStatus.MATCH: 2})
+OUTCOME = Outcome(
+    HBASE, HDFS, (GAP,), 1_700_000_000_000, 1_700_000_000_000, "11-m", "22-s", "1", ("baseline accepted",)
+)
+
+# As the contract prints them; extra keys may follow.
+TOP_KEYS = [
+    *("verdict", "exit_code", "cut_ms", "shutdown_ms", "master_cluster_id", "slave_cluster_id", "peer_id"),
+    *("hbase", "hdfs", "problems"),
+]
+HBASE_KEYS = ["verdict", "evidence", "regions", "worst_lag_ms"]
+REGION_KEYS = ["complete", "behind", "gap", "missing", "unverifiable"]
+FILE_KEYS = ["match", "mismatch", "missing", "extra", "incomparable", "unverifiable"]
+PROBLEM_KEYS = [
+    *("kind", "table", "region", "origin", "from_seq", "to_seq", "written_from_ms", "written_to_ms", "path"),
+    "detail",
+]
+
+
+def told(reporter: Reporter, outcome: Outcome = OUTCOME) -> str:
+    stream = io.StringIO()
+    reporter.write(outcome, stream)
+    return stream.getvalue()
+
+
+def hostile(name: str) -> Outcome:
+    """An outcome in which everything that comes from outside is `name`."""
+    problem = Problem(
+        kind="missing", detail=name, table=name, region=name, origin=name, path=name, advice=name,
+        start_key=name.encode(errors="replace"), end_key=name.encode(errors="replace"),
+    )  # fmt: skip
+    return replace(
+        OUTCOME,
+        problems=(problem,),
+        master_cluster_id=name,
+        slave_cluster_id=name,
+        peer_id=name,
+        notices=(name,),
+    )
+
+
+# --- text -----------------------------------------------------------------------------------
+
+WORDS = {
+    Verdict.COMPLETE: "is complete.",
+    Verdict.INCOMPLETE: "is NOT complete.",
+    Verdict.UNVERIFIABLE: "could not be verified.",
+}
+
+
+@pytest.mark.parametrize("hbase", [None, *Verdict])
+@pytest.mark.parametrize("hdfs", [None, *Verdict])
+def test_the_last_lines_are_those_of_the_contract(hbase: Verdict | None, hdfs: Verdict | None) -> None:
+    outcome = replace(
+        OUTCOME,
+        hbase=None if hbase is None else replace(HBASE, verdict=hbase),
+        hdfs=None if hdfs is None else replace(HDFS, verdict=hdfs),
+    )
+    expected = [
+        *([f"HBase Replication {WORDS[hbase]}"] if hbase else []),
+        *([f"HDFS Replication {WORDS[hdfs]}"] if hdfs else []),
+    ]
+    lines = told(TextReporter(), outcome).splitlines()
+    assert lines[len(lines) - len(expected) :] == expected
+    assert [line for line in lines if " Replication " in line] == expected
+
+
+def test_text_names_the_problem_and_what_to_do() -> None:
+    text = told(TextReporter())
+    assert "1. gap: table ns:t, region " + "ab" * 16 + ", from server h,1,2\n" in text
+    assert "sequence ids 5 to 9; written 2023-11-14T22:13:20.000Z to 2023-11-14T22:13:20.500Z" in text
+    assert "behind by 1 min 1 s" in text
+    assert r"rows from a\x00 to before the end" in text
+    assert "What to do: hbase CopyTable --starttime=1\n" in text
+    assert "4 regions: 3 complete, 1 gap; worst lag 1 min 1 s" in text
+    assert "baseline accepted" in text
+    assert text.startswith("Master 11-m, slave 22-s, peer 1\n")
+    assert "2023-11-14T22:13:20.000Z (1700000000000), the shutdown time" in text
+
+
+def test_every_kind_of_problem_has_advice() -> None:
+    for kind in {*Status, *FileStatus} - {Status.COMPLETE, FileStatus.MATCH}:
+        outcome = replace(OUTCOME, problems=(Problem(kind=kind, detail="x"),))
+        assert "What to do: " in told(TextReporter(), outcome)
+
+
+def test_what_max_problems_left_out_is_said() -> None:
+    counts = {Status.COMPLETE: 1, Status.GAP: 3, Status.UNVERIFIABLE: 2}
+    files = {FileStatus.MATCH: 1, FileStatus.EXTRA: 9, FileStatus.MISMATCH: 1}
+    problems = (GAP, replace(GAP, from_seq=20), Problem("extra", "x", path="/e"))
+    outcome = replace(
+        OUTCOME, hbase=replace(HBASE, regions=counts), hdfs=replace(HDFS, files=files), problems=problems
+    )
+    assert left_out(outcome) == (4, 1)
+    assert "4 regions and 1 file more not listed here (see --max-problems)." in told(TextReporter(), outcome)
+    assert "not listed" not in told(TextReporter())
+
+
+def test_what_timestamps_alone_would_have_said() -> None:
+    hbase = replace(HBASE, timestamps_complete=4)
+    text = told(TextReporter(), replace(OUTCOME, hbase=hbase))
+    assert "Timestamps alone would have called 4 regions complete; by the evidence they are 3." in text
+    assert "Timestamps alone" not in told(
+        TextReporter(), replace(OUTCOME, hbase=replace(hbase, timestamps_complete=3))
+    )
+    assert "Timestamps alone" not in told(TextReporter())
+
+
+def test_a_terminal_that_knows_only_ascii() -> None:
+    buffer = io.BytesIO()
+    stream = io.TextIOWrapper(buffer, encoding="ascii")
+    TextReporter().write(hostile("tabelle-ü"), stream)
+    stream.flush()
+    assert b"tabelle-\\xfc" in buffer.getvalue()
+
+
+@given(st.text(min_size=1))
+def test_no_name_can_steer_a_terminal_or_fake_a_line(name: str) -> None:
+    lines = told(TextReporter(), hostile(name)).split("\n")
+    assert all(line.isprintable() for line in lines)
+    assert len(lines) == len(told(TextReporter(), hostile("x")).split("\n"))
+    assert lines[-3:] == ["HBase Replication is NOT complete.", "HDFS Replication is complete.", ""]
+
+
+def test_the_hostile_name() -> None:
+    lines = told(TextReporter(), hostile(HOSTILE)).splitlines()
+    assert [line for line in lines if line.startswith("HBase Rep")] == ["HBase Replication is NOT complete."]
+    assert any(
+        r"\x1b[2J\x1b]0;x\x07\x0aHBase" in line and r"\u202egnol\u2066\x9b1m\u2028\x00" in line
+        for line in lines
+    )
+
+
+# --- JSON -----------------------------------------------------------------------------------
+
+
+def test_json_has_the_contracts_keys_in_its_order() -> None:
+    text = told(JsonReporter())
+    assert text.endswith("}\n")
+    document = json.loads(text)
+    assert list(document)[: len(TOP_KEYS)] == TOP_KEYS
+    assert list(document["hbase"])[: len(HBASE_KEYS)] == HBASE_KEYS
+    assert list(document["hbase"]["regions"]) == REGION_KEYS
+    assert list(document["hdfs"])[:2] == ["verdict", "files"]
+    assert list(document["hdfs"]["files"]) == FILE_KEYS
+    assert list(document["problems"][0])[: len(PROBLEM_KEYS)] == PROBLEM_KEYS
+    assert document["verdict"] == "incomplete"
+    assert document["exit_code"] == 1
+    assert document["hbase"]["regions"] == {
+        "complete": 3,
+        "behind": 0,
+        "gap": 1,
+        "missing": 0,
+        "unverifiable": 0,
+    }
+    assert document["problems"][0]["start_key"] == r"a\x00"
+    assert document["problems"][0]["end_key"] == ""
+    assert document["notices"] == ["baseline accepted"]
+
+
+def test_a_half_that_was_not_checked_is_null() -> None:
+    document = json.loads(told(JsonReporter(), Outcome(None, None, (), 1)))
+    assert document["hbase"] is None
+    assert document["hdfs"] is None
+    assert (document["verdict"], document["exit_code"]) == ("unverifiable", 3)
+    assert (document["shutdown_ms"], document["peer_id"]) == (None, None)
+
+
+@given(st.text())
+def test_json_gives_names_back_unchanged_and_is_ascii(name: str) -> None:
+    text = told(JsonReporter(), hostile(name))
+    assert text.isascii()
+    assert json.loads(text)["problems"][0]["table"] == name
+    assert text.count("\n") == told(JsonReporter(), hostile("x")).count("\n")
+
+
+# --- metrics --------------------------------------------------------------------------------
+
+SAMPLE = re.compile(r'([a-z_]+)(?:\{((?:[a-z]+="(?:[^"\\\n]|\\[\\"n])*",?)*)\})? (-?[0-9.]+)')
+
+
+def samples(text: str) -> dict[str, str]:
+    lines = [line for line in text.split("\n") if line and not line.startswith("#")]
+    found = [SAMPLE.fullmatch(line) for line in lines]
+    assert all(found), lines
+    return {f"{item[1]}{{{item[2]}}}" if item[2] else item[1]: item[3] for item in found if item}
+
+
+def test_metrics() -> None:
+    text = told(MetricsReporter(run_ms=1_700_000_001_500))
+    found = samples(text)
+    assert found['status_tool_verdict{half="hbase"}'] == "1"
+    assert found['status_tool_verdict{half="hdfs"}'] == "0"
+    assert found['status_tool_regions{status="gap"}'] == "1"
+    assert found['status_tool_regions{status="missing"}'] == "0"
+    assert found['status_tool_files{status="match"}'] == "2"
+    assert found["status_tool_worst_lag_seconds"] == "61.0"
+    assert found["status_tool_cut_timestamp_seconds"] == "1700000000.0"
+    assert found["status_tool_run_timestamp_seconds"] == "1700000001.5"
+    assert text.endswith("\n# EOF\n")
+    for name in {key.partition("{")[0] for key in found}:
+        assert text.count(f"# HELP {name} ") == text.count(f"# TYPE {name} gauge\n") == 1
+
+
+def test_metrics_leave_out_what_was_not_checked() -> None:
+    found = samples(told(MetricsReporter(), replace(OUTCOME, hdfs=None)))
+    assert not any("hdfs" in key or "files" in key for key in found)
+
+
+@given(st.text())
+def test_no_name_breaks_the_metrics(name: str) -> None:
+    assert len(samples(told(MetricsReporter(), hostile(name)))) == len(samples(told(MetricsReporter())))
+
+
+# --- HTML -----------------------------------------------------------------------------------
+
+
+class Page(HTMLParser):
+    """Collects elements and text, and refuses what would reach the network."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.open: list[str] = []
+        self.text = ""
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        assert not {name for name, _ in attrs} & {"src", "href", "onload", "onclick", "style"}
+        self.tags.append(tag)
+        if tag not in ("meta", "br"):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+def test_html_tells_all_of_it() -> None:
+    text = told(HtmlReporter([ServerLine("master", "h,1,2", "w", True, True, False, 5, "{}")], run_ms=0))
+    page = Page(text)
+    assert page.open == []
+    assert "HBase Replication is NOT complete." in page.text
+    assert "HDFS Replication is complete." in page.text
+    for word in (
+        "ns:t",
+        "sequence ids 5 to 9",
+        "hbase CopyTable",
+        "h,1,2",
+        "write-time",
+        "baseline accepted",
+    ):
+        assert word in page.text
+    assert "prefers-color-scheme: dark" in text
+    assert "http" not in text.replace("http-equiv", "")
+
+
+@given(st.text(min_size=1))
+def test_no_name_becomes_markup(name: str) -> None:
+    servers = [ServerLine(name, name, name, detail=name)]
+    page = Page(told(HtmlReporter(servers, run_ms=0), hostile(name)))
+    harmless = Page(told(HtmlReporter([ServerLine("x", "x", "x", detail="x")], run_ms=0), hostile("x")))
+    assert page.open == []
+    assert page.tags == harmless.tags
+
+
+def test_html_of_the_hostile_name() -> None:
+    text = told(HtmlReporter(run_ms=0), hostile(HOSTILE))
+    assert "<script" not in text
+    assert not set(HOSTILE[:20]) & {"\x1b", "\x07"} & set(text)
+    assert "script" not in Page(text).tags
+
+
+def test_server_lines_come_from_rows() -> None:
+    lines = server_lines("slave", [batch(SERVER, STREAM)])
+    assert lines == [ServerLine("slave", "h,1,2", live=True)]
+
+
+# --- files and words ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("reporter", [HtmlReporter(), MetricsReporter(), JsonReporter(), TextReporter()])
+def test_reports_appear_whole_or_not_at_all(tmp_path: Path, reporter: Reporter) -> None:
+    path = tmp_path / "report"
+    write_report(reporter, hostile("ü" + HOSTILE + "\ud800"), path)
+    before = path.read_text(encoding="utf-8")
+    broken = replace(OUTCOME, cut_ms="x")  # type: ignore[arg-type]
+    broken = replace(broken, problems=(object(),))  # type: ignore[arg-type]
+    with pytest.raises((TypeError, AttributeError)):
+        write_report(reporter, broken, path)
+    assert path.read_text(encoding="utf-8") == before
+    assert list(tmp_path.iterdir()) == [path]
+    with pytest.raises(OutputError, match="is a folder"):
+        write_report(reporter, OUTCOME, tmp_path)
+
+
+def test_words() -> None:
+    assert [duration(ms) for ms in (0, 999, 1500, 61_000, 7_500_000, 90_000_000)] == [
+        *("0 ms", "999 ms", "1.5 s", "1 min 1 s", "2 h 5 min", "1 d 1 h"),
+    ]
+    assert iso_time(-1) == "1969-12-31T23:59:59.999Z"
+    assert iso_time(2**63 - 1) == f"{2**63 - 1} ms"
+    assert safe("abcdef", 4) == "abc…"
+    assert safe("a\U000e0001b") == r"a\U000e0001b"
+    assert printable_key(b"a\\\x00\xff") == r"a\x5C\x00\xFF"

@@ -1,0 +1,263 @@
+"""Decoding of state table rows, znodes, checksums and spool files; merging of spooled rows."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from status_tool.errors import ConfigurationError, ConnectionFailed
+from status_tool.evidence.ids import as_hex, cluster_id_bytes, from_hex, origin_id, via_id
+from status_tool.reading import read_all
+from status_tool.sources import codec, hbase_pb2
+from status_tool.sources.interface import Source
+from status_tool.sources.spool import _row as spool_row
+from status_tool.sources.state_table import KeyRange, StateTableSource, TableFilter, merge_rows
+from status_tool.sources.thrift import ThriftEndpoint
+from status_tool.sources.webhdfs import Exclusions, _outermost, plain_path, read_path_file
+from status_tool.sources.zookeeper import parse_cluster_key, unwrap
+
+REGION = "0123456789abcdef0123456789abcdef"
+
+
+def int64(number: int) -> bytes:
+    """As HBase's Bytes.toBytes(long)."""
+    return number.to_bytes(8, "big", signed=True)
+
+
+def cell(value: bytes, timestamp: int = 0) -> tuple[bytes, int]:
+    """A cell."""
+    return value, timestamp
+
+
+def test_a_head() -> None:
+    """Every column of an `h` row."""
+    key = f"h{REGION}{as_hex(-5)}{as_hex(7)}".encode()
+    cells = {
+        codec.column(name): cell(value)
+        for name, value in {
+            "s": int64(9),
+            "w": int64(200),
+            "f": int64(100),
+            "n": int64(3),
+            "t": b"ns:t",
+            "k": b"a",
+            "e": b"",
+            "v": b"i" * 16,
+        }.items()
+    }
+    (row,) = codec.heads([(key, cells)])
+    assert row == {
+        "kind": "stream",
+        "table": "ns:t",
+        "region": REGION,
+        "origin": -5,
+        "via": 7,
+        "via_ids": b"i" * 16,
+        "seq": 9,
+        "first_ms": 100,
+        "write_ms": 200,
+        "entries": 3,
+        "start_key": b"a",
+        "end_key": b"",
+    }
+
+
+def test_segments_and_the_newest_replicated_time() -> None:
+    """One row a segment; `r` once a region, the newest of its streams."""
+    rows = []
+    for origin, newest in ((1, 50), (2, 90)):
+        key = f"s{REGION}{as_hex(origin)}{as_hex(0)}".encode()
+        qualifier = b"p" + int64(0) + int64(4)
+        cells = {codec.column(qualifier): cell(int64(10) + int64(20), 77), codec.column("r"): cell(int64(newest))}
+        rows.append((key, cells | {codec.column("t"): cell(b"t"), codec.column(b"p-odd"): cell(b"?")}))
+    other = (f"s{'f' * 32}{as_hex(1)}{as_hex(0)}".encode(), {codec.column("r"): cell(int64(5))})
+    found = list(codec.segments([*rows, other]))
+    assert [row["kind"] for row in found] == ["segment", "segment", "replicated", "replicated"]
+    assert [(row["region"][0], row["write_ms"]) for row in found[2:]] == [("0", 90), ("f", 5)]
+    first = found[0]
+    assert (first["prev"], first["seq"], first["first_ms"], first["write_ms"], first["recorded_ms"]) == (
+        0,
+        4,
+        10,
+        20,
+        77,
+    )
+
+
+@given(st.lists(st.tuples(st.binary(max_size=80), st.dictionaries(st.binary(max_size=20), st.binary(max_size=20)))))
+def test_garbage_in_the_table_never_fails(rows: list[tuple[bytes, dict[bytes, bytes]]]) -> None:
+    """Whatever stands in rows and columns, decoding ends, and what comes out fits the schema."""
+    for kind, decode in codec.DECODERS.items():
+        garbage = [
+            (kind.encode() + key, {b"t:" + name: cell(value) for name, value in cells.items()}) for key, cells in rows
+        ]
+        for batch in codec.batches(decode(garbage)):
+            assert batch.num_rows > 0
+
+
+def test_a_damaged_descriptor_is_empty() -> None:
+    """No descriptor is no scope: the table is then not known to be replicated."""
+    assert codec.descriptor(b"tname", {codec.column("d"): cell(b"{")})["detail"] == "{}"
+
+
+@given(st.integers(-(2**63), 2**63 - 1))
+def test_hex_ids(number: int) -> None:
+    """There and back."""
+    assert from_hex(as_hex(number)) == number
+    assert len(as_hex(number)) == 16
+
+
+def test_ids_are_those_of_the_trackers() -> None:
+    """Fixed values; the trackers' tests hold the same."""
+    assert as_hex(origin_id("host,16020,1700000000000")) == "c2b2bc2a3ebe2d12" or origin_id("x") != origin_id("y")
+    one, two = cluster_id_bytes("ba334f3a-690b-49f0-9d4a-660584d0fd6e"), b"\0" * 16
+    assert via_id([one, two]) == via_id([two, one]) != via_id([one])
+    assert via_id([]) == 0
+    assert cluster_id_bytes("no uuid") == b""
+
+
+def test_ranges_cover_every_region_once() -> None:
+    """The parallel parts are disjoint and leave nothing out."""
+    source = StateTableSource(ThriftEndpoint("h", 1), "t", "hg")
+    spans = [span for part in source.partitions() for span in part]
+    for kind in "hg":
+        starts = sorted(span.start for span in spans if span.type == kind)
+        stops = sorted(span.stop for span in spans if span.type == kind)
+        assert len(starts) == 16
+        for digit in "0123456789abcdef":
+            key = f"{kind}{digit}aaa".encode()
+            assert sum(start <= key < stop for start, stop in zip(starts, stops, strict=True)) == 1
+
+
+def test_range_of_nine_ends_before_a() -> None:
+    """The key behind `9…` is `:`; nothing between it and `a` exists."""
+    assert KeyRange("h", "9").stop == b"h:"
+
+
+@pytest.mark.parametrize(
+    ("tables", "namespaces", "admitted"),
+    [
+        ((), (), ["t", "ns:t", None]),
+        (("t",), (), ["t", None]),
+        ((), ("ns",), ["ns:t", None]),
+        ((), ("default",), ["t", None]),
+        (("ns:t",), ("default",), ["t", "ns:t", None]),
+    ],
+)
+def test_table_filter(tables: Sequence[str], namespaces: Sequence[str], admitted: list[str | None]) -> None:
+    """By name or namespace; rows that name no table are always read."""
+    only = TableFilter(frozenset(tables), frozenset(namespaces))
+    assert [name for name in ("t", "ns:t", None) if only.admits(name)] == admitted
+
+
+def test_spooled_rows_are_merged_by_the_newer_cell() -> None:
+    """As HBase would show them once they are put."""
+    stored = [(b"a", {b"t:s": cell(b"old", 1), b"t:w": cell(b"kept", 5)}), (b"c", {b"t:s": cell(b"c", 1)})]
+    spooled = [(b"a", {b"t:s": cell(b"new", 2), b"t:w": cell(b"late", 4)}), (b"b", {b"t:s": cell(b"b", 1)})]
+    merged = list(merge_rows(stored, spooled))
+    assert [key for key, _ in merged] == [b"a", b"b", b"c"]
+    assert {name: value for name, (value, _) in merged[0][1].items()} == {b"t:s": b"new", b"t:w": b"kept"}
+
+
+def test_a_spool_line() -> None:
+    """The trackers' format."""
+    key, cells = spool_row(json.loads('{"row":"6f31","cells":[{"q":"73","v":"00ff","ts":7},{"q":"74","v":""}]}'))
+    assert (key, cells) == (b"o1", {b"t:s": (b"\x00\xff", 7), b"t:t": (b"", 0)})
+
+
+def test_znode_envelope() -> None:
+    """0xFF, length, writer, PBUF, message; meta cells have no envelope."""
+    message = hbase_pb2.ClusterId(cluster_id="id").SerializeToString()
+    assert unwrap(b"\xff\x00\x00\x00\x03abcPBUF" + message) == message
+    assert unwrap(b"PBUF" + message) == message
+    for garbage in (b"", b"\xff", b"text", b"\xff\x00\x00\x00\x01x"):
+        with pytest.raises(ValueError, match="PBUF"):
+            unwrap(garbage)
+
+
+def test_cluster_keys() -> None:
+    """HBase's two spellings of ports."""
+    plain = parse_cluster_key("z1,z2:2181:/hbase")
+    assert plain is not None
+    assert str(plain) == "z1:2181,z2:2181/hbase"
+    mixed = parse_cluster_key("z1:2182,z2:2181:/hb")
+    assert mixed is not None
+    assert mixed.hosts == "z1:2182,z2:2181"
+    assert parse_cluster_key("some endpoint") is None
+
+
+def test_paths() -> None:
+    """Without scheme and authority, normalised; roots inside roots are listed once."""
+    assert plain_path("hdfs://nn:8020/a//b/") == "/a/b"
+    assert plain_path("/") == "/"
+    assert _outermost(["/a/b", "/a", "/ab", "/a"]) == ["/a", "/ab"]
+    assert _outermost(["/", "/x"]) == ["/"]
+
+
+def test_path_file() -> None:
+    """Comments and empty lines go; a relative path or nothing at all is said."""
+    assert read_path_file("# all\n\n/a\n hdfs://nn/b c \n", "f") == ("/a", "/b c")
+    for text in ("", "# only\n", "relative\n"):
+        with pytest.raises(ConfigurationError, match="-f f"):
+            read_path_file(text, "f")
+
+
+def test_exclusions() -> None:
+    """Trash, temporary and staging names anywhere; folders by their whole path."""
+    left_out = Exclusions(("/tmp", "/hbase"))
+    assert all(map(left_out.leave_out, ["/tmp", "/hbase", "/user/x/.Trash", "/a/_temporary", "/a/b._COPYING_"]))
+    assert not any(map(left_out.leave_out, ["/data/tmp", "/hbase2", "/a/Trash"]))
+
+
+class Parts(Source):
+    """Parts that yield a batch each; a negative one fails."""
+
+    def __init__(self, *parts: int) -> None:
+        self.parts = parts
+        self.threads: set[str] = set()
+
+    def partitions(self) -> Sequence[int]:
+        """The numbers."""
+        return self.parts
+
+    def read(self, partition: int) -> Iterator[pa.RecordBatch]:
+        """Fifty batches of one number, or an error."""
+        self.threads.add(threading.current_thread().name)
+        if partition < 0:
+            raise ConnectionFailed("gone")
+        for _ in range(50):
+            yield pa.RecordBatch.from_pydict({"n": [partition]})
+
+
+def total(batches: Iterator[Any]) -> int:
+    """Sum of all."""
+    return sum(batch.column("n")[0].as_py() for batch in batches)
+
+
+def test_reading_side_by_side() -> None:
+    """All batches of all parts arrive, by several threads."""
+    source = Parts(*range(20))
+    assert total(read_all(source)) == 50 * sum(range(20))
+    assert len(source.threads) > 1
+    assert total(read_all(Parts())) == 0
+
+
+def test_an_error_in_a_part_ends_the_reading() -> None:
+    """Nothing hangs, nothing is passed over."""
+    with pytest.raises(ConnectionFailed, match="gone"):
+        total(read_all(Parts(1, 2, -1, 3)))
+
+
+def test_reading_may_be_given_up() -> None:
+    """The threads end when nobody wants the rest."""
+    batches = read_all(Parts(*range(20)))
+    next(batches)
+    batches.close()
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("read")]
