@@ -1,0 +1,73 @@
+package io.github.statustool;
+
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Map;
+import java.util.function.LongSupplier;
+
+/**
+ * The tool's way to ask for a flush without trusting clocks: it puts a token, and whoever echoes the token has flushed
+ * everything from before. One tracker also writes down the cluster's tables for it.
+ */
+final class Barrier {
+  private final LongSupplier clock;
+  private byte[] claimed;
+
+  Barrier(LongSupplier clock) {
+    this.clock = clock;
+  }
+
+  /** Returns the echo that a flush beginning now may write, or null if there is no token but the one echoed last. */
+  Echo read(StateStore store, Echo last) throws IOException {
+    StoredRow row = store.get(List.of(Columns.BARRIER_ROW)).get(0);
+    byte[] token = row.value(Columns.K);
+    if (token == null || (last != null && Arrays.equals(token, last.token))) {
+      return null;
+    }
+    Echo seen = new Echo(token, clock.getAsLong());
+    if (claim(store, row, token)) {
+      store.put(tableRows(store.tables(), token));
+    }
+    return seen;
+  }
+
+  /** A claim that was won before its table rows could be written is still ours at the next try. */
+  private boolean claim(StateStore store, StoredRow row, byte[] token) throws IOException {
+    if (Arrays.equals(token, claimed)) {
+      return true;
+    }
+    byte[] claimant = row.value(Columns.C);
+    if (Arrays.equals(token, claimant)) {
+      return false;
+    }
+    StateRow claim = new StateRow(Columns.BARRIER_ROW).add(Columns.C, token, StateRow.SERVER_TIME);
+    if (!store.putIf(claim, Columns.C, claimant)) {
+      return false;
+    }
+    claimed = token;
+    return true;
+  }
+
+  private static List<StateRow> tableRows(Map<String, String> tables, byte[] token) {
+    List<StateRow> rows = new ArrayList<>(tables.size());
+    for (Map.Entry<String, String> table : tables.entrySet()) {
+      rows.add(new StateRow(Bits.utf8(Columns.TABLE + table.getKey()))
+          .add(Columns.D, Bits.utf8(table.getValue()), StateRow.SERVER_TIME)
+          .add(Columns.E, token, StateRow.SERVER_TIME));
+    }
+    return rows;
+  }
+
+  /** A token and this server's clock when it was read. */
+  static final class Echo {
+    final byte[] token;
+    final long readAt;
+
+    Echo(byte[] token, long readAt) {
+      this.token = token;
+      this.readAt = readAt;
+    }
+  }
+}

@@ -1,0 +1,141 @@
+package io.github.statustool;
+
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.List;
+import java.util.function.LongSupplier;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Writes what the table does not have yet. A server's row is written last, and only if all else was: that order is what
+ * gives the row its meaning. What could not be written stays to be written.
+ */
+final class Flusher {
+  private static final Logger LOG = LoggerFactory.getLogger(Flusher.class);
+
+  private final Ledgers ledgers;
+  private final Health health;
+  private final LongSupplier clock;
+  private final WalSyncer syncer;
+  private final Collection<Watched> wals;
+  private Long lastBegan;
+  private Barrier.Echo lastEcho;
+
+  Flusher(Ledgers ledgers, Health health, LongSupplier clock, WalSyncer syncer, Collection<Watched> wals) {
+    this.syncer = syncer;
+    this.wals = wals;
+    this.ledgers = ledgers;
+    this.health = health;
+    this.clock = clock;
+  }
+
+  Barrier.Echo lastEcho() {
+    return lastEcho;
+  }
+
+  boolean hasChanges() {
+    return !ledgers.allChanges().isEmpty();
+  }
+
+  /** A live server without a row looks like one without a tracker, so its row does not wait for the first flush. */
+  void announce(StateStore store, Collection<ServerRole> roles) throws IOException {
+    List<ServerRole> unknown = new ArrayList<>();
+    for (ServerRole role : roles) {
+      if (!role.isWritten()) {
+        unknown.add(role);
+      }
+    }
+    write(store, rows(unknown, lastBegan, lastEcho, false));
+  }
+
+  /** @param token the barrier token that was read before, or null */
+  void flush(StateStore store, Collection<ServerRole> roles, Barrier.Echo token) throws IOException {
+    flush(store, roles, token, false);
+  }
+
+  /** The last flush of servers that have come to their end. */
+  void end(StateStore store, Collection<ServerRole> roles) throws IOException {
+    flush(store, roles, null, true);
+  }
+
+  private void flush(StateStore store, Collection<ServerRole> roles, Barrier.Echo token, boolean end)
+      throws IOException {
+    long began = clock.getAsLong();
+    Barrier.Echo echo = token == null ? lastEcho : token;
+    checkNothingWasLost(store, roles);
+    write(store, ledgers.otherChanges());
+    writeHeads(store);
+    write(store, rows(roles, began, echo, end));
+    lastBegan = began;
+    lastEcho = echo;
+  }
+
+  private void writeHeads(StateStore store) throws IOException {
+    List<Change> heads = ledgers.headChanges();
+    if (!heads.isEmpty()) {
+      syncer.sync(wals);
+      write(store, heads);
+    }
+  }
+
+  /** The same rows, to a file. */
+  void spool(Spool spool, Collection<ServerRole> roles, boolean end) throws IOException {
+    long began = clock.getAsLong();
+    List<Change> changes = ledgers.allChanges();
+    changes.addAll(rows(roles, began, lastEcho, end));
+    if (!changes.isEmpty() && !roles.isEmpty()) {
+      spool.write(roles.iterator().next().origin, began, rowsOf(changes));
+      changes.forEach(Change::stored);
+    }
+  }
+
+  /** The mark of a clean end must not stay in the row of a server that went on after all. */
+  void reopen(StateStore store, ServerRole role, long timeout) throws IOException {
+    Change row = role.row(lastBegan, lastEcho, false, health.json(pending()), clock.getAsLong());
+    HBaseStateStore.await(store.replaceAsync(row.row, List.of(Columns.Z)), timeout);
+    row.stored();
+  }
+
+  private void checkNothingWasLost(StateStore store, Collection<ServerRole> roles) throws IOException {
+    List<byte[]> keys = new ArrayList<>();
+    for (ServerRole role : roles) {
+      if (role.isWritten()) {
+        keys.add(role.key());
+      }
+    }
+    if (!keys.isEmpty() && store.get(keys).stream().anyMatch(StoredRow::isEmpty)) {
+      LOG.warn("status-tool: the state table has lost rows; writing again what is known here");
+      ledgers.forgetFlushes();
+    }
+  }
+
+  private List<Change> rows(Collection<ServerRole> roles, Long began, Barrier.Echo echo, boolean end) {
+    long now = clock.getAsLong();
+    List<Change> rows = new ArrayList<>(roles.size());
+    for (ServerRole role : roles) {
+      rows.add(role.row(began, echo, end, health.json(pending()), now));
+    }
+    return rows;
+  }
+
+  private long pending() {
+    return ledgers.sink.pendingCount();
+  }
+
+  private static void write(StateStore store, List<Change> changes) throws IOException {
+    if (!changes.isEmpty()) {
+      store.put(rowsOf(changes));
+      changes.forEach(Change::stored);
+    }
+  }
+
+  private static List<StateRow> rowsOf(List<Change> changes) {
+    List<StateRow> rows = new ArrayList<>(changes.size());
+    for (Change change : changes) {
+      rows.add(change.row);
+    }
+    return rows;
+  }
+}

@@ -1,0 +1,205 @@
+package io.github.statustool;
+
+import java.io.Closeable;
+import java.io.IOException;
+import java.io.InterruptedIOException;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.hbase.Cell;
+import org.apache.hadoop.hbase.CellUtil;
+import org.apache.hadoop.hbase.HConstants;
+import org.apache.hadoop.hbase.ServerName;
+import org.apache.hadoop.hbase.client.AdvancedScanResultConsumer;
+import org.apache.hadoop.hbase.client.AsyncConnection;
+import org.apache.hadoop.hbase.client.AsyncTable;
+import org.apache.hadoop.hbase.client.CheckAndMutate;
+import org.apache.hadoop.hbase.client.ConnectionFactory;
+import org.apache.hadoop.hbase.client.Delete;
+import org.apache.hadoop.hbase.client.Get;
+import org.apache.hadoop.hbase.client.Put;
+import org.apache.hadoop.hbase.client.Result;
+import org.apache.hadoop.hbase.client.RowMutations;
+import org.apache.hadoop.hbase.client.Scan;
+import org.apache.hadoop.hbase.client.TableDescriptor;
+import org.apache.hadoop.hbase.security.UserProvider;
+
+/**
+ * The state table over an asynchronous connection of our own: its short time-outs are ours alone, and a thread that
+ * waits for it can stop waiting.
+ */
+final class HBaseStateStore implements StateStore, Closeable {
+  private static final int MAX_ATTEMPTS = 3;
+  private static final int CHUNK = 500;
+  private static final long RETRY_PAUSE_MS = 100;
+  /** Waiting a little longer than the client's own time-out gives its error, which says more, a chance to arrive. */
+  private static final long SLACK_MS = 500;
+
+  private final Settings settings;
+  private final AsyncConnection connection;
+  private final AsyncTable<AdvancedScanResultConsumer> table;
+  private final StateTableMaker maker;
+
+  HBaseStateStore(Settings settings, AsyncConnection connection) {
+    this.settings = settings;
+    this.connection = connection;
+    this.table = connection.getTableBuilder(settings.table)
+        .setOperationTimeout(settings.operationTimeout, TimeUnit.MILLISECONDS)
+        .setRpcTimeout(settings.operationTimeout, TimeUnit.MILLISECONDS)
+        .setScanTimeout(settings.operationTimeout, TimeUnit.MILLISECONDS)
+        .setRetryPause(RETRY_PAUSE_MS, TimeUnit.MILLISECONDS)
+        .setMaxAttempts(MAX_ATTEMPTS)
+        .build();
+    this.maker = new StateTableMaker(settings, connection.getAdmin());
+  }
+
+  static HBaseStateStore connect(Configuration conf, Settings settings) throws IOException {
+    Configuration own = impatient(conf, settings);
+    return new HBaseStateStore(settings,
+        await(ConnectionFactory.createAsyncConnection(own, UserProvider.instantiate(own).getCurrent()),
+            settings.operationTimeout));
+  }
+
+  /** The server's own settings would let one call retry for minutes, which a stop cannot wait for. */
+  private static Configuration impatient(Configuration conf, Settings settings) {
+    int timeout = (int) Math.min(Integer.MAX_VALUE, settings.operationTimeout);
+    Configuration own = new Configuration(conf);
+    own.setInt(HConstants.HBASE_CLIENT_RETRIES_NUMBER, MAX_ATTEMPTS);
+    own.setInt(HConstants.HBASE_CLIENT_OPERATION_TIMEOUT, timeout);
+    own.setInt(HConstants.HBASE_CLIENT_META_OPERATION_TIMEOUT, timeout);
+    own.setInt(HConstants.HBASE_RPC_TIMEOUT_KEY, timeout);
+    own.setInt("zookeeper.recovery.retry", 1);
+    own.unset(HConstants.CLIENT_ZOOKEEPER_QUORUM);
+    return own;
+  }
+
+  @Override
+  public boolean ensureTable() throws IOException {
+    return maker.ensure();
+  }
+
+  @Override
+  public void put(List<StateRow> rows) throws IOException {
+    for (int from = 0; from < rows.size(); from += CHUNK) {
+      await(putAsync(rows.subList(from, Math.min(rows.size(), from + CHUNK))));
+    }
+  }
+
+  @Override
+  public CompletableFuture<Void> putAsync(List<StateRow> rows) {
+    List<Put> puts = new ArrayList<>(rows.size());
+    for (StateRow row : rows) {
+      puts.add(toPut(row));
+    }
+    return table.putAll(puts);
+  }
+
+  @Override
+  public List<StoredRow> get(List<byte[]> keys) throws IOException {
+    List<Get> gets = new ArrayList<>(keys.size());
+    for (byte[] key : keys) {
+      gets.add(new Get(key).addFamily(Columns.FAMILY));
+    }
+    List<StoredRow> rows = new ArrayList<>(keys.size());
+    List<Result> results = await(table.getAll(gets));
+    for (int i = 0; i < results.size(); i++) {
+      rows.add(toRow(keys.get(i), results.get(i)));
+    }
+    return rows;
+  }
+
+  @Override
+  public CompletableFuture<Void> replaceAsync(StateRow row, List<byte[]> deletedQualifiers) {
+    try {
+      Delete delete = new Delete(row.key);
+      for (byte[] qualifier : deletedQualifiers) {
+        delete.addColumns(Columns.FAMILY, qualifier);
+      }
+      return table.mutateRow(RowMutations.of(List.of(toPut(row), delete))).thenAccept(done -> { });
+    } catch (IOException e) {
+      return CompletableFuture.failedFuture(e);
+    }
+  }
+
+  @Override
+  public boolean putIf(StateRow row, byte[] qualifier, byte[] expected) throws IOException {
+    CheckAndMutate.Builder check = CheckAndMutate.newBuilder(row.key);
+    check = expected == null
+        ? check.ifNotExists(Columns.FAMILY, qualifier)
+        : check.ifEquals(Columns.FAMILY, qualifier, expected);
+    return await(table.checkAndMutate(check.build(toPut(row)))).isSuccess();
+  }
+
+  @Override
+  public List<StoredRow> scan(char rowType) throws IOException {
+    Scan scan = new Scan().setStartStopRowForPrefixScan(new byte[] {(byte) rowType}).addFamily(Columns.FAMILY);
+    List<StoredRow> rows = new ArrayList<>();
+    for (Result result : await(table.scanAll(scan))) {
+      rows.add(toRow(result.getRow(), result));
+    }
+    return rows;
+  }
+
+  @Override
+  public Map<String, String> tables() throws IOException {
+    Map<String, String> tables = new TreeMap<>();
+    for (TableDescriptor descriptor : await(connection.getAdmin().listTableDescriptors(false))) {
+      if (!descriptor.getTableName().equals(settings.table)) {
+        boolean enabled = await(connection.getAdmin().isTableEnabled(descriptor.getTableName()));
+        tables.put(descriptor.getTableName().getNameAsString(), TableJson.of(descriptor, enabled));
+      }
+    }
+    return tables;
+  }
+
+  @Override
+  public Collection<ServerName> liveServers() throws IOException {
+    return await(connection.getAdmin().getRegionServers());
+  }
+
+  @Override
+  public void close() throws IOException {
+    connection.close();
+  }
+
+  private static Put toPut(StateRow row) {
+    Put put = new Put(row.key);
+    for (StateRow.Column column : row.columns()) {
+      put.addColumn(Columns.FAMILY, column.qualifier, column.timestamp, column.value);
+    }
+    return put;
+  }
+
+  private static StoredRow toRow(byte[] key, Result result) {
+    StoredRow row = new StoredRow(key);
+    Cell[] cells = result.rawCells();
+    for (Cell cell : cells == null ? new Cell[0] : cells) {
+      row.values.put(CellUtil.cloneQualifier(cell), CellUtil.cloneValue(cell));
+    }
+    return row;
+  }
+
+  private <T> T await(CompletableFuture<T> future) throws IOException {
+    return await(future, settings.operationTimeout);
+  }
+
+  static <T> T await(CompletableFuture<T> future, long timeout) throws IOException {
+    try {
+      return future.get(timeout + SLACK_MS, TimeUnit.MILLISECONDS);
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      throw (IOException) new InterruptedIOException("interrupted").initCause(e);
+    } catch (TimeoutException e) {
+      throw new IOException("no answer within " + timeout + " ms", e);
+    } catch (ExecutionException e) {
+      throw e.getCause() instanceof IOException ? (IOException) e.getCause() : new IOException(e.getCause());
+    }
+  }
+}

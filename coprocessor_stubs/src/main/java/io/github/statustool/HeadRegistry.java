@@ -1,0 +1,21 @@
+package io.github.statustool;
+
+import java.util.Collection;
+import java.util.List;
+import java.util.UUID;
+import java.util.concurrent.ConcurrentHashMap;
+import org.apache.hadoop.hbase.client.RegionInfo;
+
+/** Every stream head of this JVM. A region that is opened again, even in another WAL, finds its stream here. */
+final class HeadRegistry {
+  private final ConcurrentHashMap<StreamId, StreamHead> heads = new ConcurrentHashMap<>();
+
+  StreamHead head(RegionInfo region, long origin, List<UUID> clusterIds) {
+    StreamId id = new StreamId(region.getEncodedName(), origin, Ids.via(clusterIds));
+    return heads.computeIfAbsent(id, key -> new StreamHead(key, region, Ids.sortedBytes(clusterIds)));
+  }
+
+  Collection<StreamHead> all() {
+    return heads.values();
+  }
+}

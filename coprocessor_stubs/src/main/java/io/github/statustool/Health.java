@@ -1,0 +1,56 @@
+package io.github.statustool;
+
+import java.util.concurrent.atomic.AtomicLong;
+import org.slf4j.Logger;
+
+/** What went wrong, counted; and a log that says so once a minute, not once an entry. */
+final class Health {
+  private static final long QUIET_MS = 60_000;
+
+  private final AtomicLong errors = new AtomicLong();
+  private final AtomicLong failedWrites = new AtomicLong();
+  private final AtomicLong nextErrorLog = new AtomicLong();
+  private final AtomicLong nextWriteLog = new AtomicLong();
+  private final Logger log;
+
+  /** A server that starts before the master cannot write yet, which is nothing to warn of in its first minute. */
+  Health(Logger log) {
+    this.log = log;
+    this.nextWriteLog.set(System.currentTimeMillis() + QUIET_MS);
+  }
+
+  /** A hook failed: an entry may have gone unseen. */
+  void error(String where, Throwable cause) {
+    errors.incrementAndGet();
+    if (due(nextErrorLog)) {
+      log.warn("status-tool: {} failed; what it should have recorded will be reported as unverifiable", where, cause);
+    }
+  }
+
+  /** The state table could not be written; what was to be written is kept. */
+  void failedWrite(String what, Throwable cause) {
+    failedWrites.incrementAndGet();
+    if (due(nextWriteLog)) {
+      log.warn("status-tool: {} not possible now, will be tried again: {}", what, firstLine(cause));
+    }
+  }
+
+  long errors() {
+    return errors.get();
+  }
+
+  String json(long pending) {
+    return "{\"failed_writes\":" + failedWrites.get() + ",\"pending\":" + pending + ",\"errors\":" + errors.get() + "}";
+  }
+
+  /** The client's exceptions list every attempt, on a line each. */
+  private static String firstLine(Throwable cause) {
+    return String.valueOf(cause).split("\n", 2)[0];
+  }
+
+  private static boolean due(AtomicLong next) {
+    long now = System.currentTimeMillis();
+    long at = next.get();
+    return now >= at && next.compareAndSet(at, now + QUIET_MS);
+  }
+}

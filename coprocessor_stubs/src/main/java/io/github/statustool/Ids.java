@@ -1,0 +1,46 @@
+package io.github.statustool;
+
+import java.security.MessageDigest;
+import java.security.NoSuchAlgorithmException;
+import java.util.Arrays;
+import java.util.List;
+import java.util.UUID;
+
+/** The 64-bit ids of formats.md: the origin (a server's incarnation) and the via (clusters an edit came through). */
+final class Ids {
+  /** The via of a local write. */
+  static final long LOCAL = 0L;
+
+  private Ids() {}
+
+  static long origin(String serverName) {
+    return first8OfSha256(Bits.utf8(serverName));
+  }
+
+  static long via(List<UUID> clusterIds) {
+    return clusterIds.isEmpty() ? LOCAL : first8OfSha256(sortedBytes(clusterIds));
+  }
+
+  /** Sorted, because the order in which the clusters were passed must not make another stream. */
+  static byte[] sortedBytes(List<UUID> clusterIds) {
+    byte[][] ids = new byte[clusterIds.size()][];
+    for (int i = 0; i < ids.length; i++) {
+      UUID id = clusterIds.get(i);
+      ids[i] = Bits.ofLongs(id.getMostSignificantBits(), id.getLeastSignificantBits());
+    }
+    Arrays.sort(ids, Arrays::compareUnsigned);
+    byte[] all = new byte[2 * Long.BYTES * ids.length];
+    for (int i = 0; i < ids.length; i++) {
+      System.arraycopy(ids[i], 0, all, 2 * Long.BYTES * i, 2 * Long.BYTES);
+    }
+    return all;
+  }
+
+  private static long first8OfSha256(byte[] bytes) {
+    try {
+      return Bits.getLong(MessageDigest.getInstance("SHA-256").digest(bytes), 0);
+    } catch (NoSuchAlgorithmException e) {
+      throw new IllegalStateException("every Java platform has SHA-256", e);
+    }
+  }
+}

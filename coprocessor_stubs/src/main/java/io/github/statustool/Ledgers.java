@@ -1,0 +1,76 @@
+package io.github.statustool;
+
+import java.util.ArrayList;
+import java.util.List;
+
+/** Everything that this JVM's trackers have seen: heads, facts and applied segments. */
+final class Ledgers {
+  final HeadRegistry heads = new HeadRegistry();
+  final RegionFacts facts = new RegionFacts();
+  final SinkLedger sink = new SinkLedger();
+
+  /** The heads that the state table does not have yet. */
+  List<Change> headChanges() {
+    List<Change> changes = new ArrayList<>();
+    for (StreamHead head : heads.all()) {
+      collect(head, changes);
+    }
+    return changes;
+  }
+
+  /** What else the state table does not have yet: it was true already when it was noted. */
+  List<Change> otherChanges() {
+    List<Change> changes = new ArrayList<>();
+    for (RegionFacts.Fact fact : facts.dirty()) {
+      changes.add(new Change(row(fact), fact::flushed));
+    }
+    sink.collect(changes);
+    return changes;
+  }
+
+  List<Change> allChanges() {
+    List<Change> changes = headChanges();
+    changes.addAll(otherChanges());
+    return changes;
+  }
+
+  /** The state table has lost what it had, so all that is still known is written again. */
+  void forgetFlushes() {
+    heads.all().forEach(StreamHead::forgetFlush);
+    facts.forgetFlushes();
+  }
+
+  private static void collect(StreamHead head, List<Change> changes) {
+    StreamHead.Snapshot seen = head.snapshot();
+    if (seen.seq != head.flushedSeq()) {
+      changes.add(new Change(row(head, seen), () -> head.flushed(seen.seq)));
+    }
+  }
+
+  private static StateRow row(StreamHead head, StreamHead.Snapshot seen) {
+    StateRow row = new StateRow(head.id.rowKey(Columns.HEAD))
+        .add(Columns.S, seen.seq, seen.seq)
+        .add(Columns.W, seen.writeTime, seen.seq)
+        .add(Columns.F, seen.firstTime, seen.seq)
+        .add(Columns.N, seen.count, seen.seq)
+        .add(Columns.T, Bits.utf8(head.table), seen.seq)
+        .add(Columns.K, head.startKey, seen.seq)
+        .add(Columns.E, head.endKey, seen.seq);
+    if (head.viaIds.length > 0) {
+      row.add(Columns.V, head.viaIds, seen.seq);
+    }
+    return row;
+  }
+
+  private static StateRow row(RegionFacts.Fact fact) {
+    StateRow row = new StateRow(Bits.ascii(Columns.FACTS + fact.region));
+    if (fact.bulkLoadTime > 0) {
+      row.add(Columns.B, fact.bulkLoadTime, fact.bulkLoadTime);
+    }
+    if (fact.lineage != null) {
+      row.add(Columns.L, Bits.utf8(fact.lineage), fact.lineageTime)
+          .add(Columns.I, fact.regionId, fact.lineageTime);
+    }
+    return row.add(Columns.T, Bits.utf8(fact.table), Math.max(fact.bulkLoadTime, fact.lineageTime));
+  }
+}

@@ -1,0 +1,69 @@
+package io.github.statustool;
+
+import java.io.IOException;
+import org.apache.hadoop.hbase.Cell;
+import org.apache.hadoop.hbase.CellUtil;
+import org.apache.hadoop.hbase.HConstants;
+import org.apache.hadoop.hbase.client.RegionInfo;
+import org.apache.hadoop.hbase.util.Bytes;
+import org.apache.hadoop.hbase.wal.WALEdit;
+
+/**
+ * Reads from the WAL of hbase:meta which regions were split or merged. Their streams end there; without this fact they
+ * would look like those of a table that was dropped or truncated.
+ */
+final class MetaLineage {
+  private static final String SPLIT = "split";
+  private static final String MERGE = "merge";
+  private static final byte[] MERGE_PREFIX = Bits.ascii("merge");
+
+  private final RegionFacts facts;
+
+  MetaLineage(RegionFacts facts) {
+    this.facts = facts;
+  }
+
+  void read(WALEdit edit, long writeTime) throws IOException {
+    for (Cell cell : edit.getCells()) {
+      if (CellUtil.matchingFamily(cell, HConstants.CATALOG_FAMILY) && CellUtil.isPut(cell)) {
+        read(cell, writeTime);
+      }
+    }
+  }
+
+  private void read(Cell cell, long writeTime) throws IOException {
+    if (isSplit(cell)) {
+      splitParent(CellUtil.cloneRow(cell), writeTime);
+    } else if (isMerge(cell)) {
+      mergeParent(cell, writeTime);
+    }
+  }
+
+  private static boolean isSplit(Cell cell) {
+    return CellUtil.matchingQualifier(cell, HConstants.SPLITA_QUALIFIER)
+        || CellUtil.matchingQualifier(cell, HConstants.SPLITB_QUALIFIER);
+  }
+
+  private static boolean isMerge(Cell cell) {
+    return cell.getQualifierLength() >= MERGE_PREFIX.length
+        && Bytes.equals(cell.getQualifierArray(), cell.getQualifierOffset(), MERGE_PREFIX.length,
+            MERGE_PREFIX, 0, MERGE_PREFIX.length);
+  }
+
+  /** A split is noted on the parent's own row, so the row key is the parent's name. */
+  private void splitParent(byte[] regionName, long writeTime) throws IOException {
+    long id = Long.parseLong(Bytes.toString(RegionInfo.parseRegionName(regionName)[2]));
+    String table = RegionInfo.getTable(regionName).getNameAsString();
+    facts.parent(RegionInfo.encodeRegionName(regionName), table, SPLIT, id, writeTime);
+  }
+
+  /** A merge is noted on the child's row; each value is one of the parents. */
+  private void mergeParent(Cell cell, long writeTime) {
+    RegionInfo parent =
+        RegionInfo.parseFromOrNull(cell.getValueArray(), cell.getValueOffset(), cell.getValueLength());
+    if (parent != null) {
+      facts.parent(parent.getEncodedName(), parent.getTable().getNameAsString(), MERGE, parent.getRegionId(),
+          writeTime);
+    }
+  }
+}

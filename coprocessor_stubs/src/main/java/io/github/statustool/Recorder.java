@@ -1,0 +1,210 @@
+package io.github.statustool;
+
+import java.io.IOException;
+import java.util.List;
+import java.util.function.LongSupplier;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Brings what the hooks saw into the state table, off their threads: looks for a barrier every second, flushes every
+ * period, and sees a server to its end. One for each cluster of a JVM; {@link RecorderThread} calls {@link #tick}.
+ */
+final class Recorder {
+  private static final Logger LOG = LoggerFactory.getLogger(Recorder.class);
+  private static final long FIRST_BACKOFF_MS = 500;
+  private static final long LAST_BACKOFF_MS = 5_000;
+
+  /** Connects to the cluster; called again until it succeeds. */
+  interface Connector {
+    StateStore connect() throws IOException;
+  }
+
+  private final Settings settings;
+  private final Connector connector;
+  private final Spool spool;
+  private final SpoolDrainer drainer;
+  private final Ledgers ledgers = new Ledgers();
+  private final Health health = new Health(LOG);
+  private final Roles roles;
+  private final Barrier barrier;
+  private final Sweep sweep;
+  private final Flusher flusher;
+  private final Compactor compactor;
+  private final WriteThrough writeThrough;
+  private final Alarm nextTry;
+  private final Alarm nextFlush;
+  private final Alarm nextSweep;
+  private volatile StateStore store;
+  private boolean tableKnown;
+  private long backoff = FIRST_BACKOFF_MS;
+
+  Recorder(Settings settings, Connector connector, Spool spool, LongSupplier clock) {
+    this.settings = settings;
+    this.connector = connector;
+    this.spool = spool;
+    this.drainer = new SpoolDrainer(spool, health);
+    this.roles = new Roles(clock.getAsLong());
+    this.barrier = new Barrier(clock);
+    this.sweep = new Sweep(settings, clock);
+    this.flusher =
+        new Flusher(ledgers, health, clock, new WalSyncer(settings.operationTimeout), roles.wals());
+    this.compactor = new Compactor(ledgers.sink.touched(), settings.operationTimeout);
+    this.writeThrough = new WriteThrough(() -> store, ledgers.sink, health, settings.writeThroughWait);
+    this.nextTry = new Alarm(clock);
+    this.nextFlush = new Alarm(clock);
+    this.nextSweep = new Alarm(clock);
+    this.nextFlush.set(settings.updateDelay);
+  }
+
+  Settings settings() {
+    return settings;
+  }
+
+  Ledgers ledgers() {
+    return ledgers;
+  }
+
+  Health health() {
+    return health;
+  }
+
+  Roles roles() {
+    return roles;
+  }
+
+  WriteThrough writeThrough() {
+    return writeThrough;
+  }
+
+  /** One round. What could not be done is tried again after a pause that grows. */
+  void tick() {
+    roles.refresh();
+    endRoles();
+    List<ServerRole> running = roles.running();
+    if (running.isEmpty() || !nextTry.isDue()) {
+      return;
+    }
+    try {
+      round(connected(), running);
+      backoff = FIRST_BACKOFF_MS;
+    } catch (IOException e) {
+      postpone(e);
+    }
+  }
+
+  private void postpone(IOException cause) {
+    tableKnown = false;
+    nextTry.set(backoff);
+    backoff = Math.min(LAST_BACKOFF_MS, 2 * backoff);
+    health.failedWrite("using the state table " + settings.table, cause);
+  }
+
+  private StateStore connected() throws IOException {
+    if (store == null) {
+      store = connector.connect();
+    }
+    if (!tableKnown) {
+      store.ensureTable();
+      tableKnown = true;
+    }
+    return store;
+  }
+
+  private void round(StateStore table, List<ServerRole> running) throws IOException {
+    reopen(table, running);
+    flusher.announce(table, running);
+    Barrier.Echo token = barrier.read(table, flusher.lastEcho());
+    if (token != null || isFlushDue()) {
+      flush(table, running, token);
+    }
+    tidy(table);
+  }
+
+  /** Work that may fail by itself, say because there is no master just now: flushes and echoes do not suffer from it. */
+  private void tidy(StateStore table) {
+    try {
+      if (compactor.hasWork()) {
+        compactor.step(table);
+      }
+      if (nextSweep.isDue()) {
+        nextSweep.set(LAST_BACKOFF_MS);
+        sweep.run(table, roles.hasWriter());
+        nextSweep.set(settings.sweepPeriod);
+      }
+    } catch (IOException e) {
+      health.failedWrite("tidying up the state table", e);
+    }
+  }
+
+  /** What could not be written through does not wait for the period: until it is written, a crash would lose it. */
+  private boolean isFlushDue() {
+    return nextFlush.isDue() || ledgers.sink.hasPending();
+  }
+
+  private void flush(StateStore table, List<ServerRole> running, Barrier.Echo token) throws IOException {
+    flusher.flush(table, running, token);
+    writeThrough.flushSucceeded();
+    nextFlush.set(settings.updatePeriod);
+    drainer.drainLater(table);
+  }
+
+  private void reopen(StateStore table, List<ServerRole> running) throws IOException {
+    for (ServerRole role : running) {
+      if (role.isEnded()) {
+        flusher.reopen(table, role, settings.operationTimeout);
+      }
+    }
+  }
+
+  /** Whether there is work that should not wait for the next poll. */
+  boolean isBusy() {
+    return compactor.hasWork() && nextTry.isDue();
+  }
+
+  /** Gives the servers that are over their final rows: in the table, or else in the spool. */
+  private void endRoles() {
+    List<ServerRole> over = roles.over();
+    boolean settled = over.stream().allMatch(ServerRole::isEnded);
+    if (over.isEmpty() || (settled && !(isEnded() && flusher.hasChanges()))) {
+      return;
+    }
+    try {
+      flusher.end(connected(), over);
+      LOG.info("status-tool: final flush of {} done", over);
+    } catch (IOException e) {
+      health.failedWrite("the final flush of " + over, e);
+      spool(over, true);
+    }
+  }
+
+  private void spool(List<ServerRole> of, boolean end) {
+    try {
+      flusher.spool(spool, of, end);
+      LOG.info("status-tool: state of {} spooled to {}", of, settings.spoolDir());
+    } catch (IOException e) {
+      health.failedWrite("spooling the state of " + of, e);
+    }
+  }
+
+  /** Whether every server has its final row. */
+  boolean isEnded() {
+    return roles.refresh().stream().allMatch(ServerRole::isEnded);
+  }
+
+  /** Whether there is no sense in waiting for a clean end. */
+  boolean isHopeless() {
+    return roles.serversAreGone() && !roles.running().isEmpty();
+  }
+
+  /** Saves what there is of servers that did not come to a clean end in time; their rows do not claim one. */
+  void giveUp() {
+    List<ServerRole> running = roles.running();
+    try {
+      flusher.flush(connected(), running, null);
+    } catch (IOException e) {
+      health.failedWrite("the last flush", e);
+      spool(running, false);
+    }
+  }
+}

@@ -1,0 +1,86 @@
+package io.github.statustool;
+
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import java.util.concurrent.locks.LockSupport;
+
+/** The daemon thread of a recorder, and the JVM's shutdown hook that waits for its last work. */
+final class RecorderThread extends Thread {
+  private static final long STOPPING_POLL_MS = 50;
+
+  private final Recorder recorder;
+  private final CountDownLatch done = new CountDownLatch(1);
+  private volatile boolean stopping;
+
+  RecorderThread(Recorder recorder) {
+    super("status-tool-recorder");
+    this.recorder = recorder;
+    setDaemon(true);
+  }
+
+  void wake() {
+    LockSupport.unpark(this);
+  }
+
+  @Override
+  public void run() {
+    long deadline = Long.MAX_VALUE;
+    boolean stopSeen = false;
+    while (true) {
+      if (stopping && !stopSeen) {
+        stopSeen = true;
+        deadline = System.currentTimeMillis() + recorder.settings().stopCloseWait;
+      }
+      guard(recorder::tick);
+      if (stopSeen && isAtEnd(deadline)) {
+        done.countDown();
+        return;
+      }
+      pause();
+    }
+  }
+
+  private boolean isAtEnd(long deadline) {
+    if (recorder.isEnded()) {
+      return true;
+    }
+    if (recorder.isHopeless() || System.currentTimeMillis() >= deadline) {
+      guard(recorder::giveUp);
+      return true;
+    }
+    return false;
+  }
+
+  private void guard(Runnable work) {
+    try {
+      work.run();
+    } catch (Throwable t) {
+      recorder.health().error("the recorder", t);
+    }
+  }
+
+  private void pause() {
+    if (!recorder.isBusy()) {
+      long millis = stopping ? STOPPING_POLL_MS : recorder.settings().barrierPoll;
+      LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(millis));
+    }
+  }
+
+  /**
+   * Called while the JVM shuts down, beside the hook that joins the region server's thread: first the WALs have to be
+   * closed, then the last flush or the spool has to be done. Both waits are bounded.
+   */
+  void finish() {
+    stopping = true;
+    wake();
+    try {
+      long wait = recorder.settings().stopCloseWait + recorder.settings().stopFlushWait;
+      if (!done.await(wait, TimeUnit.MILLISECONDS)) {
+        recorder.health().failedWrite("the final flush", new TimeoutException("not done within " + wait + " ms"));
+      }
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+  }
+}

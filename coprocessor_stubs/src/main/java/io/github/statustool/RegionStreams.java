@@ -1,0 +1,114 @@
+package io.github.statustool;
+
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Map;
+import java.util.NavigableMap;
+import java.util.Set;
+import java.util.UUID;
+import org.apache.hadoop.hbase.Cell;
+import org.apache.hadoop.hbase.CellUtil;
+import org.apache.hadoop.hbase.HConstants;
+import org.apache.hadoop.hbase.client.RegionInfo;
+import org.apache.hadoop.hbase.wal.WALEdit;
+
+/**
+ * One open region as its WAL thread sees it: which of its families are replicated, and its streams. What is looked up
+ * here once is not looked up again for the region's next entry. For the WAL thread only.
+ */
+final class RegionStreams {
+  private final RegionInfo region;
+  private final boolean exempt;
+  private final long origin;
+  private final HeadRegistry registry;
+  private final List<Relayed> relayed = new ArrayList<>(0);
+  private StreamHead local;
+  private NavigableMap<byte[], Integer> knownScopes;
+  private byte[][] globals = new byte[0][];
+
+  /** Exempt: a region of a system table or of the state table itself, which are never tracked. */
+  RegionStreams(RegionInfo region, boolean exempt, long origin, HeadRegistry registry) {
+    this.region = region;
+    this.exempt = exempt;
+    this.origin = origin;
+    this.registry = registry;
+  }
+
+  boolean isExempt() {
+    return exempt;
+  }
+
+  /**
+   * Whether replication would ship something of this edit: at least one of its families has the global scope. HBase
+   * takes the scopes off a replayed edit right after the hook that asks here, so that one is never shipped.
+   */
+  boolean isReplicable(WALEdit edit, NavigableMap<byte[], Integer> scopes) {
+    if (exempt || edit.isReplay()) {
+      return false;
+    }
+    if (scopes != knownScopes) {
+      globals = globalFamilies(scopes);
+      knownScopes = scopes;
+    }
+    Set<byte[]> families = edit.getFamilies();
+    for (byte[] global : globals) {
+      if (families == null ? hasCellOf(edit, global) : families.contains(global)) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  StreamHead head(List<UUID> clusterIds) {
+    if (clusterIds.isEmpty()) {
+      if (local == null) {
+        local = registry.head(region, origin, clusterIds);
+      }
+      return local;
+    }
+    return relayedHead(clusterIds);
+  }
+
+  private StreamHead relayedHead(List<UUID> clusterIds) {
+    for (int i = 0; i < relayed.size(); i++) {
+      if (relayed.get(i).clusterIds.equals(clusterIds)) {
+        return relayed.get(i).head;
+      }
+    }
+    StreamHead head = registry.head(region, origin, clusterIds);
+    relayed.add(new Relayed(List.copyOf(clusterIds), head));
+    return head;
+  }
+
+  private static byte[][] globalFamilies(NavigableMap<byte[], Integer> scopes) {
+    List<byte[]> found = new ArrayList<>(scopes.size());
+    for (Map.Entry<byte[], Integer> scope : scopes.entrySet()) {
+      if (scope.getValue() == HConstants.REPLICATION_SCOPE_GLOBAL
+          && !Arrays.equals(scope.getKey(), WALEdit.METAFAMILY)) {
+        found.add(scope.getKey());
+      }
+    }
+    return found.toArray(new byte[0][]);
+  }
+
+  private static boolean hasCellOf(WALEdit edit, byte[] family) {
+    for (Cell cell : edit.getCells()) {
+      if (CellUtil.matchingFamily(cell, family)) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  /** The stream of edits that came through these clusters. */
+  private static final class Relayed {
+    private final List<UUID> clusterIds;
+    private final StreamHead head;
+
+    private Relayed(List<UUID> clusterIds, StreamHead head) {
+      this.clusterIds = clusterIds;
+      this.head = head;
+    }
+  }
+}

@@ -1,0 +1,83 @@
+package io.github.statustool;
+
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.concurrent.CopyOnWriteArrayList;
+
+/** The roles of this JVM's servers, named as soon as their servers are. Watches come from any thread, the rest from one. */
+final class Roles {
+  private final List<Watched> wals = new CopyOnWriteArrayList<>();
+  private final List<Watched> servers = new CopyOnWriteArrayList<>();
+  private final Map<String, ServerRole> roles = new TreeMap<>();
+  private final long started;
+
+  Roles(long started) {
+    this.started = started;
+  }
+
+  void watchWal(Watched wal) {
+    wals.add(wal);
+  }
+
+  void watchServer(Watched server) {
+    servers.add(server);
+  }
+
+  /** Gives a role to every server whose name has become known. */
+  Collection<ServerRole> refresh() {
+    name(wals, ServerRole.WRITER);
+    name(servers, ServerRole.REPLICATOR);
+    return roles.values();
+  }
+
+  private void name(List<Watched> watched, char role) {
+    for (Watched each : watched) {
+      String server = each.serverName();
+      if (server != null) {
+        roles.computeIfAbsent(role + server, absent -> new ServerRole(role, server, started));
+      }
+    }
+  }
+
+  Collection<Watched> wals() {
+    return wals;
+  }
+
+  boolean hasWriter() {
+    return roles.values().stream().anyMatch(role -> role.role == ServerRole.WRITER);
+  }
+
+  List<ServerRole> running() {
+    List<ServerRole> running = new ArrayList<>();
+    for (ServerRole role : roles.values()) {
+      if (!isOver(role)) {
+        running.add(role);
+      }
+    }
+    return running;
+  }
+
+  List<ServerRole> over() {
+    List<ServerRole> over = new ArrayList<>(roles.values());
+    over.removeAll(running());
+    return over;
+  }
+
+  /** A server with several WALs is over when all of them are. */
+  private boolean isOver(ServerRole role) {
+    for (Watched each : role.role == ServerRole.WRITER ? wals : servers) {
+      if (role.serverName.equals(each.serverName()) && !each.isOver()) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  /** Whether the server threads that are known have all ended, so that waiting for their WALs is useless. */
+  boolean serversAreGone() {
+    return !servers.isEmpty() && servers.stream().allMatch(Watched::isOver);
+  }
+}

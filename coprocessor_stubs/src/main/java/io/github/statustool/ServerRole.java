@@ -1,0 +1,62 @@
+package io.github.statustool;
+
+/** One role ({@code w} or {@code r}) of one server: its row, and whether it has come to its end. */
+final class ServerRole {
+  static final char WRITER = 'w';
+  static final char REPLICATOR = 'r';
+
+  final char role;
+  final String serverName;
+  final long origin;
+  private final long started;
+  private boolean written;
+  private boolean ended;
+
+  ServerRole(char role, String serverName, long started) {
+    this.role = role;
+    this.serverName = serverName;
+    this.origin = Ids.origin(serverName);
+    this.started = started;
+  }
+
+  byte[] key() {
+    return Bits.ascii(Columns.SERVER + Bits.hex(origin) + role);
+  }
+
+  /** Whether the state table has had this row. If it is gone later, so is everything else that was flushed. */
+  boolean isWritten() {
+    return written;
+  }
+
+  /** Whether the row says that this server came to a clean end. */
+  boolean isEnded() {
+    return ended;
+  }
+
+  /** @param flushed when the flush that this row concludes began; null if none has succeeded yet */
+  Change row(Long flushed, Barrier.Echo echo, boolean end, String health, long now) {
+    StateRow row = new StateRow(key())
+        .add(Columns.N, Bits.utf8(serverName), now)
+        .add(Columns.A, started, now)
+        .add(Columns.V, Bits.utf8(TrackerVersion.get()), now)
+        .add(Columns.Q, Bits.utf8(health), now);
+    if (flushed != null) {
+      row.add(Columns.F, flushed, now);
+    }
+    if (echo != null) {
+      row.add(Columns.E, echo.token, now).add(Columns.M, echo.readAt, now);
+    }
+    if (end) {
+      row.add(Columns.Z, flushed, now);
+    }
+    return new Change(row, () -> {
+      written = true;
+      ended = end;
+    });
+  }
+
+  @Override
+  public String toString() {
+    return serverName + "/" + role;
+  }
+}

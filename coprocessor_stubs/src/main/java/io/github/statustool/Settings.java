@@ -1,0 +1,53 @@
+package io.github.statustool;
+
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.Path;
+import org.apache.hadoop.hbase.HConstants;
+import org.apache.hadoop.hbase.TableName;
+
+/** The configuration keys of the trackers. Times are milliseconds. The README explains each. */
+final class Settings {
+  private static final String PREFIX = "hbase.replicationtable.";
+  private static final String SPOOL_FOLDER = ".status-tool-spool";
+
+  final TableName table;
+  final long updateDelay;
+  final long updatePeriod;
+  final long barrierPoll;
+  final long sweepPeriod;
+  final long newServerGrace;
+  final long writeThroughWait;
+  final long operationTimeout;
+  final long stopCloseWait;
+  final long stopFlushWait;
+  private final String spoolDir;
+
+  Settings(Configuration conf) {
+    table = TableName.valueOf(conf.get(PREFIX + "namespace", "default"),
+        conf.get(PREFIX + "name", "replicationstate"));
+    updateDelay = positive(conf, "updatedelay", 30_000);
+    updatePeriod = positive(conf, "updateperiod", 20_000);
+    barrierPoll = positive(conf, "barrierpoll", 1_000);
+    sweepPeriod = positive(conf, "sweep", 60_000);
+    newServerGrace = positive(conf, "newserver.grace", updateDelay + 2 * updatePeriod + 60_000);
+    writeThroughWait = positive(conf, "writethrough.wait", 1_000);
+    operationTimeout = positive(conf, "operation.timeout", 3_000);
+    stopCloseWait = positive(conf, "stop.closewait", 30_000);
+    stopFlushWait = positive(conf, "stop.flushwait", 10_000);
+    spoolDir = conf.get(PREFIX + "spool.dir", new Path(conf.get(HConstants.HBASE_DIR, "/hbase"), SPOOL_FOLDER).toString());
+  }
+
+  Path spoolDir() {
+    return new Path(spoolDir);
+  }
+
+  /** A tracker must not fail a server for a typing error, so a senseless value means the default. */
+  private static long positive(Configuration conf, String key, long byDefault) {
+    try {
+      long value = conf.getLong(PREFIX + key, byDefault);
+      return value > 0 ? value : byDefault;
+    } catch (NumberFormatException e) {
+      return byDefault;
+    }
+  }
+}

@@ -1,0 +1,107 @@
+package io.github.statustool;
+
+import java.io.BufferedReader;
+import java.io.FileNotFoundException;
+import java.io.IOException;
+import java.io.InputStreamReader;
+import java.io.OutputStreamWriter;
+import java.io.Writer;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.List;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.FileStatus;
+import org.apache.hadoop.fs.FileSystem;
+import org.apache.hadoop.fs.Path;
+
+/**
+ * Rows in the cluster's file system, for a server that stops when the state table cannot be reached. Any tracker puts
+ * them into the table and deletes the file; doing so twice does no harm.
+ */
+final class Spool {
+  private static final String SUFFIX = ".jsonl";
+  private static final String UNFINISHED = ".tmp";
+
+  private final Configuration conf;
+  private final Path folder;
+  private FileSystem fileSystem;
+  private int written;
+
+  Spool(Configuration conf, Path folder) {
+    this.conf = conf;
+    this.folder = folder;
+  }
+
+  /** Writes under another name first, so that a file that can be seen is complete. */
+  void write(long origin, long now, List<StateRow> rows) throws IOException {
+    String name = Bits.hex(origin) + "-" + now + "-" + written++ + SUFFIX;
+    Path unfinished = new Path(folder, name + UNFINISHED);
+    fileSystem().mkdirs(folder);
+    try (Writer out = new OutputStreamWriter(fileSystem().create(unfinished, true), StandardCharsets.UTF_8)) {
+      for (StateRow row : rows) {
+        out.write(SpoolLine.of(row));
+        out.write('\n');
+      }
+    }
+    if (!fileSystem().rename(unfinished, new Path(folder, name))) {
+      throw new IOException("could not rename " + unfinished);
+    }
+  }
+
+  /**
+   * Puts every file's rows into the table; a file is deleted only when all its rows are there. A damaged file is kept
+   * for a human, and does not keep the others from coming home.
+   */
+  int drain(StateStore store) throws IOException {
+    int files = 0;
+    IOException failure = null;
+    for (FileStatus file : list()) {
+      try {
+        store.put(read(file.getPath()));
+        fileSystem().delete(file.getPath(), false);
+        files++;
+      } catch (FileNotFoundException e) {
+        continue; // another tracker was faster
+      } catch (IOException e) {
+        failure = e;
+      }
+    }
+    if (failure != null) {
+      throw failure;
+    }
+    return files;
+  }
+
+  private List<FileStatus> list() throws IOException {
+    List<FileStatus> files = new ArrayList<>();
+    if (fileSystem().exists(folder)) {
+      for (FileStatus file : fileSystem().listStatus(folder)) {
+        if (file.getPath().getName().endsWith(SUFFIX)) {
+          files.add(file);
+        }
+      }
+    }
+    return files;
+  }
+
+  private List<StateRow> read(Path file) throws IOException {
+    List<StateRow> rows = new ArrayList<>();
+    try (BufferedReader in =
+        new BufferedReader(new InputStreamReader(fileSystem().open(file), StandardCharsets.UTF_8))) {
+      for (String line = in.readLine(); line != null; line = in.readLine()) {
+        rows.add(SpoolLine.parse(line));
+      }
+    }
+    return rows;
+  }
+
+  /** An instance of our own: the shared one is closed by Hadoop's shutdown hook, just when it is needed. */
+  private synchronized FileSystem fileSystem() throws IOException {
+    if (fileSystem == null) {
+      Configuration own = new Configuration(conf);
+      own.setBoolean("fs.automatic.close", false);
+      fileSystem = FileSystem.newInstance(folder.toUri(), own);
+    }
+    return fileSystem;
+  }
+}

@@ -1,0 +1,41 @@
+package io.github.statustool;
+
+import java.io.IOException;
+import java.util.concurrent.atomic.AtomicBoolean;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/** Brings spooled rows home, on a thread of its own: a slow file system must not delay the echo of a barrier. */
+final class SpoolDrainer {
+  private static final Logger LOG = LoggerFactory.getLogger(SpoolDrainer.class);
+
+  private final Spool spool;
+  private final Health health;
+  private final AtomicBoolean running = new AtomicBoolean();
+
+  SpoolDrainer(Spool spool, Health health) {
+    this.spool = spool;
+    this.health = health;
+  }
+
+  void drainLater(StateStore store) {
+    if (running.compareAndSet(false, true)) {
+      Thread thread = new Thread(() -> drain(store), "status-tool-spool");
+      thread.setDaemon(true);
+      thread.start();
+    }
+  }
+
+  private void drain(StateStore store) {
+    try {
+      int files = spool.drain(store);
+      if (files > 0) {
+        LOG.info("status-tool: {} spool files put into the state table", files);
+      }
+    } catch (IOException | RuntimeException e) {
+      health.failedWrite("reading the spool", e);
+    } finally {
+      running.set(false);
+    }
+  }
+}

@@ -1,0 +1,58 @@
+package io.github.statustool;
+
+import java.io.IOException;
+import org.apache.hadoop.hbase.HConstants;
+import org.apache.hadoop.hbase.NamespaceDescriptor;
+import org.apache.hadoop.hbase.NamespaceExistException;
+import org.apache.hadoop.hbase.TableExistsException;
+import org.apache.hadoop.hbase.client.AsyncAdmin;
+import org.apache.hadoop.hbase.client.ColumnFamilyDescriptorBuilder;
+import org.apache.hadoop.hbase.client.TableDescriptor;
+import org.apache.hadoop.hbase.client.TableDescriptorBuilder;
+
+/** Creates the state table where it is missing. Many servers try at once; whoever comes second is content. */
+final class StateTableMaker {
+  private static final long CREATE_TIMEOUT_MS = 60_000;
+
+  private final Settings settings;
+  private final AsyncAdmin admin;
+
+  StateTableMaker(Settings settings, AsyncAdmin admin) {
+    this.settings = settings;
+    this.admin = admin;
+  }
+
+  boolean ensure() throws IOException {
+    if (HBaseStateStore.await(admin.tableExists(settings.table), settings.operationTimeout)) {
+      return false;
+    }
+    createNamespace(settings.table.getNamespaceAsString());
+    return createTable();
+  }
+
+  private void createNamespace(String name) throws IOException {
+    if (name.equals(NamespaceDescriptor.DEFAULT_NAMESPACE_NAME_STR)) {
+      return;
+    }
+    try {
+      HBaseStateStore.await(admin.createNamespace(NamespaceDescriptor.create(name).build()), CREATE_TIMEOUT_MS);
+    } catch (NamespaceExistException e) {
+      // Which is what was wanted.
+    }
+  }
+
+  private boolean createTable() throws IOException {
+    TableDescriptor descriptor = TableDescriptorBuilder.newBuilder(settings.table)
+        .setColumnFamily(ColumnFamilyDescriptorBuilder.newBuilder(Columns.FAMILY)
+            .setMaxVersions(1)
+            .setScope(HConstants.REPLICATION_SCOPE_LOCAL)
+            .build())
+        .build();
+    try {
+      HBaseStateStore.await(admin.createTable(descriptor, Columns.splitKeys()), CREATE_TIMEOUT_MS);
+      return true;
+    } catch (TableExistsException e) {
+      return false;
+    }
+  }
+}

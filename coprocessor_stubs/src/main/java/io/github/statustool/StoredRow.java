@@ -1,0 +1,23 @@
+package io.github.statustool;
+
+import java.util.NavigableMap;
+import java.util.TreeMap;
+import org.apache.hadoop.hbase.util.Bytes;
+
+/** One row as it was read from the state table: the newest value of each qualifier. */
+final class StoredRow {
+  final byte[] key;
+  final NavigableMap<byte[], byte[]> values = new TreeMap<>(Bytes.BYTES_COMPARATOR);
+
+  StoredRow(byte[] key) {
+    this.key = key;
+  }
+
+  byte[] value(byte[] qualifier) {
+    return values.get(qualifier);
+  }
+
+  boolean isEmpty() {
+    return values.isEmpty();
+  }
+}

@@ -1,0 +1,38 @@
+package io.github.statustool;
+
+/** What names a stream: the encoded region, the origin that appended, and the clusters that the edits came through. */
+final class StreamId {
+  final String region;
+  final long origin;
+  final long via;
+
+  StreamId(String region, long origin, long via) {
+    this.region = region;
+    this.origin = origin;
+    this.via = via;
+  }
+
+  /** The row key of this stream under a type letter of the state table. */
+  byte[] rowKey(char type) {
+    return Bits.ascii(type + region + Bits.hex(origin) + Bits.hex(via));
+  }
+
+  @Override
+  public boolean equals(Object other) {
+    if (!(other instanceof StreamId)) {
+      return false;
+    }
+    StreamId that = (StreamId) other;
+    return origin == that.origin && via == that.via && region.equals(that.region);
+  }
+
+  @Override
+  public int hashCode() {
+    return region.hashCode() * 31 + Long.hashCode(origin ^ via);
+  }
+
+  @Override
+  public String toString() {
+    return region + "/" + Bits.hex(origin) + "/" + Bits.hex(via);
+  }
+}

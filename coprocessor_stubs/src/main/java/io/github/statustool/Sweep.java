@@ -1,0 +1,92 @@
+package io.github.statustool;
+
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.function.LongSupplier;
+import org.apache.hadoop.hbase.ServerName;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Compares the servers that live with those that have a tracker's row. A server without a tracker, and one that went
+ * without saying so, must not look like one with nothing to report.
+ */
+final class Sweep {
+  private static final Logger LOG = LoggerFactory.getLogger(Sweep.class);
+
+  private final Settings settings;
+  private final LongSupplier clock;
+  private final long started;
+  private final Map<String, Long> untracked = new HashMap<>();
+
+  Sweep(Settings settings, LongSupplier clock) {
+    this.settings = settings;
+    this.clock = clock;
+    this.started = clock.getAsLong();
+  }
+
+  /** @param keepsCoverage whether this server has a write-time tracker, which alone speaks of coverage */
+  void run(StateStore store, boolean keepsCoverage) throws IOException {
+    Set<String> live = new HashSet<>();
+    for (ServerName server : store.liveServers()) {
+      live.add(server.getServerName());
+    }
+    List<StoredRow> rows = store.scan(Columns.SERVER);
+    markGone(store, rows, live);
+    if (keepsCoverage) {
+      startCoverage(store);
+      interruptCoverage(store, rows, live);
+    }
+  }
+
+  private void markGone(StateStore store, List<StoredRow> rows, Set<String> live) throws IOException {
+    for (StoredRow row : rows) {
+      byte[] name = row.value(Columns.N);
+      boolean settled = row.value(Columns.Z) != null || row.value(Columns.X) != null;
+      if (name != null && !settled && !live.contains(text(name))) {
+        long now = clock.getAsLong();
+        store.putIf(new StateRow(row.key).add(Columns.X, now, now), Columns.X, null);
+      }
+    }
+  }
+
+  private void startCoverage(StateStore store) throws IOException {
+    store.putIf(new StateRow(Columns.COVERAGE_ROW).add(Columns.A, started, started), Columns.A, null);
+  }
+
+  private void interruptCoverage(StateStore store, List<StoredRow> rows, Set<String> live) throws IOException {
+    Set<String> tracked = new HashSet<>();
+    for (StoredRow row : rows) {
+      if (row.key[row.key.length - 1] == ServerRole.WRITER && row.value(Columns.N) != null) {
+        tracked.add(text(row.value(Columns.N)));
+      }
+    }
+    untracked.keySet().retainAll(live);
+    untracked.keySet().removeAll(tracked);
+    long now = clock.getAsLong();
+    for (String server : live) {
+      if (!tracked.contains(server) && isOverdue(server, now)) {
+        LOG.warn("status-tool: region server {} has no write-time tracker; coverage starts anew", server);
+        store.put(List.of(new StateRow(Columns.COVERAGE_ROW).add(Columns.A, now, now)));
+      }
+    }
+  }
+
+  /**
+   * A server that has just started may not have come to write its row; nor may an old one, if the state table could
+   * not be reached by anyone until just now.
+   */
+  private boolean isOverdue(String server, long now) {
+    long missingSince = untracked.computeIfAbsent(server, absent -> now);
+    return Math.max(missingSince, ServerName.valueOf(server).getStartCode()) <= now - settings.newServerGrace;
+  }
+
+  private static String text(byte[] bytes) {
+    return new String(bytes, StandardCharsets.UTF_8);
+  }
+}

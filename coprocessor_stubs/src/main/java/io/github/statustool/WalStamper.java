@@ -1,0 +1,131 @@
+package io.github.statustool;
+
+import java.io.IOException;
+import java.util.IdentityHashMap;
+import java.util.NavigableMap;
+import org.apache.hadoop.hbase.Cell;
+import org.apache.hadoop.hbase.HConstants;
+import org.apache.hadoop.hbase.TableName;
+import org.apache.hadoop.hbase.client.RegionInfo;
+import org.apache.hadoop.hbase.shaded.protobuf.generated.WALProtos.BulkLoadDescriptor;
+import org.apache.hadoop.hbase.shaded.protobuf.generated.WALProtos.StoreDescriptor;
+import org.apache.hadoop.hbase.wal.WALEdit;
+import org.apache.hadoop.hbase.wal.WALKeyImpl;
+
+/**
+ * Stamps entries before they are appended and advances their streams' heads afterwards. One for each WAL; both calls
+ * come from that WAL's one consumer thread, {@code before} and {@code after} of an entry back to back.
+ */
+final class WalStamper {
+  /** Far more regions than a server has; a bound in case region close markers are not seen. */
+  private static final int MAX_REGIONS = 20_000;
+
+  private final long origin;
+  private final TableName stateTable;
+  private final HeadRegistry heads;
+  private final RegionFacts facts;
+  private final MetaLineage lineage;
+  private final Health health;
+  private final StampCodec codec = new StampCodec();
+  private final IdentityHashMap<RegionInfo, RegionStreams> regions = new IdentityHashMap<>();
+  private RegionInfo lastRegion;
+  private RegionStreams lastStreams;
+  private WALKeyImpl stampedKey;
+  private StreamHead stampedHead;
+
+  WalStamper(long origin, TableName stateTable, HeadRegistry heads, RegionFacts facts, Health health) {
+    this.origin = origin;
+    this.stateTable = stateTable;
+    this.heads = heads;
+    this.facts = facts;
+    this.lineage = new MetaLineage(facts);
+    this.health = health;
+  }
+
+  void before(RegionInfo region, WALKeyImpl key, WALEdit edit) throws IOException {
+    stampedKey = null;
+    NavigableMap<byte[], Integer> scopes = key.getReplicationScopes();
+    if (scopes == null || scopes.isEmpty()) {
+      return;
+    }
+    RegionStreams streams = streams(region);
+    if (streams.isReplicable(edit, scopes)) {
+      stamp(key, streams.head(key.getClusterIds()));
+    } else if (edit.isMetaEdit() && !streams.isExempt()) {
+      noteBulkLoad(region, key, edit, scopes);
+    }
+  }
+
+  void after(RegionInfo region, WALKeyImpl key, WALEdit edit) throws IOException {
+    if (key == stampedKey) {
+      stampedHead.advance(key.getSequenceId(), key.getWriteTime());
+    } else if (region.isMetaRegion()) {
+      lineage.read(edit, key.getWriteTime());
+    } else if (edit.isRegionCloseMarker()) {
+      forget(region);
+    }
+  }
+
+  private void stamp(WALKeyImpl key, StreamHead head) {
+    long seq = key.getSequenceId();
+    stampedKey = key;
+    stampedHead = head;
+    byte[] present = key.getExtendedAttribute(StampCodec.ATTRIBUTE);
+    if (present != null && codec.decode(present, present.length, seq) && codec.origin() == origin) {
+      return; // appended again after a failed sync: the chain was made when it came first
+    }
+    if (seq <= head.seq()) {
+      stampedKey = null;
+      health.error("stamping " + head.id + " at " + seq + " after " + head.seq(), null);
+      return;
+    }
+    key.addExtendedAttribute(StampCodec.ATTRIBUTE, codec.encode(origin, head.seq(), head.id.via, seq));
+  }
+
+  private boolean isExempt(TableName table) {
+    return table.isSystemTable() || table.equals(stateTable);
+  }
+
+  private RegionStreams streams(RegionInfo region) {
+    if (region == lastRegion) {
+      return lastStreams;
+    }
+    RegionStreams streams = regions.get(region);
+    if (streams == null) {
+      if (regions.size() >= MAX_REGIONS) {
+        regions.clear();
+      }
+      streams = new RegionStreams(region, isExempt(region.getTable()), origin, heads);
+      regions.put(region, streams);
+    }
+    lastRegion = region;
+    lastStreams = streams;
+    return streams;
+  }
+
+  private void forget(RegionInfo region) {
+    regions.remove(region);
+    lastRegion = null;
+    lastStreams = null;
+  }
+
+  private void noteBulkLoad(RegionInfo region, WALKeyImpl key, WALEdit edit, NavigableMap<byte[], Integer> scopes)
+      throws IOException {
+    for (Cell cell : edit.getCells()) {
+      BulkLoadDescriptor load = WALEdit.getBulkLoadDescriptor(cell);
+      if (load != null && isReplicated(load, scopes)) {
+        facts.bulkLoad(region.getEncodedName(), region.getTable().getNameAsString(), key.getWriteTime());
+      }
+    }
+  }
+
+  private static boolean isReplicated(BulkLoadDescriptor load, NavigableMap<byte[], Integer> scopes) {
+    for (StoreDescriptor store : load.getStoresList()) {
+      Integer scope = scopes.get(store.getFamilyName().toByteArray());
+      if (scope != null && scope == HConstants.REPLICATION_SCOPE_GLOBAL) {
+        return true;
+      }
+    }
+    return false;
+  }
+}

@@ -1,0 +1,15 @@
+package io.github.statustool;
+
+import java.io.IOException;
+
+/** Something of a server whose end is also the end of what a tracker can see there. */
+interface Watched {
+  /** The name with start code, or null while it is not known yet. */
+  String serverName();
+
+  /** Whether no hook will be called any more. */
+  boolean isOver();
+
+  /** Waits until what was appended before is durable. */
+  default void sync() throws IOException {}
+}

@@ -1,0 +1,131 @@
+package io.github.statustool;
+
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Collection;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.concurrent.CompletableFuture;
+import org.apache.hadoop.hbase.ServerName;
+
+/** A state table in memory that can be down, or hang, and remembers the order in which rows were written. */
+final class FakeStore implements StateStore {
+  final Map<String, StoredRow> rows = new TreeMap<>();
+  final List<String> log = new ArrayList<>();
+  final Map<String, String> tables = new TreeMap<>();
+  final List<ServerName> live = new ArrayList<>();
+  boolean down;
+  boolean hanging;
+  int asyncPuts;
+
+  private void check() throws IOException {
+    if (down) {
+      throw new IOException("the table is down");
+    }
+  }
+
+  @Override
+  public boolean ensureTable() throws IOException {
+    check();
+    return false;
+  }
+
+  @Override
+  public void put(List<StateRow> written) throws IOException {
+    check();
+    written.forEach(this::store);
+  }
+
+  private void store(StateRow row) {
+    String key = text(row.key);
+    log.add(key);
+    StoredRow stored = rows.computeIfAbsent(key, absent -> new StoredRow(row.key));
+    for (StateRow.Column column : row.columns()) {
+      stored.values.put(column.qualifier, column.value);
+    }
+  }
+
+  @Override
+  public CompletableFuture<Void> putAsync(List<StateRow> written) {
+    asyncPuts++;
+    if (hanging) {
+      return new CompletableFuture<>();
+    }
+    try {
+      put(written);
+      return CompletableFuture.completedFuture(null);
+    } catch (IOException e) {
+      return CompletableFuture.failedFuture(e);
+    }
+  }
+
+  @Override
+  public List<StoredRow> get(List<byte[]> keys) throws IOException {
+    check();
+    List<StoredRow> found = new ArrayList<>();
+    for (byte[] key : keys) {
+      found.add(rows.getOrDefault(text(key), new StoredRow(key)));
+    }
+    return found;
+  }
+
+  @Override
+  public CompletableFuture<Void> replaceAsync(StateRow row, List<byte[]> deletedQualifiers) {
+    store(row);
+    StoredRow stored = rows.get(text(row.key));
+    deletedQualifiers.forEach(stored.values::remove);
+    return CompletableFuture.completedFuture(null);
+  }
+
+  @Override
+  public boolean putIf(StateRow row, byte[] qualifier, byte[] expected) throws IOException {
+    check();
+    StoredRow stored = rows.getOrDefault(text(row.key), new StoredRow(row.key));
+    if (!Arrays.equals(stored.value(qualifier), expected)) {
+      return false;
+    }
+    store(row);
+    return true;
+  }
+
+  @Override
+  public List<StoredRow> scan(char rowType) throws IOException {
+    check();
+    List<StoredRow> found = new ArrayList<>();
+    for (Map.Entry<String, StoredRow> row : rows.entrySet()) {
+      if (row.getKey().charAt(0) == rowType) {
+        found.add(row.getValue());
+      }
+    }
+    return found;
+  }
+
+  @Override
+  public Map<String, String> tables() throws IOException {
+    check();
+    return tables;
+  }
+
+  @Override
+  public Collection<ServerName> liveServers() throws IOException {
+    check();
+    return live;
+  }
+
+  byte[] value(byte[] row, byte[] qualifier) {
+    StoredRow stored = rows.get(text(row));
+    return stored == null ? null : stored.value(qualifier);
+  }
+
+  Long number(byte[] row, byte[] qualifier) {
+    byte[] value = value(row, qualifier);
+    return value == null ? null : Bits.getLong(value, 0);
+  }
+
+  static String text(byte[] key) {
+    return new String(key, StandardCharsets.UTF_8);
+  }
+}

@@ -1,0 +1,97 @@
+package io.github.statustool;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.NavigableMap;
+import java.util.TreeMap;
+import java.util.UUID;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.hbase.KeyValue;
+import org.apache.hadoop.hbase.TableName;
+import org.apache.hadoop.hbase.client.RegionInfo;
+import org.apache.hadoop.hbase.client.RegionInfoBuilder;
+import org.apache.hadoop.hbase.regionserver.MultiVersionConcurrencyControl;
+import org.apache.hadoop.hbase.shaded.protobuf.generated.AdminProtos.WALEntry;
+import org.apache.hadoop.hbase.shaded.protobuf.generated.WALProtos;
+import org.apache.hadoop.hbase.util.Bytes;
+import org.apache.hadoop.hbase.wal.WALEdit;
+import org.apache.hadoop.hbase.wal.WALKeyImpl;
+import org.apache.hbase.thirdparty.com.google.protobuf.ByteString;
+import org.slf4j.LoggerFactory;
+
+/** Real keys, edits and regions as HBase makes them. */
+final class Fixtures {
+  static final String SERVER = "master.example.org,16020,1700000000000";
+  static final long ORIGIN = Ids.origin(SERVER);
+  static final TableName STATE_TABLE = TableName.valueOf("replicationstate");
+  static final byte[] GLOBAL = Bytes.toBytes("g");
+  static final byte[] LOCAL = Bytes.toBytes("l");
+
+  private Fixtures() {}
+
+  static Configuration conf(String... keysAndValues) {
+    Configuration conf = new Configuration(false);
+    for (int i = 0; i < keysAndValues.length; i += 2) {
+      conf.set("hbase.replicationtable." + keysAndValues[i], keysAndValues[i + 1]);
+    }
+    return conf;
+  }
+
+  static Health health() {
+    return new Health(LoggerFactory.getLogger(Fixtures.class));
+  }
+
+  static RegionInfo region(String table) {
+    return RegionInfoBuilder.newBuilder(TableName.valueOf(table)).setRegionId(7).build();
+  }
+
+  /** As HRegion does it: only families whose scope is not local. */
+  static NavigableMap<byte[], Integer> scopes() {
+    NavigableMap<byte[], Integer> scopes = new TreeMap<>(Bytes.BYTES_COMPARATOR);
+    scopes.put(GLOBAL, 1);
+    return scopes;
+  }
+
+  static WALKeyImpl key(RegionInfo region, long seq, NavigableMap<byte[], Integer> scopes, UUID... clusterIds) {
+    return new WALKeyImpl(region.getEncodedNameAsBytes(), region.getTable(), seq, 1000 + seq,
+        new ArrayList<>(List.of(clusterIds)), 0, 0, new MultiVersionConcurrencyControl(), scopes);
+  }
+
+  static WALEdit edit(byte[]... families) {
+    WALEdit edit = new WALEdit();
+    for (byte[] family : families) {
+      edit.add(new KeyValue(Bytes.toBytes("row"), family, Bytes.toBytes("q"), Bytes.toBytes("v")), family);
+    }
+    return edit;
+  }
+
+  static byte[] stamp(WALKeyImpl key) {
+    return key.getExtendedAttribute(StampCodec.ATTRIBUTE);
+  }
+
+  static WALEntry entry(String region, long prev, long seq) {
+    return entry(region, seq, new StampCodec().encode(ORIGIN, prev, 0, seq));
+  }
+
+  static WALEntry entry(String region, long seq, byte[] stamp) {
+    WALProtos.WALKey.Builder key = WALProtos.WALKey.newBuilder()
+        .setEncodedRegionName(ByteString.copyFromUtf8(region))
+        .setTableName(ByteString.copyFromUtf8("t"))
+        .setLogSequenceNumber(seq)
+        .setWriteTime(1000 + seq);
+    if (stamp != null) {
+      key.addExtendedAttributes(WALProtos.Attribute.newBuilder().setKey("other").setValue(ByteString.EMPTY));
+      key.addExtendedAttributes(WALProtos.Attribute.newBuilder().setKey(StampCodec.ATTRIBUTE)
+          .setValue(ByteString.copyFrom(stamp)));
+    }
+    return WALEntry.newBuilder().setKey(key).build();
+  }
+
+  static SinkBatch batch(WALEntry... entries) {
+    SinkBatch batch = new SinkBatch();
+    for (WALEntry entry : entries) {
+      batch.add(entry);
+    }
+    return batch;
+  }
+}

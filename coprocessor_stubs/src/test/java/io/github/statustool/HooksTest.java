@@ -1,0 +1,101 @@
+package io.github.statustool;
+
+import static org.junit.jupiter.api.Assertions.assertDoesNotThrow;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.io.IOException;
+import java.nio.file.Path;
+import java.util.List;
+import org.apache.hadoop.hbase.client.RegionInfo;
+import org.apache.hadoop.hbase.wal.WALEdit;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Whatever happens inside: nothing leaves a hook, and it is counted. */
+class HooksTest {
+  @TempDir
+  private Path folder;
+
+  private final RegionInfo region = Fixtures.region("t");
+  private Recorder recorder;
+
+  @BeforeEach
+  void makeRecorder() {
+    Spool spool = new Spool(Fixtures.conf(), new org.apache.hadoop.fs.Path(folder.toUri()));
+    recorder = new Recorder(new Settings(Fixtures.conf()), () -> {
+      throw new IOException("nobody is there");
+    }, spool, System::currentTimeMillis);
+  }
+
+  private static WALEdit throwing() {
+    return new WALEdit() {
+      @Override
+      public java.util.Set<byte[]> getFamilies() {
+        throw new StackOverflowError("thrown by a test");
+      }
+    };
+  }
+
+  @Test
+  void nothingLeavesTheWalHooks() {
+    WalStamper stamper = new WalStamper(Fixtures.ORIGIN, Fixtures.STATE_TABLE, recorder.ledgers().heads,
+        recorder.ledgers().facts, recorder.health());
+    WriteTimeTracker tracker = new WriteTimeTracker(recorder, stamper);
+    assertDoesNotThrow(() -> {
+      tracker.preWALWrite(null, region, Fixtures.key(region, 1, Fixtures.scopes()), throwing());
+      tracker.preWALWrite(null, null, null, null);
+      tracker.postWALWrite(null, null, null, null);
+    });
+    assertEquals(3, recorder.health().errors());
+  }
+
+  @Test
+  void nothingLeavesTheSinkHooks() {
+    ReplicateTimeTracker tracker = new ReplicateTimeTracker(recorder);
+    assertDoesNotThrow(() -> {
+      tracker.preReplicateLogEntries(null);
+      tracker.postReplicationSinkBatchMutate(null, null, null);
+      tracker.postReplicationSinkBatchMutate(null, Fixtures.entry("a", 0, 3), null);
+      tracker.postReplicateLogEntries(null);
+    });
+    assertTrue(recorder.ledgers().sink.hasPending());
+  }
+
+  @Test
+  void aRequestThatFailedLeavesNothingForTheNext() {
+    ReplicateTimeTracker tracker = new ReplicateTimeTracker(recorder);
+    tracker.postReplicationSinkBatchMutate(null, Fixtures.entry("a", 0, 3), null);
+    tracker.preReplicateLogEntries(null);
+    tracker.postReplicateLogEntries(null);
+    assertTrue(recorder.ledgers().allChanges().isEmpty());
+  }
+
+  @Test
+  void aTrackerThatCouldNotStartIsInert() {
+    WriteTimeTracker tracker = new WriteTimeTracker(recorder, null);
+    assertDoesNotThrow(() -> {
+      tracker.preWALWrite(null, region, Fixtures.key(region, 1, Fixtures.scopes()), Fixtures.edit(Fixtures.GLOBAL));
+      tracker.postWALWrite(null, region, Fixtures.key(region, 1, Fixtures.scopes()), Fixtures.edit(Fixtures.GLOBAL));
+    });
+  }
+
+  @Test
+  void anUnreachableClusterIsNoErrorOfTheRecorder() {
+    recorder.roles().watchWal(new Watched() {
+      @Override
+      public String serverName() {
+        return Fixtures.SERVER;
+      }
+
+      @Override
+      public boolean isOver() {
+        return false;
+      }
+    });
+    assertDoesNotThrow(recorder::tick);
+    assertEquals(List.of(), recorder.ledgers().allChanges());
+    assertEquals(0, recorder.health().errors());
+  }
+}

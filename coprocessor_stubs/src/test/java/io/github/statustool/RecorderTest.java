@@ -1,0 +1,373 @@
+package io.github.statustool;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNotNull;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.io.IOException;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.concurrent.atomic.AtomicLong;
+import org.apache.hadoop.hbase.ServerName;
+import org.apache.hadoop.hbase.client.RegionInfo;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+class RecorderTest {
+  private static final byte[] TOKEN = Bits.ascii("0123456789abcdef");
+  private static final byte[] OTHER_TOKEN = Bits.ascii("fedcba9876543210");
+  private static final String OTHER_SERVER = "other,16020,1700000000001";
+
+  @TempDir
+  private Path folder;
+
+  private final AtomicLong clock = new AtomicLong(1_700_000_100_000L);
+  private final FakeStore store = new FakeStore();
+  private final FakeWatch wal = new FakeWatch();
+  private final FakeWatch server = new FakeWatch();
+  private final RegionInfo region = Fixtures.region("t");
+  private final byte[] writerRow = new ServerRole(ServerRole.WRITER, Fixtures.SERVER, 0).key();
+  private final byte[] replicatorRow = new ServerRole(ServerRole.REPLICATOR, Fixtures.SERVER, 0).key();
+  private Spool spool;
+  private Recorder recorder;
+  private long nextSeq = 1;
+
+  /** Something of a server that a test ends. */
+  private static final class FakeWatch implements Watched {
+    private String name = Fixtures.SERVER;
+    private boolean over;
+    private boolean broken;
+
+    @Override
+    public String serverName() {
+      return name;
+    }
+
+    @Override
+    public boolean isOver() {
+      return over;
+    }
+
+    @Override
+    public void sync() throws IOException {
+      if (broken) {
+        throw new IOException("the file system is down");
+      }
+    }
+  }
+
+  @BeforeEach
+  void makeRecorder() {
+    spool = new Spool(Fixtures.conf(), new org.apache.hadoop.fs.Path(folder.toUri()));
+    store.live.add(ServerName.valueOf(Fixtures.SERVER));
+    recorder = new Recorder(new Settings(Fixtures.conf("updatedelay", "30000", "updateperiod", "20000")),
+        () -> store, spool, clock::get);
+    recorder.roles().watchWal(wal);
+    recorder.roles().watchServer(server);
+  }
+
+  private StreamHead append() {
+    StreamHead head = recorder.ledgers().heads.head(region, Fixtures.ORIGIN, List.of());
+    head.advance(nextSeq, clock.get());
+    nextSeq++;
+    return head;
+  }
+
+  private byte[] headRow() {
+    return new StreamId(region.getEncodedName(), Fixtures.ORIGIN, 0).rowKey(Columns.HEAD);
+  }
+
+  private void tick(long later) {
+    clock.addAndGet(later);
+    recorder.tick();
+  }
+
+  private void issue(byte[] token) throws IOException {
+    store.put(List.of(new StateRow(Columns.BARRIER_ROW).add(Columns.K, token, StateRow.SERVER_TIME)));
+    store.log.clear();
+  }
+
+  private boolean isWritten(byte[] row) {
+    return store.log.contains(FakeStore.text(row));
+  }
+
+  @Test
+  void theServersRowIsThereAtOnceButSaysNothingOfAFlush() {
+    append();
+    recorder.tick();
+    assertArrayEquals(Bits.utf8(Fixtures.SERVER), store.value(writerRow, Columns.N));
+    assertNotNull(store.value(replicatorRow, Columns.A));
+    assertNull(store.value(writerRow, Columns.F));
+    assertNull(store.value(headRow(), Columns.S));
+  }
+
+  @Test
+  void theFirstFlushComesAfterTheDelayTheNextAfterThePeriod() {
+    append();
+    tick(29_999);
+    assertNull(store.value(headRow(), Columns.S));
+    tick(1);
+    assertEquals(1, store.number(headRow(), Columns.S));
+    assertEquals(clock.get(), store.number(writerRow, Columns.F));
+    append();
+    tick(19_999);
+    assertEquals(1, store.number(headRow(), Columns.S));
+    tick(1);
+    assertEquals(2, store.number(headRow(), Columns.S));
+  }
+
+  @Test
+  void onlyWhatChangedIsWritten() {
+    append();
+    tick(30_000);
+    store.log.clear();
+    tick(20_000);
+    assertFalse(isWritten(headRow()));
+    assertTrue(isWritten(writerRow));
+  }
+
+  @Test
+  void aHeadsRowHasAllItsColumns() {
+    append();
+    tick(30_000);
+    StoredRow row = store.rows.get(FakeStore.text(headRow()));
+    assertEquals(1, store.number(headRow(), Columns.N));
+    assertArrayEquals(Bits.utf8("t"), row.value(Columns.T));
+    assertArrayEquals(region.getStartKey(), row.value(Columns.K));
+    assertArrayEquals(region.getEndKey(), row.value(Columns.E));
+    assertNull(row.value(Columns.V));
+  }
+
+  @Test
+  void aBarrierIsEchoedAtOnceAfterTheHeadsAndTheTables() throws IOException {
+    store.tables.put("ns:t", "{}");
+    recorder.tick();
+    append();
+    issue(TOKEN);
+    tick(1_000);
+    List<String> order = List.of("b", "tns:t", FakeStore.text(headRow()), FakeStore.text(replicatorRow));
+    assertEquals(order, List.copyOf(store.log.subList(0, 4)));
+    assertArrayEquals(TOKEN, store.value(writerRow, Columns.E));
+    assertArrayEquals(TOKEN, store.value(replicatorRow, Columns.E));
+    assertEquals(clock.get(), store.number(writerRow, Columns.M));
+    assertArrayEquals(TOKEN, store.value(Bits.ascii("tns:t"), Columns.E));
+  }
+
+  @Test
+  void aTokenIsEchoedOnceAndTheNextOneAgain() throws IOException {
+    issue(TOKEN);
+    recorder.tick();
+    append();
+    tick(1_000);
+    assertNull(store.value(headRow(), Columns.S));
+    issue(OTHER_TOKEN);
+    tick(1_000);
+    assertArrayEquals(OTHER_TOKEN, store.value(writerRow, Columns.E));
+    assertEquals(1, store.number(headRow(), Columns.S));
+  }
+
+  @Test
+  void whoDoesNotWinTheClaimLeavesTheTablesAlone() throws IOException {
+    store.tables.put("t", "{}");
+    store.put(List.of(new StateRow(Columns.BARRIER_ROW).add(Columns.C, TOKEN, StateRow.SERVER_TIME)));
+    issue(TOKEN);
+    recorder.tick();
+    assertArrayEquals(TOKEN, store.value(writerRow, Columns.E));
+    assertNull(store.value(Bits.ascii("tt"), Columns.D));
+  }
+
+  @Test
+  void aFlushThatFailsIsMadeUpForAndNothingIsEchoedBefore() throws IOException {
+    recorder.tick();
+    append();
+    issue(TOKEN);
+    store.down = true;
+    tick(30_000);
+    append();
+    tick(10_000);
+    store.down = false;
+    assertNull(store.value(writerRow, Columns.E));
+    tick(10_000);
+    assertEquals(2, store.number(headRow(), Columns.S));
+    assertArrayEquals(TOKEN, store.value(writerRow, Columns.E));
+  }
+
+  @Test
+  void whatWasNotWrittenThroughDoesNotWaitForThePeriod() {
+    recorder.tick();
+    recorder.writeThrough().flushSucceeded();
+    store.down = true;
+    recorder.writeThrough().write(Fixtures.batch(Fixtures.entry("a", 0, 3)));
+    store.down = false;
+    tick(1_000);
+    assertNotNull(store.rows.get("sa" + Bits.hex(Fixtures.ORIGIN) + "0000000000000000"));
+    recorder.writeThrough().write(Fixtures.batch(Fixtures.entry("a", 3, 4)));
+    assertFalse(recorder.ledgers().sink.hasPending(), "written through again");
+  }
+
+  @Test
+  void aHeadThatMayNotBeDurableIsNotWrittenNorAnythingEchoed() throws IOException {
+    recorder.tick();
+    append();
+    issue(TOKEN);
+    wal.broken = true;
+    tick(1_000);
+    assertNull(store.value(headRow(), Columns.S));
+    assertNull(store.value(writerRow, Columns.E));
+    wal.broken = false;
+    tick(1_000);
+    assertEquals(1, store.number(headRow(), Columns.S));
+    assertArrayEquals(TOKEN, store.value(writerRow, Columns.E));
+  }
+
+  @Test
+  void aClockThatWasSetBackDoesNotStopTheFlushes() {
+    recorder.tick();
+    append();
+    tick(-3_600_000);
+    assertEquals(1, store.number(headRow(), Columns.S));
+  }
+
+  @Test
+  void aTableThatLostItsRowsGetsThemAgain() {
+    append();
+    tick(30_000);
+    store.rows.clear();
+    tick(20_000);
+    assertEquals(1, store.number(headRow(), Columns.S));
+  }
+
+  @Test
+  void theFinalRowComesWhenTheWalIsOver() {
+    append();
+    recorder.tick();
+    append();
+    wal.over = true;
+    tick(1);
+    assertEquals(2, store.number(headRow(), Columns.S));
+    assertEquals(clock.get(), store.number(writerRow, Columns.Z));
+    assertNull(store.value(replicatorRow, Columns.Z));
+    assertFalse(recorder.isEnded());
+    server.over = true;
+    tick(1);
+    assertNotNull(store.value(replicatorRow, Columns.Z));
+    assertTrue(recorder.isEnded());
+  }
+
+  @Test
+  void whoIsOverEchoesNothing() throws IOException {
+    recorder.tick();
+    wal.over = true;
+    server.over = true;
+    tick(1);
+    issue(TOKEN);
+    tick(1_000);
+    assertNull(store.value(writerRow, Columns.E));
+  }
+
+  @Test
+  void whatCouldNotBeFlushedAtTheEndIsSpooled() throws IOException {
+    append();
+    recorder.tick();
+    store.down = true;
+    recorder.writeThrough().write(Fixtures.batch(Fixtures.entry("a", 0, 3)));
+    wal.over = true;
+    server.over = true;
+    tick(1);
+    assertTrue(recorder.isEnded());
+    store.down = false;
+    assertEquals(1, spool.drain(store));
+    assertEquals(1, store.number(headRow(), Columns.S));
+    assertNotNull(store.value(writerRow, Columns.Z));
+    assertNotNull(store.value(replicatorRow, Columns.Z));
+    assertNotNull(store.rows.get("sa" + Bits.hex(Fixtures.ORIGIN) + "0000000000000000"));
+  }
+
+  @Test
+  void withoutACleanEndThereIsNoFinalRow() throws IOException {
+    append();
+    recorder.tick();
+    server.over = true;
+    tick(1);
+    assertTrue(recorder.isHopeless());
+    store.down = true;
+    recorder.giveUp();
+    store.down = false;
+    spool.drain(store);
+    assertEquals(1, store.number(headRow(), Columns.S));
+    assertNull(store.value(writerRow, Columns.Z));
+  }
+
+  @Test
+  void aServerThatGoesOnTakesItsFinalRowBack() {
+    recorder.tick();
+    wal.over = true;
+    tick(1);
+    assertNotNull(store.value(writerRow, Columns.Z));
+    wal.over = false; // another WAL was opened
+    tick(1);
+    assertNull(store.value(writerRow, Columns.Z));
+    append();
+    wal.over = true;
+    tick(1);
+    assertNotNull(store.value(writerRow, Columns.Z));
+    assertEquals(1, store.number(headRow(), Columns.S));
+  }
+
+  @Test
+  void whatComesAfterTheFinalRowMakesANewOne() {
+    recorder.tick();
+    wal.over = true;
+    server.over = true;
+    tick(1);
+    append();
+    tick(5);
+    assertEquals(1, store.number(headRow(), Columns.S));
+    assertEquals(clock.get(), store.number(writerRow, Columns.Z));
+  }
+
+  @Test
+  void aServerThatIsGoneIsMarkedOnce() throws IOException {
+    byte[] gone = new ServerRole(ServerRole.WRITER, OTHER_SERVER, 0).key();
+    store.put(List.of(new StateRow(gone).add(Columns.N, Bits.utf8(OTHER_SERVER), 1)));
+    recorder.tick();
+    long first = store.number(gone, Columns.X);
+    tick(60_000);
+    assertEquals(first, store.number(gone, Columns.X));
+  }
+
+  @Test
+  void aServerThatEndedCleanlyIsNotMarked() throws IOException {
+    byte[] ended = new ServerRole(ServerRole.WRITER, OTHER_SERVER, 0).key();
+    store.put(List.of(
+        new StateRow(ended).add(Columns.N, Bits.utf8(OTHER_SERVER), 1).add(Columns.Z, 5, 5)));
+    recorder.tick();
+    assertNull(store.value(ended, Columns.X));
+  }
+
+  @Test
+  void coverageStartsWithTheFirstTrackerAndAnewWithAnUntrackedServer() {
+    long started = clock.get();
+    recorder.tick();
+    assertEquals(started, store.number(Columns.COVERAGE_ROW, Columns.A));
+    store.live.add(ServerName.valueOf(OTHER_SERVER));
+    tick(60_000);
+    tick(60_000);
+    assertEquals(started, store.number(Columns.COVERAGE_ROW, Columns.A), "it may be about to write its row");
+    tick(80_000);
+    assertEquals(clock.get(), store.number(Columns.COVERAGE_ROW, Columns.A));
+  }
+
+  @Test
+  void withoutARoleNothingIsDone() {
+    wal.name = null;
+    server.name = null;
+    tick(30_000);
+    assertTrue(store.log.isEmpty());
+    assertTrue(recorder.isEnded());
+  }
+}

@@ -1,0 +1,229 @@
+package io.github.statustool;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
+import static org.junit.jupiter.api.Assertions.assertNotNull;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.NavigableMap;
+import java.util.Set;
+import java.util.TreeMap;
+import java.util.UUID;
+import org.apache.hadoop.fs.Path;
+import org.apache.hadoop.hbase.HConstants;
+import org.apache.hadoop.hbase.ServerName;
+import org.apache.hadoop.hbase.client.RegionInfo;
+import org.apache.hadoop.hbase.shaded.protobuf.ProtobufUtil;
+import org.apache.hadoop.hbase.shaded.protobuf.generated.WALProtos.RegionEventDescriptor;
+import org.apache.hadoop.hbase.util.Bytes;
+import org.apache.hadoop.hbase.wal.WALEdit;
+import org.apache.hadoop.hbase.wal.WALKeyImpl;
+import org.apache.hbase.thirdparty.com.google.protobuf.ByteString;
+import org.junit.jupiter.api.Test;
+
+class WalStamperTest {
+  private static final UUID CLUSTER = new UUID(1, 2);
+  private static final UUID OTHER_CLUSTER = new UUID(3, 4);
+
+  private final HeadRegistry heads = new HeadRegistry();
+  private final RegionFacts facts = new RegionFacts();
+  private final Health health = Fixtures.health();
+  private final RegionInfo region = Fixtures.region("t");
+  private final NavigableMap<byte[], Integer> scopes = Fixtures.scopes();
+  private final StampCodec codec = new StampCodec();
+  private WalStamper stamper = newStamper();
+
+  private WalStamper newStamper() {
+    return new WalStamper(Fixtures.ORIGIN, Fixtures.STATE_TABLE, heads, facts, health);
+  }
+
+  private WALKeyImpl append(WALKeyImpl key, WALEdit edit) throws IOException {
+    return append(region, key, edit);
+  }
+
+  private WALKeyImpl append(RegionInfo of, WALKeyImpl key, WALEdit edit) throws IOException {
+    stamper.before(of, key, edit);
+    stamper.after(of, key, edit);
+    return key;
+  }
+
+  private WALKeyImpl append(long seq, byte[]... families) throws IOException {
+    return append(Fixtures.key(region, seq, scopes), Fixtures.edit(families));
+  }
+
+  private long prevOf(WALKeyImpl key) {
+    byte[] stamp = Fixtures.stamp(key);
+    assertTrue(codec.decode(stamp, stamp.length, key.getSequenceId()));
+    assertEquals(Fixtures.ORIGIN, codec.origin());
+    return codec.prev();
+  }
+
+  private StreamHead.Snapshot onlyHead() {
+    assertEquals(1, heads.all().size());
+    return heads.all().iterator().next().snapshot();
+  }
+
+  @Test
+  void editsOfLocalFamiliesAreNoLinksOfTheChain() throws IOException {
+    assertEquals(0, prevOf(append(3, Fixtures.GLOBAL)));
+    assertNull(Fixtures.stamp(append(4, Fixtures.LOCAL)));
+    assertEquals(3, prevOf(append(5, Fixtures.GLOBAL, Fixtures.LOCAL)));
+    assertEquals(5, prevOf(append(9, Fixtures.LOCAL, Fixtures.GLOBAL)));
+    assertEquals(9, onlyHead().seq);
+    assertEquals(3, onlyHead().count);
+    assertEquals(1009, onlyHead().writeTime);
+    assertEquals(1003, onlyHead().firstTime);
+  }
+
+  @Test
+  void withoutASetOfFamiliesTheCellsDecide() throws IOException {
+    assertEquals(0, prevOf(append(Fixtures.key(region, 1, scopes), withoutFamilies(Fixtures.GLOBAL))));
+    assertNull(Fixtures.stamp(append(Fixtures.key(region, 2, scopes), withoutFamilies(Fixtures.LOCAL))));
+  }
+
+  private static WALEdit withoutFamilies(byte[] family) {
+    WALEdit edit = Fixtures.edit(family);
+    WALEdit bare = new WALEdit() {
+      @Override
+      public Set<byte[]> getFamilies() {
+        return null;
+      }
+    };
+    edit.getCells().forEach(bare::add);
+    return bare;
+  }
+
+  @Test
+  void anEntryAppendedAgainKeepsItsStamp() throws IOException {
+    WALKeyImpl first = append(3, Fixtures.GLOBAL);
+    WALKeyImpl second = append(4, Fixtures.GLOBAL);
+    byte[] stamp = Fixtures.stamp(first);
+    append(first, Fixtures.edit(Fixtures.GLOBAL));
+    append(second, Fixtures.edit(Fixtures.GLOBAL));
+    assertArrayEquals(stamp, Fixtures.stamp(first));
+    assertEquals(3, prevOf(second));
+    assertEquals(4, prevOf(append(5, Fixtures.GLOBAL)));
+    assertEquals(3, onlyHead().count);
+    assertEquals(0, health.errors());
+  }
+
+  @Test
+  void anAppendThatFailedIsNoLinkOfTheChain() throws IOException {
+    append(3, Fixtures.GLOBAL);
+    stamper.before(region, Fixtures.key(region, 4, scopes), Fixtures.edit(Fixtures.GLOBAL));
+    assertEquals(3, prevOf(append(5, Fixtures.GLOBAL)));
+    assertEquals(2, onlyHead().count);
+  }
+
+  @Test
+  void aStrangersAttributeIsReplaced() throws IOException {
+    WALKeyImpl key = Fixtures.key(region, 3, scopes);
+    key.addExtendedAttribute(StampCodec.ATTRIBUTE, new byte[] {9});
+    assertEquals(0, prevOf(append(key, Fixtures.edit(Fixtures.GLOBAL))));
+  }
+
+  @Test
+  void editsThatCameThroughAClusterAreAStreamOfTheirOwn() throws IOException {
+    append(1, Fixtures.GLOBAL);
+    WALKeyImpl relayed = Fixtures.key(region, 2, scopes, CLUSTER, OTHER_CLUSTER);
+    assertEquals(0, prevOf(append(relayed, Fixtures.edit(Fixtures.GLOBAL))));
+    assertEquals(Ids.via(List.of(CLUSTER, OTHER_CLUSTER)), codec.via());
+    WALKeyImpl otherOrder = Fixtures.key(region, 3, scopes, OTHER_CLUSTER, CLUSTER);
+    assertEquals(2, prevOf(append(otherOrder, Fixtures.edit(Fixtures.GLOBAL))));
+    assertEquals(1, prevOf(append(4, Fixtures.GLOBAL)));
+    assertEquals(2, heads.all().size());
+  }
+
+  @Test
+  void laterChangesOfTheListOfClustersDoNotMixStreams() throws IOException {
+    WALKeyImpl relayed = Fixtures.key(region, 2, scopes, CLUSTER);
+    append(relayed, Fixtures.edit(Fixtures.GLOBAL));
+    relayed.addClusterId(OTHER_CLUSTER);
+    WALKeyImpl both = Fixtures.key(region, 3, scopes, CLUSTER, OTHER_CLUSTER);
+    assertEquals(0, prevOf(append(both, Fixtures.edit(Fixtures.GLOBAL))));
+  }
+
+  @Test
+  void aRegionThatComesBackContinuesItsChain() throws IOException {
+    append(3, Fixtures.GLOBAL);
+    append(Fixtures.key(region, 4, null), closeMarker());
+    stamper = newStamper(); // or even in another WAL
+    RegionInfo again = Fixtures.region("t");
+    WALKeyImpl key = Fixtures.key(again, 8, scopes);
+    assertEquals(3, prevOf(append(again, key, Fixtures.edit(Fixtures.GLOBAL))));
+  }
+
+  private WALEdit closeMarker() {
+    RegionEventDescriptor close = ProtobufUtil.toRegionEventDescriptor(
+        RegionEventDescriptor.EventType.REGION_CLOSE, region, 4, ServerName.valueOf(Fixtures.SERVER), new TreeMap<>(Bytes.BYTES_COMPARATOR));
+    return WALEdit.createRegionEventWALEdit(region, close);
+  }
+
+  @Test
+  void whatReplicationNeverShipsIsNotStamped() throws IOException {
+    WALEdit edit = Fixtures.edit(Fixtures.GLOBAL);
+    assertNull(Fixtures.stamp(append(Fixtures.key(region, 1, null), edit)));
+    assertNull(Fixtures.stamp(append(Fixtures.key(region, 2, closedScopes()), edit)));
+    WALEdit replayed = new WALEdit(1, true);
+    replayed.add(edit.getCells().get(0), Fixtures.GLOBAL);
+    assertNull(Fixtures.stamp(append(Fixtures.key(region, 3, scopes), replayed)));
+    for (String table : List.of("hbase:acl", "replicationstate")) {
+      RegionInfo exempt = Fixtures.region(table);
+      assertNull(Fixtures.stamp(append(exempt, Fixtures.key(exempt, 4, scopes), edit)));
+    }
+    assertTrue(heads.all().isEmpty());
+  }
+
+  private static NavigableMap<byte[], Integer> closedScopes() {
+    NavigableMap<byte[], Integer> none = Fixtures.scopes();
+    none.clear();
+    return none;
+  }
+
+  @Test
+  void replicationMarkersAreNotStamped() throws IOException {
+    NavigableMap<byte[], Integer> marker = Fixtures.scopes();
+    marker.put(WALEdit.METAFAMILY, HConstants.REPLICATION_SCOPE_GLOBAL);
+    WALEdit edit = Fixtures.edit(WALEdit.METAFAMILY); // as HBase 2.6 makes them
+    assertNull(Fixtures.stamp(append(Fixtures.key(region, 1, marker), edit)));
+  }
+
+  /** As after a snapshot was restored: it cannot be chained, so it must not go unnoticed. */
+  @Test
+  void aSequenceIdThatGoesBackIsAnError() throws IOException {
+    append(9, Fixtures.GLOBAL);
+    assertNull(Fixtures.stamp(append(5, Fixtures.GLOBAL)));
+    assertEquals(1, health.errors());
+    assertEquals(9, onlyHead().seq);
+    assertNotNull(Fixtures.stamp(append(10, Fixtures.GLOBAL)));
+  }
+
+  @Test
+  void aBulkLoadIsNotedForReplicatedFamiliesOnly() throws IOException {
+    append(Fixtures.key(region, 4, scopes), bulkLoad(Fixtures.LOCAL));
+    assertTrue(facts.dirty().isEmpty());
+    append(Fixtures.key(region, 5, scopes), bulkLoad(Fixtures.GLOBAL));
+    RegionFacts.Fact fact = facts.dirty().get(0);
+    assertEquals(region.getEncodedName(), fact.region);
+    assertEquals(1005, fact.bulkLoadTime);
+    assertNull(fact.lineage);
+  }
+
+  private WALEdit bulkLoad(byte[] family) {
+    Map<byte[], List<Path>> files = new TreeMap<>(Bytes.BYTES_COMPARATOR);
+    files.put(family, new ArrayList<>(List.of(new Path("hfile"))));
+    return WALEdit.createBulkLoadEvent(region, ProtobufUtil.toBulkLoadDescriptor(region.getTable(),
+        ByteString.copyFrom(region.getEncodedNameAsBytes()), files, Map.of("hfile", 1L), 5));
+  }
+
+  @Test
+  void anotherIncarnationOfTheServerIsAnotherOrigin() {
+    assertNotEquals(Ids.origin("h,1,1"), Ids.origin("h,1,2"));
+  }
+}

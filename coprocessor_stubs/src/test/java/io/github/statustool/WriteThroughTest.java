@@ -1,0 +1,119 @@
+package io.github.statustool;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.util.ArrayList;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+
+class WriteThroughTest {
+  private static final long WAIT_MS = 50;
+
+  private final FakeStore store = new FakeStore();
+  private final SinkLedger ledger = new SinkLedger();
+  private final WriteThrough writeThrough = new WriteThrough(() -> store, ledger, Fixtures.health(), WAIT_MS);
+
+  private void write(long prev, long seq) {
+    writeThrough.write(Fixtures.batch(Fixtures.entry("a", prev, seq)));
+  }
+
+  private List<Segment> pending() {
+    List<Change> changes = new ArrayList<>();
+    ledger.collect(changes);
+    List<Segment> segments = new ArrayList<>();
+    for (Change change : changes) {
+      for (StateRow.Column column : change.row.columns()) {
+        Segment segment = Segment.parse(column.qualifier, column.value);
+        if (segment != null) {
+          segments.add(segment);
+        }
+      }
+    }
+    return segments;
+  }
+
+  private static Segment segment(long prev, long seq) {
+    return new Segment(prev, seq, 0, 0);
+  }
+
+  @Test
+  void whatIsWrittenIsNotKept() {
+    write(0, 3);
+    assertEquals(1, store.rows.size());
+    assertFalse(ledger.hasPending());
+    assertEquals(1, ledger.touched().size());
+  }
+
+  @Test
+  void whatCouldNotBeWrittenIsKeptMerged() {
+    store.down = true;
+    write(0, 3);
+    write(3, 8);
+    write(9, 10);
+    assertEquals(List.of(segment(0, 8), segment(9, 10)), pending());
+  }
+
+  @Test
+  void afterAFailureNobodyWaitsUntilAFlushSucceeded() {
+    store.hanging = true;
+    long began = System.nanoTime();
+    for (int i = 0; i < 100; i++) {
+      write(i, i + 1);
+    }
+    assertTrue(System.nanoTime() - began < 20 * WAIT_MS * 1_000_000, "waited once");
+    assertEquals(1, store.asyncPuts);
+    store.hanging = false;
+    write(100, 101);
+    assertEquals(1, store.asyncPuts);
+    writeThrough.flushSucceeded();
+    write(101, 102);
+    assertEquals(2, store.asyncPuts);
+    assertEquals(List.of(segment(0, 101)), pending());
+  }
+
+  @Test
+  void withoutAConnectionEverythingIsKept() {
+    WriteThrough early = new WriteThrough(() -> null, ledger, Fixtures.health(), WAIT_MS);
+    early.write(Fixtures.batch(Fixtures.entry("a", 0, 3)));
+    assertEquals(List.of(segment(0, 3)), pending());
+  }
+
+  @Test
+  void evenAnUnexpectedErrorLosesNothing() {
+    WriteThrough broken = new WriteThrough(() -> {
+      throw new IllegalStateException("closed");
+    }, ledger, Fixtures.health(), WAIT_MS);
+    try {
+      broken.write(Fixtures.batch(Fixtures.entry("a", 0, 3)));
+    } catch (IllegalStateException e) {
+      // The hook catches it.
+    }
+    assertEquals(List.of(segment(0, 3)), pending());
+  }
+
+  @Test
+  void whatComesWhileAFlushWritesStaysPending() {
+    store.down = true;
+    write(0, 3);
+    List<Change> changes = new ArrayList<>();
+    ledger.collect(changes);
+    write(3, 5);
+    changes.forEach(Change::stored);
+    assertEquals(List.of(segment(0, 5)), pending());
+  }
+
+  @Test
+  void unstampedEntriesAreWrittenWithAFlushAndOnce() {
+    writeThrough.write(Fixtures.batch(Fixtures.entry("a", 3, null)));
+    assertEquals(0, store.asyncPuts);
+    List<Change> changes = new ArrayList<>();
+    ledger.collect(changes);
+    assertEquals(1, changes.size());
+    changes.forEach(Change::stored);
+    changes.clear();
+    ledger.collect(changes);
+    assertTrue(changes.isEmpty());
+  }
+}

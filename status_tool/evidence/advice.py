@@ -1,0 +1,138 @@
+"""What to do about a problem: where to look, and the command that copies what is missing."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+
+from status_tool.evidence.context import RunContext
+from status_tool.evidence.findings import Finding
+from status_tool.evidence.origins import iso
+from status_tool.evidence.segments import SINCE_MARGIN_MS
+
+PEER_PLACEHOLDER = "<slave quorum:port:/znode>"
+COPY_TABLE = "org.apache.hadoop.hbase.mapreduce.CopyTable"
+_PLAIN = frozenset(
+    b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz `~!@#$%^&*()-_=+[]{}|;:'\",.<>/?"
+)
+
+_TEXTS = {
+    "unsettled": "see the problem of this origin",
+    "unreadable-head": "the row of this stream in the master's state table is damaged; see the region server's log",
+    "origin": "check the server's log and its region server page; wait for it with --wait, start it with the tracker"
+    " (`status-tool setup`), or, if it is gone, compare the tables once (VerifyReplication, SyncTable) and then"
+    " accept what was written until then with --since",
+    "no-tracker": "set hbase.coprocessor.wal.classes on the master's region servers (`status-tool setup` prints how)",
+    "no-descriptors": "let a tracker see a barrier: run `run -m` with --wait, and look at the trackers' log lines",
+    "slave-tables-unknown": "record the slave's status again, with its Thrift server reachable",
+    "not-recorded": "record that side again with the same --table and --namespace",
+    "not-replicated": "check the name; `alter 'TABLE', {NAME => 'FAMILY', REPLICATION_SCOPE => 1}` replicates a family",
+    "nothing": "check --table and --namespace, and that the tables have a family with REPLICATION_SCOPE 1",
+    "no-files": "check the configured paths or the -f file on the master",
+    "unhosted": "bring the region online on the master (hbase shell: `assign`), then run `run -m` again",
+    "untracked": "start that server with the tracker (`status-tool setup`) and run `run -m` again",
+    "truncated": "truncate, drop or create the table on the slave likewise, copy what is left (CopyTable), and accept"
+    " the past with --since",
+    "undescribed": "run `run -m` again: the table is newer than the recorded descriptors",
+    "bulkload": "check that hbase.replication.bulkload.enabled is on and its queue has drained, or copy the files"
+    " (CopyTable, ExportSnapshot); then accept the past with --since",
+    "unstamped": "some entries came from a server without the tracker; compare the region's rows (VerifyReplication)"
+    " and accept the past with --since",
+    "absent": "create the table on the slave, then copy its rows (CopyTable)",
+    "family-absent": "add the family on the slave (`alter`), then copy its rows (CopyTable --families=...)",
+    "skip-wal": "the table's durability SKIP_WAL bypasses replication; alter it, or copy the table by other means",
+    "descriptor-unreadable": "record the status again; if it stays, look at the trackers' log lines",
+    "no-regions": "run `run -m` again when the table's regions are in hbase:meta",
+    "file-missing": "copy the file again (distcp)",
+    "size": "copy the file again (distcp -update), and look whether it was still being written",
+    "checksum": "compare the file by hand and copy it again (distcp -update -skipcrccheck is not enough)",
+    "algorithm": "block size or checksum type differ: copy with `distcp -pbc`, or compare the contents with --deep",
+    "file-unreadable": "check permissions and missing blocks (hdfs fsck) on that side",
+    "file-ambiguous": "the path was listed twice with different contents while it was read: record the status again",
+    "no-checksum": "the file's checksum could not be had; check that its DataNodes are reachable",
+    "file-extra": "nothing is lost; remove it on the slave if it should not be there",
+}
+
+
+def advise(finding: Finding, context: RunContext) -> str | None:
+    """What to do about a finding; None where there is nothing to say."""
+    if finding.code in ("gap", "may-fill", "behind", "missing"):
+        return _repair(finding, context)
+    if finding.code == "older-than-tracker":
+        return _baseline(context.master.coverage_ms)
+    return _TEXTS.get(finding.code)
+
+
+def copy_command(
+    table: str,
+    start_ms: int | None,
+    end_ms: int | None,
+    keys: tuple[bytes | None, bytes | None],
+    peer: str,
+    families: Sequence[str] = (),
+) -> str:
+    """The CopyTable call for a table's rows within `keys`, written in `[start_ms, end_ms)`, deletes included.
+
+    Quoted for a shell. Margins for entries appended out of the order of their write times are added here.
+    """
+    options = []
+    if start_ms is not None:
+        options.append(f"--starttime={max(0, start_ms - SINCE_MARGIN_MS)}")
+    if end_ms is not None:
+        options.append(f"--endtime={end_ms + SINCE_MARGIN_MS + 1}")
+    options += [f"--startrow={to_string_binary(keys[0])}"] if keys[0] else []
+    options += [f"--stoprow={to_string_binary(keys[1])}"] if keys[1] else []
+    options += [f"--families={','.join(families)}"] if families else []
+    options += ["--all.cells", f"--peer.adr={peer}", table]
+    return " ".join(["hbase", COPY_TABLE, *(shlex.quote(option) for option in options)])
+
+
+def to_string_binary(key: bytes) -> str:
+    r"""A row key as HBase's `Bytes.toStringBinary` prints and its tools read it: `\xNN` for other bytes."""
+    return "".join(chr(byte) if byte in _PLAIN else f"\\x{byte:02X}" for byte in key)
+
+
+def _repair(finding: Finding, context: RunContext) -> str:
+    server = context.origin_name(finding.origin)
+    if finding.table is None:
+        return (
+            f"look at the region server's log for region {finding.region}, and at"
+            " `status 'replication'` in the master's hbase shell; its table is not named in the file"
+        )
+    return f"{_look(finding, server)}{_copy(finding, context)}{_afterwards(finding)}"
+
+
+def _look(finding: Finding, server: str | None) -> str:
+    if finding.code == "gap":
+        return "these entries are not coming by themselves; copy them from the master: "
+    return (
+        "check again with --wait; if it does not shrink, look at `status 'replication'` and the log of"
+        f" {server} on the master, or copy: "
+    )
+
+
+def _copy(finding: Finding, context: RunContext) -> str:
+    families = next((t.families for t in context.tables if t.table == finding.table), ())
+    return copy_command(
+        finding.table or "",
+        finding.written_from_ms,
+        finding.repair_to_ms,
+        (finding.start_key, finding.end_key),
+        context.slave.cluster_key or PEER_PLACEHOLDER,
+        families,
+    )
+
+
+def _afterwards(finding: Finding) -> str:
+    if finding.repair_to_ms is None:
+        return ""
+    return f" (SyncTable where clients set their own timestamps); then check with --since {finding.repair_to_ms + SINCE_MARGIN_MS}"
+
+
+def _baseline(coverage_ms: int | None) -> str:
+    if coverage_ms is None:
+        return "install the tracker on every region server of the master (`status-tool setup`)"
+    return (
+        f"--since {coverage_ms} accepts a baseline that was copied by snapshot after {iso(coverage_ms)};"
+        " or compare the table once (VerifyReplication)"
+    )

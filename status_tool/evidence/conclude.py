@@ -1,0 +1,81 @@
+"""From counts and findings to the outcome."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from status_tool.evidence.context import RunContext
+from status_tool.evidence.findings import Finding
+from status_tool.evidence.model import (
+    FileStatus,
+    HBaseOutcome,
+    HdfsOutcome,
+    Outcome,
+    Status,
+    Verdict,
+)
+from status_tool.evidence.problems import bound, to_problem
+
+INCOMPLETE_REGIONS = (Status.GAP, Status.MISSING, Status.BEHIND)
+INCOMPLETE_FILES = (FileStatus.MISSING, FileStatus.MISMATCH)
+UNVERIFIABLE_FILES = (FileStatus.UNVERIFIABLE, FileStatus.INCOMPARABLE)
+
+
+@dataclass(slots=True)
+class Tally:
+    """The unbounded counts of a run."""
+
+    regions: dict[Status, int] = field(default_factory=lambda: dict.fromkeys(Status, 0))
+    worst_lag_ms: int | None = None
+    timestamps_complete: int = 0
+    files: dict[FileStatus, int] = field(default_factory=lambda: dict.fromkeys(FileStatus, 0))
+    master_files: int = 0
+    """How many paths the master's status names."""
+
+
+def conclude(context: RunContext, tally: Tally, findings: Iterable[Finding]) -> Outcome:
+    """The outcome; `findings` are those of regions, streams and files, the worst `max_problems` suffice."""
+    run = [*context.run_findings, *context.table_findings] if context.check_hbase else []
+    if context.check_hbase and not sum(tally.regions.values()):
+        run.append(Finding("nothing"))
+    hbase = _hbase(context, tally, run) if context.check_hbase else None
+    if context.check_hdfs and not tally.master_files:
+        run.append(Finding("no-files"))
+    hdfs = _hdfs(context, tally) if context.check_hdfs else None
+    shown = bound(run, findings, context.scope.max_problems)
+    return Outcome(
+        hbase=hbase,
+        hdfs=hdfs,
+        problems=tuple(to_problem(finding, context) for finding in shown),
+        cut_ms=context.master.cut_ms,
+        shutdown_ms=context.master.shutdown_ms,
+        master_cluster_id=context.master.cluster_id,
+        slave_cluster_id=context.slave.cluster_id,
+        peer_id=context.scope.peer_id,
+        notices=(*context.master.notices, *context.slave.notices, *context.notices),
+    )
+
+
+def _hbase(context: RunContext, tally: Tally, run: list[Finding]) -> HBaseOutcome:
+    tables = any(table.status in INCOMPLETE_REGIONS for table in context.tables)
+    if tables or any(tally.regions[status] for status in INCOMPLETE_REGIONS):
+        verdict = Verdict.INCOMPLETE
+    elif run or tally.regions[Status.UNVERIFIABLE]:
+        verdict = Verdict.UNVERIFIABLE
+    else:
+        verdict = Verdict.COMPLETE
+    return HBaseOutcome(
+        verdict, context.evidence, tally.regions, tally.worst_lag_ms, tally.timestamps_complete
+    )
+
+
+def _hdfs(context: RunContext, tally: Tally) -> HdfsOutcome:
+    extra = context.scope.strict_extra and tally.files[FileStatus.EXTRA]
+    if extra or any(tally.files[status] for status in INCOMPLETE_FILES):
+        verdict = Verdict.INCOMPLETE
+    elif not tally.master_files or any(tally.files[status] for status in UNVERIFIABLE_FILES):
+        verdict = Verdict.UNVERIFIABLE
+    else:
+        verdict = Verdict.COMPLETE
+    return HdfsOutcome(verdict, tally.files)

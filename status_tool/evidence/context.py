@@ -1,0 +1,177 @@
+"""What holds for a whole run: judged from the few small rows (servers, tables) and the two headers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from status_tool.evidence.findings import Finding
+from status_tool.evidence.model import Evidence, Header, Scope
+from status_tool.evidence.origins import (
+    Origin,
+    iso,
+    judge_origins,
+    origin_name,
+    slave_is_settled,
+    untracked_names,
+)
+from status_tool.evidence.regions import TableAge, TableFacts, judge_tables
+from status_tool.evidence.scoping import TableFilter, asked_filter, namespace_of, recorded_filter
+from status_tool.evidence.streams import StreamRule
+
+Row = Mapping[str, Any]
+
+SMALL_KINDS = ("server", "table")
+"""Kinds with one row a server or table: these are judged in plain Python, on the driver."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunContext:
+    """The rules and facts that every stream, region and file of a run shares."""
+
+    master: Header
+    slave: Header
+    scope: Scope
+    evidence: Evidence
+    filters: tuple[TableFilter, ...]
+    rule: StreamRule
+    origins: tuple[Origin, ...] = ()
+    tables: tuple[TableFacts, ...] = ()
+    run_findings: tuple[Finding, ...] = ()
+    """What makes the HBase half unverifiable whatever the regions say."""
+    notices: tuple[str, ...] = ()
+
+    @property
+    def check_hbase(self) -> bool:
+        """Whether the HBase half is asked and both sides hold it."""
+        return self.scope.check_hbase and _holds("hbase", self.master, self.slave)
+
+    @property
+    def check_hdfs(self) -> bool:
+        """Whether the HDFS half is asked and both sides hold it."""
+        return self.scope.check_hdfs and _holds("hdfs", self.master, self.slave)
+
+    @property
+    def tracked_servers(self) -> frozenset[str]:
+        """Names of the master's live servers that run the tracker."""
+        return frozenset(origin.name for origin in self.origins if origin.live and origin.tracked)
+
+    @property
+    def table_findings(self) -> tuple[Finding, ...]:
+        """What is wrong with tables as such."""
+        return tuple(finding for table in self.tables for finding in table.findings)
+
+    @property
+    def origin_rules(self) -> dict[int, tuple[bool, int | None]]:
+        """Of each known origin: whether it is settled, and beyond which write time it is after the cut."""
+        rules: dict[int, tuple[bool, int | None]] = {}
+        for origin in self.origins:
+            if origin.id is not None:
+                known = rules.get(origin.id, (True, origin.after_ms))
+                rules[origin.id] = (known[0] and origin.reason is None, known[1] and origin.after_ms)
+        return rules
+
+    def origin_name(self, origin: int | None) -> str | None:
+        """The server name of an origin, or its id in hex."""
+        return origin_name(origin, {known.id: known.name for known in self.origins if known.id is not None})
+
+    def asked(self, table: str | None) -> bool:
+        """Whether a table is in the scope of the question and of both files."""
+        return all(one.holds(table) for one in self.filters)
+
+
+def build_context(
+    master_rows: Iterable[Row],
+    slave_rows: Iterable[Row],
+    ages: Iterable[TableAge],
+    master: Header,
+    slave: Header,
+    scope: Scope,
+    drained: frozenset[int] = frozenset(),
+    evidence: Evidence | None = None,
+) -> RunContext:
+    """Judge servers and tables. The rows are those of `SMALL_KINDS`; others are left aside.
+
+    `evidence` overrides what the master's header says (for ORDERED).
+    """
+    level = evidence or Evidence(master.evidence)
+    ours, theirs = list(master_rows), list(slave_rows)
+    filters = (asked_filter(scope), recorded_filter(master), recorded_filter(slave))
+    settled = slave_is_settled(_kind(theirs, "server"))
+    rule = StreamRule.of(level, slave, scope.since_ms, settled)
+    bare = RunContext(master, slave, scope, level, filters, rule)
+    notices = (*_half_notices(master, slave, scope), *_notices(bare, _kind(theirs, "server")))
+    if level is Evidence.TIMESTAMPS:
+        return RunContext(master, slave, scope, level, (), rule, notices=notices)
+    origins = judge_origins(_kind(ours, "server"), master, scope.since_ms, drained)
+    tables = judge_tables(
+        _kind(ours, "table"), _kind(theirs, "table"), ages, master, bare.asked, scope.since_ms
+    )
+    found = (
+        *_origin_findings(origins),
+        *_table_gaps(_kind(ours, "table"), _kind(theirs, "table")),
+        *_scope_findings(filters, tables),
+    )
+    return RunContext(master, slave, scope, level, filters, rule, origins, tables, found, notices)
+
+
+def _kind(rows: list[Row], kind: str) -> list[Row]:
+    return [row for row in rows if row["kind"] == kind]
+
+
+def _holds(half: str, *headers: Header) -> bool:
+    return all(header.half in ("both", half) for header in headers)
+
+
+def _origin_findings(origins: tuple[Origin, ...]) -> list[Finding]:
+    if not origins:
+        return [Finding("no-tracker")]
+    return [
+        Finding("origin", origin=origin.id, note=f"{origin.name} {origin.reason}")
+        for origin in origins
+        if origin.reason
+    ]
+
+
+def _table_gaps(ours: list[Row], theirs: list[Row]) -> list[Finding]:
+    found = [] if ours else [Finding("no-descriptors")]
+    return found if theirs else [*found, Finding("slave-tables-unknown")]
+
+
+def _scope_findings(filters: tuple[TableFilter, ...], tables: tuple[TableFacts, ...]) -> list[Finding]:
+    """An asked table that neither side's file holds, or that is not replicated, is not fine."""
+    user, master, slave = filters
+    asked = master if user.everything else user
+    replicated = {table.table for table in tables if table.replicated}
+    spaces = {namespace_of(table) for table in replicated}
+    found = [] if master.covers(asked) else [Finding("not-recorded", note=f"master|{master}")]
+    if not slave.covers(asked):
+        found.append(Finding("not-recorded", note=f"slave|{slave}"))
+    found += [Finding("not-replicated", table=table) for table in sorted(user.tables - replicated)]
+    return found + [Finding("not-replicated", note=space) for space in sorted(user.namespaces - spaces)]
+
+
+def _half_notices(master: Header, slave: Header, scope: Scope) -> list[str]:
+    wanted = [("hbase", scope.check_hbase), ("hdfs", scope.check_hdfs)]
+    return [
+        f"{half.replace('hbase', 'HBase').replace('hdfs', 'HDFS')} was not checked:"
+        f" the {header.side}'s status holds only {header.half}"
+        for half, asked in wanted
+        for header in (master, slave)
+        if asked and not _holds(half, header)
+    ]
+
+
+def _notices(context: RunContext, slave_servers: list[Row]) -> list[str]:
+    since_ms, notices = context.scope.since_ms, []
+    if since_ms is not None:
+        notices.append(f"whatever was written up to {iso(since_ms)} (--since) was accepted as a baseline")
+    if context.evidence is Evidence.TIMESTAMPS and not context.filters[0].everything:
+        notices.append("the master's file does not name tables: --table and --namespace had no effect")
+    known = context.check_hbase and context.evidence is not Evidence.TIMESTAMPS
+    notices += [
+        f"region server {name} of the slave runs without the tracker: what it applies is not recorded"
+        for name in (untracked_names(slave_servers) if known else [])
+    ]
+    return notices

@@ -1,0 +1,115 @@
+"""What is wrong, as facts: the common form of the reference's and of Spark's results.
+
+A finding is a code and numbers; `problems.py` turns those that are shown into words and advice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from status_tool.evidence.model import SEVERITY, FileStatus, Status
+
+STREAM_CODES: dict[str, Status] = {
+    "covered": Status.COMPLETE,
+    "after-cut": Status.COMPLETE,
+    "baseline": Status.COMPLETE,
+    "unsettled": Status.UNVERIFIABLE,
+    "unreadable-head": Status.UNVERIFIABLE,
+    "behind": Status.BEHIND,
+    "may-fill": Status.BEHIND,
+    "missing": Status.MISSING,
+    "gap": Status.GAP,
+}
+"""Why a stream has its status."""
+
+REGION_CODES = ("unhosted", "untracked", "truncated", "undescribed", "bulkload", "unstamped")
+"""Why a region as such is unverifiable."""
+
+TABLE_CODES: dict[str, Status] = {
+    "absent": Status.MISSING,
+    "family-absent": Status.MISSING,
+    "skip-wal": Status.UNVERIFIABLE,
+    "older-than-tracker": Status.UNVERIFIABLE,
+    "descriptor-unreadable": Status.UNVERIFIABLE,
+    "no-regions": Status.UNVERIFIABLE,
+}
+"""Why every region of a table is at fault."""
+
+FILE_CODES: dict[str, FileStatus] = {
+    "match": FileStatus.MATCH,
+    "file-extra": FileStatus.EXTRA,
+    "file-unreadable": FileStatus.UNVERIFIABLE,
+    "file-ambiguous": FileStatus.UNVERIFIABLE,
+    "no-checksum": FileStatus.UNVERIFIABLE,
+    "algorithm": FileStatus.INCOMPARABLE,
+    "file-missing": FileStatus.MISSING,
+    "size": FileStatus.MISMATCH,
+    "checksum": FileStatus.MISMATCH,
+}
+"""Why a file has its status."""
+
+RANKS: dict[str, int] = {
+    "gap": 0,
+    "missing": 1,
+    "absent": 1,
+    "family-absent": 1,
+    "size": 2,
+    "checksum": 2,
+    "file-missing": 2,
+    "behind": 3,
+    "may-fill": 3,
+    "file-extra": 6,
+}
+"""Order of problems, worst first; every code that is not named here has `UNVERIFIABLE_RANK`."""
+
+UNVERIFIABLE_RANK = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that is not complete. Fields that do not apply are None; times are epoch ms."""
+
+    code: str
+    table: str | None = None
+    region: str | None = None
+    origin: int | None = None
+    via: int | None = None
+    from_seq: int | None = None
+    to_seq: int | None = None
+    written_from_ms: int | None = None
+    written_to_ms: int | None = None
+    repair_to_ms: int | None = None
+    """Up to when a repair must copy: beyond `written_to_ms` when a stream has several holes."""
+    holes: int | None = None
+    lag_ms: int | None = None
+    start_key: bytes | None = None
+    end_key: bytes | None = None
+    path: str | None = None
+    note: str | None = None
+    """What the code alone does not say: a server, sizes, algorithms."""
+
+    @property
+    def rank(self) -> int:
+        """Worst first: the lower the worse."""
+        return RANKS.get(self.code, UNVERIFIABLE_RANK)
+
+
+def sort_key(finding: Finding) -> tuple[tuple[bool, int | str], ...]:
+    """Worst first, then largest lag, then a fixed order (unknown values before known ones)."""
+    known: tuple[int | str | None, ...] = (
+        finding.table,
+        finding.region,
+        finding.origin,
+        finding.via,
+        finding.path,
+        finding.code,
+    )
+    lag = finding.lag_ms
+    head: list[tuple[bool, int | str]] = [(True, finding.rank), (lag is None, -(lag or 0))]
+    return (*head, *((value is not None, value if value is not None else 0) for value in known))
+
+
+def worst(statuses: Iterable[Status]) -> Status:
+    """The worst of them; COMPLETE when there are none."""
+    return max(statuses, key=SEVERITY.__getitem__, default=Status.COMPLETE)

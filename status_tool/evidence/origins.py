@@ -1,0 +1,125 @@
+"""Which origins are settled: known to have written every head up to the cut into the state table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from status_tool.evidence.model import Header
+
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """One incarnation of a master region server."""
+
+    id: int | None
+    name: str
+    live: bool
+    tracked: bool
+    reason: str | None
+    """Why it is not settled; None: settled."""
+    after_ms: int | None
+    """A write time beyond this, on the origin's own clock, is after the shutdown for sure; None: unknown."""
+
+
+def judge_origins(
+    rows: Iterable[Row],
+    master: Header,
+    since_ms: int | None = None,
+    drained: frozenset[int] = frozenset(),
+) -> tuple[Origin, ...]:
+    """Judge the master's `server` rows, one origin each, in the order of their names.
+
+    `drained` names origins of which the replication queues show that nothing is left for this peer.
+    """
+    writers: dict[tuple[int | None, str], Row] = {}
+    for row in sorted(rows, key=_writer_last):
+        writers[row.get("origin"), row.get("server") or ""] = row
+    origins = (
+        _judge(row, master, since_ms, drained)
+        for row in writers.values()
+        if _is_writer(row) or row.get("live") is not False
+    )
+    return tuple(sorted(origins, key=lambda origin: (origin.name, origin.id or 0)))
+
+
+def slave_is_settled(rows: Iterable[Row]) -> bool:
+    """Whether every live region server of the slave has echoed this run's barrier (`r` or unknown role)."""
+    live = [row for row in rows if row.get("live") and row.get("role") in ("r", None)]
+    return bool(live) and all(row.get("echoed") is True for row in live)
+
+
+def untracked_names(rows: Iterable[Row]) -> list[str]:
+    """Names of live servers of the slave that run without its tracker."""
+    live = [row for row in rows if row.get("live")]
+    tracked = {row.get("server") for row in live if row.get("role") in ("r", None) and row.get("tracked")}
+    return sorted({str(row.get("server")) for row in live if row.get("server") not in tracked})
+
+
+def origin_name(origin: int | None, names: Mapping[int, str]) -> str | None:
+    """The server name of an origin, or its id in hex where the name is unknown."""
+    if origin is None:
+        return None
+    return names.get(origin) or f"{origin & 0xFFFFFFFFFFFFFFFF:016x}"
+
+
+def iso(epoch_ms: int | None) -> str:
+    """A time for people, UTC with milliseconds; `unknown` for None or a number that is no time."""
+    if epoch_ms is None:
+        return "unknown"
+    try:
+        return datetime.fromtimestamp(epoch_ms / 1000, UTC).isoformat(timespec="milliseconds")
+    except (OverflowError, OSError, ValueError):
+        return f"{epoch_ms} ms"
+
+
+def _is_writer(row: Row) -> bool:
+    return row.get("role") in ("w", None)
+
+
+def _writer_last(row: Row) -> tuple[bool, bool, bool]:
+    return (_is_writer(row), row.get("role") == "w", row.get("echoed") is not True)
+
+
+def _judge(row: Row, master: Header, since_ms: int | None, drained: frozenset[int]) -> Origin:
+    identity, live = row.get("origin"), row.get("live") is not False
+    tracked = row.get("tracked") is True and _is_writer(row)
+    echoed = tracked and row.get("echoed") is True
+    reason = None if echoed else _reason(row, live, tracked, since_ms)
+    if not live and identity in drained:
+        reason = None
+    name = row.get("server") or origin_name(identity, {}) or "unknown server"
+    return Origin(identity, name, live, tracked, reason, _after_ms(row, master) if echoed else None)
+
+
+def _reason(row: Row, live: bool, tracked: bool, since_ms: int | None) -> str | None:
+    if live and not tracked:
+        return "runs without the tracker"
+    if live:
+        return "has not flushed past the cut"
+    if row.get("final_ms") is not None:
+        return None
+    gone_ms = row.get("gone_ms")
+    if since_ms is not None and gone_ms is not None and since_ms >= gone_ms:
+        return None
+    return f"stopped without a final flush (crash or kill), last flush at {iso(row.get('flush_ms'))}"
+
+
+def _after_ms(row: Row, master: Header) -> int | None:
+    """Shutdown time plus how far the origin's clock may be ahead of the clock that told it.
+
+    The origin read the token after it was issued, so `read - issued` bounds its offset from above.
+    """
+    read_ms = row.get("read_ms")
+    if not known_shutdown(master) or read_ms is None or master.barrier_issued_ms is None:
+        return None
+    return int((master.shutdown_ms or 0) + max(0, read_ms - master.barrier_issued_ms))
+
+
+def known_shutdown(master: Header) -> bool:
+    """Whether an explicit shutdown time is known."""
+    return master.shutdown_ms is not None and master.shutdown_ms > 0

@@ -1,0 +1,180 @@
+"""Findings in words, in order, and bounded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from status_tool.evidence.advice import advise
+from status_tool.evidence.context import RunContext
+from status_tool.evidence.findings import FILE_CODES, STREAM_CODES, TABLE_CODES, Finding, sort_key
+from status_tool.evidence.model import Problem, Status
+from status_tool.evidence.origins import iso
+
+
+def to_problem(finding: Finding, context: RunContext) -> Problem:
+    """A finding with its kind, detail and advice."""
+    return Problem(
+        kind=kind_of(finding.code),
+        detail=_detail(finding, context),
+        table=finding.table,
+        region=finding.region,
+        origin=context.origin_name(finding.origin),
+        from_seq=finding.from_seq,
+        to_seq=finding.to_seq,
+        written_from_ms=finding.written_from_ms,
+        written_to_ms=finding.written_to_ms,
+        path=finding.path,
+        lag_ms=finding.lag_ms,
+        start_key=finding.start_key,
+        end_key=finding.end_key,
+        advice=advise(finding, context),
+    )
+
+
+def kind_of(code: str) -> str:
+    """The status value that a code stands for."""
+    known: dict[str, str] = {**FILE_CODES, **STREAM_CODES, **TABLE_CODES}
+    return str(known.get(code, Status.UNVERIFIABLE))
+
+
+def bound(run: Iterable[Finding], rows: Iterable[Finding], limit: int) -> list[Finding]:
+    """At most `limit` findings, worst first.
+
+    Neither the findings of the run and its tables nor those of rows crowd the other out: each may fill
+    at least half.
+    """
+    few, many = sorted(run, key=sort_key), sorted(rows, key=sort_key)
+    room = max(0, limit)
+    kept = max(room - len(many), (room + 1) // 2)
+    few = few[:kept]
+    return sorted([*few, *many[: room - len(few)]], key=sort_key)
+
+
+def _detail(finding: Finding, context: RunContext) -> str:
+    describe = _DETAILS.get(finding.code)
+    return describe(finding, context) if describe else finding.code
+
+
+def _gap(finding: Finding, context: RunContext) -> str:
+    more = f" (the first of {finding.holes} holes)" if (finding.holes or 0) > 1 else ""
+    return (
+        f"gap: entries after sequence id {finding.from_seq} up to {finding.to_seq} have not arrived although"
+        f" later ones have, {_written(finding)}{more}"
+    )
+
+
+def _may_fill(finding: Finding, context: RunContext) -> str:
+    return (
+        f"behind: entries after sequence id {finding.from_seq} up to {finding.to_seq} are not recorded although"
+        f" later ones are; this may still be filled, {_written(finding)}"
+    )
+
+
+def _behind(finding: Finding, context: RunContext) -> str:
+    if finding.from_seq is None:
+        return f"behind: replicated up to {iso(finding.written_from_ms)}, written up to {iso(finding.written_to_ms)}"
+    return f"behind: arrived up to sequence id {finding.from_seq}, asked up to {finding.to_seq}, {_written(finding)}"
+
+
+def _missing(finding: Finding, context: RunContext) -> str:
+    upto = "" if finding.to_seq is None else f" up to sequence id {finding.to_seq}"
+    return f"missing: nothing has arrived{upto}, {_written(finding)}"
+
+
+def _unsettled(finding: Finding, context: RunContext) -> str:
+    reason = next((o.reason for o in context.origins if o.id == finding.origin and o.reason), None)
+    name = context.origin_name(finding.origin)
+    return f"unsettled: everything known of this stream has arrived, but origin {name} {reason or 'has no server row'}"
+
+
+def _older(finding: Finding, context: RunContext) -> str:
+    start = iso(context.master.coverage_ms) if context.master.coverage_ms is not None else None
+    known = (
+        f"every region server has been tracked only since {start}"
+        if start
+        else "no tracker coverage is known"
+    )
+    return f"older than the tracker: {known}, the table may hold rows from before"
+
+
+def _truncated(finding: Finding, context: RunContext) -> str:
+    return (
+        "truncated: the region is gone from the master without split or merge: the table was truncated, dropped"
+        " or recreated, which replication does not carry"
+    )
+
+
+def _not_recorded(finding: Finding, context: RunContext) -> str:
+    side, _, names = (finding.note or "").partition("|")
+    return f"not recorded: the {side}'s status was recorded only for {names}"
+
+
+def _not_replicated(finding: Finding, context: RunContext) -> str:
+    asked = f"table {finding.table}" if finding.table else f"namespace {finding.note}"
+    return f"not replicated: {asked} was asked for, but the master knows no replicated family there"
+
+
+def _bulkload(finding: Finding, context: RunContext) -> str:
+    return f"bulk load: files were loaded at {iso(finding.written_to_ms)}, which the WAL does not carry"
+
+
+def _unstamped(finding: Finding, context: RunContext) -> str:
+    return f"unstamped: entries written up to {iso(finding.written_to_ms)} arrived without a valid stamp"
+
+
+def _family_absent(finding: Finding, context: RunContext) -> str:
+    return f"family absent on the slave: {finding.note}"
+
+
+def _unreadable_descriptor(finding: Finding, context: RunContext) -> str:
+    return f"descriptor unreadable: the table's families on the {finding.note or 'master'} are not known"
+
+
+def _file_unreadable(finding: Finding, context: RunContext) -> str:
+    return f"unreadable: {finding.note or 'the file could not be read'}"
+
+
+def _written(finding: Finding) -> str:
+    return f"written between {iso(finding.written_from_ms)} and {iso(finding.written_to_ms)}"
+
+
+def _noted(prefix: str) -> Callable[[Finding, RunContext], str]:
+    return lambda finding, context: f"{prefix}: {finding.note}" if finding.note else prefix
+
+
+_DETAILS: dict[str, Callable[[Finding, RunContext], str]] = {
+    "gap": _gap,
+    "may-fill": _may_fill,
+    "behind": _behind,
+    "missing": _missing,
+    "unsettled": _unsettled,
+    "unreadable-head": _noted("unreadable: the stream's head could not be read"),
+    "unhosted": _noted("unhosted: the region is hosted by no region server"),
+    "untracked": _noted("untracked: the region's server runs without the tracker, or is not known to run"),
+    "truncated": _truncated,
+    "undescribed": _noted("undescribed: the table's descriptor was not recorded"),
+    "bulkload": _bulkload,
+    "unstamped": _unstamped,
+    "absent": _noted("table absent on the slave"),
+    "family-absent": _family_absent,
+    "skip-wal": _noted("SKIP_WAL: the table's writes bypass the WAL, and with it replication"),
+    "older-than-tracker": _older,
+    "descriptor-unreadable": _unreadable_descriptor,
+    "no-regions": _noted("no regions: none of the table's regions was recorded"),
+    "origin": _noted("origin"),
+    "no-tracker": _noted("no tracker has ever flushed on the master"),
+    "no-descriptors": _noted("table descriptors not recorded on the master"),
+    "slave-tables-unknown": _noted("slave tables unknown"),
+    "not-recorded": _not_recorded,
+    "not-replicated": _not_replicated,
+    "nothing": _noted("nothing to check: no replicated region in scope"),
+    "no-files": _noted("nothing to check: the master's status lists no file"),
+    "file-missing": _noted("absent on the slave"),
+    "file-extra": _noted("only on the slave"),
+    "size": _noted("size differs"),
+    "checksum": _noted("checksum differs"),
+    "algorithm": _noted("not comparable: checksum algorithm or block layout differs"),
+    "file-unreadable": _file_unreadable,
+    "file-ambiguous": _noted("listed more than once with different contents"),
+    "no-checksum": _noted("no checksum"),
+}

@@ -1,0 +1,248 @@
+"""The verification in plain Python: small, slow, and the oracle for the Spark one.
+
+Rows are mappings of the wide schema (docs/formats.md); columns that are absent count as null.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from status_tool.evidence.conclude import INCOMPLETE_REGIONS, Tally, conclude
+from status_tool.evidence.context import RunContext, build_context
+from status_tool.evidence.files import judge_file
+from status_tool.evidence.findings import FILE_CODES, STREAM_CODES, Finding, worst
+from status_tool.evidence.model import Evidence, FileStatus, Header, Outcome, Scope, Status
+from status_tool.evidence.origins import known_shutdown
+from status_tool.evidence.regions import LINEAGE, SPLIT_PARENT, TableFacts, host_code, table_ages
+from status_tool.evidence.segments import Segment, earliest, latest
+from status_tool.evidence.streams import Head, StreamVerdict, asked_of, judge_stream, stream_finding
+
+Row = Mapping[str, Any]
+StreamKey = tuple[int | None, int]
+
+_HOST_ORDER = (None, "untracked", "unhosted")
+
+
+@dataclass(slots=True)
+class _Region:
+    """Everything that rows say of one region."""
+
+    name: str
+    heads: dict[StreamKey, list[Row]] = field(default_factory=lambda: defaultdict(list))
+    segments: dict[StreamKey, list[Segment]] = field(default_factory=lambda: defaultdict(list))
+    rows: list[Row] = field(default_factory=list)
+    facts: list[Row] = field(default_factory=list)
+    replicated_ms: int | None = None
+    unstamped: list[Row] = field(default_factory=list)
+    tables: list[str] = field(default_factory=list)
+
+    @property
+    def table(self) -> str | None:
+        return max(self.tables, default=None)
+
+
+def verify_reference(
+    master_rows: Iterable[Row],
+    slave_rows: Iterable[Row],
+    master: Header,
+    slave: Header,
+    scope: Scope,
+    drained: frozenset[int] = frozenset(),
+    evidence: Evidence | None = None,
+) -> Outcome:
+    """Verify rows of both sides; the meaning of every rule is in the modules of this package."""
+    ours, theirs = list(master_rows), list(slave_rows)
+    context = build_context(ours, theirs, table_ages(ours), master, slave, scope, drained, evidence)
+    tally, findings = Tally(), list[Finding]()
+    if context.check_hbase:
+        for region in _regions(ours, theirs, context).values():
+            findings += _judge_region(region, context, tally)
+    if context.check_hdfs:
+        findings += _judge_files(ours, theirs, tally)
+    return conclude(context, tally, findings)
+
+
+def _regions(ours: list[Row], theirs: list[Row], context: RunContext) -> dict[str, _Region]:
+    regions: dict[str, _Region] = {}
+    for row in (*ours, *theirs):
+        name, table = row.get("region"), row.get("table")
+        if name is None or not context.asked(table) or not _asked_row(row, context):
+            continue
+        region = regions.setdefault(name, _Region(name))
+        if table is not None:
+            region.tables.append(table)
+        _add(region, row)
+    return regions
+
+
+def _asked_row(row: Row, context: RunContext) -> bool:
+    if context.evidence is Evidence.TIMESTAMPS:
+        return row["kind"] in ("stream", "replicated")
+    return row["kind"] != "stream" or asked_of(row.get("via_ids"), context.slave.cluster_id)
+
+
+def _add(region: _Region, row: Row) -> None:
+    key = (row.get("origin"), row.get("via") or 0)
+    match row["kind"]:
+        case "stream":
+            region.heads[key].append(row)
+        case "segment" if row.get("prev") is not None and row.get("seq") is not None:
+            times = (row.get("first_ms"), row.get("write_ms"), row.get("recorded_ms"))
+            region.segments[key].append(Segment(row["prev"], row["seq"], *times))
+        case "region":
+            region.rows.append(row)
+        case "fact":
+            region.facts.append(row)
+        case "replicated":
+            region.replicated_ms = latest(region.replicated_ms, row.get("write_ms"))
+        case "unstamped":
+            region.unstamped.append(row)
+
+
+def _judge_region(region: _Region, context: RunContext, tally: Tally) -> list[Finding]:
+    """Judge one region, count it if it is asked, and return what is wrong with it."""
+    if context.evidence is Evidence.TIMESTAMPS:
+        return _judge_by_timestamps(region, context, tally)
+    table = next((t for t in context.tables if t.table == region.table), None)
+    judged = [_judge_stream(region, key, rows, context) for key, rows in region.heads.items()]
+    own = list(_region_findings(region, table, context))
+    if not (judged or _is_member(region, table) or {"bulkload", "unstamped"} & {f.code for f in own}):
+        return []
+    statuses = [verdict.status for _, verdict in judged] + [Status.UNVERIFIABLE for _ in own]
+    _count(tally, worst([*statuses, table.status if table else Status.COMPLETE]))
+    lags = (verdict.lag_ms for _, verdict in judged if verdict.status in INCOMPLETE_REGIONS)
+    tally.worst_lag_ms = latest(tally.worst_lag_ms, *lags)
+    tally.timestamps_complete += _timestamps_code(region, context) == "covered"
+    found = (stream_finding(head, verdict) for head, verdict in judged)
+    return [*(finding for finding in found if finding), *own]
+
+
+def _judge_stream(
+    region: _Region, key: StreamKey, rows: list[Row], context: RunContext
+) -> tuple[Head, StreamVerdict]:
+    head = Head(
+        region=region.name,
+        origin=key[0],
+        via=key[1],
+        seq=latest(*(row.get("seq") for row in rows)),
+        first_ms=earliest(*(row.get("first_ms") for row in rows)),
+        write_ms=latest(*(row.get("write_ms") for row in rows)),
+        table=max((row["table"] for row in rows if row.get("table") is not None), default=None),
+        start_key=max((row["start_key"] for row in rows if row.get("start_key") is not None), default=None),
+        end_key=max((row["end_key"] for row in rows if row.get("end_key") is not None), default=None),
+    )
+    settled, after_ms = (False, None) if key[0] is None else context.origin_rules.get(key[0], (False, None))
+    return head, judge_stream(head, region.segments[key], context.rule, settled, after_ms)
+
+
+def _region_findings(region: _Region, table: TableFacts | None, context: RunContext) -> Iterator[Finding]:
+    since_ms = context.scope.since_ms
+    keys = (
+        max((row["start_key"] for row in region.rows if row.get("start_key") is not None), default=None),
+        max((row["end_key"] for row in region.rows if row.get("end_key") is not None), default=None),
+    )
+
+    def found(code: str, written_ms: int | None = None) -> Finding:
+        return Finding(
+            code,
+            table=region.table,
+            region=region.name,
+            written_to_ms=written_ms,
+            start_key=keys[0],
+            end_key=keys[1],
+        )
+
+    member = bool(region.heads) or _is_member(region, table)
+    hosts = [host_code(r.get("state"), r.get("server"), context.tracked_servers) for r in region.rows]
+    host = max(hosts, key=_HOST_ORDER.index, default=None)
+    if member and host:
+        yield found(host)
+    if _is_gone(region, table, context):
+        yield found("truncated")
+    if region.heads and region.rows and context.tables and not (table and table.described):
+        yield found("undescribed")
+    loads = [fact.get("write_ms") for fact in region.facts if fact.get("state") == "bulkload"]
+    if any(_later(time, since_ms) for time in loads):
+        yield found("bulkload", latest(*loads))
+    unstamped = [row.get("write_ms") for row in region.unstamped]
+    if any(_later(time, latest(since_ms, context.master.coverage_ms)) for time in unstamped):
+        yield found("unstamped", latest(*unstamped))
+
+
+def _is_member(region: _Region, table: TableFacts | None) -> bool:
+    existing = any(row.get("state") != SPLIT_PARENT for row in region.rows)
+    return existing and table is not None and table.replicated
+
+
+def _is_gone(region: _Region, table: TableFacts | None, context: RunContext) -> bool:
+    if not region.heads or region.rows or any(fact.get("state") in LINEAGE for fact in region.facts):
+        return False
+    if table is not None:
+        return not table.gone_accepted
+    written_ms = _written_ms(region)
+    return written_ms is None or _later(written_ms, context.scope.since_ms)
+
+
+def _written_ms(region: _Region) -> int | None:
+    return latest(*(row.get("write_ms") for rows in region.heads.values() for row in rows))
+
+
+def _later(time_ms: int | None, bound_ms: int | None) -> bool:
+    """Whether a time is later than a bound; unknown ones are taken to be."""
+    return time_ms is None or bound_ms is None or time_ms > bound_ms
+
+
+def _timestamps_code(region: _Region, context: RunContext) -> str:
+    """What the original's rule says: replicated after the shutdown, or as late as written."""
+    written_ms, replicated_ms = _written_ms(region), region.replicated_ms
+    if context.evidence is not Evidence.TIMESTAMPS and not region.heads:
+        return "covered"
+    if replicated_ms is None:
+        return "missing"
+    if known_shutdown(context.master) and replicated_ms > (context.master.shutdown_ms or 0):
+        return "covered"
+    return "covered" if written_ms is not None and replicated_ms >= written_ms else "behind"
+
+
+def _judge_by_timestamps(region: _Region, context: RunContext, tally: Tally) -> list[Finding]:
+    if not region.heads:
+        return []
+    code, written_ms = _timestamps_code(region, context), _written_ms(region)
+    _count(tally, STREAM_CODES[code])
+    if code == "covered":
+        tally.timestamps_complete += 1
+        return []
+    replicated_ms = region.replicated_ms
+    lag = written_ms - replicated_ms if written_ms is not None and replicated_ms is not None else None
+    tally.worst_lag_ms = latest(tally.worst_lag_ms, lag)
+    return [
+        Finding(
+            code,
+            table=region.table,
+            region=region.name,
+            written_from_ms=replicated_ms,
+            written_to_ms=written_ms,
+            repair_to_ms=written_ms,
+            lag_ms=lag,
+        )
+    ]
+
+
+def _count(tally: Tally, status: Status) -> None:
+    tally.regions[status] += 1
+
+
+def _judge_files(ours: list[Row], theirs: list[Row], tally: Tally) -> list[Finding]:
+    sides: dict[str, tuple[list[Row], list[Row]]] = {}
+    for side, rows in enumerate((ours, theirs)):
+        for row in rows:
+            if row["kind"] == "file" and row.get("path") is not None:
+                sides.setdefault(row["path"], ([], []))[side].append(row)
+    found = [judge_file(path, *rows) for path, rows in sides.items()]
+    for finding in found:
+        tally.files[FILE_CODES[finding.code]] += 1
+    tally.master_files = sum(bool(rows[0]) for rows in sides.values())
+    return [finding for finding in found if FILE_CODES[finding.code] is not FileStatus.MATCH]

@@ -1,0 +1,192 @@
+"""What may be wrong with a table or a region whatever its streams say."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from status_tool.evidence.findings import TABLE_CODES, Finding, worst
+from status_tool.evidence.model import Header, Status
+
+Row = Mapping[str, Any]
+
+SPLIT_PARENT = "split"
+LINEAGE = ("split", "merge")
+HOSTED = "hosted"
+DISABLED = "disabled"
+
+
+@dataclass(frozen=True, slots=True)
+class TableAge:
+    """What the region ids (creation times, epoch ms) of a table's regions and their parents say."""
+
+    table: str
+    regions: int
+    """How many regions the master has; 0: none was recorded."""
+    oldest: int | None
+    newest: int | None
+    """Of the regions that exist now."""
+    unknown: bool
+    """Whether some region's or parent's creation time is not known."""
+
+
+@dataclass(frozen=True, slots=True)
+class TableFacts:
+    """What is known of one table of the master."""
+
+    table: str
+    described: bool
+    """Whether its descriptor was recorded."""
+    replicated: bool
+    families: tuple[str, ...] = ()
+    """Its replicated families."""
+    findings: tuple[Finding, ...] = field(default=())
+    gone_accepted: bool = False
+    """Whether a region that is gone belongs to the accepted baseline."""
+
+    @property
+    def status(self) -> Status:
+        """The worst that is found of the table as such."""
+        return worst(TABLE_CODES[finding.code] for finding in self.findings)
+
+
+def table_ages(rows: Iterable[Row]) -> list[TableAge]:
+    """Fold `region` and `fact` rows into one age a table."""
+    by_table: dict[str, list[Row]] = {}
+    for row in rows:
+        lineage = row["kind"] == "fact" and row.get("state") in LINEAGE
+        if row.get("table") is not None and (row["kind"] == "region" or lineage):
+            by_table.setdefault(row["table"], []).append(row)
+    return [_age(table, members) for table, members in sorted(by_table.items())]
+
+
+def judge_tables(
+    master_rows: Iterable[Row],
+    slave_rows: Iterable[Row],
+    ages: Iterable[TableAge],
+    master: Header,
+    asked: Callable[[str | None], bool],
+    since_ms: int | None,
+) -> tuple[TableFacts, ...]:
+    """Judge every asked table that has a descriptor or a region on the master, by name.
+
+    `master_rows` and `slave_rows` are the `table` rows of either side; `asked` tells which names count.
+    """
+    descriptors = {row["table"]: row.get("detail") for row in master_rows if asked(row.get("table"))}
+    slave = {row["table"]: _families(row.get("detail")) for row in slave_rows if row.get("table")}
+    by_name = {age.table: age for age in ages if asked(age.table)}
+    return tuple(
+        _facts(
+            table, table in descriptors, descriptors.get(table), slave, by_name.get(table), master, since_ms
+        )
+        for table in sorted(descriptors.keys() | by_name.keys())
+        if table is not None
+    )
+
+
+def host_code(state: str | None, server: str | None, tracked_servers: frozenset[str]) -> str | None:
+    """Why a region's server cannot vouch for it; None: it can, or the region needs none."""
+    if state in (SPLIT_PARENT, DISABLED):
+        return None
+    if server is None or state not in (HOSTED, None):
+        return "unhosted"
+    return None if server in tracked_servers else "untracked"
+
+
+def _age(table: str, rows: list[Row]) -> TableAge:
+    ids = [row.get("region_id") for row in rows]
+    known = [region_id for region_id in ids if region_id is not None]
+    regions = [row for row in rows if row["kind"] == "region" and row.get("state") != SPLIT_PARENT]
+    newest = [row["region_id"] for row in regions if row.get("region_id") is not None]
+    return TableAge(
+        table, len(regions), min(known, default=None), max(newest, default=None), len(known) < len(ids)
+    )
+
+
+def _facts(
+    table: str,
+    described: bool,
+    detail: str | None,
+    slave: dict[str, frozenset[str] | None],
+    age: TableAge | None,
+    master: Header,
+    since_ms: int | None,
+) -> TableFacts:
+    descriptor = _descriptor(detail)
+    scopes = descriptor.get("families", {}) if descriptor else {}
+    families = tuple(sorted(name for name, options in scopes.items() if _scope(options) == 1))
+    replicated = described and (descriptor is None or bool(families))
+    gone = bool(
+        age and age.regions and not age.unknown and since_ms is not None and since_ms >= (age.newest or 0)
+    )
+    if not replicated:
+        return TableFacts(table, described, False, gone_accepted=gone)
+    findings = [
+        *_descriptor_findings(table, descriptor),
+        *_slave_findings(table, families, slave),
+        *_age_findings(table, age, master, since_ms),
+    ]
+    return TableFacts(table, True, True, families, tuple(findings), gone)
+
+
+def _descriptor_findings(table: str, descriptor: dict[str, Any] | None) -> list[Finding]:
+    if descriptor is None:
+        return [Finding("descriptor-unreadable", table=table)]
+    if descriptor.get("durability") == "SKIP_WAL":
+        return [Finding("skip-wal", table=table)]
+    return []
+
+
+def _slave_findings(
+    table: str, families: tuple[str, ...], slave: dict[str, frozenset[str] | None]
+) -> list[Finding]:
+    if not slave:
+        return []
+    if table not in slave:
+        return [Finding("absent", table=table)]
+    present = slave[table]
+    if present is None:
+        return [Finding("descriptor-unreadable", table=table, note="slave")]
+    absent = [family for family in families if family not in present]
+    return [Finding("family-absent", table=table, note=", ".join(absent))] if absent else []
+
+
+def _age_findings(table: str, age: TableAge | None, master: Header, since_ms: int | None) -> list[Finding]:
+    if age is None or not age.regions:
+        return [Finding("no-regions", table=table)]
+    covered_from = master.coverage_ms
+    if covered_from is not None and since_ms is not None and since_ms >= covered_from:
+        return []
+    young = (
+        not age.unknown and age.oldest is not None and covered_from is not None and age.oldest >= covered_from
+    )
+    return [] if young else [Finding("older-than-tracker", table=table, written_to_ms=covered_from)]
+
+
+def _descriptor(detail: str | None) -> dict[str, Any] | None:
+    """The descriptor's JSON object; None when it cannot be read."""
+    try:
+        parsed = json.loads(detail) if detail else None
+    except ValueError:
+        return None
+    return parsed if isinstance(parsed, dict) and isinstance(parsed.get("families"), dict) else None
+
+
+def _families(detail: str | None) -> frozenset[str] | None:
+    """Family names of a slave's table: `{"families": [...]}` or `{"families": {...}}`."""
+    try:
+        parsed = json.loads(detail) if detail else None
+    except ValueError:
+        return None
+    families = parsed.get("families") if isinstance(parsed, dict) else None
+    return frozenset(families) if isinstance(families, dict | list) else None
+
+
+def _scope(options: Any) -> int:
+    """Replication scope of a family; what cannot be read counts as replicated."""
+    try:
+        return int(options["scope"])
+    except (KeyError, TypeError, ValueError):
+        return 1

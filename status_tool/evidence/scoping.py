@@ -1,0 +1,70 @@
+"""Which tables a run is asked about."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from status_tool.evidence.model import Header, Scope
+
+SYSTEM_NAMESPACE = "hbase"
+DEFAULT_NAMESPACE = "default"
+STATE_TABLE = "replicationstate"
+
+
+def plain_name(table: str) -> str:
+    """The name as HBase prints it: without the namespace when that is `default`."""
+    return table.removeprefix(f"{DEFAULT_NAMESPACE}:")
+
+
+def namespace_of(table: str) -> str:
+    """The namespace of `ns:name` or `name`."""
+    return table.split(":", 1)[0] if ":" in table else DEFAULT_NAMESPACE
+
+
+@dataclass(frozen=True, slots=True)
+class TableFilter:
+    """A choice of tables by name or namespace; nothing given: all. System tables are never asked."""
+
+    tables: frozenset[str] = frozenset()
+    namespaces: frozenset[str] = frozenset()
+
+    @classmethod
+    def of(cls, tables: Collection[str], namespaces: Collection[str]) -> TableFilter:
+        """Build from names as users write them."""
+        return cls(frozenset(plain_name(table) for table in tables), frozenset(namespaces))
+
+    @property
+    def everything(self) -> bool:
+        """Whether nothing is filtered."""
+        return not self.tables and not self.namespaces
+
+    def holds(self, table: str | None) -> bool:
+        """Whether a table is chosen. Unknown names are: leaving them out could hide a loss."""
+        if table is None:
+            return True
+        if namespace_of(table) == SYSTEM_NAMESPACE or table == STATE_TABLE:
+            return False
+        return self.everything or table in self.tables or namespace_of(table) in self.namespaces
+
+    def covers(self, other: TableFilter) -> bool:
+        """Whether whatever `other` chooses is chosen here as well, judged by the names alone."""
+        if self.everything:
+            return True
+        if other.everything or not other.namespaces <= self.namespaces:
+            return False
+        return all(self.holds(table) for table in other.tables)
+
+    def __str__(self) -> str:
+        names = [*sorted(self.tables), *(f"{namespace}:*" for namespace in sorted(self.namespaces))]
+        return ", ".join(names) or "all tables"
+
+
+def asked_filter(scope: Scope) -> TableFilter:
+    """What the user asks about."""
+    return TableFilter.of(scope.tables, scope.namespaces)
+
+
+def recorded_filter(header: Header) -> TableFilter:
+    """What a side's status was recorded for."""
+    return TableFilter.of(header.tables, header.namespaces)

@@ -1,0 +1,105 @@
+"""The algebra of segments: what part of a stream has arrived, and where the holes are.
+
+A segment `(prev, seq]` says that the entry `seq` and everything of its stream down to `prev` (exclusive)
+has been applied. Segments are facts, so only their union counts: order, duplicates and overlaps do not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+SINCE_MARGIN_MS = 1000
+"""Threads of one server may append in another order than that of their write times. So the first entry
+after a hole bounds the write times inside the hole only up to this much."""
+
+
+class Segment(NamedTuple):
+    """`(prev, seq]` with the write times of its first and last entry, and when it was recorded (epoch ms)."""
+
+    prev: int
+    seq: int
+    first_ms: int | None = None
+    write_ms: int | None = None
+    recorded_ms: int | None = None
+
+    @property
+    def valid(self) -> bool:
+        """Whether it can be a segment at all; others are ignored."""
+        return 0 <= self.prev < self.seq
+
+
+@dataclass(frozen=True, slots=True)
+class Hole:
+    """`(from_seq, to_seq]` is not covered although something later has arrived."""
+
+    from_seq: int
+    to_seq: int
+    written_from_ms: int | None
+    """Highest write time that arrived before the hole; None when it starts at 0."""
+    written_to_ms: int | None
+    """Write time of the first entry after the hole."""
+    recorded_ms: int | None
+    """When the segment after the hole was recorded."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fold:
+    """What the union of a stream's segments covers, holes of the accepted baseline bridged."""
+
+    prefix_end: int
+    """`(0, prefix_end]` has arrived; 0 when nothing that starts at 0 has."""
+    prefix_ms: int | None
+    """Highest write time within the prefix."""
+    reach: int
+    """Highest sequence id that has arrived, holes or not; 0: none."""
+    reach_ms: int | None
+    holes: tuple[Hole, ...]
+    """Holes that begin below the head and are not of the baseline."""
+    segments: int
+
+
+def union(segments: Iterable[Segment]) -> list[tuple[int, int]]:
+    """The maximal covered intervals `(prev, seq]`, ascending."""
+    covered: list[tuple[int, int]] = []
+    for segment in sorted((s for s in segments if s.valid), key=_order):
+        if covered and segment.prev <= covered[-1][1]:
+            covered[-1] = (covered[-1][0], max(covered[-1][1], segment.seq))
+        else:
+            covered.append((segment.prev, segment.seq))
+    return covered
+
+
+def fold(segments: Iterable[Segment], head: int, since_ms: int | None = None) -> Fold:
+    """Cover `(0, head]`; a hole whose end was written by `since_ms` (less the margin) counts as covered."""
+    reach, reach_ms, count = 0, None, 0
+    holes: list[Hole] = []
+    for segment in sorted((s for s in segments if s.valid), key=_order):
+        if reach < segment.prev and reach < head and not _baseline(segment.first_ms, since_ms):
+            holes.append(Hole(reach, segment.prev, reach_ms, segment.first_ms, segment.recorded_ms))
+        reach, reach_ms = max(reach, segment.seq), latest(reach_ms, segment.write_ms)
+        count += 1
+    if holes:
+        return Fold(holes[0].from_seq, holes[0].written_from_ms, reach, reach_ms, tuple(holes), count)
+    return Fold(reach, reach_ms, reach, reach_ms, (), count)
+
+
+def latest(*times: int | None) -> int | None:
+    """The highest of the known times; None when none is known."""
+    return max((time for time in times if time is not None), default=None)
+
+
+def earliest(*times: int | None) -> int | None:
+    """The lowest of the known times; None when none is known."""
+    return min((time for time in times if time is not None), default=None)
+
+
+def _baseline(first_after_ms: int | None, since_ms: int | None) -> bool:
+    return (
+        since_ms is not None and first_after_ms is not None and first_after_ms <= since_ms - SINCE_MARGIN_MS
+    )
+
+
+def _order(segment: Segment) -> tuple[tuple[bool, int], ...]:
+    return tuple((value is not None, value or 0) for value in segment)

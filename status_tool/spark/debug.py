@@ -1,0 +1,126 @@
+"""Every stream, region, file and server with both sides' values and the decision, as JSON lines."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from status_tool.atomic import atomic_write
+from status_tool.errors import OutputError
+from status_tool.evidence.findings import FILE_CODES, STREAM_CODES
+from status_tool.evidence.model import SEVERITY, Evidence
+from status_tool.evidence.origins import origin_name
+from status_tool.spark.verify import Check
+
+_KEYS = {"ignoreNullFields": "false"}
+
+
+def debug_rows(check: Check) -> dict[str, DataFrame]:
+    """`streams`, `regions` and `files` of the halves that are checked, one row each, in no order."""
+    frames: dict[str, DataFrame] = {}
+    if check.context.check_hbase:
+        frames["regions"] = _regions(check.regions())
+        if check.context.evidence is not Evidence.TIMESTAMPS:
+            frames["streams"] = _streams(check.streams())
+    if check.context.check_hdfs:
+        frames["files"] = _files(check.files())
+    return frames
+
+
+def write_debug(check: Check, directory: Path) -> None:
+    """Write `streams.jsonl`, `regions.jsonl`, `files.jsonl` and `servers.jsonl`, each whole or not at all.
+
+    Rows stream through the driver, a partition at a time. Raises OutputError where a file cannot be written.
+    """
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OutputError(f"cannot write into {directory}: {error.strerror or error}") from error
+    for name, rows in debug_rows(check).items():
+        _write(directory / f"{name}.jsonl", _lines(rows))
+    _write(directory / "servers.jsonl", _server_lines(check))
+
+
+def _write(path: Path, lines: Iterator[str]) -> None:
+    with atomic_write(path) as file:
+        for line in lines:
+            file.write(line + "\n")
+
+
+def _lines(rows: DataFrame) -> Iterator[str]:
+    as_json = rows.select(F.to_json(F.struct("*"), _KEYS).alias("json"))
+    return (row["json"] for row in as_json.toLocalIterator(prefetchPartitions=True))
+
+
+def _server_lines(check: Check) -> Iterator[str]:
+    for row in sorted(check.servers(), key=lambda row: (row["side"], str(row["server"]), str(row["role"]))):
+        yield json.dumps({**row, "origin": origin_name(row["origin"], {})})
+
+
+def _streams(streams: DataFrame) -> DataFrame:
+    return streams.select(
+        F.col("head_table").alias("table"),
+        "region",
+        _hex_id("origin"),
+        _hex_id("via"),
+        _mapped(F.col("code"), {code: str(status) for code, status in STREAM_CODES.items()}).alias("status"),
+        F.col("code").alias("decision"),
+        F.col("head_seq").alias("written_seq"),
+        F.col("first_ms").alias("first_written_ms"),
+        F.col("write_ms").alias("written_ms"),
+        "segments",
+        F.col("end").alias("arrived_seq"),
+        F.col("end_ms").alias("arrived_ms"),
+        F.col("reach").alias("highest_arrived_seq"),
+        F.col("reach_ms").alias("highest_arrived_ms"),
+        "holes",
+        F.col("settled").alias("origin_settled"),
+        F.col("after_ms").alias("after_cut_ms"),
+        "from_seq",
+        "to_seq",
+        "written_from_ms",
+        "written_to_ms",
+        "lag_ms",
+    )
+
+
+def _regions(regions: DataFrame) -> DataFrame:
+    severities = {rank: str(status) for status, rank in SEVERITY.items()}
+    by_timestamps = F.when(F.col("timestamps") == "covered", "complete").otherwise(F.col("timestamps"))
+    return regions.select(
+        "table",
+        "region",
+        *(F.hex(name).alias(name) for name in ("start_key", "end_key")),
+        _mapped(F.col("status"), severities).alias("status"),
+        F.array_distinct(F.transform("findings", lambda one: one["code"])).alias("decision"),
+        _mapped(F.col("table_status"), severities).alias("table_status"),
+        F.col("heads").alias("streams"),
+        "written_ms",
+        "replicated_ms",
+        by_timestamps.alias("timestamps_rule"),
+        "lag_ms",
+    )
+
+
+def _files(files: DataFrame) -> DataFrame:
+    return files.select(
+        "path",
+        _mapped(F.col("code"), {code: str(status) for code, status in FILE_CODES.items()}).alias("status"),
+        F.col("code").alias("decision"),
+        "note",
+        "master",
+        "slave",
+    )
+
+
+def _hex_id(name: str) -> Column:
+    return F.lower(F.lpad(F.hex(name), 16, "0")).alias(name)
+
+
+def _mapped(value: Column, names: dict[str, str] | dict[int, str]) -> Column:
+    literals = (F.lit(one) for pair in names.items() for one in pair)
+    return F.element_at(F.create_map(*literals), value)

@@ -1,0 +1,130 @@
+"""The Spark session: made for a check, quiet, and stopped only by whoever made it."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO, Any
+
+from pyspark import SparkConf, SparkContext
+from pyspark.errors import PySparkException
+from pyspark.java_gateway import launch_gateway
+from pyspark.sql import SparkSession
+
+from status_tool.errors import ConfigurationError
+
+LOCAL_MASTER = "local[*]"
+APP_NAME = "status-tool"
+_SUBMITTED = "PYSPARK_GATEWAY_PORT"
+
+_DEFAULTS = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.adaptive.coalescePartitions.parallelismFirst": "false",
+    "spark.sql.execution.useObjectHashAggregateExec": "false",
+}
+"""For every session made here. Reducers are merged up to 64 MiB; sorted input needs no hash aggregation."""
+
+_LOCAL = {
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.memory": "1g",
+    "spark.sql.shuffle.partitions": "8",
+    "spark.driver.extraJavaOptions": "-XX:+UseSerialGC",
+}
+_SMALL_JVM = " -XX:TieredStopAtLevel=1"
+"""Compiles sooner and less: pays for checks of up to some hundred thousand streams."""
+
+_TELLING = re.compile(r"^(?!\s*at )(?!.*bad array).*(Exception|[Ee]rror|Unrecognized|Invalid|JAVA_HOME|No such file)")
+"""A line of the launcher or the JVM that says why it did not start; no stack frame."""
+
+_PREFIX = re.compile(r'^Exception in thread "main" [\w.$]+: ')
+
+
+@contextmanager
+def spark_session(
+    master: str | None = None, conf: Iterable[tuple[str, str]] = (), *, small: bool = True
+) -> Iterator[SparkSession]:
+    """A session for one check; stopped at the end unless it existed before.
+
+    `master` counts only where none was submitted (default `local[*]`). `conf` overrides every setting.
+    `small`: tune the JVM for a short run. Nothing is printed: what the JVM says on its console is kept
+    aside and told only if it cannot start. Raises ConfigurationError then.
+    """
+    existing = SparkSession.getActiveSession()
+    if existing is not None:
+        yield existing
+        return
+    session = _create(_settings(master, dict(conf), small))
+    try:
+        yield session
+    finally:
+        with suppress(Exception):
+            session.stop()
+
+
+def submitted() -> bool:
+    """Whether this process was started by spark-submit, which has chosen the master."""
+    return _SUBMITTED in os.environ
+
+
+def _settings(master: str | None, conf: dict[str, str], small: bool) -> dict[str, str]:
+    settings = dict(_DEFAULTS)
+    if not submitted():
+        settings["spark.master"] = master or LOCAL_MASTER
+        if settings["spark.master"].startswith("local"):
+            settings |= _LOCAL
+            settings["spark.driver.extraJavaOptions"] += _SMALL_JVM if small else ""
+            _workers_like_this_process()
+    options = "spark.driver.extraJavaOptions"
+    if options in conf and options in settings:
+        conf[options] = f"{settings[options]} {conf[options]}"
+    return settings | conf
+
+
+def _workers_like_this_process() -> None:
+    """Let Spark's Python workers run the same interpreter and find this package as well."""
+    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    root = str(Path(__file__).resolve().parents[2])
+    known = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    if root not in known:
+        os.environ["PYTHONPATH"] = os.pathsep.join(path for path in (root, *known) if path)
+
+
+def _create(settings: dict[str, str]) -> SparkSession:
+    conf = SparkConf().setAppName(APP_NAME).setAll(list(settings.items()))
+    with tempfile.TemporaryFile() as console:
+        try:
+            context = SparkContext(conf=conf, gateway=_gateway(conf, console))
+            session = SparkSession(context)
+        except Exception as error:
+            raise ConfigurationError(f"Spark cannot start: {_reason(error, console)}") from error
+    context.setLogLevel("ERROR")
+    return session
+
+
+def _gateway(conf: SparkConf, console: IO[bytes]) -> Any:
+    """A new JVM that says what it says into `console`, for good; None: there is one already."""
+    if submitted() or getattr(SparkContext, "_gateway", None) is not None:
+        return None
+    streams = {"stdout": console, "stderr": console}
+    return launch_gateway(conf, popen_kwargs=streams)  # type: ignore[no-untyped-call]
+
+
+def _reason(error: Exception, console: IO[bytes]) -> str:
+    """The line that says why: the exception's own, or the JVM's last word."""
+    if isinstance(error, PySparkException) and error.getCondition() == "JAVA_GATEWAY_EXITED":
+        console.seek(0)
+        said = console.read().decode(errors="replace").splitlines()
+        told = [line.strip() for line in said if _TELLING.search(line)]
+        return _PREFIX.sub("", told[0]) if told else "the Java process ended; is Java 17 installed and JAVA_HOME right?"
+    text = str(getattr(error, "java_exception", None) or error)
+    if "stopped SparkContext" in text:
+        return "its master gave up; is the --spark-master URL right and reachable?"
+    return text.splitlines()[0] if text else type(error).__name__

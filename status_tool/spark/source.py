@@ -1,0 +1,95 @@
+"""Any `Source` as a Spark Python data source: its partitions are read in parallel by Spark's workers."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+import pyarrow as pa
+from pyspark import cloudpickle
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.types import StructType
+
+from status_tool import errors
+from status_tool.errors import StatusToolError
+from status_tool.sources.interface import Source
+from status_tool.status_file.schema import STATUS_SCHEMA
+
+FORMAT = "status_rows"
+_OPTION = "source"
+_MARK = "status-tool-error:"
+_MARKED = re.compile(re.escape(_MARK) + r"([A-Za-z0-9+/=]+)")
+
+
+def load(session: SparkSession, source: Source) -> DataFrame:
+    """The rows of a source in the wide schema. Nothing is read before an action, which may read it twice."""
+    session.dataSource.register(StatusRows)
+    dumped: bytes = cloudpickle.dumps(source)  # type: ignore[no-untyped-call]
+    pickled = base64.b64encode(dumped).decode("ascii")
+    return session.read.format(FORMAT).option(_OPTION, pickled).load()
+
+
+def explain(error: BaseException) -> StatusToolError | None:
+    """The tool's own error that a Spark exception carries, however deep; None for another one's."""
+    seen: BaseException | None = error
+    while seen is not None:
+        if isinstance(seen, StatusToolError):
+            return seen
+        found = _MARKED.search(str(seen))
+        if found:
+            return _decoded(found.group(1))
+        seen = seen.__cause__ or seen.__context__
+    return None
+
+
+class StatusRows(DataSource):
+    """Spark's view of a `Source`, which travels pickled in the option `source`."""
+
+    @classmethod
+    def name(cls) -> str:
+        """The name for `read.format`."""
+        return FORMAT
+
+    def schema(self) -> StructType:
+        """The wide schema."""
+        return from_arrow_schema(STATUS_SCHEMA)
+
+    def reader(self, schema: StructType) -> DataSourceReader:
+        """A reader of the source."""
+        with _marked():
+            source: Source = cloudpickle.loads(base64.b64decode(self.options[_OPTION]))
+        return _Reader(source)
+
+
+class _Reader(DataSourceReader):
+    def __init__(self, source: Source) -> None:
+        self._source = source
+
+    def partitions(self) -> Sequence[InputPartition]:
+        with _marked():
+            return [InputPartition(partition) for partition in self._source.partitions()]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        with _marked():
+            yield from self._source.read(partition.value)
+
+
+@contextmanager
+def _marked() -> Iterator[None]:
+    """Let an error of the tool cross from a worker to the driver as a mark in the message."""
+    try:
+        yield
+    except StatusToolError as error:
+        told = json.dumps([type(error).__name__, str(error)])
+        raise RuntimeError(_MARK + base64.b64encode(told.encode()).decode("ascii")) from None
+
+
+def _decoded(encoded: str) -> StatusToolError:
+    name, message = json.loads(base64.b64decode(encoded))
+    kind = getattr(errors, name, StatusToolError)
+    return kind(message) if issubclass(kind, StatusToolError) else StatusToolError(message)

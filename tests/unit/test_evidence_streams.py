@@ -1,0 +1,156 @@
+"""The stream rule: examples of each decision, and that it never says complete where an entry is missing."""
+
+from __future__ import annotations
+
+from random import Random
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from status_tool.evidence.model import Evidence, Header, Status
+from status_tool.evidence.origins import judge_origins
+from status_tool.evidence.segments import Segment
+from status_tool.evidence.streams import (
+    Head,
+    StreamRule,
+    StreamVerdict,
+    asked_of,
+    cluster_bytes,
+    judge_stream,
+    stream_finding,
+)
+
+SLAVE = "0e5a9b0c-1111-4222-8333-444455556666"
+HEAD = Head("region", origin=1, via=0, seq=10, first_ms=1_000, write_ms=2_000, table="t")
+SETTLED_SLAVE = StreamRule(Evidence.EXACT, None, True, 0)
+FRESH_SLAVE = StreamRule(Evidence.EXACT, None, False, recorded_before_ms=500)
+
+
+def decide(
+    *segments: Segment,
+    rule: StreamRule = SETTLED_SLAVE,
+    settled: bool = True,
+    after_ms: int | None = None,
+    head: Head = HEAD,
+) -> StreamVerdict:
+    return judge_stream(head, segments, rule, settled, after_ms)
+
+
+def since(time: int) -> StreamRule:
+    return StreamRule(Evidence.EXACT, time, True, 0)
+
+
+def test_covered_up_to_the_head() -> None:
+    assert decide(Segment(0, 4), Segment(4, 10)).code == "covered"
+    assert decide(Segment(0, 14)).status is Status.COMPLETE
+
+
+def test_nothing_arrived_is_missing() -> None:
+    verdict = decide()
+    assert (verdict.code, verdict.lag_ms) == ("missing", 1_000)
+
+
+def test_an_uncovered_tail_is_behind_by_its_write_times() -> None:
+    verdict = decide(Segment(0, 6, 1_000, 1_700))
+    finding = stream_finding(HEAD, verdict)
+    assert (verdict.code, verdict.lag_ms) == ("behind", 300)
+    assert finding is not None
+    assert (finding.from_seq, finding.to_seq, finding.written_from_ms, finding.written_to_ms) == (6, 10, 1_700, 2_000)
+
+
+def test_a_hole_is_a_gap_once_the_slave_is_settled() -> None:
+    verdict = decide(Segment(0, 4, 1_000, 1_400), Segment(6, 10, 1_600, 2_000))
+    finding = stream_finding(HEAD, verdict)
+    assert verdict.status is Status.GAP
+    assert finding is not None
+    assert (finding.from_seq, finding.to_seq, finding.written_from_ms, finding.written_to_ms) == (4, 6, 1_400, 1_600)
+
+
+def test_the_highest_sequence_id_alone_proves_nothing() -> None:
+    assert decide(Segment(9, 10)).status is Status.GAP
+
+
+def test_a_fresh_hole_may_still_be_filled_and_an_old_one_not() -> None:
+    fresh = decide(Segment(0, 4), Segment(6, 10, recorded_ms=500), rule=FRESH_SLAVE)
+    old = decide(Segment(0, 4), Segment(6, 10, recorded_ms=499), rule=FRESH_SLAVE)
+    assert (fresh.code, fresh.status) == ("may-fill", Status.BEHIND)
+    assert old.code == "gap"
+
+
+def test_several_holes_are_counted_and_repaired_together() -> None:
+    finding = stream_finding(HEAD, decide(Segment(2, 4, 1_200, 1_400), Segment(6, 10, 1_600, 2_000)))
+    assert finding is not None
+    assert (finding.from_seq, finding.to_seq, finding.holes, finding.repair_to_ms) == (0, 2, 2, 1_600)
+    assert finding.written_from_ms == HEAD.first_ms
+
+
+def test_an_unsettled_origin_makes_complete_unverifiable_but_leaves_what_is_known_to_be_wrong() -> None:
+    assert decide(Segment(0, 10), settled=False).code == "unsettled"
+    assert decide(Segment(0, 9), settled=False).status is Status.BEHIND
+
+
+def test_an_arrived_entry_from_after_the_shutdown_proves_all_before_it() -> None:
+    assert decide(Segment(0, 6, 1_000, 1_801), after_ms=1_800).code == "after-cut"
+    assert decide(Segment(0, 6, 1_000, 1_800), after_ms=1_800).code == "behind"
+    assert decide(after_ms=999).code == "after-cut"
+    assert decide(Segment(0, 3, 1_000, 1_200), Segment(4, 10, 1_500, 2_000), after_ms=1_800).code == "gap"
+
+
+def test_a_baseline_accepts_old_heads_and_old_holes_only() -> None:
+    assert decide(rule=since(2_000)).code == "baseline"
+    assert decide(rule=since(1_999)).code == "missing"
+    holed = (Segment(4, 10, 500, 2_000),)
+    assert decide(*holed, rule=since(1_500)).code == "covered"
+    assert decide(*holed, rule=since(1_499)).code == "gap"
+
+
+def test_a_damaged_head_is_unverifiable() -> None:
+    for head in (Head("r", 1, 0, None), Head("r", None, 0, 3), Head("r", 1, 0, 0)):
+        assert decide(Segment(0, 10), head=head).code == "unreadable-head"
+
+
+def test_ordered_evidence_does_not_look_at_holes() -> None:
+    rule = StreamRule(Evidence.ORDERED, None, True, 0)
+    assert decide(Segment(9, 10), rule=rule).code == "covered"
+    assert decide(Segment(5, 9), rule=rule).code == "behind"
+
+
+def test_a_stream_that_has_passed_through_the_slave_is_not_asked_of_it() -> None:
+    slave = cluster_bytes(SLAVE)
+    assert slave is not None
+    assert not asked_of(slave, SLAVE)
+    assert not asked_of(bytes(16) + slave, SLAVE)
+    assert asked_of(bytes(8) + slave + bytes(8), SLAVE), "ids are compared whole"
+    assert asked_of(None, SLAVE)
+    assert asked_of(slave, "not a uuid")
+
+
+@given(st.integers(0, 2**32), st.integers(-400, 400), st.booleans())
+def test_never_complete_while_an_entry_from_before_the_shutdown_is_missing(
+    seed: int, offset: int, unlimited: bool
+) -> None:
+    """An origin whose clock is off, threads that append in another order than they took their times."""
+    random = Random(seed)
+    now, entries, prev = 10_000, [], 0
+    for _ in range(random.randint(1, 12)):
+        now += random.randint(0, 60)
+        seq = prev + random.randint(1, 3)
+        taken = now - random.randint(0, 30)
+        entries.append((prev, seq, taken + offset, now))
+        prev = seq
+    shutdown = random.randint(9_900, now + 100)
+    issued = now + random.randint(0, 50)
+    read = issued + random.randint(0, 200) + offset
+    master = Header("master", "m", issued, shutdown, None if unlimited else shutdown, issued)
+    row = {"origin": 1, "live": True, "tracked": True, "echoed": True, "read_ms": read, "role": "w"}
+    (origin,) = judge_origins([row], master)
+
+    arrived = [entry for entry in entries if random.random() < 0.7]
+    segments = [Segment(p, s, w, w) for p, s, w, _ in arrived]
+    head = Head("r", 1, 0, prev, entries[0][2], max(entry[2] for entry in entries))
+    verdict = judge_stream(head, segments, SETTLED_SLAVE, origin.reason is None, origin.after_ms)
+    asked = [entry for entry in entries if unlimited or entry[3] < shutdown]
+    if verdict.status is Status.COMPLETE:
+        assert set(asked) <= set(arrived)
+    elif not set(entries) - set(arrived):
+        raise AssertionError("everything has arrived")

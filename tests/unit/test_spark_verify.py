@@ -1,0 +1,214 @@
+"""The Spark verification equals the plain Python reference on random input."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+from pyspark.sql import DataFrame, SparkSession
+
+from status_tool.evidence.model import Evidence, Header, Outcome, Scope
+from status_tool.evidence.reference import verify_reference
+from status_tool.spark.session import spark_session
+from status_tool.spark.verify import verify
+from status_tool.status_file.schema import STATUS_SCHEMA
+
+pytestmark = pytest.mark.spark
+
+MASTER_ID = "00000000-0000-4000-8000-000000000001"
+SLAVE_ID = "00000000-0000-4000-8000-000000000002"
+SLAVE_BYTES = bytes.fromhex(SLAVE_ID.replace("-", ""))
+OTHER_BYTES = SLAVE_BYTES[1:] + b"\x07"
+NOW = 100_000
+"""Times in these tests are small numbers around this one, so that they often meet the bounds."""
+
+EXAMPLES = int(os.environ.get("STATUS_TOOL_FUZZ", "25"))
+"""More of them are random; the default ones are the same in every run."""
+
+Row = dict[str, Any]
+
+
+@pytest.fixture(scope="module")
+def session() -> Iterator[SparkSession]:
+    with spark_session("local[2]", [("spark.sql.shuffle.partitions", "2")]) as made:
+        yield made
+
+
+def frame(session: SparkSession, rows: list[Row]) -> DataFrame:
+    return session.createDataFrame(pa.Table.from_pylist(rows, schema=STATUS_SCHEMA))
+
+
+def on_spark(session: SparkSession, ours: list[Row], theirs: list[Row], *args: Any) -> Outcome:
+    return verify(session, frame(session, ours), frame(session, theirs), *args)
+
+
+def optional(values: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    return st.none() | values
+
+
+def mostly(common: Any, values: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    """`common` in three of four cases."""
+    return st.integers(0, 3).flatmap(lambda n: st.just(common) if n else values)
+
+
+TIMES = st.integers(NOW - 60_000, NOW + 3_000).map(lambda ms: ms // 500 * 500)
+SEQS = st.integers(0, 14)
+ORIGINS = st.integers(1, 6)
+VIAS = st.integers(0, 2)
+TABLES = mostly("a", optional(st.sampled_from(["a", "b", "ns:c", "gone", "hbase:meta", "replicationstate"])))
+SERVERS = [f"host{n},16020,{n}" for n in range(1, 7)]
+
+
+@st.composite
+def server_rows(draw: st.DrawFn, side: str) -> list[Row]:
+    roles = st.sampled_from(["w", "r", None]) if side == "master" else mostly("r", st.sampled_from(["w", None]))
+    row = st.fixed_dictionaries(
+        {
+            "live": mostly(True, optional(st.booleans())),
+            "tracked": mostly(True, optional(st.booleans())),
+            "echoed": mostly(True, optional(st.booleans())),
+            "read_ms": optional(TIMES),
+            "final_ms": optional(TIMES),
+            "gone_ms": optional(TIMES),
+            "flush_ms": optional(TIMES),
+            "role": mostly("w" if side == "master" else "r", roles),
+        }
+    )
+    numbers = draw(st.lists(ORIGINS, unique=True, max_size=5))
+    return [{"kind": "server", "origin": n, "server": SERVERS[n - 1], **draw(row)} for n in numbers]
+
+
+@st.composite
+def table_rows(draw: st.DrawFn, side: str) -> list[Row]:
+    families = {"f": {"scope": 1}, "g": {"scope": draw(st.integers(0, 1))}}
+    details: list[Any] = [
+        {"families": families, "durability": draw(st.sampled_from(["USE_DEFAULT", "USE_DEFAULT", "SKIP_WAL"]))},
+        {"families": {"f": {"scope": 0}}},
+        {"families": ["f", "g"]} if side == "slave" else "broken",
+    ]
+    names = draw(mostly(["a", "b", "ns:c"], st.lists(st.sampled_from(["a", "b", "ns:c"]), unique=True)))
+    return [
+        {"kind": "table", "table": name, "detail": json.dumps(draw(mostly(details[0], st.sampled_from(details))))}
+        for name in names
+    ]
+
+
+@st.composite
+def region_rows(draw: st.DrawFn, name: str) -> tuple[list[Row], list[Row]]:
+    """Rows of both sides about one region: heads, and segments that are mostly those of its streams."""
+    at = {"table": draw(TABLES), "region": name}
+    ours, theirs = list[Row](), list[Row]()
+    for origin, via in draw(st.lists(st.tuples(ORIGINS, VIAS), max_size=3)):
+        key = {**at, "origin": draw(mostly(origin, optional(ORIGINS))), "via": draw(mostly(via, optional(VIAS)))}
+        ours.append(
+            {
+                "kind": "stream",
+                **key,
+                "seq": draw(mostly(draw(SEQS) + 1, optional(SEQS))),
+                "first_ms": draw(optional(TIMES)),
+                "write_ms": draw(mostly(draw(TIMES), st.none())),
+                "via_ids": draw(mostly(None, st.sampled_from([SLAVE_BYTES, OTHER_BYTES, OTHER_BYTES + SLAVE_BYTES]))),
+                "start_key": draw(st.sampled_from([b"", b"k\x00"])),
+                "end_key": b"z",
+            }
+        )
+        theirs += draw(segment_rows(key))
+    if draw(mostly(True, st.booleans())):
+        states = mostly("hosted", st.sampled_from(["unhosted", "disabled", "split", None]))
+        region = {"state": draw(states), "server": draw(mostly(SERVERS[0], optional(st.sampled_from(SERVERS))))}
+        ours.append(
+            {"kind": "region", **at, **region, "region_id": draw(mostly(NOW, optional(TIMES))), "end_key": b"y"}
+        )
+    if draw(mostly(False, st.booleans())):
+        fact = {"state": draw(st.sampled_from(["bulkload", "split", "merge"])), "write_ms": draw(optional(TIMES))}
+        ours.append({"kind": "fact", **at, **fact, "region_id": draw(optional(TIMES))})
+    for kind in draw(st.lists(mostly("replicated", st.just("unstamped")), max_size=2)):
+        theirs.append({"kind": kind, **at, "write_ms": draw(optional(TIMES))})
+    return ours, theirs
+
+
+@st.composite
+def segment_rows(draw: st.DrawFn, key: Row) -> list[Row]:
+    """A chain of segments, some of them lost, doubled, merged, overlapping or damaged, in any order."""
+    ends = sorted({0, *draw(st.lists(SEQS, max_size=6))})
+    chain = [(a, b) for a, b in pairwise(ends) if draw(mostly(True, st.booleans()))]
+    strays = draw(mostly([], st.lists(st.tuples(optional(SEQS), optional(SEQS)), max_size=2)))
+    pairs = draw(st.permutations([*chain, *chain[:1], *strays]))
+    times = {"first_ms": optional(TIMES), "write_ms": optional(TIMES), "recorded_ms": optional(TIMES)}
+    return [{"kind": "segment", **key, "prev": a, "seq": b, **draw(st.fixed_dictionaries(times))} for a, b in pairs]
+
+
+@st.composite
+def file_rows(draw: st.DrawFn) -> tuple[list[Row], list[Row]]:
+    row = st.fixed_dictionaries(
+        {
+            "path": st.sampled_from([f"/data/{n}" for n in range(8)]),
+            "length": mostly(5, optional(st.integers(0, 2))),
+            "algorithm": mostly("MD5", st.sampled_from(["CRC", None])),
+            "checksum": mostly("ab", st.sampled_from(["cd", None])),
+            "state": mostly(None, st.sampled_from(["unreadable", "open"])),
+            "detail": st.sampled_from([None, "denied"]),
+        }
+    )
+    sides = [[{"kind": "file", **one} for one in draw(st.lists(row, max_size=8))] for _ in range(2)]
+    return sides[0], sides[1]
+
+
+@st.composite
+def headers(draw: st.DrawFn) -> tuple[Header, Header]:
+    filters = mostly((), st.sampled_from([("a",), ("b", "ns:c")]))
+    master = Header(
+        "master",
+        MASTER_ID,
+        created_ms=NOW,
+        cut_ms=NOW,
+        shutdown_ms=draw(optional(mostly(NOW - 1_000, st.just(0) | TIMES))),
+        barrier_issued_ms=draw(mostly(NOW - 2_000, optional(TIMES))),
+        coverage_ms=draw(mostly(NOW - 30_000, optional(TIMES))),
+        tables=draw(filters),
+    )
+    slave = Header("slave", SLAVE_ID, NOW, NOW, flush_period_ms=5_000, tables=draw(filters), cluster_key="q:1:/s")
+    return master, slave
+
+
+@st.composite
+def worlds(draw: st.DrawFn) -> tuple[list[Row], list[Row], Header, Header, Scope, frozenset[int], Evidence]:
+    """A whole run; many regions in one, so that one Spark job tries many cases."""
+    ours, theirs = draw(server_rows("master")), draw(server_rows("slave"))
+    ours, theirs = ours + draw(table_rows("master")), theirs + draw(table_rows("slave"))
+    files = draw(mostly(([], []), file_rows()))
+    pairs = [files, *(draw(region_rows(f"region{n}")) for n in range(draw(st.integers(0, 14))))]
+    ours, theirs = ours + [r for a, _ in pairs for r in a], theirs + [r for _, b in pairs for r in b]
+    scope = Scope(
+        tables=draw(mostly(frozenset(), st.sampled_from([frozenset({"default:a"}), frozenset({"ns:c", "no"})]))),
+        namespaces=draw(mostly(frozenset(), st.sampled_from([frozenset({"ns"}), frozenset({"default"})]))),
+        since_ms=draw(optional(TIMES)),
+        max_problems=draw(mostly(1_000, st.integers(1, 6))),
+        strict_extra=draw(st.booleans()),
+    )
+    evidence = draw(mostly(Evidence.EXACT, st.sampled_from([Evidence.ORDERED, Evidence.TIMESTAMPS])))
+    drained = draw(st.frozensets(ORIGINS, max_size=2))
+    return (draw(st.permutations(ours)), draw(st.permutations(theirs)), *draw(headers()), scope, drained, evidence)
+
+
+@settings(
+    max_examples=EXAMPLES,
+    deadline=None,
+    derandomize=EXAMPLES == 25,
+    phases=[Phase.generate],
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.function_scoped_fixture],
+)
+@given(world=worlds())
+def test_spark_equals_the_reference(session: SparkSession, world: Any) -> None:
+    found, expected = on_spark(session, *world), verify_reference(*world)
+    assert (found.hbase, found.hdfs) == (expected.hbase, expected.hdfs)
+    for one, other in zip(found.problems, expected.problems, strict=True):
+        assert one == other
+    assert found == expected
