@@ -359,17 +359,47 @@ class Admin:
         """Recursively; False if there was nothing."""
         return cast(bool, self.call("hdfs_delete", path=path))
 
-    def hdfs_put(self, path: str, content: bytes | int, *, block_size: int | None = None, seed: int = 0) -> int:
+    def hdfs_put(
+        self,
+        path: str,
+        content: bytes | int,
+        *,
+        block_size: int | None = None,
+        seed: int = 0,
+        bytes_per_checksum: int | None = None,
+        checksum_type: str | None = None,
+    ) -> int:
         """Write a file: these bytes, or that many made from the seed (the same everywhere). Its length.
 
-        The block size is a multiple of 512.
+        The block size is a multiple of 512; `checksum_type` is CRC32 or CRC32C.
         """
         given = content if isinstance(content, bytes) else None
         size = content if isinstance(content, int) else None
-        return cast(
-            int,
-            self.call("hdfs_put", path=path, block_size=block_size, content=given, size=size, seed=seed),
-        )
+        layout = {"bytes_per_checksum": bytes_per_checksum, "checksum_type": checksum_type, "block_size": block_size}
+        return cast(int, self.call("hdfs_put", path=path, content=given, size=size, seed=seed, **layout))
+
+    def hdfs_put_many(self, path: str, count: int, content: bytes = b"") -> int:
+        """Small files `NNN/fNNNNNNN` under a folder, each of these bytes and its number."""
+        return cast(int, self.call("hdfs_put_many", path=path, count=count, content=content))
+
+    def hdfs_open(self, path: str, content: bytes) -> None:
+        """Start a file and leave it open until `hdfs_close`."""
+        self.call("hdfs_open", path=path, content=content)
+
+    def hdfs_close(self, path: str) -> None:
+        self.call("hdfs_close", path=path)
+
+    def hdfs_chmod(self, path: str, mode: str) -> None:
+        """Octal, as in "700"."""
+        self.call("hdfs_chmod", path=path, mode=mode)
+
+    def hdfs_checksums(self, paths: Sequence[str], mode: str = "COMPOSITE_CRC") -> list[str]:
+        """What Hadoop's own client says, as `ALGORITHM:hex`."""
+        return cast(list[str], self.call("hdfs_checksum", paths=list(paths), mode=mode))
+
+    def hdfs_distcp(self, *arguments: str) -> int:
+        """DistCp's exit code."""
+        return cast(int, self.call("hdfs_distcp", args=list(arguments)))
 
 
 def _region(json_region: Mapping[str, Any]) -> Region:

@@ -38,6 +38,8 @@ class ClusterSpec:
     rs_site: Sequence[Mapping[str, str]] = ()
     extra_classpath: Sequence[Path] = ()
     thrift: bool = True
+    hbase: bool = True
+    """False: HDFS alone."""
 
 
 class Cluster:
@@ -167,7 +169,8 @@ class Cluster:
 
     def _define_admin(self) -> Server:
         name, folder = f"{self.name}-admin", self.folder / "admin"
-        server = Server(self._java, name, folder, f"{_LAB}.LabAdmin", (), 512, 0)
+        arguments = () if self.spec.hbase else ("hdfs",)
+        server = Server(self._java, name, folder, f"{_LAB}.LabAdmin", arguments, 512, 0)
         self._write_conf(server.conf_dir, hbase=config.hbase_client(self._at) | dict(self.spec.site))
         return server
 
@@ -176,6 +179,8 @@ class Cluster:
     @property
     def servers(self) -> list[Server]:
         """All of them in the order of starting; the admin is not one."""
+        if not self.spec.hbase:
+            return [self.namenode, *self.datanodes]
         thrift = [self.thrift] if self.spec.thrift else []
         return [self.namenode, *self.datanodes, *self.region_servers, *thrift, self.master]
 
@@ -192,12 +197,16 @@ class Cluster:
 
     def wait_ready(self) -> None:
         """Return when real calls work everywhere; ServerDied, AdminError or LabTimeout otherwise."""
+        if not self.spec.hbase:
+            self._wait_for(lambda: accepts(self.namenode.port), [self.namenode], "the NameNode listens")
+            self._wait_datanodes()
+            return
         self._wait_for(
             lambda: all(server.server_name for server in self.region_servers), self.servers, "region servers"
         )
         self._wait_for(lambda: self.admin.call("ready"), self.servers, "the master has initialised")
         self._wait_live(self.region_servers)
-        self._wait_for(lambda: self.admin.live_datanodes() >= len(self.datanodes), self.datanodes, "all DataNodes live")
+        self._wait_datanodes()
         self.admin.balancer(False)
         if self.spec.thrift:
             self._wait_for(self._thrift_answers, [self.thrift], "the Thrift server answers")
@@ -209,6 +218,9 @@ class Cluster:
             return condition()
 
         wait_until(checked, START_TIMEOUT, f"{self.name}: {what}")
+
+    def _wait_datanodes(self) -> None:
+        self._wait_for(lambda: self.admin.live_datanodes() >= len(self.datanodes), self.datanodes, "all DataNodes live")
 
     def _wait_live(self, region_servers: Sequence[RegionServer]) -> None:
         def all_live() -> bool:

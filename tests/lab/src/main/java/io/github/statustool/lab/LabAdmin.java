@@ -41,12 +41,25 @@ public final class LabAdmin {
     new FileCommands(files).register(commands);
   }
 
-  /** Takes no arguments: the cluster is the one of the configuration files on the class path. */
+  /** For a cluster without HBase: only the commands about files. */
+  private LabAdmin(FileSystem files, PrintStream answers) {
+    this.answers = answers;
+    new ClusterCommands(null, files).register(commands);
+    new FileCommands(files).register(commands);
+  }
+
+  /** The cluster is the one of the configuration files on the class path; the argument "hdfs": it has no HBase. */
   public static void main(String[] args) throws IOException {
     PrintStream answers = System.out;
     // Nothing but answers may reach the pipe, whatever a library prints.
     System.setOut(System.err);
     Configuration conf = HBaseConfiguration.create();
+    if (args.length > 0 && args[0].equals("hdfs")) {
+      try (FileSystem files = FileSystem.get(conf)) {
+        new LabAdmin(files, answers).serve();
+      }
+      System.exit(0);
+    }
     try (Connection connection = ConnectionFactory.createConnection(conf);
         Admin admin = connection.getAdmin();
         FileSystem files = FileSystem.get(conf)) {
