@@ -32,6 +32,8 @@ class Tally:
     files: dict[FileStatus, int] = field(default_factory=lambda: dict.fromkeys(FileStatus, 0))
     master_files: int = 0
     """How many paths the master's status names."""
+    entries: dict[tuple[str, str], int] = field(default_factory=dict)
+    """By side and name, what was met besides files: empty folders, symbolic links."""
 
 
 def conclude(context: RunContext, tally: Tally, findings: Iterable[Finding]) -> Outcome:
@@ -40,9 +42,13 @@ def conclude(context: RunContext, tally: Tally, findings: Iterable[Finding]) -> 
     if context.check_hbase and not sum(tally.regions.values()):
         run.append(Finding("nothing"))
     hbase = _hbase(context, tally, run) if context.check_hbase else None
-    if context.check_hdfs and not tally.master_files:
-        run.append(Finding("no-files"))
-    hdfs = _hdfs(context, tally) if context.check_hdfs else None
+    notices = (*context.master.notices, *context.slave.notices, *context.notices)
+    files = _file_findings(context, tally) if context.check_hdfs else []
+    run += files
+    hdfs = _hdfs(context, tally, files) if context.check_hdfs else None
+    if context.check_hdfs and not tally.master_files and not files:
+        notices = (*notices, "HDFS: there is no file to check on the master")
+    notices = (*notices, *counted_entries(tally))
     shown = bound(run, findings, context.scope.max_problems)
     return Outcome(
         hbase=hbase,
@@ -53,7 +59,7 @@ def conclude(context: RunContext, tally: Tally, findings: Iterable[Finding]) -> 
         master_cluster_id=context.master.cluster_id,
         slave_cluster_id=context.slave.cluster_id,
         peer_id=context.scope.peer_id,
-        notices=(*context.master.notices, *context.slave.notices, *context.notices),
+        notices=notices,
     )
 
 
@@ -70,11 +76,28 @@ def _hbase(context: RunContext, tally: Tally, run: list[Finding]) -> HBaseOutcom
     )
 
 
-def _hdfs(context: RunContext, tally: Tally) -> HdfsOutcome:
+def _file_findings(context: RunContext, tally: Tally) -> list[Finding]:
+    """A path that was named must exist; that there is no file at all is fine only where everything was looked at."""
+    absent = [Finding("root-absent", path=path) for path in context.master.hdfs_absent]
+    if not tally.master_files and not absent and context.master.hdfs_paths != ("/",):
+        return [Finding("no-files")]
+    return absent
+
+
+def counted_entries(tally: Tally) -> list[str]:
+    """What was met besides files, in words."""
+    return [
+        f"HDFS: {count} {name}{'' if count == 1 else 's'} on the {side}, not compared"
+        for (side, name), count in sorted(tally.entries.items())
+        if count
+    ]
+
+
+def _hdfs(context: RunContext, tally: Tally, findings: list[Finding]) -> HdfsOutcome:
     extra = context.scope.strict_extra and tally.files[FileStatus.EXTRA]
     if extra or any(tally.files[status] for status in INCOMPLETE_FILES):
         verdict = Verdict.INCOMPLETE
-    elif not tally.master_files or any(tally.files[status] for status in UNVERIFIABLE_FILES):
+    elif findings or any(tally.files[status] for status in UNVERIFIABLE_FILES):
         verdict = Verdict.UNVERIFIABLE
     else:
         verdict = Verdict.COMPLETE

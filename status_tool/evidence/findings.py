@@ -40,12 +40,15 @@ FILE_CODES: dict[str, FileStatus] = {
     "match": FileStatus.MATCH,
     "file-extra": FileStatus.EXTRA,
     "file-unreadable": FileStatus.UNVERIFIABLE,
+    "file-open": FileStatus.UNVERIFIABLE,
+    "file-changed": FileStatus.UNVERIFIABLE,
     "file-ambiguous": FileStatus.UNVERIFIABLE,
     "no-checksum": FileStatus.UNVERIFIABLE,
     "algorithm": FileStatus.INCOMPARABLE,
     "file-missing": FileStatus.MISSING,
     "size": FileStatus.MISMATCH,
     "checksum": FileStatus.MISMATCH,
+    "content": FileStatus.MISMATCH,
 }
 """Why a file has its status."""
 
@@ -56,6 +59,7 @@ RANKS: dict[str, int] = {
     "family-absent": 1,
     "size": 2,
     "checksum": 2,
+    "content": 2,
     "file-missing": 2,
     "behind": 3,
     "may-fill": 3,

@@ -148,6 +148,8 @@ class Header:
     namespaces: tuple[str, ...] = ()
     hdfs_paths: tuple[str, ...] = ()
     """The HDFS paths that were checked, without scheme and authority."""
+    hdfs_absent: tuple[str, ...] = ()
+    """Those of them, named by `-f` or the configuration, at which there is nothing."""
     half: str = "both"
     """`both`, `hbase` or `hdfs`: what the file holds."""
     tool_version: str = ""

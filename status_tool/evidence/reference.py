@@ -61,7 +61,7 @@ def verify_reference(
         for region in _regions(ours, theirs, context).values():
             findings += _judge_region(region, context, tally)
     if context.check_hdfs:
-        findings += _judge_files(ours, theirs, tally)
+        findings += _judge_files(ours, theirs, tally, context.master.cut_ms)
     return conclude(context, tally, findings)
 
 
@@ -235,14 +235,19 @@ def _count(tally: Tally, status: Status) -> None:
     tally.regions[status] += 1
 
 
-def _judge_files(ours: list[Row], theirs: list[Row], tally: Tally) -> list[Finding]:
+def _judge_files(ours: list[Row], theirs: list[Row], tally: Tally, cut_ms: int) -> list[Finding]:
     sides: dict[str, tuple[list[Row], list[Row]]] = {}
     for side, rows in enumerate((ours, theirs)):
         for row in rows:
             if row["kind"] == "file" and row.get("path") is not None:
                 sides.setdefault(row["path"], ([], []))[side].append(row)
-    found = [judge_file(path, *rows) for path, rows in sides.items()]
+    found = [judge_file(path, *rows, cut_ms) for path, rows in sides.items()]
     for finding in found:
         tally.files[FILE_CODES[finding.code]] += 1
     tally.master_files = sum(bool(rows[0]) for rows in sides.values())
+    for side, rows_of_side in (("master", ours), ("slave", theirs)):
+        for row in rows_of_side:
+            if row["kind"] == "count":
+                key = (side, str(row["name"]))
+                tally.entries[key] = tally.entries.get(key, 0) + int(row["entries"] or 0)
     return [finding for finding in found if FILE_CODES[finding.code] is not FileStatus.MATCH]

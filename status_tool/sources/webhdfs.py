@@ -11,9 +11,9 @@ import fnmatch
 import getpass
 import os
 import posixpath
-from collections import deque
-from collections.abc import Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,30 +22,31 @@ import requests
 from hdfs import Client, HdfsError
 from requests.adapters import HTTPAdapter
 
-from status_tool.errors import ConfigurationError, ConnectionFailed
-from status_tool.sources import codec
+from status_tool.errors import ConnectionFailed
+from status_tool.sources import codec, crc
 from status_tool.sources.codec import Row
 from status_tool.sources.interface import Source
-from status_tool.status_file.legacy import strip_uri
+from status_tool.sources.journal import opened
+from status_tool.sources.namenode import (
+    CONCURRENCY,
+    CONNECT_TIMEOUT_S,
+    RANGE_BYTES,
+    READ_TIMEOUT_S,
+    HdfsEndpoint,
+    Load,
+    Refused,
+    WebHdfs,
+    webhdfs,
+)
+from status_tool.sources.selection import Exclusions, is_glob, outermost
 
-CONNECT_TIMEOUT_S = 10
-READ_TIMEOUT_S = 120
-CONCURRENCY = 16
+BATCH_ROWS = 1_000
+"""Small enough that an interrupted run has lost little."""
+PARTS = 64
+"""Folders are split until there are so many parts, for as many threads or executors."""
+PART_FILES = 5_000
+GROUPS = 512
 _HEADER = 12  # bytesPerCRC and crcPerBlock
-
-TEMPORARY_NAMES = (".Trash", ".snapshot", ".staging", "_temporary", "*._COPYING_", ".distcp.tmp.*")
-TEMPORARY_FOLDERS = ("/tmp",)
-
-
-@dataclass(frozen=True, slots=True)
-class HdfsEndpoint:
-    """NameNodes' base URLs (a standby is passed over) and the user to be."""
-
-    urls: tuple[str, ...]
-    user: str
-
-    def __str__(self) -> str:
-        return " or ".join(self.urls)
 
 
 def hdfs_user() -> str:
@@ -54,7 +55,7 @@ def hdfs_user() -> str:
 
 
 def client(endpoint: HdfsEndpoint, pool: int = CONCURRENCY) -> Client:
-    """A WebHDFS client that reuses its connections. Nothing is sent yet."""
+    """HdfsCLI's client, for the few small files of the trackers' spool. Nothing is sent yet."""
     session = requests.Session()
     session.params = {"user.name": endpoint.user}
     session.trust_env = False
@@ -65,63 +66,24 @@ def client(endpoint: HdfsEndpoint, pool: int = CONCURRENCY) -> Client:
 
 @contextlib.contextmanager
 def asking(endpoint: HdfsEndpoint) -> Iterator[None]:
-    """Turns what WebHDFS throws for the whole service into one clear line."""
+    """Turns what HDFS refuses for the whole run into one clear line."""
     try:
         yield
-    except (requests.RequestException, OSError) as error:
-        raise ConnectionFailed(
-            f"cannot reach the NameNode at {endpoint} ({_short(error)}): is it running, and is WebHDFS on? "
-            "--webhdfs http://HOST:PORT names another"
-        ) from None
-    except HdfsError as error:
-        raise ConnectionFailed(f"HDFS at {endpoint} refused: {_short(error)}") from None
-
-
-def _short(error: BaseException) -> str:
-    lines = (getattr(error, "message", None) or str(error)).strip().splitlines()
-    return lines[0][:200] if lines else type(error).__name__
-
-
-def plain_path(path: str) -> str:
-    """A path without scheme and authority, normalised."""
-    return "/" + posixpath.normpath(strip_uri(path)).lstrip("/")
-
-
-def read_path_file(text: str, name: str) -> tuple[str, ...]:
-    """The paths of a `-f` file: one a line, `#` comments."""
-    lines = (line.strip() for line in text.splitlines())
-    paths = tuple(plain_path(line) for line in lines if line and not line.startswith("#"))
-    bad = [
-        path
-        for path in text.splitlines()
-        if path.strip() and not path.lstrip().startswith(("#", "/", "hdfs:", "webhdfs:", "viewfs:"))
-    ]
-    if bad:
-        raise ConfigurationError(f"-f {name}: {bad[0].strip()!r} is no absolute HDFS path")
-    if not paths:
-        raise ConfigurationError(f"-f {name}: no path in it")
-    return paths
+    except Refused as refusal:
+        raise ConnectionFailed(f"HDFS at {endpoint} refused: {refusal}") from None
+    except (requests.RequestException, HdfsError) as error:
+        raise ConnectionFailed(f"HDFS at {endpoint} refused: {error}") from None
 
 
 @dataclass(frozen=True, slots=True)
-class Exclusions:
-    """Folders and names that are passed over, unless a path to check lies inside."""
+class Part:
+    """A part of the listing: folders (or single files), with all that is below, or one folder's own files
+    whose names are in `(after, upto]`."""
 
-    folders: tuple[str, ...] = TEMPORARY_FOLDERS
-    names: tuple[str, ...] = TEMPORARY_NAMES
-
-    def leave_out(self, path: str) -> bool:
-        """Whether a file or folder found on the way is passed over."""
-        name = posixpath.basename(path)
-        return path in self.folders or any(fnmatch.fnmatchcase(name, pattern) for pattern in self.names)
-
-
-@dataclass(frozen=True, slots=True)
-class Tree:
-    """A part of the listing: a folder, with or without what is below its subfolders; or one file."""
-
-    path: str
+    paths: tuple[str, ...]
     deep: bool
+    after: str = ""
+    upto: str | None = None
 
 
 @dataclass(frozen=True)
@@ -131,98 +93,212 @@ class WebHdfsSource(Source):
     endpoint: HdfsEndpoint
     roots: tuple[str, ...]
     exclusions: Exclusions
-    concurrency: int = CONCURRENCY
+    load: Load = Load()
+    deep: bool = False
+    """Whether every file's content is read for its CRC32C."""
+    journal: str | None = None
+    """Where an interrupted run has left what it had."""
+    tolerant: bool = True
+    """A folder that cannot be listed is a row of its own, else an error: on the slave its files would seem missing."""
 
-    def partitions(self) -> Sequence[Tree]:
-        """One part a subfolder of a root, one for the files right in it."""
-        hdfs = client(self.endpoint)
+    def close(self) -> None:
+        """Let reading threads end soon."""
+        webhdfs(self.endpoint, self.load).stop()
+
+    def partitions(self) -> Sequence[Part]:
+        """Parts of about `PART_FILES` files each for the upper levels, whole trees below."""
+        hdfs = webhdfs(self.endpoint, self.load)
         with asking(self.endpoint):
-            return [part for root in _outermost(self.roots) for part in self._split(hdfs, root)]
+            found = [path for root in self.roots for path in expand(hdfs, root)]
+            waiting, parts = deque(outermost(found)), list[Part]()
+            while waiting and len(parts) + len(waiting) < PARTS:
+                parts += self._split(hdfs, waiting.popleft(), waiting)
+        rest = list(waiting)
+        size = -(-len(rest) // GROUPS) or 1
+        return [*parts, *(Part(tuple(rest[i : i + size]), True) for i in range(0, len(rest), size))]
 
-    def _split(self, hdfs: Client, root: str) -> Iterator[Tree]:
-        status = hdfs.status(root, strict=False)
-        if status is None:
-            return  # nothing here: the other side's files under it are then missing
-        if status["type"] != "DIRECTORY":
-            yield Tree(root, False)
-            return
-        yield Tree(root, False)
-        for name, child in hdfs.list(root, status=True):
-            path = posixpath.join(root, name)
-            if child["type"] == "DIRECTORY" and not self.exclusions.leave_out(path):
-                yield Tree(path, True)
+    def _split(self, hdfs: WebHdfs, folder: str, waiting: deque[str]) -> Iterator[Part]:
+        """Parts for a folder's own files; its subfolders are put on the waiting list."""
+        after, last, files = "", "", 0
+        try:
+            for page in hdfs.pages(folder):
+                for entry in page:
+                    path = posixpath.join(folder, entry["pathSuffix"]) if entry["pathSuffix"] else folder
+                    if entry["type"] == "DIRECTORY" and not self.exclusions.leave_out(path):
+                        waiting.append(path)
+                    files += entry["type"] == "FILE"
+                last = page[-1]["pathSuffix"]
+                if files >= PART_FILES:
+                    yield Part((folder,), False, after, last)
+                    after, files = last, 0
+        except Refused as refusal:
+            if refusal.is_absent:
+                return  # nothing here: the other side's files under it are then missing
+            if not self.tolerant:
+                raise
+        yield Part((folder,), False, after)
 
-    def read(self, partition: Tree) -> Iterator[pa.RecordBatch]:
-        """The rows of one part, checksums requested `concurrency` at a time."""
-        hdfs = client(self.endpoint, self.concurrency)
+    def read(self, partition: Part) -> Iterator[pa.RecordBatch]:
+        """The rows of one part, checksums requested several at a time."""
+        hdfs = webhdfs(self.endpoint, self.load)
+        seen: Counter[str] = Counter()
         with asking(self.endpoint):
-            yield from codec.batches(self._checked(hdfs, self._listed(hdfs, partition)))
+            rows = self._checked(hdfs, self._listed(hdfs, partition, seen))
+            yield from codec.batches(rows, BATCH_ROWS)
+        yield from codec.batches({"kind": "count", "name": name, "entries": n} for name, n in sorted(seen.items()))
 
-    def _listed(self, hdfs: Client, tree: Tree) -> Iterator[tuple[str, dict[str, Any]]]:
-        waiting = deque([tree.path])
+    def _listed(self, hdfs: WebHdfs, part: Part, seen: Counter[str]) -> Iterator[Row]:
+        """`file` rows without checksums; a row with a `state` needs none."""
+        waiting = deque(part.paths)
         while waiting:
             folder = waiting.popleft()
-            for path, status in _entries(hdfs, folder):
-                if status["type"] == "FILE":
-                    if path == folder or not self.exclusions.leave_out(path):
-                        yield path, status
-                elif status["type"] == "DIRECTORY" and tree.deep and not self.exclusions.leave_out(path):
-                    waiting.append(path)
-
-    def _checked(self, hdfs: Client, files: Iterator[tuple[str, dict[str, Any]]]) -> Iterator[Row]:
-        """Rows in listing order, with a bounded window of requests under way."""
-        window: deque[Future[Row]] = deque()
-        with ThreadPoolExecutor(self.concurrency, thread_name_prefix="checksum") as pool:
+            empty = not part.after
             try:
-                for path, status in files:
-                    window.append(pool.submit(file_row, hdfs, path, status))
-                    if len(window) >= 4 * self.concurrency:
-                        yield window.popleft().result()
-                while window:
+                for entry in _entries(hdfs, folder, part.after, part.upto):
+                    empty = False
+                    path = posixpath.join(folder, entry["pathSuffix"]) if entry["pathSuffix"] else folder
+                    if path != folder and self.exclusions.leave_out(path):
+                        continue
+                    if entry["type"] == "FILE":
+                        yield listed_row(path, entry)
+                    elif entry["type"] == "SYMLINK":
+                        seen["symbolic link"] += 1
+                    elif part.deep:
+                        waiting.append(path)
+            except Refused as refusal:
+                if refusal.is_absent:
+                    continue  # it went away in between
+                if not self.tolerant:
+                    raise Refused(refusal.name, f"{folder} cannot be listed: {refusal}") from None
+                yield {"kind": "file", "path": folder, "state": "unreadable", "detail": f"folder: {refusal}"}
+                empty = False
+            seen["empty folder"] += empty
+
+    def _checked(self, hdfs: WebHdfs, files: Iterator[Row]) -> Iterator[Row]:
+        """Rows in listing order, with a bounded window of requests under way."""
+        journal = opened(self.journal) if self.journal else None
+        window: deque[Future[Row]] = deque()
+        try:
+            for row in files:
+                known = journal.known(row, self.deep) if journal else None
+                task = Future[Row]()
+                if known is not None or row.get("state"):
+                    task.set_result(known or row)
+                else:
+                    task = hdfs.pool.submit(checked_row, hdfs, row, self.deep)
+                window.append(task)
+                if len(window) >= 8 * self.load.concurrency:
                     yield window.popleft().result()
-            finally:
-                for future in window:
-                    future.cancel()
+            while window:
+                yield window.popleft().result()
+        finally:
+            for future in window:
+                future.cancel()
 
 
-def _entries(hdfs: Client, path: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """A folder's entries, or the file itself; nothing if it went away in between."""
+def expand(hdfs: WebHdfs, root: str) -> list[str]:
+    """The existing paths that a root stands for; several for a glob, none if there is nothing."""
+    if not is_glob(root):
+        return [root] if hdfs.status(root) is not None else []
+    found = ["/"]
+    for segment in root.strip("/").split("/"):
+        if not is_glob(segment):
+            found = [posixpath.join(folder, segment) for folder in found]
+            continue
+        found = [
+            posixpath.join(folder, entry["pathSuffix"])
+            for folder in found
+            for entry in _entries_or_none(hdfs, folder)
+            if entry["pathSuffix"] and fnmatch.fnmatchcase(entry["pathSuffix"], segment)
+        ]
+    return [path for path in found if hdfs.status(path) is not None]
+
+
+def _entries_or_none(hdfs: WebHdfs, folder: str) -> Iterator[dict[str, Any]]:
     try:
-        listed = hdfs.list(path, status=True)
-    except HdfsError as error:
-        if "is not a directory" in str(error.message):
-            yield path, hdfs.status(path)
-            return
-        if error.exception == "FileNotFoundException" or "does not exist" in str(error.message):
-            return
-        raise
-    for name, status in listed:
-        yield posixpath.join(path, name), status
+        yield from _entries(hdfs, folder)
+    except Refused as refusal:
+        if not refusal.is_absent:
+            raise
 
 
-def _outermost(roots: Sequence[str]) -> list[str]:
-    """Roots that lie in no other root, so that no file is listed twice."""
-    kept: list[str] = []
-    for root in sorted(set(roots)):
-        if not any(root == k or root.startswith(k.rstrip("/") + "/") for k in kept):
-            kept.append(root)
-    return kept
+def _entries(hdfs: WebHdfs, folder: str, after: str = "", upto: str | None = None) -> Iterator[dict[str, Any]]:
+    """HDFS orders names by their bytes, which is what `upto` is compared by."""
+    for page in hdfs.pages(folder, after):
+        for entry in page:
+            if upto is not None and entry["pathSuffix"].encode() > upto.encode():
+                return
+            yield entry
 
 
-def file_row(hdfs: Client, path: str, status: dict[str, Any]) -> Row:
-    """The `file` row of one file. A file that cannot be read is `unreadable`, with the reason."""
-    row: Row = {
+def listed_row(path: str, status: dict[str, Any]) -> Row:
+    """What the listing alone tells of a file."""
+    marks = [str(status["ecPolicy"])] if status.get("ecPolicy") else []
+    marks += ["encrypted"] if status.get("encBit") else []
+    return {
         "kind": "file",
         "path": path,
         "length": status["length"],
         "modified_ms": status["modificationTime"],
         "block_size": status["blockSize"],
+        # Not the checksum's own name yet: what else must agree for two checksums to be comparable.
+        "algorithm": " ".join(marks) or None,
     }
+
+
+def checked_row(hdfs: WebHdfs, row: Row, deep: bool) -> Row:
+    """The row with checksum, and CRC32C if `deep`. What cannot be read is `unreadable` or `open`, with the reason."""
+    marks = row["algorithm"]
+    row = {**row, "algorithm": None}
     try:
-        checksum = hdfs.checksum(path)
-        digest = bytes.fromhex(checksum["bytes"])[_HEADER : _HEADER + 16]
-        return row | {"algorithm": checksum["algorithm"], "checksum": digest.hex()}
-    except HdfsError as error:
-        return row | {"state": "unreadable", "detail": _short(error)}
+        algorithm, data = hdfs.checksum(row["path"])
+        row["checksum"] = data[_HEADER : _HEADER + 16].hex()
+        row["algorithm"] = f"{algorithm} {marks}" if marks else algorithm
+        if deep and row["length"]:
+            row["crc32c"] = content_crc(hdfs, row["path"], row["length"])
+    except Refused as refusal:
+        state = "open" if "under construction" in str(refusal) else "unreadable"
+        return row | {"checksum": None, "algorithm": None, "state": state, "detail": str(refusal)}
     except (KeyError, ValueError, TypeError) as error:
         return row | {"state": "unreadable", "detail": f"answer not understood: {error}"}
+    return row
+
+
+def content_crc(hdfs: WebHdfs, path: str, length: int) -> str:
+    """The CRC32C of the content (hex), read in ranges side by side. Raises `Refused`, also for another length."""
+    ranges = [(offset, min(RANGE_BYTES, length - offset)) for offset in range(0, length, RANGE_BYTES)]
+    if len(ranges) == 1:
+        return crc.as_hex(_range_crc(hdfs, path, *ranges[0]))
+    tasks = [hdfs.range_pool.submit(_range_crc, hdfs, path, *one) for one in ranges]
+    try:
+        whole = 0
+        for task, (_, size) in zip(tasks, ranges, strict=True):
+            whole = crc.combine(whole, task.result(), size)
+        return crc.as_hex(whole)
+    finally:
+        for task in tasks:
+            task.cancel()
+
+
+def _range_crc(hdfs: WebHdfs, path: str, offset: int, length: int) -> int:
+    state = [0, 0]  # CRC and number of bytes so far
+
+    def take(piece: bytes | None) -> None:
+        state[:] = [0, 0] if piece is None else [crc.crc32c(piece, state[0]), state[1] + len(piece)]
+
+    hdfs.read(path, offset, length, take)
+    if state[1] != length:
+        raise Refused("IOException", f"{state[1]} bytes came where {length} were asked for")
+    return state[0]
+
+
+def with_content(hdfs: WebHdfs, rows: Iterable[Row]) -> Iterator[Row]:
+    """The same rows, each with its CRC32C; a file that cannot be read becomes `unreadable`. For `--deep`."""
+
+    def fill(row: Row) -> Row:
+        try:
+            return {**row, "crc32c": content_crc(hdfs, row["path"], row["length"])}
+        except Refused as refusal:
+            return {**row, "state": "unreadable", "detail": str(refusal)}
+
+    yield from hdfs.pool.map(fill, rows)

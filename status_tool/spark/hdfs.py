@@ -5,25 +5,26 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from status_tool.evidence.files import COMPARED, UNREADABLE
+from status_tool.evidence.files import CHANGEABLE, COMPARED, ENCRYPTED, OPEN, UNREADABLE
 from status_tool.spark.finding_struct import finding, present
 
 _SIDES = ("master", "slave")
 
 
-def judge_files(master_df: DataFrame, slave_df: DataFrame) -> DataFrame:
+def judge_files(master_df: DataFrame, slave_df: DataFrame, cut_ms: int) -> DataFrame:
     """One row a path with both sides' values, its `code`, and `findings` where it is no match."""
     ours, theirs = _file_rows(master_df, "master"), _file_rows(slave_df, "slave")
     both = ours.unionByName(theirs).repartition("path")
     by_path = both.groupBy("path").agg(*(column for side in _SIDES for column in _side_aggregates(side)))
-    coded = by_path.withColumn("code", _code()).withColumn("note", _note())
+    changed = _code().isin(*CHANGEABLE) & (F.col("master_modified_ms") > cut_ms)
+    coded = by_path.withColumn("code", F.when(changed, "file-changed").otherwise(_code())).withColumn("note", _note())
     at_fault = finding(code=F.col("code"), path=F.col("path"), note=F.col("note"))
     return coded.withColumn("findings", present(F.when(F.col("code") != "match", at_fault)))
 
 
 def _file_rows(rows: DataFrame, side: str) -> DataFrame:
     files = rows.where((F.col("kind") == "file") & F.col("path").isNotNull())
-    return files.select("path", F.lit(side).alias("side"), *COMPARED, "detail")
+    return files.select("path", F.lit(side).alias("side"), *COMPARED, "modified_ms", "detail")
 
 
 def _side_aggregates(side: str) -> list[Column]:
@@ -33,6 +34,9 @@ def _side_aggregates(side: str) -> list[Column]:
     return [
         F.count_if(here).alias(f"{side}_rows"),
         F.count_if(unreadable).alias(f"{side}_unreadable"),
+        F.count_if(unreadable & F.col("length").isNull()).alias(f"{side}_folder"),
+        F.count_if(here & (F.col("state") == OPEN)).alias(f"{side}_open"),
+        F.max(F.when(here, F.col("modified_ms"))).alias(f"{side}_modified_ms"),
         F.min(F.when(here, content)).alias(side),
         F.max(F.when(here, content)).alias(f"{side}_other"),
         F.min(said).alias(f"{side}_said"),
@@ -42,18 +46,28 @@ def _side_aggregates(side: str) -> list[Column]:
 def _code() -> Column:
     """The same order of questions as `evidence.files`."""
     ambiguous = [~F.col(side).eqNullSafe(F.col(f"{side}_other")) for side in _SIDES]
+    read, known = (
+        F.col(f"master.{name}").isNotNull() & F.col(f"slave.{name}").isNotNull() for name in ("crc32c", "checksum")
+    )
+    alike = known & F.col("master.algorithm").eqNullSafe(F.col("slave.algorithm"))
+    encrypted = F.coalesce(F.col("master.algorithm").endswith(ENCRYPTED), F.lit(False))
     return (
-        F.when((F.col("master_unreadable") > 0) | (F.col("slave_unreadable") > 0), "file-unreadable")
+        F.when(F.col("master_rows") == 0, "file-extra")
+        .when(F.col("master_folder") > 0, "file-unreadable")
+        .when(F.col("master_open") > 0, "file-open")
         .when(F.col("slave_rows") == 0, "file-missing")
-        .when(F.col("master_rows") == 0, "file-extra")
+        .when((F.col("master_unreadable") > 0) | (F.col("slave_unreadable") > 0), "file-unreadable")
+        .when(F.col("slave_open") > 0, "file-open")
         .when(ambiguous[0] | ambiguous[1], "file-ambiguous")
         .when(F.col("master.length").isNull() | F.col("slave.length").isNull(), "no-checksum")
         .when(F.col("master.length") != F.col("slave.length"), "size")
         .when(F.col("master.length") == 0, "match")
-        .when(F.col("master.checksum").isNull() | F.col("slave.checksum").isNull(), "no-checksum")
-        .when(~F.col("master.algorithm").eqNullSafe(F.col("slave.algorithm")), "algorithm")
-        .when(F.col("master.checksum") == F.col("slave.checksum"), "match")
-        .otherwise("checksum")
+        .when(read & (F.col("master.crc32c") != F.col("slave.crc32c")), "content")
+        .when(alike & (F.col("master.checksum") == F.col("slave.checksum")), "match")
+        .when(alike & ~encrypted, "checksum")
+        .when(read, "match")
+        .when(~known, "no-checksum")
+        .otherwise("algorithm")
     )
 
 
@@ -64,6 +78,9 @@ def _note() -> Column:
         F.when(F.col("code") == "file-unreadable", said)
         .when(F.col("code") == "size", _on_both(F.col("master.length"), F.col("slave.length"), " bytes"))
         .when(F.col("code") == "algorithm", _on_both(ours, theirs))
+        .when(F.col("code") == "content", _on_both(F.col("master.crc32c"), F.col("slave.crc32c"), ""))
+        .when((F.col("code") == "file-open") & (F.col("master_open") > 0), "master")
+        .when(F.col("code") == "file-open", "slave")
     )
 
 

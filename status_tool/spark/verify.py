@@ -94,6 +94,8 @@ class Check:
         found = _worst(parts, context.scope.max_problems) if parts else []
         for observation, fill in observed:
             fill(tally, observation.get)
+        if context.check_hdfs:
+            tally.entries = _entries(self._master_df, self._slave_df)
         return conclude(context, tally, found)
 
     def regions(self) -> DataFrame:
@@ -108,7 +110,12 @@ class Check:
 
     def files(self) -> DataFrame:
         """One row a path of either side."""
-        return judge_files(self._master_df, self._slave_df)
+        return judge_files(self._master_df, self._slave_df, self.context.master.cut_ms)
+
+    @property
+    def slave_rows(self) -> DataFrame:
+        """The slave's rows, as they are kept."""
+        return self._slave_df
 
     def servers(self) -> list[dict[str, Any]]:
         """The `server` rows of both sides, with `side` and, for the master's, why an origin is not settled."""
@@ -214,6 +221,14 @@ def _file_counts() -> list[Column]:
     codes = [(status, [code for code, of in FILE_CODES.items() if of is status]) for status in FileStatus]
     counts = [F.count_if(F.col("code").isin(*those)).alias(status) for status, those in codes]
     return [*counts, F.count_if(F.col("master_rows") > 0).alias("master_files")]
+
+
+def _entries(master_df: DataFrame, slave_df: DataFrame) -> dict[tuple[str, str], int]:
+    """The `count` rows by side and name; a small third action."""
+    sides = ((master_df, "master"), (slave_df, "slave"))
+    counts = [df.where("kind = 'count'").select(F.lit(side).alias("side"), "name", "entries") for df, side in sides]
+    summed = counts[0].unionByName(counts[1]).groupBy("side", "name").agg(F.sum("entries").alias("entries"))
+    return {(row["side"], row["name"]): int(row["entries"] or 0) for row in summed.collect()}
 
 
 def _tally_files(tally: Tally, counted: dict[str, Any]) -> None:

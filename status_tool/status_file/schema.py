@@ -21,6 +21,7 @@ KINDS = (
     "unstamped",
     "peer",
     "queue",
+    "count",
     "file",
 )
 
@@ -58,6 +59,7 @@ STATUS_SCHEMA = pa.schema(
         pa.field("modified_ms", pa.int64()),
         pa.field("algorithm", pa.string()),
         pa.field("checksum", pa.string()),
+        pa.field("crc32c", pa.string()),
         pa.field("block_size", pa.int64()),
         pa.field("detail", pa.string()),
     ]

@@ -151,13 +151,18 @@ def file_rows(draw: st.DrawFn) -> tuple[list[Row], list[Row]]:
         {
             "path": st.sampled_from([f"/data/{n}" for n in range(8)]),
             "length": mostly(5, optional(st.integers(0, 2))),
-            "algorithm": mostly("MD5", st.sampled_from(["CRC", None])),
+            "algorithm": mostly("MD5", st.sampled_from(["CRC", "MD5 encrypted", None])),
+            "crc32c": mostly(None, st.sampled_from(["00000001", "00000002"])),
+            "modified_ms": mostly(1, st.sampled_from([NOW - 5_000, NOW + 5_000, None])),
             "checksum": mostly("ab", st.sampled_from(["cd", None])),
             "state": mostly(None, st.sampled_from(["unreadable", "open"])),
             "detail": st.sampled_from([None, "denied"]),
         }
     )
     sides = [[{"kind": "file", **one} for one in draw(st.lists(row, max_size=8))] for _ in range(2)]
+    for side in sides:
+        counts = draw(st.lists(st.tuples(st.sampled_from(["empty folder", "symbolic link"]), st.integers(0, 3))))
+        side += [{"kind": "count", "name": name, "entries": n} for name, n in counts]
     return sides[0], sides[1]
 
 
@@ -173,6 +178,8 @@ def headers(draw: st.DrawFn) -> tuple[Header, Header]:
         barrier_issued_ms=draw(mostly(NOW - 2_000, optional(TIMES))),
         coverage_ms=draw(mostly(NOW - 30_000, optional(TIMES))),
         tables=draw(filters),
+        hdfs_paths=draw(st.sampled_from([("/",), ("/data",)])),
+        hdfs_absent=draw(mostly((), st.just(("/gone",)))),
     )
     slave = Header("slave", SLAVE_ID, NOW, NOW, flush_period_ms=5_000, tables=draw(filters), cluster_key="q:1:/s")
     return master, slave

@@ -1,0 +1,124 @@
+"""CRC32C of content, and the checksum that HDFS computes for a file, without HDFS.
+
+HDFS keeps a CRC for every chunk (`bytes per checksum`) of a block. Its file checksum is the MD5 of the
+blocks' MD5s, each the MD5 of that block's chunk CRCs. COMPOSITE-CRC is the plain CRC32C of all bytes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import BinaryIO
+
+import google_crc32c
+
+from status_tool.errors import ConfigurationError
+
+_POLYNOMIAL = 0x82F63B78  # CRC32C, bits reflected
+_READ_BYTES = 1 << 20
+
+
+def crc32c(data: bytes, before: int = 0) -> int:
+    """The CRC32C of `data`, going on from the CRC of what came before it."""
+    return int(google_crc32c.extend(before, data))
+
+
+def combine(first: int, second: int, length: int) -> int:
+    """The CRC32C of two pieces in a row from their CRCs; `length` is the second one's, in bytes."""
+    return _multiply(first, _power_of_x(8 * length)) ^ second
+
+
+def as_hex(crc: int) -> str:
+    """As COMPOSITE-CRC is written: 8 hex digits."""
+    return f"{crc:08x}"
+
+
+def _multiply(a: int, b: int) -> int:
+    """The product of two polynomials over GF(2), modulo the CRC's."""
+    product = 0
+    for bit in range(31, -1, -1):
+        if a >> bit & 1:
+            product ^= b
+        b = b >> 1 ^ (_POLYNOMIAL if b & 1 else 0)
+    return product
+
+
+def _power_of_x(exponent: int) -> int:
+    result, square = 1 << 31, 1 << 30  # 1 and x
+    while exponent:
+        if exponent & 1:
+            result = _multiply(result, square)
+        square = _multiply(square, square)
+        exponent >>= 1
+    return result
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """How HDFS would lay a file out: sizes in bytes, the kind of chunk CRC."""
+
+    block_size: int = 128 << 20
+    bytes_per_crc: int = 512
+    crc_type: str = "CRC32C"
+
+    @classmethod
+    def parse(cls, text: str) -> Layout:
+        """`BLOCK[:BYTES_PER_CRC[:CRC32|CRC32C]]`; raises `ConfigurationError`."""
+        block, _, rest = text.partition(":")
+        chunk, _, kind = rest.partition(":")
+        try:
+            layout = cls(int(block), int(chunk or 512), kind or "CRC32C")
+        except ValueError:
+            layout = cls(0)
+        wrong = layout.block_size <= 0 or layout.bytes_per_crc <= 0 or layout.block_size % layout.bytes_per_crc
+        if wrong or layout.crc_type not in ("CRC32", "CRC32C"):
+            raise ConfigurationError(
+                f"{text!r}: expected BLOCK_SIZE[:BYTES_PER_CHECKSUM[:CRC32|CRC32C]], the first a multiple of the second"
+            )
+        return layout
+
+
+def hdfs_checksum(file: BinaryIO, layout: Layout) -> tuple[str, str, int]:
+    """Algorithm, MD5 (hex) and length, as HDFS gives them for a file of this content and layout."""
+    blocks: list[bytes] = []
+    length = 0
+    crc = zlib.crc32 if layout.crc_type == "CRC32" else crc32c
+    while True:
+        digest, read = _block(file, layout, crc)
+        if read == 0:
+            break
+        blocks.append(digest)
+        length += read
+        if read < layout.block_size:
+            break
+    if not blocks:
+        return "MD5-of-0MD5-of-0CRC32", _md5_of([]), 0
+    per_block = layout.block_size // layout.bytes_per_crc if len(blocks) > 1 else 0
+    algorithm = f"MD5-of-{per_block}MD5-of-{layout.bytes_per_crc}{layout.crc_type}"
+    return algorithm, _md5_of(blocks), length
+
+
+def _md5_of(blocks: list[bytes]) -> str:
+    # HDFS digests a whole DataOutputBuffer, whose array grows by doubling from 32 bytes: its rest is zeros.
+    joined, size = b"".join(blocks), 32
+    while size < len(joined):
+        size *= 2
+    return hashlib.md5(joined.ljust(size, b"\0"), usedforsecurity=False).hexdigest()
+
+
+def _block(file: BinaryIO, layout: Layout, crc: Callable[[bytes], int]) -> tuple[bytes, int]:
+    """MD5 of a block's chunk CRCs, and how many bytes it has."""
+    digest = hashlib.md5(usedforsecurity=False)
+    step = max(layout.bytes_per_crc, _READ_BYTES // layout.bytes_per_crc * layout.bytes_per_crc)
+    read = 0
+    while read < layout.block_size:
+        data = file.read(min(step, layout.block_size - read))
+        if not data:
+            break
+        view = memoryview(data)
+        chunks = range(0, len(data), layout.bytes_per_crc)
+        digest.update(b"".join(crc(bytes(view[i : i + layout.bytes_per_crc])).to_bytes(4, "big") for i in chunks))
+        read += len(data)
+    return digest.digest(), read

@@ -1,0 +1,100 @@
+"""What an interrupted master run already knows of files, so that `--resume` need not ask again.
+
+A SQLite file beside the status file: it is looked up by path, and its size is no matter of memory.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sqlite3
+import threading
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from status_tool.errors import OutputError
+from status_tool.printable import safe
+from status_tool.sources.codec import Row
+
+SUFFIX = ".resume"
+_COLUMNS = ("path", "length", "modified_ms", "algorithm", "checksum", "crc32c")
+_CREATE = (
+    "create table if not exists file (path text primary key, length integer, modified_ms integer,"
+    " algorithm text, checksum text, crc32c text) without rowid"
+)
+_OPEN: dict[str, Journal] = {}
+_OPEN_LOCK = threading.Lock()
+
+
+def journal_path(output: Path) -> Path:
+    """Where the journal of a status file is."""
+    return output.with_name(output.name + SUFFIX)
+
+
+def opened(path: str) -> Journal:
+    """The process's one journal of that name."""
+    with _OPEN_LOCK:
+        if path not in _OPEN:
+            _OPEN[path] = Journal(path)
+        return _OPEN[path]
+
+
+def remove(path: Path) -> None:
+    """Close and delete it; nothing if there is none."""
+    with _OPEN_LOCK:
+        journal = _OPEN.pop(str(path), None)
+    if journal is not None:
+        journal.close()
+    for suffix in ("", "-journal"):
+        with contextlib.suppress(OSError):
+            os.unlink(f"{path}{suffix}")
+
+
+class Journal:
+    """Checksums by path, for many threads. Raises `OutputError` where the file cannot be used."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._lock = threading.Lock()
+        with self._clear():
+            self._db = sqlite3.connect(path, check_same_thread=False)
+            # It only spares work: what a power cut takes away is asked for again.
+            self._db.execute("pragma synchronous = off")
+            self._db.execute(_CREATE)
+            self._db.commit()
+
+    def known(self, row: Row, deep: bool) -> Row | None:
+        """The row completed, if a file of this path, length and modification time is known, with CRC if `deep`."""
+        query = "select algorithm, checksum, crc32c from file where path = ? and length = ? and modified_ms = ?"
+        with self._lock, self._clear():
+            found = self._db.execute(query, (row["path"], row["length"], row["modified_ms"])).fetchone()
+        if found is None or (deep and row["length"] and found[2] is None):
+            return None
+        return {**row, "algorithm": found[0], "checksum": found[1], "crc32c": found[2]}
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        """Keep the batch's files that have a checksum."""
+        files = batch.filter(pc.and_(pc.equal(batch["kind"], "file"), pc.is_valid(batch["checksum"])))
+        if files.num_rows:
+            values = zip(*(files[name].to_pylist() for name in _COLUMNS), strict=True)
+            with self._lock, self._clear():
+                self._db.executemany("insert or replace into file values (?, ?, ?, ?, ?, ?)", values)
+                self._db.commit()
+
+    def __len__(self) -> int:
+        with self._lock, self._clear():
+            return int(self._db.execute("select count(*) from file").fetchone()[0])
+
+    def close(self) -> None:
+        """Let go of the file."""
+        with self._lock, contextlib.suppress(sqlite3.Error):
+            self._db.close()
+
+    @contextlib.contextmanager
+    def _clear(self):  # type: ignore[no-untyped-def]
+        try:
+            yield
+        except sqlite3.Error as error:
+            raise OutputError(f"cannot use {safe(self._path)} ({error}): remove it, or run without --resume") from None

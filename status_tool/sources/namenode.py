@@ -1,0 +1,293 @@
+"""WebHDFS as a service that may be busy, fail over or lose a DataNode: requests with patience and bounds.
+
+One `WebHdfs` a process and endpoint: its connections are reused, and the number of requests under way
+and their rate are bounded over all threads.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote, urlencode, urlsplit
+
+import urllib3
+from urllib3.exceptions import HTTPError
+
+from status_tool.errors import ConnectionFailed
+
+CONNECT_TIMEOUT_S = 10
+READ_TIMEOUT_S = 120
+PATIENCE_S = 120.0
+"""How long a NameNode that is gone, in safe mode or in standby is asked again: a restart takes about a minute."""
+CONCURRENCY = 16
+DATANODE_TRIES = 5
+REFUSAL_TRIES = 2
+"""A refused checksum is asked for once more: a DataNode that has just died makes another one refuse."""
+_FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.1, 5.0
+_BUSY = (429, 503, 504)
+_ELSEWHERE = ("StandbyException",)
+_LATER = ("RetriableException", "SafeModeException")
+_READ_BYTES = 1 << 20
+RANGE_BYTES = 64 << 20
+"""Content is read in ranges of this size, several of a file at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class HdfsEndpoint:
+    """NameNodes' base URLs (a standby is passed over) and the user to be."""
+
+    urls: tuple[str, ...]
+    user: str
+
+    def __str__(self) -> str:
+        return " or ".join(self.urls)
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """What one process may ask of HDFS at most. `rate` is in NameNode requests a second; None: unbounded."""
+
+    concurrency: int = CONCURRENCY
+    rate: float | None = None
+
+
+class Refused(Exception):
+    """HDFS answers, and the answer about this path is no. `name` is the Java exception's simple name."""
+
+    def __init__(self, name: str, message: str) -> None:
+        super().__init__(message)
+        self.name = name
+
+    @property
+    def is_absent(self) -> bool:
+        """Whether there is nothing at the path."""
+        return self.name == "FileNotFoundException"
+
+
+class _Failover(Exception):
+    """Another NameNode, or the same one later, may answer."""
+
+
+class _DataNodeFailed(Exception):
+    """A DataNode did not answer; `host` is to be avoided."""
+
+    def __init__(self, host: str, message: str) -> None:
+        super().__init__(message)
+        self.host = host
+
+
+class RateLimit:
+    """Spaces calls out evenly over all threads."""
+
+    def __init__(self, per_second: float | None) -> None:
+        self._gap = 1.0 / per_second if per_second else 0.0
+        self._lock = threading.Lock()
+        self._next = 0.0
+
+    def wait(self) -> None:
+        """Return when the next call may be made."""
+        if not self._gap:
+            return
+        with self._lock:
+            now = time.monotonic()
+            mine = max(now, self._next)
+            self._next = mine + self._gap
+        time.sleep(max(0.0, mine - now))
+
+
+_CLIENTS: dict[tuple[HdfsEndpoint, Load], WebHdfs] = {}
+_CLIENTS_LOCK = threading.Lock()
+
+
+def webhdfs(endpoint: HdfsEndpoint, load: Load = Load()) -> WebHdfs:
+    """The process's one client for this endpoint and load."""
+    with _CLIENTS_LOCK:
+        client = _CLIENTS.get((endpoint, load))
+        if client is None or client.stopped:
+            client = _CLIENTS[endpoint, load] = WebHdfs(endpoint, load)
+        return client
+
+
+class WebHdfs:
+    """A WebHDFS client for many threads.
+
+    Every call raises `ConnectionFailed` when no NameNode has answered for `PATIENCE_S`, and `Refused`
+    for what concerns the path alone.
+    """
+
+    def __init__(self, endpoint: HdfsEndpoint, load: Load = Load(), patience_s: float = PATIENCE_S) -> None:
+        self.endpoint = endpoint
+        self._patience_s = patience_s
+        timeout = urllib3.Timeout(connect=CONNECT_TIMEOUT_S, read=READ_TIMEOUT_S)
+        self._http = urllib3.PoolManager(num_pools=256, maxsize=2 * load.concurrency, retries=False, timeout=timeout)
+        self._limit = RateLimit(load.rate)
+        self._active = 0
+        self._batched = True
+        self._stop = threading.Event()
+        self.pool = ThreadPoolExecutor(load.concurrency, thread_name_prefix="hdfs-file")
+        """For work on files, of all partitions that this process reads."""
+        self.range_pool = ThreadPoolExecutor(load.concurrency, thread_name_prefix="hdfs-range")
+        """For ranges of files; work in `pool` waits for it, never the other way round."""
+
+    @property
+    def stopped(self) -> bool:
+        """Whether `stop` was called."""
+        return self._stop.is_set()
+
+    def stop(self) -> None:
+        """Give up what is waited for, so that threads end soon. The client cannot be used any more."""
+        self._stop.set()
+        self.pool.shutdown(wait=False, cancel_futures=True)
+        self.range_pool.shutdown(wait=False, cancel_futures=True)
+
+    def status(self, path: str) -> dict[str, Any] | None:
+        """The file status of WebHDFS; None where there is nothing."""
+        try:
+            answer: dict[str, Any] = self._ask("GETFILESTATUS", path)["FileStatus"]
+        except Refused as refusal:
+            if refusal.is_absent:
+                return None
+            raise
+        return answer
+
+    def pages(self, path: str, after: str = "") -> Iterator[list[dict[str, Any]]]:
+        """A folder's entries after a name, in pages by order of name; of a file itself, with an empty suffix."""
+        while True:
+            entries, remaining = self._page(path, after)
+            if entries:
+                yield entries
+            if not remaining or not entries:
+                return
+            after = entries[-1]["pathSuffix"]
+
+    def _page(self, path: str, after: str) -> tuple[list[dict[str, Any]], int]:
+        if self._batched:
+            try:
+                listing = self._ask("LISTSTATUS_BATCH", path, startAfter=after)["DirectoryListing"]
+            except Refused as refusal:
+                if refusal.name not in ("IllegalArgumentException", "UnsupportedOperationException"):
+                    raise
+                self._batched = False  # before Hadoop 2.8
+            else:
+                return listing["partialListing"]["FileStatuses"]["FileStatus"], listing["remainingEntries"]
+        entries = self._ask("LISTSTATUS", path)["FileStatuses"]["FileStatus"]
+        return [e for e in entries if not after or e["pathSuffix"].encode() > after.encode()], 0
+
+    def checksum(self, path: str) -> tuple[str, bytes]:
+        """The algorithm's name and the raw bytes of GETFILECHECKSUM."""
+        answer = json.loads(self._from_datanode("GETFILECHECKSUM", path))["FileChecksum"]
+        return answer["algorithm"], bytes.fromhex(answer["bytes"])
+
+    def read(self, path: str, offset: int, length: int, take: Any) -> None:
+        """Hand a range's content to `take(bytes)` in pieces; started anew through `take(None)` when a DataNode fails."""
+
+        def stream(response: Any) -> bytes:
+            take(None)
+            for piece in response.stream(_READ_BYTES):
+                take(piece)
+            return b""
+
+        self._from_datanode("OPEN", path, stream, offset=offset, length=length)
+
+    def _from_datanode(self, op: str, path: str, consume: Any = None, **params: Any) -> bytes:
+        """What the DataNode answers to which the NameNode sends us; another one is tried when it does not."""
+        avoid, tried, refused = "", 0, 0
+        while True:
+            # Every second time without: of DataNodes that share a host the wrong one may be avoided.
+            excluded = {"excludedatanodes": avoid} if avoid and tried % 2 else {}
+            try:
+                location = self._ask(op, path, **params, **excluded, noredirect="true")["Location"]
+                return self._follow(location, consume)
+            except _DataNodeFailed as failure:
+                avoid, tried = failure.host, tried + 1
+                if tried >= DATANODE_TRIES:
+                    raise Refused("IOException", f"no DataNode answers: {failure}") from None
+            except Refused as refusal:
+                refused += 1
+                if refused >= REFUSAL_TRIES or refusal.name != "IOException":
+                    raise
+            self._pause(tried + refused)
+
+    def _follow(self, location: str, consume: Any) -> bytes:
+        host = urlsplit(location).hostname or ""
+        try:
+            response = self._http.request("GET", location, redirect=False, preload_content=consume is None)
+            if response.status == 200:
+                try:
+                    return bytes(consume(response)) if consume else response.data
+                finally:
+                    response.release_conn()
+            data = response.data if consume is None else response.read()
+        except (HTTPError, OSError) as error:
+            raise _DataNodeFailed(host, f"{urlsplit(location).netloc} ({_reason(error)})") from None
+        if response.status in _BUSY:
+            raise _DataNodeFailed(host, f"{urlsplit(location).netloc} (HTTP {response.status})")
+        raise _refusal(response.status, data)
+
+    def _ask(self, op: str, path: str, **params: Any) -> dict[str, Any]:
+        """The NameNode's JSON. Standby, safe mode, overload and outage are waited out, by turns of all NameNodes."""
+        deadline, turn = time.monotonic() + self._patience_s, 0
+        while True:
+            at = self._active
+            try:
+                return self._ask_once(self.endpoint.urls[at % len(self.endpoint.urls)], op, path, params)
+            except _Failover as failure:
+                # Several threads fail at once: only the first one moves on.
+                if self._active == at:
+                    self._active = (at + 1) % len(self.endpoint.urls)
+                turn += 1
+                all_tried = turn % len(self.endpoint.urls) == 0
+                if all_tried and time.monotonic() >= deadline:
+                    raise ConnectionFailed(
+                        f"cannot reach the NameNode at {self.endpoint} ({failure}): is it running, and is WebHDFS on? "
+                        "--webhdfs http://HOST:PORT names another"
+                    ) from None
+                if all_tried:
+                    self._pause(turn // len(self.endpoint.urls))
+
+    def _pause(self, turn: int) -> None:
+        """Longer each time, and never the same for all threads."""
+        seconds = min(_LONGEST_PAUSE_S, _FIRST_PAUSE_S * 2 ** min(turn, 10)) * random.uniform(0.5, 1.0)
+        if self._stop.wait(seconds):
+            raise ConnectionFailed("stopped while waiting for the NameNode")
+
+    def _ask_once(self, base: str, op: str, path: str, params: dict[str, Any]) -> dict[str, Any]:
+        query = urlencode({"op": op, "user.name": self.endpoint.user, **params})
+        self._limit.wait()
+        try:
+            url = f"{base}/webhdfs/v1{quote(path, safe='/')}?{query}"
+            response = self._http.request("GET", url, redirect=False)
+        except (HTTPError, OSError) as error:
+            raise _Failover(_reason(error)) from None
+        if response.status in (302, 307):  # a NameNode that does not know `noredirect` for this operation
+            return {"Location": response.headers["Location"]}
+        if response.status == 200:
+            try:
+                return dict(json.loads(response.data))
+            except ValueError:
+                raise Refused("IOException", "the answer is no JSON: is this a NameNode's HTTP address?") from None
+        refusal = _refusal(response.status, response.data)
+        if response.status in _BUSY or refusal.name in (*_ELSEWHERE, *_LATER):
+            raise _Failover(f"{refusal.name}: {refusal}")
+        raise refusal
+
+
+def _refusal(status: int, data: bytes) -> Refused:
+    try:
+        remote = json.loads(data)["RemoteException"]
+        lines = str(remote.get("message") or remote["exception"]).strip().splitlines()
+        return Refused(str(remote["exception"]), (lines or [""])[0][:300])
+    except (ValueError, KeyError, TypeError):
+        return Refused("HTTP", f"HTTP status {status}")
+
+
+def _reason(error: BaseException) -> str:
+    """The innermost thing that is said, in one line."""
+    lines = str(error).rpartition(": ")[2].strip(" ')\"").splitlines()
+    return (lines[0] if lines else "")[:200] or type(error).__name__
