@@ -17,7 +17,11 @@ from status_tool.evidence.ids import origin_id
 from status_tool.evidence.model import Header
 from status_tool.sources import codec, meta
 from status_tool.sources.codec import Row
+from status_tool.sources.crc import Layout
 from status_tool.sources.interface import Source
+from status_tool.sources.local import LocalSource
+from status_tool.sources.namenode import HdfsEndpoint, Load, WebHdfs
+from status_tool.sources.selection import LOCAL, TEMPORARY_FOLDERS, Exclusions, root_of
 from status_tool.sources.spool import read_spool
 from status_tool.sources.state_table import (
     Barrier,
@@ -28,16 +32,7 @@ from status_tool.sources.state_table import (
     now_ms,
 )
 from status_tool.sources.thrift import Cells
-from status_tool.sources.webhdfs import (
-    TEMPORARY_FOLDERS,
-    Exclusions,
-    HdfsEndpoint,
-    WebHdfsSource,
-    asking,
-    client,
-    hdfs_user,
-    plain_path,
-)
+from status_tool.sources.webhdfs import WebHdfsSource, asking, client, expand, hdfs_user
 from status_tool.sources.zookeeper import ZooKeeper, peer_cluster_id
 
 MASTER, SLAVE = "master", "slave"
@@ -53,6 +48,19 @@ Spooled = tuple[tuple[bytes, Cells], ...]
 
 
 @dataclass(frozen=True)
+class FileOptions:
+    """How files are looked at."""
+
+    load: Load = field(default_factory=Load)
+    exclude: tuple[str, ...] = ()
+    deep: bool = False
+    """Whether every file's content is read."""
+    journal: str | None = None
+    layout: Layout = field(default_factory=Layout)
+    """What HDFS's checksum of local files is computed for."""
+
+
+@dataclass(frozen=True)
 class Request:
     """What to gather."""
 
@@ -65,6 +73,7 @@ class Request:
     """From `-f` or the master's file; empty: the configured ones."""
     shutdown_ms: int | None = None
     """`-s`."""
+    files: FileOptions = field(default_factory=FileOptions)
 
 
 @dataclass(frozen=True)
@@ -107,6 +116,11 @@ class Together(Source):
         """One part of one source."""
         index, part = partition
         yield from self.sources[index].read(part)
+
+    def close(self) -> None:
+        """Every source."""
+        for source in self.sources:
+            source.close()
 
 
 def snapshot(settings: Settings, request: Request, say: Callable[[str], None]) -> Snapshot:
@@ -257,20 +271,45 @@ def apply_shutdown(header: Header, moment: int, whose: str, limit_ms: int) -> He
 
 
 def _hdfs(settings: Settings, request: Request, gathered: Snapshot, say: Callable[[str], None]) -> Snapshot:
-    endpoint = HdfsEndpoint(settings.webhdfs(), hdfs_user())
-    roots = tuple(plain_path(path) for path in request.hdfs_paths or settings.hdfs_paths or ("/",))
+    roots = tuple(root_of(path) for path in request.hdfs_paths or settings.hdfs_paths or ("/",))
     folders = (*TEMPORARY_FOLDERS, *((settings.hbase_root,) if settings.hbase_root else ()))
-    say(f"asking the NameNode at {endpoint}")
-    with asking(endpoint):
-        client(endpoint).status("/")
-    left_out = ", ".join(folders)
-    note = f"HDFS: {', '.join(roots)} checked; left out: {left_out}, trash, snapshots and temporary files"
+    exclusions = Exclusions(folders).also(request.files.exclude)
+    sources: list[Source] = []
+    absent: list[str] = []
+    key = ""
+    if local := tuple(root.removeprefix(LOCAL) for root in roots if root.startswith(LOCAL)):
+        disk = LocalSource(local, exclusions, request.files.layout, request.files.deep)
+        sources.append(disk)
+        absent += disk.absent()
+    if remote := tuple(root for root in roots if not root.startswith(LOCAL)):
+        endpoint = HdfsEndpoint(settings.webhdfs(), hdfs_user())
+        say(f"asking the NameNode at {endpoint}")
+        absent += _absent(endpoint, remote)
+        key = str(endpoint)
+        options = request.files
+        tolerant = request.side == MASTER
+        sources.append(
+            WebHdfsSource(endpoint, remote, exclusions, options.load, options.deep, options.journal, tolerant)
+        )
+    plain = tuple(root.removeprefix(LOCAL) for root in roots)
+    note = (
+        f"HDFS: {', '.join(plain)} checked; left out: "
+        f"{', '.join((*folders, *request.files.exclude))}, trash, snapshots, staging and temporary files"
+    )
     header = dataclasses.replace(
         gathered.header,
-        hdfs_paths=roots,
+        hdfs_paths=plain,
+        hdfs_absent=tuple(absent),
         notices=(*gathered.header.notices, note),
         # Without ZooKeeper the NameNode is all that tells one cluster from another.
-        cluster_key=gathered.header.cluster_key or str(endpoint),
+        cluster_key=gathered.header.cluster_key or key,
     )
-    source = WebHdfsSource(endpoint, roots, Exclusions(folders))
-    return dataclasses.replace(gathered, header=header, sources=(*gathered.sources, source))
+    return dataclasses.replace(gathered, header=header, sources=(*gathered.sources, *sources))
+
+
+def _absent(endpoint: HdfsEndpoint, roots: Sequence[str]) -> list[str]:
+    """The roots at which there is nothing. Asked without patience: a wrong address should be told at once."""
+    hdfs = WebHdfs(endpoint, patience_s=0)
+    with asking(endpoint):
+        hdfs.status("/")
+        return [root for root in roots if not expand(hdfs, root)]

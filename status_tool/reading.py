@@ -32,6 +32,7 @@ def read_all(source: Source, threads: int = THREADS) -> Iterator[pa.RecordBatch]
             yield from _collect(results, len(parts))
         finally:
             stop.set()
+            source.close()
 
 
 def _collect(results: queue.Queue[pa.RecordBatch | BaseException | None], parts: int) -> Iterator[pa.RecordBatch]:

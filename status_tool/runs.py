@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TextIO
@@ -21,6 +22,7 @@ from status_tool.collect import (
     MASTER,
     SLAVE,
     SLAVE_SETTLE_S,
+    FileOptions,
     Request,
     SmallRows,
     Snapshot,
@@ -30,13 +32,19 @@ from status_tool.collect import (
 )
 from status_tool.config import Settings
 from status_tool.errors import StatusFileError, UsageError
-from status_tool.evidence.model import Evidence, Header, Outcome, Scope, Verdict
+from status_tool.evidence.model import Evidence, FileStatus, Header, Outcome, Scope, Verdict
 from status_tool.evidence.peers import Choice, PeerFacts, choose_peer, filters_families, ships
 from status_tool.reading import read_all
 from status_tool.sources.interface import Source
+from status_tool.sources.journal import Journal, forget, journal_path, opened, remove
+from status_tool.sources.namenode import HdfsEndpoint
+from status_tool.sources.selection import PathMap, glob_regex
 from status_tool.sources.state_table import StateTableSource, TableFilter
+from status_tool.sources.webhdfs import WebHdfsSource, hdfs_user
 from status_tool.spark import source as spark_source
 from status_tool.spark.debug import write_debug
+from status_tool.spark.deep import with_crc
+from status_tool.spark.hdfs import mapped_paths
 from status_tool.spark.session import spark_session
 from status_tool.spark.verify import checking
 from status_tool.status_file.legacy import open_writer
@@ -57,6 +65,10 @@ class Check:
     wait_s: float = 0.0
     shutdown_ms: int | None = None
     hdfs_paths: tuple[str, ...] = ()
+    files: FileOptions = field(default_factory=FileOptions)
+    deep: bool = False
+    """Whether files that are otherwise incomparable are read; `files.deep` reads every file."""
+    path_map: PathMap = field(default_factory=PathMap)
     debug_dir: Path | None = None
     spark_master: str | None = None
     spark_conf: tuple[tuple[str, str], ...] = ()
@@ -73,15 +85,41 @@ class Written:
 
 def write_side(settings: Settings, request: Request, path: Path, debug_dir: Path | None, say: Say) -> Written:
     """Write one side of a live cluster to a status file. Nothing is written unless all of it could be."""
-    gathered = snapshot(settings, request, say)
-    with open_writer(path, gathered.header) as writer:
-        say("reading streams and files" if request.hdfs else "reading streams")
-        for batch in read_all(_source(gathered)):
-            writer.write(batch)
+    with journaling(path, request) as (request, journal):
+        gathered = snapshot(settings, request, say)
+        with open_writer(path, gathered.header) as writer:
+            say("reading streams and files" if request.hdfs else "reading streams")
+            for batch in read_all(_source(gathered)):
+                writer.write(batch)
+                if journal is not None:
+                    journal.add(batch)
     with open_status(path) as written:
         if debug_dir is not None:
             dump_rows(written.rows(), debug_dir)
         return Written(gathered.header, dict(written.counts), gathered.unsettled)
+
+
+@contextmanager
+def journaling(path: Path, request: Request) -> Iterator[tuple[Request, Journal | None]]:
+    """Checksums are kept beside FILE until it is whole; with `--resume` those of an interrupted run are used."""
+    where = journal_path(path)
+    if not request.hdfs:
+        yield request, None
+        return
+    if request.files.journal is None:
+        remove(where)
+    journal = opened(str(where))
+    files = dataclasses.replace(request.files, journal=str(where) if len(journal) else None)
+    try:
+        yield dataclasses.replace(request, files=files), journal
+    except BaseException:
+        if len(journal):
+            journal.close()
+            forget(where)
+        else:
+            remove(where)
+        raise
+    remove(where)
 
 
 def _source(gathered: Snapshot) -> Source:
@@ -128,7 +166,7 @@ def check_live(settings: Settings, check: Check, say: Say) -> Outcome:
             with spark_session(check.spark_master, check.spark_conf) as spark:
                 gathered = first.result()
                 while True:
-                    outcome = _verify_once(spark, file, master, gathered, check, say)
+                    outcome = _verify_once(settings, spark, file, master, gathered, check, say)
                     if outcome.verdict is Verdict.COMPLETE or time.monotonic() + RECHECK_S > deadline:
                         return outcome
                     if outcome.verdict is Verdict.UNVERIFIABLE and not gathered.unsettled:
@@ -138,11 +176,30 @@ def check_live(settings: Settings, check: Check, say: Say) -> Outcome:
                     gathered = snapshot(settings, request, say)
 
 
+def _shared_out(gathered: Snapshot, spark: SparkSession) -> Snapshot:
+    """`--rate` and the concurrency are for all of Spark's tasks together, each of which may be a process."""
+    tasks = max(1, spark.sparkContext.defaultParallelism)
+    sources = tuple(
+        dataclasses.replace(source, load=source.load.shared(tasks)) if isinstance(source, WebHdfsSource) else source
+        for source in gathered.sources
+    )
+    return dataclasses.replace(gathered, sources=sources)
+
+
 def _verify_once(
-    spark: SparkSession, file: StatusFile, master: Header, gathered: Snapshot, check: Check, say: Say
+    settings: Settings,
+    spark: SparkSession,
+    file: StatusFile,
+    master: Header,
+    gathered: Snapshot,
+    check: Check,
+    say: Say,
 ) -> Outcome:
-    slave_df = spark_source.load(spark, _source(gathered))
-    return _verdict(spark, file, master, slave_df, gathered.header, check, say)
+    slave_df = spark_source.load(spark, _source(_shared_out(gathered, spark)))
+    endpoint = None
+    if check.deep and any(isinstance(source, WebHdfsSource) for source in gathered.sources):
+        endpoint = HdfsEndpoint(settings.webhdfs(), hdfs_user())
+    return _verdict(spark, file, master, slave_df, gathered.header, check, say, endpoint)
 
 
 def check_offline(check: Check, say: Say) -> Outcome:
@@ -166,17 +223,33 @@ def _verdict(
     slave: Header,
     check: Check,
     say: Say,
+    endpoint: HdfsEndpoint | None = None,
 ) -> Outcome:
+    """Compare; `endpoint` is where files that are otherwise incomparable can be read."""
+    master = _asked_paths(master, check.hdfs_paths)
     choice = _peer(file, master, slave, check.scope)
     scope = _narrowed(check.scope, master, slave)
+    slave_df = mapped_paths(slave_df, check.path_map.pairs)
     master_df = _restricted(spark.read.parquet(file.uri), file, choice, check.hdfs_paths)
     say("comparing every stream and file")
     evidence = Evidence.ORDERED if choice is not None and filters_families(choice.peer) else None
     try:
-        with checking(spark, master_df, slave_df, master, slave, scope, evidence=evidence) as checked:
+        with (
+            checking(spark, master_df, slave_df, master, slave, scope, evidence=evidence) as checked,
+            ExitStack() as again,
+        ):
             outcome = checked.outcome()
+            decided = checked
+            if endpoint is not None and outcome.hdfs and outcome.hdfs.files[FileStatus.INCOMPARABLE]:
+                say("reading the files that checksums cannot settle")
+                load = check.files.load.shared(checked.parallelism)
+                read_df = with_crc(checked, endpoint, load, check.path_map)
+                decided = again.enter_context(
+                    checking(spark, master_df, read_df, master, slave, scope, evidence=evidence)
+                )
+                outcome = decided.outcome()
             if check.debug_dir is not None:
-                write_debug(checked, check.debug_dir)
+                write_debug(decided, check.debug_dir)
     except Exception as error:
         if (clear := spark_source.explain(error)) is not None:
             raise clear from None
@@ -191,6 +264,16 @@ def _verdict(
         peer_id=str(choice.peer["id"]) if choice else None,
         notices=tuple(dict.fromkeys(notices)),
     )
+
+
+def _asked_paths(master: Header, asked: tuple[str, ...]) -> Header:
+    """The header for the paths of `run -i -f`: of those that FILE does not hold nothing is known."""
+    if not asked or not master.hdfs_paths:
+        return master
+    held = [path for path in asked if any(re.match(glob_regex(root), path, re.DOTALL) for root in master.hdfs_paths)]
+    gone = [path for path in master.hdfs_absent if path in asked]
+    unheld = [path for path in asked if path not in held]
+    return dataclasses.replace(master, hdfs_paths=asked, hdfs_absent=tuple(dict.fromkeys([*gone, *unheld])))
 
 
 def _asked_header(header: Header, check: Check) -> Header:
@@ -212,7 +295,10 @@ def _slave_request(file: StatusFile, master: Header, check: Check) -> Request:
         only=TableFilter(check.scope.tables, check.scope.namespaces),
         hbase=check.scope.check_hbase and master.half in ("both", "hbase"),
         hdfs=hdfs,
-        hdfs_paths=check.hdfs_paths or master.hdfs_paths or (_legacy_roots(file) if hdfs else ()),
+        hdfs_paths=check.path_map.slave_roots(
+            check.hdfs_paths or master.hdfs_paths or (_legacy_roots(file) if hdfs else ())
+        ),
+        files=check.files,
     )
 
 
@@ -263,6 +349,6 @@ def _restricted(
     if hdfs_paths:
         inside = F.lit(False)
         for root in hdfs_paths:
-            inside = inside | (F.col("path") == root) | F.col("path").startswith(root.rstrip("/") + "/")
+            inside = inside | F.col("path").rlike(glob_regex(root))
         master_df = master_df.where((F.col("kind") != "file") | inside)
     return master_df

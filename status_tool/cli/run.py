@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import sys
 from enum import StrEnum
@@ -13,7 +14,7 @@ import typer
 from status_tool.atomic import check_target
 from status_tool.cli.options import ConfDirs, Thrift, WebHdfs, ZooKeeperOption, settings_of
 from status_tool.cli.shutdown_time import check_millis, iso
-from status_tool.collect import MASTER, SLAVE, Request
+from status_tool.collect import MASTER, SLAVE, FileOptions, Request
 from status_tool.config import Settings
 from status_tool.errors import ConfigurationError, UsageError
 from status_tool.evidence.model import Scope
@@ -25,8 +26,10 @@ from status_tool.report.metrics import MetricsReporter
 from status_tool.report.progress import make_progress
 from status_tool.report.text import TextReporter
 from status_tool.runs import Check, Written, check_live, check_offline, dump_live, write_side
+from status_tool.sources.crc import Layout
+from status_tool.sources.namenode import Load
+from status_tool.sources.selection import PathMap, read_path_file
 from status_tool.sources.state_table import TableFilter
-from status_tool.sources.webhdfs import read_path_file
 
 DEFAULT_MASTER_WAIT_S = 60.0
 DEFAULT_DEBUG_DIR = Path("status-tool-debug")
@@ -88,6 +91,36 @@ def run(
         ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON document on stdout, nothing else there.")] = False,
+    deep: Annotated[
+        str | None,
+        typer.Option(
+            "--deep",
+            metavar="[=all]",
+            help="Read content: with -m every file's CRC32C is recorded; with -i files of different layout are "
+            "settled by it, with --deep=all every file.",
+        ),
+    ] = None,
+    rate: Annotated[
+        float | None, typer.Option("--rate", metavar="N", min=0.1, help="At most N NameNode requests a second.")
+    ] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="With -o: use the checksums of a run that was interrupted.")
+    ] = False,
+    exclude: Annotated[
+        list[str] | None,
+        typer.Option("--exclude", metavar="GLOB", help="Files and folders to leave out (repeatable)."),
+    ] = None,
+    map_path: Annotated[
+        list[str] | None,
+        typer.Option("--map-path", metavar="MASTER=SLAVE", help="A tree that lives elsewhere on the slave."),
+    ] = None,
+    strict_extra: Annotated[
+        bool, typer.Option("--strict-extra", help="Files that are only on the slave are a failure.")
+    ] = False,
+    layout: Annotated[
+        str | None,
+        typer.Option("--layout", metavar="BLOCK[:CHUNK[:CRC]]", help="HDFS layout that file:// roots are compared by."),
+    ] = None,
     max_problems: Annotated[int, typer.Option("--max-problems", min=0, help="How many problems are listed.")] = 100,
     report: Annotated[
         Path | None, typer.Option("--report", metavar="FILE.html", help="Also write an HTML report.")
@@ -114,16 +147,25 @@ def run(
         if target is not None:
             check_target(target)
     settings = settings_of(conf_dir, thrift, webhdfs, zookeeper)
+    files = _files(deep, rate, exclude, layout)
+    path_map = PathMap.parse(map_path or ())
+    if path_map.pairs and status_file is None:
+        raise UsageError("--map-path goes with -i FILE")
+    if resume and output is None:
+        raise UsageError("--resume goes with -o FILE")
     tables = frozenset(name.removeprefix("default:") for name in table or ())
     hbase, hdfs = only is not Half.HDFS, only is not Half.HBASE
     if status_file is not None:
         check = Check(
             status_file=status_file,
-            scope=Scope(tables, frozenset(namespace or ()), since, peer, hbase, hdfs, max_problems),
+            scope=Scope(tables, frozenset(namespace or ()), since, peer, hbase, hdfs, max_problems, strict_extra),
             slave_status=slave_status,
             wait_s=wait or 0.0,
             shutdown_ms=shutdown,
             hdfs_paths=_paths(paths),
+            files=dataclasses.replace(files, deep=deep == "all"),
+            deep=deep is not None,
+            path_map=path_map,
             debug_dir=debug_dir if debug else None,
             spark_master=spark_master,
             spark_conf=_spark_conf(spark_conf),
@@ -137,6 +179,7 @@ def run(
         hdfs=hdfs,
         hdfs_paths=_paths(paths),
         shutdown_ms=shutdown,
+        files=dataclasses.replace(files, journal="" if resume else None),
     )
     if output is None:
         return _dump(settings, request)
@@ -162,6 +205,17 @@ def _check_letters(
         raise UsageError("--report and --metrics tell the outcome of a check: they go with -i FILE")
     if output is None and status_file is None and not debug:
         raise UsageError("nothing to do: -m -o FILE on the master, -i FILE on the slave, or -d to dump")
+
+
+def _files(deep: str | None, rate: float | None, exclude: list[str] | None, layout: str | None) -> FileOptions:
+    if deep not in (None, "all", "different"):
+        raise UsageError(f"--deep={deep}: expected --deep or --deep=all")
+    return FileOptions(
+        load=Load(rate=rate),
+        exclude=tuple(exclude or ()),
+        deep=deep is not None,
+        layout=Layout.parse(layout) if layout else Layout(),
+    )
 
 
 def _paths(file: Path | None) -> tuple[str, ...]:

@@ -12,9 +12,7 @@ from status_tool.evidence.segments import SINCE_MARGIN_MS
 
 PEER_PLACEHOLDER = "<slave quorum:port:/znode>"
 COPY_TABLE = "org.apache.hadoop.hbase.mapreduce.CopyTable"
-_PLAIN = frozenset(
-    b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz `~!@#$%^&*()-_=+[]{}|;:'\",.<>/?"
-)
+_PLAIN = frozenset(b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz `~!@#$%^&*()-_=+[]{}|;:'\",.<>/?")
 
 _TEXTS = {
     "unsettled": "see the problem of this origin",

@@ -89,11 +89,7 @@ def _unsettled(finding: Finding, context: RunContext) -> str:
 
 def _older(finding: Finding, context: RunContext) -> str:
     start = iso(context.master.coverage_ms) if context.master.coverage_ms is not None else None
-    known = (
-        f"every region server has been tracked only since {start}"
-        if start
-        else "no tracker coverage is known"
-    )
+    known = f"every region server has been tracked only since {start}" if start else "no tracker coverage is known"
     return f"older than the tracker: {known}, the table may hold rows from before"
 
 
@@ -176,7 +172,7 @@ _DETAILS: dict[str, Callable[[Finding, RunContext], str]] = {
     "content": _noted("content differs: CRC32C"),
     "file-open": _noted("still open for writing"),
     "file-changed": _noted("changed on the master after the cut: what it was at the cut is not known"),
-    "root-absent": _noted("nothing to check: the path does not exist on the master"),
+    "root-absent": _noted("nothing to check: the path does not exist on the master, or its file does not cover it"),
     "algorithm": _noted("not comparable: checksum algorithm or block layout differs"),
     "file-unreadable": _file_unreadable,
     "file-ambiguous": _noted("listed more than once with different contents"),

@@ -21,6 +21,9 @@ class Source(ABC):
     def partitions(self) -> Sequence[Any]:
         """Picklable descriptions of the parts; no I/O beyond what splitting needs."""
 
+    def close(self) -> None:  # noqa: B027
+        """Let reads that are under way in this process end soon; what they still yield is not wanted."""
+
     @abstractmethod
     def read(self, partition: Any) -> Iterator[pa.RecordBatch]:
         """Yield one partition's rows.

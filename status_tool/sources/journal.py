@@ -41,6 +41,12 @@ def opened(path: str) -> Journal:
         return _OPEN[path]
 
 
+def forget(path: Path) -> None:
+    """Drop it from the open ones, the file stays."""
+    with _OPEN_LOCK:
+        _OPEN.pop(str(path), None)
+
+
 def remove(path: Path) -> None:
     """Close and delete it; nothing if there is none."""
     with _OPEN_LOCK:

@@ -56,6 +56,10 @@ class Load:
     concurrency: int = CONCURRENCY
     rate: float | None = None
 
+    def shared(self, processes: int) -> Load:
+        """The part of one of so many processes that ask at the same time."""
+        return Load(max(2, self.concurrency // processes), self.rate / processes if self.rate else None)
+
 
 class Refused(Exception):
     """HDFS answers, and the answer about this path is no. `name` is the Java exception's simple name."""

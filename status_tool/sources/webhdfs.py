@@ -78,7 +78,8 @@ def asking(endpoint: HdfsEndpoint) -> Iterator[None]:
 @dataclass(frozen=True, slots=True)
 class Part:
     """A part of the listing: folders (or single files), with all that is below, or one folder's own files
-    whose names are in `(after, upto]`."""
+    whose names are in `(after, upto]`.
+    """
 
     paths: tuple[str, ...]
     deep: bool

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from status_tool.evidence.files import CHANGEABLE, COMPARED, ENCRYPTED, OPEN, UNREADABLE
+from status_tool.sources.selection import LOCAL
 from status_tool.spark.finding_struct import finding, present
 
 _SIDES = ("master", "slave")
@@ -20,6 +23,24 @@ def judge_files(master_df: DataFrame, slave_df: DataFrame, cut_ms: int) -> DataF
     coded = by_path.withColumn("code", F.when(changed, "file-changed").otherwise(_code())).withColumn("note", _note())
     at_fault = finding(code=F.col("code"), path=F.col("path"), note=F.col("note"))
     return coded.withColumn("findings", present(F.when(F.col("code") != "match", at_fault)))
+
+
+def mapped_paths(rows: DataFrame, pairs: Sequence[tuple[str, str]]) -> DataFrame:
+    """The slave's rows under the paths that they have on the master (`--map-path`, longest master prefix first).
+
+    What the slave has of its own under a master path that is mapped elsewhere is nobody's counterpart, and dropped.
+    """
+    if not pairs:
+        return rows
+    path, renamed, taken = F.col("path"), F.lit(None).cast("string"), F.lit(False)
+    for master, slave in sorted(pairs, key=lambda pair: len(pair[1])):
+        prefix = slave.removeprefix(LOCAL).rstrip("/")
+        inside = (path == prefix) | path.startswith(prefix + "/")
+        moved = F.concat(F.lit(master.rstrip("/")), F.substring(path, len(prefix) + 1, 1 << 30))
+        renamed = F.when(inside, moved).otherwise(renamed)
+        taken = taken | (path == master) | path.startswith(master.rstrip("/") + "/")
+    kept = rows.where((F.col("kind") != "file") | renamed.isNotNull() | ~taken)
+    return kept.withColumn("path", F.when(F.col("kind") == "file", F.coalesce(renamed, path)).otherwise(path))
 
 
 def _file_rows(rows: DataFrame, side: str) -> DataFrame:

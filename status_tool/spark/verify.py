@@ -113,6 +113,11 @@ class Check:
         return judge_files(self._master_df, self._slave_df, self.context.master.cut_ms)
 
     @property
+    def parallelism(self) -> int:
+        """How many tasks run at once."""
+        return self._session.sparkContext.defaultParallelism
+
+    @property
     def slave_rows(self) -> DataFrame:
         """The slave's rows, as they are kept."""
         return self._slave_df
