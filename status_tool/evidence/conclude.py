@@ -65,9 +65,7 @@ def _hbase(context: RunContext, tally: Tally, run: list[Finding]) -> HBaseOutcom
         verdict = Verdict.UNVERIFIABLE
     else:
         verdict = Verdict.COMPLETE
-    return HBaseOutcome(
-        verdict, context.evidence, tally.regions, tally.worst_lag_ms, tally.timestamps_complete
-    )
+    return HBaseOutcome(verdict, context.evidence, tally.regions, tally.worst_lag_ms, tally.timestamps_complete)
 
 
 def _hdfs(context: RunContext, tally: Tally) -> HdfsOutcome:

@@ -96,9 +96,7 @@ def earliest(*times: int | None) -> int | None:
 
 
 def _baseline(first_after_ms: int | None, since_ms: int | None) -> bool:
-    return (
-        since_ms is not None and first_after_ms is not None and first_after_ms <= since_ms - SINCE_MARGIN_MS
-    )
+    return since_ms is not None and first_after_ms is not None and first_after_ms <= since_ms - SINCE_MARGIN_MS
 
 
 def _order(segment: Segment) -> tuple[tuple[bool, int], ...]:
