@@ -49,7 +49,9 @@ class Fold:
     """What the union of a stream's segments covers, holes of the accepted baseline bridged."""
 
     prefix_end: int
-    """`(0, prefix_end]` has arrived; 0 when nothing that starts at 0 has."""
+    """`(0, prefix_end]`, as far as it is asked, has arrived; 0 when nothing that starts at 0 has.
+
+    Beyond the head nothing is asked: there it may pass over a hole."""
     prefix_ms: int | None
     """Highest write time within the prefix."""
     reach: int
