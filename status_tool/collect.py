@@ -145,6 +145,9 @@ def snapshot(settings: Settings, request: Request, say: Callable[[str], None]) -
             gathered = _identified(gathered, zookeeper)
             if request.hbase:
                 gathered = _hbase(settings, request, gathered, zookeeper, say)
+    if not request.hbase and request.shutdown_ms is not None:
+        header = apply_shutdown(gathered.header, request.shutdown_ms, "-s", gathered.header.cut_ms)
+        gathered = dataclasses.replace(gathered, header=header)
     if request.hdfs:
         gathered = _hdfs(settings, request, gathered, say)
     return dataclasses.replace(gathered, header=dataclasses.replace(gathered.header, created_ms=now_ms()))

@@ -45,6 +45,10 @@ def _root(
     """Has everything that was written on the master HBase + HDFS cluster really arrived on the slave?"""
 
 
+_BARE = {"--deep": "--deep=different"}
+"""Options whose value may be left out, which Typer cannot say."""
+
+
 def entry() -> None:
     """Run the command line and leave with the contract's exit code."""
     signal.signal(signal.SIGTERM, _terminated)
@@ -54,7 +58,9 @@ def entry() -> None:
 def main(arguments: list[str]) -> int:
     """Run one command line; returns its exit code. Nothing but one line is shown for an error."""
     try:
-        result: Any = app(args=arguments, prog_name="status-tool", standalone_mode=False)
+        result: Any = app(
+            args=[_BARE.get(one, one) for one in arguments], prog_name="status-tool", standalone_mode=False
+        )
     except StatusToolError as error:
         _complain(str(error))
         return error.exit_code

@@ -128,7 +128,8 @@ def _copy(finding: Finding, context: RunContext) -> str:
 def _afterwards(finding: Finding) -> str:
     if finding.repair_to_ms is None:
         return ""
-    return f" (SyncTable where clients set their own timestamps); then check with --since {finding.repair_to_ms + SINCE_MARGIN_MS}"
+    since = finding.repair_to_ms + SINCE_MARGIN_MS
+    return f" (SyncTable where clients set their own timestamps); then check with --since {since}"
 
 
 def _baseline(coverage_ms: int | None) -> str:

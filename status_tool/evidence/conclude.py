@@ -77,7 +77,7 @@ def _hbase(context: RunContext, tally: Tally, run: list[Finding]) -> HBaseOutcom
 def _file_findings(context: RunContext, tally: Tally) -> list[Finding]:
     """A path that was named must exist; that there is no file at all is fine only where everything was looked at."""
     absent = [Finding("root-absent", path=path) for path in context.master.hdfs_absent]
-    if not tally.master_files and not absent and context.master.hdfs_paths != ("/",):
+    if not absent and _names_nothing(context, tally):
         return [Finding("no-files")]
     return absent
 
@@ -100,3 +100,8 @@ def _hdfs(context: RunContext, tally: Tally, findings: list[Finding]) -> HdfsOut
     else:
         verdict = Verdict.COMPLETE
     return HdfsOutcome(verdict, tally.files)
+
+
+def _names_nothing(context: RunContext, tally: Tally) -> bool:
+    """No file at all proves nothing, unless the whole file system was listed and simply holds none."""
+    return not tally.master_files and context.master.hdfs_paths != ("/",)

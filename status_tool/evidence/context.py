@@ -105,9 +105,7 @@ def build_context(
     if level is Evidence.TIMESTAMPS:
         return RunContext(master, slave, scope, level, (), rule, notices=notices)
     origins = judge_origins(_kind(ours, "server"), master, scope.since_ms, drained)
-    tables = judge_tables(
-        _kind(ours, "table"), _kind(theirs, "table"), ages, master, bare.asked, scope.since_ms
-    )
+    tables = judge_tables(_kind(ours, "table"), _kind(theirs, "table"), ages, master, bare.asked, scope.since_ms)
     found = (
         *_origin_findings(origins),
         *_table_gaps(_kind(ours, "table"), _kind(theirs, "table")),

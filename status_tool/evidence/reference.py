@@ -243,9 +243,9 @@ def _judge_files(ours: list[Row], theirs: list[Row], tally: Tally, cut_ms: int) 
     for finding in found:
         tally.files[FILE_CODES[finding.code]] += 1
     tally.master_files = sum(bool(rows[0]) for rows in sides.values())
-    for side, rows_of_side in (("master", ours), ("slave", theirs)):
+    for name, rows_of_side in (("master", ours), ("slave", theirs)):
         for row in rows_of_side:
             if row["kind"] == "count":
-                key = (side, str(row["name"]))
-                tally.entries[key] = tally.entries.get(key, 0) + int(row["entries"] or 0)
+                counted = (name, str(row["name"]))
+                tally.entries[counted] = tally.entries.get(counted, 0) + int(row["entries"] or 0)
     return [finding for finding in found if FILE_CODES[finding.code] is not FileStatus.MATCH]

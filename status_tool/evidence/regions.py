@@ -78,9 +78,7 @@ def judge_tables(
     slave = {row["table"]: _families(row.get("detail")) for row in slave_rows if row.get("table")}
     by_name = {age.table: age for age in ages if asked(age.table)}
     return tuple(
-        _facts(
-            table, table in descriptors, descriptors.get(table), slave, by_name.get(table), master, since_ms
-        )
+        _facts(table, table in descriptors, descriptors.get(table), slave, by_name.get(table), master, since_ms)
         for table in sorted(descriptors.keys() | by_name.keys())
         if table is not None
     )
@@ -100,9 +98,7 @@ def _age(table: str, rows: list[Row]) -> TableAge:
     known = [region_id for region_id in ids if region_id is not None]
     regions = [row for row in rows if row["kind"] == "region" and row.get("state") != SPLIT_PARENT]
     newest = [row["region_id"] for row in regions if row.get("region_id") is not None]
-    return TableAge(
-        table, len(regions), min(known, default=None), max(newest, default=None), len(known) < len(ids)
-    )
+    return TableAge(table, len(regions), min(known, default=None), max(newest, default=None), len(known) < len(ids))
 
 
 def _facts(
@@ -118,9 +114,7 @@ def _facts(
     scopes = descriptor.get("families", {}) if descriptor else {}
     families = tuple(sorted(name for name, options in scopes.items() if _scope(options) == 1))
     replicated = described and (descriptor is None or bool(families))
-    gone = bool(
-        age and age.regions and not age.unknown and since_ms is not None and since_ms >= (age.newest or 0)
-    )
+    gone = bool(age and age.regions and not age.unknown and since_ms is not None and since_ms >= (age.newest or 0))
     if not replicated:
         return TableFacts(table, described, False, gone_accepted=gone)
     findings = [
@@ -139,9 +133,7 @@ def _descriptor_findings(table: str, descriptor: dict[str, Any] | None) -> list[
     return []
 
 
-def _slave_findings(
-    table: str, families: tuple[str, ...], slave: dict[str, frozenset[str] | None]
-) -> list[Finding]:
+def _slave_findings(table: str, families: tuple[str, ...], slave: dict[str, frozenset[str] | None]) -> list[Finding]:
     if not slave:
         return []
     if table not in slave:
@@ -159,9 +151,7 @@ def _age_findings(table: str, age: TableAge | None, master: Header, since_ms: in
     covered_from = master.coverage_ms
     if covered_from is not None and since_ms is not None and since_ms >= covered_from:
         return []
-    young = (
-        not age.unknown and age.oldest is not None and covered_from is not None and age.oldest >= covered_from
-    )
+    young = not age.unknown and age.oldest is not None and covered_from is not None and age.oldest >= covered_from
     return [] if young else [Finding("older-than-tracker", table=table, written_to_ms=covered_from)]
 
 

@@ -8,7 +8,7 @@ import os
 import stat
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
 
@@ -29,7 +29,7 @@ class LocalSource(Source):
 
     roots: tuple[str, ...]
     exclusions: Exclusions
-    layout: Layout = Layout()
+    layout: Layout = field(default_factory=Layout)
     deep: bool = False
 
     def absent(self) -> list[str]:

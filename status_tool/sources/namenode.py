@@ -189,7 +189,7 @@ class WebHdfs:
         return answer["algorithm"], bytes.fromhex(answer["bytes"])
 
     def read(self, path: str, offset: int, length: int, take: Any) -> None:
-        """Hand a range's content to `take(bytes)` in pieces; started anew through `take(None)` when a DataNode fails."""
+        """Hand a range's content to `take(bytes)` in pieces; `take(None)` says that it starts (anew)."""
 
         def stream(response: Any) -> bytes:
             take(None)

@@ -14,7 +14,7 @@ import posixpath
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
@@ -94,7 +94,7 @@ class WebHdfsSource(Source):
     endpoint: HdfsEndpoint
     roots: tuple[str, ...]
     exclusions: Exclusions
-    load: Load = Load()
+    load: Load = field(default_factory=Load)
     deep: bool = False
     """Whether every file's content is read for its CRC32C."""
     journal: str | None = None

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
+from typing import Any
 
-import pyarrow as pa
 from pyspark.sql import DataFrame
+from pyspark.sql import Row as SparkRow
 from pyspark.sql import functions as F
 
-from status_tool.sources import codec
 from status_tool.sources.codec import Row
 from status_tool.sources.namenode import HdfsEndpoint, Load, webhdfs
 from status_tool.sources.selection import PathMap
@@ -27,13 +28,15 @@ def with_crc(check: Check, endpoint: HdfsEndpoint, load: Load, path_map: PathMap
     def own(row: Row) -> Row:
         return {**row, "path": path_map.to_slave(row["path"])}
 
-    def fill(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def fill(partition: Iterator[SparkRow]) -> Iterator[tuple[Any, ...]]:
         hdfs = webhdfs(endpoint, load)
-        for batch in batches:
-            listed = batch.to_pylist()
+        while listed := [row.asDict() for row in islice(partition, BATCH_ROWS)]:
             read = with_content(hdfs, map(own, listed))
-            named = ({**row, "path": known["path"]} for row, known in zip(read, listed, strict=True))
-            yield from codec.batches(named, BATCH_ROWS)
+            for known, row in zip(listed, read, strict=True):
+                yield tuple({**row, "path": known["path"]}[name] for name in columns)
 
-    spread = files.repartition(check.parallelism)
-    return rows.where(~is_file).unionByName(others).unionByName(spread.mapInArrow(fill, rows.schema))
+    columns = rows.columns
+    # Not mapInArrow, which asks for pandas.
+    filled = files.repartition(check.parallelism).rdd.mapPartitions(fill)
+    read_df = check.session.createDataFrame(filled, rows.schema)
+    return rows.where(~is_file).unionByName(others).unionByName(read_df)

@@ -375,7 +375,11 @@ class Admin:
         """
         given = content if isinstance(content, bytes) else None
         size = content if isinstance(content, int) else None
-        layout = {"bytes_per_checksum": bytes_per_checksum, "checksum_type": checksum_type, "block_size": block_size}
+        layout: dict[str, Any] = {
+            "bytes_per_checksum": bytes_per_checksum,
+            "checksum_type": checksum_type,
+            "block_size": block_size,
+        }
         return cast(int, self.call("hdfs_put", path=path, content=given, size=size, seed=seed, **layout))
 
     def hdfs_put_many(self, path: str, count: int, content: bytes = b"") -> int:
