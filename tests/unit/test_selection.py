@@ -1,0 +1,72 @@
+"""Which files are checked, and what they are called on the other side."""
+
+from __future__ import annotations
+
+import random
+import re
+
+import pytest
+
+from status_tool.errors import UsageError
+from status_tool.sources.crc import combine, crc32c
+from status_tool.sources.selection import Exclusions, PathMap, glob_regex, outermost, read_path_file
+
+
+@pytest.mark.parametrize(
+    ("pattern", "path", "expected"),
+    [
+        ("/a", "/a", True),
+        ("/a", "/a/b/c", True),
+        ("/a", "/ab", False),
+        ("/", "/anything", True),
+        ("/a/*", "/a/b/c", True),
+        ("/a/*", "/a", False),
+        ("/a/*/x", "/a/b/c/x", False),
+        ("/a/p?rt-[0-3]", "/a/part-2", True),
+        ("/a/p?rt-[!0-3]", "/a/part-2", False),
+        ("/a.b+c", "/a.b+c/d", True),
+        ("/a.b", "/aXb", False),
+        ("/ü$^|", "/ü$^|", True),
+    ],
+)
+def test_globs(pattern: str, path: str, expected: bool) -> None:
+    """A star stays within a name; a folder stands for all that is below it."""
+    assert bool(re.match(glob_regex(pattern), path)) is expected
+
+
+def test_exclusions() -> None:
+    """A pattern without a slash is about names, one with is about whole paths."""
+    left_out = Exclusions().also(["*.tmp", "/data/old*"]).leave_out
+    assert left_out("/x/y.tmp")
+    assert left_out("/data/old/2020")
+    assert left_out("/tmp")
+    assert left_out("/user/me/.Trash")
+    assert not left_out("/data/new/old")
+    assert not left_out("/data/tmp")
+
+
+def test_path_map() -> None:
+    """The longest prefix decides; a tree inside a root is looked for as well."""
+    paths = PathMap.parse(["/data=/copy/data", "hdfs://nn/data/hot=/fast"])
+    assert paths.to_slave("/data/x") == "/copy/data/x"
+    assert paths.to_slave("/data/hot/x") == "/fast/x"
+    assert paths.to_slave("/database") == "/database"
+    assert paths.slave_roots(["/data", "/other"]) == ("/copy/data", "/other", "/fast")
+    assert PathMap.parse(["/data=file:///mnt/export"]).slave_roots(["/data/a"]) == ("file:/mnt/export/a",)
+    for bad in (["/a"], ["a=/b"], ["/a=/b", "/a=/c"]):
+        with pytest.raises(UsageError):
+            PathMap.parse(bad)
+
+
+def test_roots() -> None:
+    """With and without scheme, local ones kept apart."""
+    assert read_path_file("hdfs://nn:8020/a/ \n/b c\nfile:///d/*\n", "f") == ("/a", "/b c", "file:/d/*")
+    assert outermost(["/a/b", "/a", "/ab", "/a"]) == ["/a", "/ab"]
+
+
+def test_crcs_combine() -> None:
+    """As if the pieces had been read one after another; the check value is the CRC's published one."""
+    assert crc32c(b"123456789") == 0xE3069283
+    data = random.Random(1).randbytes(10_000)
+    for cut in (0, 1, 511, 4096, 9_999, 10_000):
+        assert combine(crc32c(data[:cut]), crc32c(data[cut:]), len(data) - cut) == crc32c(data)

@@ -1,0 +1,220 @@
+"""The WebHDFS client and source against a small NameNode that can be busy, standing by or away."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, unquote, urlsplit
+
+import pytest
+
+from status_tool.collect import FileOptions, Request
+from status_tool.config import Settings, SiteConfig
+from status_tool.errors import ConnectionFailed
+from status_tool.runs import write_side
+from status_tool.sources.crc import Layout
+from status_tool.sources.journal import journal_path
+from status_tool.sources.namenode import HdfsEndpoint, Load, Refused, WebHdfs
+from status_tool.sources.selection import Exclusions
+from status_tool.sources.webhdfs import WebHdfsSource
+from status_tool.status_file.reader import open_status
+
+PAGE = 3
+
+
+@dataclass
+class FakeHdfs:
+    """Files by path; `trouble` is what the next requests of an operation are answered with."""
+
+    files: dict[str, bytes]
+    trouble: dict[str, list[tuple[int, str]]] = field(default_factory=dict)
+    asked: Counter[str] = field(default_factory=Counter)
+    connections: int = 0
+    batched: bool = True
+    url: str = ""
+
+    def answer(self, op: str, path: str, query: dict[str, list[str]]) -> tuple[int, Any]:
+        self.asked[op] += 1
+        if waiting := self.trouble.get(op):
+            status, name = waiting.pop(0)
+            return status, {"RemoteException": {"exception": name, "message": f"{name} it is"}}
+        if op == "LISTSTATUS_BATCH" and not self.batched:
+            return 400, {"RemoteException": {"exception": "IllegalArgumentException", "message": "no such op"}}
+        names = sorted({p[len(path.rstrip("/")) + 1 :].split("/")[0] for p in self.files if self.below(p, path)})
+        if path not in self.files and not names:
+            return 404, {"RemoteException": {"exception": "FileNotFoundException", "message": "not there"}}
+        if op == "GETFILESTATUS":
+            return 200, {"FileStatus": self.status(path, "")}
+        if op == "GETFILECHECKSUM" and "noredirect" in query:
+            return 200, {"Location": f"{self.url}/webhdfs/v1{path}?op=DATA"}
+        if op == "DATA":
+            data = bytes(12) + (b"%16d" % len(self.files[path]))
+            return 200, {"FileChecksum": {"algorithm": "MD5", "bytes": data.hex(), "length": 28}}
+        entries = [self.status(f"{path.rstrip('/')}/{name}", name) for name in names] or [self.status(path, "")]
+        if op == "LISTSTATUS":
+            return 200, {"FileStatuses": {"FileStatus": entries}}
+        left = [e for e in entries if not query.get("startAfter") or e["pathSuffix"] > query["startAfter"][0]]
+        listing = {"FileStatuses": {"FileStatus": left[:PAGE]}}
+        return 200, {"DirectoryListing": {"partialListing": listing, "remainingEntries": max(0, len(left) - PAGE)}}
+
+    @staticmethod
+    def below(path: str, folder: str) -> bool:
+        return path.startswith(folder.rstrip("/") + "/")
+
+    def status(self, path: str, suffix: str) -> dict[str, Any]:
+        kind = "FILE" if path in self.files else "DIRECTORY"
+        length = len(self.files.get(path, b""))
+        return {"pathSuffix": suffix, "type": kind, "length": length, "modificationTime": 7, "blockSize": 1024}
+
+
+@pytest.fixture
+def fake() -> Iterator[FakeHdfs]:
+    hdfs = FakeHdfs({f"/data/{folder}/{n}": b"x" * n for folder in "abc" for n in range(5)})
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def setup(self) -> None:
+            super().setup()
+            hdfs.connections += 1
+
+        def do_GET(self) -> None:
+            parts = urlsplit(self.path)
+            query = parse_qs(parts.query)
+            path = unquote(parts.path.removeprefix("/webhdfs/v1"))
+            status, answer = hdfs.answer(query["op"][0], path, query)
+            body = json.dumps(answer).encode()
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, format: str, *args: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    hdfs.url = f"http://127.0.0.1:{server.server_port}"
+    yield hdfs
+    server.shutdown()
+    server.server_close()
+
+
+def source(fake: FakeHdfs, **options: Any) -> WebHdfsSource:
+    return WebHdfsSource(HdfsEndpoint((fake.url,), "me"), ("/data",), Exclusions(), **options)
+
+
+def rows(source: WebHdfsSource) -> list[dict[str, Any]]:
+    found = [row for part in source.partitions() for batch in source.read(part) for row in batch.to_pylist()]
+    return [row for row in found if row["kind"] == "file"]
+
+
+@pytest.mark.parametrize("batched", [True, False])
+def test_every_file_once_by_pages(fake: FakeHdfs, batched: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Parts that begin in the middle of a folder neither lose nor repeat a file; a NameNode without pages works too."""
+    monkeypatch.setattr("status_tool.sources.webhdfs.PART_FILES", 2)
+    fake.batched = batched
+    found = rows(source(fake))
+    assert sorted(row["path"] for row in found) == sorted(fake.files)
+    assert {row["length"] for row in found} == set(range(5))
+    assert all(row["checksum"] for row in found)
+    assert fake.connections < fake.asked.total() / 2, "connections are reused"
+
+
+def test_a_standby_is_passed_over(fake: FakeHdfs) -> None:
+    """Also when the active one comes second in the list, or changes in the middle."""
+    fake.trouble["GETFILESTATUS"] = [(403, "StandbyException")] * 2
+    client = WebHdfs(HdfsEndpoint(("http://127.0.0.1:1", fake.url), "me"))
+    status = client.status("/data")
+    assert status is not None
+    assert status["type"] == "DIRECTORY"
+
+
+@pytest.mark.parametrize("trouble", [(503, "Busy"), (403, "RetriableException"), (403, "SafeModeException")])
+def test_a_busy_namenode_is_asked_again(fake: FakeHdfs, trouble: tuple[int, str]) -> None:
+    """And its answer is the same as if it had not been."""
+    fake.trouble["GETFILECHECKSUM"] = [trouble] * 3
+    assert all(row["checksum"] for row in rows(source(fake)))
+
+
+def test_a_refusal_is_the_files_own(fake: FakeHdfs) -> None:
+    """A file that may not be read is unreadable with the reason; the others are not touched by it."""
+    fake.trouble["GETFILECHECKSUM"] = [(403, "AccessControlException")]
+    found = rows(source(fake))
+    denied = [row for row in found if row["state"]]
+    assert [(row["state"], row["detail"]) for row in denied] == [("unreadable", "AccessControlException it is")]
+    assert len(found) == len(fake.files)
+
+
+def test_a_dead_namenode_is_given_up(fake: FakeHdfs) -> None:
+    """With one clear line, after the patience."""
+    client = WebHdfs(HdfsEndpoint(("http://127.0.0.1:1",), "me"), patience_s=0.3)
+    with pytest.raises(ConnectionFailed, match=r"cannot reach the NameNode at http://127\.0\.0\.1:1"):
+        client.status("/")
+    with pytest.raises(Refused):
+        list(WebHdfs(HdfsEndpoint((fake.url,), "me")).pages("/nothing"))
+
+
+def test_rate(fake: FakeHdfs) -> None:
+    """15 files at 100 requests a second take at least 15 hundredths."""
+    began = time.monotonic()
+    rows(source(fake, load=Load(rate=100)))
+    assert time.monotonic() - began > 0.15
+
+
+def test_an_interrupted_run_is_resumed(fake: FakeHdfs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`--resume` asks for no checksum again that it has; a changed file is asked for; at the end nothing is left."""
+    monkeypatch.setattr("status_tool.sources.webhdfs.BATCH_ROWS", 1)
+    settings, output = Settings(SiteConfig({}), webhdfs_option=(fake.url,)), tmp_path / "status"
+    request = Request("master", 0, hbase=False, hdfs_paths=("/data",))
+    taken = 0
+
+    def interrupted(*_: object) -> None:
+        nonlocal taken
+        taken += 1
+        if taken == 8:
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("status_tool.runs._written_later", lambda *_: interrupted() or 0)
+        with pytest.raises(KeyboardInterrupt):
+            write_side(settings, request, output, None, lambda _: None)
+    assert not output.exists()
+    with sqlite3.connect(journal_path(output)) as left:
+        known = left.execute("select count(*) from file").fetchone()[0]
+    fake.asked.clear()
+    again = Request("master", 0, hbase=False, hdfs_paths=("/data",), files=FileOptions(journal=""))
+    written = write_side(settings, again, output, None, lambda _: None)
+    assert written.rows["file"] == 15
+    assert known > 3
+    assert fake.asked["GETFILECHECKSUM"] == 15 - known
+    with open_status(output) as file:
+        found = [row for batch in file.rows({"file"}) for row in batch.to_pylist()]
+    assert all(row["checksum"] for row in found)
+    assert [path.name for path in tmp_path.iterdir()] == ["status"]
+
+
+def test_without_resume_nothing_old_is_used(fake: FakeHdfs, tmp_path: Path) -> None:
+    """A journal that was left behind counts only when it is asked for."""
+    output = tmp_path / "status"
+    journal_path(output).write_bytes(b"")
+    request = Request("master", 0, hbase=False, hdfs_paths=("/data",))
+    settings = Settings(SiteConfig({}), webhdfs_option=(fake.url,))
+    write_side(settings, request, output, None, lambda _: None)
+    assert fake.asked["GETFILECHECKSUM"] == 15
+    assert [path.name for path in tmp_path.iterdir()] == ["status"]
+
+
+def test_layouts() -> None:
+    """As they are written on the command line."""
+    assert Layout.parse("1048576:1024:CRC32") == Layout(1 << 20, 1024, "CRC32")
+    assert Layout.parse("512") == Layout(512, 512, "CRC32C")
