@@ -27,6 +27,8 @@ PATIENCE_S = 120.0
 """How long a NameNode that is gone, in safe mode or in standby is asked again: a restart takes about a minute."""
 CONCURRENCY = 16
 DATANODE_TRIES = 5
+PASSED_OVER, AVOIDED_S = 20, 5.0
+"""How often a DataNode that has failed within so many seconds is not even tried, for one file."""
 REFUSAL_TRIES = 2
 """A refused checksum is asked for once more: a DataNode that has just died makes another one refuse."""
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.1, 5.0
@@ -134,6 +136,7 @@ class WebHdfs:
         self._active = 0
         self._batched = True
         self._stop = threading.Event()
+        self._failed: dict[str, float] = {}
         self.pool = ThreadPoolExecutor(load.concurrency, thread_name_prefix="hdfs-file")
         """For work on files, of all partitions that this process reads."""
         self.range_pool = ThreadPoolExecutor(load.concurrency, thread_name_prefix="hdfs-range")
@@ -201,15 +204,19 @@ class WebHdfs:
 
     def _from_datanode(self, op: str, path: str, consume: Any = None, **params: Any) -> bytes:
         """What the DataNode answers to which the NameNode sends us; another one is tried when it does not."""
-        avoid, tried, refused = "", 0, 0
+        avoid, tried, refused, passed_over = "", 0, 0, 0
         while True:
             # Every second time without: of DataNodes that share a host the wrong one may be avoided.
             excluded = {"excludedatanodes": avoid} if avoid and tried % 2 else {}
             try:
                 location = self._ask(op, path, **params, **excluded, noredirect="true")["Location"]
+                if passed_over < PASSED_OVER and self._has_just_failed(location):
+                    passed_over += 1  # the NameNode takes minutes to notice; it names another one by chance
+                    continue
                 return self._follow(location, consume)
             except _DataNodeFailed as failure:
                 avoid, tried = failure.host, tried + 1
+                self._failed[urlsplit(location).netloc] = time.monotonic()
                 if tried >= DATANODE_TRIES:
                     raise Refused("IOException", f"no DataNode answers: {failure}") from None
             except Refused as refusal:
@@ -217,6 +224,10 @@ class WebHdfs:
                 if refused >= REFUSAL_TRIES or refusal.name != "IOException":
                     raise
             self._pause(tried + refused)
+
+    def _has_just_failed(self, location: str) -> bool:
+        failed = self._failed.get(urlsplit(location).netloc)
+        return failed is not None and time.monotonic() - failed < AVOIDED_S
 
     def _follow(self, location: str, consume: Any) -> bytes:
         host = urlsplit(location).hostname or ""

@@ -383,7 +383,7 @@ class Admin:
         return cast(int, self.call("hdfs_put", path=path, content=given, size=size, seed=seed, **layout))
 
     def hdfs_put_many(self, path: str, count: int, content: bytes = b"") -> int:
-        """Small files `NNN/fNNNNNNN` under a folder, each of these bytes and its number."""
+        """Small files `NNN/fNNNNNNN` under a folder, each of these bytes and its number; or all empty."""
         return cast(int, self.call("hdfs_put_many", path=path, count=count, content=content))
 
     def hdfs_open(self, path: str, content: bytes) -> None:

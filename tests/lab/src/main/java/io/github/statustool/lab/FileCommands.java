@@ -2,16 +2,17 @@ package io.github.statustool.lab;
 
 import java.io.IOException;
 import java.io.OutputStream;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
 import java.util.EnumSet;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.Random;
 import java.util.concurrent.Callable;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
-import java.util.ArrayList;
-import java.util.List;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.CreateFlag;
 import org.apache.hadoop.fs.FSDataOutputStream;
@@ -85,7 +86,7 @@ final class FileCommands {
     return files.create(path, FsPermission.getFileDefault(), flags, 4096, replication, blockSize, null, checksum);
   }
 
-  /** Small files, side by side, a thousand to a folder. */
+  /** Small files, side by side, a thousand to a folder; empty ones, if no content is given. */
   private Object putMany(Args args) throws Exception {
     int count = args.integer("count");
     byte[] content = args.bytes("content");
@@ -102,8 +103,10 @@ final class FileCommands {
                         String name = String.format("%03d/f%07d", number / 1000, number);
                         Path path = new Path(args.text("path"), name);
                         try (OutputStream out = files.create(path, true)) {
-                          out.write(content);
-                          out.write(Integer.toString(number).getBytes(java.nio.charset.StandardCharsets.US_ASCII));
+                          if (content.length > 0) { // empty files need no DataNode
+                            out.write(content);
+                            out.write(Integer.toString(number).getBytes(StandardCharsets.US_ASCII));
+                          }
                         }
                       }
                       return null;
