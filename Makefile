@@ -54,6 +54,7 @@ samples: setup ## Record sample_status/ anew from real clusters
 bench: setup ## Measure; prints ratios within one run
 	$(BIN)/python -m bench.small_run
 	$(BIN)/python -m bench.verify_scale
+	$(BIN)/python -m bench.hdfs
 
 clean: ## Remove what was built
 	rm -rf $(VENV) coprocessor_stubs/target tests/lab/target *.egg-info build

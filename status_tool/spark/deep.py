@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable
 from itertools import islice
 from typing import Any
 
@@ -28,9 +28,9 @@ def with_crc(check: Check, endpoint: HdfsEndpoint, load: Load, path_map: PathMap
     def own(row: Row) -> Row:
         return {**row, "path": path_map.to_slave(row["path"])}
 
-    def fill(partition: Iterator[SparkRow]) -> Iterator[tuple[Any, ...]]:
-        hdfs = webhdfs(endpoint, load)
-        while listed := [row.asDict() for row in islice(partition, BATCH_ROWS)]:
+    def fill(partition: Iterable[SparkRow]) -> Iterable[tuple[Any, ...]]:
+        hdfs, waiting = webhdfs(endpoint, load), iter(partition)
+        while listed := [row.asDict() for row in islice(waiting, BATCH_ROWS)]:
             read = with_content(hdfs, map(own, listed))
             for known, row in zip(listed, read, strict=True):
                 yield tuple({**row, "path": known["path"]}[name] for name in columns)

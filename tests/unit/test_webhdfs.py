@@ -178,14 +178,15 @@ def test_an_interrupted_run_is_resumed(fake: FakeHdfs, tmp_path: Path, monkeypat
     request = Request("master", 0, hbase=False, hdfs_paths=("/data",))
     taken = 0
 
-    def interrupted(*_: object) -> None:
+    def interrupted(*_: object) -> int:
         nonlocal taken
         taken += 1
         if taken == 8:
             raise KeyboardInterrupt
+        return 0
 
     with monkeypatch.context() as patch:
-        patch.setattr("status_tool.runs._written_later", lambda *_: interrupted() or 0)
+        patch.setattr("status_tool.runs._written_later", interrupted)
         with pytest.raises(KeyboardInterrupt):
             write_side(settings, request, output, None, lambda _: None)
     assert not output.exists()
