@@ -3,6 +3,11 @@
 `python -m bench.hdfs [--files N]`. Compared with: one request after another; Hadoop's own client asking for one
 checksum after another (what `hdfs dfs -checksum` does, without its start-up); DistCp `-update` with nothing to copy;
 for `--deep`, a raw read of the same bytes over WebHDFS.
+
+What limits: a checksum is two HTTP requests (NameNode, DataNode), so the tool is bound by Python's CPU time when all servers
+share two cores, and by latency when they do not; Hadoop's client speaks RPC over kept connections, a quarter of the work.
+The listing is one request a thousand files. DistCp is bound by its own sorting and its set-up. `--deep` is bound by
+the DataNode's reading and HTTP; several ranges at once use more than one of its threads.
 """
 
 from __future__ import annotations

@@ -284,6 +284,7 @@ def _hdfs(settings: Settings, request: Request, gathered: Snapshot, say: Callabl
         disk = LocalSource(local, exclusions, request.files.layout, request.files.deep)
         sources.append(disk)
         absent += disk.absent()
+        key = f"{LOCAL}{','.join(local)}"
     if remote := tuple(root for root in roots if not root.startswith(LOCAL)):
         endpoint = HdfsEndpoint(settings.webhdfs(), hdfs_user())
         say(f"asking the NameNode at {endpoint}")

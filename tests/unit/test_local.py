@@ -1,0 +1,43 @@
+"""Folders on a local disk, compared with each other by the whole tool."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.pair import Result, tool_here
+
+pytestmark = pytest.mark.spark
+
+
+def test_an_export_and_its_copy(tmp_path: Path) -> None:
+    """Same content matches under another name; another byte, another layout, a link and an empty folder are told."""
+    for side in ("export", "copy"):
+        (tmp_path / side / "sub" / "hollow").mkdir(parents=True)
+        for size in (0, 511, 3000):
+            (tmp_path / side / "sub" / f"file {size}").write_bytes(b"x" * size)
+        (tmp_path / side / "left.tmp").write_bytes(os.urandom(10))
+        (tmp_path / side / "link").symlink_to(tmp_path)
+    paths, status = tmp_path / "paths", tmp_path / "status"
+    paths.write_text(f"file://{tmp_path}/export\n")
+    common = ("--only", "hdfs", "--exclude", "*.tmp", "--layout")
+    written = tool_here("run", "-m", "-o", status, "-f", paths, "--deep", *common, "1024")
+    assert written.exit_code == 0, written
+
+    def check(layout: str, *options: str) -> Result:
+        moved = f"{tmp_path}/export=file://{tmp_path}/copy"
+        return tool_here("run", "-i", status, "--json", "--map-path", moved, *common, layout, *options)
+
+    result = check("1024")
+    assert result.exit_code == 0, result
+    assert result.json["hdfs"]["files"]["match"] == 3
+    notices = " ".join(result.json["notices"])
+    assert "1 empty folder on the slave" in notices
+    assert "1 symbolic link on the master" in notices
+    result = check("2048")
+    assert (result.exit_code, result.json["hdfs"]["files"]["incomparable"]) == (3, 1), result
+    assert check("2048", "--deep=all").exit_code == 0
+    (tmp_path / "copy" / "sub" / "file 511").write_bytes(b"x" * 510 + b"y")
+    assert check("1024").exit_code == 1
