@@ -4,10 +4,9 @@
 checksum after another (what `hdfs dfs -checksum` does, without its start-up); DistCp `-update` with nothing to copy;
 for `--deep`, a raw read of the same bytes over WebHDFS.
 
-What limits: a checksum is two HTTP requests (NameNode, DataNode), so the tool is bound by Python's CPU time when all servers
-share two cores, and by latency when they do not; Hadoop's client speaks RPC over kept connections, a quarter of the work.
-The listing is one request a thousand files. DistCp is bound by its own sorting and its set-up. `--deep` is bound by
-the DataNode's reading and HTTP; several ranges at once use more than one of its threads.
+What limits, by reasoning rather than by profile: a checksum is two HTTP requests (NameNode, DataNode), so with all
+servers on the same two cores as the tool it is CPU time, else latency; Hadoop's client has one RPC and one short
+stream over kept connections. The listing is one request a thousand files. `--deep` reads several ranges at once.
 """
 
 from __future__ import annotations
