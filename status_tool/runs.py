@@ -32,6 +32,7 @@ from status_tool.config import Settings
 from status_tool.errors import StatusFileError, UsageError
 from status_tool.evidence.model import Evidence, Header, Outcome, Scope, Verdict
 from status_tool.evidence.peers import Choice, PeerFacts, choose_peer, filters_families, ships
+from status_tool.evidence.queues import QueueFacts, queue_facts
 from status_tool.reading import read_all
 from status_tool.sources.interface import Source
 from status_tool.sources.state_table import StateTableSource, TableFilter
@@ -169,11 +170,14 @@ def _verdict(
 ) -> Outcome:
     choice = _peer(file, master, slave, check.scope)
     scope = _narrowed(check.scope, master, slave)
-    master_df = _restricted(spark.read.parquet(file.uri), file, choice, check.hdfs_paths)
+    foreign = _foreign_tables(file, choice)
+    master_df = _restricted(spark.read.parquet(file.uri), foreign, check.hdfs_paths)
+    slave_df = _restricted(slave_df, foreign, ())
+    queues = _queue_facts(file, choice)
     say("comparing every stream and file")
     evidence = Evidence.ORDERED if choice is not None and filters_families(choice.peer) else None
     try:
-        with checking(spark, master_df, slave_df, master, slave, scope, evidence=evidence) as checked:
+        with checking(spark, master_df, slave_df, master, slave, scope, queues, evidence) as checked:
             outcome = checked.outcome()
             if check.debug_dir is not None:
                 write_debug(checked, check.debug_dir)
@@ -251,18 +255,31 @@ def _peer(file: StatusFile, master: Header, slave: Header, scope: Scope) -> Choi
     return choose_peer(peers, slave.cluster_id, slave.cluster_key, scope.peer_id)
 
 
-def _restricted(
-    master_df: DataFrame, file: StatusFile, choice: Choice | None, hdfs_paths: tuple[str, ...]
-) -> DataFrame:
-    """The master's rows that are asked of this slave: the peer's tables, the paths of `-f`."""
-    if choice is not None:
-        tables = {name for batch in file.rows({"region", "table"}) for name in batch.column("table").to_pylist()}
-        foreign = sorted(table for table in tables if table is not None and not ships(choice.peer, table))
-        if foreign:
-            master_df = master_df.where(F.col("table").isNull() | ~F.col("table").isin(foreign))
+def _queue_facts(file: StatusFile, choice: Choice | None) -> QueueFacts:
+    """What the master's queues prove for the chosen peer."""
+    rows = [row for batch in file.rows({"queue", "server"}) for row in batch.to_pylist()] if choice else []
+    return queue_facts(
+        [row for row in rows if row["kind"] == "queue"],
+        [row for row in rows if row["kind"] == "server"],
+        choice.peer if choice else None,
+    )
+
+
+def _foreign_tables(file: StatusFile, choice: Choice | None) -> list[str]:
+    """Tables of the master that the peer does not replicate."""
+    if choice is None:
+        return []
+    tables = {name for batch in file.rows({"region", "table"}) for name in batch.column("table").to_pylist()}
+    return sorted(table for table in tables if table is not None and not ships(choice.peer, table))
+
+
+def _restricted(rows: DataFrame, foreign: list[str], hdfs_paths: tuple[str, ...]) -> DataFrame:
+    """The rows that are asked about: the peer's tables, the paths of `-f`."""
+    if foreign:
+        rows = rows.where(F.col("table").isNull() | ~F.col("table").isin(foreign))
     if hdfs_paths:
         inside = F.lit(False)
         for root in hdfs_paths:
             inside = inside | (F.col("path") == root) | F.col("path").startswith(root.rstrip("/") + "/")
-        master_df = master_df.where((F.col("kind") != "file") | inside)
-    return master_df
+        rows = rows.where((F.col("kind") != "file") | inside)
+    return rows

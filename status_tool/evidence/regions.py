@@ -45,6 +45,8 @@ class TableFacts:
     findings: tuple[Finding, ...] = field(default=())
     gone_accepted: bool = False
     """Whether a region that is gone belongs to the accepted baseline."""
+    loads_shipped: bool = False
+    """Whether all bulk loads into the table that are not of the baseline have been shipped."""
 
     @property
     def status(self) -> Status:
@@ -69,17 +71,26 @@ def judge_tables(
     master: Header,
     asked: Callable[[str | None], bool],
     since_ms: int | None,
+    loads_from_ms: int | None = None,
 ) -> tuple[TableFacts, ...]:
     """Judge every asked table that has a descriptor or a region on the master, by name.
 
-    `master_rows` and `slave_rows` are the `table` rows of either side; `asked` tells which names count.
+    `master_rows` and `slave_rows` are the `table` rows of either side; `asked` tells which names count. Bulk loads
+    since `loads_from_ms` are known to have been shipped.
     """
     descriptors = {row["table"]: row.get("detail") for row in master_rows if asked(row.get("table"))}
     slave = {row["table"]: _families(row.get("detail")) for row in slave_rows if row.get("table")}
     by_name = {age.table: age for age in ages if asked(age.table)}
     return tuple(
         _facts(
-            table, table in descriptors, descriptors.get(table), slave, by_name.get(table), master, since_ms
+            table,
+            table in descriptors,
+            descriptors.get(table),
+            slave,
+            by_name.get(table),
+            master,
+            since_ms,
+            loads_from_ms,
         )
         for table in sorted(descriptors.keys() | by_name.keys())
         if table is not None
@@ -113,6 +124,7 @@ def _facts(
     age: TableAge | None,
     master: Header,
     since_ms: int | None,
+    loads_from_ms: int | None,
 ) -> TableFacts:
     descriptor = _descriptor(detail)
     scopes = descriptor.get("families", {}) if descriptor else {}
@@ -121,14 +133,25 @@ def _facts(
     gone = bool(
         age and age.regions and not age.unknown and since_ms is not None and since_ms >= (age.newest or 0)
     )
+    shipped = loads_from_ms is not None and _begins_after(loads_from_ms, age, since_ms)
     if not replicated:
-        return TableFacts(table, described, False, gone_accepted=gone)
+        return TableFacts(table, described, False, gone_accepted=gone, loads_shipped=shipped)
     findings = [
         *_descriptor_findings(table, descriptor),
         *_slave_findings(table, families, slave),
         *_age_findings(table, age, master, since_ms),
     ]
-    return TableFacts(table, True, True, families, tuple(findings), gone)
+    return TableFacts(table, True, True, families, tuple(findings), gone, shipped)
+
+
+def _begins_after(moment_ms: int, age: TableAge | None, since_ms: int | None) -> bool:
+    """Whether all of a table that is asked for was written after a moment.
+
+    A region tells only its newest bulk load, so an earlier one must be ruled out for the whole table.
+    """
+    if since_ms is not None and since_ms >= moment_ms:
+        return True
+    return age is not None and not age.unknown and age.oldest is not None and age.oldest >= moment_ms
 
 
 def _descriptor_findings(table: str, descriptor: dict[str, Any] | None) -> list[Finding]:

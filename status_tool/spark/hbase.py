@@ -54,8 +54,22 @@ _TABLE_SCHEMA = pa.schema(
         ("replicated", pa.bool_()),
         ("table_status", pa.int32()),
         ("gone_accepted", pa.bool_()),
+        ("loads_shipped", pa.bool_()),
     ]
 )
+
+
+def with_drained_heads(master_df: DataFrame, slave_df: DataFrame, drained: frozenset[int]) -> DataFrame:
+    """The master's rows and, of crashed origins that the queues settled, the heads that the slave knows.
+
+    As `evidence.reference.drained_heads`.
+    """
+    if not drained:
+        return master_df
+    known = slave_df.where((F.col("kind") == "segment") & F.col("origin").isin(*sorted(drained)) & _is_possible())
+    columns = ("table", "region", "origin", "via", "seq", "first_ms", "write_ms")
+    heads = known.select(F.lit("stream").alias("kind"), *columns)
+    return master_df.unionByName(heads, allowMissingColumns=True)
 
 
 def judge_regions(session: SparkSession, master_df: DataFrame, slave_df: DataFrame, context: RunContext) -> DataFrame:
@@ -356,7 +370,10 @@ def _region_aggregates() -> list[Column]:
 
 
 def _with_tables(session: SparkSession, by_region: DataFrame, context: RunContext) -> DataFrame:
-    facts = [(t.table, t.described, t.replicated, SEVERITY[t.status], t.gone_accepted) for t in context.tables]
+    facts = [
+        (t.table, t.described, t.replicated, SEVERITY[t.status], t.gone_accepted, t.loads_shipped)
+        for t in context.tables
+    ]
     if not facts:
         nulls = {field.name: F.lit(None).cast("boolean") for field in _TABLE_SCHEMA if field.name != "table"}
         return by_region.withColumns({**nulls, "table_status": F.lit(0)})
@@ -375,7 +392,7 @@ def _flags(context: RunContext) -> dict[str, Column]:
         "host_code": F.when(asked & (F.col("host") == 2), "unhosted").when(asked & (F.col("host") == 1), "untracked"),
         "is_gone": gone & ~accepted,
         "is_undescribed": undescribed if context.tables else no,
-        "is_loaded": F.col("loads") > 0,
+        "is_loaded": (F.col("loads") > 0) & ~F.coalesce("loads_shipped", no),
         "is_unstamped": F.col("unstamped") > 0,
     }
 

@@ -15,9 +15,10 @@ from status_tool.evidence.conclude import Tally, conclude
 from status_tool.evidence.context import SMALL_KINDS, RunContext, build_context
 from status_tool.evidence.findings import FILE_CODES, Finding
 from status_tool.evidence.model import SEVERITY, Evidence, FileStatus, Header, Outcome, Scope
+from status_tool.evidence.queues import QueueFacts
 from status_tool.evidence.regions import LINEAGE, SPLIT_PARENT, TableAge
 from status_tool.spark.finding_struct import to_finding, worst_first
-from status_tool.spark.hbase import judge_regions, judge_streams
+from status_tool.spark.hbase import judge_regions, judge_streams, with_drained_heads
 from status_tool.spark.hdfs import judge_files
 
 _SMALL_COLUMNS = (
@@ -52,14 +53,15 @@ class Check:
         master: Header,
         slave: Header,
         scope: Scope,
-        drained: frozenset[int] = frozenset(),
+        queues: QueueFacts | None = None,
         evidence: Evidence | None = None,
     ) -> None:
         self._session = session
         self._headers = (master, slave)
-        self._scope, self._drained, self._evidence = scope, drained, evidence
+        self._scope, self._queues, self._evidence = scope, queues or QueueFacts(), evidence
         self._kept: list[DataFrame] = []
-        self._master_df, self._slave_df = self._keep(master_df), self._keep(slave_df)
+        self._small_df, self._slave_df = self._keep(master_df), self._keep(slave_df)
+        self._master_df = with_drained_heads(self._small_df, self._slave_df, self._queues.drained)
 
     def close(self) -> None:
         """Release what was kept."""
@@ -73,14 +75,14 @@ class Check:
         ours = [row.asDict() for row in self._small if row["side"] == "master" and row["kind"] != "age"]
         theirs = [row.asDict() for row in self._small if row["side"] == "slave"]
         ages = [_age(row) for row in self._small if row["kind"] == "age"]
-        return build_context(ours, theirs, ages, *self._headers, self._scope, self._drained, self._evidence)
+        return build_context(ours, theirs, ages, *self._headers, self._scope, self._queues, self._evidence)
 
     @cached_property
     def _small(self) -> list[Row]:
         level = self._evidence or self._headers[0].evidence
         if not self._scope.check_hbase or level == Evidence.TIMESTAMPS:
             return []
-        return _small_rows(self._master_df, self._slave_df).collect()
+        return _small_rows(self._small_df, self._slave_df).collect()
 
     def outcome(self) -> Outcome:
         """Decide everything; this is the second action."""
@@ -130,14 +132,14 @@ def verify(
     master: Header,
     slave: Header,
     scope: Scope,
-    drained: frozenset[int] = frozenset(),
+    queues: QueueFacts | None = None,
     evidence: Evidence | None = None,
 ) -> Outcome:
     """Verify two sets of rows in the wide schema; equal to `evidence.reference.verify_reference`.
 
     Errors of a live source come out as Spark's; `source.explain` turns them into the tool's.
     """
-    with checking(session, master_df, slave_df, master, slave, scope, drained, evidence) as check:
+    with checking(session, master_df, slave_df, master, slave, scope, queues, evidence) as check:
         return check.outcome()
 
 
