@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -52,7 +53,7 @@ def complete(result: Result) -> dict[str, Any]:
 
 
 def test_bulk_load_with_its_replication(backlogged: Pair, status: Path) -> None:
-    """Fine when the setting is on, on the servers too, and no reference is left; the setting alone decides otherwise."""
+    """Fine when the setting is on and no reference is left; without the setting in the site it stays unverifiable."""
     backlogged.create_table("loaded", {"f": 1})
     backlogged.master.admin.bulk_load("loaded", "f", 20)
     backlogged.wait_same("loaded")
@@ -67,6 +68,51 @@ def test_bulk_load_with_its_replication(backlogged: Pair, status: Path) -> None:
         site.write_text(before)
     assert result.exit_code == 3, result
     assert "bulk load" in json.dumps(result.json["problems"])
+
+
+def hbase_dump(cluster: Cluster) -> dict[str, dict[str, int]]:
+    """What HBase's own DumpReplicationQueues says: positions by queue and WAL."""
+    main = "org.apache.hadoop.hbase.replication.regionserver.DumpReplicationQueues"
+    command = cluster._java.command(256, main, ["--distributed", "--hdfs"])
+    environment = cluster._java.environment(cluster.conf_dir, ())
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=True)
+    queues: dict[str, dict[str, int]] = {}
+    wals: dict[str, int] = {}
+    for line in done.stdout.splitlines():
+        key, _, value = line.strip().partition(": ")
+        if key == "Queue znode":
+            wals = queues.setdefault(value, {})
+        elif key.startswith("Replication position for "):
+            wals[key.removeprefix("Replication position for ")] = int(value.split()[0])
+    return queues
+
+
+def test_the_same_as_hbase_says(backlogged: Pair) -> None:
+    """Queues, WALs and positions as DumpReplicationQueues prints them, queue sizes as the servers' own metrics."""
+    master = backlogged.master.admin
+    backlogged.create_table("dumped", {"f": 1})
+    master.disable_peer(PEER)
+    try:
+        master.put_rows("dumped", "f", 50, value="x" * 1000)
+        master.roll_wal()
+        master.put_rows("dumped", "f", 5, start=50)
+        time.sleep(1)
+        mine, theirs = queues(backlogged.master, "--watch", "1"), hbase_dump(backlogged.master)
+        assert mine.exit_code == 1, mine
+        (queue,) = mine.json["queues"]
+        assert {queue["id"]: {wal["name"]: wal["position"] for wal in queue["wals"]}} == theirs
+        (lag,) = [lag for lag in master.replication_lag() if lag.peer == PEER]
+        assert lag.size_of_log_queue == len(queue["wals"]) == 2
+        # What waits is what the table holds, and little more; the rolled WAL's length is final.
+        assert 50_000 < queue["left_bytes"] < 100_000
+        assert (queue["stuck"], queue["recovered_from"]) == (True, [])
+        text = tool_here("queues", conf=backlogged.master).stdout
+        assert "DISABLED" in text
+        assert "NOT drained" in text
+    finally:
+        master.enable_peer(PEER)
+    backlogged.wait_same("dumped")
+    wait_until(lambda: queues(backlogged.master).exit_code == 0, 30, "drained")
 
 
 def crash_with_backlog(pair: Pair, table: str) -> RegionServer:
