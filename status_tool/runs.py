@@ -31,8 +31,10 @@ from status_tool.collect import (
 from status_tool.config import Settings
 from status_tool.errors import StatusFileError, UsageError
 from status_tool.evidence.model import Evidence, Header, Outcome, Scope, Verdict
-from status_tool.evidence.peers import Choice, PeerFacts, choose_peer, filters_families, ships
+from status_tool.evidence.peers import Choice, PeerFacts, choose_peer, filtered_tables, ships, withheld
 from status_tool.evidence.queues import QueueFacts, queue_facts
+from status_tool.evidence.regions import replicated_families
+from status_tool.evidence.scoping import asked_filter
 from status_tool.reading import read_all
 from status_tool.sources.interface import Source
 from status_tool.sources.state_table import StateTableSource, TableFilter
@@ -173,9 +175,9 @@ def _verdict(
     foreign = _foreign_tables(file, choice)
     master_df = _restricted(spark.read.parquet(file.uri), foreign, check.hdfs_paths)
     slave_df = _restricted(slave_df, foreign, ())
-    queues = _queue_facts(file, choice)
+    queues = dataclasses.replace(_queue_facts(file, choice), withheld=_withheld(file, choice))
     say("comparing every stream and file")
-    evidence = Evidence.ORDERED if choice is not None and filters_families(choice.peer) else None
+    evidence = Evidence.ORDERED if _holes_expected(file, choice, scope) else None
     try:
         with checking(spark, master_df, slave_df, master, slave, scope, queues, evidence) as checked:
             outcome = checked.outcome()
@@ -253,6 +255,27 @@ def _peer(file: StatusFile, master: Header, slave: Header, scope: Scope) -> Choi
         json.loads(detail) for batch in file.rows({"peer"}) for detail in batch.column("detail").to_pylist()
     ]
     return choose_peer(peers, slave.cluster_id, slave.cluster_key, scope.peer_id)
+
+
+def _families(file: StatusFile) -> dict[str, tuple[str, ...]]:
+    """Replicated families by table, where the descriptor could be read."""
+    rows = [row for batch in file.rows({"table"}) for row in batch.to_pylist()]
+    known = {row["table"]: replicated_families(row["detail"]) for row in rows}
+    return {table: families for table, families in known.items() if families is not None}
+
+
+def _withheld(file: StatusFile, choice: Choice | None) -> dict[str, tuple[str, ...]]:
+    return withheld(choice.peer, _families(file)) if choice else {}
+
+
+def _holes_expected(file: StatusFile, choice: Choice | None, scope: Scope) -> bool:
+    """Whether the peer leaves out some families of an asked table, or may do so."""
+    if choice is None:
+        return False
+    asked, families, partly = asked_filter(scope), _families(file), _withheld(file, choice)
+    tables = {name for batch in file.rows({"region", "table"}) for name in batch.column("table").to_pylist()}
+    unsure = {table for table in filtered_tables(choice.peer) if table in tables and table not in families}
+    return any(asked.holds(table) for table in {*partly, *unsure})
 
 
 def _queue_facts(file: StatusFile, choice: Choice | None) -> QueueFacts:

@@ -109,7 +109,14 @@ def build_context(
         return RunContext(master, slave, scope, level, (), rule, notices=notices)
     origins = judge_origins(_kind(ours, "server"), master, scope.since_ms, queues.drained, queues.left)
     tables = judge_tables(
-        _kind(ours, "table"), _kind(theirs, "table"), ages, master, bare.asked, scope.since_ms, queues.loads_from_ms
+        _kind(ours, "table"),
+        _kind(theirs, "table"),
+        ages,
+        master,
+        bare.asked,
+        scope.since_ms,
+        queues.loads_from_ms,
+        queues.withheld,
     )
     found = (
         *_origin_findings(origins),

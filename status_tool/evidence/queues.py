@@ -22,7 +22,7 @@ CLOCK_MARGIN_MS = 30_000
 
 @dataclass(frozen=True, slots=True)
 class QueueFacts:
-    """What a run knows from the queues. The default: nothing, as from a file without them."""
+    """What a run knows of its peer and from the queues. The default: nothing, as from a file without them."""
 
     drained: frozenset[int] = frozenset()
     """Crashed origins of which nothing is left for this peer."""
@@ -33,6 +33,8 @@ class QueueFacts:
     loads_from_ms: int | None = None
     """Bulk loads since this time have all been shipped; None: not known of any."""
     disabled_peer: str | None = None
+    withheld: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """By table, replicated families that this peer does not ship: they are not asked of the slave."""
     notices: tuple[str, ...] = ()
 
 

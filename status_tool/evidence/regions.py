@@ -72,11 +72,12 @@ def judge_tables(
     asked: Callable[[str | None], bool],
     since_ms: int | None,
     loads_from_ms: int | None = None,
+    withheld: Mapping[str, tuple[str, ...]] | None = None,
 ) -> tuple[TableFacts, ...]:
     """Judge every asked table that has a descriptor or a region on the master, by name.
 
     `master_rows` and `slave_rows` are the `table` rows of either side; `asked` tells which names count. Bulk loads
-    since `loads_from_ms` are known to have been shipped.
+    since `loads_from_ms` are known to have been shipped. `withheld` families are not replicated to this slave.
     """
     descriptors = {row["table"]: row.get("detail") for row in master_rows if asked(row.get("table"))}
     slave = {row["table"]: _families(row.get("detail")) for row in slave_rows if row.get("table")}
@@ -91,10 +92,19 @@ def judge_tables(
             master,
             since_ms,
             loads_from_ms,
+            (withheld or {}).get(table, ()),
         )
         for table in sorted(descriptors.keys() | by_name.keys())
         if table is not None
     )
+
+
+def replicated_families(detail: str | None) -> tuple[str, ...] | None:
+    """Families with replication scope 1 in a master's descriptor; None when it cannot be read."""
+    descriptor = _descriptor(detail)
+    if descriptor is None:
+        return None
+    return tuple(sorted(name for name, options in descriptor["families"].items() if _scope(options) == 1))
 
 
 def host_code(state: str | None, server: str | None, tracked_servers: frozenset[str]) -> str | None:
@@ -125,10 +135,10 @@ def _facts(
     master: Header,
     since_ms: int | None,
     loads_from_ms: int | None,
+    withheld: tuple[str, ...],
 ) -> TableFacts:
     descriptor = _descriptor(detail)
-    scopes = descriptor.get("families", {}) if descriptor else {}
-    families = tuple(sorted(name for name, options in scopes.items() if _scope(options) == 1))
+    families = tuple(family for family in replicated_families(detail) or () if family not in withheld)
     replicated = described and (descriptor is None or bool(families))
     gone = bool(
         age and age.regions and not age.unknown and since_ms is not None and since_ms >= (age.newest or 0)

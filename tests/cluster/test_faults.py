@@ -153,5 +153,6 @@ def test_master_region_server_killed_before_its_flush(fragile: Pair, status: Pat
     fragile.wait_same("crash", timeout=180)
     wait_until(lambda: tool_here("queues", conf=fragile.master).exit_code == 0, 120, "the claimed queue has drained")
     result = fragile.verdict(status, "crash", "--wait", "20")
+    assert result.exit_code == 0, result.json["problems"]
     assert_complete(result)
     assert killed in " ".join(result.json["notices"])
