@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import re
 import xml.etree.ElementTree as ElementTree
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -66,7 +66,7 @@ class SiteConfig(Mapping[str, str]):
     def __getitem__(self, key: str) -> str:
         return self._expand(self._values[key])
 
-    def __iter__(self):  # type: ignore[no-untyped-def]
+    def __iter__(self) -> Iterator[str]:
         return iter(self._values)
 
     def __len__(self) -> int:
@@ -137,16 +137,15 @@ class Settings:
     def thrift(self) -> ThriftEndpoint:
         """The Thrift server: `--thrift`, else the site's `hbase.regionserver.thrift.*`."""
         if self.thrift_option:
-            host, port = _host_port(self.thrift_option, "--thrift")
-            return ThriftEndpoint(host, port)
-        host = self.site.get("status.tool.thrift.host") or self.site.get("hbase.regionserver.thrift.ipaddress")
+            return ThriftEndpoint(*_host_port(self.thrift_option, "--thrift"))
+        host = self.site.get("hbase.regionserver.thrift.ipaddress")
         if host is None and "hbase.regionserver.thrift.port" not in self.site:
             raise ConfigurationError(
                 "no HBase Thrift server known: give --thrift HOST:PORT, or --conf-dir with an hbase-site.xml "
                 "that sets hbase.regionserver.thrift.ipaddress and hbase.regionserver.thrift.port"
             )
-        host = "127.0.0.1" if host in (None, "0.0.0.0") else host
-        return ThriftEndpoint(host or "127.0.0.1", self.site.integer("hbase.regionserver.thrift.port", 9090))
+        reachable = "127.0.0.1" if host is None or host == "0.0.0.0" else host
+        return ThriftEndpoint(reachable, self.site.integer("hbase.regionserver.thrift.port", 9090))
 
     def zookeeper(self) -> ZooKeeperEndpoint:
         """The ensemble and znode: `--zookeeper HOST:PORT[,…]/ZNODE`, else the site files."""

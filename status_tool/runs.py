@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -77,14 +78,37 @@ class Written:
 def write_side(settings: Settings, request: Request, path: Path, debug_dir: Path | None, say: Say) -> Written:
     """Write one side of a live cluster to a status file. Nothing is written unless all of it could be."""
     gathered = snapshot(settings, request, say)
+    later = 0
     with open_writer(path, gathered.header) as writer:
         say("reading streams and files" if request.hdfs else "reading streams")
         for batch in read_all(_source(gathered)):
             writer.write(batch)
+            later += _written_later(batch, gathered.header.shutdown_ms)
+        if later:
+            gathered = _told_of_later_writes(gathered, later)
+            writer.header = gathered.header
     with open_status(path) as written:
         if debug_dir is not None:
             dump_rows(written.rows(), debug_dir)
         return Written(gathered.header, dict(written.counts), gathered.unsettled)
+
+
+def _written_later(batch: pa.RecordBatch, shutdown_ms: int | None) -> int:
+    """How many streams of the batch were written to after the shutdown time."""
+    if shutdown_ms is None:
+        return 0
+    later = pc.and_(pc.equal(batch.column("kind"), "stream"), pc.greater(batch.column("write_ms"), shutdown_ms))
+    return pc.sum(later).as_py() or 0
+
+
+def _told_of_later_writes(gathered: Snapshot, streams: int) -> Snapshot:
+    """A shutdown time left from an earlier occasion must not pass for today's in silence."""
+    note = (
+        f"{streams} streams were written to after the shutdown time; what was written then is not asked. "
+        "If the application has run since, record the shutdown time again"
+    )
+    header = dataclasses.replace(gathered.header, notices=(*gathered.header.notices, note))
+    return dataclasses.replace(gathered, header=header)
 
 
 def _source(gathered: Snapshot) -> Source:

@@ -12,9 +12,7 @@ from status_tool.evidence.segments import SINCE_MARGIN_MS
 
 PEER_PLACEHOLDER = "<slave quorum:port:/znode>"
 COPY_TABLE = "org.apache.hadoop.hbase.mapreduce.CopyTable"
-_PLAIN = frozenset(
-    b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz `~!@#$%^&*()-_=+[]{}|;:'\",.<>/?"
-)
+_PLAIN = frozenset(b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz `~!@#$%^&*()-_=+[]{}|;:'\",.<>/?")
 
 _TEXTS = {
     "unsettled": "see the problem of this origin",
@@ -131,7 +129,8 @@ def _copy(finding: Finding, context: RunContext) -> str:
 def _afterwards(finding: Finding) -> str:
     if finding.repair_to_ms is None:
         return ""
-    return f" (SyncTable where clients set their own timestamps); then check with --since {finding.repair_to_ms + SINCE_MARGIN_MS}"
+    since = finding.repair_to_ms + SINCE_MARGIN_MS
+    return f" (SyncTable where clients set their own timestamps); then check with --since {since}"
 
 
 def _baseline(coverage_ms: int | None) -> str:

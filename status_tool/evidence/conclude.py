@@ -40,7 +40,7 @@ def conclude(context: RunContext, tally: Tally, findings: Iterable[Finding]) -> 
     if context.check_hbase and not sum(tally.regions.values()):
         run.append(Finding("nothing"))
     hbase = _hbase(context, tally, run) if context.check_hbase else None
-    if context.check_hdfs and not tally.master_files:
+    if context.check_hdfs and _names_nothing(context, tally):
         run.append(Finding("no-files"))
     hdfs = _hdfs(context, tally) if context.check_hdfs else None
     shown = bound(run, findings, context.scope.max_problems)
@@ -65,17 +65,20 @@ def _hbase(context: RunContext, tally: Tally, run: list[Finding]) -> HBaseOutcom
         verdict = Verdict.UNVERIFIABLE
     else:
         verdict = Verdict.COMPLETE
-    return HBaseOutcome(
-        verdict, context.evidence, tally.regions, tally.worst_lag_ms, tally.timestamps_complete
-    )
+    return HBaseOutcome(verdict, context.evidence, tally.regions, tally.worst_lag_ms, tally.timestamps_complete)
 
 
 def _hdfs(context: RunContext, tally: Tally) -> HdfsOutcome:
     extra = context.scope.strict_extra and tally.files[FileStatus.EXTRA]
     if extra or any(tally.files[status] for status in INCOMPLETE_FILES):
         verdict = Verdict.INCOMPLETE
-    elif not tally.master_files or any(tally.files[status] for status in UNVERIFIABLE_FILES):
+    elif _names_nothing(context, tally) or any(tally.files[status] for status in UNVERIFIABLE_FILES):
         verdict = Verdict.UNVERIFIABLE
     else:
         verdict = Verdict.COMPLETE
     return HdfsOutcome(verdict, tally.files)
+
+
+def _names_nothing(context: RunContext, tally: Tally) -> bool:
+    """No file at all proves nothing, unless the whole file system was listed and simply holds none."""
+    return not tally.master_files and context.master.hdfs_paths != ("/",)

@@ -57,7 +57,7 @@ class Problem:
     """One thing at fault or not verifiable. Times are epoch ms; `advice` says what to do about it."""
 
     kind: str
-    """`gap`, `behind`, `missing`, `unverifiable`, `mismatch`, `incomparable`, `extra`, …: a Status or FileStatus value."""
+    """A Status or FileStatus value: `gap`, `behind`, `missing`, `unverifiable`, `mismatch`, `extra`, …"""
     detail: str
     table: str | None = None
     region: str | None = None

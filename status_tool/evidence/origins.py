@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -87,13 +88,11 @@ def _writer_last(row: Row) -> tuple[bool, bool, bool]:
     return (_is_writer(row), row.get("role") == "w", row.get("echoed") is not True)
 
 
-def _judge(
-    row: Row, master: Header, since_ms: int | None, drained: frozenset[int], left: Mapping[int, str]
-) -> Origin:
+def _judge(row: Row, master: Header, since_ms: int | None, drained: frozenset[int], left: Mapping[int, str]) -> Origin:
     identity, live = row.get("origin"), row.get("live") is not False
     tracked = row.get("tracked") is True and _is_writer(row)
     echoed = tracked and row.get("echoed") is True
-    reason = None if echoed else _reason(row, live, tracked, since_ms)
+    reason = _blind_spot(row) if echoed else _reason(row, live, tracked, since_ms)
     if not live and identity in drained:
         reason = None
     elif reason is not None and not live and identity is not None and identity in left:
@@ -108,11 +107,20 @@ def _reason(row: Row, live: bool, tracked: bool, since_ms: int | None) -> str | 
     if live:
         return "has not flushed past the cut"
     if row.get("final_ms") is not None:
-        return None
+        return _blind_spot(row)
     gone_ms = row.get("gone_ms")
     if since_ms is not None and gone_ms is not None and since_ms >= gone_ms:
         return None
     return f"stopped without a final flush (crash or kill), last flush at {iso(row.get('flush_ms'))}"
+
+
+def _blind_spot(row: Row) -> str | None:
+    """A write-time tracker that counts errors may have let entries pass unseen; None where it counts none."""
+    try:
+        errors = json.loads(row.get("detail") or "{}").get("errors", 0)
+    except (ValueError, AttributeError):
+        return "has a server row that cannot be understood"
+    return f"reported {errors} errors of its tracker: entries may have gone unseen (see its log)" if errors else None
 
 
 def _after_ms(row: Row, master: Header) -> int | None:

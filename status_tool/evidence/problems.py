@@ -89,11 +89,7 @@ def _unsettled(finding: Finding, context: RunContext) -> str:
 
 def _older(finding: Finding, context: RunContext) -> str:
     start = iso(context.master.coverage_ms) if context.master.coverage_ms is not None else None
-    known = (
-        f"every region server has been tracked only since {start}"
-        if start
-        else "no tracker coverage is known"
-    )
+    known = f"every region server has been tracked only since {start}" if start else "no tracker coverage is known"
     return f"older than the tracker: {known}, the table may hold rows from before"
 
 

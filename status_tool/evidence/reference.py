@@ -142,9 +142,7 @@ def _judge_region(region: _Region, context: RunContext, tally: Tally) -> list[Fi
     return [*(finding for finding in found if finding), *own]
 
 
-def _judge_stream(
-    region: _Region, key: StreamKey, rows: list[Row], context: RunContext
-) -> tuple[Head, StreamVerdict]:
+def _judge_stream(region: _Region, key: StreamKey, rows: list[Row], context: RunContext) -> tuple[Head, StreamVerdict]:
     head = Head(
         region=region.name,
         origin=key[0],

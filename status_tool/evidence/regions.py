@@ -121,9 +121,7 @@ def _age(table: str, rows: list[Row]) -> TableAge:
     known = [region_id for region_id in ids if region_id is not None]
     regions = [row for row in rows if row["kind"] == "region" and row.get("state") != SPLIT_PARENT]
     newest = [row["region_id"] for row in regions if row.get("region_id") is not None]
-    return TableAge(
-        table, len(regions), min(known, default=None), max(newest, default=None), len(known) < len(ids)
-    )
+    return TableAge(table, len(regions), min(known, default=None), max(newest, default=None), len(known) < len(ids))
 
 
 def _facts(
@@ -140,9 +138,7 @@ def _facts(
     descriptor = _descriptor(detail)
     families = tuple(family for family in replicated_families(detail) or () if family not in withheld)
     replicated = described and (descriptor is None or bool(families))
-    gone = bool(
-        age and age.regions and not age.unknown and since_ms is not None and since_ms >= (age.newest or 0)
-    )
+    gone = bool(age and age.regions and not age.unknown and since_ms is not None and since_ms >= (age.newest or 0))
     shipped = loads_from_ms is not None and _begins_after(loads_from_ms, age, since_ms)
     if not replicated:
         return TableFacts(table, described, False, gone_accepted=gone, loads_shipped=shipped)
@@ -172,9 +168,7 @@ def _descriptor_findings(table: str, descriptor: dict[str, Any] | None) -> list[
     return []
 
 
-def _slave_findings(
-    table: str, families: tuple[str, ...], slave: dict[str, frozenset[str] | None]
-) -> list[Finding]:
+def _slave_findings(table: str, families: tuple[str, ...], slave: dict[str, frozenset[str] | None]) -> list[Finding]:
     if not slave:
         return []
     if table not in slave:
@@ -192,9 +186,7 @@ def _age_findings(table: str, age: TableAge | None, master: Header, since_ms: in
     covered_from = master.coverage_ms
     if covered_from is not None and since_ms is not None and since_ms >= covered_from:
         return []
-    young = (
-        not age.unknown and age.oldest is not None and covered_from is not None and age.oldest >= covered_from
-    )
+    young = not age.unknown and age.oldest is not None and covered_from is not None and age.oldest >= covered_from
     return [] if young else [Finding("older-than-tracker", table=table, written_to_ms=covered_from)]
 
 

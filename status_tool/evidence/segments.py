@@ -49,7 +49,9 @@ class Fold:
     """What the union of a stream's segments covers, holes of the accepted baseline bridged."""
 
     prefix_end: int
-    """`(0, prefix_end]` has arrived; 0 when nothing that starts at 0 has."""
+    """`(0, prefix_end]`, as far as it is asked, has arrived; 0 when nothing that starts at 0 has.
+
+    Beyond the head nothing is asked: there it may pass over a hole."""
     prefix_ms: int | None
     """Highest write time within the prefix."""
     reach: int
@@ -96,9 +98,7 @@ def earliest(*times: int | None) -> int | None:
 
 
 def _baseline(first_after_ms: int | None, since_ms: int | None) -> bool:
-    return (
-        since_ms is not None and first_after_ms is not None and first_after_ms <= since_ms - SINCE_MARGIN_MS
-    )
+    return since_ms is not None and first_after_ms is not None and first_after_ms <= since_ms - SINCE_MARGIN_MS
 
 
 def _order(segment: Segment) -> tuple[tuple[bool, int], ...]:

@@ -122,9 +122,7 @@ def _counts(outcome: Outcome) -> Iterator[tuple[str, dict[str, int]]]:
         yield "Files", file_counts(outcome)
 
 
-def _table(
-    headings: Sequence[str], rows: Sequence[Sequence[object]], classes: Sequence[str] = ()
-) -> Iterator[str]:
+def _table(headings: Sequence[str], rows: Sequence[Sequence[object]], classes: Sequence[str] = ()) -> Iterator[str]:
     yield '<div class="scroll"><table>'
     if any(headings):
         yield "<tr>" + "".join(f"<th>{heading}</th>" for heading in headings) + "</tr>"

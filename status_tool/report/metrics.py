@@ -35,9 +35,7 @@ class MetricsReporter(Reporter):
             yield from _gauge("regions", "Regions by status.", _by_status(region_counts(outcome)))
             lag = outcome.hbase.worst_lag_ms
             if lag is not None:
-                yield from _gauge(
-                    "worst_lag_seconds", "How far the slowest region is behind.", [({}, lag / 1000)]
-                )
+                yield from _gauge("worst_lag_seconds", "How far the slowest region is behind.", [({}, lag / 1000)])
         if outcome.hdfs is not None:
             yield from _gauge("files", "Files by status.", _by_status(file_counts(outcome)))
         yield from _gauge(

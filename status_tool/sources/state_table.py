@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from status_tool.config import ThriftEndpoint
 from status_tool.errors import ConfigurationError
+from status_tool.evidence.ids import from_hex
 from status_tool.sources import codec
 from status_tool.sources.codec import Row
 from status_tool.sources.interface import Source
@@ -195,7 +196,7 @@ class StateTable:
         for key, cells in merge_rows(stored, _span(spooled, b"o", b"p")):
             with contextlib.suppress(ValueError):
                 yield (
-                    codec.from_hex(key[1:17]),
+                    from_hex(key[1:17]),
                     codec.server(cells, key[17:].decode("ascii", "replace"), barrier.accepted),
                 )
 

@@ -122,7 +122,7 @@ class ZooKeeper:
         try:
             return str(hbase_pb2.ClusterId.FromString(unwrap(data)).cluster_id)
         except (ValueError, DecodeError):
-            return data.decode(errors="replace")
+            return bytes(data).decode(errors="replace")
 
     def live_servers(self) -> list[str]:
         """Server names `host,port,startcode` of the region servers that are up."""

@@ -8,10 +8,9 @@ streams and then over regions need no further shuffle.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import reduce
 
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame, SparkSession, Window
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from status_tool.evidence.context import RunContext
@@ -22,15 +21,18 @@ from status_tool.evidence.regions import DISABLED, HOSTED, LINEAGE, SPLIT_PARENT
 from status_tool.evidence.scoping import DEFAULT_NAMESPACE, STATE_TABLE, SYSTEM_NAMESPACE, TableFilter
 from status_tool.evidence.segments import SINCE_MARGIN_MS
 from status_tool.evidence.streams import CLUSTER_ID_BYTES, cluster_bytes
-from status_tool.spark.finding_struct import finding, present
+from status_tool.spark.expressions import case, finding, is_in, known_true, named, present, quoted
 
 MASTER_KINDS = ("stream", "region", "fact")
 SLAVE_KINDS = ("segment", "replicated", "unstamped")
 
+_STREAM = ("region", "origin", "via")
 _LEAST_MS = -(2**62)
 """Stands for an unknown time where a minimum must not skip it."""
-_HOSTS = {0: None, 1: "untracked", 2: "unhosted"}
-_STREAM = ("region", "origin", "via")
+_ORDER = "kind = 'segment', prev, seq, first_ms, write_ms, recorded_ms"
+_FRAME = "ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING"
+_BEFORE = f"OVER (PARTITION BY {', '.join(_STREAM)} ORDER BY {_ORDER} {_FRAME})"
+_IS_SEGMENT, _IS_HEAD = "kind = 'segment'", "kind = 'stream'"
 _EVENT_COLUMNS = (
     "kind",
     "table",
@@ -66,29 +68,32 @@ def with_drained_heads(master_df: DataFrame, slave_df: DataFrame, drained: froze
     """
     if not drained:
         return master_df
-    known = slave_df.where((F.col("kind") == "segment") & F.col("origin").isin(*sorted(drained)) & _is_possible())
+    origins = ", ".join(str(origin) for origin in sorted(drained))
+    known = slave_df.where(f"{_IS_SEGMENT} AND origin IN ({origins}) AND prev >= 0 AND seq > prev")
     columns = ("table", "region", "origin", "via", "seq", "first_ms", "write_ms")
-    heads = known.select(F.lit("stream").alias("kind"), *columns)
+    heads = known.select(*named({"kind": "'stream'"}), *columns)
     return master_df.unionByName(heads, allowMissingColumns=True)
 
 
 def judge_regions(session: SparkSession, master_df: DataFrame, slave_df: DataFrame, context: RunContext) -> DataFrame:
-    """One row a region: `asked`, `status` (severity), `lag_ms`, `findings`, `timestamps` and more for debugging."""
+    """One row a region: `asked`, `status` (severity), `lag_ms`, `findings`, `timestamps` and more to debug."""
     if context.evidence is Evidence.TIMESTAMPS:
         return _timestamp_regions(master_df, slave_df, context)
-    return _regions(session, judge_streams(session, master_df, slave_df, context), context)
+    streams = judge_streams(session, master_df, slave_df, context)
+    by_region = streams.groupBy("region").agg(*named(_region_aggregates()))
+    flagged = _with_tables(session, by_region, context).select("*", *named(_flags(context)))
+    judged = flagged.select("*", *named({"own": _own_findings(), "timestamps": _timestamps_code(context)}))
+    return judged.select("*", *named(_region_decision()))
 
 
 def judge_streams(session: SparkSession, master_df: DataFrame, slave_df: DataFrame, context: RunContext) -> DataFrame:
     """One row a stream with its `code`. Rows without `heads` are no asked streams: they carry region facts."""
-    folded = (
-        _with_holes(_events(master_df, slave_df, context), context)
-        .groupBy(*_STREAM)
-        .agg(*_head_aggregates(), *_segment_aggregates(context), *_fact_aggregates(context))
-    )
-    arrived = _with_origins(session, folded, context).withColumns(_arrived(context))
-    coded = arrived.withColumns({"code": _stream_code(context), "lag_ms": _stream_lag()})
-    return coded.withColumns(_shown(context))
+    holed = _with_holes(_events(master_df, slave_df, context), context)
+    aggregates = {**_head_aggregates(), **_segment_aggregates(context), **_fact_aggregates(context)}
+    folded = holed.groupBy(*_STREAM).agg(*named(aggregates))
+    arrived = _with_origins(session, folded, context).select("*", *named(_arrived()))
+    coded = arrived.select("*", *named({"code": _stream_code(context)}))
+    return coded.select("*", *named({"lag_ms": _stream_lag(), **_shown(context)}))
 
 
 # -- events ------------------------------------------------------------------------------------------------
@@ -96,48 +101,40 @@ def judge_streams(session: SparkSession, master_df: DataFrame, slave_df: DataFra
 
 def _events(master_df: DataFrame, slave_df: DataFrame, context: RunContext) -> DataFrame:
     """All rows that count, clustered by region."""
-    asked = _asked(context)
-    ours = master_df.where(F.col("kind").isin(*MASTER_KINDS) & asked)
-    shipped = ours.where((F.col("kind") != "stream") | _is_shipped(context.slave.cluster_id))
-    theirs = slave_df.where(F.col("kind").isin(*SLAVE_KINDS) & asked & _is_possible())
-    return _event_columns(shipped).unionByName(_event_columns(theirs)).repartition("region")
+    shipped = f"NOT ({_IS_HEAD}) OR {_is_shipped(context.slave.cluster_id)}"
+    possible = f"NOT ({_IS_SEGMENT}) OR {known_true('prev >= 0 AND seq > prev')}"
+    ours = _event_columns(master_df, MASTER_KINDS, f"({_asked(context)}) AND ({shipped})")
+    theirs = _event_columns(slave_df, SLAVE_KINDS, f"({_asked(context)}) AND ({possible})")
+    return ours.unionByName(theirs).repartition("region")
 
 
-def _event_columns(rows: DataFrame) -> DataFrame:
-    of_stream = F.col("kind").isin("stream", "segment")
-    via = F.when(of_stream, F.coalesce(F.col("via"), F.lit(0).cast("bigint"))).alias("via")
-    return rows.where(F.col("region").isNotNull()).select(*_EVENT_COLUMNS, via)
+def _event_columns(rows: DataFrame, kinds: tuple[str, ...], condition: str = "true") -> DataFrame:
+    via = case((is_in("kind", ("stream", "segment")), "coalesce(via, CAST(0 AS BIGINT))"))
+    counting = rows.where(f"{is_in('kind', kinds)} AND region IS NOT NULL AND ({condition})")
+    return counting.select(*_EVENT_COLUMNS, *named({"via": via}))
 
 
-def _asked(context: RunContext) -> Column:
-    table = F.col("table")
-    system = table.startswith(f"{SYSTEM_NAMESPACE}:") | (table == STATE_TABLE)
+def _asked(context: RunContext) -> str:
+    system = f"startswith(`table`, '{SYSTEM_NAMESPACE}:') OR `table` = '{STATE_TABLE}'"
     chosen = [_holds(one) for one in context.filters if not one.everything]
-    return table.isNull() | reduce(lambda left, right: left & right, chosen, ~system)
+    return " AND ".join([f"(`table` IS NULL OR NOT ({system}))", *chosen])
 
 
-def _holds(chosen: TableFilter) -> Column:
-    table = F.col("table")
-    space = F.when(table.contains(":"), F.substring_index(table, ":", 1)).otherwise(DEFAULT_NAMESPACE)
-    return table.isin(*sorted(chosen.tables)) | space.isin(*sorted(chosen.namespaces))
+def _holds(chosen: TableFilter) -> str:
+    space = f"IF(contains(`table`, ':'), substring_index(`table`, ':', 1), '{DEFAULT_NAMESPACE}')"
+    tables, spaces = is_in("`table`", sorted(chosen.tables)), is_in(space, sorted(chosen.namespaces))
+    return f"(`table` IS NULL OR {tables} OR {spaces})"
 
 
-def _is_shipped(slave_cluster_id: str) -> Column:
+def _is_shipped(slave_cluster_id: str) -> str:
     """False where the slave is among the clusters that have consumed the stream's entries."""
     slave = cluster_bytes(slave_cluster_id)
     if slave is None:
-        return F.lit(True)
-    ids = F.hex("via_ids")
+        return "true"
     width = 2 * CLUSTER_ID_BYTES
-    starts = F.sequence(F.lit(1), F.length(ids) - F.lit(width - 1), F.lit(width))
-    consumed = F.exists(starts, lambda at: ids.substr(at, F.lit(width)) == slave.hex().upper())
-    return F.when(F.length(ids) >= width, ~consumed).otherwise(True)
-
-
-def _is_possible() -> Column:
-    """A segment as the trackers write them; every row of another kind."""
-    valid = (F.col("prev") >= 0) & (F.col("seq") > F.col("prev"))
-    return (F.col("kind") != "segment") | F.coalesce(valid, F.lit(False))
+    starts = f"sequence(1, length(hex(via_ids)) - {width - 1}, {width})"
+    consumed = f"exists({starts}, at -> substr(hex(via_ids), at, {width}) = {quoted(slave.hex().upper())})"
+    return case((f"length(via_ids) >= {CLUSTER_ID_BYTES}", f"NOT {consumed}"), default="true")
 
 
 # -- streams -----------------------------------------------------------------------------------------------
@@ -145,228 +142,181 @@ def _is_possible() -> Column:
 
 def _with_holes(events: DataFrame, context: RunContext) -> DataFrame:
     """Per segment: how far the stream had arrived before it, and whether a hole that is asked ends at it."""
-    is_segment = F.col("kind") == "segment"
-    order = Window.partitionBy(*_STREAM).orderBy(is_segment, "prev", "seq", "first_ms", "write_ms", "recorded_ms")
-    before = order.rowsBetween(Window.unboundedPreceding, -1)
-    head = F.max(F.when(~is_segment, F.col("seq"))).over(before)
-    reach = F.coalesce(F.max(F.when(is_segment, F.col("seq"))).over(before), F.lit(0).cast("bigint"))
-    reach_ms = F.max(F.when(is_segment, F.col("write_ms"))).over(before)
-    return events.withColumns({"head": head, "before": reach, "before_ms": reach_ms}).withColumn(
-        "hole", is_segment & _is_hole(context)
-    )
+    before = {
+        "head": f"max(IF({_IS_HEAD}, seq, NULL)) {_BEFORE}",
+        "before": f"coalesce(max(IF({_IS_SEGMENT}, seq, NULL)) {_BEFORE}, CAST(0 AS BIGINT))",
+        "before_ms": f"max(IF({_IS_SEGMENT}, write_ms, NULL)) {_BEFORE}",
+    }
+    return events.select("*", *named(before)).select("*", *named({"hole": _is_hole(context)}))
 
 
-def _is_hole(context: RunContext) -> Column:
+def _is_hole(context: RunContext) -> str:
     if context.evidence is Evidence.ORDERED:
-        return F.lit(False)
-    hole = (F.col("before") < F.col("prev")) & (F.col("before") < F.col("head"))
+        return "false"
+    hole = f"{_IS_SEGMENT} AND before < prev AND before < head"
     if context.scope.since_ms is not None:
-        baseline = F.col("first_ms") <= context.scope.since_ms - SINCE_MARGIN_MS
-        hole = hole & ~F.coalesce(baseline, F.lit(False))
-    return F.coalesce(hole, F.lit(False))
+        baseline = known_true(f"first_ms <= {context.scope.since_ms - SINCE_MARGIN_MS}")
+        hole = f"{hole} AND NOT {baseline}"
+    return known_true(hole)
 
 
-def _head_aggregates() -> list[Column]:
-    is_head = F.col("kind") == "stream"
-    return [
-        F.count_if(is_head).alias("heads"),
-        F.max(F.when(is_head, F.col("seq"))).alias("head_seq"),
-        F.min(F.when(is_head, F.col("first_ms"))).alias("first_ms"),
-        F.max(F.when(is_head, F.col("write_ms"))).alias("write_ms"),
-        F.max("table").alias("table"),
-        F.max(F.when(is_head, F.col("table"))).alias("head_table"),
-        F.max("start_key").alias("start_key"),
-        F.max("end_key").alias("end_key"),
-    ]
+def _head_aggregates() -> dict[str, str]:
+    return {
+        "heads": f"count_if({_IS_HEAD})",
+        "head_seq": f"max(IF({_IS_HEAD}, seq, NULL))",
+        "first_ms": f"min(IF({_IS_HEAD}, first_ms, NULL))",
+        "write_ms": f"max(IF({_IS_HEAD}, write_ms, NULL))",
+        "table": "max(`table`)",
+        "head_table": f"max(IF({_IS_HEAD}, `table`, NULL))",
+        "start_key": "max(start_key)",
+        "end_key": "max(end_key)",
+    }
 
 
-def _segment_aggregates(context: RunContext) -> list[Column]:
-    is_segment = F.col("kind") == "segment"
-    stays = F.col("hole") & _is_old(context)
-    zero = F.lit(0).cast("bigint")
-    return [
-        F.count_if(is_segment).alias("segments"),
-        F.coalesce(F.max(F.when(is_segment, F.col("seq"))), zero).alias("reach"),
-        F.max(F.when(is_segment, F.col("write_ms"))).alias("reach_ms"),
-        *_hole_aggregates("hole", F.col("hole")),
-        *([] if context.rule.slave_settled else _hole_aggregates("stay", stays)),
-    ]
+def _segment_aggregates(context: RunContext) -> dict[str, str]:
+    stays = f"hole AND {known_true(f'recorded_ms < {context.rule.recorded_before_ms}')}"
+    return {
+        "segments": f"count_if({_IS_SEGMENT})",
+        "reach": f"coalesce(max(IF({_IS_SEGMENT}, seq, NULL)), CAST(0 AS BIGINT))",
+        "reach_ms": f"max(IF({_IS_SEGMENT}, write_ms, NULL))",
+        **_hole_aggregates("hole", "hole"),
+        **({} if context.rule.slave_settled else _hole_aggregates("stay", stays)),
+    }
 
 
-def _hole_aggregates(name: str, chosen: Column) -> list[Column]:
+def _hole_aggregates(name: str, chosen: str) -> dict[str, str]:
     """The first of the chosen holes, their number, and where the last one ends. All grow with `before`."""
-    ends = F.when(chosen, F.col("prev"))
-    known_ms = F.coalesce(F.col("before_ms"), F.lit(_LEAST_MS))
-    return [
-        F.count_if(chosen).alias(f"{name}s"),
-        F.min(F.when(chosen, F.col("before"))).alias(f"{name}_from"),
-        F.min(F.when(chosen, known_ms)).alias(f"{name}_from_ms"),
-        F.min(ends).alias(f"{name}_to"),
-        F.min_by("first_ms", ends).alias(f"{name}_to_ms"),
-        F.max_by("first_ms", ends).alias(f"{name}_repair_ms"),
-    ]
-
-
-def _is_old(context: RunContext) -> Column:
-    return F.coalesce(F.col("recorded_ms") < context.rule.recorded_before_ms, F.lit(False))
+    ends = f"IF({chosen}, prev, NULL)"
+    return {
+        f"{name}s": f"count_if({chosen})",
+        f"{name}_from": f"min(IF({chosen}, before, NULL))",
+        f"{name}_from_ms": f"min(IF({chosen}, coalesce(before_ms, {_LEAST_MS}), NULL))",
+        f"{name}_to": f"min({ends})",
+        f"{name}_to_ms": f"min_by(first_ms, {ends})",
+        f"{name}_repair_ms": f"max_by(first_ms, {ends})",
+    }
 
 
 def _with_origins(session: SparkSession, folded: DataFrame, context: RunContext) -> DataFrame:
     rules = [(origin, *rule) for origin, rule in context.origin_rules.items()]
     if not rules:
-        return folded.withColumns(
-            {"settled": F.lit(False), "after_ms": F.lit(None).cast("bigint")},
-        )
+        return folded.select("*", *named({"settled": "false", "after_ms": "CAST(NULL AS BIGINT)"}))
     return folded.join(F.broadcast(_small(session, rules, _ORIGIN_SCHEMA)), "origin", "left")
 
 
-def _arrived(context: RunContext) -> dict[str, Column]:
-    """How far the stream has arrived (`end`, `end_ms`) as the level of evidence sees it."""
-    first_ms = F.when(F.col("hole_from_ms") != _LEAST_MS, F.col("hole_from_ms"))
+def _arrived() -> dict[str, str]:
+    """How far the stream has arrived as the level of evidence sees it: for ORDERED there are no holes."""
+    first_ms = f"nullif(hole_from_ms, {_LEAST_MS})"
     return {
-        "end": F.coalesce("hole_from", "reach"),
-        "end_ms": F.when(F.col("holes") > 0, first_ms).otherwise(F.col("reach_ms")),
+        "arrived": "coalesce(hole_from, reach)",
+        "arrived_ms": case(("holes > 0", first_ms), default="reach_ms"),
     }
 
 
-def _stream_code(context: RunContext) -> Column:
+def _stream_code(context: RunContext) -> str:
     """The reason of `evidence.streams.judge_stream`; null for what is no asked stream."""
-    complete = F.when(_is_baseline(context), "baseline").when(F.col("end") >= F.col("head_seq"), "covered")
-    complete = complete.when(_is_after_cut(), "after-cut")
-    gaps = F.when(F.col("stays") > 0, "gap") if not context.rule.slave_settled else F.lit("gap")
-    unreadable = F.col("head_seq").isNull() | (F.col("head_seq") <= 0) | F.col("origin").isNull()
-    return (
-        F.when(F.col("heads") == 0, None)
-        .when(unreadable, "unreadable-head")
-        .when(complete.isNotNull() & ~F.coalesce("settled", F.lit(False)), "unsettled")
-        .when(complete.isNotNull(), complete)
-        .when(F.col("segments") == 0, "missing")
-        .when(F.col("holes") > 0, F.coalesce(gaps, F.lit("may-fill")))
-        .otherwise("behind")
+    since_ms = context.scope.since_ms
+    complete = case(
+        ("false" if since_ms is None else f"write_ms <= {since_ms}", "'baseline'"),
+        ("arrived >= head_seq", "'covered'"),
+        ("first_ms > after_ms OR arrived_ms > after_ms", "'after-cut'"),
+    )
+    return case(
+        ("heads = 0", "NULL"),
+        ("head_seq IS NULL OR head_seq <= 0 OR origin IS NULL", "'unreadable-head'"),
+        (f"{complete} IS NOT NULL", f"IF({known_true('settled')}, {complete}, 'unsettled')"),
+        ("segments = 0", "'missing'"),
+        ("holes = 0", "'behind'"),
+        ("true" if context.rule.slave_settled else "stays > 0", "'gap'"),
+        default="'may-fill'",
     )
 
 
-def _is_baseline(context: RunContext) -> Column:
-    if context.scope.since_ms is None:
-        return F.lit(False)
-    return F.col("write_ms") <= context.scope.since_ms
+def _stream_lag() -> str:
+    incomplete = is_in("code", _codes_of(Status.BEHIND, Status.MISSING, Status.GAP))
+    lag = "try_subtract(write_ms, IF(arrived > 0, arrived_ms, first_ms))"
+    return case((f"{incomplete} AND {lag} IS NOT NULL", f"greatest({lag}, 0)"))
 
 
-def _is_after_cut() -> Column:
-    return (F.col("first_ms") > F.col("after_ms")) | (F.col("end_ms") > F.col("after_ms"))
-
-
-def _stream_lag() -> Column:
-    since = F.when(F.col("end") > 0, F.col("end_ms")).otherwise(F.col("first_ms"))
-    lag = F.try_subtract("write_ms", since)
-    incomplete = F.col("code").isin(*_codes_of(Status.BEHIND, Status.MISSING, Status.GAP))
-    return F.when(incomplete & lag.isNotNull(), F.greatest(lag, F.lit(0)))
-
-
-def _shown(context: RunContext) -> dict[str, Column]:
+def _shown(context: RunContext) -> dict[str, str]:
     """The hole or the tail that is reported; null where nothing is known to be wrong."""
     name = "hole" if context.rule.slave_settled else "stay"
 
-    def shown(what: str, tail: Column) -> Column:
-        hole = F.when(F.col("code") == "gap", F.col(f"{name}{what}"))
-        hole = hole.when(F.col("code") == "may-fill", F.col(f"hole{what}"))
-        return hole.when(F.col("code").isin("behind", "missing"), tail)
+    def shown(what: str, tail: str) -> str:
+        return case(
+            ("code = 'gap'", f"{name}{what}"),
+            ("code = 'may-fill'", f"hole{what}"),
+            ("code IN ('behind', 'missing')", tail),
+        )
 
-    from_ms = shown("_from_ms", F.col("end_ms"))
+    from_ms = f"coalesce(nullif({shown('_from_ms', 'arrived_ms')}, {_LEAST_MS}), first_ms)"
     return {
-        "from_seq": shown("_from", F.col("end")),
-        "to_seq": shown("_to", F.col("head_seq")),
-        "written_from_ms": F.when(
-            F.col("code").isin("gap", "may-fill", "behind", "missing"),
-            F.coalesce(F.when(from_ms != _LEAST_MS, from_ms), F.col("first_ms")),
-        ),
-        "written_to_ms": shown("_to_ms", F.col("write_ms")),
-        "repair_to_ms": shown("_repair_ms", F.col("write_ms")),
-        "shown_holes": shown("s", F.lit(1).cast("bigint")),
+        "from_seq": shown("_from", "arrived"),
+        "to_seq": shown("_to", "head_seq"),
+        "written_from_ms": case(("code IN ('gap', 'may-fill', 'behind', 'missing')", from_ms)),
+        "written_to_ms": shown("_to_ms", "write_ms"),
+        "repair_to_ms": shown("_repair_ms", "write_ms"),
+        "shown_holes": shown("s", "CAST(1 AS BIGINT)"),
     }
 
 
-def _stream_finding() -> Column:
+def _stream_finding() -> str:
     """Null for a complete stream."""
-    at_fault = F.col("code").isNotNull() & ~F.col("code").isin(*_codes_of(Status.COMPLETE))
-    same = ("code", "region", "origin", "via", "from_seq", "to_seq", "written_from_ms", "written_to_ms")
-    columns = {name: F.col(name) for name in (*same, "repair_to_ms", "lag_ms", "start_key", "end_key")}
-    return F.when(at_fault, finding(table=F.col("head_table"), holes=F.col("shown_holes"), **columns))
+    at_fault = f"code IS NOT NULL AND NOT ({is_in('code', _codes_of(Status.COMPLETE))})"
+    same = ("region", "origin", "via", "from_seq", "to_seq", "written_from_ms", "written_to_ms", "repair_to_ms")
+    columns = {name: name for name in (*same, "lag_ms", "start_key", "end_key")}
+    return f"IF({at_fault}, {finding('code', table='head_table', holes='shown_holes', **columns)}, NULL)"
 
 
 # -- regions -----------------------------------------------------------------------------------------------
 
 
-def _fact_aggregates(context: RunContext) -> list[Column]:
+def _fact_aggregates(context: RunContext) -> dict[str, str]:
     """What rows other than heads and segments say of a region."""
-    kind, state, write_ms = F.col("kind"), F.col("state"), F.col("write_ms")
-    is_region, is_fact = kind == "region", kind == "fact"
-    is_load, is_unstamped = is_fact & (state == "bulkload"), kind == "unstamped"
-    existing = is_region & F.coalesce(state != SPLIT_PARENT, F.lit(True))
+    is_region, is_unstamped = "kind = 'region'", "kind = 'unstamped'"
+    is_load = "kind = 'fact' AND state = 'bulkload'"
     since_ms = context.scope.since_ms
-    covered = [time for time in (since_ms, context.master.coverage_ms) if time is not None]
-    return [
-        F.count_if(is_region).alias("rows"),
-        F.count_if(existing).alias("existing"),
-        F.max(F.when(is_region, _host(context))).alias("host"),
-        F.count_if(is_fact & state.isin(*LINEAGE)).alias("lineage"),
-        F.count_if(is_load & _is_later(write_ms, since_ms)).alias("loads"),
-        F.max(F.when(is_load, write_ms)).alias("load_ms"),
-        F.count_if(is_unstamped & _is_later(write_ms, max(covered, default=None))).alias("unstamped"),
-        F.max(F.when(is_unstamped, write_ms)).alias("unstamped_ms"),
-        F.max(F.when(kind == "replicated", write_ms)).alias("replicated_ms"),
-    ]
+    known = [time for time in (since_ms, context.master.coverage_ms) if time is not None]
+    lineage = f"kind = 'fact' AND {is_in('state', LINEAGE)}"
+    return {
+        "region_rows": f"count_if({is_region})",
+        "existing": f"count_if({is_region} AND NOT (state <=> '{SPLIT_PARENT}'))",
+        "host": f"max(IF({is_region}, {_host(context)}, NULL))",
+        "lineage": f"count_if({lineage})",
+        "loads": f"count_if({is_load} AND {_is_later('write_ms', since_ms)})",
+        "load_ms": f"max(IF({is_load}, write_ms, NULL))",
+        "unstamped": f"count_if({is_unstamped} AND {_is_later('write_ms', max(known, default=None))})",
+        "unstamped_ms": f"max(IF({is_unstamped}, write_ms, NULL))",
+        "replicated_ms": "max(IF(kind = 'replicated', write_ms, NULL))",
+    }
 
 
-def _host(context: RunContext) -> Column:
-    """`evidence.regions.host_code` as a key of `_HOSTS`."""
-    state, server = F.col("state"), F.col("server")
-    vouched = server.isin(*sorted(context.tracked_servers))
-    return (
-        F.when(state.isin(SPLIT_PARENT, DISABLED), 0)
-        .when(server.isNull() | (state != HOSTED), 2)
-        .otherwise(F.when(vouched, 0).otherwise(1))
+def _host(context: RunContext) -> str:
+    """`evidence.regions.host_code`: 0 fine, 1 untracked, 2 unhosted."""
+    return case(
+        (is_in("state", (SPLIT_PARENT, DISABLED)), "0"),
+        (f"server IS NULL OR state != '{HOSTED}'", "2"),
+        (is_in("server", sorted(context.tracked_servers)), "0"),
+        default="1",
     )
 
 
-def _is_later(time: Column, bound_ms: int | None) -> Column:
+def _is_later(time: str, bound_ms: int | None) -> str:
     """Whether a time is later than a bound; unknown ones are taken to be."""
-    return F.lit(True) if bound_ms is None else F.coalesce(time > bound_ms, F.lit(True))
+    return "true" if bound_ms is None else f"coalesce({time} > {bound_ms}, true)"
 
 
-def _regions(session: SparkSession, streams: DataFrame, context: RunContext) -> DataFrame:
-    by_region = streams.groupBy("region").agg(*_region_aggregates())
-    known = _with_tables(session, by_region, context)
-    flagged = known.withColumns(_flags(context))
-    own = _own_findings()
-    judged = flagged.withColumns({"own": own, "timestamps": _timestamps_code(context)})
-    table = F.coalesce("table_status", F.lit(0))
-    unverifiable = F.when(F.size("own") > 0, SEVERITY[Status.UNVERIFIABLE]).otherwise(0)
-    flagged_only = F.col("is_loaded") | F.col("is_unstamped")
-    return judged.withColumns(
-        {
-            "asked": (F.col("heads") > 0) | F.col("member") | flagged_only,
-            "status": F.greatest("stream_status", table, unverifiable),
-            "findings": F.concat("stream_findings", "own"),
-        }
-    )
-
-
-def _region_aggregates() -> list[Column]:
-    def known(name: str) -> Column:
-        return F.max(F.when(F.col("rows") > 0, F.col(name))).alias(name)
-
-    sums = ("heads", "rows", "existing", "lineage", "loads", "unstamped")
+def _region_aggregates() -> dict[str, str]:
+    sums = ("heads", "region_rows", "existing", "lineage", "loads", "unstamped")
     highest = ("table", "host", "load_ms", "unstamped_ms", "replicated_ms", "lag_ms")
-    return [
-        *(F.sum(name).alias(name) for name in sums),
-        *(F.max(name).alias(name) for name in highest),
-        F.max(F.when(F.col("heads") > 0, F.col("write_ms"))).alias("written_ms"),
-        known("start_key"),
-        known("end_key"),
-        F.max(_severity_of(F.col("code"))).alias("stream_status"),
-        F.collect_list(_stream_finding()).alias("stream_findings"),
-    ]
+    return {
+        **{name: f"sum({name})" for name in sums},
+        **{name: f"max(`{name}`)" for name in highest},
+        **{name: f"max(IF(region_rows > 0, {name}, NULL))" for name in ("start_key", "end_key")},
+        "written_ms": "max(IF(heads > 0, write_ms, NULL))",
+        "stream_status": f"max({_severity_of('code')})",
+        "stream_findings": f"collect_list({_stream_finding()})",
+    }
 
 
 def _with_tables(session: SparkSession, by_region: DataFrame, context: RunContext) -> DataFrame:
@@ -374,105 +324,100 @@ def _with_tables(session: SparkSession, by_region: DataFrame, context: RunContex
         (t.table, t.described, t.replicated, SEVERITY[t.status], t.gone_accepted, t.loads_shipped)
         for t in context.tables
     ]
-    if not facts:
-        nulls = {field.name: F.lit(None).cast("boolean") for field in _TABLE_SCHEMA if field.name != "table"}
-        return by_region.withColumns({**nulls, "table_status": F.lit(0)})
-    return by_region.join(F.broadcast(_small(session, facts, _TABLE_SCHEMA)), "table", "left")
+    if facts:
+        return by_region.join(F.broadcast(_small(session, facts, _TABLE_SCHEMA)), "table", "left")
+    flags = ("described", "replicated", "gone_accepted", "loads_shipped")
+    unknown = dict.fromkeys(flags, "CAST(NULL AS BOOLEAN)")
+    return by_region.select("*", *named({**unknown, "table_status": "CAST(NULL AS INT)"}))
 
 
-def _flags(context: RunContext) -> dict[str, Column]:
-    no = F.lit(False)
-    member = (F.col("existing") > 0) & F.coalesce("replicated", no)
-    asked = (F.col("heads") > 0) | member
-    gone = (F.col("heads") > 0) & (F.col("rows") == 0) & (F.col("lineage") == 0)
-    accepted = F.coalesce(F.col("gone_accepted"), ~_is_later(F.col("written_ms"), context.scope.since_ms))
-    undescribed = (F.col("heads") > 0) & (F.col("rows") > 0) & ~F.coalesce("described", no)
+def _flags(context: RunContext) -> dict[str, str]:
+    member = f"existing > 0 AND {known_true('replicated')}"
+    accepted = f"coalesce(gone_accepted, NOT {_is_later('written_ms', context.scope.since_ms)})"
+    asked = f"(heads > 0 OR ({member}))"
+    undescribed = f"heads > 0 AND region_rows > 0 AND NOT {known_true('described')}"
     return {
         "member": member,
-        "host_code": F.when(asked & (F.col("host") == 2), "unhosted").when(asked & (F.col("host") == 1), "untracked"),
-        "is_gone": gone & ~accepted,
-        "is_undescribed": undescribed if context.tables else no,
-        "is_loaded": (F.col("loads") > 0) & ~F.coalesce("loads_shipped", no),
-        "is_unstamped": F.col("unstamped") > 0,
+        "host_code": case((f"{asked} AND host = 2", "'unhosted'"), (f"{asked} AND host = 1", "'untracked'")),
+        "is_gone": f"heads > 0 AND region_rows = 0 AND lineage = 0 AND NOT {accepted}",
+        "is_undescribed": undescribed if context.tables else "false",
+        "is_loaded": f"loads > 0 AND NOT {known_true('loads_shipped')}",
     }
 
 
-def _own_findings() -> Column:
-    same = {name: F.col(name) for name in ("table", "region", "start_key", "end_key")}
+def _own_findings() -> str:
+    same = {name: f"`{name}`" for name in ("table", "region", "start_key", "end_key")}
 
-    def when(flag: Column, code: Column, written_ms: Column | None = None) -> Column:
-        timed = {} if written_ms is None else {"written_to_ms": written_ms}
-        return F.when(flag, finding(code=code, **same, **timed))
+    def when(flag: str, code: str, **columns: str) -> str:
+        return f"IF({flag}, {finding(code, **same, **columns)}, NULL)"
 
     return present(
-        when(F.col("host_code").isNotNull(), F.col("host_code")),
-        when(F.col("is_gone"), F.lit("truncated")),
-        when(F.col("is_undescribed"), F.lit("undescribed")),
-        when(F.col("is_loaded"), F.lit("bulkload"), F.col("load_ms")),
-        when(F.col("is_unstamped"), F.lit("unstamped"), F.col("unstamped_ms")),
+        when("host_code IS NOT NULL", "host_code"),
+        when("is_gone", "'truncated'"),
+        when("is_undescribed", "'undescribed'"),
+        when("is_loaded", "'bulkload'", written_to_ms="load_ms"),
+        when("unstamped > 0", "'unstamped'", written_to_ms="unstamped_ms"),
     )
+
+
+def _region_decision() -> dict[str, str]:
+    own = f"IF(size(own) > 0, {SEVERITY[Status.UNVERIFIABLE]}, 0)"
+    return {
+        "asked": "heads > 0 OR member OR is_loaded OR unstamped > 0",
+        "status": f"greatest(stream_status, coalesce(table_status, 0), {own})",
+        "findings": "concat(stream_findings, own)",
+    }
 
 
 # -- the original's rule -----------------------------------------------------------------------------------
 
 
-def _timestamps_code(context: RunContext) -> Column:
-    written, replicated = F.col("written_ms"), F.col("replicated_ms")
-    code = F.when(replicated.isNull(), "missing")
-    if context.evidence is not Evidence.TIMESTAMPS:
-        code = F.when(F.col("heads") == 0, "covered").when(replicated.isNull(), "missing")
-    if known_shutdown(context.master):
-        code = code.when(replicated > F.lit(context.master.shutdown_ms), "covered")
-    return code.when(replicated >= written, "covered").otherwise("behind")
+def _timestamps_code(context: RunContext) -> str:
+    """What the original's two timestamps alone would say."""
+    exact = context.evidence is not Evidence.TIMESTAMPS
+    shutdown = f"replicated_ms > {context.master.shutdown_ms}" if known_shutdown(context.master) else "false"
+    return case(
+        ("heads = 0" if exact else "false", "'covered'"),
+        ("replicated_ms IS NULL", "'missing'"),
+        (f"{shutdown} OR replicated_ms >= written_ms", "'covered'"),
+        default="'behind'",
+    )
 
 
 def _timestamp_regions(master_df: DataFrame, slave_df: DataFrame, context: RunContext) -> DataFrame:
-    ours = _event_columns(master_df.where(F.col("kind") == "stream"))
-    theirs = _event_columns(slave_df.where(F.col("kind") == "replicated"))
-    is_head = F.col("kind") == "stream"
-    folded = (
-        ours.unionByName(theirs)
-        .groupBy("region")
-        .agg(
-            F.max("table").alias("table"),
-            F.count_if(is_head).alias("heads"),
-            F.max(F.when(is_head, F.col("write_ms"))).alias("written_ms"),
-            F.max(F.when(~is_head, F.col("write_ms"))).alias("replicated_ms"),
-        )
-    )
-    coded = folded.withColumn("timestamps", _timestamps_code(context))
-    lag = F.try_subtract("written_ms", "replicated_ms")
-    lagging = coded.withColumn("lag_ms", F.when(F.col("timestamps") == "behind", lag))
-    at_fault = finding(
-        code=F.col("timestamps"),
-        table=F.col("table"),
-        region=F.col("region"),
-        written_from_ms=F.col("replicated_ms"),
-        written_to_ms=F.col("written_ms"),
-        repair_to_ms=F.col("written_ms"),
-        lag_ms=F.col("lag_ms"),
-    )
-    return lagging.withColumns(
-        {
-            "asked": F.col("heads") > 0,
-            "status": _severity_of(F.col("timestamps")),
-            "table_status": F.lit(None).cast("int"),
-            "start_key": F.lit(None).cast("binary"),
-            "end_key": F.lit(None).cast("binary"),
-            "findings": present(F.when(F.col("timestamps") != "covered", at_fault)),
-        }
-    )
+    ours, theirs = _event_columns(master_df, ("stream",)), _event_columns(slave_df, ("replicated",))
+    folded = ours.unionByName(theirs).groupBy("region").agg(*named(_timestamp_aggregates()))
+    coded = folded.select("*", *named({"timestamps": _timestamps_code(context)}))
+    lag = "IF(timestamps = 'behind', try_subtract(written_ms, replicated_ms), NULL)"
+    times = {"written_from_ms": "replicated_ms", "written_to_ms": "written_ms", "repair_to_ms": "written_ms"}
+    at_fault = finding("timestamps", table="`table`", region="region", lag_ms="lag_ms", **times)
+    decision = {
+        "asked": "heads > 0",
+        "status": _severity_of("timestamps"),
+        "table_status": "CAST(NULL AS INT)",
+        "start_key": "CAST(NULL AS BINARY)",
+        "end_key": "CAST(NULL AS BINARY)",
+        "findings": present(f"IF(timestamps != 'covered', {at_fault}, NULL)"),
+    }
+    return coded.select("*", *named({"lag_ms": lag})).select("*", *named(decision))
+
+
+def _timestamp_aggregates() -> dict[str, str]:
+    return {
+        "table": "max(`table`)",
+        "heads": f"count_if({_IS_HEAD})",
+        "written_ms": f"max(IF({_IS_HEAD}, write_ms, NULL))",
+        "replicated_ms": f"max(IF({_IS_HEAD}, NULL, write_ms))",
+    }
 
 
 # -- helpers -----------------------------------------------------------------------------------------------
 
 
-def _severity_of(code: Column) -> Column:
+def _severity_of(code: str) -> str:
     """The severity of a stream's code; 0 for null."""
-    expression = F.when(code.isin(*_codes_of(Status.COMPLETE)), 0)
-    for status in (Status.UNVERIFIABLE, Status.BEHIND, Status.MISSING, Status.GAP):
-        expression = expression.when(code.isin(*_codes_of(status)), SEVERITY[status])
-    return expression.otherwise(0)
+    worse = (Status.UNVERIFIABLE, Status.BEHIND, Status.MISSING, Status.GAP)
+    return case(*((is_in(code, _codes_of(status)), str(SEVERITY[status])) for status in worse), default="0")
 
 
 def _codes_of(*statuses: Status) -> list[str]:

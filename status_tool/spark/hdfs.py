@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F
+from pyspark.sql import DataFrame
 
 from status_tool.evidence.files import COMPARED, UNREADABLE
-from status_tool.spark.finding_struct import finding, present
+from status_tool.spark.expressions import case, finding, named, present
 
 _SIDES = ("master", "slave")
 
@@ -14,62 +13,52 @@ _SIDES = ("master", "slave")
 def judge_files(master_df: DataFrame, slave_df: DataFrame) -> DataFrame:
     """One row a path with both sides' values, its `code`, and `findings` where it is no match."""
     ours, theirs = _file_rows(master_df, "master"), _file_rows(slave_df, "slave")
-    both = ours.unionByName(theirs).repartition("path")
-    by_path = both.groupBy("path").agg(*(column for side in _SIDES for column in _side_aggregates(side)))
-    coded = by_path.withColumn("code", _code()).withColumn("note", _note())
-    at_fault = finding(code=F.col("code"), path=F.col("path"), note=F.col("note"))
-    return coded.withColumn("findings", present(F.when(F.col("code") != "match", at_fault)))
+    aggregates = {name: text for side in _SIDES for name, text in _side_aggregates(side).items()}
+    by_path = ours.unionByName(theirs).repartition("path").groupBy("path").agg(*named(aggregates))
+    coded = by_path.select("*", *named({"code": _code()})).select("*", *named({"note": _note()}))
+    at_fault = f"IF(code != 'match', {finding('code', path='path', note='note')}, NULL)"
+    return coded.select("*", *named({"findings": present(at_fault)}))
 
 
 def _file_rows(rows: DataFrame, side: str) -> DataFrame:
-    files = rows.where((F.col("kind") == "file") & F.col("path").isNotNull())
-    return files.select("path", F.lit(side).alias("side"), *COMPARED, "detail")
+    files = rows.where("kind = 'file' AND path IS NOT NULL")
+    return files.select("path", *COMPARED, "detail", *named({"side": f"'{side}'"}))
 
 
-def _side_aggregates(side: str) -> list[Column]:
-    here, content = F.col("side") == side, F.struct(*COMPARED)
-    unreadable = here & (F.col("state") == UNREADABLE)
-    said = F.when(unreadable & (F.col("detail") != ""), F.concat(F.lit(f"{side}: "), F.col("detail")))
-    return [
-        F.count_if(here).alias(f"{side}_rows"),
-        F.count_if(unreadable).alias(f"{side}_unreadable"),
-        F.min(F.when(here, content)).alias(side),
-        F.max(F.when(here, content)).alias(f"{side}_other"),
-        F.min(said).alias(f"{side}_said"),
-    ]
+def _side_aggregates(side: str) -> dict[str, str]:
+    here, content = f"side = '{side}'", f"struct({', '.join(COMPARED)})"
+    unreadable = f"{here} AND state = '{UNREADABLE}'"
+    return {
+        f"{side}_rows": f"count_if({here})",
+        f"{side}_unreadable": f"count_if({unreadable})",
+        side: f"min(IF({here}, {content}, NULL))",
+        f"{side}_other": f"max(IF({here}, {content}, NULL))",
+        f"{side}_said": f"min(IF({unreadable} AND detail != '', concat('{side}: ', detail), NULL))",
+    }
 
 
-def _code() -> Column:
+def _code() -> str:
     """The same order of questions as `evidence.files`."""
-    ambiguous = [~F.col(side).eqNullSafe(F.col(f"{side}_other")) for side in _SIDES]
-    return (
-        F.when((F.col("master_unreadable") > 0) | (F.col("slave_unreadable") > 0), "file-unreadable")
-        .when(F.col("slave_rows") == 0, "file-missing")
-        .when(F.col("master_rows") == 0, "file-extra")
-        .when(ambiguous[0] | ambiguous[1], "file-ambiguous")
-        .when(F.col("master.length").isNull() | F.col("slave.length").isNull(), "no-checksum")
-        .when(F.col("master.length") != F.col("slave.length"), "size")
-        .when(F.col("master.length") == 0, "match")
-        .when(F.col("master.checksum").isNull() | F.col("slave.checksum").isNull(), "no-checksum")
-        .when(~F.col("master.algorithm").eqNullSafe(F.col("slave.algorithm")), "algorithm")
-        .when(F.col("master.checksum") == F.col("slave.checksum"), "match")
-        .otherwise("checksum")
+    return case(
+        ("master_unreadable > 0 OR slave_unreadable > 0", "'file-unreadable'"),
+        ("slave_rows = 0", "'file-missing'"),
+        ("master_rows = 0", "'file-extra'"),
+        ("NOT (master <=> master_other) OR NOT (slave <=> slave_other)", "'file-ambiguous'"),
+        ("master.length IS NULL OR slave.length IS NULL", "'no-checksum'"),
+        ("master.length != slave.length", "'size'"),
+        ("master.length = 0", "'match'"),
+        ("master.checksum IS NULL OR slave.checksum IS NULL", "'no-checksum'"),
+        ("NOT (master.algorithm <=> slave.algorithm)", "'algorithm'"),
+        ("master.checksum = slave.checksum", "'match'"),
+        default="'checksum'",
     )
 
 
-def _note() -> Column:
-    said = F.least("master_said", "slave_said")
-    ours, theirs = (_or_unknown(F.col(f"{side}.algorithm")) for side in _SIDES)
-    return (
-        F.when(F.col("code") == "file-unreadable", said)
-        .when(F.col("code") == "size", _on_both(F.col("master.length"), F.col("slave.length"), " bytes"))
-        .when(F.col("code") == "algorithm", _on_both(ours, theirs))
+def _note() -> str:
+    sizes = "concat(master.length, ' bytes on the master, ', slave.length, ' on the slave')"
+    algorithms = [f"coalesce(nullif({side}.algorithm, ''), 'unknown')" for side in _SIDES]
+    return case(
+        ("code = 'file-unreadable'", "least(master_said, slave_said)"),
+        ("code = 'size'", sizes),
+        ("code = 'algorithm'", f"concat({algorithms[0]}, ' on the master, ', {algorithms[1]}, ' on the slave')"),
     )
-
-
-def _on_both(ours: Column, theirs: Column, unit: str = "") -> Column:
-    return F.concat(ours, F.lit(f"{unit} on the master, "), theirs, F.lit(" on the slave"))
-
-
-def _or_unknown(text: Column) -> Column:
-    return F.when(text != "", text).otherwise("unknown")

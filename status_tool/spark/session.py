@@ -38,6 +38,13 @@ _LOCAL = {
     "spark.sql.shuffle.partitions": "8",
     "spark.driver.extraJavaOptions": "-XX:+UseSerialGC",
 }
+_SMALL_QUERY = {
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.shuffle.partitions": "2",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+}
+"""Compiling code and planning anew between stages costs more than a small check itself."""
 _SMALL_JVM = " -XX:TieredStopAtLevel=1"
 """Compiles sooner and less: pays for checks of up to some hundred thousand streams."""
 
@@ -67,6 +74,19 @@ def spark_session(
     finally:
         with suppress(Exception):
             session.stop()
+
+
+@contextmanager
+def small_query(session: SparkSession) -> Iterator[None]:
+    """Run what is executed meanwhile without compiling it: for up to some ten thousand rows."""
+    before = {key: session.conf.get(key, None) for key in _SMALL_QUERY}
+    for key, value in _SMALL_QUERY.items():
+        session.conf.set(key, value)
+    try:
+        yield
+    finally:
+        for key, old in before.items():
+            session.conf.unset(key) if old is None else session.conf.set(key, old)
 
 
 def submitted() -> bool:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from functools import cached_property
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
 from pyspark import StorageLevel
 from pyspark.sql import Column, DataFrame, Observation, Row, SparkSession
@@ -17,9 +19,10 @@ from status_tool.evidence.findings import FILE_CODES, Finding
 from status_tool.evidence.model import SEVERITY, Evidence, FileStatus, Header, Outcome, Scope
 from status_tool.evidence.queues import QueueFacts
 from status_tool.evidence.regions import LINEAGE, SPLIT_PARENT, TableAge
-from status_tool.spark.finding_struct import to_finding, worst_first
+from status_tool.spark.expressions import is_in, named, to_finding, worst_first
 from status_tool.spark.hbase import judge_regions, judge_streams, with_drained_heads
 from status_tool.spark.hdfs import judge_files
+from status_tool.spark.session import small_query
 
 _SMALL_COLUMNS = (
     "kind",
@@ -38,6 +41,16 @@ _SMALL_COLUMNS = (
     "detail",
 )
 
+SMALL_BYTES = 1 << 20
+"""A status file of this size holds some ten thousand streams."""
+_EXISTING = f"kind = 'region' AND NOT (state <=> '{SPLIT_PARENT}')"
+_AGES = {
+    "regions": f"count_if({_EXISTING})",
+    "oldest": "min(region_id)",
+    "newest": f"max(IF({_EXISTING}, region_id, NULL))",
+    "unknown": "count_if(region_id IS NULL)",
+}
+
 
 class Check:
     """One verification of two sets of rows in the wide schema.
@@ -55,8 +68,13 @@ class Check:
         scope: Scope,
         queues: QueueFacts | None = None,
         evidence: Evidence | None = None,
+        small: bool | None = None,
     ) -> None:
+        """`small`: spare Spark's code generation; None: where the master's file shows that it pays."""
         self._session = session
+        self._tuned = ExitStack()
+        if _is_small(master_df) if small is None else small:
+            self._tuned.enter_context(small_query(session))
         self._headers = (master, slave)
         self._scope, self._queues, self._evidence = scope, queues or QueueFacts(), evidence
         self._kept: list[DataFrame] = []
@@ -68,6 +86,7 @@ class Check:
         for kept in self._kept:
             kept.unpersist()
         self._kept.clear()
+        self._tuned.close()
 
     @cached_property
     def context(self) -> RunContext:
@@ -134,12 +153,13 @@ def verify(
     scope: Scope,
     queues: QueueFacts | None = None,
     evidence: Evidence | None = None,
+    small: bool | None = None,
 ) -> Outcome:
     """Verify two sets of rows in the wide schema; equal to `evidence.reference.verify_reference`.
 
     Errors of a live source come out as Spark's; `source.explain` turns them into the tool's.
     """
-    with checking(session, master_df, slave_df, master, slave, scope, queues, evidence) as check:
+    with checking(session, master_df, slave_df, master, slave, scope, queues, evidence, small) as check:
         return check.outcome()
 
 
@@ -153,34 +173,33 @@ def checking(*args: Any, **kwargs: Any) -> Iterator[Check]:
         check.close()
 
 
+def _is_small(rows: DataFrame) -> bool:
+    """Whether rows come from small local files; unknown sizes are not small."""
+    paths = [urlsplit(uri) for uri in rows.inputFiles()]
+    if not paths or any(path.scheme != "file" for path in paths):
+        return False
+    with suppress(OSError):
+        return sum(os.stat(unquote(path.path)).st_size for path in paths) <= SMALL_BYTES
+    return False
+
+
 def _small_rows(master_df: DataFrame, slave_df: DataFrame) -> DataFrame:
     """Servers and tables of both sides, and per table of the master what its region ids say."""
-    sides = ((master_df, "master"), (slave_df, "slave"))
+    ages = _ages(master_df)
+    nulls = {name: "NULL" for name in _AGES}
     small = [
-        df.where(F.col("kind").isin(*SMALL_KINDS)).select(*_SMALL_COLUMNS, F.lit(side).alias("side"))
-        for df, side in sides
+        df.where(is_in("kind", SMALL_KINDS)).select(*_SMALL_COLUMNS, *named({"side": f"'{side}'", **nulls}))
+        for df, side in ((master_df, "master"), (slave_df, "slave"))
     ]
-    both = small[0].unionByName(small[1])
-    return both.unionByName(_ages(master_df), allowMissingColumns=True)
+    return small[0].unionByName(small[1]).unionByName(ages)
 
 
 def _ages(master_df: DataFrame) -> DataFrame:
-    is_region = F.col("kind") == "region"
-    existing = is_region & F.coalesce(F.col("state") != SPLIT_PARENT, F.lit(True))
-    counted = is_region | ((F.col("kind") == "fact") & F.col("state").isin(*LINEAGE))
-    region_id = F.col("region_id")
-    ages = (
-        master_df.where(F.col("kind").isin("region", "fact"))
-        .where(counted & F.col("table").isNotNull())
-        .groupBy("table")
-        .agg(
-            F.count_if(existing).alias("regions"),
-            F.min(region_id).alias("oldest"),
-            F.max(F.when(existing, region_id)).alias("newest"),
-            F.count_if(region_id.isNull()).alias("unknown"),
-        )
-    )
-    return ages.withColumns({"kind": F.lit("age"), "side": F.lit("master")})
+    lineage = f"kind = 'fact' AND {is_in('state', LINEAGE)}"
+    counted = master_df.where(f"(kind = 'region' OR ({lineage})) AND `table` IS NOT NULL")
+    ages = counted.groupBy("table").agg(*named(_AGES))
+    rest = {name: "NULL" for name in _SMALL_COLUMNS if name not in ("kind", "table")}
+    return ages.select("table", *_AGES, *named({"kind": "'age'", "side": "'master'", **rest}))
 
 
 def _age(row: Row) -> TableAge:
@@ -202,22 +221,22 @@ def _worst(parts: list[DataFrame], limit: int) -> list[Finding]:
 
 
 def _region_counts() -> list[Column]:
-    counts = [F.count_if(F.col("status") == rank).alias(status) for status, rank in SEVERITY.items()]
-    timestamps = F.count_if(F.col("timestamps") == "covered").alias("timestamps")
-    return [*counts, timestamps, F.max("lag_ms").alias("lag_ms")]
+    counts = {str(status): f"count_if(status = {rank})" for status, rank in SEVERITY.items()}
+    timestamps = "count_if(timestamps = 'covered')"
+    return named({**counts, "timestamps": timestamps, "lag_ms": "max(lag_ms)"})
 
 
 def _tally_regions(tally: Tally, counted: dict[str, Any]) -> None:
-    tally.regions = {status: counted[status] for status in SEVERITY}
+    tally.regions = {status: counted[str(status)] for status in SEVERITY}
     tally.timestamps_complete, tally.worst_lag_ms = counted["timestamps"], counted["lag_ms"]
 
 
 def _file_counts() -> list[Column]:
-    codes = [(status, [code for code, of in FILE_CODES.items() if of is status]) for status in FileStatus]
-    counts = [F.count_if(F.col("code").isin(*those)).alias(status) for status, those in codes]
-    return [*counts, F.count_if(F.col("master_rows") > 0).alias("master_files")]
+    codes = {status: [code for code, of in FILE_CODES.items() if of is status] for status in FileStatus}
+    counts = {str(status): f"count_if({is_in('code', those)})" for status, those in codes.items()}
+    return named({**counts, "master_files": "count_if(master_rows > 0)"})
 
 
 def _tally_files(tally: Tally, counted: dict[str, Any]) -> None:
-    tally.files = {status: counted[status] for status in FileStatus}
+    tally.files = {status: counted[str(status)] for status in FileStatus}
     tally.master_files = counted["master_files"]

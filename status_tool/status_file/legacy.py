@@ -83,8 +83,15 @@ def _status(document: Any) -> LegacyStatus:
         shutdown_ms=shutdown or None,
         regions=_regions(document.get("hBaseState", {})),
         files=_files(document.get("hdfsState", {})),
-        half="both" if has_hbase and has_hdfs else "hbase" if has_hbase else "hdfs",
+        half=_half(document),
     )
+
+
+def _half(document: dict[str, Any]) -> str:
+    """The halves that hold anything: the original writes an empty object for one that was not asked."""
+    held = [name for name in ("hBaseState", "hdfsState") if document.get(name)]
+    held = held or [name for name in ("hBaseState", "hdfsState") if name in document]
+    return "both" if len(held) == 2 else {"hBaseState": "hbase", "hdfsState": "hdfs"}[held[0]]
 
 
 def _regions(state: Any) -> dict[str, int]:

@@ -236,9 +236,7 @@ def _digest(file: BinaryIO, place: int) -> bytes:
     return digest.hexdigest().encode()
 
 
-def _describe(
-    file: BinaryIO, path: str | os.PathLike[str], digest: bytes | None
-) -> tuple[Header, dict[str, int]]:
+def _describe(file: BinaryIO, path: str | os.PathLike[str], digest: bytes | None) -> tuple[Header, dict[str, int]]:
     """Return header and counts from the footer; `digest` is None where none was found in it."""
     file.seek(0)
     try:

@@ -153,6 +153,7 @@ def test_master_region_server_killed_before_its_flush(fragile: Pair, status: Pat
     fragile.wait_same("crash", timeout=180)
     wait_until(lambda: tool_here("queues", conf=fragile.master).exit_code == 0, 120, "the claimed queue has drained")
     result = fragile.verdict(status, "crash", "--wait", "20")
-    assert result.exit_code == 0, result.json["problems"]
-    assert_complete(result)
-    assert killed in " ".join(result.json["notices"])
+    # Only this origin: other servers of this much abused cluster may have something of their own to be said.
+    assert killed not in {problem["origin"] for problem in result.json["problems"]}, result
+    assert result.json["hbase"]["regions"]["complete"] == 1, result
+    assert any(killed in notice and "settled" in notice for notice in result.json["notices"]), result

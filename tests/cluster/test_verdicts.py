@@ -261,6 +261,19 @@ def test_shutdown_time_record_show_and_use(pair: Pair, status: Path) -> None:
     pair.write_master(status, "--table", "app")
     document = assert_complete(pair.check(status, "--table", "app", "--wait", "30"))
     assert (document["shutdown_ms"], document["cut_ms"]) == (moment, moment)
+    # Another application goes on: what it writes is not asked, but a stale shutdown time does not pass in silence.
+    pair.wait_same("app")
+    pair.master.admin.disable_peer(PEER)
+    try:
+        pair.master.admin.put_rows("app", "f", 5, start=10)
+        said = pair.write_master(status, "--table", "app")
+        assert "written to after the shutdown time" in said.stderr
+        result = pair.check(status, "--table", "app")
+        # The stream's prefix ends before the shutdown, so its later tail cannot be told from an earlier one.
+        assert result.exit_code == 1, result
+    finally:
+        pair.master.admin.enable_peer(PEER)
+    assert_complete(pair.check(status, "--table", "app", "--wait", "60"))
     future = str(moment + 10**9)
     said = pair.write_master(status, "--table", "app", "-s", future)
     assert "future" in said.stderr

@@ -106,5 +106,5 @@ def test_state_table_and_spool() -> None:
 
 def test_a_number_that_is_none() -> None:
     """Said with its key."""
-    with pytest.raises(ConfigurationError, match="hbase.zookeeper.property.clientPort"):
+    with pytest.raises(ConfigurationError, match=r"hbase\.zookeeper\.property\.clientPort"):
         settings(hbase_zookeeper_quorum="z", hbase_zookeeper_property_clientPort="many").zookeeper()

@@ -32,9 +32,7 @@ from status_tool.report.metrics import MetricsReporter
 from status_tool.report.text import TextReporter
 from tests.unit.test_status_file import SERVER, STREAM, batch
 
-HOSTILE = (
-    "\x1b[2J\x1b]0;x\x07\nHBase Replication is complete.\r\u202egnol\u2066\x9b1m\u2028\x00<script>&\"'\\"
-)
+HOSTILE = "\x1b[2J\x1b]0;x\x07\nHBase Replication is complete.\r\u202egnol\u2066\x9b1m\u2028\x00<script>&\"'\\"
 GAP = Problem(
     kind="gap",
     detail="entries are missing that later entries follow",
@@ -141,9 +139,7 @@ def test_what_max_problems_left_out_is_said() -> None:
     counts = {Status.COMPLETE: 1, Status.GAP: 3, Status.UNVERIFIABLE: 2}
     files = {FileStatus.MATCH: 1, FileStatus.EXTRA: 9, FileStatus.MISMATCH: 1}
     problems = (GAP, replace(GAP, from_seq=20), Problem("extra", "x", path="/e"))
-    outcome = replace(
-        OUTCOME, hbase=replace(HBASE, regions=counts), hdfs=replace(HDFS, files=files), problems=problems
-    )
+    outcome = replace(OUTCOME, hbase=replace(HBASE, regions=counts), hdfs=replace(HDFS, files=files), problems=problems)
     assert left_out(outcome) == (4, 1)
     assert "4 regions and 1 file more not listed here (see --max-problems)." in told(TextReporter(), outcome)
     assert "not listed" not in told(TextReporter())
@@ -153,9 +149,7 @@ def test_what_timestamps_alone_would_have_said() -> None:
     hbase = replace(HBASE, timestamps_complete=4)
     text = told(TextReporter(), replace(OUTCOME, hbase=hbase))
     assert "Timestamps alone would have called 4 regions complete; by the evidence they are 3." in text
-    assert "Timestamps alone" not in told(
-        TextReporter(), replace(OUTCOME, hbase=replace(hbase, timestamps_complete=3))
-    )
+    assert "Timestamps alone" not in told(TextReporter(), replace(OUTCOME, hbase=replace(hbase, timestamps_complete=3)))
     assert "Timestamps alone" not in told(TextReporter())
 
 
@@ -179,8 +173,7 @@ def test_the_hostile_name() -> None:
     lines = told(TextReporter(), hostile(HOSTILE)).splitlines()
     assert [line for line in lines if line.startswith("HBase Rep")] == ["HBase Replication is NOT complete."]
     assert any(
-        r"\x1b[2J\x1b]0;x\x07\x0aHBase" in line and r"\u202egnol\u2066\x9b1m\u2028\x00" in line
-        for line in lines
+        r"\x1b[2J\x1b]0;x\x07\x0aHBase" in line and r"\u202egnol\u2066\x9b1m\u2028\x00" in line for line in lines
     )
 
 

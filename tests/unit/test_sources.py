@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from status_tool.config import ThriftEndpoint
 from status_tool.errors import ConfigurationError, ConnectionFailed
 from status_tool.evidence.ids import as_hex, cluster_id_bytes, from_hex, origin_id, via_id
 from status_tool.reading import read_all
@@ -19,7 +20,6 @@ from status_tool.sources import codec, hbase_pb2
 from status_tool.sources.interface import Source
 from status_tool.sources.spool import _row as spool_row
 from status_tool.sources.state_table import KeyRange, StateTableSource, TableFilter, merge_rows
-from status_tool.sources.thrift import ThriftEndpoint
 from status_tool.sources.webhdfs import Exclusions, _outermost, plain_path, read_path_file
 from status_tool.sources.zookeeper import parse_cluster_key, unwrap
 
@@ -259,5 +259,6 @@ def test_reading_may_be_given_up() -> None:
     """The threads end when nobody wants the rest."""
     batches = read_all(Parts(*range(20)))
     next(batches)
+    assert isinstance(batches, Generator)
     batches.close()
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("read")]

@@ -208,9 +208,9 @@ def worlds(draw: st.DrawFn) -> tuple[list[Row], list[Row], Header, Header, Scope
     phases=[Phase.generate],
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.function_scoped_fixture],
 )
-@given(world=worlds())
-def test_spark_equals_the_reference(session: SparkSession, world: Any) -> None:
-    found, expected = on_spark(session, *world), verify_reference(*world)
+@given(world=worlds(), small=st.booleans())
+def test_spark_equals_the_reference(session: SparkSession, world: Any, small: bool) -> None:
+    found, expected = on_spark(session, *world, small), verify_reference(*world)
     assert (found.hbase, found.hdfs) == (expected.hbase, expected.hdfs)
     for one, other in zip(found.problems, expected.problems, strict=True):
         assert one == other

@@ -233,9 +233,7 @@ def test_columns_left_out_are_null_and_tables_are_taken(tmp_path: Path) -> None:
     assert [(row["name"], row["path"]) for row in read(tmp_path / "f")] == [("1", None), ("2", None)]
 
 
-@pytest.mark.parametrize(
-    "columns", [{"kind": ["nonsense"]}, {"kind": [None]}, {"kind": ["file"], "colour": ["red"]}]
-)
+@pytest.mark.parametrize("columns", [{"kind": ["nonsense"]}, {"kind": [None]}, {"kind": ["file"], "colour": ["red"]}])
 def test_rows_that_do_not_fit_are_refused(tmp_path: Path, columns: dict[str, list[Any]]) -> None:
     rows = pa.RecordBatch.from_pydict({name: pa.array(value, pa.string()) for name, value in columns.items()})
     with pytest.raises(ValueError, match=r"kind|colour"), StatusWriter(tmp_path / "f", HEADER) as writer:
@@ -409,17 +407,13 @@ def test_other_columns(tmp_path: Path) -> None:
     assert "columns" in refusal(forged(tmp_path / "f", valid_document(), table))
 
 
-def test_parts_bigger_than_any_real_one_are_not_expanded(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_parts_bigger_than_any_real_one_are_not_expanded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = write(tmp_path / "f", *[STREAM] * 100)
     monkeypatch.setattr("status_tool.status_file.reader._MAX_GROUP_ROWS", 99)
     assert "bigger than any real one" in refusal(path)
 
 
-def test_a_bomb_is_not_expanded_before_its_digest_is_checked(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_bomb_is_not_expanded_before_its_digest_is_checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = write(tmp_path / "f", STREAM)
     data = bytearray(path.read_bytes())
     data[10] ^= 1
@@ -560,9 +554,7 @@ def test_a_full_disk_is_one_clear_line(tmp_path: Path, limit: int, flush: bool) 
         except OutputError as error:
             print(error)
     """
-    result = run_python(
-        code, path, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
-    )
+    result = run_python(code, path, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)))
     assert result.stdout == f"cannot write {path}: File too large\n"
     assert result.stderr == ""
     assert path.read_bytes() == before

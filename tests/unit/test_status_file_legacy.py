@@ -190,9 +190,7 @@ def test_written_as_the_original_wrote_it(tmp_path: Path) -> None:
     path = tmp_path / "f.json"
     with LegacyWriter(path, HEADER) as writer:
         writer.write(batch(STREAM, {**STREAM, "origin": 2, "write_ms": 7}, FILE))
-        writer.write(
-            batch({**STREAM, "region": "r2", "write_ms": 3}, {**FILE, "path": "/x", "checksum": None})
-        )
+        writer.write(batch({**STREAM, "region": "r2", "write_ms": 3}, {**FILE, "path": "/x", "checksum": None}))
         writer.header = replace(HEADER, shutdown_ms=12)
     assert json.loads(path.read_text()) == {
         "shutdownTime": 12,
@@ -213,9 +211,7 @@ def test_a_failed_run_leaves_the_older_file(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [path]
 
 
-@pytest.mark.parametrize(
-    ("name", "kind"), [("a.json", LegacyWriter), ("A.JSON", LegacyWriter), ("a", StatusWriter)]
-)
+@pytest.mark.parametrize(("name", "kind"), [("a.json", LegacyWriter), ("A.JSON", LegacyWriter), ("a", StatusWriter)])
 def test_the_name_chooses_the_format(tmp_path: Path, name: str, kind: type) -> None:
     header: Header = HEADER
     assert isinstance(open_writer(tmp_path / name, header), kind)

@@ -1,0 +1,56 @@
+"""What a run says of itself beside the verdict."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from status_tool.collect import apply_shutdown
+from status_tool.evidence.model import Header
+from status_tool.evidence.origins import judge_origins
+from status_tool.runs import _written_later
+from status_tool.status_file.schema import STATUS_SCHEMA
+
+HEADER = Header(side="master", cluster_id="id", created_ms=1000, cut_ms=900)
+
+
+def rows(*values: dict[str, Any]) -> pa.RecordBatch:
+    """A batch of the status schema."""
+    return pa.RecordBatch.from_pylist(list(values), schema=STATUS_SCHEMA)
+
+
+def test_streams_written_to_after_the_shutdown_are_counted() -> None:
+    """Only streams, only later ones; nothing without a shutdown time."""
+    batch = rows(
+        {"kind": "stream", "write_ms": 499},
+        {"kind": "stream", "write_ms": 500},
+        {"kind": "stream", "write_ms": 501},
+        {"kind": "stream"},
+        {"kind": "fact", "write_ms": 900},
+    )
+    assert _written_later(batch, 500) == 1
+    assert _written_later(batch, None) == 0
+    assert _written_later(rows(), 500) == 0
+
+
+def test_a_shutdown_time_is_the_cut_unless_it_lies_in_the_future() -> None:
+    """The future one is told and not used."""
+    used = apply_shutdown(HEADER, 700, "-s", 900)
+    assert (used.shutdown_ms, used.cut_ms, used.notices) == (700, 700, ())
+    refused = apply_shutdown(HEADER, 901, "-s", 900)
+    assert (refused.shutdown_ms, refused.cut_ms) == (None, 900)
+    assert "future" in refused.notices[0]
+
+
+@pytest.mark.parametrize(
+    ("detail", "settled"),
+    [(None, True), ('{"errors":0,"failed_writes":7}', True), ('{"errors":1}', False), ("{", False), ("[]", False)],
+)
+@pytest.mark.parametrize("fate", [{"live": True, "echoed": True}, {"live": False, "final_ms": 5}])
+def test_a_tracker_with_errors_settles_nothing(detail: str | None, settled: bool, fate: dict[str, Any]) -> None:
+    """It may have let entries pass unseen."""
+    row = {"kind": "server", "server": "h,1,1", "origin": 1, "role": "w", "tracked": True, "detail": detail, **fate}
+    (origin,) = judge_origins([row], HEADER)
+    assert (origin.reason is None) is settled
