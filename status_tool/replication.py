@@ -75,7 +75,7 @@ def measure(settings: Settings, zookeeper: ZooKeeper) -> Measured:
     folder, problem = _folder(settings)
     unsplit, extents = None, dict[str, Extent]()
     try:
-        unsplit = folder.unsplit() if folder else None
+        unsplit = _plausible(folder.unsplit(), zookeeper.live_servers()) if folder else None
     except ConnectionFailed as error:
         folder, problem = None, str(error)
     read_ms = now_ms()
@@ -86,6 +86,11 @@ def measure(settings: Settings, zookeeper: ZooKeeper) -> Measured:
         problem = str(error)
     bulkload = settings.site.get(BULKLOAD_KEY, "false").lower() == "true"
     return Measured(read_ms, queues, extents, unsplit, bulkload, problem)
+
+
+def _plausible(unsplit: frozenset[str], live: Iterable[str]) -> frozenset[str] | None:
+    """A folder without any live server's WALs is the wrong one (hbase.wal.dir elsewhere): nothing is known then."""
+    return unsplit if unsplit & set(live) else None
 
 
 def _wals(queues: Queues) -> Iterable[Wal]:

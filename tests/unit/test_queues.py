@@ -9,6 +9,7 @@ import pytest
 
 from status_tool.errors import ConfigurationError
 from status_tool.evidence.queues import CLOCK_MARGIN_MS, QueueFacts, queue_facts
+from status_tool.replication import _plausible
 from status_tool.sources.queues import Queue, Wal, read_queues, wal_prefix
 from status_tool.sources.wals import Extent, _header_bytes
 
@@ -120,6 +121,13 @@ def test_names() -> None:
     assert (grouped.server, grouped.started_ms) == (DEAD, 17)
     assert grouped.group.endswith("regiongroup-0")
     assert Wal("odd").server is None
+
+
+def test_a_folder_of_wals_that_is_not_the_clusters() -> None:
+    """Without any live server's WALs in it, nothing follows from a dead server's not being there."""
+    assert _plausible(frozenset({LIVE}), [LIVE, DEAD]) == frozenset({LIVE})
+    assert _plausible(frozenset({DEAD}), [LIVE]) is None
+    assert _plausible(frozenset(), [LIVE]) is None
 
 
 def test_bytes_left() -> None:
