@@ -150,9 +150,10 @@ def _hbase(
     endpoint = settings.thrift()
     state = StateTable(endpoint, settings.state_table)
     state.require()
+    deadline = time.monotonic() + request.wait_s
     barrier = state.put_barrier()
     say("waiting until every region server has flushed past the barrier")
-    live = _settle(state, zookeeper, barrier, ROLES[request.side], request.wait_s)
+    live = _settle(state, zookeeper, barrier, ROLES[request.side], deadline)
     # The spool before the table: a tracker puts a file's rows into the table before it deletes the file.
     spooled = _spooled(settings)
     small = state.descriptors(barrier, spooled)
@@ -169,7 +170,7 @@ def _hbase(
     if request.side == MASTER:
         header = _with_shutdown(header, request.shutdown_ms, small.shutdown_ms)
         rows += [row for row in small.tables if request.only.admits(row["table"])]
-        rows += meta.regions(endpoint, live, settings.state_table, request.only)
+        rows += _hosted_regions(settings, request, live, deadline)
         rows += _peer_rows(zookeeper)
         queued, notices = queue_rows(settings, zookeeper)
         rows += queued
@@ -179,9 +180,8 @@ def _hbase(
     return Snapshot(header, tuple(rows), (source,), tuple(_why_unsettled(servers)))
 
 
-def _settle(state: StateTable, zookeeper: ZooKeeper, barrier: Barrier, role: str, wait_s: float) -> list[str]:
+def _settle(state: StateTable, zookeeper: ZooKeeper, barrier: Barrier, role: str, deadline: float) -> list[str]:
     """The live servers, when all that can have echoed the barrier or time is up."""
-    deadline = time.monotonic() + wait_s
     while True:
         live, echoes = zookeeper.live_servers(), state.echoes(barrier)
         waiting = [server for server in live if not echoes.get((server, role))]
@@ -189,6 +189,15 @@ def _settle(state: StateTable, zookeeper: ZooKeeper, barrier: Barrier, role: str
             return live
         if time.monotonic() >= deadline:
             return live
+        time.sleep(POLL_S)
+
+
+def _hosted_regions(settings: Settings, request: Request, live: Collection[str], deadline: float) -> list[Row]:
+    """`region` rows; a region on its way to another server is waited for, so that a balancer raises no alarm."""
+    while True:
+        rows = list(meta.regions(settings.thrift(), live, settings.state_table, request.only))
+        if time.monotonic() >= deadline or all(row["state"] != "unhosted" for row in rows):
+            return rows
         time.sleep(POLL_S)
 
 

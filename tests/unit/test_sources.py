@@ -16,10 +16,11 @@ from status_tool.config import ThriftEndpoint
 from status_tool.errors import ConfigurationError, ConnectionFailed
 from status_tool.evidence.ids import as_hex, cluster_id_bytes, from_hex, origin_id, via_id
 from status_tool.reading import read_all
-from status_tool.sources import codec, hbase_pb2
+from status_tool.sources import codec, hbase_pb2, meta
 from status_tool.sources.interface import Source
 from status_tool.sources.spool import _row as spool_row
 from status_tool.sources.state_table import KeyRange, StateTableSource, TableFilter, merge_rows
+from status_tool.sources.thrift import Cells
 from status_tool.sources.webhdfs import Exclusions, _outermost, plain_path, read_path_file
 from status_tool.sources.zookeeper import parse_cluster_key, unwrap
 
@@ -170,6 +171,49 @@ def test_a_spool_line() -> None:
     """The trackers' format."""
     key, cells = spool_row(json.loads('{"row":"6f31","cells":[{"q":"73","v":"00ff","ts":7},{"q":"74","v":""}]}'))
     assert (key, cells) == (b"o1", {b"t:s": (b"\x00\xff", 7), b"t:t": (b"", 0)})
+
+
+def meta_row(table: str, cells: dict[str, bytes]) -> tuple[bytes, Cells]:
+    """A row of hbase:meta for region `REGION` of a table, hosted by h,1,5 unless said otherwise."""
+    info = hbase_pb2.RegionInfo(
+        region_id=7, table_name=hbase_pb2.TableName(namespace=b"default", qualifier=table.encode()), end_key=b"z"
+    )
+    columns = {
+        "regioninfo": b"PBUF" + info.SerializeToString(),
+        "server": b"h:1",
+        "serverstartcode": int64(5),
+        "state": b"OPEN",
+    } | cells
+    key = f"{table},,7.{REGION}.".encode()
+    return key, {b"info:" + name.encode(): cell(value) for name, value in columns.items()}
+
+
+@pytest.mark.parametrize(
+    ("cells", "enabled", "live", "state"),
+    [
+        ({}, True, {"h,1,5"}, "hosted"),
+        ({}, True, {"h,1,6"}, "unhosted"),
+        ({"state": b"OPENING"}, True, {"h,1,5"}, "unhosted"),
+        ({"state": b"FAILED_OPEN"}, True, {"h,1,5"}, "unhosted"),
+        ({"server": b""}, True, {"h,1,5"}, "unhosted"),
+        ({"state": b"CLOSED"}, False, {"h,1,5"}, "disabled"),
+        ({"state": b"SPLIT"}, True, {"h,1,5"}, "split"),
+    ],
+)
+def test_who_hosts_a_region(
+    cells: dict[str, bytes], enabled: bool, live: set[str], state: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A region that no live server hosts is never silently fine, unless its table is disabled."""
+    states = hbase_pb2.TableState
+    flag = states(state=states.ENABLED if enabled else states.DISABLED).SerializeToString()
+    rows = [
+        (b"t", {b"table:state": cell(flag)}),
+        *(meta_row(name, cells) for name in ("t", "replicationstate", "hbase:x")),
+    ]
+    monkeypatch.setattr("status_tool.sources.meta.scan", lambda *_: iter(rows))
+    (row,) = meta.regions(ThriftEndpoint("h", 1), live, "replicationstate", TableFilter())
+    assert (row["table"], row["region"], row["region_id"], row["end_key"]) == ("t", REGION, 7, b"z")
+    assert row["state"] == state
 
 
 def test_znode_envelope() -> None:

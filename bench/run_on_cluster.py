@@ -1,0 +1,77 @@
+"""`run -i` on a real small cluster against a bare Spark session with one join of the same rows, as whole processes.
+
+    python -m bench.run_on_cluster [ROUNDS]
+
+The two alternate, so that whatever else the machine does meets both. `run -i` also asks ZooKeeper, Thrift and
+WebHDFS, waits for the slave's trackers to flush, and reports; the bare session reads both sides from files.
+"""
+
+from __future__ import annotations
+
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from tests.lab.lab import Lab
+from tests.pair import Pair, start_pair, tool
+
+ROUNDS = 5
+ROWS = 2000
+BARE = """
+import sys
+from pyspark.sql import SparkSession, functions as F
+session = SparkSession.builder.master("local[*]").getOrCreate()
+ours, theirs = (session.read.parquet(f"file://{path}") for path in sys.argv[1:3])
+heads = ours.where("kind = 'stream'").select("region", "origin", "via", "seq")
+segments = theirs.where("kind = 'segment'").select("region", "origin", "via", F.col("seq").alias("seen"))
+joined = heads.join(segments, ["region", "origin", "via"], "left")
+print(joined.agg(F.count_if(F.col("seen") >= F.col("seq"))).collect())
+"""
+
+
+def prepare(pair: Pair, folder: Path) -> None:
+    """Four tables of eight regions, proven complete; both sides in files."""
+    splits = [f"row{at:08d}".encode() for at in range(ROWS // 8, ROWS, ROWS // 8)]
+    for number in range(4):
+        pair.create_table(f"t{number}", {"f": 1}, splits)
+        pair.master.admin.put_rows(f"t{number}", "f", ROWS)
+    for cluster, letters, name in ((pair.master, ["-m"], "master"), (pair.slave, [], "slave")):
+        written = tool("run", *letters, "-o", folder / name, "--only", "hbase", conf=cluster)
+        assert written.exit_code == 0, written
+        pair.wait_same("t3")
+
+
+def timed(command: list[str]) -> float:
+    """Seconds of one process, which must succeed."""
+    start = time.perf_counter()
+    subprocess.run(command, check=True, capture_output=True)
+    return time.perf_counter() - start
+
+
+def main() -> None:
+    """Print both medians and their ratio."""
+    rounds = int(sys.argv[1]) if len(sys.argv) > 1 else ROUNDS
+    with tempfile.TemporaryDirectory() as name, Lab() as lab:
+        folder, pair = Path(name), start_pair(lab)
+        prepare(pair, folder)
+        master, slave = str(folder / "master"), str(folder / "slave")
+        run = [sys.executable, "-m", "status_tool", "run", "-i", master, "--only", "hbase"]
+        kinds = {
+            "run -i": [*run, "--conf-dir", str(pair.slave.conf_dir)],
+            "bare": [sys.executable, "-c", BARE, master, slave],
+        }
+        times: dict[str, list[float]] = {kind: [] for kind in kinds}
+        for _ in range(rounds):
+            for kind, command in kinds.items():
+                times[kind].append(timed(command))
+    medians = {kind: statistics.median(values) for kind, values in times.items()}
+    for kind, values in times.items():
+        print(f"{kind}: median {medians[kind]:.2f} s, {min(values):.2f} to {max(values):.2f}")
+    print(f"run -i / bare: {medians['run -i'] / medians['bare']:.2f}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,274 @@
+"""Whole verifications in plain Python: one complete world, and what each thing that is wrong makes of it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from status_tool.evidence.advice import to_string_binary
+from status_tool.evidence.model import Evidence, FileStatus, Header, Outcome, Problem, Scope, Status, Verdict
+from status_tool.evidence.reference import verify_reference
+
+Row = dict[str, Any]
+
+MASTER = Header(
+    "master",
+    "00000000-0000-4000-8000-000000000001",
+    created_ms=50_000,
+    cut_ms=40_000,
+    barrier_issued_ms=40_000,
+    coverage_ms=1_000,
+)
+SLAVE = Header("slave", "00000000-0000-4000-8000-000000000002", 60_000, 60_000, cluster_key="zk:2181:/b")
+HBASE = Scope(check_hdfs=False)
+HDFS = Scope(check_hbase=False)
+SERVER = {"kind": "server", "origin": 1, "server": "a,1,1", "live": True, "tracked": True, "echoed": True}
+DETAIL = json.dumps({"families": {"f": {"scope": 1}, "local": {"scope": 0}}, "durability": "USE_DEFAULT"})
+TABLE = {"kind": "table", "table": "ns:t", "detail": DETAIL}
+REGION = {"kind": "region", "table": "ns:t", "region": "r1", "state": "hosted", "server": "a,1,1", "region_id": 2_000}
+STREAM = {
+    **{"kind": "stream", "table": "ns:t", "region": "r1", "origin": 1, "via": 0, "seq": 10},
+    **{"first_ms": 3_000, "write_ms": 30_000, "start_key": b"a\x00", "end_key": b"b'"},
+}
+SEGMENT = {
+    **{"kind": "segment", "table": "ns:t", "region": "r1", "origin": 1, "via": 0, "prev": 0, "seq": 10},
+    **{"first_ms": 3_000, "write_ms": 30_000, "recorded_ms": 31_000},
+}
+REPLICATED = {"kind": "replicated", "table": "ns:t", "region": "r1", "write_ms": 30_000}
+OURS: list[Row] = [{**SERVER, "role": "w", "read_ms": 40_100}, TABLE, REGION, STREAM]
+THEIRS: list[Row] = [{**SERVER, "role": "r"}, TABLE, SEGMENT, REPLICATED]
+
+
+def check(
+    ours: list[Row] = OURS, theirs: list[Row] = THEIRS, scope: Scope = HBASE, master: Header = MASTER, **more: Any
+) -> Outcome:
+    return verify_reference(ours, theirs, master, SLAVE, scope, **more)
+
+
+def changed(rows: list[Row], kind: str, **columns: Any) -> list[Row]:
+    """The rows, with columns of one kind replaced."""
+    return [{**row, **columns} if row["kind"] == kind else row for row in rows]
+
+
+def without(rows: list[Row], kind: str) -> list[Row]:
+    return [row for row in rows if row["kind"] != kind]
+
+
+def only(outcome: Outcome) -> Problem:
+    (problem,) = outcome.problems
+    return problem
+
+
+def regions(outcome: Outcome) -> dict[Status, int]:
+    assert outcome.hbase is not None
+    return {status: count for status, count in outcome.hbase.regions.items() if count}
+
+
+def test_the_base_world_is_complete() -> None:
+    outcome = check()
+    assert (outcome.verdict, outcome.exit_code, outcome.problems) == (Verdict.COMPLETE, 0, ())
+    assert regions(outcome) == {Status.COMPLETE: 1}
+    assert outcome.hdfs is None
+
+
+def test_a_gap_that_the_timestamps_do_not_see() -> None:
+    holed = [*changed(THEIRS, "segment", seq=4, write_ms=9_000), {**SEGMENT, "prev": 6, "first_ms": 11_000}]
+    outcome = check(theirs=holed)
+    problem = only(outcome)
+    assert (outcome.verdict, regions(outcome)) == (Verdict.INCOMPLETE, {Status.GAP: 1})
+    assert outcome.hbase is not None
+    assert outcome.hbase.timestamps_complete == 1
+    assert (problem.kind, problem.table, problem.region, problem.origin) == ("gap", "ns:t", "r1", "a,1,1")
+    assert (problem.from_seq, problem.to_seq) == (4, 6)
+    assert (problem.written_from_ms, problem.written_to_ms) == (9_000, 11_000)
+    assert problem.advice is not None
+    assert (
+        "hbase org.apache.hadoop.hbase.mapreduce.CopyTable --starttime=8000 --endtime=12001"
+        " '--startrow=a\\x00' '--stoprow=b'\"'\"'' --families=f --all.cells --peer.adr=zk:2181:/b ns:t"
+    ) in problem.advice
+    assert "--since 12000" in problem.advice
+
+
+def test_the_repair_that_the_advice_names_is_accepted() -> None:
+    holed = [*changed(THEIRS, "segment", seq=4, write_ms=9_000), {**SEGMENT, "prev": 6, "first_ms": 11_000}]
+    assert check(theirs=holed, scope=replace(HBASE, since_ms=12_000)).verdict is Verdict.COMPLETE
+
+
+def test_behind_has_a_lag() -> None:
+    outcome = check(theirs=changed(THEIRS, "segment", seq=4, write_ms=9_000))
+    assert outcome.hbase is not None
+    assert (only(outcome).kind, outcome.hbase.worst_lag_ms) == ("behind", 21_000)
+
+
+def test_missing() -> None:
+    assert only(check(theirs=without(THEIRS, "segment"))).kind == "missing"
+
+
+def test_an_edit_that_came_from_the_slave_is_not_asked_of_it() -> None:
+    relayed = bytes.fromhex(SLAVE.cluster_id.replace("-", ""))
+    extra = {**STREAM, "via": 7, "via_ids": bytes(16) + relayed}
+    assert check(ours=[*OURS, extra]).verdict is Verdict.COMPLETE
+    assert regions(check(ours=[*OURS, {**extra, "via_ids": bytes(16)}])) == {Status.MISSING: 1}
+
+
+@pytest.mark.parametrize(
+    ("kind", "columns", "word"),
+    [
+        ("server", {"tracked": False}, "without the tracker"),
+        ("server", {"echoed": False}, "has not flushed past the cut"),
+        ("server", {"live": False, "echoed": False}, "stopped without a final flush"),
+        ("region", {"state": "unhosted", "server": None}, "unhosted"),
+        ("region", {"server": "b,2,2"}, "untracked"),
+        ("region", {"region": "r2"}, "truncated"),
+        ("region", {"region_id": 999}, "older than the tracker"),
+        ("region", {"region_id": None}, "older than the tracker"),
+        ("table", {"detail": DETAIL.replace("USE_DEFAULT", "SKIP_WAL")}, "SKIP_WAL"),
+        ("table", {"detail": "{"}, "descriptor unreadable"),
+        ("stream", {"seq": None}, "could not be read"),
+        ("stream", {"origin": 9}, "has no server row"),
+    ],
+)
+def test_what_the_master_cannot_vouch_for_is_unverifiable(kind: str, columns: Row, word: str) -> None:
+    theirs = changed(THEIRS, "segment", **{k: v for k, v in columns.items() if k == "origin"})
+    outcome = check(ours=changed(OURS, kind, **columns), theirs=theirs)
+    assert (outcome.verdict, outcome.exit_code) == (Verdict.UNVERIFIABLE, 3)
+    assert any(word in problem.detail for problem in outcome.problems)
+    assert {problem.kind for problem in outcome.problems} == {"unverifiable"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "word"),
+    [("server", "no tracker has ever flushed"), ("table", "descriptors not recorded"), ("region", "no regions")],
+)
+def test_facts_that_the_master_lacks_are_unverifiable(kind: str, word: str) -> None:
+    outcome = check(ours=without(OURS, kind))
+    assert outcome.verdict is Verdict.UNVERIFIABLE
+    assert any(word in problem.detail for problem in outcome.problems)
+
+
+def test_a_table_or_family_that_the_slave_lacks_is_missing() -> None:
+    other = {"kind": "table", "table": "ns:other", "detail": DETAIL}
+    absent = check(theirs=[*without(THEIRS, "table"), other])
+    assert (only(absent).kind, regions(absent)) == ("missing", {Status.MISSING: 1})
+    renamed = check(theirs=changed(THEIRS, "table", detail=json.dumps({"families": ["g", "local"]})))
+    assert "family absent on the slave: f" in only(renamed).detail
+    local = check(theirs=changed(THEIRS, "table", detail=json.dumps({"families": ["f"]})))
+    assert local.verdict is Verdict.COMPLETE, "a family that is not replicated need not be there"
+    unknown = check(theirs=without(THEIRS, "table"))
+    assert (unknown.verdict, only(unknown).detail) == (Verdict.UNVERIFIABLE, "slave tables unknown")
+
+
+def test_split_and_merged_regions_are_not_truncated() -> None:
+    for state in ("split", "merge"):
+        fact = {"kind": "fact", "table": "ns:t", "region": "r1", "state": state, "region_id": 1_500}
+        outcome = check(ours=[*changed(OURS, "region", region="r2"), fact])
+        assert (outcome.verdict, regions(outcome)) == (Verdict.COMPLETE, {Status.COMPLETE: 2})
+    old = {"kind": "fact", "table": "ns:t", "region": "r1", "state": "split", "region_id": 500}
+    assert check(ours=[*OURS, old]).verdict is Verdict.UNVERIFIABLE, "the parent is older than the tracker"
+
+
+def test_a_truncated_table_is_accepted_only_by_a_baseline_after_the_truncation() -> None:
+    ours = changed(OURS, "region", region="r2", region_id=35_000)
+    assert check(ours=ours, scope=replace(HBASE, since_ms=34_999)).verdict is Verdict.UNVERIFIABLE
+    assert check(ours=ours, scope=replace(HBASE, since_ms=35_000)).verdict is Verdict.COMPLETE
+
+
+def test_bulk_loads_and_unstamped_entries() -> None:
+    load = {"kind": "fact", "table": "ns:t", "region": "r1", "state": "bulkload", "write_ms": 20_000}
+    assert "bulk load" in only(check(ours=[*OURS, load])).detail
+    assert check(ours=[*OURS, load], scope=replace(HBASE, since_ms=20_000)).verdict is Verdict.COMPLETE
+    foreign = {"kind": "unstamped", "table": "ns:t", "region": "r1", "write_ms": 1_001}
+    assert "unstamped" in only(check(theirs=[*THEIRS, foreign])).detail
+    assert check(theirs=[*THEIRS, {**foreign, "write_ms": 1_000}]).verdict is Verdict.COMPLETE
+
+
+def test_a_gone_region_with_a_bulk_load_is_not_forgotten() -> None:
+    load = {"kind": "fact", "table": "ns:t", "region": "gone", "state": "bulkload", "write_ms": 20_000}
+    assert regions(check(ours=[*OURS, load])) == {Status.COMPLETE: 1, Status.UNVERIFIABLE: 1}
+
+
+def test_scope_leaves_out_other_tables_and_says_what_is_not_there() -> None:
+    other = [{**row, "table": "u", "region": "r9"} for row in (REGION, STREAM)]
+    ours = [*OURS, *other, {**TABLE, "table": "u"}]
+    assert check(ours=ours).verdict is Verdict.INCOMPLETE
+    assert check(ours=ours, scope=replace(HBASE, tables=frozenset({"ns:t"}))).verdict is Verdict.COMPLETE
+    assert check(ours=ours, scope=replace(HBASE, namespaces=frozenset({"ns"}))).verdict is Verdict.COMPLETE
+    assert check(ours=ours, scope=replace(HBASE, tables=frozenset({"default:u"}))).verdict is Verdict.INCOMPLETE
+    unknown = check(scope=replace(HBASE, tables=frozenset({"ns:t", "ns:typo"})))
+    assert unknown.verdict is Verdict.UNVERIFIABLE
+    assert "ns:typo" in only(unknown).detail
+
+
+def test_a_file_that_holds_less_than_is_asked_is_not_fine() -> None:
+    outcome = verify_reference(OURS, THEIRS, MASTER, replace(SLAVE, tables=("ns:t",)), HBASE)
+    assert outcome.verdict is Verdict.UNVERIFIABLE
+    assert "slave's status was recorded only for ns:t" in only(outcome).detail
+
+
+def test_nothing_to_check_is_not_complete() -> None:
+    outcome = check(ours=[OURS[0], {**TABLE, "detail": json.dumps({"families": {"f": {"scope": 0}}})}])
+    assert outcome.verdict is Verdict.UNVERIFIABLE
+    assert check([], [], HDFS).verdict is Verdict.UNVERIFIABLE
+
+
+def test_the_originals_timestamps() -> None:
+    master = replace(MASTER, evidence="timestamps")
+    ours = [{"kind": "stream", "region": "r1", "write_ms": 30_000}]
+    fine = check(ours, THEIRS, master=master)
+    assert fine.hbase is not None
+    assert (fine.verdict, fine.hbase.evidence) == (Verdict.COMPLETE, Evidence.TIMESTAMPS)
+    late = changed(THEIRS, "replicated", write_ms=29_000)
+    assert (only(check(ours, late, master=master)).kind, only(check(ours, late, master=master)).lag_ms) == (
+        "behind",
+        1_000,
+    )
+    assert check(ours, late, master=replace(master, shutdown_ms=28_999)).verdict is Verdict.COMPLETE
+    assert check(ours, late, master=replace(master, shutdown_ms=0)).verdict is Verdict.INCOMPLETE
+    assert only(check(ours, [], master=master)).kind == "missing"
+
+
+FILE = {"kind": "file", "path": "/d/x", "length": 5, "algorithm": "MD5", "checksum": "ab"}
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "status", "verdict"),
+    [
+        ({}, {}, FileStatus.MATCH, Verdict.COMPLETE),
+        ({"length": 0, "checksum": None}, {"length": 0, "algorithm": "CRC"}, FileStatus.MATCH, Verdict.COMPLETE),
+        ({}, {"length": 6}, FileStatus.MISMATCH, Verdict.INCOMPLETE),
+        ({}, {"checksum": "cd"}, FileStatus.MISMATCH, Verdict.INCOMPLETE),
+        ({}, {"algorithm": "CRC", "checksum": "cd"}, FileStatus.INCOMPARABLE, Verdict.UNVERIFIABLE),
+        ({}, {"checksum": None}, FileStatus.UNVERIFIABLE, Verdict.UNVERIFIABLE),
+        ({"length": None}, {}, FileStatus.UNVERIFIABLE, Verdict.UNVERIFIABLE),
+        ({"state": "unreadable"}, {}, FileStatus.UNVERIFIABLE, Verdict.UNVERIFIABLE),
+        ({}, None, FileStatus.MISSING, Verdict.INCOMPLETE),
+    ],
+)
+def test_files(ours: Row, theirs: Row | None, status: FileStatus, verdict: Verdict) -> None:
+    rows = [] if theirs is None else [{**FILE, **theirs}]
+    outcome = check([{**FILE, **ours}], rows, HDFS)
+    assert outcome.hdfs is not None
+    assert outcome.hdfs.files[status] == 1
+    assert outcome.verdict is verdict
+
+
+def test_a_file_only_on_the_slave_fails_only_when_asked() -> None:
+    theirs = [FILE, {**FILE, "path": "/d/y"}]
+    assert check([FILE], theirs, HDFS).verdict is Verdict.COMPLETE
+    assert check([FILE], theirs, replace(HDFS, strict_extra=True)).verdict is Verdict.INCOMPLETE
+
+
+def test_problems_are_bounded_worst_first_and_those_of_the_run_are_kept() -> None:
+    ours = [*changed(OURS, "server", echoed=False)]
+    ours += [{**STREAM, "region": f"x{n:02}", "write_ms": 30_000 + n} for n in range(20)]
+    outcome = check(ours=ours, scope=replace(HBASE, max_problems=4))
+    kinds = [(problem.kind, problem.region) for problem in outcome.problems]
+    assert kinds == [("missing", "x19"), ("missing", "x18"), ("missing", "x17"), ("unverifiable", None)]
+    assert regions(outcome)[Status.MISSING] == 20
+
+
+def test_keys_are_written_as_hbase_reads_them() -> None:
+    assert to_string_binary(b"row-1\x00\xff\\") == "row-1\\x00\\xFF\\x5C"

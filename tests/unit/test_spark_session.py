@@ -1,0 +1,114 @@
+"""The session, the data source and the debug dump on a real Spark."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import SparkSession
+
+from status_tool.errors import ConnectionFailed
+from status_tool.evidence.model import Scope, Verdict
+from status_tool.sources.interface import Source
+from status_tool.spark.debug import write_debug
+from status_tool.spark.session import spark_session
+from status_tool.spark.source import explain, load
+from status_tool.spark.verify import checking
+from status_tool.status_file.schema import STATUS_SCHEMA
+from tests.unit.test_evidence_reference import FILE, MASTER, OURS, SLAVE, THEIRS
+
+pytestmark = pytest.mark.spark
+
+
+class Rows(Source):
+    """Rows a partition; partition `bad` fails, and `log` says how often one was read."""
+
+    def __init__(self, parts: list[list[dict[str, Any]]], log: Path, bad: str = "") -> None:
+        self._parts, self._log, self._bad = parts, log, bad
+
+    def partitions(self) -> Sequence[int]:
+        if self._bad == "partitions":
+            raise ConnectionFailed("cannot reach Thrift at host:9090")
+        return range(len(self._parts))
+
+    def read(self, partition: int) -> Iterator[pa.RecordBatch]:
+        with self._log.open("a") as log:
+            log.write(f"{partition}\n")
+        if self._bad == "read":
+            raise ConnectionFailed("Thrift at host:9090 stopped answering — try again")
+        yield pa.RecordBatch.from_pylist(self._parts[partition], schema=STATUS_SCHEMA)
+
+
+@pytest.fixture(scope="module")
+def session() -> Iterator[SparkSession]:
+    with spark_session("local[2]") as made:
+        yield made
+
+
+def test_a_live_source_is_read_once_for_check_and_dump(session: SparkSession, tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    slave = load(session, Rows([[*THEIRS, FILE], []], log))
+    master = load(session, Rows([[*OURS, FILE]], tmp_path / "other"))
+    with checking(session, master, slave, MASTER, SLAVE, Scope()) as check:
+        outcome = check.outcome()
+        write_debug(check, tmp_path / "debug")
+    assert outcome.verdict is Verdict.COMPLETE, outcome
+    assert sorted(log.read_text().split()) == ["0", "1"]
+    dumped = {
+        path.name: [json.loads(line) for line in path.read_text().splitlines()]
+        for path in (tmp_path / "debug").iterdir()
+    }
+    assert sorted(dumped) == ["files.jsonl", "regions.jsonl", "servers.jsonl", "streams.jsonl"]
+    (stream,), (region,), (file,) = (dumped[f"{name}.jsonl"] for name in ("streams", "regions", "files"))
+    assert (stream["decision"], stream["arrived_seq"], stream["origin"]) == ("covered", 10, f"{1:016x}")
+    assert (region["status"], region["timestamps_rule"], region["replicated_ms"]) == ("complete", "complete", 30_000)
+    assert (file["status"], file["slave"]["checksum"]) == ("match", "ab")
+    assert [row["side"] for row in dumped["servers.jsonl"]] == ["master", "slave"]
+
+
+@pytest.mark.parametrize("bad", ["partitions", "read"])
+def test_an_error_of_a_source_comes_out_as_itself(session: SparkSession, tmp_path: Path, bad: str) -> None:
+    with pytest.raises(Exception, match=r".") as raised:
+        load(session, Rows([[]], tmp_path / "log", bad)).collect()
+    clear = explain(raised.value)
+    assert isinstance(clear, ConnectionFailed)
+    assert "host:9090" in str(clear)
+    assert "\n" not in str(clear)
+    assert explain(ValueError("another")) is None
+
+
+def test_an_existing_session_is_used_and_left_running(session: SparkSession) -> None:
+    with spark_session("local[1]") as inner:
+        assert inner is session
+    assert session.range(3).count() == 3
+
+
+def test_a_check_leaves_the_settings_of_a_session_alone(session: SparkSession, tmp_path: Path) -> None:
+    before = dict(session.sparkContext.getConf().getAll()), session.conf.get("spark.sql.adaptive.enabled")
+    rows = load(session, Rows([[]], tmp_path / "log"))
+    with checking(session, rows, rows, MASTER, SLAVE, Scope(), small=True):
+        assert session.conf.get("spark.sql.adaptive.enabled") == "false"
+    assert before == (
+        dict(session.sparkContext.getConf().getAll()),
+        session.conf.get("spark.sql.adaptive.enabled"),
+    )
+
+
+def test_a_fresh_session_prints_nothing_and_a_bad_one_says_why() -> None:
+    code = (
+        "from status_tool.spark.session import spark_session\n"
+        "from status_tool.errors import StatusToolError\n"
+        "try:\n"
+        "    with spark_session('nonsense'): pass\n"
+        "except StatusToolError as error: told = str(error)\n"
+        "with spark_session('local[1]') as session: assert session.range(2).count() == 2\n"
+        "assert told.startswith('Spark cannot start: Master must'), told\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
