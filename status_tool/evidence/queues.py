@@ -136,9 +136,9 @@ def _why_not(server: str, state: _State) -> str | None:
     started_ms = start_code(server)
     if started_ms is None or not _unchanged_since(state.peer, started_ms - CLOCK_MARGIN_MS):
         return (
-            f"nothing of it is in a queue of peer {state.peer['id']}, but that peer was added, changed, or written anew by"
-            f" a starting HBase master at {iso(state.peer.get('modified_ms'))}, not surely before the server started:"
-            " what it skipped is not known"
+            f"nothing of it is in a queue of peer {state.peer['id']}, but that peer was added, changed, or written anew"
+            f" by a starting HBase master at {iso(state.peer.get('modified_ms'))}, not surely before the server"
+            " started: what it skipped is not known"
         )
     return None
 
