@@ -48,7 +48,8 @@ class Result:
         assert isinstance(document, dict)
         return document
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
+        """Everything, for a test's failure."""
         return f"exit {self.exit_code}\n--- stdout\n{self.stdout}\n--- stderr\n{self.stderr}"
 
 

@@ -27,9 +27,8 @@ _DEFAULTS = {
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.adaptive.coalescePartitions.parallelismFirst": "false",
-    "spark.sql.execution.useObjectHashAggregateExec": "false",
 }
-"""For every session made here. Reducers are merged up to 64 MiB; sorted input needs no hash aggregation."""
+"""For every session made here. Small reducers are merged, up to 64 MiB each."""
 
 _LOCAL = {
     "spark.driver.host": "127.0.0.1",

@@ -29,16 +29,21 @@ def fragile(warm_spark: None) -> Iterator[Pair]:
 
 
 def test_without_waiting_it_is_unverifiable_rather_than_wrong(fragile: Pair, status: Path) -> None:
-    """`-m --wait 0`: no region server can have answered the barrier yet."""
+    """`-m --wait 0`: as long as a region server has not answered the barrier, nothing is called complete."""
     fragile.create_table("nowait", {"f": 1})
     fragile.master.admin.put_rows("nowait", "f", 10)
-    written = fragile.write_master(status, "--table", "nowait", "--wait", "0")
-    assert "has not flushed past the cut" in written.stderr
     fragile.wait_same("nowait")
-    result = fragile.check(status, "--table", "nowait")
-    assert result.exit_code == 3, result
-    assert result.json["verdict"] == "unverifiable"
-    assert "unverifiable" in {problem["kind"] for problem in result.json["problems"]}
+    exit_codes = set()
+    for _ in range(10):  # a server polls every three seconds here, and may do so in this very moment
+        written = fragile.write_master(status, "--table", "nowait", "--wait", "0")
+        settled = "has not flushed past the cut" not in written.stderr
+        result = fragile.check(status, "--table", "nowait")
+        assert result.exit_code == (0 if settled else 3), result
+        exit_codes.add(result.exit_code)
+        if not settled:
+            assert "has not flushed past the cut" in json.dumps(result.json["problems"])
+            break
+    assert 3 in exit_codes
 
 
 def test_state_table_disabled_on_the_slave(fragile: Pair, status: Path) -> None:
