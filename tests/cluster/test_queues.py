@@ -23,7 +23,7 @@ pytestmark = [pytest.mark.cluster, pytest.mark.spark]
 SITE = {
     # Heads get into the state table by barrier or clean stop only, so that a killed server takes its last ones along.
     "hbase.replicationtable.updateperiod": "600000",
-    "replication.sleep.before.failover": "15000",
+    "replication.sleep.before.failover": "30000",
     "hbase.replication.bulkload.enabled": "true",
 }
 
@@ -148,7 +148,7 @@ def test_killed_with_a_backlog(backlogged: Pair, status: Path) -> None:
     left = queues(backlogged.master)
     assert left.exit_code == 1, left
     assert killed in json.dumps(left.json)
-    backlogged.wait_same("crash", timeout=120)
+    backlogged.wait_same("crash", timeout=180)
     wait_until(lambda: queues(backlogged.master).exit_code == 0, 60, "the claimed queue is gone")
     result = backlogged.verdict(status, "crash", "--wait", "20")
     complete(result)
