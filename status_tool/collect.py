@@ -15,6 +15,7 @@ from status_tool.config import Settings
 from status_tool.errors import ConfigurationError
 from status_tool.evidence.ids import origin_id
 from status_tool.evidence.model import Header
+from status_tool.replication import queue_rows
 from status_tool.sources import codec, meta
 from status_tool.sources.codec import Row
 from status_tool.sources.crc import Layout
@@ -188,6 +189,9 @@ def _hbase(
         rows += [row for row in small.tables if request.only.admits(row["table"])]
         rows += _hosted_regions(settings, request, live, deadline)
         rows += _peer_rows(zookeeper)
+        queued, notices = queue_rows(settings, zookeeper)
+        rows += queued
+        header = dataclasses.replace(header, notices=(*header.notices, *notices))
     else:
         rows += meta.table_families(endpoint)  # all of them: a filter is no reason for a table to be missing
     return Snapshot(header, tuple(rows), (source,), tuple(_why_unsettled(servers)))

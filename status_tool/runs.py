@@ -34,7 +34,10 @@ from status_tool.collect import (
 from status_tool.config import Settings
 from status_tool.errors import StatusFileError, UsageError
 from status_tool.evidence.model import Evidence, FileStatus, Header, Outcome, Scope, Verdict
-from status_tool.evidence.peers import Choice, PeerFacts, choose_peer, filters_families, ships
+from status_tool.evidence.peers import Choice, PeerFacts, choose_peer, filtered_tables, ships, withheld
+from status_tool.evidence.queues import QueueFacts, queue_facts
+from status_tool.evidence.regions import replicated_families
+from status_tool.evidence.scoping import asked_filter
 from status_tool.reading import read_all
 from status_tool.sources.interface import Source
 from status_tool.sources.journal import Journal, forget, journal_path, opened, remove
@@ -253,13 +256,15 @@ def _verdict(
     master = _asked_paths(master, check.hdfs_paths)
     choice = _peer(file, master, slave, check.scope)
     scope = _narrowed(check.scope, master, slave)
-    slave_df = mapped_paths(slave_df, check.path_map.pairs)
-    master_df = _restricted(spark.read.parquet(file.uri), file, choice, check.hdfs_paths)
+    foreign = _foreign_tables(file, choice)
+    master_df = _restricted(spark.read.parquet(file.uri), foreign, check.hdfs_paths)
+    slave_df = mapped_paths(_restricted(slave_df, foreign, ()), check.path_map.pairs)
+    queues = dataclasses.replace(_queue_facts(file, choice), withheld=_withheld(file, choice))
     say("comparing every stream and file")
-    evidence = Evidence.ORDERED if choice is not None and filters_families(choice.peer) else None
+    evidence = Evidence.ORDERED if _holes_expected(file, choice, scope) else None
     try:
         with (
-            checking(spark, master_df, slave_df, master, slave, scope, evidence=evidence) as checked,
+            checking(spark, master_df, slave_df, master, slave, scope, queues, evidence) as checked,
             ExitStack() as again,
         ):
             outcome = checked.outcome()
@@ -269,7 +274,7 @@ def _verdict(
                 load = check.files.load.shared(checked.parallelism)
                 read_df = with_crc(checked, endpoint, load, check.path_map)
                 decided = again.enter_context(
-                    checking(spark, master_df, read_df, master, slave, scope, evidence=evidence)
+                    checking(spark, master_df, read_df, master, slave, scope, queues, evidence)
                 )
                 outcome = decided.outcome()
             if check.debug_dir is not None:
@@ -361,18 +366,52 @@ def _peer(file: StatusFile, master: Header, slave: Header, scope: Scope) -> Choi
     return choose_peer(peers, slave.cluster_id, slave.cluster_key, scope.peer_id)
 
 
-def _restricted(
-    master_df: DataFrame, file: StatusFile, choice: Choice | None, hdfs_paths: tuple[str, ...]
-) -> DataFrame:
-    """The master's rows that are asked of this slave: the peer's tables, the paths of `-f`."""
-    if choice is not None:
-        tables = {name for batch in file.rows({"region", "table"}) for name in batch.column("table").to_pylist()}
-        foreign = sorted(table for table in tables if table is not None and not ships(choice.peer, table))
-        if foreign:
-            master_df = master_df.where(F.col("table").isNull() | ~F.col("table").isin(foreign))
+def _families(file: StatusFile) -> dict[str, tuple[str, ...]]:
+    """Replicated families by table, where the descriptor could be read."""
+    rows = [row for batch in file.rows({"table"}) for row in batch.to_pylist()]
+    known = {row["table"]: replicated_families(row["detail"]) for row in rows}
+    return {table: families for table, families in known.items() if families is not None}
+
+
+def _withheld(file: StatusFile, choice: Choice | None) -> dict[str, tuple[str, ...]]:
+    return withheld(choice.peer, _families(file)) if choice else {}
+
+
+def _holes_expected(file: StatusFile, choice: Choice | None, scope: Scope) -> bool:
+    """Whether the peer leaves out some families of an asked table, or may do so."""
+    if choice is None:
+        return False
+    asked, families, partly = asked_filter(scope), _families(file), _withheld(file, choice)
+    tables = {name for batch in file.rows({"region", "table"}) for name in batch.column("table").to_pylist()}
+    unsure = {table for table in filtered_tables(choice.peer) if table in tables and table not in families}
+    return any(asked.holds(table) for table in {*partly, *unsure})
+
+
+def _queue_facts(file: StatusFile, choice: Choice | None) -> QueueFacts:
+    """What the master's queues prove for the chosen peer."""
+    rows = [row for batch in file.rows({"queue", "server"}) for row in batch.to_pylist()] if choice else []
+    return queue_facts(
+        [row for row in rows if row["kind"] == "queue"],
+        [row for row in rows if row["kind"] == "server"],
+        choice.peer if choice else None,
+    )
+
+
+def _foreign_tables(file: StatusFile, choice: Choice | None) -> list[str]:
+    """Tables of the master that the peer does not replicate."""
+    if choice is None:
+        return []
+    tables = {name for batch in file.rows({"region", "table"}) for name in batch.column("table").to_pylist()}
+    return sorted(table for table in tables if table is not None and not ships(choice.peer, table))
+
+
+def _restricted(rows: DataFrame, foreign: list[str], hdfs_paths: tuple[str, ...]) -> DataFrame:
+    """The rows that are asked about: the peer's tables, the paths of `-f`."""
+    if foreign:
+        rows = rows.where(F.col("table").isNull() | ~F.col("table").isin(foreign))
     if hdfs_paths:
         inside = F.lit(False)
         for root in hdfs_paths:
             inside = inside | F.col("path").rlike(glob_regex(root))
-        master_df = master_df.where((F.col("kind") != "file") | inside)
-    return master_df
+        rows = rows.where((F.col("kind") != "file") | inside)
+    return rows

@@ -12,9 +12,11 @@ import typer
 from typer.exceptions import Abort, TyperException
 
 from status_tool import __version__
+from status_tool.cli.queues import queues
 from status_tool.cli.run import run
 from status_tool.cli.setup import setup
 from status_tool.cli.shutdown_time import shutdown_time
+from status_tool.cli.topology import topology
 from status_tool.errors import EXIT_ERROR, EXIT_INTERRUPTED, StatusToolError
 from status_tool.printable import safe
 
@@ -28,6 +30,8 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 app.command()(run)
+app.command()(queues)
+app.command()(topology)
 app.add_typer(shutdown_time, name="shutdown-time")
 app.command()(setup)
 

@@ -101,12 +101,17 @@ def _repair(finding: Finding, context: RunContext) -> str:
             f"look at the region server's log for region {finding.region}, and at"
             " `status 'replication'` in the master's hbase shell; its table is not named in the file"
         )
-    return f"{_look(finding, server)}{_copy(finding, context)}{_afterwards(finding)}"
+    return f"{_look(finding, server, context.queues.disabled_peer)}{_copy(finding, context)}{_afterwards(finding)}"
 
 
-def _look(finding: Finding, server: str | None) -> str:
+def _look(finding: Finding, server: str | None, disabled_peer: str | None) -> str:
     if finding.code == "gap":
         return "these entries are not coming by themselves; copy them from the master: "
+    if disabled_peer is not None:
+        return (
+            f"peer {disabled_peer} is disabled on the master: `enable_peer '{disabled_peer}'` there, then check again"
+            " with --wait; or copy: "
+        )
     return (
         "check again with --wait; if it does not shrink, look at `status 'replication'` and the log of"
         f" {server} on the master, or copy: "

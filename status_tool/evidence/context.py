@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from status_tool.evidence.findings import Finding
@@ -16,6 +16,7 @@ from status_tool.evidence.origins import (
     slave_is_settled,
     untracked_names,
 )
+from status_tool.evidence.queues import QueueFacts
 from status_tool.evidence.regions import TableAge, TableFacts, judge_tables
 from status_tool.evidence.scoping import TableFilter, asked_filter, namespace_of, recorded_filter
 from status_tool.evidence.streams import StreamRule
@@ -38,6 +39,7 @@ class RunContext:
     rule: StreamRule
     origins: tuple[Origin, ...] = ()
     tables: tuple[TableFacts, ...] = ()
+    queues: QueueFacts = field(default_factory=QueueFacts)
     run_findings: tuple[Finding, ...] = ()
     """What makes the HBase half unverifiable whatever the regions say."""
     notices: tuple[str, ...] = ()
@@ -88,30 +90,41 @@ def build_context(
     master: Header,
     slave: Header,
     scope: Scope,
-    drained: frozenset[int] = frozenset(),
+    queues: QueueFacts | None = None,
     evidence: Evidence | None = None,
 ) -> RunContext:
     """Judge servers and tables. The rows are those of `SMALL_KINDS`; others are left aside.
 
     `evidence` overrides what the master's header says (for ORDERED).
     """
+    queues = queues or QueueFacts()
     level = evidence or Evidence(master.evidence)
     ours, theirs = list(master_rows), list(slave_rows)
     filters = (asked_filter(scope), recorded_filter(master), recorded_filter(slave))
     settled = slave_is_settled(_kind(theirs, "server"))
     rule = StreamRule.of(level, slave, scope.since_ms, settled)
     bare = RunContext(master, slave, scope, level, filters, rule)
-    notices = (*_half_notices(master, slave, scope), *_notices(bare, _kind(theirs, "server")))
+    notices = (*_half_notices(master, slave, scope), *_notices(bare, _kind(theirs, "server")), *queues.notices)
     if level is Evidence.TIMESTAMPS:
         return RunContext(master, slave, scope, level, (), rule, notices=notices)
-    origins = judge_origins(_kind(ours, "server"), master, scope.since_ms, drained)
-    tables = judge_tables(_kind(ours, "table"), _kind(theirs, "table"), ages, master, bare.asked, scope.since_ms)
+    origins = judge_origins(_kind(ours, "server"), master, scope.since_ms, queues.drained, queues.left)
+    tables = judge_tables(
+        _kind(ours, "table"),
+        _kind(theirs, "table"),
+        ages,
+        master,
+        bare.asked,
+        scope.since_ms,
+        queues.loads_from_ms,
+        queues.withheld,
+    )
     found = (
         *_origin_findings(origins),
+        *(Finding("origin", note=stray) for stray in queues.strays),
         *_table_gaps(_kind(ours, "table"), _kind(theirs, "table")),
         *_scope_findings(filters, tables),
     )
-    return RunContext(master, slave, scope, level, filters, rule, origins, tables, found, notices)
+    return RunContext(master, slave, scope, level, filters, rule, origins, tables, queues, found, notices)
 
 
 def _kind(rows: list[Row], kind: str) -> list[Row]:

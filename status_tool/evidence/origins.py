@@ -32,16 +32,18 @@ def judge_origins(
     master: Header,
     since_ms: int | None = None,
     drained: frozenset[int] = frozenset(),
+    left: Mapping[int, str] | None = None,
 ) -> tuple[Origin, ...]:
     """Judge the master's `server` rows, one origin each, in the order of their names.
 
-    `drained` names origins of which the replication queues show that nothing is left for this peer.
+    `drained` names origins of which the replication queues show that nothing is left for this peer; `left` tells of
+    others why not.
     """
     writers: dict[tuple[int | None, str], Row] = {}
     for row in sorted(rows, key=_writer_last):
         writers[row.get("origin"), row.get("server") or ""] = row
     origins = (
-        _judge(row, master, since_ms, drained)
+        _judge(row, master, since_ms, drained, left or {})
         for row in writers.values()
         if _is_writer(row) or row.get("live") is not False
     )
@@ -86,13 +88,15 @@ def _writer_last(row: Row) -> tuple[bool, bool, bool]:
     return (_is_writer(row), row.get("role") == "w", row.get("echoed") is not True)
 
 
-def _judge(row: Row, master: Header, since_ms: int | None, drained: frozenset[int]) -> Origin:
+def _judge(row: Row, master: Header, since_ms: int | None, drained: frozenset[int], left: Mapping[int, str]) -> Origin:
     identity, live = row.get("origin"), row.get("live") is not False
     tracked = row.get("tracked") is True and _is_writer(row)
     echoed = tracked and row.get("echoed") is True
     reason = _blind_spot(row) if echoed else _reason(row, live, tracked, since_ms)
     if not live and identity in drained:
         reason = None
+    elif reason is not None and not live and identity is not None and identity in left:
+        reason = f"{reason}; {left[identity]}"
     name = row.get("server") or origin_name(identity, {}) or "unknown server"
     return Origin(identity, name, live, tracked, reason, _after_ms(row, master) if echoed else None)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -66,10 +66,28 @@ def ships(peer: PeerFacts, table: str) -> bool:
     return namespace in (peer.get("namespaces") or ()) or table in (peer.get("table_cfs") or {})
 
 
-def filters_families(peer: PeerFacts) -> bool:
-    """Whether it ships only some families of a table, so that holes are expected in its streams."""
-    lists = [*(peer.get("table_cfs") or {}).values(), *(peer.get("exclude_table_cfs") or {}).values()]
-    return any(lists)
+def filtered_tables(peer: PeerFacts) -> list[str]:
+    """Tables of which it may ship only some families, so that holes are expected in their streams."""
+    listed = peer.get("exclude_table_cfs") if peer.get("replicate_all", True) else peer.get("table_cfs")
+    return sorted(table for table, families in (listed or {}).items() if families)
+
+
+def withheld(peer: PeerFacts, replicated: Mapping[str, Collection[str]]) -> dict[str, tuple[str, ...]]:
+    """By table, the replicated families that this peer does not ship; only tables that it ships in part."""
+    parts = {
+        table: tuple(sorted(family for family in replicated[table] if not _ships_family(peer, table, family)))
+        for table in filtered_tables(peer)
+        if table in replicated and ships(peer, table)
+    }
+    return {table: families for table, families in parts.items() if families}
+
+
+def _ships_family(peer: PeerFacts, table: str, family: str) -> bool:
+    if peer.get("replicate_all", True):
+        return family not in (peer.get("exclude_table_cfs") or {}).get(table, ())
+    namespace = table.split(":", 1)[0] if ":" in table else "default"
+    listed = (peer.get("table_cfs") or {}).get(table)
+    return namespace in (peer.get("namespaces") or ()) or not listed or family in listed
 
 
 def _wanted(peers: Sequence[PeerFacts], slave_id: str, wanted: str) -> Choice:

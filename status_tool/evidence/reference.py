@@ -16,6 +16,7 @@ from status_tool.evidence.files import judge_file
 from status_tool.evidence.findings import FILE_CODES, STREAM_CODES, Finding, worst
 from status_tool.evidence.model import Evidence, FileStatus, Header, Outcome, Scope, Status
 from status_tool.evidence.origins import known_shutdown
+from status_tool.evidence.queues import QueueFacts
 from status_tool.evidence.regions import LINEAGE, SPLIT_PARENT, TableFacts, host_code, table_ages
 from status_tool.evidence.segments import Segment, earliest, latest
 from status_tool.evidence.streams import Head, StreamVerdict, asked_of, judge_stream, stream_finding
@@ -50,12 +51,14 @@ def verify_reference(
     master: Header,
     slave: Header,
     scope: Scope,
-    drained: frozenset[int] = frozenset(),
+    queues: QueueFacts | None = None,
     evidence: Evidence | None = None,
 ) -> Outcome:
     """Verify rows of both sides; the meaning of every rule is in the modules of this package."""
     ours, theirs = list(master_rows), list(slave_rows)
-    context = build_context(ours, theirs, table_ages(ours), master, slave, scope, drained, evidence)
+    ages = table_ages(ours)
+    context = build_context(ours, theirs, ages, master, slave, scope, queues, evidence)
+    ours += drained_heads(theirs, context.queues.drained)
     tally, findings = Tally(), list[Finding]()
     if context.check_hbase:
         for region in _regions(ours, theirs, context).values():
@@ -63,6 +66,25 @@ def verify_reference(
     if context.check_hdfs:
         findings += _judge_files(ours, theirs, tally, context.master.cut_ms)
     return conclude(context, tally, findings)
+
+
+def drained_heads(slave_rows: Iterable[Row], drained: frozenset[int]) -> list[Row]:
+    """Of crashed origins that the queues settled: heads as the slave knows them, one a segment.
+
+    The last heads died with the origin. Whatever the slave has of it is asked as well, so that a hole below the
+    highest segment is a gap, known head or not.
+    """
+    columns = ("table", "region", "origin", "via", "seq", "first_ms", "write_ms")
+    return [
+        {"kind": "stream", **{name: row.get(name) for name in columns}}
+        for row in slave_rows
+        if row["kind"] == "segment" and row.get("origin") in drained and _is_possible(row)
+    ]
+
+
+def _is_possible(row: Row) -> bool:
+    prev, seq = row.get("prev"), row.get("seq")
+    return prev is not None and seq is not None and 0 <= prev < seq
 
 
 def _regions(ours: list[Row], theirs: list[Row], context: RunContext) -> dict[str, _Region]:
@@ -163,7 +185,7 @@ def _region_findings(region: _Region, table: TableFacts | None, context: RunCont
     if region.heads and region.rows and context.tables and not (table and table.described):
         yield found("undescribed")
     loads = [fact.get("write_ms") for fact in region.facts if fact.get("state") == "bulkload"]
-    if any(_later(time, since_ms) for time in loads):
+    if any(_later(time, since_ms) for time in loads) and not (table and table.loads_shipped):
         yield found("bulkload", latest(*loads))
     unstamped = [row.get("write_ms") for row in region.unstamped]
     if any(_later(time, latest(since_ms, context.master.coverage_ms)) for time in unstamped):

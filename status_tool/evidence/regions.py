@@ -45,6 +45,8 @@ class TableFacts:
     findings: tuple[Finding, ...] = field(default=())
     gone_accepted: bool = False
     """Whether a region that is gone belongs to the accepted baseline."""
+    loads_shipped: bool = False
+    """Whether all bulk loads into the table that are not of the baseline have been shipped."""
 
     @property
     def status(self) -> Status:
@@ -69,19 +71,40 @@ def judge_tables(
     master: Header,
     asked: Callable[[str | None], bool],
     since_ms: int | None,
+    loads_from_ms: int | None = None,
+    withheld: Mapping[str, tuple[str, ...]] | None = None,
 ) -> tuple[TableFacts, ...]:
     """Judge every asked table that has a descriptor or a region on the master, by name.
 
-    `master_rows` and `slave_rows` are the `table` rows of either side; `asked` tells which names count.
+    `master_rows` and `slave_rows` are the `table` rows of either side; `asked` tells which names count. Bulk loads
+    since `loads_from_ms` are known to have been shipped. `withheld` families are not replicated to this slave.
     """
     descriptors = {row["table"]: row.get("detail") for row in master_rows if asked(row.get("table"))}
     slave = {row["table"]: _families(row.get("detail")) for row in slave_rows if row.get("table")}
     by_name = {age.table: age for age in ages if asked(age.table)}
     return tuple(
-        _facts(table, table in descriptors, descriptors.get(table), slave, by_name.get(table), master, since_ms)
+        _facts(
+            table,
+            table in descriptors,
+            descriptors.get(table),
+            slave,
+            by_name.get(table),
+            master,
+            since_ms,
+            loads_from_ms,
+            (withheld or {}).get(table, ()),
+        )
         for table in sorted(descriptors.keys() | by_name.keys())
         if table is not None
     )
+
+
+def replicated_families(detail: str | None) -> tuple[str, ...] | None:
+    """Families with replication scope 1 in a master's descriptor; None when it cannot be read."""
+    descriptor = _descriptor(detail)
+    if descriptor is None:
+        return None
+    return tuple(sorted(name for name, options in descriptor["families"].items() if _scope(options) == 1))
 
 
 def host_code(state: str | None, server: str | None, tracked_servers: frozenset[str]) -> str | None:
@@ -109,20 +132,32 @@ def _facts(
     age: TableAge | None,
     master: Header,
     since_ms: int | None,
+    loads_from_ms: int | None,
+    withheld: tuple[str, ...],
 ) -> TableFacts:
     descriptor = _descriptor(detail)
-    scopes = descriptor.get("families", {}) if descriptor else {}
-    families = tuple(sorted(name for name, options in scopes.items() if _scope(options) == 1))
+    families = tuple(family for family in replicated_families(detail) or () if family not in withheld)
     replicated = described and (descriptor is None or bool(families))
     gone = bool(age and age.regions and not age.unknown and since_ms is not None and since_ms >= (age.newest or 0))
+    shipped = loads_from_ms is not None and _begins_after(loads_from_ms, age, since_ms)
     if not replicated:
-        return TableFacts(table, described, False, gone_accepted=gone)
+        return TableFacts(table, described, False, gone_accepted=gone, loads_shipped=shipped)
     findings = [
         *_descriptor_findings(table, descriptor),
         *_slave_findings(table, families, slave),
         *_age_findings(table, age, master, since_ms),
     ]
-    return TableFacts(table, True, True, families, tuple(findings), gone)
+    return TableFacts(table, True, True, families, tuple(findings), gone, shipped)
+
+
+def _begins_after(moment_ms: int, age: TableAge | None, since_ms: int | None) -> bool:
+    """Whether all of a table that is asked for was written after a moment.
+
+    A region tells only its newest bulk load, so an earlier one must be ruled out for the whole table.
+    """
+    if since_ms is not None and since_ms >= moment_ms:
+        return True
+    return age is not None and not age.unknown and age.oldest is not None and age.oldest >= moment_ms
 
 
 def _descriptor_findings(table: str, descriptor: dict[str, Any] | None) -> list[Finding]:

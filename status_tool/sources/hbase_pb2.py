@@ -24,7 +24,7 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x0bhbase.proto\x12\x0bstatus_tool\"\x1f\n\tClusterId\x12\x12\n\ncluster_id\x18\x01 \x02(\t\"1\n\tTableName\x12\x11\n\tnamespace\x18\x01 \x02(\x0c\x12\x11\n\tqualifier\x18\x02 \x02(\x0c\"\xa6\x01\n\nRegionInfo\x12\x11\n\tregion_id\x18\x01 \x02(\x04\x12*\n\ntable_name\x18\x02 \x02(\x0b\x32\x16.status_tool.TableName\x12\x11\n\tstart_key\x18\x03 \x01(\x0c\x12\x0f\n\x07\x65nd_key\x18\x04 \x01(\x0c\x12\x0f\n\x07offline\x18\x05 \x01(\x08\x12\r\n\x05split\x18\x06 \x01(\x08\x12\x15\n\nreplica_id\x18\x07 \x01(\x05:\x01\x30\"{\n\nTableState\x12,\n\x05state\x18\x01 \x02(\x0e\x32\x1d.status_tool.TableState.State\"?\n\x05State\x12\x0b\n\x07\x45NABLED\x10\x00\x12\x0c\n\x08\x44ISABLED\x10\x01\x12\r\n\tDISABLING\x10\x02\x12\x0c\n\x08\x45NABLING\x10\x03\"G\n\x07TableCF\x12*\n\ntable_name\x18\x01 \x01(\x0b\x32\x16.status_tool.TableName\x12\x10\n\x08\x66\x61milies\x18\x02 \x03(\x0c\"\x8a\x02\n\x0fReplicationPeer\x12\x12\n\nclusterkey\x18\x01 \x01(\t\x12\x1f\n\x17replicationEndpointImpl\x18\x02 \x01(\t\x12\'\n\ttable_cfs\x18\x05 \x03(\x0b\x32\x14.status_tool.TableCF\x12\x12\n\nnamespaces\x18\x06 \x03(\x0c\x12\x11\n\tbandwidth\x18\x07 \x01(\x03\x12\x15\n\rreplicate_all\x18\x08 \x01(\x08\x12/\n\x11\x65xclude_table_cfs\x18\t \x03(\x0b\x32\x14.status_tool.TableCF\x12\x1a\n\x12\x65xclude_namespaces\x18\n \x03(\x0c\x12\x0e\n\x06serial\x18\x0b \x01(\x08\"j\n\x10ReplicationState\x12\x32\n\x05state\x18\x01 \x02(\x0e\x32#.status_tool.ReplicationState.State\"\"\n\x05State\x12\x0b\n\x07\x45NABLED\x10\x00\x12\x0c\n\x08\x44ISABLED\x10\x01\"+\n\x17ReplicationHLogPosition\x12\x10\n\x08position\x18\x01 \x02(\x03')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x0bhbase.proto\x12\x0bstatus_tool\"\x1f\n\tClusterId\x12\x12\n\ncluster_id\x18\x01 \x02(\t\"1\n\tTableName\x12\x11\n\tnamespace\x18\x01 \x02(\x0c\x12\x11\n\tqualifier\x18\x02 \x02(\x0c\"\xa6\x01\n\nRegionInfo\x12\x11\n\tregion_id\x18\x01 \x02(\x04\x12*\n\ntable_name\x18\x02 \x02(\x0b\x32\x16.status_tool.TableName\x12\x11\n\tstart_key\x18\x03 \x01(\x0c\x12\x0f\n\x07\x65nd_key\x18\x04 \x01(\x0c\x12\x0f\n\x07offline\x18\x05 \x01(\x08\x12\r\n\x05split\x18\x06 \x01(\x08\x12\x15\n\nreplica_id\x18\x07 \x01(\x05:\x01\x30\"{\n\nTableState\x12,\n\x05state\x18\x01 \x02(\x0e\x32\x1d.status_tool.TableState.State\"?\n\x05State\x12\x0b\n\x07\x45NABLED\x10\x00\x12\x0c\n\x08\x44ISABLED\x10\x01\x12\r\n\tDISABLING\x10\x02\x12\x0c\n\x08\x45NABLING\x10\x03\"G\n\x07TableCF\x12*\n\ntable_name\x18\x01 \x01(\x0b\x32\x16.status_tool.TableName\x12\x10\n\x08\x66\x61milies\x18\x02 \x03(\x0c\"-\n\x0eNameStringPair\x12\x0c\n\x04name\x18\x01 \x02(\t\x12\r\n\x05value\x18\x02 \x02(\t\"\xbe\x02\n\x0fReplicationPeer\x12\x12\n\nclusterkey\x18\x01 \x01(\t\x12\x1f\n\x17replicationEndpointImpl\x18\x02 \x01(\t\x12\x32\n\rconfiguration\x18\x04 \x03(\x0b\x32\x1b.status_tool.NameStringPair\x12\'\n\ttable_cfs\x18\x05 \x03(\x0b\x32\x14.status_tool.TableCF\x12\x12\n\nnamespaces\x18\x06 \x03(\x0c\x12\x11\n\tbandwidth\x18\x07 \x01(\x03\x12\x15\n\rreplicate_all\x18\x08 \x01(\x08\x12/\n\x11\x65xclude_table_cfs\x18\t \x03(\x0b\x32\x14.status_tool.TableCF\x12\x1a\n\x12\x65xclude_namespaces\x18\n \x03(\x0c\x12\x0e\n\x06serial\x18\x0b \x01(\x08\"j\n\x10ReplicationState\x12\x32\n\x05state\x18\x01 \x02(\x0e\x32#.status_tool.ReplicationState.State\"\"\n\x05State\x12\x0b\n\x07\x45NABLED\x10\x00\x12\x0c\n\x08\x44ISABLED\x10\x01\"+\n\x17ReplicationHLogPosition\x12\x10\n\x08position\x18\x01 \x02(\x03')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -43,12 +43,14 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_TABLESTATE_STATE']._serialized_end=404
   _globals['_TABLECF']._serialized_start=406
   _globals['_TABLECF']._serialized_end=477
-  _globals['_REPLICATIONPEER']._serialized_start=480
-  _globals['_REPLICATIONPEER']._serialized_end=746
-  _globals['_REPLICATIONSTATE']._serialized_start=748
-  _globals['_REPLICATIONSTATE']._serialized_end=854
+  _globals['_NAMESTRINGPAIR']._serialized_start=479
+  _globals['_NAMESTRINGPAIR']._serialized_end=524
+  _globals['_REPLICATIONPEER']._serialized_start=527
+  _globals['_REPLICATIONPEER']._serialized_end=845
+  _globals['_REPLICATIONSTATE']._serialized_start=847
+  _globals['_REPLICATIONSTATE']._serialized_end=953
   _globals['_REPLICATIONSTATE_STATE']._serialized_start=341
   _globals['_REPLICATIONSTATE_STATE']._serialized_end=375
-  _globals['_REPLICATIONHLOGPOSITION']._serialized_start=856
-  _globals['_REPLICATIONHLOGPOSITION']._serialized_end=899
+  _globals['_REPLICATIONHLOGPOSITION']._serialized_start=955
+  _globals['_REPLICATIONHLOGPOSITION']._serialized_end=998
 # @@protoc_insertion_point(module_scope)

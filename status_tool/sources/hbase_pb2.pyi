@@ -161,11 +161,34 @@ class TableCF(_message.Message):
 Global___TableCF: _TypeAlias = TableCF  # noqa: Y015
 
 @_typing.final
+class NameStringPair(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: _builtins.int
+    VALUE_FIELD_NUMBER: _builtins.int
+    name: _builtins.str
+    value: _builtins.str
+    def __init__(
+        self,
+        *,
+        name: _builtins.str | None = ...,
+        value: _builtins.str | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["name", b"name", "value", b"value"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["name", b"name", "value", b"value"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___NameStringPair: _TypeAlias = NameStringPair  # noqa: Y015
+
+@_typing.final
 class ReplicationPeer(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     CLUSTERKEY_FIELD_NUMBER: _builtins.int
     REPLICATIONENDPOINTIMPL_FIELD_NUMBER: _builtins.int
+    CONFIGURATION_FIELD_NUMBER: _builtins.int
     TABLE_CFS_FIELD_NUMBER: _builtins.int
     NAMESPACES_FIELD_NUMBER: _builtins.int
     BANDWIDTH_FIELD_NUMBER: _builtins.int
@@ -179,6 +202,8 @@ class ReplicationPeer(_message.Message):
     replicate_all: _builtins.bool
     serial: _builtins.bool
     @_builtins.property
+    def configuration(self) -> _containers.RepeatedCompositeFieldContainer[Global___NameStringPair]: ...
+    @_builtins.property
     def table_cfs(self) -> _containers.RepeatedCompositeFieldContainer[Global___TableCF]: ...
     @_builtins.property
     def namespaces(self) -> _containers.RepeatedScalarFieldContainer[_builtins.bytes]: ...
@@ -191,6 +216,7 @@ class ReplicationPeer(_message.Message):
         *,
         clusterkey: _builtins.str | None = ...,
         replicationEndpointImpl: _builtins.str | None = ...,
+        configuration: _abc.Iterable[Global___NameStringPair] | None = ...,
         table_cfs: _abc.Iterable[Global___TableCF] | None = ...,
         namespaces: _abc.Iterable[_builtins.bytes] | None = ...,
         bandwidth: _builtins.int | None = ...,
@@ -201,7 +227,7 @@ class ReplicationPeer(_message.Message):
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["bandwidth", b"bandwidth", "clusterkey", b"clusterkey", "replicate_all", b"replicate_all", "replicationEndpointImpl", b"replicationEndpointImpl", "serial", b"serial"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["bandwidth", b"bandwidth", "clusterkey", b"clusterkey", "exclude_namespaces", b"exclude_namespaces", "exclude_table_cfs", b"exclude_table_cfs", "namespaces", b"namespaces", "replicate_all", b"replicate_all", "replicationEndpointImpl", b"replicationEndpointImpl", "serial", b"serial", "table_cfs", b"table_cfs"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["bandwidth", b"bandwidth", "clusterkey", b"clusterkey", "configuration", b"configuration", "exclude_namespaces", b"exclude_namespaces", "exclude_table_cfs", b"exclude_table_cfs", "namespaces", b"namespaces", "replicate_all", b"replicate_all", "replicationEndpointImpl", b"replicationEndpointImpl", "serial", b"serial", "table_cfs", b"table_cfs"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -24,6 +24,7 @@ from status_tool.sources import hbase_pb2
 TIMEOUT_S = 10.0
 PEER_TIMEOUT_S = 3.0
 _MAGIC = b"PBUF"
+_ENTRY_FILTERS = "hbase.replication.source.custom.walentryfilters"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +45,12 @@ class Peer:
     table_cfs: dict[str, list[str]] | None = None
     exclude_table_cfs: dict[str, list[str]] | None = None
     serial: bool = False
+    bandwidth: int = 0
+    """Bytes a second and region server; 0: unlimited."""
+    entry_filters: str | None = None
+    """WAL entry filters of the user's own: what they drop is not known."""
+    modified_ms: int | None = None
+    """When its configuration was last changed (its state does not count), on ZooKeeper's clock as `created_ms`."""
 
     def to_json(self) -> str:
         """The `detail` column of a `peer` row."""
@@ -119,9 +126,25 @@ class ZooKeeper:
 
     def live_servers(self) -> list[str]:
         """Server names `host,port,startcode` of the region servers that are up."""
-        return sorted(self._children("rs"))
+        return sorted(self.children("rs"))
 
-    def _children(self, *parts: str) -> list[str]:
+    def read(self, *parts: str) -> tuple[bytes, int] | None:
+        """A znode's content and when it was created (epoch ms); None where it is not there."""
+        with self._asking():
+            try:
+                data, stat = self._client.get(self._path(*parts))
+            except NoNodeError:
+                return None
+        return data, int(stat.ctime)
+
+    def children_version(self, *parts: str) -> int | None:
+        """A number that grows whenever a child is added or removed; None where the znode is not there."""
+        with self._asking():
+            stat = self._client.exists(self._path(*parts))
+        return None if stat is None else int(stat.cversion)
+
+    def children(self, *parts: str) -> list[str]:
+        """Names of a znode's children, in no order; none where it is not there."""
         with self._asking():
             try:
                 return [str(child) for child in self._client.get_children(self._path(*parts))]
@@ -130,7 +153,7 @@ class ZooKeeper:
 
     def peers(self) -> list[Peer]:
         """The replication peers, without asking the peers themselves."""
-        found = [self._peer(peer_id) for peer_id in sorted(self._children("replication", "peers"))]
+        found = [self._peer(peer_id) for peer_id in sorted(self.children("replication", "peers"))]
         return [peer for peer in found if peer is not None]
 
     def _peer(self, peer_id: str) -> Peer | None:
@@ -158,6 +181,9 @@ class ZooKeeper:
             table_cfs=_table_cfs(config.table_cfs),
             exclude_table_cfs=_table_cfs(config.exclude_table_cfs),
             serial=config.serial,
+            bandwidth=config.bandwidth,
+            entry_filters=next((pair.value for pair in config.configuration if pair.name == _ENTRY_FILTERS), None),
+            modified_ms=stat.mtime,
         )
 
 

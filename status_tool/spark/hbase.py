@@ -56,8 +56,23 @@ _TABLE_SCHEMA = pa.schema(
         ("replicated", pa.bool_()),
         ("table_status", pa.int32()),
         ("gone_accepted", pa.bool_()),
+        ("loads_shipped", pa.bool_()),
     ]
 )
+
+
+def with_drained_heads(master_df: DataFrame, slave_df: DataFrame, drained: frozenset[int]) -> DataFrame:
+    """The master's rows and, of crashed origins that the queues settled, the heads that the slave knows.
+
+    As `evidence.reference.drained_heads`.
+    """
+    if not drained:
+        return master_df
+    origins = ", ".join(str(origin) for origin in sorted(drained))
+    known = slave_df.where(f"{_IS_SEGMENT} AND origin IN ({origins}) AND prev >= 0 AND seq > prev")
+    columns = ("table", "region", "origin", "via", "seq", "first_ms", "write_ms")
+    heads = known.select(*named({"kind": "'stream'"}), *columns)
+    return master_df.unionByName(heads, allowMissingColumns=True)
 
 
 def judge_regions(session: SparkSession, master_df: DataFrame, slave_df: DataFrame, context: RunContext) -> DataFrame:
@@ -305,10 +320,14 @@ def _region_aggregates() -> dict[str, str]:
 
 
 def _with_tables(session: SparkSession, by_region: DataFrame, context: RunContext) -> DataFrame:
-    facts = [(t.table, t.described, t.replicated, SEVERITY[t.status], t.gone_accepted) for t in context.tables]
+    facts = [
+        (t.table, t.described, t.replicated, SEVERITY[t.status], t.gone_accepted, t.loads_shipped)
+        for t in context.tables
+    ]
     if facts:
         return by_region.join(F.broadcast(_small(session, facts, _TABLE_SCHEMA)), "table", "left")
-    unknown = dict.fromkeys(("described", "replicated", "gone_accepted"), "CAST(NULL AS BOOLEAN)")
+    flags = ("described", "replicated", "gone_accepted", "loads_shipped")
+    unknown = dict.fromkeys(flags, "CAST(NULL AS BOOLEAN)")
     return by_region.select("*", *named({**unknown, "table_status": "CAST(NULL AS INT)"}))
 
 
@@ -322,6 +341,7 @@ def _flags(context: RunContext) -> dict[str, str]:
         "host_code": case((f"{asked} AND host = 2", "'unhosted'"), (f"{asked} AND host = 1", "'untracked'")),
         "is_gone": f"heads > 0 AND region_rows = 0 AND lineage = 0 AND NOT {accepted}",
         "is_undescribed": undescribed if context.tables else "false",
+        "is_loaded": f"loads > 0 AND NOT {known_true('loads_shipped')}",
     }
 
 
@@ -335,7 +355,7 @@ def _own_findings() -> str:
         when("host_code IS NOT NULL", "host_code"),
         when("is_gone", "'truncated'"),
         when("is_undescribed", "'undescribed'"),
-        when("loads > 0", "'bulkload'", written_to_ms="load_ms"),
+        when("is_loaded", "'bulkload'", written_to_ms="load_ms"),
         when("unstamped > 0", "'unstamped'", written_to_ms="unstamped_ms"),
     )
 
@@ -343,7 +363,7 @@ def _own_findings() -> str:
 def _region_decision() -> dict[str, str]:
     own = f"IF(size(own) > 0, {SEVERITY[Status.UNVERIFIABLE]}, 0)"
     return {
-        "asked": "heads > 0 OR member OR loads > 0 OR unstamped > 0",
+        "asked": "heads > 0 OR member OR is_loaded OR unstamped > 0",
         "status": f"greatest(stream_status, coalesce(table_status, 0), {own})",
         "findings": "concat(stream_findings, own)",
     }

@@ -17,9 +17,10 @@ from status_tool.evidence.conclude import Tally, conclude
 from status_tool.evidence.context import SMALL_KINDS, RunContext, build_context
 from status_tool.evidence.findings import FILE_CODES, Finding
 from status_tool.evidence.model import SEVERITY, Evidence, FileStatus, Header, Outcome, Scope
+from status_tool.evidence.queues import QueueFacts
 from status_tool.evidence.regions import LINEAGE, SPLIT_PARENT, TableAge
 from status_tool.spark.expressions import is_in, named, to_finding, worst_first
-from status_tool.spark.hbase import judge_regions, judge_streams
+from status_tool.spark.hbase import judge_regions, judge_streams, with_drained_heads
 from status_tool.spark.hdfs import judge_files
 from status_tool.spark.session import small_query
 
@@ -65,7 +66,7 @@ class Check:
         master: Header,
         slave: Header,
         scope: Scope,
-        drained: frozenset[int] = frozenset(),
+        queues: QueueFacts | None = None,
         evidence: Evidence | None = None,
         small: bool | None = None,
     ) -> None:
@@ -75,9 +76,10 @@ class Check:
         if _is_small(master_df) if small is None else small:
             self._tuned.enter_context(small_query(session))
         self._headers = (master, slave)
-        self._scope, self._drained, self._evidence = scope, drained, evidence
+        self._scope, self._queues, self._evidence = scope, queues or QueueFacts(), evidence
         self._kept: list[DataFrame] = []
-        self._master_df, self._slave_df = self._keep(master_df), self._keep(slave_df)
+        self._small_df, self._slave_df = self._keep(master_df), self._keep(slave_df)
+        self._master_df = with_drained_heads(self._small_df, self._slave_df, self._queues.drained)
 
     def close(self) -> None:
         """Release what was kept."""
@@ -92,14 +94,14 @@ class Check:
         ours = [row.asDict() for row in self._small if row["side"] == "master" and row["kind"] != "age"]
         theirs = [row.asDict() for row in self._small if row["side"] == "slave"]
         ages = [_age(row) for row in self._small if row["kind"] == "age"]
-        return build_context(ours, theirs, ages, *self._headers, self._scope, self._drained, self._evidence)
+        return build_context(ours, theirs, ages, *self._headers, self._scope, self._queues, self._evidence)
 
     @cached_property
     def _small(self) -> list[Row]:
         level = self._evidence or self._headers[0].evidence
         if not self._scope.check_hbase or level == Evidence.TIMESTAMPS:
             return []
-        return _small_rows(self._master_df, self._slave_df).collect()
+        return _small_rows(self._small_df, self._slave_df).collect()
 
     def outcome(self) -> Outcome:
         """Decide everything; this is the second action."""
@@ -166,7 +168,7 @@ def verify(
     master: Header,
     slave: Header,
     scope: Scope,
-    drained: frozenset[int] = frozenset(),
+    queues: QueueFacts | None = None,
     evidence: Evidence | None = None,
     small: bool | None = None,
 ) -> Outcome:
@@ -174,7 +176,7 @@ def verify(
 
     Errors of a live source come out as Spark's; `source.explain` turns them into the tool's.
     """
-    with checking(session, master_df, slave_df, master, slave, scope, drained, evidence, small) as check:
+    with checking(session, master_df, slave_df, master, slave, scope, queues, evidence, small) as check:
         return check.outcome()
 
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 
 from status_tool.errors import StatusFileError
-from status_tool.evidence.peers import choose_peer, filters_families, ships
+from status_tool.evidence.model import Header
+from status_tool.evidence.peers import choose_peer, ships, withheld
+from status_tool.evidence.regions import TableAge, judge_tables
 
 HERE, ELSEWHERE = "ba334f3a-690b-49f0-9d4a-660584d0fd6e", "ecf74cc5-829d-42ab-a67a-345255e0d2fd"
 KEY = "z1,z2:2181:/hbase"
@@ -69,8 +72,34 @@ def test_what_a_peer_ships(facts: dict[str, Any], table: str, shipped: bool) -> 
     assert ships(peer("1", **facts), table) is shipped
 
 
-def test_family_filters() -> None:
-    """Only they make holes in a stream expected."""
-    assert filters_families(peer("1", table_cfs={"t": ["f"]}))
-    assert filters_families(peer("1", exclude_table_cfs={"t": ["f"]}))
-    assert not filters_families(peer("1", table_cfs={"t": []}))
+@pytest.mark.parametrize(
+    ("facts", "left_out"),
+    [
+        ({"replicate_all": False, "table_cfs": {"t": ["f"]}}, {"t": ("g",)}),
+        ({"replicate_all": False, "table_cfs": {"t": ["f", "g", "h"]}}, {}),
+        ({"replicate_all": False, "table_cfs": {"t": []}}, {}),
+        ({"replicate_all": False, "table_cfs": {"t": ["f"]}, "namespaces": ["default"]}, {}),
+        ({"replicate_all": True, "exclude_table_cfs": {"t": ["f"]}}, {"t": ("f",)}),
+        ({"replicate_all": True, "exclude_table_cfs": {"t": ["local"]}}, {}),
+        ({"replicate_all": True, "exclude_table_cfs": {"t": []}}, {}),
+        ({"replicate_all": True, "table_cfs": {"t": ["f"]}}, {}),
+    ],
+)
+def test_family_filters(facts: dict[str, Any], left_out: dict[str, tuple[str, ...]]) -> None:
+    """Only they make holes in a stream expected, and only where they leave out a family that is replicated."""
+    assert withheld(peer("1", **facts), {"t": ["f", "g"]}) == left_out
+
+
+def test_a_family_that_is_not_shipped_is_not_asked() -> None:
+    """The slave need not have it, and a table of nothing else is not replicated to it."""
+    ours = [
+        {"table": name, "detail": json.dumps({"families": {"f": {"scope": 1}, "g": {"scope": 1}}})} for name in "tu"
+    ]
+    theirs = [{"table": name, "detail": json.dumps({"families": ["f"]})} for name in "tu"]
+    ages = [TableAge(name, 1, 5, 5, False) for name in "tu"]
+    header = Header("master", HERE, 9, 9, coverage_ms=1)
+    tables = judge_tables(ours, theirs, ages, header, lambda _: True, None, None, {"t": ("g",)})
+    assert [(table.families, [f.code for f in table.findings]) for table in tables] == [
+        (("f",), []),
+        (("f", "g"), ["family-absent"]),
+    ]

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from pyspark.sql import DataFrame, SparkSession
 
 from status_tool.evidence.model import Evidence, Header, Outcome, Scope
+from status_tool.evidence.queues import QueueFacts
 from status_tool.evidence.reference import verify_reference
 from status_tool.spark.session import spark_session
 from status_tool.spark.verify import verify
@@ -186,7 +187,7 @@ def headers(draw: st.DrawFn) -> tuple[Header, Header]:
 
 
 @st.composite
-def worlds(draw: st.DrawFn) -> tuple[list[Row], list[Row], Header, Header, Scope, frozenset[int], Evidence]:
+def worlds(draw: st.DrawFn) -> tuple[list[Row], list[Row], Header, Header, Scope, QueueFacts, Evidence]:
     """A whole run; many regions in one, so that one Spark job tries many cases."""
     ours, theirs = draw(server_rows("master")), draw(server_rows("slave"))
     ours, theirs = ours + draw(table_rows("master")), theirs + draw(table_rows("slave"))
@@ -201,8 +202,10 @@ def worlds(draw: st.DrawFn) -> tuple[list[Row], list[Row], Header, Header, Scope
         strict_extra=draw(st.booleans()),
     )
     evidence = draw(mostly(Evidence.EXACT, st.sampled_from([Evidence.ORDERED, Evidence.TIMESTAMPS])))
-    drained = draw(st.frozensets(ORIGINS, max_size=2))
-    return (draw(st.permutations(ours)), draw(st.permutations(theirs)), *draw(headers()), scope, drained, evidence)
+    queues = QueueFacts(
+        draw(st.frozensets(ORIGINS, max_size=2)), {1: "something is left"}, loads_from_ms=draw(optional(TIMES))
+    )
+    return (draw(st.permutations(ours)), draw(st.permutations(theirs)), *draw(headers()), scope, queues, evidence)
 
 
 @settings(

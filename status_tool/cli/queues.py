@@ -1,0 +1,86 @@
+"""`status-tool queues`: what replication still has to ship, per peer and region server."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from typing import Annotated, Any
+
+import typer
+
+from status_tool.cli.options import ConfDirs, WebHdfs, ZooKeeperOption, settings_of
+from status_tool.errors import ConfigurationError
+from status_tool.printable import duration, iso_time, safe
+from status_tool.replication import measure
+from status_tool.sources.zookeeper import ZooKeeper
+from status_tool.standing import Document, standing
+
+
+def queues(
+    peer: Annotated[str | None, typer.Option("--peer", metavar="ID", help="Only this peer.")] = None,
+    watch: Annotated[
+        float, typer.Option("--watch", metavar="SECONDS", min=0, help="Look twice: what does not move is stuck.")
+    ] = 0.0,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON document on stdout, nothing else there.")] = False,
+    conf_dir: ConfDirs = None,
+    webhdfs: WebHdfs = None,
+    zookeeper: ZooKeeperOption = None,
+) -> int:
+    """Show what replication still has to ship: exit code 0 drained, 1 not drained, 2 error."""
+    settings = settings_of(conf_dir, None, webhdfs, zookeeper)
+    with ZooKeeper(settings.zookeeper()) as session:
+        cluster_id = session.cluster_id()
+        peers = [one for one in session.peers() if peer in (None, one.id)]
+        if peer is not None and not peers:
+            raise ConfigurationError(f"this cluster has no peer {peer!r}: check --peer")
+        before = measure(settings, session) if watch else None
+        time.sleep(watch)
+        document = {"cluster_id": cluster_id, **standing(measure(settings, session), peers, before)}
+    if peer is not None:
+        document["orphans"] = []
+    typer.echo(json.dumps(document) if as_json else "\n".join(safe(line) for line in _lines(document)))
+    return int(document["exit_code"])
+
+
+def _lines(document: Document) -> Iterator[str]:
+    yield f"Cluster {document['cluster_id']}, queues at {iso_time(document['read_ms'])}"
+    if document["lengths"] != "known":
+        yield f"Bytes are not known: {document['lengths']}"
+    if not document["consistent"]:
+        yield "Queues were being claimed while they were read: run again"
+    if not document["peers"]:
+        yield "No peer: nothing is replicated from here"
+    for peer in document["peers"]:
+        state = "enabled" if peer["enabled"] else "DISABLED"
+        yield ""
+        yield f"Peer {peer['id']} → {peer['cluster_key']}, {state}: {_amount(peer, document['read_ms'])}"
+        for queue in document["queues"]:
+            if queue["peer"] == peer["id"]:
+                yield f"  {_queue(queue, document['read_ms'])}"
+    for orphan in document["orphans"]:
+        yield f"Queue of no peer: {orphan} (left over; `hbase hbck -fixReplication` removes it)"
+    yield ""
+    yield "All queues are drained." if document["drained"] else "The queues are NOT drained."
+
+
+def _queue(queue: dict[str, Any], now_ms: int) -> str:
+    words = [queue["holder"] if queue["live"] else f"{queue['holder']} (dead, not claimed yet)"]
+    if queue["recovered_from"]:
+        words.append(f"recovered from {' then '.join(queue['recovered_from'])}")
+    left = "unknown bytes" if queue["left_bytes"] is None else f"{queue['left_bytes']} bytes"
+    words.append("drained" if queue["drained"] else f"{len(queue['wals'])} WALs, {left} left{_age(queue, now_ms)}")
+    if queue["stuck"]:
+        words.append("STUCK: its positions do not move")
+    return ", ".join(words)
+
+
+def _amount(totals: dict[str, Any], now_ms: int) -> str:
+    left = "unknown bytes" if totals["left_bytes"] is None else f"{totals['left_bytes']} bytes"
+    refs = f", {totals['hfile_refs']} bulk-loaded files" if totals["hfile_refs"] else ""
+    return f"{totals['wals']} WALs, {left} left{refs}{_age(totals, now_ms)}"
+
+
+def _age(of: dict[str, Any], now_ms: int) -> str:
+    """Nothing unshipped is older than the oldest WAL that is needed."""
+    return "" if of["oldest_ms"] is None else f", oldest WAL opened {duration(max(0, now_ms - of['oldest_ms']))} ago"

@@ -1,0 +1,172 @@
+"""What the replication queues prove: that nothing of a crashed origin, and no bulk load, is left to be shipped.
+
+Rules, each needed (docs/decisions.md, from 20): the queues were read whole and after the barrier; the origin's WALs
+have been split, so nothing can be appended any more; no queue of the peer, on any server, holds one of them or came
+from that origin; and the peer has been there, as it is now, since before the origin started.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from status_tool.evidence.origins import iso
+
+Row = Mapping[str, Any]
+
+CLOCK_MARGIN_MS = 30_000
+"""HBase refuses region servers whose clock is off by more (`hbase.master.maxclockskew`); ZooKeeper's may be, too."""
+
+
+@dataclass(frozen=True, slots=True)
+class QueueFacts:
+    """What a run knows of its peer and from the queues. The default: nothing, as from a file without them."""
+
+    drained: frozenset[int] = frozenset()
+    """Crashed origins of which nothing is left for this peer."""
+    left: Mapping[int, str] = field(default_factory=dict)
+    """Of other crashed origins: what is left, or why the queues do not settle them."""
+    strays: tuple[str, ...] = ()
+    """Queues with WALs of servers that the state table does not know, each in words."""
+    loads_from_ms: int | None = None
+    """Bulk loads since this time have all been shipped; None: not known of any."""
+    disabled_peer: str | None = None
+    withheld: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """By table, replicated families that this peer does not ship: they are not asked of the slave."""
+    notices: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _State:
+    """The `queue` rows, parsed, of one peer."""
+
+    peer: Mapping[str, Any]
+    summary: Mapping[str, Any]
+    queues: tuple[Mapping[str, Any], ...]
+
+
+def queue_facts(queue_rows: Iterable[Row], server_rows: Iterable[Row], peer: Mapping[str, Any] | None) -> QueueFacts:
+    """Judge a master's `queue` and `server` rows for the peer that the run is about."""
+    if peer is None:
+        return QueueFacts()
+    disabled = None if peer.get("enabled", True) else str(peer["id"])
+    state = _state(list(queue_rows), peer)
+    if state is None:
+        return QueueFacts(disabled_peer=disabled)
+    servers = [row for row in server_rows if row.get("server")]
+    drained, left, names = set[int](), dict[int, str](), list[str]()
+    for row in servers:
+        if not _crashed(row):
+            continue
+        reason = _why_not(str(row["server"]), state)
+        if reason is None:
+            drained.add(row["origin"])
+            names.append(str(row["server"]))
+        else:
+            left[row["origin"]] = reason
+    return QueueFacts(
+        drained=frozenset(drained),
+        left=left,
+        strays=tuple(_strays(state, {str(row["server"]) for row in servers})),
+        loads_from_ms=_loads_from_ms(state),
+        disabled_peer=disabled,
+        notices=tuple(_settled_notice(name, str(peer["id"])) for name in sorted(names)),
+    )
+
+
+def start_code(server: str) -> int | None:
+    """When a region server `host,port,startcode` was started, on its own clock (epoch ms)."""
+    code = server.rpartition(",")[2]
+    return int(code) if code.isdigit() else None
+
+
+def backlog(queues: Iterable[Mapping[str, Any]], server: str | None = None) -> str:
+    """What queues still hold (of one server's WALs, or of all), in words: WALs, bytes, age, where."""
+    queues = list(queues)
+    wals = [wal for queue in queues for wal in queue["wals"] if server is None or wal.get("server") == server]
+    known = [wal["left"] for wal in wals if wal.get("left") is not None]
+    amount = f"{sum(known)} bytes" if len(known) == len(wals) else f"at least {sum(known)} bytes"
+    opened = min((wal["started_ms"] for wal in wals if wal.get("started_ms") is not None), default=None)
+    holders = ", ".join(sorted({f"{queue['id']} on {queue['holder']}" for queue in queues}))
+    return f"{len(wals)} WALs with {amount} left to ship, the oldest opened at {iso(opened)}, in queue {holders}"
+
+
+def _settled_notice(name: str, peer: str) -> str:
+    return (
+        f"region server {name} ended without a final flush; the replication queues settled it: its WALs have been split"
+        f" and peer {peer} has nothing of them left to ship"
+    )
+
+
+def _state(rows: list[Row], peer: Mapping[str, Any]) -> _State | None:
+    parsed = [(row, json.loads(row["detail"])) for row in rows if row.get("detail")]
+    summary = next((detail for row, detail in parsed if row.get("name") is None), None)
+    if summary is None:
+        return None
+    queues = [
+        {**detail, "id": row["name"], "holder": row["server"]}
+        for row, detail in parsed
+        if row.get("name") is not None and detail["peer"] == peer["id"]
+    ]
+    return _State(peer, summary, tuple(queues))
+
+
+def _crashed(row: Row) -> bool:
+    """Not live, no clean stop: its last heads may be unknown."""
+    writer = row.get("role") in ("w", None)
+    return writer and row.get("live") is False and row.get("final_ms") is None and row.get("origin") is not None
+
+
+def _why_not(server: str, state: _State) -> str | None:
+    """Why the queues do not settle a crashed server; None: they do."""
+    if not state.summary.get("consistent"):
+        return "the replication queues kept moving while they were read: run `run -m` again"
+    holding = [queue for queue in state.queues if _concerns(queue, server)]
+    if holding:
+        return f"for peer {state.peer['id']} {backlog(holding, server)}"
+    unsplit = state.summary.get("unsplit")
+    if unsplit is None:
+        return "whether its WALs have been split is not known: let `run -m` reach the NameNode (--webhdfs)"
+    if server in unsplit:
+        return "the master has not split its WALs yet"
+    if state.peer.get("endpoint") or state.peer.get("entry_filters"):
+        return f"peer {state.peer['id']} has an endpoint or filters of its own, so an empty queue proves nothing"
+    started_ms = start_code(server)
+    if started_ms is None or not _unchanged_since(state.peer, started_ms - CLOCK_MARGIN_MS):
+        return (
+            f"nothing of it is in a queue of peer {state.peer['id']}, but that peer was added, changed, or written anew"
+            f" by a starting HBase master at {iso(state.peer.get('modified_ms'))}, not surely before the server"
+            " started: what it skipped is not known"
+        )
+    return None
+
+
+def _concerns(queue: Mapping[str, Any], server: str) -> bool:
+    """Whether a queue is the server's, was claimed from it, or holds one of its WALs (or one of an unknown server)."""
+    if queue["holder"] == server or server in queue["dead_servers"]:
+        return True
+    return any(wal.get("server") in (server, None) for wal in queue["wals"])
+
+
+def _unchanged_since(peer: Mapping[str, Any], moment_ms: int) -> bool:
+    times = (peer.get("created_ms"), peer.get("modified_ms"))
+    return all(time is not None and time < moment_ms for time in times)
+
+
+def _strays(state: _State, known: set[str]) -> Iterable[str]:
+    """WALs of servers without a `server` row: what they wrote is in no stream that the tool knows."""
+    writers = {wal.get("server") for queue in state.queues for wal in queue["wals"]} - known
+    for server in sorted(str(writer) for writer in writers if writer is not None):
+        holding = [queue for queue in state.queues if _concerns(queue, server)]
+        yield f"{server} is not known to the trackers, and for peer {state.peer['id']} {backlog(holding, server)}"
+
+
+def _loads_from_ms(state: _State) -> int | None:
+    refs = (state.summary.get("hfile_refs") or {}).get(state.peer["id"])
+    if not state.summary.get("bulkload") or refs is None or refs["files"]:
+        return None
+    if state.peer.get("endpoint") or state.peer.get("entry_filters") or state.peer.get("modified_ms") is None:
+        return None
+    return int(max(refs["since_ms"], state.peer["created_ms"], state.peer["modified_ms"])) + CLOCK_MARGIN_MS

@@ -1,0 +1,111 @@
+"""How long the WALs are that replication still needs, by WebHDFS.
+
+A WAL lies in `WALs/<server>`, in `WALs/<server>-splitting` while the master splits it, and then in `oldWALs` (or
+`oldWALs/<server>`). Of one that is being written the NameNode knows only the finished blocks: what a
+reader can see is asked of a DataNode.
+"""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import requests
+from hdfs import Client, HdfsError
+
+from status_tool.sources.namenode import HdfsEndpoint
+from status_tool.sources.queues import Wal
+from status_tool.sources.webhdfs import asking, client
+
+SPLITTING = "-splitting"
+_MAGIC = b"PWAL"
+_HEAD_BYTES = 16
+"""Enough for the magic and the length of the header that follows it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """Where a WAL is, how long it is, and where its entries begin (bytes)."""
+
+    path: str
+    length: int
+    header: int = 0
+
+    def left(self, position: int) -> int:
+        """Bytes of entries beyond a position."""
+        return max(0, self.length - max(position, self.header))
+
+
+class WalFolder:
+    """The WALs under one `hbase.rootdir`. Raises `ConnectionFailed`."""
+
+    def __init__(self, endpoint: HdfsEndpoint, root: str) -> None:
+        self._endpoint, self._root = endpoint, root
+        self._hdfs = client(endpoint)
+        self._listed: dict[str, dict[str, int]] = {}
+
+    def unsplit(self) -> frozenset[str]:
+        """Names of the servers that still have a folder of WALs, being split or not."""
+        with asking(self._endpoint):
+            names = [name for name, status in _entries(self._hdfs, f"{self._root}/WALs") if _is_folder(status)]
+        return frozenset(name.removesuffix(SPLITTING) for name in names)
+
+    def extents(self, wals: Iterable[Wal]) -> dict[str, Extent]:
+        """By WAL name; a WAL that is nowhere is left out."""
+        with asking(self._endpoint):
+            found = {wal.name: self._extent(wal) for wal in wals}
+        return {name: extent for name, extent in found.items() if extent is not None}
+
+    def _extent(self, wal: Wal) -> Extent | None:
+        server = wal.server or ""
+        # An archived WAL is looked for twice: it may be moved between the listings.
+        for _ in range(2):
+            for folder in (f"WALs/{server}", f"WALs/{server}{SPLITTING}", "oldWALs", f"oldWALs/{server}"):
+                path = posixpath.join(self._root, folder, wal.name)
+                if wal.name in self._names(folder):
+                    return self._measured(path, self._names(folder)[wal.name])
+            self._listed.clear()
+        return None
+
+    def _names(self, folder: str) -> dict[str, int]:
+        if folder not in self._listed:
+            entries = _entries(self._hdfs, f"{self._root}/{folder}")
+            self._listed[folder] = {name: status["length"] for name, status in entries if not _is_folder(status)}
+        return self._listed[folder]
+
+    def _measured(self, path: str, listed: int) -> Extent:
+        """Beyond what the listing tells: what a reader sees, and the header that no entry is in."""
+        try:
+            with self._hdfs.read(path) as reader:
+                visible = int(getattr(reader, "headers", {}).get("Content-Length", listed))
+                return Extent(path, max(listed, visible), _header_bytes(reader.read(_HEAD_BYTES)))
+        except (HdfsError, requests.RequestException, OSError, ValueError):
+            return Extent(path, listed)  # rolled, moved or empty just now
+
+
+def _entries(hdfs: Client, path: str) -> list[tuple[str, dict[str, Any]]]:
+    """A folder's entries; none where it is not there (any more)."""
+    try:
+        return [(str(name), status) for name, status in hdfs.list(path, status=True)]
+    except HdfsError as error:
+        if error.exception == "FileNotFoundException" or "does not exist" in str(error.message):
+            return []
+        raise
+
+
+def _is_folder(status: dict[str, Any]) -> bool:
+    return bool(status["type"] == "DIRECTORY")
+
+
+def _header_bytes(start: bytes) -> int:
+    """Length of `PWAL`, a varint and the header message that it announces; 0 where it is no such file."""
+    if start[:4] != _MAGIC:
+        return 0
+    size = 0
+    for at, byte in enumerate(start[4:]):
+        size |= (byte & 0x7F) << (7 * at)
+        if not byte & 0x80:
+            return 4 + at + 1 + size
+    return 0

@@ -1,0 +1,155 @@
+"""The replication queues as evidence, on real clusters: crashes with a backlog, bulk loads, filters."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from status_tool.evidence.queues import CLOCK_MARGIN_MS
+from tests.lab.cluster import Cluster
+from tests.lab.lab import Lab
+from tests.lab.process import RegionServer
+from tests.lab.waiting import wait_until
+from tests.pair import PEER, Pair, Result, move_table, start_pair, tool_here, tracked_spec
+
+pytestmark = [pytest.mark.cluster, pytest.mark.spark]
+
+SITE = {
+    # Heads get into the state table by barrier or clean stop only, so that a killed server takes its last ones along.
+    "hbase.replicationtable.updateperiod": "600000",
+    "replication.sleep.before.failover": "30000",
+    "hbase.replication.bulkload.enabled": "true",
+}
+
+
+@pytest.fixture(scope="module")
+def backlogged(warm_spark: None) -> Iterator[Pair]:
+    """One region server each, and a peer that is older by more than a clock may be off than whatever comes next."""
+    with Lab() as lab:
+        pair = start_pair(
+            lab,
+            tracked_spec("master", region_servers=1, site=SITE),
+            tracked_spec("slave", region_servers=1, site=SITE),
+        )
+        time.sleep(CLOCK_MARGIN_MS / 1000 + 1)
+        yield pair
+
+
+def queues(cluster: Cluster, *arguments: str) -> Result:
+    """`status-tool queues --json`."""
+    return tool_here("queues", "--json", *arguments, conf=cluster)
+
+
+def complete(result: Result) -> dict[str, Any]:
+    """The document of a run that must say complete."""
+    assert (result.exit_code, result.json["verdict"]) == (0, "complete"), result
+    return result.json
+
+
+def test_bulk_load_with_its_replication(backlogged: Pair, status: Path) -> None:
+    """Fine when the setting is on and no reference is left; without the setting in the site it stays unverifiable."""
+    backlogged.create_table("loaded", {"f": 1})
+    backlogged.master.admin.bulk_load("loaded", "f", 20)
+    backlogged.wait_same("loaded")
+    wait_until(lambda: complete(backlogged.verdict(status, "loaded", "--wait", "20")), 5, "verdict")
+    # The same cluster, asked with a site that does not say so.
+    site = backlogged.master.conf_dir / "hbase-site.xml"
+    before = site.read_text()
+    try:
+        site.write_text(before.replace("hbase.replication.bulkload.enabled", "other"))
+        result = backlogged.verdict(status, "loaded", "--wait", "5")
+    finally:
+        site.write_text(before)
+    assert result.exit_code == 3, result
+    assert "bulk load" in json.dumps(result.json["problems"])
+
+
+def hbase_dump(cluster: Cluster) -> dict[str, dict[str, int]]:
+    """What HBase's own DumpReplicationQueues says: positions by queue and WAL."""
+    main = "org.apache.hadoop.hbase.replication.regionserver.DumpReplicationQueues"
+    command = cluster._java.command(256, main, ["--distributed", "--hdfs"])
+    environment = cluster._java.environment(cluster.conf_dir, ())
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=True)
+    queues: dict[str, dict[str, int]] = {}
+    wals: dict[str, int] = {}
+    for line in done.stdout.splitlines():
+        key, _, value = line.strip().partition(": ")
+        if key == "Queue znode":
+            wals = queues.setdefault(value, {})
+        elif key.startswith("Replication position for "):
+            wals[key.removeprefix("Replication position for ")] = int(value.split()[0])
+    return queues
+
+
+def test_the_same_as_hbase_says(backlogged: Pair) -> None:
+    """Queues, WALs and positions as DumpReplicationQueues prints them, queue sizes as the servers' own metrics."""
+    master = backlogged.master.admin
+    backlogged.create_table("dumped", {"f": 1})
+    master.disable_peer(PEER)
+    try:
+        master.put_rows("dumped", "f", 50, value="x" * 1000)
+        master.roll_wal()
+        master.put_rows("dumped", "f", 5, start=50)
+        time.sleep(1)
+        mine, theirs = queues(backlogged.master, "--watch", "1"), hbase_dump(backlogged.master)
+        assert mine.exit_code == 1, mine
+        (queue,) = mine.json["queues"]
+        assert {queue["id"]: {wal["name"]: wal["position"] for wal in queue["wals"]}} == theirs
+        (lag,) = [lag for lag in master.replication_lag() if lag.peer == PEER]
+        assert lag.size_of_log_queue == len(queue["wals"]) == 2
+        # What waits is what the table holds, and little more; the rolled WAL's length is final.
+        assert 50_000 < queue["left_bytes"] < 100_000
+        assert (queue["stuck"], queue["recovered_from"]) == (True, [])
+        text = tool_here("queues", conf=backlogged.master).stdout
+        assert "DISABLED" in text
+        assert "NOT drained" in text
+    finally:
+        master.enable_peer(PEER)
+    backlogged.wait_same("dumped")
+    wait_until(lambda: queues(backlogged.master).exit_code == 0, 30, "drained")
+
+
+def crash_with_backlog(pair: Pair, table: str) -> RegionServer:
+    """A table on a new server; ten rows are shipped, ten are not when it is killed. The peer is enabled again."""
+    victim = pair.master.add_region_server()
+    move_table(pair.master, table, victim.server_name)
+    pair.master.admin.put_rows(table, "f", 10)
+    pair.wait_same(table)
+    pair.master.admin.disable_peer(PEER)
+    pair.master.admin.put_rows(table, "f", 10, start=10)
+    return victim
+
+
+def test_killed_with_a_backlog(backlogged: Pair, status: Path) -> None:
+    """Unverifiable while its queue waits, also when a later edit has overtaken it; complete once all is shipped."""
+    backlogged.create_table("crash", {"f": 1})
+    victim = crash_with_backlog(backlogged, "crash")
+    killed, master = victim.server_name, backlogged.master.admin
+    victim.kill9()
+    wait_until(lambda: killed not in master.live_servers(), 60, "the master has noticed")
+    behind = backlogged.verdict(status, "crash", "--wait", "2")
+    assert behind.exit_code in (1, 3), behind
+    master.enable_peer(PEER)
+    wait_until(lambda: len(master.rows("crash")) == 20, 120, "the region is served again")
+    master.put_rows("crash", "f", 1, prefix="later")
+    wait_until(lambda: b"later00000000" in backlogged.slave.admin.rows("crash"), 60, "the later row has overtaken")
+    assert not backlogged.same("crash"), "the backlog was shipped too soon for this test"
+    result = backlogged.verdict(status, "crash")
+    assert result.exit_code == 3, result
+    problem = next(p for p in result.json["problems"] if p["origin"] == killed)
+    assert "final flush" in problem["detail"]
+    assert "left to ship" in problem["detail"], problem
+    left = queues(backlogged.master)
+    assert left.exit_code == 1, left
+    assert killed in json.dumps(left.json)
+    backlogged.wait_same("crash", timeout=180)
+    wait_until(lambda: queues(backlogged.master).exit_code == 0, 60, "the claimed queue is gone")
+    result = backlogged.verdict(status, "crash", "--wait", "20")
+    complete(result)
+    assert any(killed in notice and "settled" in notice for notice in result.json["notices"])

@@ -1,0 +1,182 @@
+"""Queues: names, what they prove of a crashed origin and of bulk loads, and when they prove nothing."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from status_tool.errors import ConfigurationError
+from status_tool.evidence.queues import CLOCK_MARGIN_MS, QueueFacts, queue_facts
+from status_tool.replication import _plausible
+from status_tool.sources.queues import Queue, Wal, read_queues, wal_prefix
+from status_tool.sources.wals import Extent, _header_bytes
+
+STARTED = 1_700_000_100_000
+DEAD, LIVE = f"host-1.example,16020,{STARTED}", "host-2,16020,1700000000001"
+PEER = {"id": "1", "enabled": True, "created_ms": STARTED - 60_000, "modified_ms": STARTED - 60_000}
+SUMMARY = {"consistent": True, "unsplit": [], "bulkload": True, "hfile_refs": {"1": {"since_ms": 5, "files": 0}}}
+CRASHED = {"server": DEAD, "origin": 7, "role": "w", "live": False, "flush_ms": 5}
+RUNNING = {"server": LIVE, "origin": 8, "role": "w", "live": True}
+
+
+def wal(server: str, number: int = 1, left: int | None = 100) -> dict[str, Any]:
+    """A WAL's facts."""
+    return {"name": f"{wal_prefix(server)}{number}", "server": server, "started_ms": number, "left": left}
+
+
+def queue(holder: str, name: str, *wals: dict[str, Any], dead: tuple[str, ...] = ()) -> dict[str, Any]:
+    """A `queue` row."""
+    detail = {"peer": name.split("-", 1)[0], "live": True, "dead_servers": list(dead), "wals": list(wals)}
+    return {"kind": "queue", "server": holder, "name": name, "detail": json.dumps(detail)}
+
+
+def facts(*queues: dict[str, Any], peer: dict[str, Any] = PEER, **summary: Any) -> QueueFacts:
+    """Judge these queues beside the live server's own one."""
+    first = {"kind": "queue", "detail": json.dumps({**SUMMARY, **summary})}
+    own = queue(LIVE, "1", wal(LIVE))
+    return queue_facts([first, own, *queues], [CRASHED, RUNNING], peer)
+
+
+def test_nothing_left_settles_a_crashed_origin() -> None:
+    """And it is said; the live server's own queue does not matter, nor do queues of other peers."""
+    found = facts(queue(LIVE, f"2-{DEAD}", wal(DEAD), dead=(DEAD,)))
+    assert (found.drained, dict(found.left), found.strays) == (frozenset({7}), {}, ())
+    assert DEAD in found.notices[0]
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        (facts(queue(LIVE, f"1-{DEAD}", wal(DEAD, 1), wal(DEAD, 2), dead=(DEAD,))), "2 WALs with 200 bytes left"),
+        (facts(queue(LIVE, f"1-{DEAD}", wal(DEAD, left=None), dead=(DEAD,))), "at least 0 bytes"),
+        (facts(queue(LIVE, f"1-{DEAD}", dead=(DEAD,))), f"1-{DEAD} on {LIVE}"),
+        (facts(queue(DEAD, "1")), f"1 on {DEAD}"),
+        (facts(queue(LIVE, "1", wal(DEAD))), "1 WALs"),
+        (facts(queue(LIVE, "1", {"name": "odd", "server": None, "started_ms": None, "left": 1})), "left to ship"),
+        (facts(consistent=False), "kept moving"),
+        (facts(unsplit=None), "not known"),
+        (facts(unsplit=[DEAD]), "not split its WALs"),
+        (facts(peer={**PEER, "created_ms": STARTED - 1}), "added, changed"),
+        (facts(peer={**PEER, "modified_ms": STARTED + 1}), "added, changed"),
+        (facts(peer={**PEER, "modified_ms": None}), "added, changed"),
+        (facts(peer={**PEER, "endpoint": "x.Y"}), "endpoint"),
+        (facts(peer={**PEER, "entry_filters": "x.Y"}), "filters"),
+    ],
+)
+def test_what_does_not_settle_it(changed: QueueFacts, words: str) -> None:
+    """Each rule alone keeps it unsettled, with what is left or why."""
+    assert changed.drained == frozenset()
+    assert words in changed.left[7]
+
+
+def test_a_file_without_queues_settles_nothing() -> None:
+    """An older file, or one from a cluster whose queues could not be read."""
+    assert queue_facts([], [CRASHED], PEER) == QueueFacts()
+    assert queue_facts([], [CRASHED], None) == QueueFacts()
+
+
+def test_only_crashes_are_settled() -> None:
+    """A live origin, one that has stopped cleanly, and a slave's row need nothing, and get nothing."""
+    summary = {"kind": "queue", "detail": json.dumps(SUMMARY)}
+    rows = [RUNNING, {**CRASHED, "final_ms": 1}, {**CRASHED, "role": "r"}]
+    assert queue_facts([summary], rows, PEER).drained == frozenset()
+
+
+def test_wals_of_an_unknown_server_are_named() -> None:
+    """What it wrote is in no stream: never silently fine."""
+    (stray,) = facts(queue(LIVE, "1-old,1,2", wal("old,1,2"), dead=("old,1,2",))).strays
+    assert stray.startswith("old,1,2 is not known")
+
+
+@pytest.mark.parametrize(
+    ("summary", "known"),
+    [
+        ({}, True),
+        ({"bulkload": False}, False),
+        ({"hfile_refs": {"1": {"since_ms": 5, "files": 1}}}, False),
+        ({"hfile_refs": {"2": {"since_ms": 5, "files": 0}}}, False),
+    ],
+)
+def test_bulk_loads(summary: dict[str, Any], known: bool) -> None:
+    """Fine only with the setting, with references kept for this peer, and with none left."""
+    at = facts(**summary).loads_from_ms
+    assert at == (PEER["modified_ms"] + CLOCK_MARGIN_MS if known else None)  # type: ignore[operator]
+
+
+def test_a_disabled_peer_is_named() -> None:
+    """For the advice on what is behind."""
+    assert facts(peer={**PEER, "enabled": False}).disabled_peer == "1"
+
+
+def test_names() -> None:
+    """Queue ids and WAL names as HBase makes them, host names with dashes included."""
+    claimed = Queue(LIVE, True, f"1-{DEAD}-ip-10-0-0-1.ec2,16020,5", ())
+    assert (claimed.peer, claimed.dead_servers) == ("1", (DEAD, "ip-10-0-0-1.ec2,16020,5"))
+    assert Queue(LIVE, True, "1", ()).dead_servers == ()
+    plain = Wal("host-1.example%2C16020%2C1700000100000.1700000100123")
+    assert (plain.server, plain.started_ms) == (DEAD, 1_700_000_100_123)
+    grouped = Wal("host-1.example%2C16020%2C1700000100000.host-1.example%2C16020%2C1700000100000.regiongroup-0.17")
+    assert (grouped.server, grouped.started_ms) == (DEAD, 17)
+    assert grouped.group.endswith("regiongroup-0")
+    assert Wal("odd").server is None
+
+
+def test_a_folder_of_wals_that_is_not_the_clusters() -> None:
+    """Without any live server's WALs in it, nothing follows from a dead server's not being there."""
+    assert _plausible(frozenset({LIVE}), [LIVE, DEAD]) == frozenset({LIVE})
+    assert _plausible(frozenset({DEAD}), [LIVE]) is None
+    assert _plausible(frozenset(), [LIVE]) is None
+
+
+def test_bytes_left() -> None:
+    """The header of a WAL is nothing to ship; what is beyond the length is none either."""
+    assert _header_bytes(b"PWAL\xac\x01rest") == 4 + 2 + 172
+    assert _header_bytes(b"other") == 0
+    assert [Extent("p", 1000, 178).left(at) for at in (0, 178, 400, 2000)] == [822, 822, 600, 0]
+
+
+class FakeZooKeeper:
+    """Just enough of `sources.zookeeper.ZooKeeper`; `moves` queues from the first to the second server on reading."""
+
+    endpoint = "zk/hbase"
+
+    def __init__(self, tree: dict[str, Any] | None, moves: int = 0) -> None:
+        self.tree, self.moves, self.version = tree, moves, 0
+
+    def peers(self) -> list[str]:
+        return ["1"]
+
+    def live_servers(self) -> list[str]:
+        return ["a,1,1", "b,1,1"]
+
+    def children_version(self, *parts: str) -> int | None:
+        return None if self.tree is None else self.version
+
+    def children(self, *parts: str) -> list[str]:
+        if parts[1] == "hfile-refs":
+            return []
+        names = list((self.tree or {}).keys()) if len(parts) == 2 else list((self.tree or {})[parts[2]].keys())
+        if len(parts) == 3 and self.moves:
+            # The queue is always where has been looked already.
+            self.moves, self.version = self.moves - 1, self.version + 1
+            return []
+        return names if len(parts) < 4 else ["a%2C1%2C1.5"]
+
+    def read(self, *parts: str) -> None:
+        return None
+
+
+def test_a_queue_that_moves_while_it_is_read() -> None:
+    """Read again until it stands still; otherwise it is said."""
+    tree = {"a,1,1": {"1": 0}, "cversion_1": {}}
+    found = read_queues(FakeZooKeeper(tree, moves=3))  # type: ignore[arg-type]
+    assert (found.consistent, len(found.queues)) == (True, 1)
+    assert not read_queues(FakeZooKeeper(tree, moves=100)).consistent  # type: ignore[arg-type]
+
+
+def test_hbase_3_is_refused() -> None:
+    """Its queues are not in ZooKeeper."""
+    with pytest.raises(ConfigurationError, match="not supported yet"):
+        read_queues(FakeZooKeeper(None))  # type: ignore[arg-type]
