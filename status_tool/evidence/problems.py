@@ -59,26 +59,26 @@ def _gap(finding: Finding, context: RunContext) -> str:
     more = f" (the first of {finding.holes} holes)" if (finding.holes or 0) > 1 else ""
     return (
         f"gap: entries after sequence id {finding.from_seq} up to {finding.to_seq} have not arrived although"
-        f" later ones have, {_written(finding)}{more}"
+        f" later ones have{more}"
     )
 
 
 def _may_fill(finding: Finding, context: RunContext) -> str:
     return (
         f"behind: entries after sequence id {finding.from_seq} up to {finding.to_seq} are not recorded although"
-        f" later ones are; this may still be filled, {_written(finding)}"
+        f" later ones are; this may still be filled"
     )
 
 
 def _behind(finding: Finding, context: RunContext) -> str:
     if finding.from_seq is None:
         return f"behind: replicated up to {iso(finding.written_from_ms)}, written up to {iso(finding.written_to_ms)}"
-    return f"behind: arrived up to sequence id {finding.from_seq}, asked up to {finding.to_seq}, {_written(finding)}"
+    return f"behind: arrived up to sequence id {finding.from_seq}, asked up to {finding.to_seq}"
 
 
 def _missing(finding: Finding, context: RunContext) -> str:
     upto = "" if finding.to_seq is None else f" up to sequence id {finding.to_seq}"
-    return f"missing: nothing has arrived{upto}, {_written(finding)}"
+    return f"missing: nothing has arrived{upto}"
 
 
 def _unsettled(finding: Finding, context: RunContext) -> str:
@@ -128,10 +128,6 @@ def _unreadable_descriptor(finding: Finding, context: RunContext) -> str:
 
 def _file_unreadable(finding: Finding, context: RunContext) -> str:
     return f"unreadable: {finding.note or 'the file could not be read'}"
-
-
-def _written(finding: Finding) -> str:
-    return f"written between {iso(finding.written_from_ms)} and {iso(finding.written_to_ms)}"
 
 
 def _noted(prefix: str) -> Callable[[Finding, RunContext], str]:

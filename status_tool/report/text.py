@@ -88,7 +88,7 @@ def _lag(worst_lag_ms: int | None) -> str:
 def _problem_lines(number: int, problem: Problem) -> Iterator[str]:
     yield ""
     yield f"{number}. {safe(str(problem.kind))}{': ' + subject(problem) if subject(problem) else ''}"
-    yield f"{_INDENT}{safe(problem.detail)}"
+    yield f"{_INDENT}{safe(problem.detail.removeprefix(f'{problem.kind}: '))}"
     if extent := extent_of(problem):
         yield f"{_INDENT}{extent}"
     if advice := advice_for(problem):

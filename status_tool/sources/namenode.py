@@ -35,6 +35,8 @@ _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.1, 5.0
 _BUSY = (429, 503, 504)
 _ELSEWHERE = ("StandbyException",)
 _LATER = ("RetriableException", "SafeModeException")
+_CUT_OFF = ("ConnectException", "NoRouteToHostException", "SocketTimeoutException", "EOFException")
+"""What a DataNode answers that cannot reach its NameNode: it says nothing of the file."""
 _READ_BYTES = 1 << 20
 RANGE_BYTES = 64 << 20
 """Content is read in ranges of this size, several of a file at once."""
@@ -205,6 +207,7 @@ class WebHdfs:
     def _from_datanode(self, op: str, path: str, consume: Any = None, **params: Any) -> bytes:
         """What the DataNode answers to which the NameNode sends us; another one is tried when it does not."""
         avoid, tried, refused, passed_over = "", 0, 0, 0
+        deadline = time.monotonic() + self._patience_s
         while True:
             # Every second time without: of DataNodes that share a host the wrong one may be avoided.
             excluded = {"excludedatanodes": avoid} if avoid and tried % 2 else {}
@@ -220,6 +223,9 @@ class WebHdfs:
                 if tried >= DATANODE_TRIES:
                     raise Refused("IOException", f"no DataNode answers: {failure}") from None
             except Refused as refusal:
+                if refusal.name in _CUT_OFF and time.monotonic() < deadline:
+                    self._pause(tried + refused)
+                    continue
                 refused += 1
                 if refused >= REFUSAL_TRIES or refusal.name != "IOException":
                     raise

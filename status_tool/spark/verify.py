@@ -76,7 +76,9 @@ class Check:
         if _is_small(master_df) if small is None else small:
             self._tuned.enter_context(small_query(session))
         self._headers = (master, slave)
-        self._scope, self._queues, self._evidence = scope, queues or QueueFacts(), evidence
+        self._scope, self._evidence = scope, evidence
+        # Timestamps know of no origins, so the queues have none to settle.
+        self._queues = (queues if self._level != Evidence.TIMESTAMPS else None) or QueueFacts()
         self._kept: list[DataFrame] = []
         self._small_df, self._slave_df = self._keep(master_df), self._keep(slave_df)
         self._master_df = with_drained_heads(self._small_df, self._slave_df, self._queues.drained)
@@ -98,10 +100,13 @@ class Check:
 
     @cached_property
     def _small(self) -> list[Row]:
-        level = self._evidence or self._headers[0].evidence
-        if not self._scope.check_hbase or level == Evidence.TIMESTAMPS:
+        if not self._scope.check_hbase or self._level == Evidence.TIMESTAMPS:
             return []
         return _small_rows(self._small_df, self._slave_df).collect()
+
+    @property
+    def _level(self) -> str:
+        return self._evidence or self._headers[0].evidence
 
     def outcome(self) -> Outcome:
         """Decide everything; this is the second action."""

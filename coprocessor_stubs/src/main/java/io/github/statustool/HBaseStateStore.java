@@ -118,14 +118,20 @@ final class HBaseStateStore implements StateStore, Closeable {
   @Override
   public CompletableFuture<Void> replaceAsync(StateRow row, List<byte[]> deletedQualifiers) {
     try {
-      Delete delete = new Delete(row.key);
-      for (byte[] qualifier : deletedQualifiers) {
-        delete.addColumns(Columns.FAMILY, qualifier);
-      }
-      return table.mutateRow(RowMutations.of(List.of(toPut(row), delete))).thenAccept(done -> { });
+      return table.mutateRow(replacement(row, deletedQualifiers)).thenAccept(done -> { });
     } catch (IOException e) {
       return CompletableFuture.failedFuture(e);
     }
+  }
+
+  /** One atomic mutation. HBase refuses a put without columns: where a part is the union already, there is none. */
+  static RowMutations replacement(StateRow row, List<byte[]> deletedQualifiers) throws IOException {
+    Delete delete = new Delete(row.key);
+    for (byte[] qualifier : deletedQualifiers) {
+      delete.addColumns(Columns.FAMILY, qualifier);
+    }
+    Put put = toPut(row);
+    return RowMutations.of(put.isEmpty() ? List.of(delete) : List.of(put, delete));
   }
 
   @Override
