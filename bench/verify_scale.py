@@ -13,7 +13,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -154,8 +154,9 @@ def _print_memory() -> None:
 def _children(pid: int) -> list[int]:
     found = []
     for task in Path(f"/proc/{pid}/task").iterdir():
-        for child in (task / "children").read_text().split():
-            found += [int(child), *_children(int(child))]
+        with suppress(OSError):  # a thread may end meanwhile
+            for child in (task / "children").read_text().split():
+                found += [int(child), *_children(int(child))]
     return found
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -17,7 +17,7 @@ _WAITING_BATCHES = 16
 _TICK_S = 0.2
 
 
-def read_all(source: Source, threads: int = THREADS) -> Iterator[pa.RecordBatch]:
+def read_all(source: Source, threads: int = THREADS) -> Generator[pa.RecordBatch, None, None]:
     """Yield the batches of all partitions as they come; memory is bounded by a few batches.
 
     The first error of any partition ends the reading and is raised here.

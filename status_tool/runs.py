@@ -5,16 +5,18 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
+import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TextIO
 
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -49,13 +51,16 @@ from status_tool.spark import source as spark_source
 from status_tool.spark.debug import write_debug
 from status_tool.spark.deep import with_crc
 from status_tool.spark.hdfs import mapped_paths
-from status_tool.spark.session import spark_session
+from status_tool.spark.session import LOCAL_MASTER, spark_session, submitted
 from status_tool.spark.verify import checking
 from status_tool.status_file.legacy import open_writer
 from status_tool.status_file.reader import StatusFile, open_status
+from status_tool.status_file.schema import STATUS_SCHEMA
 
 Say = Callable[[str], None]
 RECHECK_S = 2.0
+NEAR_ROWS = 5_000
+"""Up to so many rows of the slave are read by this process while Spark starts."""
 LEGACY_ROOTS = 10_000
 
 
@@ -187,20 +192,46 @@ def check_live(settings: Settings, check: Check, say: Say) -> Outcome:
         master = _asked_header(file.header, check)
         request = _slave_request(file, master, check)
         deadline = time.monotonic() + check.wait_s
-        with ThreadPoolExecutor(1) as pool:
-            # The JVM takes seconds to start: meanwhile the slave's trackers flush.
-            first = pool.submit(snapshot, settings, request, say)
+        with ThreadPoolExecutor(1) as pool, tempfile.TemporaryDirectory() as folder:
+            near = Path(folder) / "slave.parquet" if _reads_local_files(check) else None
+            # The JVM takes seconds to start: meanwhile the slave's trackers flush, and its few rows are read.
+            first = pool.submit(_gather, settings, request, say, near)
             with spark_session(check.spark_master, check.spark_conf) as spark:
                 gathered = first.result()
                 while True:
-                    outcome = _verify_once(settings, spark, file, master, gathered, check, say)
+                    outcome = _verify_once(settings, spark, file, master, gathered, check, say, near)
                     if outcome.verdict is Verdict.COMPLETE or time.monotonic() + RECHECK_S > deadline:
                         return outcome
                     if outcome.verdict is Verdict.UNVERIFIABLE and not gathered.unsettled:
                         return outcome  # what is missing is missing in FILE; waiting would not bring it
                     say(f"not complete yet, checking again ({deadline - time.monotonic():.0f} s left)")
                     time.sleep(RECHECK_S)
-                    gathered = snapshot(settings, request, say)
+                    gathered = _gather(settings, request, say, near)
+
+
+def _reads_local_files(check: Check) -> bool:
+    """Whether Spark's tasks run on this machine."""
+    return not submitted() and (check.spark_master or LOCAL_MASTER).startswith("local")
+
+
+def _gather(settings: Settings, request: Request, say: Say, near: Path | None) -> Snapshot:
+    """A snapshot of the slave; if all of it is few rows, they are put into the file `near` at once.
+
+    Spark's Python workers take longer to start than a small state table to be read. A bigger one is left to them:
+    they read it in parallel, and nothing is held here.
+    """
+    gathered = snapshot(settings, request, say)
+    if near is None:
+        return gathered
+    near.unlink(missing_ok=True)
+    rows: list[pa.RecordBatch] = []
+    with closing(read_all(_source(gathered))) as batches:
+        for batch in batches:
+            rows.append(batch)
+            if sum(part.num_rows for part in rows) > NEAR_ROWS:
+                return gathered
+    pq.write_table(pa.Table.from_batches(rows, schema=STATUS_SCHEMA), near, store_schema=False)
+    return gathered
 
 
 def _shared_out(gathered: Snapshot, spark: SparkSession) -> Snapshot:
@@ -221,8 +252,12 @@ def _verify_once(
     gathered: Snapshot,
     check: Check,
     say: Say,
+    near: Path | None,
 ) -> Outcome:
-    slave_df = spark_source.load(spark, _source(_shared_out(gathered, spark)))
+    if near is not None and near.exists():
+        slave_df = spark.read.parquet(near.as_uri())
+    else:
+        slave_df = spark_source.load(spark, _source(_shared_out(gathered, spark)))
     endpoint = None
     if check.deep and any(isinstance(source, WebHdfsSource) for source in gathered.sources):
         endpoint = HdfsEndpoint(settings.webhdfs(), hdfs_user())
