@@ -52,6 +52,7 @@ samples: setup ## Record sample_status/ anew from real clusters
 	$(BIN)/python -m tests.record_samples sample_status
 
 bench: setup ## Measure; prints ratios within one run
+	$(BIN)/python -m bench.run_on_cluster
 	$(BIN)/python -m bench.small_run
 	$(BIN)/python -m bench.verify_scale
 	$(BIN)/python -m bench.hdfs
