@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from status_tool.evidence.ids import as_hex, from_hex
+from status_tool.evidence.ids import from_hex
 from status_tool.sources.thrift import Cells
 from status_tool.status_file.schema import STATUS_SCHEMA
 
@@ -180,8 +180,3 @@ def batches(rows: Iterable[Row], size: int = BATCH_ROWS) -> Iterator[pa.RecordBa
             pending = []
     if pending:
         yield pa.RecordBatch.from_pylist(pending, schema=STATUS_SCHEMA)
-
-
-def server_row_key(origin: int, role: str) -> bytes:
-    """The key of an origin's server row."""
-    return f"o{as_hex(origin)}{role}".encode()
