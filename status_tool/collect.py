@@ -193,7 +193,8 @@ def _hbase(
         rows += queued
         header = dataclasses.replace(header, notices=(*header.notices, *notices))
     else:
-        rows += meta.table_families(endpoint)  # all of them: a filter is no reason for a table to be missing
+        # All of them: a filter is no reason for a table to be missing.
+        rows += meta.table_families(endpoint, small.events)
     return Snapshot(header, tuple(rows), (source,), tuple(_why_unsettled(servers)))
 
 

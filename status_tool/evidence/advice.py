@@ -38,6 +38,8 @@ _TEXTS = {
     " and accept the past with --since",
     "absent": "create the table on the slave, then copy its rows (CopyTable)",
     "family-absent": "add the family on the slave (`alter`), then copy its rows (CopyTable --families=...)",
+    "emptied": "compare the table once (VerifyReplication), copy what is missing (SyncTable, CopyTable), and then"
+    " accept what was written until then with --since",
     "skip-wal": "the table's durability SKIP_WAL bypasses replication; alter it, or copy the table by other means",
     "descriptor-unreadable": "record the status again; if it stays, look at the trackers' log lines",
     "no-regions": "run `run -m` again when the table's regions are in hbase:meta",

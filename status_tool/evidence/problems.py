@@ -122,6 +122,13 @@ def _family_absent(finding: Finding, context: RunContext) -> str:
     return f"family absent on the slave: {finding.note}"
 
 
+def _emptied(finding: Finding, context: RunContext) -> str:
+    return (
+        f"emptied: on the slave the table, a part of it or a family was created anew, truncated or dropped at"
+        f" {iso(finding.written_to_ms)}, after replicated entries had arrived: what had arrived before is gone there"
+    )
+
+
 def _unreadable_descriptor(finding: Finding, context: RunContext) -> str:
     return f"descriptor unreadable: the table's families on the {finding.note or 'master'} are not known"
 
@@ -149,6 +156,7 @@ _DETAILS: dict[str, Callable[[Finding, RunContext], str]] = {
     "unstamped": _unstamped,
     "absent": _noted("table absent on the slave"),
     "family-absent": _family_absent,
+    "emptied": _emptied,
     "skip-wal": _noted("SKIP_WAL: the table's writes bypass the WAL, and with it replication"),
     "older-than-tracker": _older,
     "descriptor-unreadable": _unreadable_descriptor,

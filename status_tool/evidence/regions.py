@@ -80,7 +80,7 @@ def judge_tables(
     since `loads_from_ms` are known to have been shipped. `withheld` families are not replicated to this slave.
     """
     descriptors = {row["table"]: row.get("detail") for row in master_rows if asked(row.get("table"))}
-    slave = {row["table"]: _families(row.get("detail")) for row in slave_rows if row.get("table")}
+    slave = {row["table"]: _SlaveTable.of(row.get("detail")) for row in slave_rows if row.get("table")}
     by_name = {age.table: age for age in ages if asked(age.table)}
     return tuple(
         _facts(
@@ -128,7 +128,7 @@ def _facts(
     table: str,
     described: bool,
     detail: str | None,
-    slave: dict[str, frozenset[str] | None],
+    slave: dict[str, _SlaveTable],
     age: TableAge | None,
     master: Header,
     since_ms: int | None,
@@ -144,7 +144,7 @@ def _facts(
         return TableFacts(table, described, False, gone_accepted=gone, loads_shipped=shipped)
     findings = [
         *_descriptor_findings(table, descriptor),
-        *_slave_findings(table, families, slave),
+        *_slave_findings(table, families, slave, since_ms),
         *_age_findings(table, age, master, since_ms),
     ]
     return TableFacts(table, True, True, families, tuple(findings), gone, shipped)
@@ -168,16 +168,57 @@ def _descriptor_findings(table: str, descriptor: dict[str, Any] | None) -> list[
     return []
 
 
-def _slave_findings(table: str, families: tuple[str, ...], slave: dict[str, frozenset[str] | None]) -> list[Finding]:
+@dataclass(frozen=True, slots=True)
+class _SlaveTable:
+    """What a slave's `table` row tells: `{"families": [...]}` or `{"families": {...}}`, and its events."""
+
+    families: frozenset[str] | None
+    """None: the row cannot be read."""
+    arrived_ms: int | None = None
+    """When its first replicated entry arrived; None: never, as far as is known."""
+    born_ms: int | None = None
+    dropped_ms: Mapping[str, int] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, detail: str | None) -> _SlaveTable:
+        try:
+            parsed: dict[str, Any] = json.loads(detail or "")
+            families = parsed["families"]
+            if not isinstance(families, dict | list):
+                return cls(None)
+            dropped = {str(name): int(moment) for name, moment in (parsed.get("dropped_ms") or {}).items()}
+            return cls(frozenset(families), _time(parsed.get("arrived_ms")), _time(parsed.get("born_ms")), dropped)
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+            return cls(None)
+
+    def emptied_ms(self, families: tuple[str, ...]) -> int | None:
+        """When the table or one of the families was last emptied after entries had arrived; None: never."""
+        if self.arrived_ms is None:
+            return None
+        moments = [self.born_ms, *(self.dropped_ms.get(family) for family in families)]
+        return max((moment for moment in moments if moment is not None and moment > self.arrived_ms), default=None)
+
+
+def _time(value: Any) -> int | None:
+    return None if value is None else int(value)
+
+
+def _slave_findings(
+    table: str, families: tuple[str, ...], slave: dict[str, _SlaveTable], since_ms: int | None
+) -> list[Finding]:
     if not slave:
         return []
     if table not in slave:
         return [Finding("absent", table=table)]
     present = slave[table]
-    if present is None:
+    if present.families is None:
         return [Finding("descriptor-unreadable", table=table, note="slave")]
-    absent = [family for family in families if family not in present]
-    return [Finding("family-absent", table=table, note=", ".join(absent))] if absent else []
+    absent = [family for family in families if family not in present.families]
+    found = [Finding("family-absent", table=table, note=", ".join(absent))] if absent else []
+    emptied_ms = present.emptied_ms(families)
+    if emptied_ms is not None and (since_ms is None or since_ms < emptied_ms):
+        found.append(Finding("emptied", table=table, written_to_ms=emptied_ms))
+    return found
 
 
 def _age_findings(table: str, age: TableAge | None, master: Header, since_ms: int | None) -> list[Finding]:
@@ -197,16 +238,6 @@ def _descriptor(detail: str | None) -> dict[str, Any] | None:
     except ValueError:
         return None
     return parsed if isinstance(parsed, dict) and isinstance(parsed.get("families"), dict) else None
-
-
-def _families(detail: str | None) -> frozenset[str] | None:
-    """Family names of a slave's table: `{"families": [...]}` or `{"families": {...}}`."""
-    try:
-        parsed = json.loads(detail) if detail else None
-    except ValueError:
-        return None
-    families = parsed.get("families") if isinstance(parsed, dict) else None
-    return frozenset(families) if isinstance(families, dict | list) else None
 
 
 def _scope(options: Any) -> int:

@@ -161,6 +161,23 @@ def descriptor(key: bytes, cells: Cells) -> Row:
     return {"kind": "table", "table": key[1:].decode(errors="replace"), "detail": detail}
 
 
+def table_events(rows: Iterable[tuple[bytes, Cells]]) -> dict[str, dict[str, Any]]:
+    """Of `n` rows by table, for a table's `detail`: when its first entry arrived, and when it was emptied since.
+
+    `born_ms` is of the newest region that never held anything, `dropped_ms` of each family that was dropped.
+    """
+    events: dict[str, dict[str, Any]] = {}
+    for key, cells in rows:
+        named = {name[len(FAMILY) + 1 :]: int.from_bytes(value, "big") for name, (value, _) in cells.items()}
+        dropped = {name[1:].decode(errors="replace"): moment for name, moment in named.items() if name[:1] == b"f"}
+        events[key[1:].decode(errors="replace")] = {
+            "arrived_ms": named.get(b"a"),
+            "born_ms": named.get(b"b"),
+            "dropped_ms": dropped,
+        }
+    return events
+
+
 DECODERS: dict[str, Callable[[Iterable[tuple[bytes, Cells]]], Iterator[Row]]] = {
     "h": heads,
     "s": segments,

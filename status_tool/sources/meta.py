@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any
 
 from google.protobuf.message import DecodeError
 
@@ -90,8 +91,8 @@ def _server(cells: Cells) -> str | None:
     return f"{host},{port},{int.from_bytes(startcode[0], 'big')}"
 
 
-def table_families(endpoint: ThriftEndpoint) -> Iterator[Row]:
-    """`table` rows of all tables with their families (Thrift 1 tells no replication scope).
+def table_families(endpoint: ThriftEndpoint, events: Mapping[str, Mapping[str, Any]]) -> Iterator[Row]:
+    """`table` rows of all tables with their families (Thrift 1 tells no replication scope) and their `events`.
 
     The state table is among them: so a cluster without user tables differs from one that was not asked.
     """
@@ -99,4 +100,4 @@ def table_families(endpoint: ThriftEndpoint) -> Iterator[Row]:
         for raw_name in client.tables():
             name = raw_name.decode(errors="replace")
             families = [family.decode(errors="replace").rstrip(":") for family in client.table(name).families()]
-            yield {"kind": "table", "table": name, "detail": json.dumps({"families": families})}
+            yield {"kind": "table", "table": name, "detail": json.dumps({"families": families, **events.get(name, {})})}

@@ -5,8 +5,9 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import happybase
 import pyarrow as pa
@@ -128,6 +129,8 @@ class Descriptors:
     tables: tuple[Row, ...]
     coverage_ms: int | None
     shutdown_ms: int | None
+    events: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """By table: `codec.table_events`."""
 
 
 class StateTable:
@@ -189,6 +192,9 @@ class StateTable:
             tuple(tables),
             codec.number(rows.get(b"c", {}), "a"),
             codec.number(rows.get(b"d", {}), "s"),
+            codec.table_events(
+                merge_rows(scan(self.endpoint, self.name, b"n", b"o"), _span(spooled, b"n", b"o")),
+            ),
         )
 
     def _servers(self, barrier: Barrier, spooled: Sequence[tuple[bytes, Cells]]) -> Iterator[tuple[int, Row]]:

@@ -11,6 +11,7 @@ import subprocess
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import IO, Any, cast
 
 from .errors import AdminError, LabError, LabTimeout
@@ -191,9 +192,20 @@ class Admin:
         families: Mapping[str, int],
         splits: Sequence[bytes] = (),
         durability: str | None = None,
+        keep_all: bool = False,
     ) -> None:
-        """Families with their replication scopes; durability is one of HBase's, such as "SKIP_WAL"."""
-        self.call("create_table", table=name, families=families, splits=splits, durability=durability)
+        """Families with their replication scopes; durability is one of HBase's, such as "SKIP_WAL".
+
+        `keep_all`: every version of every cell stays, deleted ones too.
+        """
+        self.call(
+            "create_table",
+            table=name,
+            families=families,
+            splits=splits,
+            durability=durability,
+            keep_all=keep_all,
+        )
 
     def table_exists(self, table: str) -> bool:
         return cast(bool, self.call("table_exists", table=table))
@@ -214,6 +226,9 @@ class Admin:
 
     def add_family(self, table: str, family: str, scope: int) -> None:
         self.call("add_family", table=table, family=family, scope=scope)
+
+    def drop_family(self, table: str, family: str) -> None:
+        self.call("drop_family", table=table, family=family)
 
     def set_scope(self, table: str, family: str, scope: int) -> None:
         self.call("set_scope", table=table, family=family, scope=scope)
@@ -249,6 +264,10 @@ class Admin:
 
     def disable_peer(self, id: str) -> None:
         self.call("disable_peer", peer=id)
+
+    def set_peer_tables(self, id: str, table_cfs: Mapping[str, Sequence[str]] | None) -> None:
+        """Only these tables and families (none named: all of them) from now on; None: everything."""
+        self.call("set_peer_tables", peer=id, table_cfs=table_cfs)
 
     def list_peers(self) -> list[Peer]:
         return [Peer(**peer) for peer in self.call("list_peers")]
@@ -326,6 +345,33 @@ class Admin:
     def load_stop(self, load: int) -> int:
         """Rows acknowledged: 0 … count-1 are surely there, row `count` may be."""
         return cast(int, self.call("load_stop", load=load))
+
+    # -- every kind of edit, with a journal
+
+    def mix_start(self, tables: Mapping[str, Sequence[str]], *, seed: int, rate_per_s: int, mark: str) -> int:
+        """Write every kind of edit into these families of these tables until `mix_stop`; `mark` makes cells unique."""
+        return cast(int, self.call("mix_start", tables=tables, seed=seed, rate_per_s=rate_per_s, mark=mark))
+
+    def mix_journal(self, mix: int, start: int = 0) -> list[str]:
+        """Cells acknowledged so far, from the one of that number on: table, row, family, qualifier, type, value."""
+        return cast(list[str], self.call("mix_journal", **{"mix": mix, "from": start})["cells"])
+
+    def mix_stop(self, mix: int) -> None:
+        """On return the writer has ended; its journal can still be read."""
+        self.call("mix_stop", mix=mix)
+
+    def cells(self, table: str) -> list[str]:
+        """Every cell of a raw scan of all versions: row, family, qualifier, type, value."""
+        return cast(list[str], self.call("cells", table=table))
+
+    def verify_replication(self, table: str, peer: str, folder: Path, end_ms: int | None = None) -> dict[str, int]:
+        """The counters of HBase's VerifyReplication, raw and with all versions; `folder` is for its local job."""
+        counters = self.call("verify_replication", table=table, peer=peer, folder=str(folder), end_ms=end_ms)
+        return cast(dict[str, int], counters)
+
+    def space_quota(self, path: str, limit: int | None) -> None:
+        """How many bytes, replicas included, may be under a path of HDFS; None: any number."""
+        self.call("space_quota", path=path, bytes=limit)
 
     # -- regions
 

@@ -272,3 +272,27 @@ def test_problems_are_bounded_worst_first_and_those_of_the_run_are_kept() -> Non
 
 def test_keys_are_written_as_hbase_reads_them() -> None:
     assert to_string_binary(b"row-1\x00\xff\\") == "row-1\\x00\\xFF\\x5C"
+
+
+@pytest.mark.parametrize(
+    ("events", "since_ms", "emptied_ms"),
+    [
+        ({"arrived_ms": 5_000, "born_ms": 4_000}, None, None),
+        ({"arrived_ms": 5_000, "born_ms": 6_000}, None, 6_000),
+        ({"arrived_ms": 5_000, "born_ms": 6_000}, 6_000, None),
+        ({"arrived_ms": None, "born_ms": 6_000}, None, None),
+        ({"arrived_ms": 5_000, "dropped_ms": {"f": 7_000}}, None, 7_000),
+        ({"arrived_ms": 5_000, "dropped_ms": {"local": 7_000}}, None, None),
+    ],
+)
+def test_a_table_emptied_on_the_slave(events: dict[str, Any], since_ms: int | None, emptied_ms: int | None) -> None:
+    """Segments tell that entries were applied; a table created anew or a family dropped since has lost them."""
+    detail = json.dumps({"families": ["f", "local"], **events})
+    outcome = check(theirs=changed(THEIRS, "table", detail=detail), scope=replace(HBASE, since_ms=since_ms))
+    if emptied_ms is None:
+        assert outcome.verdict is Verdict.COMPLETE
+    else:
+        assert outcome.verdict is Verdict.UNVERIFIABLE
+        problem = only(outcome)
+        assert "emptied" in problem.detail
+        assert problem.written_to_ms == emptied_ms

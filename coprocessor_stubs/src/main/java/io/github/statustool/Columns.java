@@ -33,6 +33,7 @@ final class Columns {
   static final char FACTS = 'g';
   static final char SERVER = 'o';
   static final char TABLE = 't';
+  static final char TABLE_EVENTS = 'n';
 
   private static final String[] SPLITS = {"h4", "h8", "hc", "i", "s4", "s8", "sc", "t"};
 

@@ -3,11 +3,12 @@ package io.github.statustool;
 import java.util.ArrayList;
 import java.util.List;
 
-/** Everything that this JVM's trackers have seen: heads, facts and applied segments. */
+/** Everything that this JVM's trackers have seen: heads, facts, what happened to tables, and applied segments. */
 final class Ledgers {
   final HeadRegistry heads = new HeadRegistry();
   final RegionFacts facts = new RegionFacts();
-  final SinkLedger sink = new SinkLedger();
+  final TableEvents tables = new TableEvents();
+  final SinkLedger sink = new SinkLedger(tables);
 
   /** The heads that the state table does not have yet. */
   List<Change> headChanges() {
@@ -20,7 +21,7 @@ final class Ledgers {
 
   /** What else the state table does not have yet: it was true already when it was noted. */
   List<Change> otherChanges() {
-    List<Change> changes = new ArrayList<>();
+    List<Change> changes = tables.dirty();
     for (RegionFacts.Fact fact : facts.dirty()) {
       changes.add(new Change(row(fact), fact::flushed));
     }
@@ -38,6 +39,7 @@ final class Ledgers {
   void forgetFlushes() {
     heads.all().forEach(StreamHead::forgetFlush);
     facts.forgetFlushes();
+    tables.forgetFlushes();
   }
 
   private static void collect(StreamHead head, List<Change> changes) {

@@ -80,6 +80,7 @@ final class Recorder {
   /** One round. What could not be done is tried again after a pause that grows. */
   void tick() {
     roles.refresh();
+    ledgers.tables.regions(roles.openRegions());
     endRoles();
     List<ServerRole> running = roles.running();
     if (running.isEmpty() || !nextTry.isDue()) {

@@ -42,6 +42,13 @@ final class Roles {
     }
   }
 
+  /** The regions that are open on this JVM's servers. */
+  List<TableEvents.OpenRegion> openRegions() {
+    List<TableEvents.OpenRegion> open = new ArrayList<>();
+    servers.forEach(server -> open.addAll(server.openRegions()));
+    return open;
+  }
+
   Collection<Watched> wals() {
     return wals;
   }

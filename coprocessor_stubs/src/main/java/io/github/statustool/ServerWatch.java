@@ -1,8 +1,17 @@
 package io.github.statustool;
 
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
+import org.apache.hadoop.hbase.client.RegionInfo;
+import org.apache.hadoop.hbase.client.RegionReplicaUtil;
 import org.apache.hadoop.hbase.coprocessor.RegionServerCoprocessorEnvironment;
+import org.apache.hadoop.hbase.regionserver.HRegion;
 import org.apache.hadoop.hbase.regionserver.HRegionServer;
 import org.apache.hadoop.hbase.regionserver.OnlineRegions;
+import org.apache.hadoop.hbase.regionserver.Region;
+import org.apache.hadoop.hbase.util.Bytes;
 
 /**
  * Knows the region server itself. HBase stops its coprocessors before it closes its regions, and goes on calling them;
@@ -27,5 +36,23 @@ final class ServerWatch implements Watched {
   @Override
   public boolean isOver() {
     return server instanceof Thread && ((Thread) server).getState() == Thread.State.TERMINATED;
+  }
+
+  /** Of user tables, first replicas only. */
+  @Override
+  public List<TableEvents.OpenRegion> openRegions() {
+    List<TableEvents.OpenRegion> open = new ArrayList<>();
+    long now = System.currentTimeMillis();
+    for (Region region : server.getRegions()) {
+      RegionInfo info = region.getRegionInfo();
+      boolean counts = !info.getTable().isSystemTable() && RegionReplicaUtil.isDefaultReplica(info);
+      if (counts && region instanceof HRegion) {
+        Set<String> families = new HashSet<>();
+        region.getTableDescriptor().getColumnFamilyNames().forEach(name -> families.add(Bytes.toString(name)));
+        open.add(new TableEvents.OpenRegion(info.getEncodedName(), info.getTable().getNameAsString(),
+            info.getRegionId(), ((HRegion) region).getOpenSeqNum(), families, now));
+      }
+    }
+    return open;
   }
 }

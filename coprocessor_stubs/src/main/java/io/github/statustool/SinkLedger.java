@@ -13,7 +13,21 @@ final class SinkLedger {
   private final ConcurrentHashMap<StreamId, AppliedStream> pending = new ConcurrentHashMap<>();
   private final ConcurrentHashMap<String, Unstamped> unstamped = new ConcurrentHashMap<>();
   private final Map<String, Unstamped> writtenUnstamped = new ConcurrentHashMap<>();
+  private final TableEvents tables;
   private final Set<StreamId> touched = ConcurrentHashMap.newKeySet();
+
+  SinkLedger(TableEvents tables) {
+    this.tables = tables;
+  }
+
+  /** What has to be written with a batch because it has the first entries of a table: almost always nothing. */
+  List<Change> arrived(List<AppliedStream> streams, long now) {
+    boolean first = false;
+    for (AppliedStream stream : streams) {
+      first |= tables.arrived(stream.table, now);
+    }
+    return first ? tables.dirty() : List.of();
+  }
 
   void keep(List<AppliedStream> streams) {
     for (AppliedStream stream : streams) {

@@ -1,6 +1,7 @@
 package io.github.statustool;
 
 import java.io.IOException;
+import java.util.List;
 
 /** Something of a server whose end is also the end of what a tracker can see there. */
 interface Watched {
@@ -12,4 +13,9 @@ interface Watched {
 
   /** Waits until what was appended before is durable. */
   default void sync() throws IOException {}
+
+  /** The regions that are open there, as far as that can be seen. */
+  default List<TableEvents.OpenRegion> openRegions() {
+    return List.of();
+  }
 }

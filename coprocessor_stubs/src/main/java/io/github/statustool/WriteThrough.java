@@ -31,7 +31,8 @@ final class WriteThrough {
     List<AppliedStream> streams = batch.streams();
     boolean written = false;
     try {
-      written = streams.isEmpty() || write(streams);
+      List<Change> events = ledger.arrived(streams, System.currentTimeMillis());
+      written = streams.isEmpty() || write(streams, events);
     } finally {
       if (written) {
         ledger.written(streams);
@@ -41,13 +42,14 @@ final class WriteThrough {
     }
   }
 
-  private boolean write(List<AppliedStream> streams) {
+  private boolean write(List<AppliedStream> streams, List<Change> events) {
     StateStore store = stores.get();
     if (broken || store == null) {
       return false;
     }
     try {
-      store.putAsync(rows(streams)).get(waitMs, TimeUnit.MILLISECONDS);
+      store.putAsync(rows(streams, events)).get(waitMs, TimeUnit.MILLISECONDS);
+      events.forEach(Change::stored);
       return true;
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
@@ -59,8 +61,9 @@ final class WriteThrough {
     }
   }
 
-  private static List<StateRow> rows(List<AppliedStream> streams) {
-    List<StateRow> rows = new ArrayList<>(streams.size());
+  private static List<StateRow> rows(List<AppliedStream> streams, List<Change> events) {
+    List<StateRow> rows = new ArrayList<>(streams.size() + events.size());
+    events.forEach(event -> rows.add(event.row));
     for (AppliedStream stream : streams) {
       rows.add(stream.toRow());
     }

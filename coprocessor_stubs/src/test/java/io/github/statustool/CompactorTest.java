@@ -10,11 +10,14 @@ import org.junit.jupiter.api.Test;
 
 class CompactorTest {
   private final FakeStore store = new FakeStore();
-  private final SinkLedger ledger = new SinkLedger();
+  private final TableEvents tables = new TableEvents();
+  private final SinkLedger ledger = new SinkLedger(tables);
   private final WriteThrough writeThrough = new WriteThrough(() -> store, ledger, Fixtures.health(), 1000);
   private final Compactor compactor = new Compactor(ledger.touched(), 1000);
 
+  /** The table is known, so that there are no rows but the stream's. */
   private List<Segment> compact(long... ends) throws IOException {
+    tables.arrived("t", 0);
     for (int i = 0; i < ends.length; i += 2) {
       writeThrough.write(Fixtures.batch(Fixtures.entry("a", ends[i], ends[i + 1])));
     }

@@ -12,7 +12,7 @@ class WriteThroughTest {
   private static final long WAIT_MS = 50;
 
   private final FakeStore store = new FakeStore();
-  private final SinkLedger ledger = new SinkLedger();
+  private final SinkLedger ledger = new SinkLedger(new TableEvents());
   private final WriteThrough writeThrough = new WriteThrough(() -> store, ledger, Fixtures.health(), WAIT_MS);
 
   private void write(long prev, long seq) {
@@ -41,7 +41,8 @@ class WriteThroughTest {
   @Test
   void whatIsWrittenIsNotKept() {
     write(0, 3);
-    assertEquals(1, store.rows.size());
+    write(3, 4);
+    assertEquals(2, store.rows.size(), "the stream's row and the table's");
     assertFalse(ledger.hasPending());
     assertEquals(1, ledger.touched().size());
   }

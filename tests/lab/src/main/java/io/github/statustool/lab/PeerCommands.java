@@ -24,6 +24,7 @@ final class PeerCommands {
 
   void register(Map<String, Command> commands) {
     commands.put("add_peer", this::add);
+    commands.put("set_peer_tables", this::setTables);
     commands.put("list_peers", args -> list());
     commands.put(
         "remove_peer",
@@ -54,16 +55,32 @@ final class PeerCommands {
       peer.setReplicateAllUserTables(false);
     }
     if (args.has("table_cfs")) {
-      Map<TableName, List<String>> families = new HashMap<>();
-      // HBase means "every family" by null.
-      args.textLists("table_cfs")
-          .forEach((table, names) -> families.put(TableName.valueOf(table), names.isEmpty() ? null : names));
-      peer.setTableCFsMap(families);
+      peer.setTableCFsMap(tableFamilies(args));
     }
     if (args.has("namespaces")) {
       peer.setNamespaces(Set.copyOf(args.texts("namespaces")));
     }
     admin.addReplicationPeer(args.text("peer"), peer.build(), args.flag("enabled"));
+    return null;
+  }
+
+  /** HBase means "every family" by null. */
+  private static Map<TableName, List<String>> tableFamilies(Args args) {
+    Map<TableName, List<String>> families = new HashMap<>();
+    args.textLists("table_cfs")
+        .forEach((table, names) -> families.put(TableName.valueOf(table), names.isEmpty() ? null : names));
+    return families;
+  }
+
+  /** Without table_cfs the peer replicates everything again. */
+  private Object setTables(Args args) throws IOException {
+    String id = args.text("peer");
+    boolean all = !args.has("table_cfs");
+    ReplicationPeerConfigBuilder peer =
+        ReplicationPeerConfig.newBuilder(admin.getReplicationPeerConfig(id))
+            .setReplicateAllUserTables(all)
+            .setTableCFsMap(all ? Map.of() : tableFamilies(args));
+    admin.updateReplicationPeerConfig(id, peer.build());
     return null;
   }
 

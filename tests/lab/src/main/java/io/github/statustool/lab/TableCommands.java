@@ -2,6 +2,7 @@ package io.github.statustool.lab;
 
 import java.io.IOException;
 import java.util.Map;
+import org.apache.hadoop.hbase.KeepDeletedCells;
 import org.apache.hadoop.hbase.NamespaceDescriptor;
 import org.apache.hadoop.hbase.TableName;
 import org.apache.hadoop.hbase.client.Admin;
@@ -29,6 +30,7 @@ final class TableCommands {
     commands.put("drop_table", args -> done(() -> drop(args.table())));
     commands.put("truncate_table", args -> done(() -> truncate(args)));
     commands.put("add_family", args -> done(() -> admin.addColumnFamily(args.table(), family(args))));
+    commands.put("drop_family", args -> done(() -> admin.deleteColumnFamily(args.table(), name(args))));
     commands.put("set_scope", args -> done(() -> setScope(args)));
   }
 
@@ -45,7 +47,8 @@ final class TableCommands {
 
   private Object create(Args args) throws IOException {
     TableDescriptorBuilder table = TableDescriptorBuilder.newBuilder(args.table());
-    args.integers("families").forEach((name, scope) -> table.setColumnFamily(family(name, scope)));
+    boolean keepAll = args.flag("keep_all");
+    args.integers("families").forEach((name, scope) -> table.setColumnFamily(family(name, scope, keepAll)));
     table.setDurability(args.durability());
     byte[][] splits = args.byteArrays("splits");
     admin.createTable(table.build(), splits.length == 0 ? null : splits);
@@ -84,11 +87,21 @@ final class TableCommands {
         ColumnFamilyDescriptorBuilder.newBuilder(old).setScope(args.integer("scope")).build());
   }
 
-  private static ColumnFamilyDescriptor family(Args args) {
-    return family(args.text("family"), args.integer("scope"));
+  private static byte[] name(Args args) {
+    return Bytes.toBytes(args.text("family"));
   }
 
-  private static ColumnFamilyDescriptor family(String name, int scope) {
-    return ColumnFamilyDescriptorBuilder.newBuilder(Bytes.toBytes(name)).setScope(scope).build();
+  private static ColumnFamilyDescriptor family(Args args) {
+    return family(args.text("family"), args.integer("scope"), args.flag("keep_all"));
+  }
+
+  /** To keep all is to keep every version of every cell, deleted ones too. */
+  private static ColumnFamilyDescriptor family(String name, int scope, boolean keepAll) {
+    ColumnFamilyDescriptorBuilder family =
+        ColumnFamilyDescriptorBuilder.newBuilder(Bytes.toBytes(name)).setScope(scope);
+    if (keepAll) {
+      family.setMaxVersions(Integer.MAX_VALUE).setKeepDeletedCells(KeepDeletedCells.TRUE);
+    }
+    return family.build();
   }
 }

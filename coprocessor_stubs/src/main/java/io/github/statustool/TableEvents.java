@@ -1,0 +1,126 @@
+package io.github.statustool;
+
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+
+/**
+ * What happens to the tables that replication writes to, beside replication: when their first entry arrived, and when a
+ * table or family was emptied after that. Segments say that an entry was applied, not that its cells are still there.
+ *
+ * <p>A region that opens with the first sequence id there is has never held anything: its table was created, or
+ * truncated, at the time of its region id. Daughters of splits and merges, and regions that move, go on counting.
+ */
+final class TableEvents {
+  /** HBase opens a region that was never written to, not even a marker, with this. */
+  static final long NEWBORN = 2;
+
+  /** Of two arrivals the earlier one has to win, and in a table the cell with the higher timestamp does. */
+  static final long EARLIEST_WINS = 1L << 62;
+
+  private final Map<String, Event> arrivals = new ConcurrentHashMap<>();
+  private final Map<String, Event> emptied = new ConcurrentHashMap<>();
+  private final Map<String, Long> openedRegions = new HashMap<>();
+  private final Map<String, Set<String>> families = new HashMap<>();
+
+  /** Called by the threads of the sink. Returns whether this is the first entry for the table that this JVM applies. */
+  boolean arrived(String table, long now) {
+    if (arrivals.containsKey(table)) {
+      return false;
+    }
+    return arrivals.putIfAbsent(table, new Event(table, Columns.A, now, EARLIEST_WINS - now)) == null;
+  }
+
+  /** The regions that are open now; by one thread. Two looks may miss what begins and ends between them. */
+  void regions(Collection<OpenRegion> open) {
+    Map<String, Long> before = new HashMap<>(openedRegions);
+    openedRegions.clear();
+    for (OpenRegion region : open) {
+      openedRegions.put(region.name, region.openSeq);
+      if (!Long.valueOf(region.openSeq).equals(before.get(region.name))) {
+        opened(region);
+      }
+    }
+  }
+
+  private void opened(OpenRegion region) {
+    if (region.openSeq <= NEWBORN) {
+      note(new Event(region.table, Columns.B, region.id, region.id));
+    }
+    Set<String> known = families.put(region.table, region.families);
+    if (known != null) {
+      for (String family : known) {
+        if (!region.families.contains(family)) {
+          note(new Event(region.table, Bits.utf8("f" + family), region.now, region.now));
+        }
+      }
+    }
+  }
+
+  private void note(Event event) {
+    emptied.merge(event.table + '/' + Bits.hex(event.qualifier), event, (old, fresh) ->
+        fresh.value > old.value ? fresh : old);
+  }
+
+  List<Change> dirty() {
+    List<Change> changes = new ArrayList<>();
+    collect(arrivals.values(), changes);
+    collect(emptied.values(), changes);
+    return changes;
+  }
+
+  private static void collect(Collection<Event> events, List<Change> changes) {
+    for (Event event : events) {
+      if (!event.flushed) {
+        changes.add(new Change(event.toRow(), () -> event.flushed = true));
+      }
+    }
+  }
+
+  void forgetFlushes() {
+    arrivals.values().forEach(event -> event.flushed = false);
+    emptied.values().forEach(event -> event.flushed = false);
+  }
+
+  /** One region that is open on this server. */
+  static final class OpenRegion {
+    final String name;
+    final String table;
+    final long id;
+    final long openSeq;
+    final Set<String> families;
+    final long now;
+
+    OpenRegion(String name, String table, long id, long openSeq, Set<String> families, long now) {
+      this.name = name;
+      this.table = table;
+      this.id = id;
+      this.openSeq = openSeq;
+      this.families = families;
+      this.now = now;
+    }
+  }
+
+  private static final class Event {
+    private final String table;
+    private final byte[] qualifier;
+    private final long value;
+    private final long timestamp;
+    private volatile boolean flushed;
+
+    private Event(String table, byte[] qualifier, long value, long timestamp) {
+      this.table = table;
+      this.qualifier = qualifier;
+      this.value = value;
+      this.timestamp = timestamp;
+    }
+
+    private StateRow toRow() {
+      return new StateRow(Bits.utf8(Columns.TABLE_EVENTS + table)).add(qualifier, value, timestamp);
+    }
+  }
+}

@@ -1,0 +1,71 @@
+package io.github.statustool;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.util.List;
+import java.util.Set;
+import java.util.TreeSet;
+import org.junit.jupiter.api.Test;
+
+class TableEventsTest {
+  private final TableEvents events = new TableEvents();
+
+  private static TableEvents.OpenRegion open(String name, long openSeq, long now, String... families) {
+    return new TableEvents.OpenRegion(name, "t", 77, openSeq, Set.of(families), now);
+  }
+
+  private Set<String> written() {
+    Set<String> cells = new TreeSet<>();
+    for (Change change : events.dirty()) {
+      for (StateRow.Column column : change.row.columns()) {
+        cells.add(new String(change.row.key) + " " + new String(column.qualifier) + " " + Bits.getLong(column.value, 0)
+            + "@" + column.timestamp);
+      }
+      change.stored();
+    }
+    return cells;
+  }
+
+  @Test
+  void theFirstArrivalIsWrittenOnceAndTheEarliestOfSeveralServersWins() {
+    assertTrue(events.arrived("t", 50));
+    assertFalse(events.arrived("t", 60));
+    assertEquals(Set.of("nt a 50@" + (TableEvents.EARLIEST_WINS - 50)), written());
+    assertEquals(Set.of(), written());
+    assertTrue(TableEvents.EARLIEST_WINS - 50 > TableEvents.EARLIEST_WINS - 60);
+  }
+
+  @Test
+  void aRegionThatWasNeverWrittenToIsTheBirthOfItsTable() {
+    events.regions(List.of(open("r", TableEvents.NEWBORN, 5, "f")));
+    assertEquals(Set.of("nt b 77@77"), written());
+  }
+
+  @Test
+  void aMoveIsNoBirth() {
+    events.regions(List.of(open("r", 5, 5, "f")));
+    events.regions(List.of());
+    events.regions(List.of(open("r", 9, 6, "f")));
+    assertEquals(Set.of(), written());
+  }
+
+  @Test
+  void aFamilyThatIsGoneFromAReopenedRegionIsNoted() {
+    events.regions(List.of(open("r", 5, 5, "f", "g")));
+    events.regions(List.of(open("r", 5, 6, "f", "g")));
+    events.regions(List.of(open("r", 8, 7, "g")));
+    assertEquals(Set.of("nt ff 7@7"), written());
+    events.regions(List.of(open("r", 11, 8, "f", "g")));
+    assertEquals(Set.of(), written());
+  }
+
+  @Test
+  void aTableThatLostItsRowsInTheStateTableIsWrittenAgain() {
+    events.arrived("t", 50);
+    written();
+    events.forgetFlushes();
+    assertEquals(1, written().size());
+  }
+}

@@ -1,0 +1,212 @@
+"""Two clusters that schedules run on, one after another, and what is broken in them at the moment."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+
+from kazoo.client import KazooClient
+from kazoo.exceptions import KazooException, NoNodeError
+
+from tests.campaign.schedule import TABLES
+from tests.lab.cluster import Cluster
+from tests.lab.errors import AdminError, LabError, LabTimeout
+from tests.lab.lab import Lab
+from tests.lab.process import RegionServer, Server
+from tests.lab.waiting import wait_until
+from tests.pair import PEER, Pair, start_pair, tracked_spec
+
+STATE_TABLE = "replicationstate"
+HBASE_ROOT = "/hbase"
+PATIENCE_S = 45.0
+"""For one command of an admin; a schedule goes on without it then."""
+
+SITE = {
+    # Long, because servers get stopped for seconds; a killed one is taken out of ZooKeeper by hand at once.
+    "zookeeper.session.timeout": "90000",
+    "replication.sleep.before.failover": "1000",
+    "hbase.client.operation.timeout": "20000",
+    "hbase.client.meta.operation.timeout": "20000",
+    "hbase.rpc.timeout": "8000",
+    "hbase.client.pause": "50",
+    "hbase.hregion.majorcompaction": "0",
+}
+SKEW_MS = 9_000
+SKEWED = {
+    "lab.clock.offset": str(SKEW_MS),
+    "hbase.coprocessor.regionserver.classes": "io.github.statustool.lab.SkewedClock,"
+    "io.github.statustool.ReplicateTimeTracker",
+}
+KINDS = {
+    "plain": {},
+    "slow": {"hbase.replicationtable.updateperiod": "600000"},
+    "skewed": {},
+}
+FAILURES = (AdminError, LabError, LabTimeout)
+
+
+@dataclass
+class Arena:
+    """A pair of clusters and its faults. `heal` ends every fault that a step has begun."""
+
+    kind: str
+    pair: Pair
+    zk_port: int
+    used: int = 0
+    """Schedules that ran here before."""
+    crashed: bool = False
+    """Whether a server was killed in an earlier schedule."""
+    asked: set[str] | None = None
+    """Tables that the peer is restricted to; None: all."""
+    peer_there: bool = True
+    timers: list[threading.Timer] = field(default_factory=list)
+    zookeeper: Server | None = None
+
+    @property
+    def master(self) -> Cluster:
+        """The cluster that is written to."""
+        return self.pair.master
+
+    @property
+    def slave(self) -> Cluster:
+        """The cluster that is replicated to."""
+        return self.pair.slave
+
+    def crash(self, cluster: Cluster, server: RegionServer) -> None:
+        """Kill -9, and take its znode away as HBase's own start script does for a server that has died."""
+        name = server.server_name
+        server.kill9()
+        self.crashed = True
+        with self.zk() as zk, contextlib.suppress(NoNodeError):
+            zk.delete(f"/{cluster.name}/rs/{name}")
+
+    @contextlib.contextmanager
+    def zk(self) -> Iterator[KazooClient]:
+        """A short session with the lab's ZooKeeper."""
+        client = KazooClient(f"127.0.0.1:{self.zk_port}", timeout=20)
+        client.start(timeout=20)
+        try:
+            yield client
+        finally:
+            with contextlib.suppress(KazooException):
+                client.stop()
+                client.close()
+
+    def pause(self, server: Server, seconds: float) -> None:
+        """SIGSTOP now, SIGCONT after a while or when the arena is healed."""
+        server.pause()
+        timer = threading.Timer(seconds, _resume, [server])
+        timer.start()
+        self.timers.append(timer)
+
+    def finish_pauses(self) -> None:
+        """Wait until every paused server goes on."""
+        for timer in self.timers:
+            timer.join()
+        self.timers.clear()
+
+    def start_servers(self) -> None:
+        """Start what is down, the servers of both sides side by side, and wait until they are accepted."""
+        for cluster in (self.master, self.slave):
+            for server in cluster.servers:
+                if not server.running:
+                    server.start(wait=False)
+        for cluster in (self.master, self.slave):
+            for server in cluster.region_servers:
+                if server.running:
+                    server.wait_registered(90)
+
+    def heal(self, tables: Sequence[str]) -> None:
+        """End every fault; raises what the lab raises if that cannot be done."""
+        self.finish_pauses()
+        self.slave.admin.space_quota(HBASE_ROOT, None)
+        self.start_servers()
+        for cluster in (self.master, self.slave):
+            wait_until(partial(_awake, cluster), 90, f"{cluster.name} has a master")
+            _enable(cluster, STATE_TABLE)
+            wait_until(partial(_answers, cluster, STATE_TABLE), 90, f"{cluster.name} answers")
+            cluster.admin.balancer(False)
+        self.restore_slave_tables(tables)
+        for cluster in (self.master, self.slave):
+            for table in tables:
+                wait_until(partial(_answers, cluster, table), 90, f"{cluster.name} serves {table}")
+        if not self.peer_there:
+            self.add_peer()
+        if self.asked is not None:
+            self.master.admin.set_peer_tables(PEER, None)
+            self.asked = None
+        with contextlib.suppress(AdminError):  # it is enabled
+            self.master.admin.enable_peer(PEER)
+
+    def restore_slave_tables(self, tables: Sequence[str]) -> None:
+        """Every table of the schedule is there on the slave, enabled and with its families."""
+        for table in tables:
+            families = TABLES[table.split("_")[0]]
+            if not self.slave.admin.table_exists(table):
+                self.slave.admin.create_table(table, families, keep_all=True)
+            _enable(self.slave, table)
+            for family in families:
+                with contextlib.suppress(AdminError):  # it is there
+                    self.slave.admin.call("add_family", table=table, family=family, scope=1, keep_all=True)
+
+    def add_peer(self) -> None:
+        """The peer that leads to the slave, for every table."""
+        self.pair.connect()
+        self.peer_there, self.asked = True, None
+
+    def usable(self) -> bool:
+        """Whether another schedule may run here."""
+        try:
+            return all(server.running for c in (self.master, self.slave) for server in c.servers) and all(
+                _answers(cluster, STATE_TABLE) for cluster in (self.master, self.slave)
+            )
+        except FAILURES:
+            return False
+
+
+def _resume(server: Server) -> None:
+    with contextlib.suppress(LabError):
+        server.resume()
+
+
+def _awake(cluster: Cluster) -> bool:
+    try:
+        return bool(cluster.admin.call("ready", PATIENCE_S))
+    except AdminError:
+        return False
+
+
+def _answers(cluster: Cluster, table: str) -> bool:
+    try:
+        regions = cluster.admin.call("regions", PATIENCE_S, table=table)
+        live = cluster.admin.live_servers()
+    except AdminError:
+        return False
+    return all(region["server"] in live for region in regions)
+
+
+def _enable(cluster: Cluster, table: str) -> None:
+    with contextlib.suppress(AdminError):  # it is enabled
+        cluster.admin.call("enable_table", 90, table=table)
+
+
+@contextlib.contextmanager
+def arena(kind: str, folder: Path) -> Iterator[Arena]:
+    """Start an arena of a kind; gone at the end."""
+    site = SITE | KINDS[kind]
+    rs_site = ({}, SKEWED) if kind == "skewed" else ()
+    with Lab() as lab:
+        pair = start_pair(
+            lab,
+            tracked_spec("master", region_servers=3, site=site, rs_site=rs_site),
+            tracked_spec("slave", region_servers=2, site=site),
+        )
+        built = Arena(kind, pair, lab.zk_port, zookeeper=lab.zookeeper)
+        try:
+            yield built
+        finally:
+            built.finish_pauses()

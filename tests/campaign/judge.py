@@ -1,0 +1,230 @@
+"""One look: the tool's verdict, what others say at the same time, and the truth."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tests.campaign.arena import PATIENCE_S, Arena
+from tests.campaign.truth import Cells, stored
+from tests.lab.errors import AdminError, LabError
+from tests.pair import PEER, Result, tool_here
+
+BAD = ("gap", "behind", "missing")
+COMPLETE = "complete"
+LIST_LENGTH = 5
+"""How many missing cells a record names."""
+
+
+@dataclass
+class Look:
+    """What was seen at one moment."""
+
+    when: str
+    """`mid` or `end`."""
+    verdict: str
+    """complete, incomplete, unverifiable; or `refused` where the tool left with 2."""
+    told: str = ""
+    """Why it was refused, or the reasons of the problems."""
+    regions: dict[str, int] = field(default_factory=dict)
+    acknowledged: int = 0
+    missing: int | None = None
+    """Cells that had been acknowledged before the cut and were not on the slave after the verdict; None: not looked."""
+    missing_cells: list[str] = field(default_factory=list)
+    false_complete: bool = False
+    false_regions: list[str] = field(default_factory=list)
+    """Regions called complete although cells of theirs are missing, in a run that could see all origins."""
+    alarms: list[str] = field(default_factory=list)
+    """At the end only: regions called incomplete of which nothing is missing, with the reasons."""
+    unverified: int = 0
+    timestamps: str | None = None
+    """What the original's rules alone would say of the same regions."""
+    lag: str | None = None
+    """What HBase's replication lag metric says: complete where it is 0 for the peer on every server."""
+    verify: str | None = None
+    """What VerifyReplication says (at the end only)."""
+
+    def wrong(self) -> bool:
+        """Whether the tool broke its promise."""
+        return self.false_complete or bool(self.false_regions)
+
+    def as_dict(self) -> dict[str, Any]:
+        """For the record."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class Judge:
+    """Runs the tool in an arena for the tables of a schedule, and holds its verdict against the truth."""
+
+    arena: Arena
+    tables: Sequence[str]
+    folder: Path
+    since_ms: int | None
+
+    def asked(self) -> list[str]:
+        """Tables that the peer replicates now."""
+        return [table for table in self.tables if self.arena.asked is None or table in self.arena.asked]
+
+    def look(self, acknowledged: Cells, *, freeze: bool) -> Look:
+        """A look in the middle. Frozen: the master's region servers stand still from FILE to the truth."""
+        tables = self.asked()
+        wanted = frozenset(cell for cell in acknowledged if cell[0] in tables)
+        lag = self._lag()
+        written = self._write()
+        if written.exit_code != 0:
+            return Look("mid", "refused", _last_line(written))
+        with self._frozen() if freeze else ExitStack():
+            result = self._check(0)
+            if result.exit_code == 2:
+                return Look("mid", "refused", _last_line(result))
+            look = self._described("mid", result, len(wanted), lag)
+            if look.verdict == COMPLETE or look.regions.get(COMPLETE) or COMPLETE in (look.timestamps, look.lag):
+                with suppress(AdminError, LabError):
+                    self._hold_against(look, wanted - stored(self.arena.slave, tables), result)
+        return look
+
+    def last_look(self, lost: Cells, acknowledged: int) -> Look:
+        """The look at the end, when nothing moves any more and the truth is known."""
+        lag = self._lag()
+        written = self._write()
+        if written.exit_code != 0:
+            return Look("end", "refused", _last_line(written), missing=len(lost))
+        result = self._check(20)
+        if result.exit_code == 2:
+            return Look("end", "refused", _last_line(result), missing=len(lost))
+        look = self._described("end", result, acknowledged, lag)
+        self._hold_against(look, lost, result)
+        look.alarms = self._alarms(lost, result)
+        look.verify = self._verify()
+        return look
+
+    # -- the tool
+
+    def _write(self) -> Result:
+        limits = [word for table in self.asked() for word in ("--table", table)]
+        out = ("-o", str(self._file))
+        return tool_here("run", "-m", *out, "--only", "hbase", "--wait", "6", *limits, conf=self.arena.master)
+
+    def _check(self, wait_s: int) -> Result:
+        since = () if self.since_ms is None else ("--since", str(self.since_ms))
+        return tool_here(
+            *("run", "-i", str(self._file), "--json", "--only", "hbase", "--wait", str(wait_s)),
+            *("-d", "--debug-dir", str(self._dump), *since),
+            conf=self.arena.slave,
+        )
+
+    @property
+    def _file(self) -> Path:
+        return self.folder / "master.status"
+
+    @property
+    def _dump(self) -> Path:
+        return self.folder / "debug"
+
+    def _dumped(self) -> list[dict[str, Any]]:
+        lines = (self._dump / "regions.jsonl").read_text().splitlines()
+        return [region for region in map(json.loads, lines) if region["table"] in self.tables]
+
+    # -- the others
+
+    def _lag(self) -> str | None:
+        try:
+            rows = self.arena.master.admin.call("replication_lag", PATIENCE_S)
+        except (AdminError, LabError):
+            return None
+        lags = [row["replication_lag_ms"] for row in rows if row["peer"] == PEER]
+        return COMPLETE if lags and not any(lags) else "incomplete"
+
+    def _verify(self) -> str | None:
+        bad = 0
+        for table in self.asked():
+            try:
+                counters = self.arena.master.admin.verify_replication(table, PEER, self.folder / "verify")
+            except (AdminError, LabError):
+                return None
+            bad += counters["badrows"]
+        return COMPLETE if not bad else "incomplete"
+
+    # -- the comparison
+
+    def _described(self, when: str, result: Result, acknowledged: int, lag: str | None) -> Look:
+        document = result.json
+        reasons = sorted({f"{problem['kind']}: {problem['detail']}" for problem in document["problems"]})
+        return Look(
+            when,
+            document["verdict"],
+            told=" | ".join(reasons)[:2000],
+            regions={name: count for name, count in document["hbase"]["regions"].items() if count},
+            acknowledged=acknowledged,
+            timestamps=_by_timestamps(self._dumped()),
+            lag=lag,
+            unverified=document["hbase"]["regions"]["unverifiable"],
+        )
+
+    def _hold_against(self, look: Look, missing: Cells, result: Result) -> None:
+        look.missing = len(missing)
+        look.missing_cells = sorted(f"{table} {cell}"[:120] for table, cell in missing)[:LIST_LENGTH]
+        look.false_complete = bool(missing) and look.verdict == COMPLETE
+        if not missing or _blind(result):
+            return
+        dumped = self._dumped()
+        for table, cell in sorted(missing):
+            holding = [one for one in dumped if one["table"] == table and _holds(one, cell)]
+            if holding and all(_fine(one) for one in holding):
+                names = ", ".join(one["region"] for one in holding)
+                if names not in look.false_regions:
+                    look.false_regions.append(names)
+
+    def _alarms(self, lost: Cells, result: Result) -> list[str]:
+        alarms = []
+        for region in self._dumped():
+            if region["status"] in BAD and not any(
+                table == region["table"] and _holds(region, cell) for table, cell in lost
+            ):
+                alarms.append(f"{region['table']} {region['region']} {region['status']} {region['decision']}")
+        return alarms
+
+    @contextmanager
+    def _frozen(self) -> Any:
+        paused = [server for server in self.arena.master.region_servers if server.running]
+        for server in paused:
+            server.pause()
+        try:
+            time.sleep(0.3)  # what was on its way to the slave is applied
+            yield
+        finally:
+            for server in paused:
+                server.resume()
+
+
+def _fine(region: dict[str, Any]) -> bool:
+    return region["status"] == COMPLETE and region["table_status"] in (COMPLETE, None)
+
+
+def _blind(result: Result) -> bool:
+    """Whether the run said that it could not see all of the master: then no region's status stands for itself."""
+    return any(problem["kind"] == "unverifiable" and not problem["region"] for problem in result.json["problems"])
+
+
+def _holds(region: dict[str, Any], cell: str) -> bool:
+    """Whether the cell's row is within the region's keys; a region whose keys are not known holds any."""
+    row = cell.split("\t", 1)[0].encode()
+    start, end = (bytes.fromhex(region[name] or "") for name in ("start_key", "end_key"))
+    return start <= row and (not end or row < end)
+
+
+def _by_timestamps(regions: Sequence[dict[str, Any]]) -> str | None:
+    """The original's rule that needs no shutdown time: replicate time not before write time, for every region."""
+    written = [region for region in regions if region["written_ms"]]
+    behind = [r for r in written if r["replicated_ms"] is None or r["replicated_ms"] < r["written_ms"]]
+    return "incomplete" if behind else COMPLETE
+
+
+def _last_line(result: Result) -> str:
+    return (result.stderr.strip().splitlines() or [""])[-1][:300]

@@ -1,0 +1,136 @@
+"""Run one schedule in an arena."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from status_tool.sources.state_table import now_ms
+from tests.campaign.arena import Arena
+from tests.campaign.judge import Judge, Look
+from tests.campaign.schedule import LOOK, TABLES, Schedule
+from tests.campaign.steps import perform
+from tests.campaign.truth import Cells, Writers, stored
+from tests.pair import tool_here
+
+Say = Callable[[str], None]
+WARM_S = 0.7
+"""Writing before the first step."""
+DRAIN_S = 60.0
+STILL_S = 10.0
+"""If nothing more arrives for so long and the queues are empty, nothing will."""
+BASELINE_MARGIN_MS = 12_000
+"""More than any clock of an arena is ahead."""
+
+
+@dataclass
+class Record:
+    """A schedule, how its steps went, and what was seen."""
+
+    schedule: Schedule
+    looks: list[Look] = field(default_factory=list)
+    steps: list[str] = field(default_factory=list)
+    lost: int | None = None
+    """Cells of the master that never arrived; None: the schedule could not be brought to its end."""
+    since: bool = False
+    """Whether earlier schedules of the arena were accepted by `--since`."""
+    seconds: float = 0.0
+    broken: str | None = None
+    """Why the arena could not be healed."""
+
+    def wrong(self) -> bool:
+        """Whether the tool broke its promise."""
+        return any(look.wrong() for look in self.looks)
+
+    def to_json(self) -> str:
+        """One line."""
+        fields: dict[str, Any] = {
+            "schedule": json.loads(self.schedule.to_json()),
+            "looks": [look.as_dict() for look in self.looks],
+            "steps": self.steps,
+            "lost": self.lost,
+            "since": self.since,
+            "seconds": round(self.seconds, 1),
+            "broken": self.broken,
+        }
+        return json.dumps(fields)
+
+
+def run_schedule(arena: Arena, schedule: Schedule, folder: Path, say: Say = lambda text: None) -> Record:
+    """Run a schedule; never raises for what its faults do to the clusters, but `Record.broken` tells then."""
+    began = time.monotonic()
+    record = Record(schedule)
+    try:
+        _run(arena, schedule, folder, record, say)
+    except Exception as error:  # the arena is lost, what was seen before is not
+        record.broken = f"{type(error).__name__}: {str(error)[:300]}"
+    arena.used += 1
+    record.seconds = time.monotonic() - began
+    return record
+
+
+def _run(arena: Arena, schedule: Schedule, folder: Path, record: Record, say: Say) -> None:
+    record.since = arena.crashed
+    since_ms = now_ms() if arena.crashed else None
+    if since_ms is not None:
+        time.sleep(BASELINE_MARGIN_MS / 1000 if arena.kind == "skewed" else 0)
+    tables = _create_tables(arena, schedule)
+    judge = Judge(arena, tables, folder, since_ms)
+    writers = Writers(arena)
+    writers.start(tables, schedule.seed, schedule.rates)
+    time.sleep(WARM_S)
+    try:
+        for step in schedule.steps:
+            if step.action == LOOK:
+                look = judge.look(writers.acknowledged(), freeze=bool(step.pick % 2))
+                record.looks.append(look)
+                record.steps.append(f"look: {look.verdict}, missing {look.missing}")
+            else:
+                record.steps.append(perform(arena, tables, step))
+            say(record.steps[-1])
+        arena.heal(tables)
+        time.sleep(0.5)
+    finally:
+        writers.stop()
+    acknowledged = writers.acknowledged()
+    lost = _drain(arena, tables, acknowledged)
+    record.lost = len(lost)
+    look = judge.last_look(lost, len(acknowledged))
+    record.looks.append(look)
+    record.steps.append(
+        f"end: {look.verdict}, lost {len(lost)}, {look.told[:200] if look.verdict != 'complete' else ''}"
+    )
+    say(record.steps[-1])
+    for cluster in (arena.master, arena.slave):
+        for table in tables:
+            cluster.admin.drop_table(table)
+
+
+def _create_tables(arena: Arena, schedule: Schedule) -> list[str]:
+    tables = [f"{letter}_{schedule.seed}_{arena.used}" for letter in TABLES]
+    for table, families in zip(tables, TABLES.values(), strict=True):
+        splits = [key.encode() for key in dict.fromkeys(schedule.splits)]
+        arena.slave.admin.create_table(table, families, keep_all=True)
+        arena.master.admin.create_table(table, families, splits=splits, keep_all=True)
+    return tables
+
+
+def _drain(arena: Arena, tables: list[str], acknowledged: Cells) -> Cells:
+    """Wait until nothing more arrives; what the master holds and the slave does not."""
+    held = stored(arena.master, tables)
+    still = time.monotonic() + STILL_S
+    end = time.monotonic() + DRAIN_S
+    before = -1
+    while True:
+        lost = (held | acknowledged) - stored(arena.slave, tables)
+        if not lost or time.monotonic() > end:
+            return lost
+        if len(lost) != before:
+            before, still = len(lost), time.monotonic() + STILL_S
+        elif time.monotonic() > still and tool_here("queues", conf=arena.master).exit_code == 0:
+            return lost
+        time.sleep(0.5)

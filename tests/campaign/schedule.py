@@ -1,0 +1,112 @@
+"""What a seed stands for: a kind of arena, tables, writers and a list of steps."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+LOOK = "look"
+TABLES: Mapping[str, Mapping[str, int]] = {"a": {"f": 1, "l": 0}, "b": {"f": 1, "g": 1}, "c": {"l": 0}}
+"""Families with their scopes; `c` is never replicated."""
+
+ARENAS = ("plain", "slow", "skewed")
+
+HARMLESS = {
+    "move": 4,
+    "split": 3,
+    "merge": 2,
+    "roll": 3,
+    "flush": 2,
+    "kill_master_rs": 4,
+    "stop_master_rs": 3,
+    "kill_slave_rs": 4,
+    "stop_slave_rs": 2,
+    "restart_servers": 3,
+    "restart_hmaster": 2,
+    "restart_slave_hmaster": 1,
+    "disable_peer": 3,
+    "enable_peer": 2,
+    "disable_slave_table": 2,
+    "disable_master_state": 1,
+    "disable_slave_state": 2,
+    "pause_master_datanode": 1,
+    "pause_slave_datanode": 1,
+    "pause_zookeeper": 1,
+    "pause_slave_rs": 1,
+    "blind_server": 1,
+}
+"""Steps after which everything still arrives, with how often they are drawn."""
+
+LOSSY = {
+    "remove_peer": 3,
+    "readd_peer": 3,
+    "filter_peer": 2,
+    "unfilter_peer": 1,
+    "recreate_slave_table": 2,
+    "drop_slave_table": 1,
+    "drop_slave_family": 1,
+    "bulk_load": 1,
+    "full_slave_disk": 1,
+}
+"""Steps after which something may be missing for good."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step: `pick` chooses among what there is then (a server, a region, a table), `pause_ms` follows it."""
+
+    action: str
+    pick: int = 0
+    pause_ms: int = 0
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """Everything that is drawn from a seed. What two runs of it cannot share is the timing of the servers."""
+
+    seed: int
+    arena: str
+    splits: tuple[str, ...]
+    rates: tuple[int, ...]
+    """Operations a second, one writer each."""
+    steps: tuple[Step, ...]
+
+    def to_json(self) -> str:
+        """One line."""
+        return json.dumps(asdict(self))
+
+    @staticmethod
+    def from_json(text: str) -> Schedule:
+        """What `to_json` wrote."""
+        fields: dict[str, Any] = json.loads(text)
+        steps = tuple(Step(**step) for step in fields.pop("steps"))
+        splits, rates = tuple(fields["splits"]), tuple(fields["rates"])
+        return Schedule(fields["seed"], fields["arena"], splits, rates, steps)
+
+    def with_steps(self, steps: tuple[Step, ...]) -> Schedule:
+        """The same with other steps."""
+        return replace(self, steps=steps)
+
+
+def draw(seed: int) -> Schedule:
+    """The schedule of a seed, the same on every machine and in every process."""
+    rng = random.Random(seed)
+    lossy = rng.random() < 0.5
+    weights = HARMLESS | (LOSSY if lossy else {})
+    names = sorted(weights)
+    steps = [
+        Step(action, rng.randrange(1 << 16), rng.choice((0, 100, 300, 800, 1500)))
+        for action in rng.choices(names, [weights[name] for name in names], k=rng.randint(4, 8))
+    ]
+    for _ in range(rng.randint(1, 2)):
+        steps.insert(rng.randint(1, len(steps)), Step(LOOK, rng.randrange(1 << 16)))
+    return Schedule(
+        seed=seed,
+        arena=ARENAS[seed % len(ARENAS)],
+        splits=tuple(sorted(f"{rng.randrange(100, 900):03d}" for _ in range(rng.randint(0, 2)))),
+        rates=tuple(rng.choice((5, 20, 60, 150)) for _ in range(rng.randint(1, 2))),
+        steps=tuple(steps),
+    )

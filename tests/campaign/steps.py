@@ -1,0 +1,304 @@
+"""What a schedule's steps do. A step that cannot be done is told and passed over: faults come as they like."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Sequence
+
+from tests.campaign.arena import HBASE_ROOT, PATIENCE_S, STATE_TABLE, Arena
+from tests.campaign.schedule import TABLES, Step
+from tests.lab.cluster import Cluster
+from tests.lab.errors import AdminError
+from tests.lab.process import RegionServer
+from tests.pair import PEER
+
+Action = Callable[[Arena, Sequence[str], int], object]
+"""Gets the arena, the schedule's tables and the step's pick; what it returns goes into the record."""
+
+ACTIONS: dict[str, Action] = {}
+UNTRACKED = {"hbase.coprocessor.wal.classes": ""}
+
+
+def action(function: Action) -> Action:
+    """A step by the name of its function."""
+    ACTIONS[function.__name__] = function
+    return function
+
+
+def perform(arena: Arena, tables: Sequence[str], step: Step) -> str:
+    """Do one step and its pause; how it went, in a few words."""
+    try:
+        done = ACTIONS[step.action](arena, tables, step.pick)
+        told = f"{step.action}: {done}" if done is not None else step.action
+    except Exception as error:  # whatever a broken cluster makes of a command
+        told = f"{step.action} failed: {type(error).__name__} {str(error).splitlines()[0] if str(error) else ''}"[:160]
+    time.sleep(step.pause_ms / 1000)
+    return told
+
+
+def _server(cluster: Cluster, pick: int) -> RegionServer | None:
+    """A running region server: any, or the one with hbase:meta or with the state table; never the last one."""
+    running = [server for server in cluster.region_servers if server.running]
+    if len(running) < 2:
+        return None
+    role = (None, None, None, "hbase:meta", STATE_TABLE)[pick % 5]
+    if role is not None:
+        with contextlib.suppress(AdminError):
+            holders = {region["server"] for region in cluster.admin.call("regions", PATIENCE_S, table=role)}
+            special = [server for server in running if server.server_name in holders]
+            running = special or running
+    return running[pick // 5 % len(running)]
+
+
+def _live(cluster: Cluster) -> list[RegionServer]:
+    return [server for server in cluster.region_servers if server.running]
+
+
+def _regions(arena: Arena, tables: Sequence[str], pick: int) -> tuple[str, list[dict[str, object]]]:
+    table = tables[pick % len(tables)]
+    return table, arena.master.admin.call("regions", PATIENCE_S, table=table)
+
+
+@action
+def kill_master_rs(arena: Arena, tables: Sequence[str], pick: int) -> object:
+    server = _server(arena.master, pick)
+    if server is not None:
+        arena.crash(arena.master, server)
+    return server and server.server_name
+
+
+@action
+def kill_slave_rs(arena: Arena, tables: Sequence[str], pick: int) -> object:
+    server = _server(arena.slave, pick)
+    if server is not None:
+        arena.crash(arena.slave, server)
+    return server and server.server_name
+
+
+@action
+def stop_master_rs(arena: Arena, tables: Sequence[str], pick: int) -> object:
+    server = _server(arena.master, pick)
+    if server is not None:
+        server.stop(60)
+    return server and server.server_name
+
+
+@action
+def stop_slave_rs(arena: Arena, tables: Sequence[str], pick: int) -> object:
+    server = _server(arena.slave, pick)
+    if server is not None:
+        server.stop(60)
+    return server and server.server_name
+
+
+@action
+def restart_servers(arena: Arena, tables: Sequence[str], pick: int) -> object:
+    arena.finish_pauses()
+    arena.start_servers()
+    return None
+
+
+@action
+def restart_hmaster(arena: Arena, tables: Sequence[str], pick: int) -> object:
+    arena.master.master.kill9()
+    arena.master.master.start()
+    return None
+
+
+@action
+def restart_slave_hmaster(arena: Arena, tables: Sequence[str], pick: int) -> object:
+    arena.slave.master.kill9()
+    arena.slave.master.start()
+    return None
+
+
+@action
+def move(arena: Arena, tables: Sequence[str], pick: int) -> object:
+    _, regions = _regions(arena, tables, pick)
+    region = regions[pick // 7 % len(regions)]
+    target = _live(arena.master)[pick // 31 % len(_live(arena.master))].server_name
+    arena.master.admin.call("move", PATIENCE_S, encoded=region["encoded"], server=target)
+    return f"{region['encoded']} to {target}"
+
+
+@action
+def split(arena: Arena, tables: Sequence[str], pick: int) -> object:
+    table, _ = _regions(arena, tables, pick)
+    key = f"{pick * 37 % 1000:03d}".encode()
+    arena.master.admin.call("split", PATIENCE_S, table_or_encoded=table, split_key=key)
+    return f"{table} at {key.decode()}"
+
+
+@action
+def merge(arena: Arena, tables: Sequence[str], pick: int) -> object:
+    table, regions = _regions(arena, tables, pick)
+    if len(regions) < 2:
+        return "one region"
+    at = pick // 7 % (len(regions) - 1)
+    pair = [region["encoded"] for region in regions[at : at + 2]]
+    arena.master.admin.call("merge", PATIENCE_S, encoded_a=pair[0], encoded_b=pair[1])
+    return table
+
+
+@action
+def roll(arena: Arena, tables: Sequence[str], pick: int) -> object:
+    arena.master.admin.call("roll_wal", PATIENCE_S, server=None)
+    return None
+
+
+@action
+def flush(arena: Arena, tables: Sequence[str], pick: int) -> object:
+    arena.master.admin.call("flush", PATIENCE_S, table=tables[pick % len(tables)])
+    return None
+
+
+@action
+def disable_peer(arena: Arena, tables: Sequence[str], pick: int) -> object:
+    arena.master.admin.disable_peer(PEER)
+    return None
+
+
+@action
+def enable_peer(arena: Arena, tables: Sequence[str], pick: int) -> object:
+    arena.master.admin.enable_peer(PEER)
+    return None
+
+
+@action
+def remove_peer(arena: Arena, tables: Sequence[str], pick: int) -> object:
+    arena.master.admin.remove_peer(PEER)
+    arena.peer_there = False
+    return None
+
+
+@action
+def readd_peer(arena: Arena, tables: Sequence[str], pick: int) -> object:
+    """Away for a moment; the operator rolls the WALs or does not."""
+    if arena.peer_there:
+        arena.master.admin.remove_peer(PEER)
+        arena.peer_there = False
+        time.sleep((pick % 5) * 0.2)
+        if pick // 5 % 2:
+            roll(arena, tables, pick)
+    arena.add_peer()
+    return None
+
+
+@action
+def filter_peer(arena: Arena, tables: Sequence[str], pick: int) -> object:
+    kept = sorted(tables)[pick % len(tables)]
+    arena.master.admin.set_peer_tables(PEER, {kept: []})
+    arena.asked = {kept}
+    return kept
+
+
+@action
+def unfilter_peer(arena: Arena, tables: Sequence[str], pick: int) -> object:
+    arena.master.admin.set_peer_tables(PEER, None)
+    arena.asked = None
+    return None
+
+
+@action
+def disable_slave_table(arena: Arena, tables: Sequence[str], pick: int) -> object:
+    table = tables[pick % len(tables)]
+    arena.slave.admin.call("disable_table", PATIENCE_S, table=table)
+    return table
+
+
+@action
+def recreate_slave_table(arena: Arena, tables: Sequence[str], pick: int) -> object:
+    table = tables[pick % len(tables)]
+    arena.slave.admin.call("drop_table", PATIENCE_S, table=table)
+    arena.slave.admin.create_table(table, TABLES[table.split("_")[0]], keep_all=True)
+    return table
+
+
+@action
+def drop_slave_table(arena: Arena, tables: Sequence[str], pick: int) -> object:
+    table = tables[pick % len(tables)]
+    arena.slave.admin.call("drop_table", PATIENCE_S, table=table)
+    return table
+
+
+@action
+def drop_slave_family(arena: Arena, tables: Sequence[str], pick: int) -> object:
+    table = tables[pick % len(tables)]
+    arena.slave.admin.drop_family(table, "f")
+    return table
+
+
+@action
+def disable_master_state(arena: Arena, tables: Sequence[str], pick: int) -> object:
+    arena.master.admin.call("disable_table", PATIENCE_S, table=STATE_TABLE)
+    return None
+
+
+@action
+def disable_slave_state(arena: Arena, tables: Sequence[str], pick: int) -> object:
+    arena.slave.admin.call("disable_table", PATIENCE_S, table=STATE_TABLE)
+    return None
+
+
+@action
+def pause_master_datanode(arena: Arena, tables: Sequence[str], pick: int) -> object:
+    arena.pause(arena.master.datanodes[0], 1 + pick % 3)
+    return None
+
+
+@action
+def pause_slave_datanode(arena: Arena, tables: Sequence[str], pick: int) -> object:
+    arena.pause(arena.slave.datanodes[0], 1 + pick % 3)
+    return None
+
+
+@action
+def pause_zookeeper(arena: Arena, tables: Sequence[str], pick: int) -> object:
+    assert arena.zookeeper is not None
+    arena.pause(arena.zookeeper, 1 + pick % 3)
+    return None
+
+
+@action
+def pause_slave_rs(arena: Arena, tables: Sequence[str], pick: int) -> object:
+    running = _live(arena.slave)
+    server = running[pick % len(running)]
+    arena.pause(server, 1 + pick % 4)
+    return server.server_name
+
+
+@action
+def full_slave_disk(arena: Arena, tables: Sequence[str], pick: int) -> object:
+    """No room under HBase's root for a while; servers may abort over it."""
+    arena.slave.admin.space_quota(HBASE_ROOT, 1)
+    time.sleep(1 + pick % 3)
+    arena.slave.admin.space_quota(HBASE_ROOT, None)
+    return None
+
+
+@action
+def bulk_load(arena: Arena, tables: Sequence[str], pick: int) -> object:
+    table = tables[pick % len(tables)]
+    arena.master.admin.bulk_load(table, "f", 5, prefix=f"{pick % 1000:03d}-bulk")
+    return table
+
+
+@action
+def blind_server(arena: Arena, tables: Sequence[str], pick: int) -> object:
+    """A server without the tracker comes, takes a region of every table, is written to, and goes again."""
+    blind = arena.master.add_region_server(UNTRACKED)
+    try:
+        for table in tables:
+            _, regions = _regions(arena, [table], 0)
+            with contextlib.suppress(AdminError):
+                chosen = regions[pick % len(regions)]["encoded"]
+                arena.master.admin.call("move", PATIENCE_S, encoded=chosen, server=blind.server_name)
+        time.sleep(1)
+    finally:
+        if pick // 3 % 2:
+            arena.crash(arena.master, blind)
+        else:
+            blind.stop(60)
+        arena.master.region_servers.remove(blind)
+    return blind.server_name

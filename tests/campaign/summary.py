@@ -1,0 +1,66 @@
+"""The campaign's records as one table, and as the text of docs/campaign.md."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+COMPLETE = "complete"
+
+
+def read(paths: Iterable[Path]) -> list[dict[str, Any]]:
+    """Records of several files."""
+    return [json.loads(line) for path in paths for line in path.read_text().splitlines()]
+
+
+def table(paths: Sequence[Path]) -> str:
+    """Everything that is counted, as Markdown."""
+    records = read(paths)
+    looks = [look for record in records for look in record["looks"]]
+    ends = [look for look in looks if look["when"] == "end"]
+    drained = [look for look in ends if look["missing"] == 0]
+    regions = sum(sum(look["regions"].values()) for look in drained)
+    rows = [
+        ("schedules", len(records)),
+        ("… brought to their end", sum(record["lost"] is not None for record in records)),
+        ("… in which data was lost for good", sum(bool(record["lost"]) for record in records)),
+        ("verdicts asked for", len(looks)),
+        *((f"… {verdict}", count) for verdict, count in sorted(Counter(look["verdict"] for look in looks).items())),
+        ("verdicts held against the truth", sum(look["missing"] is not None for look in looks)),
+        ("**false complete** (verdicts)", sum(look["false_complete"] for look in looks)),
+        ("**false complete** (regions)", sum(len(look["false_regions"]) for look in looks)),
+        ("false complete by the original's timestamp rule", _false(looks, "timestamps")),
+        ("false complete by HBase's replication lag", _false(looks, "lag")),
+        ("false complete by VerifyReplication (at the end only)", _false(looks, "verify")),
+        ("ends with nothing lost", len(drained)),
+        ("… called complete", sum(look["verdict"] == COMPLETE for look in drained)),
+        ("… regions in them", regions),
+        ("… regions with a false alarm", sum(len(look["alarms"]) for look in drained)),
+        ("… regions unverifiable", sum(look["unverified"] for look in drained)),
+        ("… ends unverifiable, with reason", sum(look["verdict"] == "unverifiable" for look in drained)),
+        ("… ends called incomplete by VerifyReplication", sum(look["verify"] == "incomplete" for look in drained)),
+    ]
+    return "\n".join(["| what | count |", "|---|---:|", *(f"| {name} | {count} |" for name, count in rows)])
+
+
+def _false(looks: Iterable[dict[str, Any]], who: str) -> int:
+    return sum(bool(look["missing"]) and look[who] == COMPLETE for look in looks)
+
+
+def reasons(paths: Sequence[Path]) -> str:
+    """Why ends with nothing lost were not called complete, the most frequent first."""
+    counted: Counter[str] = Counter()
+    for record in read(paths):
+        for look in record["looks"]:
+            if look["when"] == "end" and look["missing"] == 0 and look["verdict"] != COMPLETE:
+                counted[f"seed {record['schedule']['seed']}: {look['verdict']}: {look['told'][:300]}"] += 1
+    return "\n".join(f"- {reason}" for reason, _ in counted.most_common())
+
+
+if __name__ == "__main__":
+    files = [Path(name) for name in sys.argv[1:]]
+    print(table(files), reasons(files), sep="\n\n")
