@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -186,7 +187,7 @@ def _hbase(
     rows: list[Row] = list(servers)
     if request.side == MASTER:
         header = _with_shutdown(header, request.shutdown_ms, small.shutdown_ms)
-        rows += [row for row in small.tables if request.only.admits(row["table"])]
+        rows += [_with_skipped(row, small) for row in small.tables if request.only.admits(row["table"])]
         rows += _hosted_regions(settings, request, live, deadline)
         rows += _peer_rows(zookeeper)
         queued, notices = queue_rows(settings, zookeeper)
@@ -196,6 +197,14 @@ def _hbase(
         # All of them: a filter is no reason for a table to be missing.
         rows += meta.table_families(endpoint, small.events)
     return Snapshot(header, tuple(rows), (source,), tuple(_why_unsettled(servers)))
+
+
+def _with_skipped(row: Row, small: Descriptors) -> Row:
+    """A master's `table` row with when mutations were last seen that bypassed the WAL."""
+    skipped_ms = small.events.get(row["table"], {}).get("skipped_ms")
+    if skipped_ms is None:
+        return row
+    return row | {"detail": json.dumps(json.loads(row["detail"]) | {"skipped_ms": skipped_ms})}
 
 
 def _settle(state: StateTable, zookeeper: ZooKeeper, barrier: Barrier, role: str, deadline: float) -> list[str]:

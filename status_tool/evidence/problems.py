@@ -122,6 +122,13 @@ def _family_absent(finding: Finding, context: RunContext) -> str:
     return f"family absent on the slave: {finding.note}"
 
 
+def _skipped_wal(finding: Finding, context: RunContext) -> str:
+    return (
+        f"SKIP_WAL: mutations that bypass the WAL were seen in the table up to {iso(finding.written_to_ms)}, and with"
+        " the WAL they bypass replication"
+    )
+
+
 def _emptied(finding: Finding, context: RunContext) -> str:
     return (
         f"emptied: on the slave the table, a part of it or a family was created anew, truncated or dropped at"
@@ -158,6 +165,7 @@ _DETAILS: dict[str, Callable[[Finding, RunContext], str]] = {
     "family-absent": _family_absent,
     "emptied": _emptied,
     "skip-wal": _noted("SKIP_WAL: the table's writes bypass the WAL, and with it replication"),
+    "skipped-wal": _skipped_wal,
     "older-than-tracker": _older,
     "descriptor-unreadable": _unreadable_descriptor,
     "no-regions": _noted("no regions: none of the table's regions was recorded"),

@@ -143,7 +143,7 @@ def _facts(
     if not replicated:
         return TableFacts(table, described, False, gone_accepted=gone, loads_shipped=shipped)
     findings = [
-        *_descriptor_findings(table, descriptor),
+        *_descriptor_findings(table, descriptor, since_ms),
         *_slave_findings(table, families, slave, since_ms),
         *_age_findings(table, age, master, since_ms),
     ]
@@ -160,11 +160,14 @@ def _begins_after(moment_ms: int, age: TableAge | None, since_ms: int | None) ->
     return age is not None and not age.unknown and age.oldest is not None and age.oldest >= moment_ms
 
 
-def _descriptor_findings(table: str, descriptor: dict[str, Any] | None) -> list[Finding]:
+def _descriptor_findings(table: str, descriptor: dict[str, Any] | None, since_ms: int | None) -> list[Finding]:
     if descriptor is None:
         return [Finding("descriptor-unreadable", table=table)]
     if descriptor.get("durability") == "SKIP_WAL":
         return [Finding("skip-wal", table=table)]
+    skipped_ms = descriptor.get("skipped_ms")
+    if isinstance(skipped_ms, int) and (since_ms is None or since_ms < skipped_ms):
+        return [Finding("skipped-wal", table=table, written_to_ms=skipped_ms)]
     return []
 
 

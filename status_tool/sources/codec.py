@@ -164,7 +164,8 @@ def descriptor(key: bytes, cells: Cells) -> Row:
 def table_events(rows: Iterable[tuple[bytes, Cells]]) -> dict[str, dict[str, Any]]:
     """Of `n` rows by table, for a table's `detail`: when its first entry arrived, and when it was emptied since.
 
-    `born_ms` is of the newest region that never held anything, `dropped_ms` of each family that was dropped.
+    `born_ms` is of the newest region that never held anything, `dropped_ms` of each family that was dropped,
+    `skipped_ms` of the newest mutations that were seen to bypass the WAL.
     """
     events: dict[str, dict[str, Any]] = {}
     for key, cells in rows:
@@ -174,6 +175,7 @@ def table_events(rows: Iterable[tuple[bytes, Cells]]) -> dict[str, dict[str, Any
             "arrived_ms": named.get(b"a"),
             "born_ms": named.get(b"b"),
             "dropped_ms": dropped,
+            "skipped_ms": named.get(b"w"),
         }
     return events
 

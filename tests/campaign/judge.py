@@ -17,6 +17,8 @@ from tests.pair import PEER, Result, tool_here
 
 BAD = ("gap", "behind", "missing")
 COMPLETE = "complete"
+END_WAIT_S = 5
+"""What has arrived is flushed by then."""
 LIST_LENGTH = 5
 """How many missing cells a record names."""
 
@@ -95,7 +97,7 @@ class Judge:
         written = self._write()
         if written.exit_code != 0:
             return Look("end", "refused", _last_line(written), missing=len(lost))
-        result = self._check(20)
+        result = self._check(END_WAIT_S)
         if result.exit_code == 2:
             return Look("end", "refused", _last_line(result), missing=len(lost))
         look = self._described("end", result, acknowledged, lag)

@@ -21,7 +21,7 @@ Say = Callable[[str], None]
 WARM_S = 0.7
 """Writing before the first step."""
 DRAIN_S = 60.0
-STILL_S = 10.0
+STILL_S = 6.0
 """If nothing more arrives for so long and the queues are empty, nothing will."""
 BASELINE_MARGIN_MS = 12_000
 """More than any clock of an arena is ahead."""

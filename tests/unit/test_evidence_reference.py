@@ -296,3 +296,12 @@ def test_a_table_emptied_on_the_slave(events: dict[str, Any], since_ms: int | No
         problem = only(outcome)
         assert "emptied" in problem.detail
         assert problem.written_to_ms == emptied_ms
+
+
+@pytest.mark.parametrize(("since_ms", "verdict"), [(None, Verdict.UNVERIFIABLE), (9_000, Verdict.COMPLETE)])
+def test_mutations_that_bypassed_the_wal(since_ms: int | None, verdict: Verdict) -> None:
+    """Single mutations with SKIP_WAL, in a table whose own durability is another, are noticed by the trackers."""
+    detail = json.dumps({**json.loads(DETAIL), "skipped_ms": 9_000})
+    outcome = check(changed(OURS, "table", detail=detail), scope=replace(HBASE, since_ms=since_ms))
+    assert outcome.verdict is verdict
+    assert verdict is Verdict.COMPLETE or "SKIP_WAL" in only(outcome).detail

@@ -50,7 +50,8 @@ final class ServerWatch implements Watched {
         Set<String> families = new HashSet<>();
         region.getTableDescriptor().getColumnFamilyNames().forEach(name -> families.add(Bytes.toString(name)));
         open.add(new TableEvents.OpenRegion(info.getEncodedName(), info.getTable().getNameAsString(),
-            info.getRegionId(), ((HRegion) region).getOpenSeqNum(), families, now));
+            info.getRegionId(), ((HRegion) region).getOpenSeqNum(), families,
+            region.getNumMutationsWithoutWAL(), now));
       }
     }
     return open;

@@ -9,8 +9,9 @@ import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 
 /**
- * What happens to the tables that replication writes to, beside replication: when their first entry arrived, and when a
- * table or family was emptied after that. Segments say that an entry was applied, not that its cells are still there.
+ * What happens to tables that WALs do not tell. Where replication writes to them: when their first entry arrived, and
+ * when a table or family was emptied after that, for segments say that an entry was applied, not that its cells are still
+ * there. Where clients do: when mutations bypassed the WAL.
  *
  * <p>A region that opens with the first sequence id there is has never held anything: its table was created, or
  * truncated, at the time of its region id. Daughters of splits and merges, and regions that move, go on counting.
@@ -24,7 +25,7 @@ final class TableEvents {
 
   private final Map<String, Event> arrivals = new ConcurrentHashMap<>();
   private final Map<String, Event> emptied = new ConcurrentHashMap<>();
-  private final Map<String, Long> openedRegions = new HashMap<>();
+  private final Map<String, OpenRegion> openedRegions = new HashMap<>();
   private final Map<String, Set<String>> families = new HashMap<>();
 
   /** Called by the threads of the sink. Returns whether this is the first entry for the table that this JVM applies. */
@@ -37,12 +38,17 @@ final class TableEvents {
 
   /** The regions that are open now; by one thread. Two looks may miss what begins and ends between them. */
   void regions(Collection<OpenRegion> open) {
-    Map<String, Long> before = new HashMap<>(openedRegions);
+    Map<String, OpenRegion> before = new HashMap<>(openedRegions);
     openedRegions.clear();
     for (OpenRegion region : open) {
-      openedRegions.put(region.name, region.openSeq);
-      if (!Long.valueOf(region.openSeq).equals(before.get(region.name))) {
+      openedRegions.put(region.name, region);
+      OpenRegion known = before.get(region.name);
+      boolean isNew = known == null || known.openSeq != region.openSeq;
+      if (isNew) {
         opened(region);
+      }
+      if (region.skipped > (isNew ? 0 : known.skipped)) {
+        note(new Event(region.table, Columns.W, region.now, region.now));
       }
     }
   }
@@ -93,14 +99,17 @@ final class TableEvents {
     final long id;
     final long openSeq;
     final Set<String> families;
+    /** How many mutations that bypassed the WAL are in its memstore; HBase counts from zero again after a flush. */
+    final long skipped;
     final long now;
 
-    OpenRegion(String name, String table, long id, long openSeq, Set<String> families, long now) {
+    OpenRegion(String name, String table, long id, long openSeq, Set<String> families, long skipped, long now) {
       this.name = name;
       this.table = table;
       this.id = id;
       this.openSeq = openSeq;
       this.families = families;
+      this.skipped = skipped;
       this.now = now;
     }
   }

@@ -13,7 +13,11 @@ class TableEventsTest {
   private final TableEvents events = new TableEvents();
 
   private static TableEvents.OpenRegion open(String name, long openSeq, long now, String... families) {
-    return new TableEvents.OpenRegion(name, "t", 77, openSeq, Set.of(families), now);
+    return new TableEvents.OpenRegion(name, "t", 77, openSeq, Set.of(families), 0, now);
+  }
+
+  private static TableEvents.OpenRegion skipping(long skipped, long now) {
+    return new TableEvents.OpenRegion("r", "t", 77, 5, Set.of("f"), skipped, now);
   }
 
   private Set<String> written() {
@@ -59,6 +63,19 @@ class TableEventsTest {
     assertEquals(Set.of("nt ff 7@7"), written());
     events.regions(List.of(open("r", 11, 8, "f", "g")));
     assertEquals(Set.of(), written());
+  }
+
+  @Test
+  void mutationsThatBypassTheWalAreNotedWhenTheirNumberGrows() {
+    events.regions(List.of(skipping(0, 5)));
+    assertEquals(Set.of(), written());
+    events.regions(List.of(skipping(3, 6)));
+    assertEquals(Set.of("nt w 6@6"), written());
+    events.regions(List.of(skipping(3, 7)));
+    events.regions(List.of(skipping(0, 8)));
+    assertEquals(Set.of(), written());
+    events.regions(List.of(skipping(1, 9)));
+    assertEquals(Set.of("nt w 9@9"), written());
   }
 
   @Test
