@@ -43,10 +43,15 @@ test-java: ## Tests of the trackers
 	cd coprocessor_stubs && mvn -B -ntp verify
 
 test-python: setup ## Unit, property and cluster tests
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 test-unit: $(VENV)/installed ## Tests that need no cluster
 	$(BIN)/python -m pytest -m "not cluster"
+
+SEED ?= 1
+N ?= 3
+campaign: setup ## Fault campaign against the truth: make campaign SEED=1 N=3
+	$(BIN)/python -m tests.campaign --seed $(SEED) --count $(N) --shrink
 
 samples: setup ## Record sample_status/ anew from real clusters
 	$(BIN)/python -m tests.record_samples sample_status
@@ -60,4 +65,4 @@ bench: setup ## Measure; prints ratios within one run
 clean: ## Remove what was built
 	rm -rf $(VENV) coprocessor_stubs/target tests/lab/target *.egg-info build
 
-.PHONY: help setup setup-tool demo test lint test-java test-python test-unit samples bench clean
+.PHONY: help setup setup-tool demo test lint test-java test-python test-unit campaign samples bench clean

@@ -1,0 +1,106 @@
+"""The campaign's own parts, and a handful of its schedules on real clusters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from status_tool.spark.session import spark_session
+from tests.campaign.arena import Arena, arena
+from tests.campaign.judge import Judge, Look
+from tests.campaign.runner import Record, run_schedule
+from tests.campaign.schedule import HARMLESS, LOOK, LOSSY, Schedule, Step, draw
+from tests.campaign.shrink import shrink
+from tests.campaign.steps import ACTIONS
+from tests.campaign.summary import table
+from tests.pair import Result
+
+ONE = Schedule(1, "plain", (), (20,), (Step("flush"), Step(LOOK, 1)))
+
+
+def test_a_seed_is_a_schedule_and_a_schedule_is_a_line() -> None:
+    """What is drawn depends on nothing but the seed, and is replayed from its own text."""
+    assert draw(7) == draw(7)
+    assert draw(7) != draw(8)
+    assert all(Schedule.from_json(draw(seed).to_json()) == draw(seed) for seed in range(50))
+
+
+def test_every_step_that_can_be_drawn_is_known() -> None:
+    """And every step that is known is drawn."""
+    assert set(ACTIONS) == {*HARMLESS, *LOSSY}
+
+
+@pytest.mark.parametrize("needed", [{"roll"}, {"roll", "move"}, {"split", "flush", "merge"}])
+def test_a_schedule_is_cut_down_to_what_is_needed(needed: set[str]) -> None:
+    """The shortest schedule that still fails has nothing but the steps that make it fail."""
+    steps = tuple(Step(name) for name in ("flush", "roll", "split", "move", "merge", "flush", LOOK, "enable_peer"))
+    short = shrink(replace(ONE, steps=steps), fails=lambda one: needed <= {step.action for step in one.steps})
+    assert sorted(step.action for step in short.steps) == sorted(needed)
+
+
+def judged(tmp_path: Path, verdict: str, regions: str, problems: str = "[]") -> Look:
+    """A look at a table of one region, with one cell missing below key 5."""
+    (tmp_path / "debug").mkdir()
+    (tmp_path / "debug" / "regions.jsonl").write_text(regions)
+    judge = Judge(Arena("plain", None, 0), ["a_1_0"], tmp_path, None)  # type: ignore[arg-type]
+    look = Look("mid", verdict)
+    result = Result(0, f'{{"problems": {problems}}}', "")
+    judge._hold_against(look, frozenset({("a_1_0", "4\tf\tq\tPut\tv")}), result)
+    return look
+
+
+REGION = (
+    '{"table": "a_1_0", "region": "r", "start_key": "", "end_key": "35", "status": "%s", "table_status": "complete"}'
+)
+
+
+def test_a_false_complete_is_seen(tmp_path: Path) -> None:
+    """The judge can find the tool guilty."""
+    look = judged(tmp_path, "complete", REGION % "complete")
+    assert (look.false_complete, look.false_regions, look.wrong()) == (True, ["r"], True)
+    records = tmp_path / "records.jsonl"
+    records.write_text(Record(ONE, [replace(look, when="end")], lost=1).to_json() + "\n")
+    assert "| **false complete** (verdicts) | 1 |" in table([records])
+
+
+def test_a_region_falsely_called_complete_is_seen(tmp_path: Path) -> None:
+    """Also in a run that is not complete, unless the run says that it cannot see a whole origin."""
+    assert judged(tmp_path, "incomplete", REGION % "complete").wrong()
+
+
+def test_what_was_told_is_not_held_against_the_tool(tmp_path: Path) -> None:
+    """A region that is called incomplete, or a run that names an origin that it cannot see."""
+    assert not judged(tmp_path, "incomplete", REGION % "gap").wrong()
+    (tmp_path / "again").mkdir()
+    blind = '[{"kind": "unverifiable", "region": null}]'
+    assert not judged(tmp_path / "again", "unverifiable", REGION % "complete", blind).wrong()
+
+
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Arena]:
+    """One arena for the schedules of this module."""
+    with spark_session(), arena("plain", tmp_path_factory.mktemp("arena")) as built:
+        yield built
+
+
+SCHEDULES = {
+    # Found by the campaign: segments outlive the cells that they tell of.
+    "recreated": (Step("recreate_slave_table", 0), Step(LOOK, 1)),
+    # The design's own example: every timestamp agrees, and rows are gone for good.
+    "peer removed": (Step("readd_peer", 8, 300), Step(LOOK, 1), Step("move", 3), Step("kill_slave_rs", 1)),
+}
+
+
+@pytest.mark.cluster
+@pytest.mark.spark
+@pytest.mark.parametrize("name", SCHEDULES)
+def test_never_a_false_complete(plain: Arena, tmp_path: Path, name: str) -> None:
+    """Fixed schedules against the truth, cell by cell."""
+    schedule = Schedule(len(name), "plain", ("500",), (60,), SCHEDULES[name])
+    record = run_schedule(plain, schedule, tmp_path)
+    assert record.broken is None, record.to_json()
+    assert not record.wrong(), record.to_json()
+    assert (record.lost == 0) == (record.looks[-1].verdict == "complete"), record.to_json()
