@@ -187,7 +187,7 @@ def _hbase(
     rows: list[Row] = list(servers)
     if request.side == MASTER:
         header = _with_shutdown(header, request.shutdown_ms, small.shutdown_ms)
-        rows += [_with_skipped(row, small) for row in small.tables if request.only.admits(row["table"])]
+        rows += [_with_events(row, small) for row in small.tables if request.only.admits(row["table"])]
         rows += _hosted_regions(settings, request, live, deadline)
         rows += _peer_rows(zookeeper)
         queued, notices = queue_rows(settings, zookeeper)
@@ -199,12 +199,11 @@ def _hbase(
     return Snapshot(header, tuple(rows), (source,), tuple(_why_unsettled(servers)))
 
 
-def _with_skipped(row: Row, small: Descriptors) -> Row:
-    """A master's `table` row with when mutations were last seen that bypassed the WAL."""
-    skipped_ms = small.events.get(row["table"], {}).get("skipped_ms")
-    if skipped_ms is None:
-        return row
-    return row | {"detail": json.dumps(json.loads(row["detail"]) | {"skipped_ms": skipped_ms})}
+def _with_events(row: Row, small: Descriptors) -> Row:
+    """A master's `table` row with what happened to the table beside the WAL."""
+    events = small.events.get(row["table"], {})
+    told = {name: events[name] for name in ("skipped_ms", "raised_ms") if events.get(name)}
+    return row | {"detail": json.dumps(json.loads(row["detail"]) | told)} if told else row
 
 
 def _settle(state: StateTable, zookeeper: ZooKeeper, barrier: Barrier, role: str, deadline: float) -> list[str]:

@@ -43,6 +43,8 @@ _TEXTS = {
     "skip-wal": "the table's durability SKIP_WAL bypasses replication; alter it, or copy the table by other means",
     "skipped-wal": "some mutations had the durability SKIP_WAL, so replication never sees them: copy what they wrote"
     " (SyncTable, CopyTable) and accept what was written until then with --since",
+    "scope-raised": "what was in the family before was never replicated: copy it (CopyTable --families=..., SyncTable)"
+    " and accept what was written until then with --since",
     "descriptor-unreadable": "record the status again; if it stays, look at the trackers' log lines",
     "no-regions": "run `run -m` again when the table's regions are in hbase:meta",
     "file-missing": "copy the file again (distcp)",

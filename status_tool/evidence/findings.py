@@ -30,6 +30,7 @@ TABLE_CODES: dict[str, Status] = {
     "absent": Status.MISSING,
     "family-absent": Status.MISSING,
     "skip-wal": Status.UNVERIFIABLE,
+    "scope-raised": Status.UNVERIFIABLE,
     "skipped-wal": Status.UNVERIFIABLE,
     "emptied": Status.UNVERIFIABLE,
     "older-than-tracker": Status.UNVERIFIABLE,

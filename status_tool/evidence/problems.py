@@ -129,6 +129,13 @@ def _skipped_wal(finding: Finding, context: RunContext) -> str:
     )
 
 
+def _scope_raised(finding: Finding, context: RunContext) -> str:
+    return (
+        f"replicated only since {iso(finding.written_to_ms)}: until then family {finding.note} had the replication"
+        " scope 0, and its older rows stay where they are"
+    )
+
+
 def _emptied(finding: Finding, context: RunContext) -> str:
     return (
         f"emptied: on the slave the table, a part of it or a family was created anew, truncated or dropped at"
@@ -166,6 +173,7 @@ _DETAILS: dict[str, Callable[[Finding, RunContext], str]] = {
     "emptied": _emptied,
     "skip-wal": _noted("SKIP_WAL: the table's writes bypass the WAL, and with it replication"),
     "skipped-wal": _skipped_wal,
+    "scope-raised": _scope_raised,
     "older-than-tracker": _older,
     "descriptor-unreadable": _unreadable_descriptor,
     "no-regions": _noted("no regions: none of the table's regions was recorded"),

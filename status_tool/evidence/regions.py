@@ -143,7 +143,7 @@ def _facts(
     if not replicated:
         return TableFacts(table, described, False, gone_accepted=gone, loads_shipped=shipped)
     findings = [
-        *_descriptor_findings(table, descriptor, since_ms),
+        *_descriptor_findings(table, descriptor, families, since_ms),
         *_slave_findings(table, families, slave, since_ms),
         *_age_findings(table, age, master, since_ms),
     ]
@@ -160,15 +160,25 @@ def _begins_after(moment_ms: int, age: TableAge | None, since_ms: int | None) ->
     return age is not None and not age.unknown and age.oldest is not None and age.oldest >= moment_ms
 
 
-def _descriptor_findings(table: str, descriptor: dict[str, Any] | None, since_ms: int | None) -> list[Finding]:
+def _descriptor_findings(
+    table: str, descriptor: dict[str, Any] | None, families: tuple[str, ...], since_ms: int | None
+) -> list[Finding]:
     if descriptor is None:
         return [Finding("descriptor-unreadable", table=table)]
     if descriptor.get("durability") == "SKIP_WAL":
         return [Finding("skip-wal", table=table)]
-    skipped_ms = descriptor.get("skipped_ms")
-    if isinstance(skipped_ms, int) and (since_ms is None or since_ms < skipped_ms):
-        return [Finding("skipped-wal", table=table, written_to_ms=skipped_ms)]
-    return []
+    found = []
+    if _happened_after(descriptor.get("skipped_ms"), since_ms):
+        found.append(Finding("skipped-wal", table=table, written_to_ms=descriptor["skipped_ms"]))
+    raised: Any = descriptor.get("raised_ms")
+    for family in families if isinstance(raised, dict) else ():
+        if _happened_after(raised.get(family), since_ms):
+            found.append(Finding("scope-raised", table=table, note=family, written_to_ms=raised[family]))
+    return found
+
+
+def _happened_after(moment_ms: Any, since_ms: int | None) -> bool:
+    return isinstance(moment_ms, int) and (since_ms is None or since_ms < moment_ms)
 
 
 @dataclass(frozen=True, slots=True)

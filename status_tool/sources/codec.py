@@ -165,17 +165,22 @@ def table_events(rows: Iterable[tuple[bytes, Cells]]) -> dict[str, dict[str, Any
     """Of `n` rows by table, for a table's `detail`: when its first entry arrived, and when it was emptied since.
 
     `born_ms` is of the newest region that never held anything, `dropped_ms` of each family that was dropped,
-    `skipped_ms` of the newest mutations that were seen to bypass the WAL.
+    `skipped_ms` of the newest mutations that were seen to bypass the WAL, `raised_ms` of each family that is
+    replicated and was not before.
     """
     events: dict[str, dict[str, Any]] = {}
     for key, cells in rows:
         named = {name[len(FAMILY) + 1 :]: int.from_bytes(value, "big") for name, (value, _) in cells.items()}
-        dropped = {name[1:].decode(errors="replace"): moment for name, moment in named.items() if name[:1] == b"f"}
+        dropped, raised = (
+            {name[1:].decode(errors="replace"): moment for name, moment in named.items() if name[:1] == prefix}
+            for prefix in (b"f", b"g")
+        )
         events[key[1:].decode(errors="replace")] = {
             "arrived_ms": named.get(b"a"),
             "born_ms": named.get(b"b"),
             "dropped_ms": dropped,
             "skipped_ms": named.get(b"w"),
+            "raised_ms": raised,
         }
     return events
 

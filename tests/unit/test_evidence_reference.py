@@ -305,3 +305,15 @@ def test_mutations_that_bypassed_the_wal(since_ms: int | None, verdict: Verdict)
     outcome = check(changed(OURS, "table", detail=detail), scope=replace(HBASE, since_ms=since_ms))
     assert outcome.verdict is verdict
     assert verdict is Verdict.COMPLETE or "SKIP_WAL" in only(outcome).detail
+
+
+@pytest.mark.parametrize(
+    ("family", "since_ms", "verdict"),
+    [("f", None, Verdict.UNVERIFIABLE), ("f", 9_000, Verdict.COMPLETE), ("local", None, Verdict.COMPLETE)],
+)
+def test_a_family_that_was_not_always_replicated(family: str, since_ms: int | None, verdict: Verdict) -> None:
+    """Rows from before its scope was raised are not in any stream."""
+    detail = json.dumps({**json.loads(DETAIL), "raised_ms": {family: 9_000}})
+    outcome = check(changed(OURS, "table", detail=detail), scope=replace(HBASE, since_ms=since_ms))
+    assert outcome.verdict is verdict
+    assert verdict is Verdict.COMPLETE or "replicated only since" in only(outcome).detail

@@ -14,6 +14,7 @@ final class Recorder {
   private static final Logger LOG = LoggerFactory.getLogger(Recorder.class);
   private static final long FIRST_BACKOFF_MS = 500;
   private static final long LAST_BACKOFF_MS = 5_000;
+  private static final long LOOK_MS = 10_000;
 
   /** Connects to the cluster; called again until it succeeds. */
   interface Connector {
@@ -35,6 +36,7 @@ final class Recorder {
   private final Alarm nextTry;
   private final Alarm nextFlush;
   private final Alarm nextSweep;
+  private final Alarm nextLook;
   private volatile StateStore store;
   private boolean tableKnown;
   private long backoff = FIRST_BACKOFF_MS;
@@ -54,6 +56,7 @@ final class Recorder {
     this.nextTry = new Alarm(clock);
     this.nextFlush = new Alarm(clock);
     this.nextSweep = new Alarm(clock);
+    this.nextLook = new Alarm(clock);
     this.nextFlush.set(settings.updateDelay);
   }
 
@@ -127,6 +130,10 @@ final class Recorder {
     try {
       if (compactor.hasWork()) {
         compactor.step(table);
+      }
+      if (nextLook.isDue()) {
+        nextLook.set(LOOK_MS);
+        sweep.look(table);
       }
       if (nextSweep.isDue()) {
         nextSweep.set(LAST_BACKOFF_MS);

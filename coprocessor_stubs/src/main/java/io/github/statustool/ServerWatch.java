@@ -1,9 +1,10 @@
 package io.github.statustool;
 
 import java.util.ArrayList;
-import java.util.HashSet;
+import java.util.HashMap;
 import java.util.List;
-import java.util.Set;
+import java.util.Map;
+import org.apache.hadoop.hbase.client.ColumnFamilyDescriptor;
 import org.apache.hadoop.hbase.client.RegionInfo;
 import org.apache.hadoop.hbase.client.RegionReplicaUtil;
 import org.apache.hadoop.hbase.coprocessor.RegionServerCoprocessorEnvironment;
@@ -11,7 +12,6 @@ import org.apache.hadoop.hbase.regionserver.HRegion;
 import org.apache.hadoop.hbase.regionserver.HRegionServer;
 import org.apache.hadoop.hbase.regionserver.OnlineRegions;
 import org.apache.hadoop.hbase.regionserver.Region;
-import org.apache.hadoop.hbase.util.Bytes;
 
 /**
  * Knows the region server itself. HBase stops its coprocessors before it closes its regions, and goes on calling them;
@@ -47,10 +47,12 @@ final class ServerWatch implements Watched {
       RegionInfo info = region.getRegionInfo();
       boolean counts = !info.getTable().isSystemTable() && RegionReplicaUtil.isDefaultReplica(info);
       if (counts && region instanceof HRegion) {
-        Set<String> families = new HashSet<>();
-        region.getTableDescriptor().getColumnFamilyNames().forEach(name -> families.add(Bytes.toString(name)));
+        Map<String, Integer> scopes = new HashMap<>();
+        for (ColumnFamilyDescriptor family : region.getTableDescriptor().getColumnFamilies()) {
+          scopes.put(family.getNameAsString(), family.getScope());
+        }
         open.add(new TableEvents.OpenRegion(info.getEncodedName(), info.getTable().getNameAsString(),
-            info.getRegionId(), ((HRegion) region).getOpenSeqNum(), families,
+            info.getRegionId(), ((HRegion) region).getOpenSeqNum(), scopes,
             region.getNumMutationsWithoutWAL(), now));
       }
     }

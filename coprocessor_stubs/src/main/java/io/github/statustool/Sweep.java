@@ -23,11 +23,19 @@ final class Sweep {
   private final LongSupplier clock;
   private final long started;
   private final Map<String, Long> untracked = new HashMap<>();
+  private final Set<String> seen = new HashSet<>();
 
   Sweep(Settings settings, LongSupplier clock) {
     this.settings = settings;
     this.clock = clock;
     this.started = clock.getAsLong();
+  }
+
+  /** Remembers who lives: a server without a tracker may come, write and go between two sweeps. */
+  void look(StateStore store) throws IOException {
+    for (ServerName server : store.liveServers()) {
+      seen.add(server.getServerName());
+    }
   }
 
   /** @param keepsCoverage whether this server has a write-time tracker, which alone speaks of coverage */
@@ -68,13 +76,16 @@ final class Sweep {
     }
     untracked.keySet().retainAll(live);
     untracked.keySet().removeAll(tracked);
+    seen.addAll(live);
+    seen.removeAll(tracked);
     long now = clock.getAsLong();
-    for (String server : live) {
-      if (!tracked.contains(server) && isOverdue(server, now)) {
+    for (String server : seen) {
+      if (!live.contains(server) || isOverdue(server, now)) {
         LOG.warn("status-tool: region server {} has no write-time tracker; coverage starts anew", server);
         store.put(List.of(new StateRow(Columns.COVERAGE_ROW).add(Columns.A, now, now)));
       }
     }
+    seen.retainAll(live);
   }
 
   /**

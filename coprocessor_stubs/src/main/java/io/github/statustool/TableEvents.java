@@ -5,13 +5,13 @@ import java.util.Collection;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import org.apache.hadoop.hbase.HConstants;
 
 /**
  * What happens to tables that WALs do not tell. Where replication writes to them: when their first entry arrived, and
  * when a table or family was emptied after that, for segments say that an entry was applied, not that its cells are still
- * there. Where clients do: when mutations bypassed the WAL.
+ * there. Where clients do: when mutations bypassed the WAL, and since when a family is replicated that was not.
  *
  * <p>A region that opens with the first sequence id there is has never held anything: its table was created, or
  * truncated, at the time of its region id. Daughters of splits and merges, and regions that move, go on counting.
@@ -26,7 +26,7 @@ final class TableEvents {
   private final Map<String, Event> arrivals = new ConcurrentHashMap<>();
   private final Map<String, Event> emptied = new ConcurrentHashMap<>();
   private final Map<String, OpenRegion> openedRegions = new HashMap<>();
-  private final Map<String, Set<String>> families = new HashMap<>();
+  private final Map<String, Map<String, Integer>> scopes = new HashMap<>();
 
   /** Called by the threads of the sink. Returns whether this is the first entry for the table that this JVM applies. */
   boolean arrived(String table, long now) {
@@ -57,13 +57,18 @@ final class TableEvents {
     if (region.openSeq <= NEWBORN) {
       note(new Event(region.table, Columns.B, region.id, region.id));
     }
-    Set<String> known = families.put(region.table, region.families);
+    Map<String, Integer> known = scopes.put(region.table, region.scopes);
     if (known != null) {
-      for (String family : known) {
-        if (!region.families.contains(family)) {
-          note(new Event(region.table, Bits.utf8("f" + family), region.now, region.now));
-        }
-      }
+      known.forEach((family, scope) -> compare(region, family, scope));
+    }
+  }
+
+  private void compare(OpenRegion region, String family, int scopeBefore) {
+    Integer scope = region.scopes.get(family);
+    if (scope == null) {
+      note(new Event(region.table, Bits.utf8("f" + family), region.now, region.now));
+    } else if (scopeBefore == HConstants.REPLICATION_SCOPE_LOCAL && scope != HConstants.REPLICATION_SCOPE_LOCAL) {
+      note(new Event(region.table, Bits.utf8("g" + family), region.now, region.now));
     }
   }
 
@@ -98,17 +103,19 @@ final class TableEvents {
     final String table;
     final long id;
     final long openSeq;
-    final Set<String> families;
+    /** Replication scope of each family. */
+    final Map<String, Integer> scopes;
     /** How many mutations that bypassed the WAL are in its memstore; HBase counts from zero again after a flush. */
     final long skipped;
     final long now;
 
-    OpenRegion(String name, String table, long id, long openSeq, Set<String> families, long skipped, long now) {
+    OpenRegion(String name, String table, long id, long openSeq, Map<String, Integer> scopes, long skipped,
+        long now) {
       this.name = name;
       this.table = table;
       this.id = id;
       this.openSeq = openSeq;
-      this.families = families;
+      this.scopes = scopes;
       this.skipped = skipped;
       this.now = now;
     }

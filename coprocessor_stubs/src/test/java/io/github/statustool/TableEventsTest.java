@@ -4,7 +4,9 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import java.util.TreeSet;
 import org.junit.jupiter.api.Test;
@@ -13,11 +15,15 @@ class TableEventsTest {
   private final TableEvents events = new TableEvents();
 
   private static TableEvents.OpenRegion open(String name, long openSeq, long now, String... families) {
-    return new TableEvents.OpenRegion(name, "t", 77, openSeq, Set.of(families), 0, now);
+    Map<String, Integer> scopes = new HashMap<>();
+    for (String family : families) {
+      scopes.put(family.substring(0, 1), family.endsWith("0") ? 0 : 1);
+    }
+    return new TableEvents.OpenRegion(name, "t", 77, openSeq, scopes, 0, now);
   }
 
   private static TableEvents.OpenRegion skipping(long skipped, long now) {
-    return new TableEvents.OpenRegion("r", "t", 77, 5, Set.of("f"), skipped, now);
+    return new TableEvents.OpenRegion("r", "t", 77, 5, Map.of("f", 1), skipped, now);
   }
 
   private Set<String> written() {
@@ -76,6 +82,15 @@ class TableEventsTest {
     assertEquals(Set.of(), written());
     events.regions(List.of(skipping(1, 9)));
     assertEquals(Set.of("nt w 9@9"), written());
+  }
+
+  @Test
+  void aFamilyThatIsReplicatedFromNowOnIsNoted() {
+    events.regions(List.of(open("r", 5, 5, "f", "l0")));
+    events.regions(List.of(open("r", 8, 7, "f", "l", "new")));
+    assertEquals(Set.of("nt gl 7@7"), written());
+    events.regions(List.of(open("r", 11, 9, "f0", "l", "new")));
+    assertEquals(Set.of(), written());
   }
 
   @Test
