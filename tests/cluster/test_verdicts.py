@@ -259,6 +259,28 @@ def test_table_missing_on_the_slave_is_named(pair: Pair, status: Path) -> None:
     assert "absent on the slave" in json.dumps(result.json["problems"])
 
 
+def test_what_wals_do_not_tell_is_named(pair: Pair, status: Path) -> None:
+    """Mutations that bypass the WAL, rows older than a family's replication, and rows that are gone on the slave."""
+    pair.create_table("beside", {"f": 1, "l": 0})
+    pair.master.admin.put_rows("beside", "f", 10)
+    pair.master.admin.put_rows("beside", "l", 5, prefix="old")
+    pair.wait_same("beside", ["f"])
+    time.sleep(1)  # the trackers look at the regions once a poll
+    assert_complete(pair.verdict(status, "beside", "--wait", "30"))
+    pair.master.admin.put_rows("beside", "f", 5, prefix="skipped", durability="SKIP_WAL")
+    pair.master.admin.set_scope("beside", "l", 1)
+    pair.slave.admin.drop_table("beside")
+    pair.slave.admin.create_table("beside", {"f": 1, "l": 1})
+    time.sleep(2)
+    result = pair.verdict(status, "beside", "--wait", "5")
+    assert result.exit_code == 3, result
+    told = " ".join(problem["detail"] for problem in result.json["problems"])
+    for word in ("SKIP_WAL", "replicated only since", "emptied"):
+        assert word in told, result
+    # Copied by other means and accepted as a baseline.
+    assert_complete(pair.check(status, "--table", "beside", "--since", str(int(time.time() * 1000))))
+
+
 def test_shutdown_time_record_show_and_use(pair: Pair, status: Path) -> None:
     """What other tables write after the shutdown does not matter; a future or missing time is said."""
     pair.create_table("app", {"f": 1})

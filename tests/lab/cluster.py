@@ -243,6 +243,10 @@ class Cluster:
         server.start()
         return server
 
+    def reconfigure(self, server: RegionServer, site: Mapping[str, str]) -> None:
+        """Other settings of its own for a region server, from its next start on."""
+        self._hbase_conf(server, {"hbase.regionserver.port": str(server.port), **site})
+
     def stop(self) -> None:
         """Stop everything cleanly, region servers while HDFS and master live; `start` brings it up again."""
         for group in ([self.thrift], self.region_servers, [self.master], self.datanodes, [self.namenode]):

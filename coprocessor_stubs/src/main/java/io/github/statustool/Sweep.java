@@ -2,6 +2,7 @@ package io.github.statustool;
 
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
+import java.util.Collection;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
@@ -23,7 +24,8 @@ final class Sweep {
   private final LongSupplier clock;
   private final long started;
   private final Map<String, Long> untracked = new HashMap<>();
-  private final Set<String> seen = new HashSet<>();
+  /** Servers that were seen to live since the last sweep; of those that do no more, when that was first seen. */
+  private final Map<String, Long> seen = new HashMap<>();
 
   Sweep(Settings settings, LongSupplier clock) {
     this.settings = settings;
@@ -33,17 +35,19 @@ final class Sweep {
 
   /** Remembers who lives: a server without a tracker may come, write and go between two sweeps. */
   void look(StateStore store) throws IOException {
-    for (ServerName server : store.liveServers()) {
-      seen.add(server.getServerName());
-    }
+    remember(names(store.liveServers()));
+  }
+
+  private void remember(Set<String> live) {
+    long now = clock.getAsLong();
+    live.forEach(server -> seen.put(server, null));
+    seen.replaceAll((server, goneSince) -> live.contains(server) || goneSince != null ? goneSince : Long.valueOf(now));
   }
 
   /** @param keepsCoverage whether this server has a write-time tracker, which alone speaks of coverage */
   void run(StateStore store, boolean keepsCoverage) throws IOException {
-    Set<String> live = new HashSet<>();
-    for (ServerName server : store.liveServers()) {
-      live.add(server.getServerName());
-    }
+    Set<String> live = names(store.liveServers());
+    remember(live);
     List<StoredRow> rows = store.scan(Columns.SERVER);
     markGone(store, rows, live);
     if (keepsCoverage) {
@@ -76,16 +80,16 @@ final class Sweep {
     }
     untracked.keySet().retainAll(live);
     untracked.keySet().removeAll(tracked);
-    seen.addAll(live);
-    seen.removeAll(tracked);
+    seen.keySet().removeAll(tracked);
     long now = clock.getAsLong();
-    for (String server : seen) {
-      if (!live.contains(server) || isOverdue(server, now)) {
-        LOG.warn("status-tool: region server {} has no write-time tracker; coverage starts anew", server);
-        store.put(List.of(new StateRow(Columns.COVERAGE_ROW).add(Columns.A, now, now)));
+    for (Map.Entry<String, Long> server : seen.entrySet()) {
+      if (server.getValue() != null || isOverdue(server.getKey(), now)) {
+        LOG.warn("status-tool: region server {} has no write-time tracker; coverage starts anew", server.getKey());
+        long since = server.getValue() == null ? now : server.getValue();
+        store.put(List.of(new StateRow(Columns.COVERAGE_ROW).add(Columns.A, since, since)));
       }
     }
-    seen.retainAll(live);
+    seen.keySet().retainAll(live);
   }
 
   /**
@@ -95,6 +99,12 @@ final class Sweep {
   private boolean isOverdue(String server, long now) {
     long missingSince = untracked.computeIfAbsent(server, absent -> now);
     return Math.max(missingSince, ServerName.valueOf(server).getStartCode()) <= now - settings.newServerGrace;
+  }
+
+  private static Set<String> names(Collection<ServerName> servers) {
+    Set<String> names = new HashSet<>();
+    servers.forEach(server -> names.add(server.getServerName()));
+    return names;
   }
 
   private static String text(byte[] bytes) {

@@ -1,0 +1,94 @@
+"""From no tracker to trackers by a rolling restart, in either order of the clusters: never complete too soon."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cluster.test_verdicts import assert_complete
+from tests.lab.cluster import Cluster
+from tests.lab.lab import Lab
+from tests.lab.process import RegionServer
+from tests.lab.waiting import wait_until
+from tests.pair import BOTH_TRACKERS, PEER, Pair, Result, start_pair, tool_here, tracked_spec
+
+pytestmark = [pytest.mark.cluster, pytest.mark.spark]
+
+LOOK_S = 10
+"""How often a tracker looks which servers live: as exactly is known when the last one without a tracker had gone."""
+
+
+@pytest.fixture(scope="module")
+def bare(warm_spark: None) -> Iterator[Pair]:
+    """Two clusters without trackers that replicate to each other."""
+    with Lab() as lab:
+        pair = start_pair(
+            lab,
+            tracked_spec("master", region_servers=2, trackers={}),
+            tracked_spec("slave", region_servers=1, trackers={}),
+        )
+        pair.reversed().connect()
+        yield pair
+
+
+def upgrade(cluster: Cluster, server: RegionServer) -> None:
+    """Restart one server with both trackers."""
+    cluster.reconfigure(server, BOTH_TRACKERS)
+    server.stop()
+    server.start()
+    wait_until(lambda: cluster.admin.table_exists("replicationstate"), 60, "a tracker has made the state table")
+
+
+def refused(result: Result) -> str:
+    """Why a run ended with exit code 2."""
+    assert result.exit_code == 2, result
+    return result.stderr
+
+
+def details(result: Result, exit_code: int) -> str:
+    """What the problems say."""
+    assert result.exit_code == exit_code, result
+    return json.dumps(result.json["problems"])
+
+
+def test_trackers_come_one_server_after_another(bare: Pair, tmp_path: Path) -> None:
+    """The slave of one direction first is the master of the other direction first."""
+    there, back = bare, bare.reversed()
+    files = {pair: tmp_path / f"{pair.master.name}.status" for pair in (there, back)}
+    for pair in (there, back):
+        table = f"old_{pair.master.name}"
+        pair.create_table(table, {"f": 1}, [b"row00000005"])
+        pair.master.admin.put_rows(table, "f", 10)
+        pair.wait_same(table)
+        where = ("run", "-m", "-o", files[pair], "--only", "hbase")
+        assert "no tracker has ever run" in refused(tool_here(*where, conf=pair.master))
+    # Direction "there" gets its slave first, direction "back" its master first.
+    upgrade(there.slave, there.slave.region_servers[0])
+    for pair in (there, back):
+        pair.master.admin.put_rows(f"old_{pair.master.name}", "f", 10, start=10)
+        pair.wait_same(f"old_{pair.master.name}")
+    back.write_master(files[back])
+    assert "no tracker has ever run" in refused(back.check(files[back]))
+    # Half of the other cluster.
+    first, second = there.master.region_servers
+    upgrade(there.master, first)
+    there.write_master(files[there], "--wait", "3")
+    assert "without the tracker" in details(there.check(files[there]), 3)
+    upgrade(there.master, second)
+    time.sleep(LOOK_S + 2)
+    for pair in (there, back):
+        old, new = f"old_{pair.master.name}", f"new_{pair.master.name}"
+        pair.create_table(new, {"f": 1})
+        pair.master.admin.put_rows(new, "f", 10)
+        pair.wait_same(new)
+        assert_complete(pair.verdict(files[pair], new, "--wait", "30"))
+        pair.master.admin.put_rows(old, "f", 10, start=20)
+        pair.wait_same(old)
+        assert "older than the tracker" in details(pair.verdict(files[pair], old, "--wait", "10"), 3)
+        # What was compared once by other means is accepted; from then on everything is proven.
+        assert_complete(pair.check(files[pair], "--table", old, "--since", str(int(time.time() * 1000))))
+    assert [peer.id for peer in there.master.admin.list_peers()] == [PEER]
