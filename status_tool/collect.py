@@ -74,6 +74,8 @@ class Request:
     """From `-f` or the master's file; empty: the configured ones."""
     shutdown_ms: int | None = None
     """`-s`."""
+    followed: Header | None = None
+    """FILE's, when its master is read again: the cut never goes back before FILE's."""
     files: FileOptions = field(default_factory=FileOptions)
 
 
@@ -139,6 +141,7 @@ def snapshot(settings: Settings, request: Request, say: Callable[[str], None]) -
         namespaces=tuple(sorted(request.only.namespaces)),
         half="both" if request.hbase and request.hdfs else "hbase" if request.hbase else "hdfs",
         tool_version=__version__,
+        filesystem=settings.filesystem,
     )
     gathered = Snapshot(header, (), ())
     if request.hbase or settings.knows_zookeeper:
@@ -185,7 +188,8 @@ def _hbase(
     say("reading tables and regions")
     rows: list[Row] = list(servers)
     if request.side == MASTER:
-        header = _with_shutdown(header, request.shutdown_ms, small.shutdown_ms)
+        recorded = followed_shutdown(request.followed, small.shutdown_ms)
+        header = _with_shutdown(header, request.shutdown_ms, recorded)
         rows += [row for row in small.tables if request.only.admits(row["table"])]
         rows += _hosted_regions(settings, request, live, deadline)
         rows += _peer_rows(zookeeper)
@@ -193,6 +197,8 @@ def _hbase(
         rows += queued
         header = dataclasses.replace(header, notices=(*header.notices, *notices))
     else:
+        # Where they lead is not asked: the master may be down by now.
+        rows += [{"kind": "peer", "name": peer.id, "detail": peer.to_json()} for peer in zookeeper.peers()]
         rows += meta.table_families(endpoint)  # all of them: a filter is no reason for a table to be missing
     return Snapshot(header, tuple(rows), (source,), tuple(_why_unsettled(servers)))
 
@@ -276,6 +282,16 @@ def _with_shutdown(header: Header, given: int | None, recorded: int | None) -> H
         note = "no shutdown time was recorded: everything written up to the moment of the dump is asked"
         return dataclasses.replace(header, notices=(*header.notices, note))
     return apply_shutdown(header, moment, whose, header.cut_ms)
+
+
+def followed_shutdown(file: Header | None, recorded: int | None) -> int | None:
+    """The shutdown time for a master that is read again: the later of FILE's and the recorded one.
+
+    One that lies before FILE's cut is of an earlier occasion: then everything up to now is asked.
+    """
+    if file is None:
+        return recorded
+    return max((t for t in (file.shutdown_ms, recorded) if t is not None and t >= file.cut_ms), default=None)
 
 
 def apply_shutdown(header: Header, moment: int, whose: str, limit_ms: int) -> Header:

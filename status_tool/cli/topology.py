@@ -4,24 +4,35 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from status_tool.atomic import atomic_write, check_target
 from status_tool.cli.options import ConfDirs, ZooKeeperOption, settings_of
 from status_tool.printable import safe
+from status_tool.report.html_report import topology_page
 from status_tool.topology import Link, Topology, explore, what_is_shipped
 
 
 def topology(
     as_json: Annotated[bool, typer.Option("--json", help="One JSON document on stdout, nothing else there.")] = False,
+    report: Annotated[
+        Path | None, typer.Option("--report", metavar="FILE.html", help="Also write it as a picture.")
+    ] = None,
     conf_dir: ConfDirs = None,
     zookeeper: ZooKeeperOption = None,
 ) -> int:
     """Show this cluster, its peers and theirs as a tree: exit code 0, 1 if a link is broken, 2 error."""
+    if report is not None:
+        check_target(report)
     found = explore(settings_of(conf_dir, None, None, zookeeper).zookeeper())
     text = json.dumps(found.to_json()) if as_json else "\n".join(safe(line) for line in _lines(found))
     typer.echo(text)
+    if report is not None:
+        with atomic_write(report) as stream:
+            topology_page(found.to_map(), found.problems, stream)
     return 1 if found.problems else 0
 
 

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import io
 import json
+import signal
+import subprocess
+import sys
+import threading
 import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from status_tool.status_file.reader import open_status
 from tests.lab.errors import AdminError
 from tests.lab.waiting import wait_until
-from tests.pair import PEER, Pair, Result, tool, tool_here
+from tests.pair import PEER, Pair, Result, tool, tool_environment, tool_here
 
 pytestmark = [pytest.mark.cluster, pytest.mark.spark]
 
@@ -90,6 +96,68 @@ def test_peer_disabled_is_behind_with_its_lag(pair: Pair, status: Path) -> None:
     finally:
         pair.master.admin.enable_peer(PEER)
     assert_complete(pair.check(status, "--table", "lagging", "--wait", "60"))
+
+
+def test_follow_ends_when_all_has_arrived(pair: Pair, status: Path, tmp_path: Path) -> None:
+    """A backlog, followed: also what is written after FILE is asked. Ctrl-C and --wait end it without a verdict."""
+    pair.create_table("followed", {"f": 1})
+    pair.master.admin.put_rows("followed", "f", 10)
+    pair.wait_same("followed")
+    pair.master.admin.disable_peer(PEER)
+    log = tmp_path / "log"
+    try:
+        pair.master.admin.put_rows("followed", "f", 10, start=10)
+        pair.write_master(status, "--table", "followed")
+        with open_status(status) as written:
+            cut_ms = written.header.cut_ms
+        following = ["--follow", "--table", "followed", "--master-conf", str(pair.master.conf_dir)]
+        stopped = follower(pair, status, log, *following)
+        # The master's ZooKeeper alone: FILE is what is asked, and the time is bounded.
+        bounded = pair.check(status, "--follow", "--master-zookeeper", pair.master.zookeeper, "--wait", "3")
+        assert (bounded.exit_code, bounded.json["cut_ms"]) == (1, cut_ms), bounded
+        wrong = pair.check(status, "--follow", "--master-zookeeper", pair.slave.zookeeper)
+        assert (wrong.exit_code, "leads to" in wrong.stderr) == (2, True), wrong
+        wait_until(lambda: "1 of 1 (1 behind)" in log.read_text(), 120, "it has looked")
+        stopped.send_signal(signal.SIGINT)
+        assert stopped.communicate(timeout=60)[0] == ""
+        assert stopped.returncode == 130, log.read_text()
+        enabling = threading.Thread(target=write_and_enable, args=(pair, sys.stderr))
+        enabling.start()
+        result = pair.check(status, *following, "--wait", "200")
+        enabling.join()
+    except BaseException:
+        pair.master.admin.enable_peer(PEER)
+        raise
+    assert assert_complete(result)["cut_ms"] > cut_ms
+    assert "(1 behind)" in result.stderr
+    assert "regions to go 0 of 1" in result.stderr
+    assert pair.same("followed")
+    assert len(pair.slave.admin.rows("followed")) == 30
+
+
+def follower(pair: Pair, status: Path, log: Path, *arguments: str) -> subprocess.Popen[str]:
+    """`run -i FILE --json` as a process of its own; its stderr goes to `log`."""
+    command = [sys.executable, "-m", "status_tool", "run", "-i", status, "--only", "hbase", "--json", *arguments]
+    with log.open("w") as stderr:
+        return subprocess.Popen(
+            [*map(str, command), "--conf-dir", str(pair.slave.conf_dir)],
+            stdout=subprocess.PIPE,
+            stderr=stderr,
+            text=True,
+            env=tool_environment(),
+        )
+
+
+def write_and_enable(pair: Pair, before: object) -> None:
+    """When the tool in this process has shown that it is behind: ten more rows, and the peer is enabled."""
+    wait_until(lambda: sys.stderr is not before and "behind" in captured(), 120, "it has looked")
+    pair.master.admin.put_rows("followed", "f", 10, start=20)
+    pair.master.admin.enable_peer(PEER)
+
+
+def captured() -> str:
+    """What `tool_here` has on stderr so far."""
+    return sys.stderr.getvalue() if isinstance(sys.stderr, io.StringIO) else ""
 
 
 def test_peer_removed_and_added_is_a_gap(pair: Pair, status: Path) -> None:
