@@ -66,6 +66,9 @@ _TEXTS = {
     "file-extra": "nothing is lost; remove it on the slave if it should not be there",
 }
 
+TABLE_TEXTS = {code: _TEXTS[code] for code in TABLE_COPIES}
+"""What to do about a table as such, before the command that copies it."""
+
 
 def advise(finding: Finding, context: RunContext) -> str | None:
     """What to do about a finding; None where there is nothing to say."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -73,12 +72,9 @@ def test_bulk_load_with_its_replication(backlogged: Pair, status: Path) -> None:
 def hbase_dump(cluster: Cluster) -> dict[str, dict[str, int]]:
     """What HBase's own DumpReplicationQueues says: positions by queue and WAL."""
     main = "org.apache.hadoop.hbase.replication.regionserver.DumpReplicationQueues"
-    command = cluster._java.command(256, main, ["--distributed", "--hdfs"])
-    environment = cluster._java.environment(cluster.conf_dir, ())
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=True)
     queues: dict[str, dict[str, int]] = {}
     wals: dict[str, int] = {}
-    for line in done.stdout.splitlines():
+    for line in cluster.run_main(main, ["--distributed", "--hdfs"]).splitlines():
         key, _, value = line.strip().partition(": ")
         if key == "Queue znode":
             wals = queues.setdefault(value, {})
