@@ -352,15 +352,17 @@ def test_drift_is_named(pair: Pair, status: Path, tmp_path: Path) -> None:
     expected = {"trunc": (3, "truncated"), "skipping": (3, "SKIP_WAL"), "onlyhere": (1, "table absent on the slave"),
                 "wide": (1, "family absent on the slave: g")}  # fmt: skip
     pair.write_master(status, *(f"--table={table}" for table in expected))
-    result = pair.check(status, *(f"--table={table}" for table in expected))
+    report = tmp_path / "report.html"
+    result = pair.check(status, *(f"--table={table}" for table in expected), "--report", report)
     assert result.exit_code == 1, result
+    drawn = report.read_text()
+    assert all(words in drawn for words in ("<svg", f"peer {PEER}<", result.json["slave_cluster_id"], "SyncTable"))
     for table, (exit_code, words) in expected.items():
         (problem,) = [p for p in result.json["problems"] if p["table"] == table]
         assert words in problem["detail"]
         assert "CopyTable" in problem["advice"]
         assert (problem["kind"] == "unverifiable") == (exit_code == 3)
     assert len(slave.rows("trunc")) == 10
-    report = tmp_path / "topology.html"
     arguments = ("topology", "--report", report, "--peer-conf", pair.slave.conf_dir)
     found = tool_here(*arguments, "--json", conf=pair.master)
     assert (found.exit_code, found.json["shape"], found.json["unchecked"]) == (1, "master-slave", []), found
