@@ -15,6 +15,8 @@ GAP_X, GAP_Y = 190, 46
 MARGIN = 24
 ARC = 46
 """Half of it is between the boxes and the first link back, and between that and the next."""
+STEP = 14
+"""Between lines that run side by side."""
 CAPTION = 44
 """Letters that fit into a box."""
 
@@ -58,7 +60,7 @@ def picture(clusters: ClusterMap) -> Iterator[str]:
     depth = 0
     for link in clusters.links:
         if link in backward:
-            yield from _back(link, places, lowest + ARC // 2 * depth)
+            yield from _back(link, places, lowest + ARC // 2 * depth, STEP * depth % (BOX_W // 3))
             depth += 1
         else:
             yield from _forward(link, places, lanes[link.source, link.target])
@@ -96,18 +98,18 @@ def _marker(name: str, style: str) -> Iterator[str]:
 
 def _forward(link: PeerLink, places: dict[str, _Place], lane: int) -> Iterator[str]:
     start, end = places[link.source], places[link.target]
-    x1, y1 = start.x + BOX_W, start.y + BOX_H // 3 + 14 * lane
-    x2, y2 = end.x, end.y + BOX_H // 3 + 14 * lane
+    x1, y1 = start.x + BOX_W, start.y + BOX_H // 3 + STEP * lane
+    x2, y2 = end.x, end.y + BOX_H // 3 + STEP * lane
     middle = (x1 + x2) // 2
     yield _path(link, f"M{x1} {y1} C{middle} {y1} {middle} {y2} {x2} {y2}")
     yield _label(link, middle, (y1 + y2) // 2 - 6)
 
 
-def _back(link: PeerLink, places: dict[str, _Place], lane: int) -> Iterator[str]:
-    """A link that does not lead onwards runs below the boxes."""
+def _back(link: PeerLink, places: dict[str, _Place], lane: int, aside: int) -> Iterator[str]:
+    """A link that does not lead onwards runs below the boxes, `aside` from those before it."""
     start, end = places[link.source], places[link.target]
-    x1, y1 = start.x + BOX_W * 2 // 3, start.y + BOX_H
-    x2, y2 = end.x + BOX_W // 3, end.y + BOX_H
+    x1, y1 = start.x + BOX_W * 2 // 3 - aside, start.y + BOX_H
+    x2, y2 = end.x + BOX_W // 3 - aside, end.y + BOX_H
     yield _path(link, f"M{x1} {y1} V{lane} H{x2} V{y2}")
     yield _label(link, (x1 + x2) // 2, lane - 5)
 
