@@ -45,6 +45,8 @@ POLL_S = 0.2
 NEWCOMER_MS = 60_000
 """A tracker writes its first row within seconds; a server that is older and has none runs without."""
 
+FOLLOWING = "following: everything written on the master up to the last look at it is asked, also after a shutdown time"
+
 Spooled = tuple[tuple[bytes, Cells], ...]
 
 
@@ -74,8 +76,8 @@ class Request:
     """From `-f` or the master's file; empty: the configured ones."""
     shutdown_ms: int | None = None
     """`-s`."""
-    followed: Header | None = None
-    """FILE's, when its master is read again: the cut never goes back before FILE's."""
+    following: bool = False
+    """Whether everything up to now is asked, whatever shutdown time is recorded (docs/decisions.md, 40)."""
     files: FileOptions = field(default_factory=FileOptions)
 
 
@@ -188,8 +190,10 @@ def _hbase(
     say("reading tables and regions")
     rows: list[Row] = list(servers)
     if request.side == MASTER:
-        recorded = followed_shutdown(request.followed, small.shutdown_ms)
-        header = _with_shutdown(header, request.shutdown_ms, recorded)
+        if request.following:
+            header = dataclasses.replace(header, notices=(*header.notices, FOLLOWING))
+        else:
+            header = _with_shutdown(header, request.shutdown_ms, small.shutdown_ms)
         rows += [row for row in small.tables if request.only.admits(row["table"])]
         rows += _hosted_regions(settings, request, live, deadline)
         rows += _peer_rows(zookeeper)
@@ -282,16 +286,6 @@ def _with_shutdown(header: Header, given: int | None, recorded: int | None) -> H
         note = "no shutdown time was recorded: everything written up to the moment of the dump is asked"
         return dataclasses.replace(header, notices=(*header.notices, note))
     return apply_shutdown(header, moment, whose, header.cut_ms)
-
-
-def followed_shutdown(file: Header | None, recorded: int | None) -> int | None:
-    """The shutdown time for a master that is read again: the later of FILE's and the recorded one.
-
-    One that lies before FILE's cut is of an earlier occasion: then everything up to now is asked.
-    """
-    if file is None:
-        return recorded
-    return max((t for t in (file.shutdown_ms, recorded) if t is not None and t >= file.cut_ms), default=None)
 
 
 def apply_shutdown(header: Header, moment: int, whose: str, limit_ms: int) -> Header:

@@ -2,7 +2,7 @@
 
 Every round is a whole `run -m` and `run -i`: a fresh barrier on the master, its rows to a file, then the slave's
 barrier and rows, then the comparison. The order is what makes it right, as with FILE: the slave is read after the
-master. What FILE asks stays asked: its streams are kept, and the cut never goes back before its.
+master. Everything written until then is asked, FILE's streams included; no shutdown time excuses anything.
 """
 
 from __future__ import annotations
@@ -105,6 +105,8 @@ def _over(deadline: float | None) -> bool:
 def _refuse(base: MasterSide, check: Check) -> None:
     if base.file.is_json or base.header.evidence == Evidence.TIMESTAMPS:
         raise UsageError("--follow needs a status file with streams: write FILE with `run -m -o FILE`, not FILE.json")
+    if check.shutdown_ms is not None:
+        raise UsageError("--follow asks for everything written up to its last look at the master: leave -s out")
     if base.header.half == "hdfs" or not check.scope.check_hbase:
         raise UsageError("--follow refreshes the HBase half, which is not checked here: leave --follow out")
 
@@ -126,8 +128,7 @@ def _read_master(
         wait_s=MASTER_WAIT_S,
         only=TableFilter(*(asked if any(asked) else recorded)),
         hdfs=False,
-        shutdown_ms=check.shutdown_ms,
-        followed=base.header,
+        following=True,
     )
     written = write_side(master, request, path, None, shown.step)
     fresh = files.enter_context(open_status(path, require_side=MASTER))

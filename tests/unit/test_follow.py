@@ -1,4 +1,4 @@
-"""Following the master: the cut never goes back, rates are told as they are, and a table shows them."""
+"""Following the master: rates are told as they are, and a table shows them."""
 
 from __future__ import annotations
 
@@ -7,32 +7,11 @@ from dataclasses import replace
 
 import pytest
 
-from status_tool.collect import followed_shutdown
 from status_tool.evidence.model import Header
 from status_tool.follow import left_bytes, with_files_of
 from status_tool.report.follow import Following, LiveFollowing, Pace, Round, make_following
 
 FILE = Header("master", "id", 2_000, 1_000)
-
-
-@pytest.mark.parametrize(
-    ("in_file", "recorded", "expected"),
-    [
-        (None, None, None),
-        (None, 999, None),  # of an earlier occasion: everything up to now is asked
-        (None, 1_500, 1_500),
-        (1_000, None, 1_000),
-        (1_000, 900, 1_000),
-        (1_000, 1_800, 1_800),
-    ],
-)
-def test_the_cut_never_goes_back(in_file: int | None, recorded: int | None, expected: int | None) -> None:
-    """The later of FILE's shutdown time and the recorded one, never one before FILE's cut."""
-    assert followed_shutdown(replace(FILE, shutdown_ms=in_file), recorded) == expected
-
-
-def test_without_a_file_the_recorded_time_counts() -> None:
-    assert followed_shutdown(None, 5) == 5
 
 
 def test_files_are_those_of_the_file() -> None:
