@@ -132,7 +132,6 @@ def test_servers_and_a_whole_cluster_die(three: Three, status: Path) -> None:
     """
     a, b = three.ab.master, three.bc.master
     victim = a.add_region_server()
-    heir = a.add_region_server()
     first = victim.server_name
     move_table(a, "other", first)
     three.bc.slave.region_servers[0].kill9()
@@ -140,6 +139,7 @@ def test_servers_and_a_whole_cluster_die(three: Three, status: Path) -> None:
     a.admin.disable_peer(PEER)
     a.admin.put_rows("other", "f", 10, prefix="twice")
     victim.kill9()
+    heir = a.add_region_server()
     wait_until(lambda: recovered(three.ab, first), 60, "the dead server's queue has been claimed")
     holder = (recovered(three.ab, first) or {})["holder"]
 
@@ -152,6 +152,8 @@ def test_servers_and_a_whole_cluster_die(three: Three, status: Path) -> None:
     three.bc.write_master(status, "--table", "t")
     refused = three.bc.check(status, "--table", "t")
     assert (refused.exit_code, len(refused.stderr.strip().splitlines())) == (2, 1), refused
+
+    three.bc.slave.launch()
 
     killed = next(server for server in a.region_servers if server.running and server.server_name == holder)
     killed.kill9()
@@ -169,6 +171,6 @@ def test_servers_and_a_whole_cluster_die(three: Three, status: Path) -> None:
     assert any(first in notice and "settled" in notice for notice in result.json["notices"]), result
     assert {p["origin"] for p in result.json["problems"] if p["origin"] == first} == set(), result
 
-    three.bc.slave.start()
+    three.bc.slave.wait_ready()
     assert_complete(three.bc.verdict(status, "t", "--wait", "90"))
     assert b"down00000009" in three.bc.slave.admin.rows("t")
