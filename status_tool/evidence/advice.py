@@ -13,7 +13,7 @@ from status_tool.evidence.segments import SINCE_MARGIN_MS
 
 PEER_PLACEHOLDER = "<slave quorum:port:/znode>"
 MASTER_PLACEHOLDER = "<master quorum:port:/znode>"
-FILESYSTEM_PLACEHOLDER = "hdfs://<master's NameNode>"
+FILESYSTEM_PLACEHOLDER = "hdfs://<master NameNode>"
 _MAPREDUCE = "org.apache.hadoop.hbase.mapreduce"
 COPY_TABLE = f"{_MAPREDUCE}.CopyTable"
 HASH_TABLE = f"{_MAPREDUCE}.HashTable"

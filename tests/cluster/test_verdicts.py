@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import shlex
 import signal
 import subprocess
@@ -106,12 +107,17 @@ def test_follow_ends_when_all_has_arrived(pair: Pair, status: Path, tmp_path: Pa
     pair.master.admin.put_rows("followed", "f", 10)
     pair.wait_same("followed")
     pair.master.admin.disable_peer(PEER)
-    log = tmp_path / "log"
+    log, paths = tmp_path / "log", tmp_path / "paths"
+    paths.write_text("/followed\n")
+    for cluster in (pair.master, pair.slave):
+        cluster.admin.hdfs_put("/followed/file", b"x" * 1000)
     try:
         pair.master.admin.put_rows("followed", "f", 10, start=10)
-        pair.write_master(status, "--table", "followed")
-        with open_status(status) as written:
-            cut_ms = written.header.cut_ms
+        # Both halves: the files of FILE are compared with the slave's in every round.
+        written = tool_here("run", "-m", "-o", status, "-f", paths, "--table", "followed", conf=pair.master)
+        assert written.exit_code == 0, written
+        with open_status(status) as file:
+            cut_ms = file.header.cut_ms
         following = ["--follow", "--table", "followed", "--master-conf", str(pair.master.conf_dir)]
         stopped = follower(pair, status, log, *following)
         # The master's ZooKeeper alone: FILE is what is asked, and the time is bounded.
@@ -125,13 +131,14 @@ def test_follow_ends_when_all_has_arrived(pair: Pair, status: Path, tmp_path: Pa
         assert stopped.returncode == 130, log.read_text()
         enabling = threading.Thread(target=write_and_enable, args=(pair, sys.stderr))
         enabling.start()
-        result = pair.check(status, *following, "--wait", "200")
+        result = tool_here("run", "-i", status, "--json", *following, "--wait", "200", conf=pair.slave)
         enabling.join()
     except BaseException:
         pair.master.admin.enable_peer(PEER)
         raise
     assert assert_complete(result)["cut_ms"] > cut_ms
-    assert "(1 behind)" in result.stderr
+    assert result.json["hdfs"]["files"]["match"] == 1
+    assert re.search(r"\(1 behind\), bytes to go [1-9]", result.stderr), result
     assert 0 < result.stderr.index("asking again") < result.stderr.index("regions to go 0 of 1")
     assert pair.same("followed")
     assert len(pair.slave.admin.rows("followed")) == 30
