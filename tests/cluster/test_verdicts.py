@@ -121,7 +121,7 @@ def test_follow_ends_when_all_has_arrived(pair: Pair, status: Path, tmp_path: Pa
         following = ["--follow", "--table", "followed", "--master-conf", str(pair.master.conf_dir)]
         stopped = follower(pair, status, log, *following)
         # The master's ZooKeeper alone: FILE is what is asked, and the time is bounded.
-        bounded = pair.check(status, "--follow", "--master-zookeeper", pair.master.zookeeper, "--wait", "3")
+        bounded = pair.check(status, "--follow", "--master-zookeeper", pair.master.zookeeper, "--wait", "0")
         assert (bounded.exit_code, bounded.json["cut_ms"]) == (1, cut_ms), bounded
         wrong = pair.check(status, "--follow", "--master-zookeeper", pair.slave.zookeeper)
         assert (wrong.exit_code, "leads to" in wrong.stderr) == (2, True), wrong
