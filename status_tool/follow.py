@@ -11,7 +11,7 @@ import dataclasses
 import json
 import tempfile
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -85,17 +85,22 @@ def follow(settings: Settings, master: Settings, check: Check, shown: Following,
             stuck = outcome.verdict is Verdict.UNVERIFIABLE and not (gathered.unsettled or read.left_open)
             if outcome.verdict is Verdict.COMPLETE or stuck or _over(deadline):
                 return outcome
-            while True:
-                time.sleep(RECHECK_S)
-                files.close()
-                try:
-                    read, gathered = both(files)
-                    break
-                except ConnectionFailed as error:
-                    # Nothing newer is known, so nothing may be called complete: go on asking.
-                    shown.note(f"{error}; asking again")
-                    if _over(deadline):
-                        raise
+            read, gathered = _again(lambda: both(files), files, shown, deadline)
+
+
+def _again(
+    both: Callable[[], tuple[_Read, Snapshot]], files: ExitStack, shown: Following, deadline: float | None
+) -> tuple[_Read, Snapshot]:
+    """Both sides, read anew; while one of them does not answer nothing newer is known, so it is asked again."""
+    while True:
+        time.sleep(RECHECK_S)
+        files.close()
+        try:
+            return both()
+        except ConnectionFailed as error:
+            shown.note(f"{error}; asking again")
+            if _over(deadline):
+                raise
 
 
 def _over(deadline: float | None) -> bool:
