@@ -13,7 +13,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,7 @@ import pyarrow.parquet as pq
 
 from status_tool.evidence.model import Header, Scope
 from status_tool.spark.session import spark_session
-from status_tool.spark.verify import verify
+from status_tool.spark.verify import Check
 from status_tool.status_file.schema import STATUS_SCHEMA
 
 BATCH = 50_000
@@ -55,10 +55,10 @@ def main() -> int:
         with _timed("session"):
             context = spark_session(small=False)
             session = context.__enter__()
-        frames = [session.read.parquet(str(path)) for path in (ours, theirs)]
+        ours_df, theirs_df = (session.read.parquet(str(path)) for path in (ours, theirs))
         for _ in range(2):
-            with _timed("verified"):
-                outcome = verify(session, frames[0], frames[1], MASTER, SLAVE, Scope())
+            with _timed("verified"), closing(Check(session, ours_df, theirs_df, MASTER, SLAVE, Scope())) as check:
+                outcome = check.outcome()
         print({str(status): number for status, number in outcome.hbase.regions.items()} if outcome.hbase else None)
         _print_memory()
         context.__exit__(None, None, None)

@@ -46,6 +46,8 @@ POLL_S = 0.2
 NEWCOMER_MS = 60_000
 """A tracker writes its first row within seconds; a server that is older and has none runs without."""
 
+FOLLOWING = "following: everything written on the master up to the last look at it is asked, also after a shutdown time"
+
 Spooled = tuple[tuple[bytes, Cells], ...]
 
 
@@ -75,6 +77,8 @@ class Request:
     """From `-f` or the master's file; empty: the configured ones."""
     shutdown_ms: int | None = None
     """`-s`."""
+    following: bool = False
+    """Whether everything up to now is asked, whatever shutdown time is recorded (docs/decisions.md, 40)."""
     files: FileOptions = field(default_factory=FileOptions)
 
 
@@ -140,6 +144,7 @@ def snapshot(settings: Settings, request: Request, say: Callable[[str], None]) -
         namespaces=tuple(sorted(request.only.namespaces)),
         half="both" if request.hbase and request.hdfs else "hbase" if request.hbase else "hdfs",
         tool_version=__version__,
+        filesystem=settings.filesystem,
     )
     gathered = Snapshot(header, (), ())
     if request.hbase or settings.knows_zookeeper:
@@ -186,7 +191,10 @@ def _hbase(
     say("reading tables and regions")
     rows: list[Row] = list(servers)
     if request.side == MASTER:
-        header = _with_shutdown(header, request.shutdown_ms, small.shutdown_ms)
+        if request.following:
+            header = dataclasses.replace(header, notices=(*header.notices, FOLLOWING))
+        else:
+            header = _with_shutdown(header, request.shutdown_ms, small.shutdown_ms)
         rows += [_with_events(row, small) for row in small.tables if request.only.admits(row["table"])]
         rows += _hosted_regions(settings, request, live, deadline)
         rows += _peer_rows(zookeeper)
@@ -194,6 +202,8 @@ def _hbase(
         rows += queued
         header = dataclasses.replace(header, notices=(*header.notices, *notices))
     else:
+        # Where they lead is not asked: the master may be down by now.
+        rows += [{"kind": "peer", "name": peer.id, "detail": peer.to_json()} for peer in zookeeper.peers()]
         # All of them: a filter is no reason for a table to be missing.
         rows += meta.table_families(endpoint, small.events)
     return Snapshot(header, tuple(rows), (source,), tuple(_why_unsettled(servers)))

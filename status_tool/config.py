@@ -147,6 +147,12 @@ class Settings:
         reachable = "127.0.0.1" if host is None or host == "0.0.0.0" else host
         return ThriftEndpoint(reachable, self.site.integer("hbase.regionserver.thrift.port", 9090))
 
+    @property
+    def knows_thrift(self) -> bool:
+        """Whether `thrift()` has anything to go by."""
+        keys = ("hbase.regionserver.thrift.ipaddress", "hbase.regionserver.thrift.port")
+        return bool(self.thrift_option) or any(key in self.site for key in keys)
+
     def zookeeper(self) -> ZooKeeperEndpoint:
         """The ensemble and znode: `--zookeeper HOST:PORT[,…]/ZNODE`, else the site files."""
         if self.zookeeper_option:
@@ -196,6 +202,15 @@ class Settings:
         """HBase's root folder in HDFS without scheme and authority; None when no site file names it."""
         root = self.site.get("hbase.rootdir")
         return urlsplit(root).path.rstrip("/") or "/" if root else None
+
+    @property
+    def filesystem(self) -> str:
+        """The file system of HBase's root, `scheme://authority` as Hadoop's clients write it; empty: not known."""
+        for url in (self.site.get("hbase.rootdir", ""), self.site.get("fs.defaultFS", "")):
+            parts = urlsplit(url)
+            if parts.scheme and parts.netloc:
+                return f"{parts.scheme}://{parts.netloc}"
+        return ""
 
     @property
     def spool_dir(self) -> str | None:

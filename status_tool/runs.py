@@ -35,6 +35,7 @@ from status_tool.collect import (
 )
 from status_tool.config import Settings
 from status_tool.errors import StatusFileError, UsageError
+from status_tool.evidence.links import Side, known_clusters
 from status_tool.evidence.model import Evidence, FileStatus, Header, Outcome, Scope, Verdict
 from status_tool.evidence.peers import Choice, PeerFacts, choose_peer, filtered_tables, ships, withheld
 from status_tool.evidence.queues import QueueFacts, queue_facts
@@ -52,7 +53,7 @@ from status_tool.spark.debug import write_debug
 from status_tool.spark.deep import with_crc
 from status_tool.spark.hdfs import mapped_paths
 from status_tool.spark.session import LOCAL_MASTER, spark_session, submitted
-from status_tool.spark.verify import checking
+from status_tool.spark.verify import Check as Verification
 from status_tool.status_file.legacy import open_writer
 from status_tool.status_file.reader import StatusFile, open_status
 from status_tool.status_file.schema import STATUS_SCHEMA
@@ -84,6 +85,24 @@ class Check:
 
 
 @dataclass(frozen=True)
+class MasterSide:
+    """What a check holds against the slave: FILE, or while following what has been read of the master since."""
+
+    file: StatusFile
+    header: Header
+    older: StatusFile | None = None
+    """FILE, where `file` is newer: its streams are asked still, and its files are those that are compared."""
+
+    def rows(self, spark: SparkSession) -> DataFrame:
+        """All rows, for Spark."""
+        rows = spark.read.parquet(self.file.uri)
+        if self.older is None:
+            return rows
+        kept = spark.read.parquet(self.older.uri).where(F.col("kind").isin("stream", "file", "count"))
+        return rows.unionByName(kept)
+
+
+@dataclass(frozen=True)
 class Written:
     """What a writing run has done."""
 
@@ -107,10 +126,10 @@ def write_side(settings: Settings, request: Request, path: Path, debug_dir: Path
             if later:
                 gathered = _told_of_later_writes(gathered, later)
                 writer.header = gathered.header
-    with open_status(path) as written:
-        if debug_dir is not None:
+    if debug_dir is not None:
+        with open_status(path) as written:
             dump_rows(written.rows(), debug_dir)
-        return Written(gathered.header, dict(written.counts), gathered.unsettled)
+    return Written(gathered.header, writer.counts, gathered.unsettled)
 
 
 @contextmanager
@@ -189,24 +208,30 @@ def dump_live(settings: Settings, request: Request, out: TextIO, say: Say) -> No
 def check_live(settings: Settings, check: Check, say: Say) -> Outcome:
     """Verify FILE against this live cluster, again and again until complete or `wait_s` is over."""
     with open_status(check.status_file, require_side=MASTER) as file:
-        master = _asked_header(file.header, check)
-        request = _slave_request(file, master, check)
+        side = MasterSide(file, asked_header(file.header, check))
+        request = slave_request(side, check)
         deadline = time.monotonic() + check.wait_s
-        with ThreadPoolExecutor(1) as pool, tempfile.TemporaryDirectory() as folder:
-            near = Path(folder) / "slave.parquet" if _reads_local_files(check) else None
+        with ThreadPoolExecutor(1) as pool, near_rows(check) as near:
             # The JVM takes seconds to start: meanwhile the slave's trackers flush, and its few rows are read.
-            first = pool.submit(_gather, settings, request, say, near)
+            first = pool.submit(gather, settings, request, say, near)
             with spark_session(check.spark_master, check.spark_conf) as spark:
                 gathered = first.result()
                 while True:
-                    outcome = _verify_once(settings, spark, file, master, gathered, check, say, near)
+                    outcome = verify_once(settings, spark, side, gathered, check, say, near)
                     if outcome.verdict is Verdict.COMPLETE or time.monotonic() + RECHECK_S > deadline:
                         return outcome
                     if outcome.verdict is Verdict.UNVERIFIABLE and not gathered.unsettled:
                         return outcome  # what is missing is missing in FILE; waiting would not bring it
                     say(f"not complete yet, checking again ({deadline - time.monotonic():.0f} s left)")
                     time.sleep(RECHECK_S)
-                    gathered = _gather(settings, request, say, near)
+                    gathered = gather(settings, request, say, near)
+
+
+@contextmanager
+def near_rows(check: Check) -> Iterator[Path | None]:
+    """Where `gather` may put the slave's rows for Spark: a file, if Spark's tasks run on this machine."""
+    with tempfile.TemporaryDirectory() as folder:
+        yield Path(folder) / "slave.parquet" if _reads_local_files(check) else None
 
 
 def _reads_local_files(check: Check) -> bool:
@@ -214,7 +239,7 @@ def _reads_local_files(check: Check) -> bool:
     return not submitted() and (check.spark_master or LOCAL_MASTER).startswith("local")
 
 
-def _gather(settings: Settings, request: Request, say: Say, near: Path | None) -> Snapshot:
+def gather(settings: Settings, request: Request, say: Say, near: Path | None) -> Snapshot:
     """A snapshot of the slave; if all of it is few rows, they are put into the file `near` at once.
 
     Spark's Python workers take longer to start than a small state table to be read. A bigger one is left to them:
@@ -244,16 +269,16 @@ def _shared_out(gathered: Snapshot, spark: SparkSession) -> Snapshot:
     return dataclasses.replace(gathered, sources=sources)
 
 
-def _verify_once(
+def verify_once(
     settings: Settings,
     spark: SparkSession,
-    file: StatusFile,
-    master: Header,
+    side: MasterSide,
     gathered: Snapshot,
     check: Check,
     say: Say,
     near: Path | None,
 ) -> Outcome:
+    """Compare the master's side with what was gathered of the slave."""
     if near is not None and near.exists():
         slave_df = spark.read.parquet(near.as_uri())
     else:
@@ -261,26 +286,28 @@ def _verify_once(
     endpoint = None
     if check.deep and any(isinstance(source, WebHdfsSource) for source in gathered.sources):
         endpoint = HdfsEndpoint(settings.webhdfs(), hdfs_user())
-    return _verdict(spark, file, master, slave_df, gathered.header, check, say, endpoint)
+    peers = [json.loads(row["detail"]) for row in gathered.rows if row["kind"] == "peer"]
+    outcome = _verdict(spark, side, slave_df, gathered.header, check, say, endpoint)
+    return _with_map(outcome, side, gathered.header, peers)
 
 
 def check_offline(check: Check, say: Say) -> Outcome:
     """The same check with both sides from files."""
     assert check.slave_status is not None
     with open_status(check.status_file, require_side=MASTER) as file:
-        master = _asked_header(file.header, check)
+        side = MasterSide(file, asked_header(file.header, check))
         with (
             open_status(check.slave_status, require_side=SLAVE) as slave,
             spark_session(check.spark_master, check.spark_conf) as spark,
         ):
             slave_df = spark.read.parquet(slave.uri)
-            return _verdict(spark, file, master, slave_df, slave.header, check, say)
+            outcome = _verdict(spark, side, slave_df, slave.header, check, say)
+            return _with_map(outcome, side, slave.header, _peers(slave))
 
 
 def _verdict(
     spark: SparkSession,
-    file: StatusFile,
-    master: Header,
+    side: MasterSide,
     slave_df: DataFrame,
     slave: Header,
     check: Check,
@@ -288,18 +315,18 @@ def _verdict(
     endpoint: HdfsEndpoint | None = None,
 ) -> Outcome:
     """Compare; `endpoint` is where files that are otherwise incomparable can be read."""
-    master = _asked_paths(master, check.hdfs_paths)
+    file, master = side.file, _asked_paths(side.header, check.hdfs_paths)
     choice = _peer(file, master, slave, check.scope)
     scope = _narrowed(check.scope, master, slave)
     foreign = _foreign_tables(file, choice)
-    master_df = _restricted(spark.read.parquet(file.uri), foreign, check.hdfs_paths)
+    master_df = _restricted(side.rows(spark), foreign, check.hdfs_paths)
     slave_df = mapped_paths(_restricted(slave_df, foreign, ()), check.path_map.pairs)
     queues = dataclasses.replace(_queue_facts(file, choice), withheld=_withheld(file, choice))
     say("comparing every stream and file")
     evidence = Evidence.ORDERED if _holes_expected(file, choice, scope) else None
     try:
         with (
-            checking(spark, master_df, slave_df, master, slave, scope, queues, evidence) as checked,
+            closing(Verification(spark, master_df, slave_df, master, slave, scope, queues, evidence)) as checked,
             ExitStack() as again,
         ):
             outcome = checked.outcome()
@@ -309,7 +336,7 @@ def _verdict(
                 load = check.files.load.shared(checked.parallelism)
                 read_df = with_crc(checked, endpoint, load, check.path_map)
                 decided = again.enter_context(
-                    checking(spark, master_df, read_df, master, slave, scope, queues, evidence)
+                    closing(Verification(spark, master_df, read_df, master, slave, scope, queues, evidence))
                 )
                 outcome = decided.outcome()
             if check.debug_dir is not None:
@@ -340,7 +367,7 @@ def _asked_paths(master: Header, asked: tuple[str, ...]) -> Header:
     return dataclasses.replace(master, hdfs_paths=asked, hdfs_absent=tuple(dict.fromkeys([*gone, *unheld])))
 
 
-def _asked_header(header: Header, check: Check) -> Header:
+def asked_header(header: Header, check: Check) -> Header:
     """FILE's header with `-s` applied; refuses a half that FILE does not hold."""
     if (header.half == "hdfs" and not check.scope.check_hdfs) or (
         header.half == "hbase" and not check.scope.check_hbase
@@ -351,7 +378,9 @@ def _asked_header(header: Header, check: Check) -> Header:
     return header
 
 
-def _slave_request(file: StatusFile, master: Header, check: Check) -> Request:
+def slave_request(side: MasterSide, check: Check) -> Request:
+    """What is to be gathered of the slave."""
+    master = side.header
     hdfs = check.scope.check_hdfs and master.half in ("both", "hdfs")
     return Request(
         side=SLAVE,
@@ -360,7 +389,7 @@ def _slave_request(file: StatusFile, master: Header, check: Check) -> Request:
         hbase=check.scope.check_hbase and master.half in ("both", "hbase"),
         hdfs=hdfs,
         hdfs_paths=check.path_map.slave_roots(
-            check.hdfs_paths or master.hdfs_paths or (_legacy_roots(file) if hdfs else ())
+            check.hdfs_paths or master.hdfs_paths or (_legacy_roots(side.file) if hdfs else ())
         ),
         files=check.files,
     )
@@ -395,10 +424,19 @@ def _peer(file: StatusFile, master: Header, slave: Header, scope: Scope) -> Choi
         )
     if master.half == "hdfs":
         return None
-    peers: Sequence[PeerFacts] = [
-        json.loads(detail) for batch in file.rows({"peer"}) for detail in batch.column("detail").to_pylist()
-    ]
-    return choose_peer(peers, slave.cluster_id, slave.cluster_key, scope.peer_id)
+    return choose_peer(_peers(file), slave.cluster_id, slave.cluster_key, scope.peer_id)
+
+
+def _peers(file: StatusFile) -> Sequence[PeerFacts]:
+    return [json.loads(detail) for batch in file.rows({"peer"}) for detail in batch.column("detail").to_pylist()]
+
+
+def _with_map(outcome: Outcome, side: MasterSide, slave: Header, slave_peers: Sequence[PeerFacts]) -> Outcome:
+    """The outcome with what the run knows of the topology: both sides' peers."""
+    if side.file.is_json or outcome.hbase is None:
+        return outcome
+    sides = (Side(side.header, _peers(side.file), "master"), Side(slave, slave_peers, "slave"))
+    return dataclasses.replace(outcome, clusters=known_clusters(sides))
 
 
 def _families(file: StatusFile) -> dict[str, tuple[str, ...]]:

@@ -9,6 +9,7 @@ from typing import Any
 
 from status_tool.config import ZooKeeperEndpoint
 from status_tool.errors import ConfigurationError, ConnectionFailed
+from status_tool.evidence.model import Cluster, ClusterMap, PeerLink
 from status_tool.sources.zookeeper import PEER_TIMEOUT_S, Peer, ZooKeeper, parse_cluster_key
 
 MAX_CLUSTERS = 64
@@ -67,6 +68,21 @@ class Topology:
             for link in node.links
             for problem in link.problems
         ]
+
+    def to_map(self) -> ClusterMap:
+        """For a picture: every link, also one that leads to what could not be reached."""
+        nodes = self.nodes.values()
+        clusters = {node.id: Cluster(node.id, node.key, "this cluster" * (node.id == self.root)) for node in nodes}
+        links = []
+        for node in nodes:
+            for link in node.links:
+                where = link.peer.endpoint or link.peer.cluster_key
+                target = link.to or where
+                clusters.setdefault(target, Cluster(target, where))
+                note = "broken" if link.problems else ""
+                note = note if link.peer.enabled else "DISABLED"
+                links.append(PeerLink(node.id, target, link.peer.id, note, bool(link.problems)))
+        return ClusterMap(tuple(clusters.values()), tuple(links))
 
     def to_json(self) -> dict[str, Any]:
         """The document of `status-tool topology --json`."""

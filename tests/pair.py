@@ -125,7 +125,7 @@ class Pair:
         assert result.exit_code == 0, result
         return result
 
-    def check(self, file: Path, *arguments: str) -> Result:
+    def check(self, file: Path, *arguments: str | Path) -> Result:
         """`run -i FILE --json` on the slave, the HBase half."""
         return tool_here("run", "-i", file, "--json", "--only", "hbase", *arguments, conf=self.slave)
 

@@ -15,10 +15,12 @@ from status_tool.atomic import check_target
 from status_tool.cli.options import ConfDirs, Thrift, WebHdfs, ZooKeeperOption, settings_of
 from status_tool.cli.shutdown_time import check_millis, iso
 from status_tool.collect import MASTER, SLAVE, FileOptions, Request
-from status_tool.config import Settings
+from status_tool.config import Settings, load_site
 from status_tool.errors import ConfigurationError, UsageError
-from status_tool.evidence.model import Scope
+from status_tool.evidence.model import Outcome, Scope
+from status_tool.follow import follow as follow_master
 from status_tool.printable import safe
+from status_tool.report.follow import make_following
 from status_tool.report.html_report import HtmlReporter
 from status_tool.report.interface import write_report
 from status_tool.report.json_report import JsonReporter
@@ -90,6 +92,26 @@ def run(
             help="With -m (default 60): for the flush of every region server. With -i (default 0): until complete.",
         ),
     ] = None,
+    follow: Annotated[
+        bool,
+        typer.Option("--follow", help="With -i: read the master again, too, until complete, --wait is over or Ctrl-C."),
+    ] = False,
+    master_conf: Annotated[
+        list[Path] | None,
+        typer.Option("--master-conf", metavar="DIR", help="With --follow: the master's site files (repeatable)."),
+    ] = None,
+    master_thrift: Annotated[
+        str | None,
+        typer.Option("--master-thrift", metavar="HOST:PORT", help="With --follow: the master's Thrift server."),
+    ] = None,
+    master_zookeeper: Annotated[
+        str | None,
+        typer.Option(
+            "--master-zookeeper",
+            metavar="HOST:PORT[,…]/ZNODE",
+            help="With --follow: the master's ZooKeeper; alone it shows the queues only.",
+        ),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON document on stdout, nothing else there.")] = False,
     deep: Annotated[
         str | None,
@@ -142,6 +164,7 @@ def run(
 ) -> int:
     """Write this cluster's status (-m -o, -o), check the master's on the slave (-i), or dump (-d)."""
     _check_letters(master, output, status_file, slave_status, debug, report or metrics)
+    _check_follow(follow, bool(master_conf or master_zookeeper), bool(master_thrift), status_file, slave_status)
     shutdown, since = check_millis(shutdown, "-s"), check_millis(since, "--since")
     for target in (output, report, metrics):
         if target is not None:
@@ -170,7 +193,12 @@ def run(
             spark_master=spark_master,
             spark_conf=_spark_conf(spark_conf),
         )
-        return _check(settings, check, _Output(as_json, report, metrics))
+        told = _Output(as_json, report, metrics)
+        if follow:
+            # Only what the options name: the environment's site files are this cluster's.
+            site = load_site(master_conf or [], environ={})
+            return _follow(settings, Settings(site, master_thrift, (), master_zookeeper), check, told, wait)
+        return _check(settings, check, told)
     request = Request(
         side=SLAVE if output is not None and not master else MASTER,
         wait_s=DEFAULT_MASTER_WAIT_S if wait is None else wait,
@@ -205,6 +233,16 @@ def _check_letters(
         raise UsageError("--report and --metrics tell the outcome of a check: they go with -i FILE")
     if output is None and status_file is None and not debug:
         raise UsageError("nothing to do: -m -o FILE on the master, -i FILE on the slave, or -d to dump")
+
+
+def _check_follow(follow: bool, named: bool, thrift: bool, status_file: Path | None, slave_status: Path | None) -> None:
+    """`UsageError` for what does not go with --follow."""
+    if follow and (status_file is None or slave_status is not None):
+        raise UsageError("--follow goes with -i FILE on the slave, and not with --slave-status")
+    if follow and not named:
+        raise UsageError("--follow needs the master: --master-conf DIR or --master-zookeeper HOST:PORT/ZNODE")
+    if (named or thrift) and not follow:
+        raise UsageError("--master-conf, --master-thrift and --master-zookeeper go with --follow")
 
 
 def _files(deep: str | None, rate: float | None, exclude: list[str] | None, layout: str | None) -> FileOptions:
@@ -252,6 +290,16 @@ def _check(settings: Settings, check: Check, output: _Output) -> int:
         outcome = (
             check_offline(check, progress.step) if check.slave_status else check_live(settings, check, progress.step)
         )
+    return _told(outcome, output)
+
+
+def _follow(settings: Settings, master: Settings, check: Check, output: _Output, limit_s: float | None) -> int:
+    with make_following() as shown:
+        outcome = follow_master(settings, master, check, shown, limit_s)
+    return _told(outcome, output)
+
+
+def _told(outcome: Outcome, output: _Output) -> int:
     reporter = JsonReporter() if output.as_json else TextReporter()
     reporter.write(outcome, sys.stdout)
     sys.stdout.flush()

@@ -4,34 +4,72 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from status_tool.cli.options import ConfDirs, ZooKeeperOption, settings_of
+from status_tool.atomic import atomic_write, check_target
+from status_tool.cli.options import ConfDirs, Thrift, ZooKeeperOption, settings_of
+from status_tool.cli.shutdown_time import check_millis
+from status_tool.config import Settings, load_site
+from status_tool.drift import Found, cluster_drift
 from status_tool.printable import safe
+from status_tool.report.html_report import topology_page
 from status_tool.topology import Link, Topology, explore, what_is_shipped
 
 
 def topology(
     as_json: Annotated[bool, typer.Option("--json", help="One JSON document on stdout, nothing else there.")] = False,
+    report: Annotated[
+        Path | None, typer.Option("--report", metavar="FILE.html", help="Also write it as a picture.")
+    ] = None,
+    since: Annotated[
+        int | None,
+        typer.Option("--since", metavar="MILLIS", help="Tables truncated or dropped up to this time are accepted."),
+    ] = None,
+    peer_conf: Annotated[
+        list[Path] | None,
+        typer.Option("--peer-conf", metavar="DIR", help="Site files of a peer's cluster: its families are compared."),
+    ] = None,
     conf_dir: ConfDirs = None,
+    thrift: Thrift = None,
     zookeeper: ZooKeeperOption = None,
 ) -> int:
-    """Show this cluster, its peers and theirs as a tree: exit code 0, 1 if a link is broken, 2 error."""
-    found = explore(settings_of(conf_dir, None, None, zookeeper).zookeeper())
-    text = json.dumps(found.to_json()) if as_json else "\n".join(safe(line) for line in _lines(found))
-    typer.echo(text)
-    return 1 if found.problems else 0
+    """Show this cluster, its peers and theirs as a tree, and tables that drift: exit code 0, 1 if a link is broken or
+    a table drifts, 2 error.
+    """
+    since = check_millis(since, "--since")
+    if report is not None:
+        check_target(report)
+    settings = settings_of(conf_dir, thrift, None, zookeeper)
+    peers = [Settings(load_site([folder], environ={})) for folder in peer_conf or ()]
+    found = explore(settings.zookeeper())
+    drift = cluster_drift(settings, found, peers, since)
+    typer.echo(_json(found, drift) if as_json else "\n".join(safe(line) for line in _lines(found, drift)))
+    if report is not None:
+        problems = [*found.problems, *(f"table {one.table} {one.detail}. {one.advice}" for one in drift.drift)]
+        with atomic_write(report) as stream:
+            topology_page(found.to_map(), problems, stream)
+    return 1 if found.problems or drift.drift else 0
 
 
-def _lines(found: Topology) -> Iterator[str]:
+def _json(found: Topology, drift: Found) -> str:
+    more = {"drift": [one.to_json() for one in drift.drift], "unchecked": list(drift.unchecked)}
+    return json.dumps(found.to_json() | more)
+
+
+def _lines(found: Topology, drift: Found) -> Iterator[str]:
     root = found.nodes[found.root]
     yield f"{root.id} ({root.key}), {_servers(root.live_servers)}: this cluster"
     yield from _branches(found, found.root, "", {found.root})
     yield ""
     yield f"Shape: {found.shape}, {len(found.nodes)} clusters reached"
     yield from (f"Problem: {problem}" for problem in found.problems)
+    for one in drift.drift:
+        yield f"Drift: table {one.table} {one.detail}"
+        yield f"   What to do: {one.advice}"
+    yield from (f"Note: {words}" for words in drift.unchecked)
 
 
 def _branches(found: Topology, node_id: str, indent: str, shown: set[str]) -> Iterator[str]:

@@ -7,11 +7,21 @@ from collections.abc import Sequence
 
 from status_tool.evidence.context import RunContext
 from status_tool.evidence.findings import Finding
+from status_tool.evidence.model import Header, Repair
 from status_tool.evidence.origins import iso
 from status_tool.evidence.segments import SINCE_MARGIN_MS
 
 PEER_PLACEHOLDER = "<slave quorum:port:/znode>"
-COPY_TABLE = "org.apache.hadoop.hbase.mapreduce.CopyTable"
+MASTER_PLACEHOLDER = "<master quorum:port:/znode>"
+FILESYSTEM_PLACEHOLDER = "hdfs://<master NameNode>"
+_MAPREDUCE = "org.apache.hadoop.hbase.mapreduce"
+COPY_TABLE = f"{_MAPREDUCE}.CopyTable"
+HASH_TABLE = f"{_MAPREDUCE}.HashTable"
+SYNC_TABLE = f"{_MAPREDUCE}.SyncTable"
+ALL_VERSIONS = 2**31 - 1
+HOLES = ("gap", "may-fill", "behind", "missing")
+TABLE_COPIES = ("absent", "family-absent", "emptied", "scope-raised", "skip-wal", "skipped-wal", "truncated")
+"""What is repaired by copying a whole table, or its families."""
 _PLAIN = frozenset(b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz `~!@#$%^&*()-_=+[]{}|;:'\",.<>/?")
 
 _TEXTS = {
@@ -29,18 +39,19 @@ _TEXTS = {
     "no-files": "check the configured paths or the -f file on the master",
     "unhosted": "bring the region online on the master (hbase shell: `assign`), then run `run -m` again",
     "untracked": "start that server with the tracker (`status-tool setup`) and run `run -m` again",
-    "truncated": "truncate, drop or create the table on the slave likewise, copy what is left (CopyTable), and accept"
-    " the past with --since",
+    "truncated": "truncate the table on the slave likewise (hbase shell: `truncate`; `disable` and `drop` if the master"
+    " has dropped it), copy what the master has now, and accept the past with --since",
     "undescribed": "run `run -m` again: the table is newer than the recorded descriptors",
     "bulkload": "check that hbase.replication.bulkload.enabled is on and its queue has drained, or copy the files"
     " (CopyTable, ExportSnapshot); then accept the past with --since",
     "unstamped": "some entries came from a server without the tracker; compare the region's rows (VerifyReplication)"
     " and accept the past with --since",
-    "absent": "create the table on the slave, then copy its rows (CopyTable)",
-    "family-absent": "add the family on the slave (`alter`), then copy its rows (CopyTable --families=...)",
+    "absent": "create the table on the slave, then copy its rows",
+    "family-absent": "add the family on the slave (`alter`), then copy its rows",
+    "skip-wal": "the table's durability SKIP_WAL bypasses replication; on the master `alter 'TABLE', DURABILITY =>"
+    " 'USE_DEFAULT'`, then copy its rows",
     "emptied": "compare the table once (VerifyReplication), copy what is missing (SyncTable, CopyTable), and then"
     " accept what was written until then with --since",
-    "skip-wal": "the table's durability SKIP_WAL bypasses replication; alter it, or copy the table by other means",
     "skipped-wal": "some mutations had the durability SKIP_WAL, so replication never sees them: copy what they wrote"
     " (SyncTable, CopyTable) and accept what was written until then with --since",
     "scope-raised": "what was in the family before was never replicated: copy it (CopyTable --families=..., SyncTable)"
@@ -61,11 +72,16 @@ _TEXTS = {
     "file-extra": "nothing is lost; remove it on the slave if it should not be there",
 }
 
+TABLE_TEXTS = {code: _TEXTS[code] for code in TABLE_COPIES}
+"""What to do about a table as such, before the command that copies it."""
+
 
 def advise(finding: Finding, context: RunContext) -> str | None:
     """What to do about a finding; None where there is nothing to say."""
-    if finding.code in ("gap", "may-fill", "behind", "missing"):
+    if finding.code in HOLES:
         return _repair(finding, context)
+    if finding.code in TABLE_COPIES and (repair := repair_of(finding, context)) is not None:
+        return f"{_TEXTS[finding.code]}: {repair.copy_table}"
     if finding.code == "older-than-tracker":
         return _baseline(context.master.coverage_ms)
     return _TEXTS.get(finding.code)
@@ -83,16 +99,50 @@ def copy_command(
 
     Quoted for a shell. Margins for entries appended out of the order of their write times are added here.
     """
-    options = []
-    if start_ms is not None:
-        options.append(f"--starttime={max(0, start_ms - SINCE_MARGIN_MS)}")
-    if end_ms is not None:
-        options.append(f"--endtime={end_ms + SINCE_MARGIN_MS + 1}")
+    options = _times(start_ms, end_ms)
     options += [f"--startrow={to_string_binary(keys[0])}"] if keys[0] else []
     options += [f"--stoprow={to_string_binary(keys[1])}"] if keys[1] else []
     options += [f"--families={','.join(families)}"] if families else []
     options += ["--all.cells", f"--peer.adr={peer}", table]
-    return " ".join(["hbase", COPY_TABLE, *(shlex.quote(option) for option in options)])
+    return _command(COPY_TABLE, options)
+
+
+def hash_command(
+    table: str,
+    start_ms: int | None,
+    end_ms: int | None,
+    keys: tuple[bytes | None, bytes | None],
+    folder: str,
+    families: Sequence[str] = (),
+) -> str:
+    """The HashTable call for the same rows and times as `copy_command`, into a folder that must not be there yet.
+
+    Quoted for a shell. HashTable takes row keys in hex (`HashTable.doCommandLine`), unlike CopyTable.
+    """
+    options = _times(start_ms, end_ms)
+    options += [f"--startrow={keys[0].hex()}"] if keys[0] else []
+    options += [f"--stoprow={keys[1].hex()}"] if keys[1] else []
+    options += [f"--versions={ALL_VERSIONS}"]
+    options += [f"--families={','.join(families)}"] if families else []
+    return _command(HASH_TABLE, [*options, table, folder])
+
+
+def sync_command(table: str, master_key: str, folder: str) -> str:
+    """The SyncTable call that repairs a slave's table by the hashes; rows and times are those of the hashes.
+
+    It must run on the slave: its mappers read the table of the cluster they run on (`--targetzkcluster` names only
+    where it writes to), so on the master it would compare the master with itself. Quoted for a shell.
+    """
+    return _command(SYNC_TABLE, [f"--sourcezkcluster={master_key}", folder, table, table])
+
+
+def _command(main: str, options: Sequence[str]) -> str:
+    return " ".join(["hbase", main, *(shlex.quote(option) for option in options)])
+
+
+def _times(start_ms: int | None, end_ms: int | None) -> list[str]:
+    options = [] if start_ms is None else [f"--starttime={max(0, start_ms - SINCE_MARGIN_MS)}"]
+    return options if end_ms is None else [*options, f"--endtime={end_ms + SINCE_MARGIN_MS + 1}"]
 
 
 def to_string_binary(key: bytes) -> str:
@@ -107,7 +157,9 @@ def _repair(finding: Finding, context: RunContext) -> str:
             f"look at the region server's log for region {finding.region}, and at"
             " `status 'replication'` in the master's hbase shell; its table is not named in the file"
         )
-    return f"{_look(finding, server, context.queues.disabled_peer)}{_copy(finding, context)}{_afterwards(finding)}"
+    commands = repair_of(finding, context)
+    copy = commands.copy_table if commands else ""
+    return f"{_look(finding, server, context.queues.disabled_peer)}{copy}{_afterwards(finding)}"
 
 
 def _look(finding: Finding, server: str | None, disabled_peer: str | None) -> str:
@@ -124,23 +176,55 @@ def _look(finding: Finding, server: str | None, disabled_peer: str | None) -> st
     )
 
 
-def _copy(finding: Finding, context: RunContext) -> str:
-    families = next((t.families for t in context.tables if t.table == finding.table), ())
-    return copy_command(
-        finding.table or "",
-        finding.written_from_ms,
-        finding.repair_to_ms,
-        (finding.start_key, finding.end_key),
-        context.slave.cluster_key or PEER_PLACEHOLDER,
-        families,
+def repair_of(finding: Finding, context: RunContext) -> Repair | None:
+    """The commands that repair a finding; None where copying repairs nothing, or the table is not known."""
+    if finding.table is None or finding.code not in (*HOLES, *TABLE_COPIES):
+        return None
+    whole = finding.code in TABLE_COPIES
+    return repair(
+        finding.table,
+        (None, None) if whole else (finding.written_from_ms, finding.repair_to_ms),
+        (None, None) if whole else (finding.start_key, finding.end_key),
+        _families(finding, context),
+        context.master,
+        context.slave.cluster_key,
+        f"{context.master.cut_ms}-{finding.region or 'table'}-{finding.from_seq or 0}",
     )
+
+
+def repair(
+    table: str,
+    times: tuple[int | None, int | None],
+    keys: tuple[bytes | None, bytes | None],
+    families: Sequence[str],
+    master: Header,
+    slave_key: str,
+    mark: str,
+) -> Repair:
+    """The commands for rows and times of a table; `mark` makes the folder of the hashes one that is not there yet."""
+    name = "".join(char if char.isalnum() or char in "._-" else "_" for char in table)
+    folder = f"{master.filesystem or FILESYSTEM_PLACEHOLDER}/tmp/status-tool-{name}-{mark}"
+    return Repair(
+        copy_command(table, *times, keys, slave_key or PEER_PLACEHOLDER, families),
+        hash_command(table, *times, keys, folder, families),
+        sync_command(table, master.cluster_key or MASTER_PLACEHOLDER, folder),
+    )
+
+
+def _families(finding: Finding, context: RunContext) -> Sequence[str]:
+    if finding.code == "family-absent" and finding.note:
+        return finding.note.split(", ")
+    return next((t.families for t in context.tables if t.table == finding.table), ())
 
 
 def _afterwards(finding: Finding) -> str:
     if finding.repair_to_ms is None:
         return ""
     since = finding.repair_to_ms + SINCE_MARGIN_MS
-    return f" (SyncTable where clients set their own timestamps); then check with --since {since}"
+    return (
+        " (SyncTable, without --starttime and --endtime, where clients set their own timestamps);"
+        f" then check with --since {since}"
+    )
 
 
 def _baseline(coverage_ms: int | None) -> str:

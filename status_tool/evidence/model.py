@@ -53,6 +53,18 @@ class Evidence(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Repair:
+    """Commands that bring what is missing to the slave, quoted for a shell; either of the two ways is enough."""
+
+    copy_table: str
+    """To be run on the master: copies what was written in the times and rows at fault, deletes included."""
+    hash_table: str
+    """To be run on the master, before `sync_table`: hashes those rows into a folder of its HDFS."""
+    sync_table: str
+    """To be run on the slave: compares by the hashes and changes only what differs."""
+
+
+@dataclass(frozen=True, slots=True)
 class Problem:
     """One thing at fault or not verifiable. Times are epoch ms; `advice` says what to do about it."""
 
@@ -72,6 +84,7 @@ class Problem:
     start_key: bytes | None = None
     end_key: bytes | None = None
     advice: str | None = None
+    repair: Repair | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +108,34 @@ class HdfsOutcome:
 
 
 @dataclass(frozen=True, slots=True)
+class Cluster:
+    """A cluster in a picture: `name` is its id, else its key; `role` is empty for one that was not read."""
+
+    name: str
+    key: str
+    role: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PeerLink:
+    """A replication peer that leads from one cluster to another, both by name."""
+
+    source: str
+    target: str
+    peer: str
+    note: str = ""
+    broken: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterMap:
+    """Clusters and the peers between them; every link's ends are among the clusters."""
+
+    clusters: tuple[Cluster, ...]
+    links: tuple[PeerLink, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Outcome:
     """What one verification found. `problems` is bounded and sorted, worst first."""
 
@@ -108,6 +149,8 @@ class Outcome:
     peer_id: str | None = None
     notices: tuple[str, ...] = field(default=())
     """Things to be said that are no problem: what was used instead, baselines, what was left out."""
+    clusters: ClusterMap | None = None
+    """Which clusters replicate to which, as far as the run knows; None where no peer was recorded."""
 
     @property
     def verdict(self) -> Verdict:
@@ -143,6 +186,8 @@ class Header:
     flush_period_ms: int = 20000
     cluster_key: str = ""
     """`quorum:port:/znode` of the cluster, when known."""
+    filesystem: str = ""
+    """Where HBase's files are, as `hdfs://host:port`; empty where no site file tells."""
     tables: tuple[str, ...] = ()
     """Scope filter the file was written with; empty: all."""
     namespaces: tuple[str, ...] = ()

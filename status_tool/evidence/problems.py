@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from status_tool.evidence.advice import advise
+from status_tool.evidence.advice import advise, repair_of
 from status_tool.evidence.context import RunContext
 from status_tool.evidence.findings import FILE_CODES, STREAM_CODES, TABLE_CODES, Finding, sort_key
 from status_tool.evidence.model import Problem, Status
@@ -28,6 +28,7 @@ def to_problem(finding: Finding, context: RunContext) -> Problem:
         start_key=finding.start_key,
         end_key=finding.end_key,
         advice=advise(finding, context),
+        repair=repair_of(finding, context),
     )
 
 

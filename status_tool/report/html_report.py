@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import TextIO
 
-from status_tool.evidence.model import Outcome, Problem, Verdict
+from status_tool.evidence.model import ClusterMap, Outcome, Problem, Verdict
 from status_tool.printable import duration, iso_time, safe
 from status_tool.report.interface import (
     EVIDENCE_WORDS,
@@ -17,7 +17,9 @@ from status_tool.report.interface import (
     file_counts,
     region_counts,
 )
-from status_tool.report.text import advice_for, extent_of, notices, unlisted
+from status_tool.report.picture import STYLE as PICTURE_STYLE
+from status_tool.report.picture import picture
+from status_tool.report.text import advice_for, extent_of, notices, sync_for, unlisted
 
 _STYLE = """
 :root { color-scheme: light dark; --bg: #fff; --fg: #1b1f24; --soft: #f3f4f6; --line: #d5d9de; --dim: #57606a;
@@ -42,6 +44,7 @@ td.number { font-variant-numeric: tabular-nums; }
 .advice { background: var(--soft); border-radius: .3rem; margin-top: .3rem; padding: .3rem .6rem; }
 .dim { color: var(--dim); }
 """.strip()
+_STYLE += "\n" + PICTURE_STYLE
 
 # Should an escape ever be forgotten: the browser loads and runs nothing.
 _HEAD = f"""<!DOCTYPE html>
@@ -80,9 +83,30 @@ class HtmlReporter(Reporter):
             yield f"<h2>{title}</h2>"
             yield from _table(("status", "count"), list(counts.items()), classes=("", "number"))
         yield from _problems(outcome)
+        if outcome.clusters is not None and outcome.clusters.links:
+            yield "<h2>Topology</h2>"
+            yield from _figure(outcome.clusters)
         if self._servers:
             yield "<h2>Region servers</h2>"
             yield from _table(_SERVER_HEADINGS, [_server_cells(line) for line in self._servers])
+
+
+def _figure(clusters: ClusterMap) -> Iterator[str]:
+    yield '<div class="scroll">'
+    yield from picture(clusters)
+    yield "</div>"
+
+
+def topology_page(clusters: ClusterMap, problems: Sequence[str], stream: TextIO, run_ms: int | None = None) -> None:
+    """Write the page of `status-tool topology --report`."""
+    run_ms = int(time.time() * 1000) if run_ms is None else run_ms
+    stream.write(_HEAD)
+    stream.write(f"<h1>Replication topology, {_text(iso_time(run_ms))}</h1>\n")
+    stream.writelines(line + "\n" for line in _figure(clusters))
+    if problems:
+        stream.write("<h2>Problems</h2>\n")
+        stream.writelines(line + "\n" for line in _table(("",), [(problem,) for problem in problems]))
+    stream.write("</body>\n</html>\n")
 
 
 def _text(value: object) -> str:
@@ -155,6 +179,8 @@ def _problem_row(problem: Problem) -> str:
         text += f'<br><span class="dim">{_text(extent)}</span>'
     if advice := advice_for(problem):
         text += f'<div class="advice">{_text(advice)}</div>'
+    if sync := sync_for(problem):
+        text += f'<div class="advice">{_text(sync)}</div>'
     about = _text(problem.table or problem.path or "")
     cells = "".join(f"<td>{cell}</td>" for cell in (about, place, text))
     return f'<tr><td class="kind">{_text(problem.kind)}</td>{cells}</tr>'

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from typing import Any, TextIO
 
 from status_tool.evidence.model import Outcome, Problem
@@ -74,6 +75,7 @@ def _problem(problem: Problem) -> dict[str, Any]:
         "lag_ms": problem.lag_ms,
         "start_key": _key(problem.start_key),
         "end_key": _key(problem.end_key),
+        "repair": None if problem.repair is None else asdict(problem.repair),
     }
 
 

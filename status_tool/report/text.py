@@ -93,6 +93,8 @@ def _problem_lines(number: int, problem: Problem) -> Iterator[str]:
         yield f"{_INDENT}{extent}"
     if advice := advice_for(problem):
         yield f"{_INDENT}What to do: {advice}"
+    if sync := sync_for(problem):
+        yield f"{_INDENT}{sync}"
 
 
 def subject(problem: Problem) -> str:
@@ -135,6 +137,14 @@ def _rows(problem: Problem) -> str:
 def advice_for(problem: Problem) -> str:
     """Return what to do about the problem, made harmless."""
     return safe(problem.advice or DEFAULT_ADVICE.get(str(problem.kind), ""))
+
+
+def sync_for(problem: Problem) -> str:
+    """Return the other way of repairing, made harmless; empty where there is none."""
+    if problem.repair is None:
+        return ""
+    first, then = problem.repair.hash_table, problem.repair.sync_table
+    return safe(f"Or compare and repair: on the master {first} and then on the slave {then}")
 
 
 def unlisted(outcome: Outcome) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterator, Mapping
+from types import MappingProxyType
 from typing import Any
 
 from google.protobuf.message import DecodeError
@@ -91,7 +92,9 @@ def _server(cells: Cells) -> str | None:
     return f"{host},{port},{int.from_bytes(startcode[0], 'big')}"
 
 
-def table_families(endpoint: ThriftEndpoint, events: Mapping[str, Mapping[str, Any]]) -> Iterator[Row]:
+def table_families(
+    endpoint: ThriftEndpoint, events: Mapping[str, Mapping[str, Any]] = MappingProxyType({})
+) -> Iterator[Row]:
     """`table` rows of all tables with their families (Thrift 1 tells no replication scope) and their `events`.
 
     The state table is among them: so a cluster without user tables differs from one that was not asked.

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, suppress
 from functools import cached_property
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -53,9 +52,10 @@ _AGES = {
 
 
 class Check:
-    """One verification of two sets of rows in the wide schema.
+    """One verification of two sets of rows in the wide schema; equal to `evidence.reference.verify_reference`.
 
-    Rows that do not come from files (a live source) are read once and kept until `close`.
+    Rows that do not come from files (a live source) are read once and kept until `close` (use it with
+    `contextlib.closing`). Errors of a live source come out as Spark's; `source.explain` turns them into the tool's.
     """
 
     def __init__(
@@ -164,35 +164,6 @@ class Check:
             return rows
         self._kept.append(rows.persist(StorageLevel.MEMORY_AND_DISK))
         return self._kept[-1]
-
-
-def verify(
-    session: SparkSession,
-    master_df: DataFrame,
-    slave_df: DataFrame,
-    master: Header,
-    slave: Header,
-    scope: Scope,
-    queues: QueueFacts | None = None,
-    evidence: Evidence | None = None,
-    small: bool | None = None,
-) -> Outcome:
-    """Verify two sets of rows in the wide schema; equal to `evidence.reference.verify_reference`.
-
-    Errors of a live source come out as Spark's; `source.explain` turns them into the tool's.
-    """
-    with checking(session, master_df, slave_df, master, slave, scope, queues, evidence, small) as check:
-        return check.outcome()
-
-
-@contextmanager
-def checking(*args: Any, **kwargs: Any) -> Iterator[Check]:
-    """A `Check` that is closed at the end."""
-    check = Check(*args, **kwargs)
-    try:
-        yield check
-    finally:
-        check.close()
 
 
 def _is_small(rows: DataFrame) -> bool:

@@ -187,6 +187,12 @@ class LegacyWriter:
         self._regions: dict[str, int] = {}
         self._files: dict[str, str] = {}
 
+    @property
+    def counts(self) -> dict[str, int]:
+        """What the format holds so far: regions, as streams, and files."""
+        held = {"stream": len(self._regions), "file": len(self._files)}
+        return {kind: count for kind, count in held.items() if count}
+
     def __enter__(self) -> Self:
         check_target(self._path)
         return self

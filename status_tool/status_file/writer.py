@@ -34,6 +34,9 @@ class RowWriter(Protocol):
 
     header: Header
 
+    @property
+    def counts(self) -> dict[str, int]: ...
+
     def __enter__(self) -> Self: ...
 
     def __exit__(

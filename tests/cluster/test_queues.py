@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,7 +10,9 @@ from typing import Any
 
 import pytest
 
+from status_tool.config import Settings, SiteConfig
 from status_tool.evidence.queues import CLOCK_MARGIN_MS
+from status_tool.sources.zookeeper import ZooKeeper
 from tests.lab.cluster import Cluster
 from tests.lab.lab import Lab
 from tests.lab.process import RegionServer
@@ -30,15 +31,23 @@ SITE = {
 
 @pytest.fixture(scope="module")
 def backlogged(warm_spark: None) -> Iterator[Pair]:
-    """One region server each, and a peer that is older by more than a clock may be off than whatever comes next."""
+    """One region server each."""
     with Lab() as lab:
         pair = start_pair(
             lab,
             tracked_spec("master", region_servers=1, site=SITE),
             tracked_spec("slave", region_servers=1, site=SITE),
         )
-        time.sleep(CLOCK_MARGIN_MS / 1000 + 1)
         yield pair
+
+
+@pytest.fixture(scope="module")
+def aged(backlogged: Pair) -> Pair:
+    """The same, with a peer that is older by more than a clock may be off than whatever comes next."""
+    with ZooKeeper(Settings(SiteConfig({}), zookeeper_option=backlogged.master.zookeeper).zookeeper()) as session:
+        (peer,) = session.peers()
+    time.sleep(max(0.0, (peer.created_ms + CLOCK_MARGIN_MS) / 1000 + 1 - time.time()))
+    return backlogged
 
 
 def queues(cluster: Cluster, *arguments: str) -> Result:
@@ -52,33 +61,12 @@ def complete(result: Result) -> dict[str, Any]:
     return result.json
 
 
-def test_bulk_load_with_its_replication(backlogged: Pair, status: Path) -> None:
-    """Fine when the setting is on and no reference is left; without the setting in the site it stays unverifiable."""
-    backlogged.create_table("loaded", {"f": 1})
-    backlogged.master.admin.bulk_load("loaded", "f", 20)
-    backlogged.wait_same("loaded")
-    wait_until(lambda: complete(backlogged.verdict(status, "loaded", "--wait", "20")), 5, "verdict")
-    # The same cluster, asked with a site that does not say so.
-    site = backlogged.master.conf_dir / "hbase-site.xml"
-    before = site.read_text()
-    try:
-        site.write_text(before.replace("hbase.replication.bulkload.enabled", "other"))
-        result = backlogged.verdict(status, "loaded", "--wait", "5")
-    finally:
-        site.write_text(before)
-    assert result.exit_code == 3, result
-    assert "bulk load" in json.dumps(result.json["problems"])
-
-
 def hbase_dump(cluster: Cluster) -> dict[str, dict[str, int]]:
     """What HBase's own DumpReplicationQueues says: positions by queue and WAL."""
     main = "org.apache.hadoop.hbase.replication.regionserver.DumpReplicationQueues"
-    command = cluster._java.command(256, main, ["--distributed", "--hdfs"])
-    environment = cluster._java.environment(cluster.conf_dir, ())
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=True)
     queues: dict[str, dict[str, int]] = {}
     wals: dict[str, int] = {}
-    for line in done.stdout.splitlines():
+    for line in cluster.run_main(main, ["--distributed", "--hdfs"]).splitlines():
         key, _, value = line.strip().partition(": ")
         if key == "Queue znode":
             wals = queues.setdefault(value, {})
@@ -115,6 +103,24 @@ def test_the_same_as_hbase_says(backlogged: Pair) -> None:
     wait_until(lambda: queues(backlogged.master).exit_code == 0, 30, "drained")
 
 
+def test_bulk_load_with_its_replication(aged: Pair, status: Path) -> None:
+    """Fine when the setting is on and no reference is left; without the setting in the site it stays unverifiable."""
+    aged.create_table("loaded", {"f": 1})
+    aged.master.admin.bulk_load("loaded", "f", 20)
+    aged.wait_same("loaded")
+    wait_until(lambda: complete(aged.verdict(status, "loaded", "--wait", "20")), 5, "verdict")
+    # The same cluster, asked with a site that does not say so.
+    site = aged.master.conf_dir / "hbase-site.xml"
+    before = site.read_text()
+    try:
+        site.write_text(before.replace("hbase.replication.bulkload.enabled", "other"))
+        result = aged.verdict(status, "loaded", "--wait", "5")
+    finally:
+        site.write_text(before)
+    assert result.exit_code == 3, result
+    assert "bulk load" in json.dumps(result.json["problems"])
+
+
 def crash_with_backlog(pair: Pair, table: str) -> RegionServer:
     """A table on a new server; ten rows are shipped, ten are not when it is killed. The peer is enabled again."""
     victim = pair.master.add_region_server()
@@ -126,30 +132,30 @@ def crash_with_backlog(pair: Pair, table: str) -> RegionServer:
     return victim
 
 
-def test_killed_with_a_backlog(backlogged: Pair, status: Path) -> None:
+def test_killed_with_a_backlog(aged: Pair, status: Path) -> None:
     """Unverifiable while its queue waits, also when a later edit has overtaken it; complete once all is shipped."""
-    backlogged.create_table("crash", {"f": 1})
-    victim = crash_with_backlog(backlogged, "crash")
-    killed, master = victim.server_name, backlogged.master.admin
+    aged.create_table("crash", {"f": 1})
+    victim = crash_with_backlog(aged, "crash")
+    killed, master = victim.server_name, aged.master.admin
     victim.kill9()
     wait_until(lambda: killed not in master.live_servers(), 60, "the master has noticed")
-    behind = backlogged.verdict(status, "crash", "--wait", "2")
+    behind = aged.verdict(status, "crash", "--wait", "2")
     assert behind.exit_code in (1, 3), behind
     master.enable_peer(PEER)
     wait_until(lambda: len(master.rows("crash")) == 20, 120, "the region is served again")
     master.put_rows("crash", "f", 1, prefix="later")
-    wait_until(lambda: b"later00000000" in backlogged.slave.admin.rows("crash"), 60, "the later row has overtaken")
-    assert not backlogged.same("crash"), "the backlog was shipped too soon for this test"
-    result = backlogged.verdict(status, "crash")
+    wait_until(lambda: b"later00000000" in aged.slave.admin.rows("crash"), 60, "the later row has overtaken")
+    assert not aged.same("crash"), "the backlog was shipped too soon for this test"
+    result = aged.verdict(status, "crash")
     assert result.exit_code == 3, result
     problem = next(p for p in result.json["problems"] if p["origin"] == killed)
     assert "final flush" in problem["detail"]
     assert "left to ship" in problem["detail"], problem
-    left = queues(backlogged.master)
+    left = queues(aged.master)
     assert left.exit_code == 1, left
     assert killed in json.dumps(left.json)
-    backlogged.wait_same("crash", timeout=180)
-    wait_until(lambda: queues(backlogged.master).exit_code == 0, 60, "the claimed queue is gone")
-    result = backlogged.verdict(status, "crash", "--wait", "20")
+    aged.wait_same("crash", timeout=180)
+    wait_until(lambda: queues(aged.master).exit_code == 0, 60, "the claimed queue is gone")
+    result = aged.verdict(status, "crash", "--wait", "20")
     complete(result)
     assert any(killed in notice and "settled" in notice for notice in result.json["notices"])

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
 from tests.cluster.test_verdicts import assert_complete, dump
 from tests.lab.lab import Lab
 from tests.lab.waiting import wait_until
-from tests.pair import Pair, Result, tool_here, tracked_spec
+from tests.pair import PEER, Pair, Result, move_table, tool_here, tracked_spec
 
 pytestmark = [pytest.mark.cluster, pytest.mark.spark]
 
@@ -112,3 +113,64 @@ def test_a_cycle(three: Three, status: Path) -> None:
     found = topology(three.ab)
     assert (found.exit_code, "no HBase cluster" in found.json["problems"][0]) == (1, True), found
     c.admin.remove_peer("lost")
+
+
+def queues(pair: Pair) -> Result:
+    """`status-tool queues --json` on a pair's master."""
+    return tool_here("queues", "--json", conf=pair.master)
+
+
+def recovered(pair: Pair, dead: str) -> dict[str, Any] | None:
+    """A claimed queue that was once that server's."""
+    found = queues(pair).json["queues"]
+    return next((q for q in found if q["live"] and q["recovered_from"][:1] == [dead]), None)
+
+
+def test_servers_and_a_whole_cluster_die(three: Three, status: Path) -> None:
+    """A backlog claimed twice, its holder having been killed as well: never complete until it has been shipped. At the
+    same time c is down: b's link and queues say so, and there is no verdict; all of it is made up for afterwards.
+    """
+    a, b = three.ab.master, three.bc.master
+    victim = a.add_region_server()
+    first = victim.server_name
+    move_table(a, "other", first)
+    three.bc.slave.region_servers[0].kill9()
+    b.admin.put_rows("t", "g", 10, prefix="down")
+    a.admin.disable_peer(PEER)
+    a.admin.put_rows("other", "f", 10, prefix="twice")
+    victim.kill9()
+    heir = a.add_region_server()
+    wait_until(lambda: recovered(three.ab, first), 60, "the dead server's queue has been claimed")
+    holder = (recovered(three.ab, first) or {})["holder"]
+
+    # Meanwhile c is known to be dead.
+    wait_until(lambda: topology(three.bc).exit_code == 1, 60, "c's region server is given up")
+    assert "without a live region server" in topology(three.bc).json["problems"][0]
+    waiting = queues(three.bc)
+    assert (waiting.exit_code, waiting.json["totals"]["left_bytes"] > 0) == (1, True), waiting
+    three.bc.slave.thrift.kill9()
+    three.bc.write_master(status, "--table", "t")
+    refused = three.bc.check(status, "--table", "t")
+    assert (refused.exit_code, len(refused.stderr.strip().splitlines())) == (2, 1), refused
+
+    three.bc.slave.launch()
+
+    killed = next(server for server in a.region_servers if server.running and server.server_name == holder)
+    killed.kill9()
+    wait_until(lambda: (recovered(three.ab, first) or {}).get("recovered_from") == [first, holder], 90, "claimed twice")
+    assert len((recovered(three.ab, first) or {})["wals"]) > 0
+    result = three.ab.verdict(status, "other")
+    assert result.exit_code in (1, 3), result
+    assert f"{PEER}-{first}-{holder}" in json.dumps(result.json["problems"]), result
+    a.admin.enable_peer(PEER)
+    wait_until(lambda: queues(three.ab).exit_code == 0, 90, "the twice claimed queue has been shipped")
+    assert b"twice00000009" in b.admin.rows("other")
+    result = three.ab.verdict(status, "other", "--wait", "20")
+    # The new servers are younger than the peer, the first one is not: then its queues prove nothing.
+    assert result.exit_code == (0 if killed is heir else 3), result
+    assert any(first in notice and "settled" in notice for notice in result.json["notices"]), result
+    assert {p["origin"] for p in result.json["problems"] if p["origin"] == first} == set(), result
+
+    three.bc.slave.wait_ready()
+    assert_complete(three.bc.verdict(status, "t", "--wait", "90"))
+    assert b"down00000009" in three.bc.slave.admin.rows("t")

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import io
 import json
+import re
+import shlex
+import signal
+import subprocess
+import sys
+import threading
 import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from status_tool.status_file.reader import open_status
+from tests.lab.cluster import Cluster
 from tests.lab.errors import AdminError
 from tests.lab.waiting import wait_until
-from tests.pair import PEER, Pair, Result, tool, tool_here
+from tests.pair import PEER, Pair, Result, tool, tool_environment, tool_here
 
 pytestmark = [pytest.mark.cluster, pytest.mark.spark]
 
@@ -92,33 +101,132 @@ def test_peer_disabled_is_behind_with_its_lag(pair: Pair, status: Path) -> None:
     assert_complete(pair.check(status, "--table", "lagging", "--wait", "60"))
 
 
+def test_follow_ends_when_all_has_arrived(pair: Pair, status: Path, tmp_path: Path) -> None:
+    """A backlog, followed: also what is written after FILE is asked. Ctrl-C and --wait end it without a verdict."""
+    pair.create_table("followed", {"f": 1})
+    pair.master.admin.put_rows("followed", "f", 10)
+    pair.wait_same("followed")
+    pair.master.admin.disable_peer(PEER)
+    log, paths = tmp_path / "log", tmp_path / "paths"
+    paths.write_text("/followed\n")
+    for cluster in (pair.master, pair.slave):
+        cluster.admin.hdfs_put("/followed/file", b"x" * 1000)
+    try:
+        pair.master.admin.put_rows("followed", "f", 10, start=10)
+        # Both halves: the files of FILE are compared with the slave's in every round.
+        written = tool_here("run", "-m", "-o", status, "-f", paths, "--table", "followed", conf=pair.master)
+        assert written.exit_code == 0, written
+        with open_status(status) as file:
+            cut_ms = file.header.cut_ms
+        following = ["--follow", "--table", "followed", "--master-conf", str(pair.master.conf_dir)]
+        stopped = follower(pair, status, log, *following)
+        # The master's ZooKeeper alone: FILE is what is asked, and the time is bounded.
+        bounded = pair.check(status, "--follow", "--master-zookeeper", pair.master.zookeeper, "--wait", "0")
+        assert (bounded.exit_code, bounded.json["cut_ms"]) == (1, cut_ms), bounded
+        wrong = pair.check(status, "--follow", "--master-zookeeper", pair.slave.zookeeper)
+        assert (wrong.exit_code, "leads to" in wrong.stderr) == (2, True), wrong
+        wait_until(lambda: "1 of 1 (1 behind)" in log.read_text(), 120, "it has looked")
+        stopped.send_signal(signal.SIGINT)
+        assert stopped.communicate(timeout=60)[0] == ""
+        assert stopped.returncode == 130, log.read_text()
+        enabling = threading.Thread(target=write_and_enable, args=(pair, sys.stderr))
+        enabling.start()
+        result = tool_here("run", "-i", status, "--json", *following, "--wait", "200", conf=pair.slave)
+        enabling.join()
+    except BaseException:
+        pair.master.admin.enable_peer(PEER)
+        raise
+    assert assert_complete(result)["cut_ms"] > cut_ms
+    assert result.json["hdfs"]["files"]["match"] == 1
+    assert re.search(r"\(1 behind\), bytes to go [1-9]", result.stderr), result
+    assert 0 < result.stderr.index("asking again") < result.stderr.index("regions to go 0 of 1")
+    assert pair.same("followed")
+    assert len(pair.slave.admin.rows("followed")) == 30
+
+
+def follower(pair: Pair, status: Path, log: Path, *arguments: str) -> subprocess.Popen[str]:
+    """`run -i FILE --json` as a process of its own; its stderr goes to `log`."""
+    command = [sys.executable, "-m", "status_tool", "run", "-i", status, "--only", "hbase", "--json", *arguments]
+    with log.open("w") as stderr:
+        return subprocess.Popen(
+            [*map(str, command), "--conf-dir", str(pair.slave.conf_dir)],
+            stdout=subprocess.PIPE,
+            stderr=stderr,
+            text=True,
+            env=tool_environment(),
+        )
+
+
+def write_and_enable(pair: Pair, before: object) -> None:
+    """When the tool in this process has shown that it is behind: ten more rows, and the peer is enabled. All of it
+    arrives while the master's Thrift server is away, so that nothing newer is known of the master.
+    """
+    wait_until(lambda: sys.stderr is not before and "behind" in captured(), 120, "it has looked")
+    pair.master.thrift.kill9()
+    try:
+        pair.master.admin.put_rows("followed", "f", 10, start=20)
+        pair.master.admin.enable_peer(PEER)
+        pair.wait_same("followed")
+        wait_until(lambda: "asking again" in captured(), 60, "the master has been missed")
+    finally:
+        pair.master.start()
+
+
+def captured() -> str:
+    """What `tool_here` has on stderr so far."""
+    return sys.stderr.getvalue() if isinstance(sys.stderr, io.StringIO) else ""
+
+
 def test_peer_removed_and_added_is_a_gap(pair: Pair, status: Path) -> None:
-    """The loss that no timestamp shows, in one region of the table; its other region stays complete."""
-    pair.create_table("lost", {"f": 1}, [b"m"])
-    for prefix in ("a", "z"):
+    """The loss that no timestamp shows, in two regions of the table; the third stays complete. The commands that are
+    told repair it: CopyTable the one, HashTable and SyncTable the other.
+    """
+    pair.create_table("lost", {"f": 1}, [b"m\x00", b"q"])
+    for prefix in ("a", "n", "z"):
         pair.master.admin.put_rows("lost", "f", 20, prefix=prefix)
     pair.wait_same("lost")
     pair.master.admin.remove_peer(PEER)
-    pair.master.admin.put_rows("lost", "f", 5, start=100, prefix="a")
+    for prefix in ("a", "z"):
+        pair.master.admin.put_rows("lost", "f", 5, start=100, prefix=prefix)
+    pair.master.admin.delete_rows("lost", 3, prefix="a")
     pair.master.admin.roll_wal()
     pair.connect()
-    pair.master.admin.put_rows("lost", "f", 5, start=200, prefix="a")
-    last = b"a00000204"
-    wait_until(lambda: last in pair.slave.admin.rows("lost"), 60, "the later rows have arrived")
+    for prefix in ("a", "z"):
+        pair.master.admin.put_rows("lost", "f", 5, start=200, prefix=prefix)
+    wait_until(
+        lambda: {b"a00000204", b"z00000204"} <= set(pair.slave.admin.rows("lost")), 60, "later rows have arrived"
+    )
     result = pair.verdict(status, "lost")
     assert result.exit_code == 1, result
     regions = result.json["hbase"]["regions"]
-    assert (regions["gap"], regions["complete"]) == (1, 1)
-    problem = next(p for p in result.json["problems"] if p["kind"] == "gap")
-    (hit,) = [r for r in pair.master.admin.regions("lost") if r.end_key == b"m"]
-    assert (problem["table"], problem["region"], problem["origin"]) == ("lost", hit.encoded, hit.server)
+    assert (regions["gap"], regions["complete"]) == (2, 1)
+    problems = {p["region"]: p for p in result.json["problems"] if p["kind"] == "gap"}
+    by_start = {region.start_key: region for region in pair.master.admin.regions("lost")}
+    first, last = by_start[b""], by_start[b"q"]
+    problem = problems[first.encoded]
+    assert (problem["table"], problem["origin"]) == ("lost", first.server)
     assert 0 < problem["from_seq"] < problem["to_seq"]
     assert problem["written_from_ms"] <= problem["written_to_ms"]
-    assert "CopyTable" in json.dumps(problem)
     text = tool_here("run", "-i", status, "--only", "hbase", "--table", "lost", conf=pair.slave)
     assert text.stdout.rstrip().splitlines()[-1] == "HBase Replication is NOT complete."
+    assert all(problem["repair"][name] in text.stdout for name in ("copy_table", "hash_table", "sync_table"))
     # Accepted as copied by other means: everything written until now.
-    assert pair.check(status, "--table", "lost", "--since", str(problem["written_to_ms"])).exit_code == 0
+    since = str(max(p["written_to_ms"] for p in problems.values()))
+    assert pair.check(status, "--table", "lost", "--since", since).exit_code == 0
+    assert not pair.same("lost")
+    as_told(pair.master, problem["repair"]["copy_table"])
+    missing = {row for row in pair.master.admin.rows("lost")} - {row for row in pair.slave.admin.rows("lost")}
+    assert missing == {f"z{number:08d}".encode() for number in range(100, 105)}, "only its own region was copied"
+    as_told(pair.master, problems[last.encoded]["repair"]["hash_table"])
+    as_told(pair.slave, problems[last.encoded]["repair"]["sync_table"])
+    assert pair.same("lost")
+
+
+def as_told(cluster: Cluster, command: str) -> None:
+    """Run a printed `hbase CLASS …` command with that cluster's configuration."""
+    program, main, *arguments = shlex.split(command)
+    assert program == "hbase"
+    cluster.run_main(main, arguments)
 
 
 def test_different_region_boundaries_do_not_matter(pair: Pair, status: Path) -> None:
@@ -195,6 +303,8 @@ def test_master_master(pair: Pair, tmp_path: Path) -> None:
             assert_complete(direction.verdict(file, "both", "--wait", "60"))
             vias = {row["via"] for row in dump(file) if row["kind"] == "stream"}
             assert len(vias) == 2  # local writes, and what was relayed from the other
+        found = tool_here("topology", "--json", conf=pair.slave)
+        assert (found.json["shape"], found.json["problems"]) == ("master-master", []), found
     finally:
         pair.slave.admin.remove_peer(PEER)
 
@@ -238,25 +348,51 @@ def test_the_original_format(pair: Pair, tmp_path: Path) -> None:
     assert result.json["hbase"]["worst_lag_ms"] == 5000
 
 
-def test_truncated_table_is_named(pair: Pair, status: Path) -> None:
-    """Truncation is not replicated; the regions that it removed were neither split nor merged."""
+def test_drift_is_named(pair: Pair, status: Path, tmp_path: Path) -> None:
+    """What replication never carries, in the verdict and in the topology: truncated, SKIP_WAL, a table or family that
+    is not there, even while it is empty.
+    """
+    master, slave = pair.master.admin, pair.slave.admin
     pair.create_table("trunc", {"f": 1})
-    pair.master.admin.put_rows("trunc", "f", 10)
+    master.create_table("skipping", {"f": 1}, durability="SKIP_WAL")
+    slave.create_table("skipping", {"f": 1})
+    master.put_rows("trunc", "f", 10)
     pair.wait_same("trunc")
-    pair.master.admin.truncate_table("trunc")
-    result = pair.verdict(status, "trunc")
-    assert result.exit_code == 3, result
-    assert "truncated" in json.dumps(result.json["problems"])
-    assert len(pair.slave.admin.rows("trunc")) == 10
-
-
-def test_table_missing_on_the_slave_is_named(pair: Pair, status: Path) -> None:
-    """Replicated on the master, absent on the slave: even while it is empty."""
-    pair.master.admin.create_table("onlyhere", {"f": 1})
-    result = pair.verdict(status, "onlyhere")
+    master.truncate_table("trunc")
+    master.create_table("onlyhere", {"f": 1})
+    master.create_table("wide", {"f": 1, "g": 1, "l": 0})
+    slave.create_table("wide", {"f": 1})
+    expected = {"trunc": (3, "truncated"), "skipping": (3, "SKIP_WAL"), "onlyhere": (1, "table absent on the slave"),
+                "wide": (1, "family absent on the slave: g")}  # fmt: skip
+    pair.write_master(status, *(f"--table={table}" for table in expected))
+    report = tmp_path / "report.html"
+    result = pair.check(status, *(f"--table={table}" for table in expected), "--report", report)
     assert result.exit_code == 1, result
-    assert result.json["hbase"]["regions"]["missing"] == 1
-    assert "absent on the slave" in json.dumps(result.json["problems"])
+    drawn = report.read_text()
+    assert all(words in drawn for words in ("<svg", f"peer {PEER}<", result.json["slave_cluster_id"], "SyncTable"))
+    for table, (exit_code, words) in expected.items():
+        (problem,) = [p for p in result.json["problems"] if p["table"] == table]
+        assert words in problem["detail"]
+        assert "CopyTable" in problem["advice"]
+        assert (problem["kind"] == "unverifiable") == (exit_code == 3)
+    assert len(slave.rows("trunc")) == 10
+    arguments = ("topology", "--report", report, "--peer-conf", pair.slave.conf_dir)
+    found = tool_here(*arguments, "--json", conf=pair.master)
+    assert (found.exit_code, found.json["shape"], found.json["unchecked"]) == (1, "master-slave", []), found
+    drift = {(d["table"], d["kind"], d["peer"]) for d in found.json["drift"] if d["table"] in expected}
+    assert drift == {
+        *(("trunc", "truncated", None), ("skipping", "skip-wal", None)),
+        *(("onlyhere", "absent", PEER), ("wide", "family-absent", PEER)),
+    }
+    assert "--families=g " in next(d["advice"] for d in found.json["drift"] if d["table"] == "wide")
+    assert "<svg" in report.read_text()
+    # Without the peer's site files its tables are still known by name, from its ZooKeeper.
+    text = tool_here("topology", conf=pair.master).stdout
+    assert "Drift: table onlyhere is replicated by peer 1, but absent" in text
+    assert "the families of cluster" in text
+    for table in expected:
+        master.drop_table(table)
+    assert "onlyhere" not in tool_here("topology", conf=pair.master).stdout
 
 
 def test_what_wals_do_not_tell_is_named(pair: Pair, status: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 from tests.cluster.test_verdicts import assert_complete
 from tests.lab.lab import Lab
 from tests.lab.waiting import wait_until
-from tests.pair import PEER, start_pair, tracked_spec
+from tests.pair import PEER, start_pair, tool_here, tracked_spec
 
 pytestmark = [pytest.mark.cluster, pytest.mark.spark]
 
@@ -32,6 +32,15 @@ def test_complete_then_gap(version: str, provider: str, warm_spark: None, status
         assert all(pair.master.admin.load_stop(load) > 50 for load in loads)
         assert_complete(pair.verdict(status, "t", "--wait", "90"))
         assert pair.same("t", ["f"])
+        found = tool_here("topology", "--json", "--peer-conf", pair.slave.conf_dir, conf=pair.master)
+        assert (found.exit_code, found.json["shape"], found.json["unchecked"]) == (0, "master-slave", []), found
+        wait_until(lambda: tool_here("queues", conf=pair.master).exit_code == 0, 30, "the queues are drained")
+        pair.master.admin.disable_peer(PEER)
+        pair.master.admin.put_rows("t", "f", 5, prefix="held")
+        waiting = tool_here("queues", "--json", conf=pair.master)
+        assert (waiting.exit_code, waiting.json["totals"]["left_bytes"] > 0) == (1, True), waiting
+        pair.master.admin.enable_peer(PEER)
+        wait_until(lambda: tool_here("queues", conf=pair.master).exit_code == 0, 30, "the queues are drained again")
         pair.master.admin.remove_peer(PEER)
         pair.master.admin.put_rows("t", "f", 5, prefix="lost")
         pair.master.admin.roll_wal()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -10,7 +11,7 @@ from pathlib import Path
 from . import config
 from .admin import Admin, AdminProcess
 from .config import LOOPBACK, Addresses
-from .errors import AdminError
+from .errors import AdminError, LabError
 from .ports import Ports, accepts
 from .process import Java, RegionServer, Server
 from .waiting import wait_until
@@ -173,6 +174,17 @@ class Cluster:
         server = Server(self._java, name, folder, f"{_LAB}.LabAdmin", arguments, 512, 0)
         self._write_conf(server.conf_dir, hbase=config.hbase_client(self._at) | dict(self.spec.site))
         return server
+
+    def run_main(self, main: str, arguments: Sequence[str], timeout: float = 180) -> str:
+        """Run a tool of HBase or Hadoop as a client of this cluster; its stdout. LabError if it fails."""
+        command = self._java.command(512, main, arguments)
+        environment = self._java.environment(self.conf_dir, ())
+        done = subprocess.run(
+            command, env=environment, cwd=self.folder, capture_output=True, text=True, timeout=timeout, check=False
+        )
+        if done.returncode != 0:
+            raise LabError(f"{main} {' '.join(arguments)} ended with {done.returncode}:\n{done.stdout}{done.stderr}")
+        return done.stdout
 
     # -- life
 

@@ -90,6 +90,16 @@ def test_a_gap_that_the_timestamps_do_not_see() -> None:
         " '--startrow=a\\x00' '--stoprow=b'\"'\"'' --families=f --all.cells --peer.adr=zk:2181:/b ns:t"
     ) in problem.advice
     assert "--since 12000" in problem.advice
+    assert problem.repair is not None
+    assert problem.repair.copy_table in problem.advice
+    folder = f"/tmp/status-tool-ns_t-{MASTER.cut_ms}-r1-4"
+    # HashTable takes row keys in hex; the master's addresses are not in this file.
+    assert problem.repair.hash_table == (
+        "hbase org.apache.hadoop.hbase.mapreduce.HashTable --starttime=8000 --endtime=12001 --startrow=6100"
+        f" --stoprow=6227 --versions=2147483647 --families=f ns:t 'hdfs://<master NameNode>{folder}'"
+    )
+    assert "mapreduce.SyncTable '--sourcezkcluster=<master quorum" in problem.repair.sync_table
+    assert problem.repair.sync_table.endswith(f"NameNode>{folder}' ns:t ns:t")
 
 
 def test_the_repair_that_the_advice_names_is_accepted() -> None:

@@ -8,19 +8,26 @@ import re
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from status_tool.errors import OutputError
+from status_tool.evidence.links import Side, known_clusters
 from status_tool.evidence.model import (
+    Cluster,
+    ClusterMap,
     Evidence,
     FileStatus,
     HBaseOutcome,
     HdfsOutcome,
+    Header,
     Outcome,
+    PeerLink,
     Problem,
+    Repair,
     Status,
     Verdict,
 )
@@ -78,6 +85,7 @@ def hostile(name: str) -> Outcome:
     """An outcome in which everything that comes from outside is `name`."""
     problem = Problem(
         kind="missing", detail=name, table=name, region=name, origin=name, path=name, advice=name,
+        repair=Repair(name, name, name),
         start_key=name.encode(errors="replace"), end_key=name.encode(errors="replace"),
     )  # fmt: skip
     return replace(
@@ -87,6 +95,10 @@ def hostile(name: str) -> Outcome:
         slave_cluster_id=name,
         peer_id=name,
         notices=(name,),
+        clusters=ClusterMap(
+            (Cluster("m", name, "master"), Cluster(name, name)),
+            (PeerLink("m", name, name, name, broken=True), PeerLink(name, "m", "2"), PeerLink("m", "m", "3")),
+        ),
     )
 
 
@@ -318,6 +330,29 @@ def test_html_of_the_hostile_name() -> None:
     assert "<script" not in text
     assert not set(HOSTILE[:20]) & {"\x1b", "\x07"} & set(text)
     assert "script" not in Page(text).tags
+
+
+def test_the_topology_is_drawn() -> None:
+    """Master-master with a third cluster: three boxes, every peer a line, the disabled one in alarm."""
+    header = Header("master", "11-m", 0, 0, cluster_key="z:1:/m")
+    slave = replace(header, side="slave", cluster_id="22-s", cluster_key="z:1:/s")
+    theirs = [{"id": "back", "cluster_key": "z:1:/m", "enabled": True}]
+    ours: list[dict[str, Any]] = [
+        {"id": "1", "cluster_key": "z:1:/s", "cluster_id": "22-s", "enabled": True},
+        {"id": "far", "cluster_key": "z:1:/far", "cluster_id": None, "enabled": False},
+    ]
+    clusters = known_clusters((Side(header, ours, "master"), Side(slave, theirs, "slave")))
+    assert [(link.source, link.target, link.broken) for link in clusters.links] == [
+        *(("11-m", "22-s", False), ("11-m", "z:1:/far", True), ("22-s", "11-m", False)),
+    ]
+    text = told(HtmlReporter(run_ms=0), replace(OUTCOME, clusters=clusters))
+    page = Page(text)
+    assert (page.tags.count("rect"), page.tags.count("svg")) == (3, 1)
+    assert all(word in page.text for word in ("22-s", "z:1:/far", "peer back", "peer far: DISABLED"))
+    assert text.count('class="link broken"') == 1
+    assert "http" not in text.replace("http-equiv", "")
+    boxes = re.findall(r'<rect class="[^"]+" x="(\d+)" y="(\d+)"', text)
+    assert len(set(boxes)) == 3, "boxes lie on each other"
 
 
 def test_server_lines_come_from_rows() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
+from contextlib import closing
 from itertools import pairwise
 from typing import Any
 
@@ -18,7 +19,7 @@ from status_tool.evidence.model import Evidence, Header, Outcome, Scope
 from status_tool.evidence.queues import QueueFacts
 from status_tool.evidence.reference import verify_reference
 from status_tool.spark.session import spark_session
-from status_tool.spark.verify import verify
+from status_tool.spark.verify import Check
 from status_tool.status_file.schema import STATUS_SCHEMA
 
 pytestmark = pytest.mark.spark
@@ -47,7 +48,8 @@ def frame(session: SparkSession, rows: list[Row]) -> DataFrame:
 
 
 def on_spark(session: SparkSession, ours: list[Row], theirs: list[Row], *args: Any) -> Outcome:
-    return verify(session, frame(session, ours), frame(session, theirs), *args)
+    with closing(Check(session, frame(session, ours), frame(session, theirs), *args)) as check:
+        return check.outcome()
 
 
 def optional(values: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:

@@ -1,0 +1,185 @@
+"""`run -i FILE --follow`: the check again and again, with the master's side read anew each time.
+
+Every round is a whole `run -m` and `run -i`: a fresh barrier on the master, its rows to a file, then the slave's
+barrier and rows, then the comparison. The order is what makes it right, as with FILE: the slave is read after the
+master. Everything written until then is asked, FILE's streams included; no shutdown time excuses anything.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from status_tool.collect import MASTER, Request, Snapshot
+from status_tool.config import Settings
+from status_tool.errors import ConnectionFailed, StatusFileError, UsageError
+from status_tool.evidence.model import Evidence, Header, Outcome, Verdict
+from status_tool.replication import queue_rows
+from status_tool.report.follow import Following, Round
+from status_tool.runs import (
+    RECHECK_S,
+    Check,
+    MasterSide,
+    asked_header,
+    gather,
+    near_rows,
+    slave_request,
+    verify_once,
+    write_side,
+)
+from status_tool.sources.state_table import TableFilter
+from status_tool.sources.zookeeper import ZooKeeper
+from status_tool.spark.session import spark_session
+from status_tool.status_file.reader import StatusFile, open_status
+
+MASTER_WAIT_S = 10.0
+"""How long a round waits for the echo of the master's servers; who has not answered is asked in the next round."""
+
+
+@dataclass(frozen=True)
+class _Read:
+    """The master's side of one round, and the `detail`s of its queues."""
+
+    side: MasterSide
+    queues: tuple[Mapping[str, Any], ...]
+    left_open: bool = False
+    """Whether the next round may know more of the master."""
+
+
+def follow(settings: Settings, master: Settings, check: Check, shown: Following, limit_s: float | None) -> Outcome:
+    """Check until complete, or until `limit_s` are over (None: no limit, Ctrl-C ends it); the last outcome.
+
+    `master` are the master's settings. Without a Thrift server in them only its queues are looked at, for what is
+    shown; what is asked is FILE then. Raises what `check_live` does; a master that stops answering after the first
+    round is asked again.
+    """
+    deadline = None if limit_s is None else time.monotonic() + limit_s
+    with ExitStack() as stack:
+        file = stack.enter_context(open_status(check.status_file, require_side=MASTER))
+        base = MasterSide(file, asked_header(file.header, check))
+        _refuse(base, check)
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        near = stack.enter_context(near_rows(check))
+        request = slave_request(base, check)
+        pool = stack.enter_context(ThreadPoolExecutor(1))
+
+        def both(files: ExitStack) -> tuple[_Read, Snapshot]:
+            read = _read_master(master, base, check, folder, shown, files)
+            return read, gather(settings, request, shown.step, near)
+
+        files = stack.enter_context(ExitStack())
+        first = pool.submit(both, files)
+        spark = stack.enter_context(spark_session(check.spark_master, check.spark_conf))
+        read, gathered = first.result()
+        while True:
+            outcome = verify_once(settings, spark, read.side, gathered, check, shown.step, near)
+            shown.round(_round(outcome, read))
+            stuck = outcome.verdict is Verdict.UNVERIFIABLE and not (gathered.unsettled or read.left_open)
+            if outcome.verdict is Verdict.COMPLETE or stuck or _over(deadline):
+                return outcome
+            read, gathered = _again(lambda: both(files), files, shown, deadline)
+
+
+def _again(
+    both: Callable[[], tuple[_Read, Snapshot]], files: ExitStack, shown: Following, deadline: float | None
+) -> tuple[_Read, Snapshot]:
+    """Both sides, read anew; while one of them does not answer nothing newer is known, so it is asked again."""
+    while True:
+        time.sleep(RECHECK_S)
+        files.close()
+        try:
+            return both()
+        except ConnectionFailed as error:
+            shown.note(f"{error}; asking again")
+            if _over(deadline):
+                raise
+
+
+def _over(deadline: float | None) -> bool:
+    return deadline is not None and time.monotonic() + RECHECK_S > deadline
+
+
+def _refuse(base: MasterSide, check: Check) -> None:
+    if base.file.is_json or base.header.evidence == Evidence.TIMESTAMPS:
+        raise UsageError("--follow needs a status file with streams: write FILE with `run -m -o FILE`, not FILE.json")
+    if check.shutdown_ms is not None:
+        raise UsageError("--follow asks for everything written up to its last look at the master: leave -s out")
+    if base.header.half == "hdfs" or not check.scope.check_hbase:
+        raise UsageError("--follow refreshes the HBase half, which is not checked here: leave --follow out")
+
+
+def _read_master(
+    master: Settings, base: MasterSide, check: Check, folder: Path, shown: Following, files: ExitStack
+) -> _Read:
+    with ZooKeeper(master.zookeeper()) as zookeeper:
+        _same_cluster(zookeeper.cluster_id(), base.header)
+        if not master.knows_thrift:
+            rows, _ = queue_rows(master, zookeeper)
+            return _Read(base, tuple(_details(rows)))
+    path = folder / "master.status"
+    scope = check.scope
+    asked = (scope.tables, scope.namespaces)
+    recorded = (frozenset(base.header.tables), frozenset(base.header.namespaces))
+    request = Request(
+        side=MASTER,
+        wait_s=MASTER_WAIT_S,
+        only=TableFilter(*(asked if any(asked) else recorded)),
+        hdfs=False,
+        following=True,
+    )
+    written = write_side(master, request, path, None, shown.step)
+    fresh = files.enter_context(open_status(path, require_side=MASTER))
+    side = MasterSide(fresh, with_files_of(written.header, base.header), base.file)
+    return _Read(side, tuple(_queue_details(fresh)), left_open=True)
+
+
+def _same_cluster(cluster_id: str, file: Header) -> None:
+    if cluster_id != file.cluster_id:
+        raise StatusFileError(
+            f"FILE is of cluster {file.cluster_id}, but --master-conf or --master-zookeeper leads to {cluster_id}: "
+            "name the cluster that FILE was written on"
+        )
+
+
+def with_files_of(fresh: Header, file: Header) -> Header:
+    """A refreshed header with FILE's HDFS half: files are not listed again, so they are compared as FILE has them."""
+    if file.half != "both":
+        return fresh
+    notices = tuple(dict.fromkeys((*fresh.notices, *file.notices)))
+    return dataclasses.replace(
+        fresh, half="both", hdfs_paths=file.hdfs_paths, hdfs_absent=file.hdfs_absent, notices=notices
+    )
+
+
+def _queue_details(file: StatusFile) -> Iterator[Mapping[str, Any]]:
+    for batch in file.rows({"queue"}):
+        yield from _details(batch.to_pylist())
+
+
+def _details(rows: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
+    return (json.loads(row["detail"]) for row in rows if row.get("name") is not None)
+
+
+def left_bytes(queues: Iterable[Mapping[str, Any]], peer_id: str | None) -> int | None:
+    """Bytes that a peer's queues still have to ship; None where a WAL's length is not known."""
+    lefts = [wal["left"] for queue in queues if queue["peer"] == peer_id for wal in queue["wals"]]
+    return None if None in lefts else sum(lefts)
+
+
+def _round(outcome: Outcome, read: _Read) -> Round:
+    counts = outcome.hbase.regions if outcome.hbase else {}
+    return Round(
+        at_s=time.monotonic(),
+        cut_ms=outcome.cut_ms,
+        regions={str(status): count for status, count in counts.items() if count},
+        left_bytes=left_bytes(read.queues, outcome.peer_id),
+        verdict=str(outcome.verdict),
+    )

@@ -1,0 +1,139 @@
+"""The topology as an SVG inside the HTML report: no script, no font, nothing from a network."""
+
+from __future__ import annotations
+
+import html
+from collections import defaultdict, deque
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from status_tool.evidence.model import Cluster, ClusterMap, PeerLink
+from status_tool.printable import safe
+
+BOX_W, BOX_H = 300, 66
+GAP_X, GAP_Y = 190, 46
+MARGIN = 24
+ARC = 46
+"""Half of it is between the boxes and the first link back, and between that and the next."""
+STEP = 14
+"""Between lines that run side by side."""
+CAPTION = 44
+"""Letters that fit into a box."""
+
+STYLE = """
+svg { max-width: 100%; height: auto; } svg text { fill: var(--fg); font: 12px system-ui, sans-serif; }
+svg .box { fill: var(--soft); stroke: var(--line); } svg .this { stroke: var(--fg); stroke-width: 2; }
+svg .link { fill: none; stroke: var(--dim); stroke-width: 1.6; } svg .head { fill: var(--dim); }
+svg .broken { stroke: var(--incomplete); stroke-dasharray: 6 4; } svg .alarm { fill: var(--incomplete); }
+svg .role { font-weight: 650; } svg .dim { fill: var(--dim); }
+""".strip()
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    column: int
+    row: int
+
+    @property
+    def x(self) -> int:
+        return MARGIN + self.column * (BOX_W + GAP_X)
+
+    @property
+    def y(self) -> int:
+        return MARGIN + 20 + self.row * (BOX_H + GAP_Y)
+
+
+def picture(clusters: ClusterMap) -> Iterator[str]:
+    """The lines of an `<svg>`: the first cluster on the left, where each peer leads to the right of it."""
+    if not clusters.clusters:
+        return
+    places = _places(clusters)
+    backward = [link for link in clusters.links if places[link.target].column <= places[link.source].column]
+    width = max(place.x for place in places.values()) + BOX_W + MARGIN
+    lowest = max(place.y for place in places.values()) + BOX_H + ARC // 2
+    height = lowest + MARGIN + ARC // 2 * len(backward)
+    yield f'<svg viewBox="0 0 {width} {height}" width="{width}" height="{height}" role="img">'
+    yield f"<title>{len(clusters.clusters)} clusters, {len(clusters.links)} replication peers</title>"
+    yield from _marker("head", "head")
+    yield from _marker("alarm", "alarm")
+    lanes: dict[tuple[str, str], int] = defaultdict(int)
+    depth = 0
+    for link in clusters.links:
+        if link in backward:
+            yield from _back(link, places, lowest + ARC // 2 * depth, STEP * depth % (BOX_W // 3))
+            depth += 1
+        else:
+            yield from _forward(link, places, lanes[link.source, link.target])
+            lanes[link.source, link.target] += 1
+    for cluster in clusters.clusters:
+        yield from _box(cluster, places[cluster.name])
+    yield "</svg>"
+
+
+def _places(clusters: ClusterMap) -> dict[str, _Place]:
+    """Breadth first from the first cluster, a column a step; what is not reached from it starts a row below."""
+    out: dict[str, list[str]] = defaultdict(list)
+    for link in clusters.links:
+        out[link.source].append(link.target)
+    filled: dict[int, int] = defaultdict(int)
+    places: dict[str, _Place] = {}
+    for first in clusters.clusters:
+        waiting = deque([(first.name, 0)])
+        while waiting:
+            name, column = waiting.popleft()
+            if name in places:
+                continue
+            places[name] = _Place(column, filled[column])
+            filled[column] += 1
+            waiting.extend((target, column + 1) for target in out[name])
+    return places
+
+
+def _marker(name: str, style: str) -> Iterator[str]:
+    yield (
+        f'<defs><marker id="{name}" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="8" markerHeight="8" '
+        f'orient="auto-start-reverse"><path class="{style}" d="M0 0 8 4 0 8z"/></marker></defs>'
+    )
+
+
+def _forward(link: PeerLink, places: dict[str, _Place], lane: int) -> Iterator[str]:
+    start, end = places[link.source], places[link.target]
+    x1, y1 = start.x + BOX_W, start.y + BOX_H // 3 + STEP * lane
+    x2, y2 = end.x, end.y + BOX_H // 3 + STEP * lane
+    middle = (x1 + x2) // 2
+    yield _path(link, f"M{x1} {y1} C{middle} {y1} {middle} {y2} {x2} {y2}")
+    yield _label(link, middle, (y1 + y2) // 2 - 6)
+
+
+def _back(link: PeerLink, places: dict[str, _Place], lane: int, aside: int) -> Iterator[str]:
+    """A link that does not lead onwards runs below the boxes, `aside` from those before it."""
+    start, end = places[link.source], places[link.target]
+    x1, y1 = start.x + BOX_W * 2 // 3 - aside, start.y + BOX_H
+    x2, y2 = end.x + BOX_W // 3 - aside, end.y + BOX_H
+    yield _path(link, f"M{x1} {y1} V{lane} H{x2} V{y2}")
+    yield _label(link, (x1 + x2) // 2, lane - 5)
+
+
+def _path(link: PeerLink, d: str) -> str:
+    style, head = ("link broken", "alarm") if link.broken else ("link", "head")
+    return f'<path class="{style}" d="{d}" marker-end="url(#{head})"/>'
+
+
+def _label(link: PeerLink, x: int, y: int) -> str:
+    words = f"peer {link.peer}" + (f": {link.note}" if link.note else "")
+    style = ' class="alarm"' if link.broken else ""
+    return f'<text{style} x="{x}" y="{y}" text-anchor="middle">{_text(words, 26)}<title>{_text(words)}</title></text>'
+
+
+def _box(cluster: Cluster, place: _Place) -> Iterator[str]:
+    style = "box this" if cluster.role else "box"
+    yield f'<rect class="{style}" x="{place.x}" y="{place.y}" width="{BOX_W}" height="{BOX_H}" rx="6"/>'
+    lines = (("role", cluster.role or "another cluster"), ("", cluster.name), ("dim", cluster.key))
+    for number, (kind, words) in enumerate(lines):
+        y = place.y + 20 + 18 * number
+        full = f"<title>{_text(words)}</title>"
+        yield f'<text class="{kind}" x="{place.x + 12}" y="{y}">{_text(words, CAPTION)}{full}</text>'
+
+
+def _text(words: str, limit: int | None = None) -> str:
+    return html.escape(safe(words, limit))

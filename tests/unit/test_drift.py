@@ -1,0 +1,81 @@
+"""Drift, from rows: what is absent or narrower on a slave, what bypasses the WAL, what was truncated."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from status_tool.evidence.drift import Drift, Lost, Tables, Target, find_drift
+from status_tool.evidence.model import Header
+
+MASTER = Header("master", "m", 5, 5, cluster_key="z:1:/m", filesystem="hdfs://nn:8020")
+PEER = {"id": "1", "cluster_key": "z:1:/s", "enabled": True}
+
+
+def table(name: str, *families: str, local: str = "l", durability: str = "USE_DEFAULT") -> list[dict[str, Any]]:
+    """A table of one region with replicated families and a local one."""
+    scopes = {family: {"scope": 1} for family in families} | {local: {"scope": 0}}
+    detail = json.dumps({"families": scopes, "durability": durability})
+    return [
+        {"kind": "table", "table": name, "detail": detail},
+        {"kind": "region", "table": name, "region": f"r-{name}"},
+    ]
+
+
+def drift(rows: list[dict[str, Any]], tables: Tables | None, **peer: Any) -> list[Drift]:
+    return find_drift(MASTER, rows, {}, [Target(PEER | peer, "s", tables)])
+
+
+def kinds(found: list[Drift]) -> list[tuple[str, str]]:
+    return [(one.kind, one.table) for one in found]
+
+
+def test_absent_and_narrower_tables() -> None:
+    rows = [*table("a", "f"), *table("b", "f", "g"), *table("local"), *table("c", "f")]
+    found = drift(rows, {"b": frozenset({"f"}), "c": frozenset({"f"})})
+    assert kinds(found) == [("absent", "a"), ("family-absent", "b")]
+    assert "family g" in found[1].detail
+    assert "--families=g --all.cells --peer.adr=z:1:/s b" in found[1].advice
+    assert found[0].repair is not None
+    assert "hdfs://nn:8020/tmp/status-tool-a-" in found[0].repair.sync_table
+
+
+def test_unknown_families_are_no_drift_and_unknown_tables_neither() -> None:
+    rows = table("a", "f")
+    assert drift(rows, {"a": None}) == []
+    assert drift(rows, None) == []
+    assert kinds(drift(rows, {"b": None})) == [("absent", "a")]
+
+
+def test_only_what_the_peer_ships() -> None:
+    rows = [*table("a", "f", "g"), *table("ns:b", "f")]
+    only = {"replicate_all": False, "table_cfs": {"a": ["f"]}}
+    assert drift(rows, {"a": frozenset({"f"})}, **only) == []
+    assert kinds(drift(rows, {}, **only)) == [("absent", "a")]
+
+
+def test_a_dropped_table_has_no_descriptor_any_more() -> None:
+    """The state table keeps the descriptor of a table that is gone."""
+    assert drift(table("a", "f")[:1], {}) == []
+
+
+def test_skip_wal() -> None:
+    rows = [*table("a", "f", durability="SKIP_WAL"), *table("b", durability="SKIP_WAL")]
+    assert kinds(drift(rows, {"a": None, "b": None})) == [("skip-wal", "a")]
+
+
+def test_lost_regions() -> None:
+    """Gone without split or merge; what was written up to --since is accepted."""
+    rows: list[dict[str, Any]] = [
+        *({"kind": "stream", "table": "t", "region": region, "write_ms": 10} for region in ("gone", "split", "here")),
+        {"kind": "stream", "table": "u", "region": "old", "write_ms": 3},
+        {"kind": "fact", "table": "t", "region": "split", "state": "split"},
+        {"kind": "fact", "table": "t", "region": "gone", "state": "bulkload"},
+        {"kind": "region", "table": "t", "region": "here"},
+    ]
+    for since_ms, expected in ((None, {"t": 1, "u": 1}), (3, {"t": 1}), (10, {})):
+        lost = Lost(since_ms)
+        lost.add(rows)
+        assert lost.by_table == expected
+    assert kinds(find_drift(MASTER, [], {"t": 1}, [Target(PEER, "s", None)])) == [("truncated", "t")]
+    assert find_drift(MASTER, [], {"t": 1}, []) == []
