@@ -145,6 +145,11 @@ class WebHdfs:
         """For ranges of files; work in `pool` waits for it, never the other way round."""
 
     @property
+    def active_url(self) -> str:
+        """The NameNode that is asked first."""
+        return self.endpoint.urls[self._active]
+
+    @property
     def stopped(self) -> bool:
         """Whether `stop` was called."""
         return self._stop.is_set()
@@ -257,7 +262,7 @@ class WebHdfs:
         while True:
             at = self._active
             try:
-                return self._ask_once(self.endpoint.urls[at % len(self.endpoint.urls)], op, path, params)
+                return self._ask_once(self.endpoint.urls[at], op, path, params)
             except _Failover as failure:
                 # Several threads fail at once: only the first one moves on.
                 if self._active == at:
