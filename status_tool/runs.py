@@ -48,6 +48,7 @@ from status_tool.sources.selection import PathMap, glob_regex
 from status_tool.sources.state_table import StateTableSource, TableFilter
 from status_tool.sources.webhdfs import WebHdfsSource, hdfs_user
 from status_tool.spark import source as spark_source
+from status_tool.spark.cluster import read_status, runs_here
 from status_tool.spark.debug import write_debug
 from status_tool.spark.deep import with_crc
 from status_tool.spark.hdfs import mapped_paths
@@ -199,7 +200,7 @@ def check_live(settings: Settings, check: Check, say: Say) -> Outcome:
             with spark_session(check.spark_master, check.spark_conf) as spark:
                 gathered = first.result()
                 while True:
-                    outcome = _verify_once(settings, spark, file, master, gathered, check, say, near)
+                    outcome = _verify_once(settings, spark, file, master, gathered, check, say, Path(folder), near)
                     if outcome.verdict is Verdict.COMPLETE or time.monotonic() + RECHECK_S > deadline:
                         return outcome
                     if outcome.verdict is Verdict.UNVERIFIABLE and not gathered.unsettled:
@@ -211,7 +212,7 @@ def check_live(settings: Settings, check: Check, say: Say) -> Outcome:
 
 def _reads_local_files(check: Check) -> bool:
     """Whether Spark's tasks run on this machine."""
-    return not submitted() and (check.spark_master or LOCAL_MASTER).startswith("local")
+    return not submitted() and runs_here(check.spark_master or LOCAL_MASTER)
 
 
 def _gather(settings: Settings, request: Request, say: Say, near: Path | None) -> Snapshot:
@@ -252,6 +253,7 @@ def _verify_once(
     gathered: Snapshot,
     check: Check,
     say: Say,
+    folder: Path,
     near: Path | None,
 ) -> Outcome:
     if near is not None and near.exists():
@@ -261,7 +263,7 @@ def _verify_once(
     endpoint = None
     if check.deep and any(isinstance(source, WebHdfsSource) for source in gathered.sources):
         endpoint = HdfsEndpoint(settings.webhdfs(), hdfs_user())
-    return _verdict(spark, file, master, slave_df, gathered.header, check, say, endpoint)
+    return _verdict(spark, file, master, slave_df, gathered.header, check, say, folder, endpoint)
 
 
 def check_offline(check: Check, say: Say) -> Outcome:
@@ -271,10 +273,11 @@ def check_offline(check: Check, say: Say) -> Outcome:
         master = _asked_header(file.header, check)
         with (
             open_status(check.slave_status, require_side=SLAVE) as slave,
+            tempfile.TemporaryDirectory(prefix="status-tool-") as folder,
             spark_session(check.spark_master, check.spark_conf) as spark,
         ):
-            slave_df = spark.read.parquet(slave.uri)
-            return _verdict(spark, file, master, slave_df, slave.header, check, say)
+            slave_df = read_status(spark, slave, Path(folder))
+            return _verdict(spark, file, master, slave_df, slave.header, check, say, Path(folder))
 
 
 def _verdict(
@@ -285,14 +288,15 @@ def _verdict(
     slave: Header,
     check: Check,
     say: Say,
+    folder: Path,
     endpoint: HdfsEndpoint | None = None,
 ) -> Outcome:
-    """Compare; `endpoint` is where files that are otherwise incomparable can be read."""
+    """Compare; `endpoint` is where files that are otherwise incomparable can be read; `folder` is a temporary one."""
     master = _asked_paths(master, check.hdfs_paths)
     choice = _peer(file, master, slave, check.scope)
     scope = _narrowed(check.scope, master, slave)
     foreign = _foreign_tables(file, choice)
-    master_df = _restricted(spark.read.parquet(file.uri), foreign, check.hdfs_paths)
+    master_df = _restricted(read_status(spark, file, folder), foreign, check.hdfs_paths)
     slave_df = mapped_paths(_restricted(slave_df, foreign, ()), check.path_map.pairs)
     queues = dataclasses.replace(_queue_facts(file, choice), withheld=_withheld(file, choice))
     say("comparing every stream and file")
