@@ -53,7 +53,7 @@ from status_tool.spark.debug import write_debug
 from status_tool.spark.deep import with_crc
 from status_tool.spark.hdfs import mapped_paths
 from status_tool.spark.session import LOCAL_MASTER, spark_session, submitted
-from status_tool.spark.verify import checking
+from status_tool.spark.verify import SMALL_BYTES, checking
 from status_tool.status_file.legacy import open_writer
 from status_tool.status_file.reader import StatusFile, open_status
 from status_tool.status_file.schema import STATUS_SCHEMA
@@ -301,9 +301,10 @@ def _verdict(
     queues = dataclasses.replace(_queue_facts(file, choice), withheld=_withheld(file, choice))
     say("comparing every stream and file")
     evidence = Evidence.ORDERED if _holes_expected(file, choice, scope) else None
+    context = (master, slave, scope, queues, evidence, file.parquet_path.stat().st_size <= SMALL_BYTES)
     try:
         with (
-            checking(spark, master_df, slave_df, master, slave, scope, queues, evidence) as checked,
+            checking(spark, master_df, slave_df, *context) as checked,
             ExitStack() as again,
         ):
             outcome = checked.outcome()
@@ -312,9 +313,7 @@ def _verdict(
                 say("reading the files that checksums cannot settle")
                 load = check.files.load.shared(checked.parallelism)
                 read_df = with_crc(checked, endpoint, load, check.path_map)
-                decided = again.enter_context(
-                    checking(spark, master_df, read_df, master, slave, scope, queues, evidence)
-                )
+                decided = again.enter_context(checking(spark, master_df, read_df, *context))
                 outcome = decided.outcome()
             if check.debug_dir is not None:
                 write_debug(decided, check.debug_dir)
