@@ -34,7 +34,7 @@ from status_tool.collect import (
     snapshot,
 )
 from status_tool.config import Settings
-from status_tool.errors import StatusFileError, UsageError
+from status_tool.errors import Interrupted, StatusFileError, StatusToolError, UsageError
 from status_tool.evidence.model import Evidence, FileStatus, Header, Outcome, Scope, Verdict
 from status_tool.evidence.peers import Choice, PeerFacts, choose_peer, filtered_tables, ships, withheld
 from status_tool.evidence.queues import QueueFacts, queue_facts
@@ -116,7 +116,10 @@ def write_side(settings: Settings, request: Request, path: Path, debug_dir: Path
 
 @contextmanager
 def journaling(path: Path, request: Request) -> Iterator[tuple[Request, Journal | None]]:
-    """Checksums are kept beside FILE until it is whole; with `--resume` those of an interrupted run are used."""
+    """Checksums are kept beside FILE until it is whole; with `--resume` those of an interrupted run are used.
+
+    A run that ends early says what is kept: by `Interrupted` for a Ctrl-C or SIGTERM, else in its own error.
+    """
     where = journal_path(path)
     if not request.hdfs:
         yield request, None
@@ -127,12 +130,18 @@ def journaling(path: Path, request: Request) -> Iterator[tuple[Request, Journal 
     files = dataclasses.replace(request.files, journal=str(where) if len(journal) else None)
     try:
         yield dataclasses.replace(request, files=files), journal
-    except BaseException:
-        if len(journal):
-            journal.close()
-            forget(where)
-        else:
+    except BaseException as error:
+        kept = len(journal)
+        if not kept:
             remove(where)
+            raise
+        journal.close()
+        forget(where)
+        left = f"the checksums of {kept} files stay in {where}: the same command with --resume goes on from there"
+        if isinstance(error, KeyboardInterrupt):
+            raise Interrupted(f"interrupted; FILE was not written, but {left}") from None
+        if isinstance(error, StatusToolError):
+            raise type(error)(f"{error}; {left}") from None
         raise
     remove(where)
 

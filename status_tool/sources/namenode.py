@@ -143,6 +143,8 @@ class WebHdfs:
         """For work on files, of all partitions that this process reads."""
         self.range_pool = ThreadPoolExecutor(load.concurrency, thread_name_prefix="hdfs-range")
         """For ranges of files; work in `pool` waits for it, never the other way round."""
+        self.list_pool = ThreadPoolExecutor(max(1, load.concurrency // 2), thread_name_prefix="hdfs-list")
+        """For pages of folders, which must not wait for the files before them."""
 
     @property
     def active_url(self) -> str:
@@ -159,6 +161,7 @@ class WebHdfs:
         self._stop.set()
         self.pool.shutdown(wait=False, cancel_futures=True)
         self.range_pool.shutdown(wait=False, cancel_futures=True)
+        self.list_pool.shutdown(wait=False, cancel_futures=True)
 
     def status(self, path: str) -> dict[str, Any] | None:
         """The file status of WebHDFS; None where there is nothing."""
@@ -173,14 +176,15 @@ class WebHdfs:
     def pages(self, path: str, after: str = "") -> Iterator[list[dict[str, Any]]]:
         """A folder's entries after a name, in pages by order of name; of a file itself, with an empty suffix."""
         while True:
-            entries, remaining = self._page(path, after)
+            entries, remaining = self.page(path, after)
             if entries:
                 yield entries
             if not remaining or not entries:
                 return
             after = entries[-1]["pathSuffix"]
 
-    def _page(self, path: str, after: str) -> tuple[list[dict[str, Any]], int]:
+    def page(self, path: str, after: str = "") -> tuple[list[dict[str, Any]], int]:
+        """One page of a folder's entries after a name, and how many are left."""
         if self._batched:
             try:
                 listing = self._ask("LISTSTATUS_BATCH", path, startAfter=after)["DirectoryListing"]
