@@ -35,7 +35,8 @@ def test_work_is_spread_over_executors_and_the_result_is_the_same(pair: Pair, st
     events = tmp_path / "events"
     events.mkdir()
     log = ("spark.eventLog.enabled=true", "spark.eventLog.compress=false", f"spark.eventLog.dir={events.as_uri()}")
-    settings = [option for setting in log for option in ("--spark-conf", setting)]
+    quick = "spark.executor.extraJavaOptions=-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # they live for seconds
+    settings = [option for setting in (*log, quick) for option in ("--spark-conf", setting)]
     spread = tool(*check, "--spark-master", EXECUTORS, *settings, conf=pair.slave)
     assert spread.exit_code == 1, spread
     assert said(spread) == said(tool_here(*check, conf=pair.slave))
