@@ -35,8 +35,14 @@ _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.1, 5.0
 _BUSY = (429, 503, 504)
 _ELSEWHERE = ("StandbyException",)
 _LATER = ("RetriableException", "SafeModeException")
-_CUT_OFF = ("ConnectException", "NoRouteToHostException", "SocketTimeoutException", "EOFException")
-"""What a DataNode answers that cannot reach its NameNode: it says nothing of the file."""
+_CUT_OFF = (
+    *("ConnectException", "NoRouteToHostException", "SocketTimeoutException", "SocketException", "EOFException"),
+    *_ELSEWHERE,
+    *_LATER,
+)
+"""What a DataNode answers that cannot reach an active NameNode: it says nothing of the file."""
+_CALL_FAILED = "Failed on local exception"
+"""By Hadoop's NetUtils.wrapException, for what has no class of its own."""
 _READ_BYTES = 1 << 20
 RANGE_BYTES = 64 << 20
 """Content is read in ranges of this size, several of a file at once."""
@@ -232,7 +238,8 @@ class WebHdfs:
                 if tried >= DATANODE_TRIES:
                     raise Refused("IOException", f"no DataNode answers: {failure}") from None
             except Refused as refusal:
-                if refusal.name in _CUT_OFF and time.monotonic() < deadline:
+                cut_off = refusal.name in _CUT_OFF or _CALL_FAILED in str(refusal)
+                if cut_off and time.monotonic() < deadline:
                     self._pause(tried + refused)
                     continue
                 refused += 1

@@ -181,6 +181,13 @@ def test_a_busy_namenode_is_asked_again(fake: FakeHdfs, trouble: tuple[int, str]
     assert all(row["checksum"] for row in rows(source(fake)))
 
 
+@pytest.mark.parametrize("name", ["ConnectException", "SocketException", "StandbyException"])
+def test_a_datanode_that_lost_its_namenode_is_asked_again(fake: FakeHdfs, name: str) -> None:
+    """What it answers then says nothing of the file."""
+    fake.trouble["DATA"] = [(403, name)] * 3
+    assert all(row["checksum"] for row in rows(source(fake)))
+
+
 def test_a_refusal_is_the_files_own(fake: FakeHdfs) -> None:
     """A file that may not be read is unreadable with the reason; the others are not touched by it."""
     fake.trouble["GETFILECHECKSUM"] = [(403, "AccessControlException")]
