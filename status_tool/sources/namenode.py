@@ -219,6 +219,23 @@ class WebHdfs:
 
         self._from_datanode("OPEN", path, stream, offset=offset, length=length)
 
+    def start_of(self, path: str, most: int | None = None) -> tuple[bytes, int]:
+        """A file's first bytes (None: all of it), and its length as a reader sees it.
+
+        Of a file that is being written a DataNode knows more than the NameNode's listing.
+        """
+        visible = 0
+
+        def take(response: Any) -> bytes:
+            nonlocal visible
+            data = bytes(response.read(most))
+            visible = int(response.headers.get("Content-Length", len(data)))
+            if visible > len(data):
+                response.close()  # what is not wanted must not be left in a connection that is used again
+            return data
+
+        return self._from_datanode("OPEN", path, take), visible
+
     def _from_datanode(self, op: str, path: str, consume: Any = None, **params: Any) -> bytes:
         """What the DataNode answers to which the NameNode sends us; another one is tried when it does not."""
         avoid, tried, refused, passed_over = "", 0, 0, 0

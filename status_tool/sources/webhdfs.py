@@ -18,9 +18,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
-import requests
-from hdfs import Client, HdfsError
-from requests.adapters import HTTPAdapter
 
 from status_tool.errors import ConnectionFailed
 from status_tool.sources import codec, crc
@@ -28,10 +25,7 @@ from status_tool.sources.codec import Row
 from status_tool.sources.interface import Source
 from status_tool.sources.journal import opened
 from status_tool.sources.namenode import (
-    CONCURRENCY,
-    CONNECT_TIMEOUT_S,
     RANGE_BYTES,
-    READ_TIMEOUT_S,
     HdfsEndpoint,
     Load,
     Refused,
@@ -57,16 +51,6 @@ def hdfs_user() -> str:
     return os.environ.get("HADOOP_USER_NAME") or getpass.getuser()
 
 
-def client(endpoint: HdfsEndpoint, pool: int = CONCURRENCY) -> Client:
-    """HdfsCLI's client, for the few small files of the trackers' spool. Nothing is sent yet."""
-    session = requests.Session()
-    session.params = {"user.name": endpoint.user}
-    session.trust_env = False
-    for scheme in ("http://", "https://"):
-        session.mount(scheme, HTTPAdapter(pool_connections=pool, pool_maxsize=pool))
-    return Client(";".join(endpoint.urls), timeout=(CONNECT_TIMEOUT_S, READ_TIMEOUT_S), session=session)
-
-
 @contextlib.contextmanager
 def asking(endpoint: HdfsEndpoint) -> Iterator[None]:
     """Turns what HDFS refuses for the whole run into one clear line."""
@@ -74,8 +58,6 @@ def asking(endpoint: HdfsEndpoint) -> Iterator[None]:
         yield
     except Refused as refusal:
         raise ConnectionFailed(f"HDFS at {endpoint} refused: {refusal}") from None
-    except (requests.RequestException, HdfsError) as error:
-        raise ConnectionFailed(f"HDFS at {endpoint} refused: {error}") from None
 
 
 @dataclass(frozen=True, slots=True)
