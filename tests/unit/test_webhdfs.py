@@ -27,6 +27,7 @@ from status_tool.sources.crc import Layout
 from status_tool.sources.journal import journal_path
 from status_tool.sources.namenode import HdfsEndpoint, Load, Refused, WebHdfs
 from status_tool.sources.selection import Exclusions
+from status_tool.sources.spool import read_spool
 from status_tool.sources.webhdfs import Part, WebHdfsSource
 from status_tool.status_file.reader import open_status
 
@@ -65,6 +66,10 @@ class FakeHdfs:
             return 200, {"FileStatus": self.status(path, "")}
         if op == "GETFILECHECKSUM" and "noredirect" in query:
             return 200, {"Location": f"{self.url}/webhdfs/v1{path}?op=DATA"}
+        if op == "OPEN" and "noredirect" in query:
+            return 200, {"Location": f"{self.url}/webhdfs/v1{path}?op=CONTENT"}
+        if op == "CONTENT":
+            return 200, self.files[path]
         if op == "DATA":
             data = bytes(12) + (b"%16d" % len(self.files[path]))
             return 200, {"FileChecksum": {"algorithm": "MD5", "bytes": data.hex(), "length": 28}}
@@ -102,7 +107,7 @@ def fake() -> Iterator[FakeHdfs]:
             query = parse_qs(parts.query)
             path = unquote(parts.path.removeprefix("/webhdfs/v1"))
             status, answer = hdfs.answer(query["op"][0], path, query)
-            body = json.dumps(answer).encode()
+            body = answer if isinstance(answer, bytes) else json.dumps(answer).encode()
             self.send_response(status)
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
@@ -204,6 +209,30 @@ def test_a_dead_namenode_is_given_up(fake: FakeHdfs) -> None:
         client.status("/")
     with pytest.raises(Refused):
         list(WebHdfs(HdfsEndpoint((fake.url,), "me")).pages("/nothing"))
+
+
+def test_the_start_of_a_file(fake: FakeHdfs) -> None:
+    """And its whole length; what is left unread does not get into the next answer."""
+    client = WebHdfs(HdfsEndpoint((fake.url,), "me"))
+    fake.files["/data/long"] = b"0123456789" * 100_000
+    for _ in range(2):
+        assert client.start_of("/data/long", 4) == (b"0123", 1_000_000)
+        assert client.start_of("/data/a/3") == (b"xxx", 3)
+    with pytest.raises(Refused):
+        client.start_of("/data/nothing")
+
+
+def test_the_trackers_spool(fake: FakeHdfs) -> None:
+    """Rows of every file; none without a folder; a folder that cannot be read is an error, not an empty one."""
+    line = {"row": b"key".hex(), "cells": [{"q": b"w".hex(), "v": b"value".hex(), "ts": 7}]}
+    fake.files["/spool/a.jsonl"] = (json.dumps(line) + "\n").encode()
+    fake.files["/spool/other"] = b"?"
+    client = WebHdfs(HdfsEndpoint((fake.url,), "me"), patience_s=0)
+    assert [(key, list(cells.values())) for key, cells in read_spool(client, "/spool")] == [(b"key", [(b"value", 7)])]
+    assert read_spool(client, "/nowhere") == ()
+    fake.refused = {"/spool"}
+    with pytest.raises(ConnectionFailed, match="Permission denied"):
+        read_spool(client, "/spool")
 
 
 def test_rate(fake: FakeHdfs) -> None:
