@@ -61,6 +61,7 @@ bench: setup ## Measure; prints ratios within one run
 	$(BIN)/python -m bench.small_run
 	$(BIN)/python -m bench.verify_scale
 	$(BIN)/python -m bench.hdfs
+	$(BIN)/python -m bench.hdfs_memory
 
 clean: ## Remove what was built
 	rm -rf $(VENV) coprocessor_stubs/target tests/lab/target *.egg-info build

@@ -34,7 +34,7 @@ from status_tool.sources.state_table import (
     now_ms,
 )
 from status_tool.sources.thrift import Cells
-from status_tool.sources.webhdfs import WebHdfsSource, asking, client, expand, hdfs_user
+from status_tool.sources.webhdfs import WebHdfsSource, asking, expand, hdfs_user
 from status_tool.sources.zookeeper import ZooKeeper, peer_cluster_id
 
 MASTER, SLAVE = "master", "slave"
@@ -280,7 +280,7 @@ def _spooled(settings: Settings) -> Spooled:
         endpoint = HdfsEndpoint(settings.webhdfs(), hdfs_user())
     except ConfigurationError:
         return ()
-    return read_spool(client(endpoint), settings.spool_dir)
+    return read_spool(WebHdfs(endpoint, patience_s=0), settings.spool_dir)
 
 
 def _peer_rows(zookeeper: ZooKeeper) -> list[Row]:

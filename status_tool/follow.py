@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -30,7 +29,7 @@ from status_tool.runs import (
     MasterSide,
     asked_header,
     gather,
-    near_rows,
+    scratch_of,
     slave_request,
     verify_once,
     write_side,
@@ -66,21 +65,20 @@ def follow(settings: Settings, master: Settings, check: Check, shown: Following,
         file = stack.enter_context(open_status(check.status_file, require_side=MASTER))
         base = MasterSide(file, asked_header(file.header, check))
         _refuse(base, check)
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        near = stack.enter_context(near_rows(check))
+        scratch = stack.enter_context(scratch_of(check))
         request = slave_request(base, check)
         pool = stack.enter_context(ThreadPoolExecutor(1))
 
         def both(files: ExitStack) -> tuple[_Read, Snapshot]:
-            read = _read_master(master, base, check, folder, shown, files)
-            return read, gather(settings, request, shown.step, near)
+            read = _read_master(master, base, check, scratch.folder, shown, files)
+            return read, gather(settings, request, shown.step, scratch.near)
 
         files = stack.enter_context(ExitStack())
         first = pool.submit(both, files)
         spark = stack.enter_context(spark_session(check.spark_master, check.spark_conf))
         read, gathered = first.result()
         while True:
-            outcome = verify_once(settings, spark, read.side, gathered, check, shown.step, near)
+            outcome = verify_once(settings, spark, read.side, gathered, check, shown.step, scratch)
             shown.round(_round(outcome, read))
             stuck = outcome.verdict is Verdict.UNVERIFIABLE and not (gathered.unsettled or read.left_open)
             if outcome.verdict is Verdict.COMPLETE or stuck or _over(deadline):

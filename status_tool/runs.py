@@ -34,7 +34,7 @@ from status_tool.collect import (
     snapshot,
 )
 from status_tool.config import Settings
-from status_tool.errors import StatusFileError, UsageError
+from status_tool.errors import Interrupted, StatusFileError, StatusToolError, UsageError
 from status_tool.evidence.links import Side, known_clusters
 from status_tool.evidence.model import Evidence, FileStatus, Header, Outcome, Scope, Verdict
 from status_tool.evidence.peers import Choice, PeerFacts, choose_peer, filtered_tables, ships, withheld
@@ -49,10 +49,12 @@ from status_tool.sources.selection import PathMap, glob_regex
 from status_tool.sources.state_table import StateTableSource, TableFilter
 from status_tool.sources.webhdfs import WebHdfsSource, hdfs_user
 from status_tool.spark import source as spark_source
+from status_tool.spark.cluster import read_status, runs_here
 from status_tool.spark.debug import write_debug
 from status_tool.spark.deep import with_crc
 from status_tool.spark.hdfs import mapped_paths
 from status_tool.spark.session import LOCAL_MASTER, spark_session, submitted
+from status_tool.spark.verify import SMALL_BYTES
 from status_tool.spark.verify import Check as Verification
 from status_tool.status_file.legacy import open_writer
 from status_tool.status_file.reader import StatusFile, open_status
@@ -93,12 +95,12 @@ class MasterSide:
     older: StatusFile | None = None
     """FILE, where `file` is newer: its streams are asked still, and its files are those that are compared."""
 
-    def rows(self, spark: SparkSession) -> DataFrame:
-        """All rows, for Spark."""
-        rows = spark.read.parquet(self.file.uri)
+    def rows(self, spark: SparkSession, folder: Path) -> DataFrame:
+        """All rows, for Spark; `folder` has to stay as long as they are used."""
+        rows = read_status(spark, self.file, folder)
         if self.older is None:
             return rows
-        kept = spark.read.parquet(self.older.uri).where(F.col("kind").isin("stream", "file", "count"))
+        kept = read_status(spark, self.older, folder).where(F.col("kind").isin("stream", "file", "count"))
         return rows.unionByName(kept)
 
 
@@ -134,7 +136,10 @@ def write_side(settings: Settings, request: Request, path: Path, debug_dir: Path
 
 @contextmanager
 def journaling(path: Path, request: Request) -> Iterator[tuple[Request, Journal | None]]:
-    """Checksums are kept beside FILE until it is whole; with `--resume` those of an interrupted run are used."""
+    """Checksums are kept beside FILE until it is whole; with `--resume` those of an interrupted run are used.
+
+    A run that ends early says what is kept: by `Interrupted` for a Ctrl-C or SIGTERM, else in its own error.
+    """
     where = journal_path(path)
     if not request.hdfs:
         yield request, None
@@ -145,12 +150,18 @@ def journaling(path: Path, request: Request) -> Iterator[tuple[Request, Journal 
     files = dataclasses.replace(request.files, journal=str(where) if len(journal) else None)
     try:
         yield dataclasses.replace(request, files=files), journal
-    except BaseException:
-        if len(journal):
-            journal.close()
-            forget(where)
-        else:
+    except BaseException as error:
+        kept = len(journal)
+        if not kept:
             remove(where)
+            raise
+        journal.close()
+        forget(where)
+        left = f"the checksums of {kept} files stay in {where}: the same command with --resume goes on from there"
+        if isinstance(error, KeyboardInterrupt):
+            raise Interrupted(f"interrupted; FILE was not written, but {left}") from None
+        if isinstance(error, StatusToolError):
+            raise type(error)(f"{error}; {left}") from None
         raise
     remove(where)
 
@@ -211,32 +222,42 @@ def check_live(settings: Settings, check: Check, say: Say) -> Outcome:
         side = MasterSide(file, asked_header(file.header, check))
         request = slave_request(side, check)
         deadline = time.monotonic() + check.wait_s
-        with ThreadPoolExecutor(1) as pool, near_rows(check) as near:
+        with ThreadPoolExecutor(1) as pool, scratch_of(check) as scratch:
             # The JVM takes seconds to start: meanwhile the slave's trackers flush, and its few rows are read.
-            first = pool.submit(gather, settings, request, say, near)
+            first = pool.submit(gather, settings, request, say, scratch.near)
             with spark_session(check.spark_master, check.spark_conf) as spark:
                 gathered = first.result()
                 while True:
-                    outcome = verify_once(settings, spark, side, gathered, check, say, near)
+                    outcome = verify_once(settings, spark, side, gathered, check, say, scratch)
                     if outcome.verdict is Verdict.COMPLETE or time.monotonic() + RECHECK_S > deadline:
                         return outcome
                     if outcome.verdict is Verdict.UNVERIFIABLE and not gathered.unsettled:
                         return outcome  # what is missing is missing in FILE; waiting would not bring it
                     say(f"not complete yet, checking again ({deadline - time.monotonic():.0f} s left)")
                     time.sleep(RECHECK_S)
-                    gathered = gather(settings, request, say, near)
+                    gathered = gather(settings, request, say, scratch.near)
+
+
+@dataclass(frozen=True)
+class Scratch:
+    """Where a check puts what Spark is to read."""
+
+    folder: Path
+    near: Path | None
+    """Where `gather` may put the slave's rows: a file, if Spark's tasks run on this machine."""
 
 
 @contextmanager
-def near_rows(check: Check) -> Iterator[Path | None]:
-    """Where `gather` may put the slave's rows for Spark: a file, if Spark's tasks run on this machine."""
-    with tempfile.TemporaryDirectory() as folder:
-        yield Path(folder) / "slave.parquet" if _reads_local_files(check) else None
+def scratch_of(check: Check) -> Iterator[Scratch]:
+    """A temporary folder for a check."""
+    with tempfile.TemporaryDirectory(prefix="status-tool-") as name:
+        folder = Path(name)
+        yield Scratch(folder, folder / "slave.parquet" if _reads_local_files(check) else None)
 
 
 def _reads_local_files(check: Check) -> bool:
     """Whether Spark's tasks run on this machine."""
-    return not submitted() and (check.spark_master or LOCAL_MASTER).startswith("local")
+    return not submitted() and runs_here(check.spark_master or LOCAL_MASTER)
 
 
 def gather(settings: Settings, request: Request, say: Say, near: Path | None) -> Snapshot:
@@ -276,18 +297,18 @@ def verify_once(
     gathered: Snapshot,
     check: Check,
     say: Say,
-    near: Path | None,
+    scratch: Scratch,
 ) -> Outcome:
     """Compare the master's side with what was gathered of the slave."""
-    if near is not None and near.exists():
-        slave_df = spark.read.parquet(near.as_uri())
+    if scratch.near is not None and scratch.near.exists():
+        slave_df = spark.read.parquet(scratch.near.as_uri())
     else:
         slave_df = spark_source.load(spark, _source(_shared_out(gathered, spark)))
     endpoint = None
     if check.deep and any(isinstance(source, WebHdfsSource) for source in gathered.sources):
         endpoint = HdfsEndpoint(settings.webhdfs(), hdfs_user())
     peers = [json.loads(row["detail"]) for row in gathered.rows if row["kind"] == "peer"]
-    outcome = _verdict(spark, side, slave_df, gathered.header, check, say, endpoint)
+    outcome = _verdict(spark, side, slave_df, gathered.header, check, say, scratch.folder, endpoint)
     return _with_map(outcome, side, gathered.header, peers)
 
 
@@ -298,10 +319,11 @@ def check_offline(check: Check, say: Say) -> Outcome:
         side = MasterSide(file, asked_header(file.header, check))
         with (
             open_status(check.slave_status, require_side=SLAVE) as slave,
+            tempfile.TemporaryDirectory(prefix="status-tool-") as folder,
             spark_session(check.spark_master, check.spark_conf) as spark,
         ):
-            slave_df = spark.read.parquet(slave.uri)
-            outcome = _verdict(spark, side, slave_df, slave.header, check, say)
+            slave_df = read_status(spark, slave, Path(folder))
+            outcome = _verdict(spark, side, slave_df, slave.header, check, say, Path(folder))
             return _with_map(outcome, side, slave.header, _peers(slave))
 
 
@@ -312,21 +334,23 @@ def _verdict(
     slave: Header,
     check: Check,
     say: Say,
+    folder: Path,
     endpoint: HdfsEndpoint | None = None,
 ) -> Outcome:
-    """Compare; `endpoint` is where files that are otherwise incomparable can be read."""
+    """Compare; `endpoint` is where files that are otherwise incomparable can be read; `folder` is a temporary one."""
     file, master = side.file, _asked_paths(side.header, check.hdfs_paths)
     choice = _peer(file, master, slave, check.scope)
     scope = _narrowed(check.scope, master, slave)
     foreign = _foreign_tables(file, choice)
-    master_df = _restricted(side.rows(spark), foreign, check.hdfs_paths)
+    master_df = _restricted(side.rows(spark, folder), foreign, check.hdfs_paths)
     slave_df = mapped_paths(_restricted(slave_df, foreign, ()), check.path_map.pairs)
     queues = dataclasses.replace(_queue_facts(file, choice), withheld=_withheld(file, choice))
     say("comparing every stream and file")
     evidence = Evidence.ORDERED if _holes_expected(file, choice, scope) else None
+    context = (master, slave, scope, queues, evidence, file.parquet_path.stat().st_size <= SMALL_BYTES)
     try:
         with (
-            closing(Verification(spark, master_df, slave_df, master, slave, scope, queues, evidence)) as checked,
+            closing(Verification(spark, master_df, slave_df, *context)) as checked,
             ExitStack() as again,
         ):
             outcome = checked.outcome()
@@ -335,9 +359,7 @@ def _verdict(
                 say("reading the files that checksums cannot settle")
                 load = check.files.load.shared(checked.parallelism)
                 read_df = with_crc(checked, endpoint, load, check.path_map)
-                decided = again.enter_context(
-                    closing(Verification(spark, master_df, read_df, master, slave, scope, queues, evidence))
-                )
+                decided = again.enter_context(closing(Verification(spark, master_df, read_df, *context)))
                 outcome = decided.outcome()
             if check.debug_dir is not None:
                 write_debug(decided, check.debug_dir)

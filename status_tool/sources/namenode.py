@@ -35,8 +35,14 @@ _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.1, 5.0
 _BUSY = (429, 503, 504)
 _ELSEWHERE = ("StandbyException",)
 _LATER = ("RetriableException", "SafeModeException")
-_CUT_OFF = ("ConnectException", "NoRouteToHostException", "SocketTimeoutException", "EOFException")
-"""What a DataNode answers that cannot reach its NameNode: it says nothing of the file."""
+_CUT_OFF = (
+    *("ConnectException", "NoRouteToHostException", "SocketTimeoutException", "SocketException", "EOFException"),
+    *_ELSEWHERE,
+    *_LATER,
+)
+"""What a DataNode answers that cannot reach an active NameNode: it says nothing of the file."""
+_CALL_FAILED = "Failed on local exception"
+"""By Hadoop's NetUtils.wrapException, for what has no class of its own."""
 _READ_BYTES = 1 << 20
 RANGE_BYTES = 64 << 20
 """Content is read in ranges of this size, several of a file at once."""
@@ -143,6 +149,13 @@ class WebHdfs:
         """For work on files, of all partitions that this process reads."""
         self.range_pool = ThreadPoolExecutor(load.concurrency, thread_name_prefix="hdfs-range")
         """For ranges of files; work in `pool` waits for it, never the other way round."""
+        self.list_pool = ThreadPoolExecutor(max(1, load.concurrency // 2), thread_name_prefix="hdfs-list")
+        """For pages of folders, which must not wait for the files before them."""
+
+    @property
+    def active_url(self) -> str:
+        """The NameNode that is asked first."""
+        return self.endpoint.urls[self._active]
 
     @property
     def stopped(self) -> bool:
@@ -154,6 +167,7 @@ class WebHdfs:
         self._stop.set()
         self.pool.shutdown(wait=False, cancel_futures=True)
         self.range_pool.shutdown(wait=False, cancel_futures=True)
+        self.list_pool.shutdown(wait=False, cancel_futures=True)
 
     def status(self, path: str) -> dict[str, Any] | None:
         """The file status of WebHDFS; None where there is nothing."""
@@ -168,14 +182,15 @@ class WebHdfs:
     def pages(self, path: str, after: str = "") -> Iterator[list[dict[str, Any]]]:
         """A folder's entries after a name, in pages by order of name; of a file itself, with an empty suffix."""
         while True:
-            entries, remaining = self._page(path, after)
+            entries, remaining = self.page(path, after)
             if entries:
                 yield entries
             if not remaining or not entries:
                 return
             after = entries[-1]["pathSuffix"]
 
-    def _page(self, path: str, after: str) -> tuple[list[dict[str, Any]], int]:
+    def page(self, path: str, after: str = "") -> tuple[list[dict[str, Any]], int]:
+        """One page of a folder's entries after a name, and how many are left."""
         if self._batched:
             try:
                 listing = self._ask("LISTSTATUS_BATCH", path, startAfter=after)["DirectoryListing"]
@@ -204,6 +219,23 @@ class WebHdfs:
 
         self._from_datanode("OPEN", path, stream, offset=offset, length=length)
 
+    def start_of(self, path: str, most: int | None = None) -> tuple[bytes, int]:
+        """A file's first bytes (None: all of it), and its length as a reader sees it.
+
+        Of a file that is being written a DataNode knows more than the NameNode's listing.
+        """
+        visible = 0
+
+        def take(response: Any) -> bytes:
+            nonlocal visible
+            data = bytes(response.read(most))
+            visible = int(response.headers.get("Content-Length", len(data)))
+            if visible > len(data):
+                response.close()  # what is not wanted must not be left in a connection that is used again
+            return data
+
+        return self._from_datanode("OPEN", path, take), visible
+
     def _from_datanode(self, op: str, path: str, consume: Any = None, **params: Any) -> bytes:
         """What the DataNode answers to which the NameNode sends us; another one is tried when it does not."""
         avoid, tried, refused, passed_over = "", 0, 0, 0
@@ -223,7 +255,8 @@ class WebHdfs:
                 if tried >= DATANODE_TRIES:
                     raise Refused("IOException", f"no DataNode answers: {failure}") from None
             except Refused as refusal:
-                if refusal.name in _CUT_OFF and time.monotonic() < deadline:
+                cut_off = refusal.name in _CUT_OFF or _CALL_FAILED in str(refusal)
+                if cut_off and time.monotonic() < deadline:
                     self._pause(tried + refused)
                     continue
                 refused += 1
@@ -257,7 +290,7 @@ class WebHdfs:
         while True:
             at = self._active
             try:
-                return self._ask_once(self.endpoint.urls[at % len(self.endpoint.urls)], op, path, params)
+                return self._ask_once(self.endpoint.urls[at], op, path, params)
             except _Failover as failure:
                 # Several threads fail at once: only the first one moves on.
                 if self._active == at:

@@ -10,31 +10,27 @@ import json
 import posixpath
 from typing import Any
 
-import requests
-from hdfs import Client, HdfsError
-
 from status_tool.errors import ConnectionFailed
 from status_tool.sources.codec import column
+from status_tool.sources.namenode import Refused, WebHdfs
 from status_tool.sources.thrift import Cells
 
 SUFFIX = ".jsonl"
 MAX_BYTES = 256 * 1024 * 1024
 
 
-def read_spool(hdfs: Client, folder: str) -> tuple[tuple[bytes, Cells], ...]:
+def read_spool(hdfs: WebHdfs, folder: str) -> tuple[tuple[bytes, Cells], ...]:
     """All spooled rows; none where the folder does not exist.
 
     Raises `ConnectionFailed` where the file system does not answer or a file is damaged: rows that may
     hold a head must not be passed over in silence.
     """
     try:
-        names = hdfs.list(folder)
-    except HdfsError as error:
-        if error.exception == "FileNotFoundException" or "does not exist" in str(error.message):
+        names = [entry["pathSuffix"] for page in hdfs.pages(folder) for entry in page]
+    except Refused as refusal:
+        if refusal.is_absent:
             return ()
-        raise ConnectionFailed(f"cannot list the trackers' spool {folder}: {error.message.splitlines()[0]}") from None
-    except requests.RequestException as error:
-        raise ConnectionFailed(f"cannot list the trackers' spool {folder}: {type(error).__name__}") from None
+        raise ConnectionFailed(f"cannot list the trackers' spool {folder}: {refusal}") from None
     rows: list[tuple[bytes, Cells]] = []
     for name in sorted(names):
         if name.endswith(SUFFIX):
@@ -42,16 +38,13 @@ def read_spool(hdfs: Client, folder: str) -> tuple[tuple[bytes, Cells], ...]:
     return tuple(rows)
 
 
-def _read(hdfs: Client, path: str) -> list[tuple[bytes, Cells]]:
+def _read(hdfs: WebHdfs, path: str) -> list[tuple[bytes, Cells]]:
     try:
-        with hdfs.read(path) as stream:
-            data = stream.read(MAX_BYTES)
-    except HdfsError as error:
-        if error.exception == "FileNotFoundException":
+        data, _ = hdfs.start_of(path, MAX_BYTES)
+    except Refused as refusal:
+        if refusal.is_absent:
             return []  # a tracker has just put it into the table
-        raise ConnectionFailed(f"cannot read {path}: {error.message.splitlines()[0]}") from None
-    except requests.RequestException as error:
-        raise ConnectionFailed(f"cannot read {path}: {type(error).__name__}") from None
+        raise ConnectionFailed(f"cannot read {path}: {refusal}") from None
     try:
         return [_row(json.loads(line)) for line in data.splitlines() if line.strip()]
     except (ValueError, KeyError, TypeError) as error:

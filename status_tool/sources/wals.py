@@ -12,12 +12,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-import requests
-from hdfs import Client, HdfsError
-
-from status_tool.sources.namenode import HdfsEndpoint
+from status_tool.sources.namenode import HdfsEndpoint, Refused, WebHdfs
 from status_tool.sources.queues import Wal
-from status_tool.sources.webhdfs import asking, client
+from status_tool.sources.webhdfs import asking
 
 SPLITTING = "-splitting"
 _MAGIC = b"PWAL"
@@ -43,7 +40,7 @@ class WalFolder:
 
     def __init__(self, endpoint: HdfsEndpoint, root: str) -> None:
         self._endpoint, self._root = endpoint, root
-        self._hdfs = client(endpoint)
+        self._hdfs = WebHdfs(endpoint, patience_s=0)
         self._listed: dict[str, dict[str, int]] = {}
 
     def unsplit(self) -> frozenset[str]:
@@ -78,19 +75,18 @@ class WalFolder:
     def _measured(self, path: str, listed: int) -> Extent:
         """Beyond what the listing tells: what a reader sees, and the header that no entry is in."""
         try:
-            with self._hdfs.read(path) as reader:
-                visible = int(getattr(reader, "headers", {}).get("Content-Length", listed))
-                return Extent(path, max(listed, visible), _header_bytes(reader.read(_HEAD_BYTES)))
-        except (HdfsError, requests.RequestException, OSError, ValueError):
+            start, visible = self._hdfs.start_of(path, _HEAD_BYTES)
+        except Refused:
             return Extent(path, listed)  # rolled, moved or empty just now
+        return Extent(path, max(listed, visible), _header_bytes(start))
 
 
-def _entries(hdfs: Client, path: str) -> list[tuple[str, dict[str, Any]]]:
+def _entries(hdfs: WebHdfs, path: str) -> list[tuple[str, dict[str, Any]]]:
     """A folder's entries; none where it is not there (any more)."""
     try:
-        return [(str(name), status) for name, status in hdfs.list(path, status=True)]
-    except HdfsError as error:
-        if error.exception == "FileNotFoundException" or "does not exist" in str(error.message):
+        return [(entry["pathSuffix"], entry) for page in hdfs.pages(path) for entry in page]
+    except Refused as refusal:
+        if refusal.is_absent:
             return []
         raise
 

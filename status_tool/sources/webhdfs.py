@@ -18,9 +18,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
-import requests
-from hdfs import Client, HdfsError
-from requests.adapters import HTTPAdapter
 
 from status_tool.errors import ConnectionFailed
 from status_tool.sources import codec, crc
@@ -28,10 +25,7 @@ from status_tool.sources.codec import Row
 from status_tool.sources.interface import Source
 from status_tool.sources.journal import opened
 from status_tool.sources.namenode import (
-    CONCURRENCY,
-    CONNECT_TIMEOUT_S,
     RANGE_BYTES,
-    READ_TIMEOUT_S,
     HdfsEndpoint,
     Load,
     Refused,
@@ -39,11 +33,14 @@ from status_tool.sources.namenode import (
     webhdfs,
 )
 from status_tool.sources.selection import Exclusions, is_glob, outermost
+from status_tool.sources.walk import Page, Walk
 
 BATCH_ROWS = 1_000
 """Small enough that an interrupted run has lost little."""
 PARTS = 64
-"""Folders are split until there are so many parts, for as many threads or executors."""
+"""Folders are split until there are so many parts at least, for as many threads or executors."""
+SPLIT_PAGES = 512
+"""And until so many pages have been listed, or the whole tree: then even one branch that holds all is split."""
 PART_FILES = 5_000
 GROUPS = 512
 _HEADER = 12  # bytesPerCRC and crcPerBlock
@@ -54,16 +51,6 @@ def hdfs_user() -> str:
     return os.environ.get("HADOOP_USER_NAME") or getpass.getuser()
 
 
-def client(endpoint: HdfsEndpoint, pool: int = CONCURRENCY) -> Client:
-    """HdfsCLI's client, for the few small files of the trackers' spool. Nothing is sent yet."""
-    session = requests.Session()
-    session.params = {"user.name": endpoint.user}
-    session.trust_env = False
-    for scheme in ("http://", "https://"):
-        session.mount(scheme, HTTPAdapter(pool_connections=pool, pool_maxsize=pool))
-    return Client(";".join(endpoint.urls), timeout=(CONNECT_TIMEOUT_S, READ_TIMEOUT_S), session=session)
-
-
 @contextlib.contextmanager
 def asking(endpoint: HdfsEndpoint) -> Iterator[None]:
     """Turns what HDFS refuses for the whole run into one clear line."""
@@ -71,8 +58,6 @@ def asking(endpoint: HdfsEndpoint) -> Iterator[None]:
         yield
     except Refused as refusal:
         raise ConnectionFailed(f"HDFS at {endpoint} refused: {refusal}") from None
-    except (requests.RequestException, HdfsError) as error:
-        raise ConnectionFailed(f"HDFS at {endpoint} refused: {error}") from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +70,51 @@ class Part:
     deep: bool
     after: str = ""
     upto: str | None = None
+
+
+class _Split:
+    """What the splitting of a tree has found so far."""
+
+    def __init__(self) -> None:
+        self.pages = 0
+        self._pieces: list[tuple[Part, int]] = []
+        self._begun: dict[str, tuple[str, int]] = {}
+
+    @property
+    def count(self) -> int:
+        """How many parts there would be at least."""
+        return len(self._pieces)
+
+    def add(self, page: Page, files: int) -> None:
+        """A page with so many files."""
+        self.pages += 1
+        folder = page.spot.folder
+        after, known = self._begun.pop(folder, (page.spot.after, 0))
+        known += files
+        if page.more and known >= PART_FILES:
+            last = page.entries[-1]["pathSuffix"]
+            self._pieces.append((Part((folder,), False, after, last), known))
+            after, known = last, 0
+        if page.more:
+            self._begun[folder] = (after, known)
+        else:
+            self._pieces.append((Part((folder,), False, after), known))
+
+    def parts(self) -> Iterator[Part]:
+        """What was listed, small folders put together."""
+        enough = min(PART_FILES, sum(files for _, files in self._pieces) // PARTS)
+        group, gathered = list[str](), 0
+        for part, files in self._pieces:
+            if part.after or part.upto is not None or files > enough:
+                yield part
+                continue
+            group += part.paths
+            gathered += files
+            if gathered >= enough or len(group) >= PARTS:
+                yield Part(tuple(group), False)
+                group, gathered = [], 0
+        if group:
+            yield Part(tuple(group), False)
 
 
 @dataclass(frozen=True)
@@ -107,37 +137,37 @@ class WebHdfsSource(Source):
         webhdfs(self.endpoint, self.load).stop()
 
     def partitions(self) -> Sequence[Part]:
-        """Parts of about `PART_FILES` files each for the upper levels, whole trees below."""
+        """Parts of about as many files each: the upper levels of the tree are listed, as deep as its shape asks for.
+
+        Breadth first, so that a small folder ends soon and what is left to split is the big ones.
+        """
         hdfs = webhdfs(self.endpoint, self.load)
+        most = SPLIT_PAGES if self.load.rate is None else min(SPLIT_PAGES, int(self.load.rate))
+        split, trees = _Split(), list[str]()
         with asking(self.endpoint):
             found = [path for root in self.roots for path in expand(hdfs, root)]
-            waiting, parts = deque(outermost(found)), list[Part]()
-            while waiting and len(parts) + len(waiting) < PARTS:
-                parts += self._split(hdfs, waiting.popleft(), waiting)
-        rest = list(waiting)
-        size = -(-len(rest) // GROUPS) or 1
-        return [*parts, *(Part(tuple(rest[i : i + size]), True) for i in range(0, len(rest), size))]
+            walk = Walk(hdfs, outermost(found), breadth_first=True)
+            for page in walk:
+                below = self._take(split, page)
+                if split.pages < most or split.count + len(walk) < PARTS:
+                    walk.add(below)
+                else:  # folders that have been begun are listed to their end
+                    trees += [*below, *walk.set_aside()]
+        number = min(GROUPS, len(trees))
+        # Neighbours are often alike: a part takes one here and one there.
+        return [*split.parts(), *(Part(tuple(trees[first::number]), True) for first in range(number))]
 
-    def _split(self, hdfs: WebHdfs, folder: str, waiting: deque[str]) -> Iterator[Part]:
-        """Parts for a folder's own files; its subfolders are put on the waiting list."""
-        after, last, files = "", "", 0
-        try:
-            for page in hdfs.pages(folder):
-                for entry in page:
-                    path = posixpath.join(folder, entry["pathSuffix"]) if entry["pathSuffix"] else folder
-                    if entry["type"] == "DIRECTORY" and not self.exclusions.leave_out(path):
-                        waiting.append(path)
-                    files += entry["type"] == "FILE"
-                last = page[-1]["pathSuffix"]
-                if files >= PART_FILES:
-                    yield Part((folder,), False, after, last)
-                    after, files = last, 0
-        except Refused as refusal:
-            if refusal.is_absent:
-                return  # nothing here: the other side's files under it are then missing
-            if not self.tolerant:
-                raise
-        yield Part((folder,), False, after)
+    def _take(self, split: _Split, page: Page) -> list[str]:
+        """A page's files go to parts; its folders are returned."""
+        refusal = page.refusal
+        if refusal is not None and not (refusal.is_absent or self.tolerant):
+            raise Refused(refusal.name, f"{page.spot.folder} cannot be listed: {refusal}")
+        if refusal is not None and refusal.is_absent:
+            return []  # nothing here: the other side's files under it are then missing
+        split.add(page, sum(entry["type"] == "FILE" for entry in page.entries))
+        below = (entry["pathSuffix"] for entry in page.entries if entry["type"] == "DIRECTORY")
+        paths = (posixpath.join(page.spot.folder, name) for name in below)
+        return [path for path in paths if not self.exclusions.leave_out(path)]
 
     def read(self, partition: Part) -> Iterator[pa.RecordBatch]:
         """The rows of one part, checksums requested several at a time."""
@@ -150,30 +180,31 @@ class WebHdfsSource(Source):
 
     def _listed(self, hdfs: WebHdfs, part: Part, seen: Counter[str]) -> Iterator[Row]:
         """`file` rows without checksums; a row with a `state` needs none."""
-        waiting = deque(part.paths)
-        while waiting:
-            folder = waiting.popleft()
-            empty = not part.after
-            try:
-                for entry in _entries(hdfs, folder, part.after, part.upto):
-                    empty = False
-                    path = posixpath.join(folder, entry["pathSuffix"]) if entry["pathSuffix"] else folder
-                    if path != folder and self.exclusions.leave_out(path):
-                        continue
-                    if entry["type"] == "FILE":
-                        yield listed_row(path, entry)
-                    elif entry["type"] == "SYMLINK":
-                        seen["symbolic link"] += 1
-                    elif part.deep:
-                        waiting.append(path)
-            except Refused as refusal:
-                if refusal.is_absent:
-                    continue  # it went away in between
-                if not self.tolerant:
-                    raise Refused(refusal.name, f"{folder} cannot be listed: {refusal}") from None
-                yield {"kind": "file", "path": folder, "state": "unreadable", "detail": f"folder: {refusal}"}
-                empty = False
-            seen["empty folder"] += empty
+        walk = Walk(hdfs, part.paths, part.after, part.upto)
+        for page in walk:
+            folder = page.spot.folder
+            if page.refusal is not None:
+                yield from self._unlisted(folder, page.refusal)
+                continue
+            seen["empty folder"] += not page.entries and not page.spot.after
+            for entry in page.entries:
+                path = posixpath.join(folder, entry["pathSuffix"]) if entry["pathSuffix"] else folder
+                if path != folder and self.exclusions.leave_out(path):
+                    continue
+                if entry["type"] == "FILE":
+                    yield listed_row(path, entry)
+                elif entry["type"] == "SYMLINK":
+                    seen["symbolic link"] += 1
+                elif part.deep:
+                    walk.add([path])
+
+    def _unlisted(self, folder: str, refusal: Refused) -> Iterator[Row]:
+        """The row of a folder that cannot be listed; none for one that went away in between."""
+        if refusal.is_absent:
+            return
+        if not self.tolerant:
+            raise Refused(refusal.name, f"{folder} cannot be listed: {refusal}") from None
+        yield {"kind": "file", "path": folder, "state": "unreadable", "detail": f"folder: {refusal}"}
 
     def _checked(self, hdfs: WebHdfs, files: Iterator[Row]) -> Iterator[Row]:
         """Rows in listing order, with a bounded window of requests under way."""

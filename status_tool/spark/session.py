@@ -17,6 +17,7 @@ from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
 from status_tool.errors import ConfigurationError
+from status_tool.spark.cluster import runs_here, ship_code
 
 LOCAL_MASTER = "local[*]"
 APP_NAME = "status-tool"
@@ -68,11 +69,14 @@ def spark_session(
         yield existing
         return
     session = _create(_settings(master, dict(conf), small))
-    try:
-        yield session
-    finally:
-        with suppress(Exception):
-            session.stop()
+    with tempfile.TemporaryDirectory(prefix="status-tool-") as folder:
+        try:
+            if not runs_here(session.sparkContext.master):
+                ship_code(session.sparkContext, Path(folder))
+            yield session
+        finally:
+            with suppress(Exception):
+                session.stop()
 
 
 @contextmanager

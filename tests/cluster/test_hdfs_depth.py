@@ -14,12 +14,12 @@ import pytest
 
 from status_tool.sources.crc import Layout
 from status_tool.sources.local import LocalSource
-from status_tool.sources.namenode import HdfsEndpoint, Load, WebHdfs, webhdfs
+from status_tool.sources.namenode import Load, WebHdfs, webhdfs
 from status_tool.sources.selection import Exclusions
 from status_tool.sources.state_table import now_ms
 from status_tool.sources.webhdfs import WebHdfsSource, content_crc
+from tests.files import Check, checksums, details, endpoint, kinds, rows
 from tests.lab import Cluster, ClusterSpec, Lab, wait_until
-from tests.pair import Result, tool_here
 
 pytestmark = pytest.mark.cluster
 
@@ -38,45 +38,6 @@ def hdfs() -> Iterator[tuple[Cluster, Cluster]]:
             ClusterSpec("s", 0, 1, hdfs_site=SLAVE_HDFS, hbase=False),
         )
         yield master, slave
-
-
-def endpoint(cluster: Cluster, user: str = "lab") -> HdfsEndpoint:
-    return HdfsEndpoint((cluster.webhdfs_url,), user)
-
-
-def where(cluster: Cluster) -> tuple[str, str]:
-    """HDFS alone: no site file, so that no ZooKeeper is looked for."""
-    return "--webhdfs", cluster.webhdfs_url
-
-
-class Check:
-    """`run -m` and `run -i` of some paths."""
-
-    def __init__(self, hdfs: tuple[Cluster, Cluster], folder: Path, *paths: str) -> None:
-        self.master, self.slave = hdfs
-        self.file, self.paths = folder / "master.status", folder / "paths"
-        self.paths.write_text("\n".join(paths))
-
-    def write(self, *options: str) -> Result:
-        arguments = ("-m", "-o", str(self.file), "--only", "hdfs", "-f", str(self.paths))
-        result = tool_here("run", *arguments, *where(self.master), *options)
-        assert result.exit_code == 0, result
-        return result
-
-    def verify(self, *options: str) -> Result:
-        return tool_here("run", "-i", self.file, "--json", "--only", "hdfs", *where(self.slave), *options)
-
-    def __call__(self, *options: str) -> Result:
-        self.write()
-        return self.verify(*options)
-
-
-def kinds(result: Result) -> dict[str, str]:
-    return {problem["path"]: problem["kind"] for problem in result.json["problems"]}
-
-
-def details(result: Result) -> dict[str, str]:
-    return {problem["path"]: problem["detail"] for problem in result.json["problems"]}
 
 
 @pytest.mark.usefixtures("warm_spark")
@@ -147,12 +108,6 @@ def test_local_checksums_are_those_of_hdfs(hdfs: tuple[Cluster, Cluster], tmp_pa
         there, here = remote[f"/local{block}/{size}"], local[f"{tmp_path}/{size}"]
         same = ("length", "algorithm", "checksum")
         assert [here[name] for name in same] == [there[name] for name in same], size
-
-
-def rows(source: Any) -> dict[str, dict[str, Any]]:
-    """The `file` rows of a source by path."""
-    found = [row for part in source.partitions() for batch in source.read(part) for row in batch.to_pylist()]
-    return {row["path"]: row for row in found if row["kind"] == "file"}
 
 
 @pytest.mark.usefixtures("warm_spark")
@@ -286,10 +241,6 @@ def test_servers_that_fail_in_the_middle(hdfs: tuple[Cluster, Cluster]) -> None:
         master.namenode.start()
         assert checksums(reading.result(180)) == checksums(before)
     wait_until(lambda: master.admin.live_datanodes() == 2, 60, "both DataNodes are back")
-
-
-def checksums(found: dict[str, dict[str, Any]]) -> dict[str, Any]:
-    return {path: row["checksum"] or row["detail"] for path, row in found.items()}
 
 
 def test_twenty_thousand_small_files(hdfs: tuple[Cluster, Cluster]) -> None:

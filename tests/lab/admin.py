@@ -451,6 +451,19 @@ class Admin:
         """DistCp's exit code."""
         return cast(int, self.call("hdfs_distcp", args=list(arguments)))
 
+    def hadoop_tool(self, name: str, *arguments: str) -> int:
+        """The exit code of one of Hadoop's command line tools, named by its class (a `Tool`); output in the log."""
+        return cast(int, self.call("hadoop_tool", name=name, args=list(arguments)))
+
+    def hdfs_make_active(self, name: str, other: str | None = None) -> None:
+        """`haadmin`: of two NameNodes `other` becomes the standby (None: it is dead), and `name` the active one."""
+        haadmin = "org.apache.hadoop.hdfs.tools.DFSHAAdmin"
+        forced = () if other else ("--forceactive",)
+        changes = [("-transitionToStandby", other)] if other else []
+        for change in (*changes, ("-transitionToActive", *forced, name)):
+            if self.hadoop_tool(haadmin, *change):
+                raise AdminError("hadoop_tool", haadmin, f"{' '.join(change)} failed")
+
 
 def _region(json_region: Mapping[str, Any]) -> Region:
     keys = {key: base64.b64decode(json_region[key]) for key in ("start_key", "end_key")}

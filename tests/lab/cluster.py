@@ -6,6 +6,7 @@ import subprocess
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from . import config
@@ -41,6 +42,8 @@ class ClusterSpec:
     thrift: bool = True
     hbase: bool = True
     """False: HDFS alone."""
+    standby: bool = False
+    """Two NameNodes with shared edits, the first one active. Only for HDFS alone."""
 
 
 class Cluster:
@@ -59,10 +62,12 @@ class Cluster:
             namenode_http_port=ports.take(),
             thrift_port=ports.take(),
             replication_conf=root / "conf",
+            standby=(ports.take(), ports.take()) if spec.standby else None,
         )
         self.conf_dir = root / "conf" / spec.name
         self._write_conf(self.conf_dir, hbase=config.hbase_client(self._at) | dict(spec.site))
-        self.namenode = self._define_namenode()
+        self.namenode = self._define_namenode(0)
+        self.standby = self._define_namenode(1) if spec.standby else None
         self.datanodes = [self._define_datanode(number) for number in range(spec.datanodes)]
         self.master = self._define_master()
         self.region_servers: list[RegionServer] = []
@@ -100,17 +105,15 @@ class Cluster:
         core = config.core_site(self._at, conf_dir.parent)
         config.write_conf(conf_dir, core=core, hdfs=shared | dict(hdfs or {}), hbase=hbase)
 
-    def _define_namenode(self) -> Server:
-        server = Server(
-            self._java,
-            f"{self.name}-namenode",
-            self.folder / "namenode",
-            f"{_LAB}.FormattedNameNode",
-            (),
-            256,
-            self._at.namenode_port,
-        )
-        self._write_conf(server.conf_dir, hbase={}, hdfs=config.namenode(server.folder))
+    def _define_namenode(self, number: int) -> Server:
+        name = f"namenode{number or ''}"
+        port = self._at.standby[0] if number and self._at.standby else self._at.namenode_port
+        main = f"{_LAB}.FormattedNameNode"
+        server = Server(self._java, f"{self.name}-{name}", self.folder / name, main, (), 256, port)
+        hdfs = config.namenode(server.folder)
+        if self.spec.standby:
+            hdfs |= config.ha_namenode(config.NAMENODES[number], self.folder / "shared-edits")
+        self._write_conf(server.conf_dir, hbase={}, hdfs=hdfs)
         return server
 
     def _define_datanode(self, number: int) -> Server:
@@ -192,9 +195,14 @@ class Cluster:
     def servers(self) -> list[Server]:
         """All of them in the order of starting; the admin is not one."""
         if not self.spec.hbase:
-            return [self.namenode, *self.datanodes]
+            return [*self.namenodes, *self.datanodes]
         thrift = [self.thrift] if self.spec.thrift else []
         return [self.namenode, *self.datanodes, *self.region_servers, *thrift, self.master]
+
+    @property
+    def namenodes(self) -> list[Server]:
+        """One, or the pair."""
+        return [self.namenode, *([self.standby] if self.standby else [])]
 
     def launch(self) -> None:
         """Start every process that does not run. Each waits by itself for those that it needs, save one."""
@@ -210,7 +218,10 @@ class Cluster:
     def wait_ready(self) -> None:
         """Return when real calls work everywhere; ServerDied, AdminError or LabTimeout otherwise."""
         if not self.spec.hbase:
-            self._wait_for(lambda: accepts(self.namenode.port), [self.namenode], "the NameNode listens")
+            for namenode in self.namenodes:
+                self._wait_for(partial(accepts, namenode.port), [namenode], "the NameNode listens")
+            if self.standby:
+                self._wait_for(self._first_is_active, self.namenodes, "the first NameNode is active")
             self._wait_datanodes()
             return
         self._wait_for(
@@ -241,6 +252,13 @@ class Cluster:
 
         self._wait_for(all_live, region_servers, "region servers live")
 
+    def _first_is_active(self) -> bool:
+        try:
+            self.admin.hdfs_make_active(*config.NAMENODES)
+        except AdminError:
+            return False  # one of them listens, but does not serve yet
+        return True
+
     def _thrift_answers(self) -> bool:
         try:
             self.admin.call("thrift_tables", port=self.thrift_port)
@@ -261,7 +279,7 @@ class Cluster:
 
     def stop(self) -> None:
         """Stop everything cleanly, region servers while HDFS and master live; `start` brings it up again."""
-        for group in ([self.thrift], self.region_servers, [self.master], self.datanodes, [self.namenode]):
+        for group in ([self.thrift], self.region_servers, [self.master], self.datanodes, self.namenodes):
             _stop_together(group)
 
     def start(self) -> None:

@@ -9,6 +9,8 @@ from xml.etree import ElementTree
 
 LOOPBACK = "127.0.0.1"
 Site = Mapping[str, str]
+NAMENODES = ("nn0", "nn1")
+"""The ids of the two NameNodes of a cluster with a standby."""
 
 TICK_MS = 1000
 SESSION_TIMEOUT_MS = 8000  # how long a killed server is still taken for alive
@@ -16,7 +18,10 @@ SESSION_TIMEOUT_MS = 8000  # how long a killed server is still taken for alive
 
 @dataclass(frozen=True)
 class Addresses:
-    """Where a cluster is; `replication_conf` has every cluster's client configuration, for bulk loads."""
+    """Where a cluster is; `replication_conf` has every cluster's client configuration, for bulk loads.
+
+    `standby` is the second NameNode's RPC and HTTP port; None: there is one NameNode only.
+    """
 
     name: str
     zk_port: int
@@ -24,6 +29,7 @@ class Addresses:
     namenode_http_port: int
     thrift_port: int
     replication_conf: Path
+    standby: tuple[int, int] | None = None
 
     @property
     def znode(self) -> str:
@@ -31,7 +37,7 @@ class Addresses:
 
     @property
     def filesystem(self) -> str:
-        return f"hdfs://{LOOPBACK}:{self.namenode_port}"
+        return f"hdfs://{self.name}" if self.standby else f"hdfs://{LOOPBACK}:{self.namenode_port}"
 
 
 def zookeeper(port: int, data: Path) -> str:
@@ -63,8 +69,7 @@ def core_site(at: Addresses, folder: Path) -> dict[str, str]:
 def hdfs_site(at: Addresses, datanodes: int, overrides: Site) -> dict[str, str]:
     """What HDFS's servers and clients share."""
     return {
-        "dfs.namenode.rpc-address": f"{LOOPBACK}:{at.namenode_port}",
-        "dfs.namenode.http-address": f"{LOOPBACK}:{at.namenode_http_port}",
+        **_namenodes(at),
         "dfs.replication": "1",
         "dfs.permissions.enabled": "false",
         "dfs.namenode.fs-limits.min-block-size": "512",
@@ -77,12 +82,45 @@ def hdfs_site(at: Addresses, datanodes: int, overrides: Site) -> dict[str, str]:
         "dfs.datanode.handler.count": "5",
         "dfs.heartbeat.interval": "1",
         "dfs.client.block.write.replace-datanode-on-failure.enable": "false",
+        # A writer asks again after so many ms whether its last block has arrived; HDFS's 400 is most of a small file.
+        "dfs.client.block.write.locateFollowingBlock.initial.delay.ms": "20",
+        "dfs.client.block.write.locateFollowingBlock.retries": "10",
         **overrides,
+    }
+
+
+def _namenodes(at: Addresses) -> dict[str, str]:
+    """The one, or the name service of two."""
+    active = (at.namenode_port, at.namenode_http_port)
+    if at.standby is None:
+        return {
+            "dfs.namenode.rpc-address": f"{LOOPBACK}:{active[0]}",
+            "dfs.namenode.http-address": f"{LOOPBACK}:{active[1]}",
+        }
+    ports = dict(zip(NAMENODES, (active, at.standby), strict=True))
+    proxy = "org.apache.hadoop.hdfs.server.namenode.ha.ConfiguredFailoverProxyProvider"
+    return {
+        "dfs.nameservices": at.name,
+        f"dfs.ha.namenodes.{at.name}": ",".join(NAMENODES),
+        f"dfs.client.failover.proxy.provider.{at.name}": proxy,
+        "dfs.ha.fencing.methods": "shell(/bin/true)",
+        "dfs.ha.tail-edits.period": "1",
+        **{f"dfs.namenode.rpc-address.{at.name}.{node}": f"{LOOPBACK}:{rpc}" for node, (rpc, _) in ports.items()},
+        **{f"dfs.namenode.http-address.{at.name}.{node}": f"{LOOPBACK}:{http}" for node, (_, http) in ports.items()},
     }
 
 
 def namenode(folder: Path) -> dict[str, str]:
     return {"lab.namenode.dir": str(folder / "name"), "dfs.namenode.name.dir": f"file://{folder / 'name'}"}
+
+
+def ha_namenode(node: str, shared_edits: Path) -> dict[str, str]:
+    """For one of `NAMENODES`: both are on one host, so each must be told which it is."""
+    return {
+        "dfs.ha.namenode.id": node,
+        "dfs.namenode.shared.edits.dir": f"file://{shared_edits}",
+        "lab.namenode.bootstrap": str(node != NAMENODES[0]).lower(),
+    }
 
 
 def datanode(folder: Path, port: int, http_port: int, ipc_port: int) -> dict[str, str]:

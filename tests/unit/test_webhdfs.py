@@ -9,6 +9,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -16,15 +17,18 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 import pytest
 
+from status_tool.cli.main import main
 from status_tool.collect import FileOptions, Request
 from status_tool.config import Settings, SiteConfig
-from status_tool.errors import ConnectionFailed
+from status_tool.errors import EXIT_ERROR, ConnectionFailed, Interrupted
+from status_tool.reading import read_all
 from status_tool.runs import write_side
 from status_tool.sources.crc import Layout
 from status_tool.sources.journal import journal_path
 from status_tool.sources.namenode import HdfsEndpoint, Load, Refused, WebHdfs
 from status_tool.sources.selection import Exclusions
-from status_tool.sources.webhdfs import WebHdfsSource
+from status_tool.sources.spool import read_spool
+from status_tool.sources.webhdfs import Part, WebHdfsSource
 from status_tool.status_file.reader import open_status
 
 PAGE = 3
@@ -40,6 +44,9 @@ class FakeHdfs:
     connections: int = 0
     batched: bool = True
     url: str = ""
+    meet: dict[str, threading.Barrier] = field(default_factory=dict)
+    """Listing a path waits here."""
+    refused: set[str] = field(default_factory=set)
 
     def answer(self, op: str, path: str, query: dict[str, list[str]]) -> tuple[int, Any]:
         self.asked[op] += 1
@@ -48,6 +55,10 @@ class FakeHdfs:
             return status, {"RemoteException": {"exception": name, "message": f"{name} it is"}}
         if op == "LISTSTATUS_BATCH" and not self.batched:
             return 400, {"RemoteException": {"exception": "IllegalArgumentException", "message": "no such op"}}
+        if path in self.refused:
+            return 403, {"RemoteException": {"exception": "AccessControlException", "message": "Permission denied"}}
+        if op == "LISTSTATUS_BATCH" and path in self.meet:
+            self.meet[path].wait(20)
         names = sorted({p[len(path.rstrip("/")) + 1 :].split("/")[0] for p in self.files if self.below(p, path)})
         if path not in self.files and not names:
             return 404, {"RemoteException": {"exception": "FileNotFoundException", "message": "not there"}}
@@ -55,6 +66,10 @@ class FakeHdfs:
             return 200, {"FileStatus": self.status(path, "")}
         if op == "GETFILECHECKSUM" and "noredirect" in query:
             return 200, {"Location": f"{self.url}/webhdfs/v1{path}?op=DATA"}
+        if op == "OPEN" and "noredirect" in query:
+            return 200, {"Location": f"{self.url}/webhdfs/v1{path}?op=CONTENT"}
+        if op == "CONTENT":
+            return 200, self.files[path]
         if op == "DATA":
             data = bytes(12) + (b"%16d" % len(self.files[path]))
             return 200, {"FileChecksum": {"algorithm": "MD5", "bytes": data.hex(), "length": 28}}
@@ -81,6 +96,7 @@ def fake() -> Iterator[FakeHdfs]:
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+        disable_nagle_algorithm = True
 
         def setup(self) -> None:
             super().setup()
@@ -91,7 +107,7 @@ def fake() -> Iterator[FakeHdfs]:
             query = parse_qs(parts.query)
             path = unquote(parts.path.removeprefix("/webhdfs/v1"))
             status, answer = hdfs.answer(query["op"][0], path, query)
-            body = json.dumps(answer).encode()
+            body = answer if isinstance(answer, bytes) else json.dumps(answer).encode()
             self.send_response(status)
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
@@ -102,7 +118,7 @@ def fake() -> Iterator[FakeHdfs]:
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
     hdfs.url = f"http://127.0.0.1:{server.server_port}"
     yield hdfs
     server.shutdown()
@@ -130,6 +146,30 @@ def test_every_file_once_by_pages(fake: FakeHdfs, batched: bool, monkeypatch: py
     assert fake.connections < fake.asked.total() / 2, "connections are reused"
 
 
+def test_folders_of_one_part_are_listed_at_once(fake: FakeHdfs) -> None:
+    """Three folders below the part answer only when all three have been asked for."""
+    barrier = threading.Barrier(3)
+    fake.meet = {f"/data/{folder}": barrier for folder in "abc"}
+    found = [row["path"] for batch in source(fake).read(Part(("/data",), True)) for row in batch.to_pylist()]
+    assert sorted(path for path in found if path) == sorted(fake.files)
+    assert not barrier.broken
+
+
+@pytest.mark.parametrize("most", [1, 4, 9, 30, 1000])
+def test_a_tree_of_one_branch_is_split(fake: FakeHdfs, monkeypatch: pytest.MonkeyPatch, most: int) -> None:
+    """Wherever the splitting ends, each file is in one part; and it does not end above a branch that holds all."""
+    for name, value in (("PARTS", 4), ("PART_FILES", 2), ("SPLIT_PAGES", most)):
+        monkeypatch.setattr(f"status_tool.sources.webhdfs.{name}", value)
+    branch = "/data/one/two/three"
+    fake.files |= {f"{branch}/{folder}{n}/{file}": b"x" for folder in "xyz" for n in range(3) for file in range(4)}
+    fake.files |= {f"/data/big/{n:02d}": b"y" for n in range(10)} | {f"/data/big/{n:02d}-folder/f": b"" for n in (3, 8)}
+    parts = source(fake).partitions()
+    found = rows(source(fake))
+    assert sorted(row["path"] for row in found) == sorted(fake.files)
+    holding = [part for part in parts if any(path.startswith(branch + "/") for path in part.paths)]
+    assert len(holding) >= 3 or most < 30
+
+
 def test_a_standby_is_passed_over(fake: FakeHdfs) -> None:
     """Also when the active one comes second in the list, or changes in the middle."""
     fake.trouble["GETFILESTATUS"] = [(403, "StandbyException")] * 2
@@ -143,6 +183,13 @@ def test_a_standby_is_passed_over(fake: FakeHdfs) -> None:
 def test_a_busy_namenode_is_asked_again(fake: FakeHdfs, trouble: tuple[int, str]) -> None:
     """And its answer is the same as if it had not been."""
     fake.trouble["GETFILECHECKSUM"] = [trouble] * 3
+    assert all(row["checksum"] for row in rows(source(fake)))
+
+
+@pytest.mark.parametrize("name", ["ConnectException", "SocketException", "StandbyException"])
+def test_a_datanode_that_lost_its_namenode_is_asked_again(fake: FakeHdfs, name: str) -> None:
+    """What it answers then says nothing of the file."""
+    fake.trouble["DATA"] = [(403, name)] * 3
     assert all(row["checksum"] for row in rows(source(fake)))
 
 
@@ -162,6 +209,30 @@ def test_a_dead_namenode_is_given_up(fake: FakeHdfs) -> None:
         client.status("/")
     with pytest.raises(Refused):
         list(WebHdfs(HdfsEndpoint((fake.url,), "me")).pages("/nothing"))
+
+
+def test_the_start_of_a_file(fake: FakeHdfs) -> None:
+    """And its whole length; what is left unread does not get into the next answer."""
+    client = WebHdfs(HdfsEndpoint((fake.url,), "me"))
+    fake.files["/data/long"] = b"0123456789" * 100_000
+    for _ in range(2):
+        assert client.start_of("/data/long", 4) == (b"0123", 1_000_000)
+        assert client.start_of("/data/a/3") == (b"xxx", 3)
+    with pytest.raises(Refused):
+        client.start_of("/data/nothing")
+
+
+def test_the_trackers_spool(fake: FakeHdfs) -> None:
+    """Rows of every file; none without a folder; a folder that cannot be read is an error, not an empty one."""
+    line = {"row": b"key".hex(), "cells": [{"q": b"w".hex(), "v": b"value".hex(), "ts": 7}]}
+    fake.files["/spool/a.jsonl"] = (json.dumps(line) + "\n").encode()
+    fake.files["/spool/other"] = b"?"
+    client = WebHdfs(HdfsEndpoint((fake.url,), "me"), patience_s=0)
+    assert [(key, list(cells.values())) for key, cells in read_spool(client, "/spool")] == [(b"key", [(b"value", 7)])]
+    assert read_spool(client, "/nowhere") == ()
+    fake.refused = {"/spool"}
+    with pytest.raises(ConnectionFailed, match="Permission denied"):
+        read_spool(client, "/spool")
 
 
 def test_rate(fake: FakeHdfs) -> None:
@@ -187,7 +258,7 @@ def test_an_interrupted_run_is_resumed(fake: FakeHdfs, tmp_path: Path, monkeypat
 
     with monkeypatch.context() as patch:
         patch.setattr("status_tool.runs._written_later", interrupted)
-        with pytest.raises(KeyboardInterrupt):
+        with pytest.raises(Interrupted, match=r"status\.resume: the same command with --resume goes on"):
             write_side(settings, request, output, None, lambda _: None)
     assert not output.exists()
     with sqlite3.connect(journal_path(output)) as left:
@@ -202,6 +273,27 @@ def test_an_interrupted_run_is_resumed(fake: FakeHdfs, tmp_path: Path, monkeypat
         found = [row for batch in file.rows({"file"}) for row in batch.to_pylist()]
     assert all(row["checksum"] for row in found)
     assert [path.name for path in tmp_path.iterdir()] == ["status"]
+
+
+def test_a_run_that_fails_says_what_it_keeps(
+    fake: FakeHdfs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One line, exit code 2, with the failure and how to go on; the checksums are there."""
+    for name in ("BATCH_ROWS", "PARTS", "SPLIT_PAGES"):
+        monkeypatch.setattr(f"status_tool.sources.webhdfs.{name}", 1)
+    monkeypatch.setattr("status_tool.runs.read_all", partial(read_all, threads=1))
+    fake.refused = {"/data/c"}
+    paths, output = tmp_path / "paths", tmp_path / "status"
+    paths.write_text("/data\n")
+    where = ("--only", "hdfs", "-f", str(paths), "--webhdfs", fake.url)
+    assert main(["run", "-o", str(output), *where]) == EXIT_ERROR
+    said = capsys.readouterr().err.strip().splitlines()[-1]
+    assert "/data/c cannot be listed" in said
+    assert f"stay in {journal_path(output)}: the same command with --resume goes on" in said
+    assert not output.exists()
+    fake.refused.clear()
+    assert main(["run", "-o", str(output), *where, "--resume"]) == 0
+    assert output.exists()
 
 
 def test_without_resume_nothing_old_is_used(fake: FakeHdfs, tmp_path: Path) -> None:

@@ -23,6 +23,7 @@ import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.fs.permission.FsPermission;
 import org.apache.hadoop.tools.DistCp;
 import org.apache.hadoop.util.DataChecksum;
+import org.apache.hadoop.util.Tool;
 import org.apache.hadoop.util.ToolRunner;
 
 /** Files in HDFS. */
@@ -49,6 +50,7 @@ final class FileCommands {
     commands.put("hdfs_chmod", this::chmod);
     commands.put("hdfs_checksum", this::checksum);
     commands.put("hdfs_distcp", this::distcp);
+    commands.put("hadoop_tool", this::tool);
   }
 
   private Object put(Args args) throws IOException {
@@ -157,5 +159,17 @@ final class FileCommands {
   /** Its exit code. Runs in this JVM, without YARN. */
   private Object distcp(Args args) throws Exception {
     return ToolRunner.run(new DistCp(files.getConf(), null), args.texts("args").toArray(new String[0]));
+  }
+
+  /** The exit code of one of Hadoop's own command line tools, run in this JVM. */
+  private Object tool(Args args) throws Exception {
+    Class<? extends Tool> kind = Class.forName(args.text("name")).asSubclass(Tool.class);
+    Tool tool;
+    try {
+      tool = kind.getConstructor().newInstance();
+    } catch (NoSuchMethodException e) {
+      tool = kind.getConstructor(Configuration.class).newInstance(files.getConf());
+    }
+    return ToolRunner.run(files.getConf(), tool, args.texts("args").toArray(new String[0]));
   }
 }

@@ -1,0 +1,79 @@
+"""What Spark's executors on other machines need of this one: the tool's own code, and the status files."""
+
+from __future__ import annotations
+
+import re
+import sys
+import zipfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark import SparkContext, SparkFiles
+from pyspark.sql import DataFrame, SparkSession
+
+import status_tool
+from status_tool.sources.interface import Source
+from status_tool.spark import source as spark_source
+from status_tool.status_file.reader import StatusFile
+
+_LOCAL = re.compile(r"local(\[.*\])?")
+_ARCHIVE = "status_tool.zip"
+_BATCH_ROWS = 16_384
+
+
+def runs_here(master: str | None) -> bool:
+    """Whether Spark's tasks run in the driver's own JVM, and so see this machine's files and code."""
+    return _LOCAL.fullmatch(master or "") is not None
+
+
+def ship_code(context: SparkContext, folder: Path) -> None:
+    """Let executors import this very version of the package. `folder` has to stay as long as the context.
+
+    What the package itself imports (pyproject.toml) must be there already.
+    """
+    package = Path(status_tool.__file__).parent
+    archive = folder / _ARCHIVE
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as packed:
+        for file in sorted(package.rglob("*.py")):
+            packed.write(file, file.relative_to(package.parent))
+    before = list(sys.path)
+    context.addPyFile(str(archive))
+    sys.path[:] = before  # here it is imported already
+
+
+def read_status(session: SparkSession, file: StatusFile, folder: Path) -> DataFrame:
+    """A status file's rows. Executors elsewhere are sent the file; they cannot open this machine's.
+
+    `folder` has to stay as long as the rows are used.
+    """
+    if runs_here(session.sparkContext.master):
+        return session.read.parquet(file.uri)
+    # Executors know a sent file by its name alone: two of one name must not be taken for each other.
+    state = file.parquet_path.stat()
+    sent = folder / f"{file.header.side}-{state.st_ino:x}-{state.st_mtime_ns:x}.parquet"
+    if not sent.is_symlink():
+        sent.symlink_to(file.parquet_path.absolute())
+        session.sparkContext.addFile(sent.as_uri())
+    with pq.ParquetFile(file.parquet_path) as parquet:
+        groups = parquet.metadata.num_row_groups
+    return spark_source.load(session, SentFile(sent.name, groups))
+
+
+@dataclass(frozen=True)
+class SentFile(Source):
+    """A Parquet file that was sent to every executor, a row group a part."""
+
+    name: str
+    groups: int
+
+    def partitions(self) -> Sequence[int]:
+        """Row groups."""
+        return range(self.groups)
+
+    def read(self, partition: int) -> Iterator[pa.RecordBatch]:
+        """One row group; the file's digest was checked before it was sent."""
+        with pq.ParquetFile(SparkFiles.get(self.name)) as parquet:
+            yield from parquet.iter_batches(_BATCH_ROWS, row_groups=[partition], use_threads=False)
