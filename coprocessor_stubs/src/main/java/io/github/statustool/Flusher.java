@@ -98,6 +98,7 @@ final class Flusher {
     row.stored();
   }
 
+  /** What servers that are gone had written is lost for good, so coverage starts anew. */
   private void checkNothingWasLost(StateStore store, Collection<ServerRole> roles) throws IOException {
     List<byte[]> keys = new ArrayList<>();
     for (ServerRole role : roles) {
@@ -108,6 +109,10 @@ final class Flusher {
     if (!keys.isEmpty() && store.get(keys).stream().anyMatch(StoredRow::isEmpty)) {
       LOG.warn("status-tool: the state table has lost rows; writing again what is known here");
       ledgers.forgetFlushes();
+      if (roles.stream().anyMatch(role -> role.role == ServerRole.WRITER)) {
+        long now = clock.getAsLong();
+        store.put(List.of(new StateRow(Columns.COVERAGE_ROW).add(Columns.A, now, now)));
+      }
     }
   }
 

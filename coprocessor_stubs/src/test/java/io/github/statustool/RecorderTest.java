@@ -232,6 +232,29 @@ class RecorderTest {
     assertEquals(1, store.number(headRow(), Columns.S));
   }
 
+  /** Found by the simulation (tests/simulation): nobody else writes the tables down for this token. */
+  @Test
+  void aClaimWhoseAnswerWasLostIsStillOurs() throws IOException {
+    store.tables.put("t", "{}");
+    issue(TOKEN);
+    store.answerLost = true;
+    recorder.tick();
+    assertNull(store.value(writerRow, Columns.E));
+    tick(5_000);
+    assertArrayEquals(TOKEN, store.value(writerRow, Columns.E));
+    assertArrayEquals(TOKEN, store.value(Bits.ascii("tt"), Columns.E));
+  }
+
+  /** Found by the simulation: servers that are gone have left nothing behind, so nothing vouches for what they wrote. */
+  @Test
+  void coverageStartsAnewWhenTheTableHasLostItsRows() {
+    append();
+    tick(30_000);
+    store.rows.clear();
+    tick(20_000);
+    assertEquals(clock.get(), store.number(Columns.COVERAGE_ROW, Columns.A));
+  }
+
   @Test
   void aTableThatLostItsRowsGetsThemAgain() {
     append();
