@@ -36,7 +36,7 @@ from status_tool.collect import (
 from status_tool.config import Settings
 from status_tool.errors import StatusFileError, UsageError
 from status_tool.evidence.model import Evidence, FileStatus, Header, Outcome, Scope, Verdict
-from status_tool.evidence.peers import Choice, PeerFacts, choose_peer, filtered_tables, ships, withheld
+from status_tool.evidence.peers import Choice, PeerFacts, choose_peer, filtered_tables, parse_peer, ships, withheld
 from status_tool.evidence.queues import QueueFacts, queue_facts
 from status_tool.evidence.regions import replicated_families
 from status_tool.evidence.scoping import asked_filter
@@ -396,7 +396,7 @@ def _peer(file: StatusFile, master: Header, slave: Header, scope: Scope) -> Choi
     if master.half == "hdfs":
         return None
     peers: Sequence[PeerFacts] = [
-        json.loads(detail) for batch in file.rows({"peer"}) for detail in batch.column("detail").to_pylist()
+        parse_peer(detail) for batch in file.rows({"peer"}) for detail in batch.column("detail").to_pylist()
     ]
     return choose_peer(peers, slave.cluster_id, slave.cluster_key, scope.peer_id)
 

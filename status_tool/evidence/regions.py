@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from status_tool.evidence.details import loads
 from status_tool.evidence.findings import TABLE_CODES, Finding, worst
 from status_tool.evidence.model import Header, Status
 
@@ -193,7 +193,7 @@ def _age_findings(table: str, age: TableAge | None, master: Header, since_ms: in
 def _descriptor(detail: str | None) -> dict[str, Any] | None:
     """The descriptor's JSON object; None when it cannot be read."""
     try:
-        parsed = json.loads(detail) if detail else None
+        parsed = loads(detail)
     except ValueError:
         return None
     return parsed if isinstance(parsed, dict) and isinstance(parsed.get("families"), dict) else None
@@ -202,16 +202,18 @@ def _descriptor(detail: str | None) -> dict[str, Any] | None:
 def _families(detail: str | None) -> frozenset[str] | None:
     """Family names of a slave's table: `{"families": [...]}` or `{"families": {...}}`."""
     try:
-        parsed = json.loads(detail) if detail else None
+        parsed = loads(detail)
     except ValueError:
         return None
     families = parsed.get("families") if isinstance(parsed, dict) else None
-    return frozenset(families) if isinstance(families, dict | list) else None
+    if not isinstance(families, dict | list) or not all(isinstance(name, str) for name in families):
+        return None
+    return frozenset(families)
 
 
 def _scope(options: Any) -> int:
     """Replication scope of a family; what cannot be read counts as replicated."""
     try:
         return int(options["scope"])
-    except (KeyError, TypeError, ValueError):
+    except (KeyError, TypeError, ValueError, OverflowError):
         return 1

@@ -152,8 +152,7 @@ class Recorder:
     def flush(self, token: tuple[bytes, int] | None, *, end: bool) -> Iterator[None]:
         """`Flusher.flush`: a server's row comes last, and only if all else was written."""
         began, echo = self.clock(), token or self.last_echo
-        if self.written and not self.store.get(self.key):
-            self.table_was_lost()
+        self.check_nothing_was_lost()
         yield
         yield from self.changes()
         self.store.put([self.row(began, echo, began if end else None)], self.fate())
@@ -173,8 +172,8 @@ class Recorder:
         """Write what the table does not have yet."""
         raise NotImplementedError
 
-    def table_was_lost(self) -> None:
-        """`Flusher.checkNothingWasLost` found this server's row gone."""
+    def check_nothing_was_lost(self) -> None:
+        """`Flusher.checkNothingWasLost`: only what a write-time tracker does about it decides a verdict."""
 
     def flush_succeeded(self) -> None:
         """After a whole flush."""
@@ -196,6 +195,7 @@ class WriteTracker(Recorder):
     sync: Callable[[], None] = lambda: None
     live_servers: Callable[[], list[str]] = list
     on_interrupt: Callable[[str], None] = lambda _: None
+    last_coverage: bytes | None = None
     untracked: dict[str, int] = field(default_factory=dict)
     next_sweep: int = 0
     grace_ms: int = 130_000
@@ -227,12 +227,19 @@ class WriteTracker(Recorder):
                 head.flushed = max(head.flushed, seq)
             yield
 
-    def table_was_lost(self) -> None:
-        """Write again what is still known; what servers that are gone had written is not."""
-        for head in self.heads.values():
-            head.flushed = 0
-        now = self.clock()
-        self.store.put([(b"c", cells(now, a=now))])
+    def check_nothing_was_lost(self) -> None:
+        """Write again what is still known; what servers that are gone had written is not, so coverage starts anew."""
+        coverage = self.store.get(b"c").get(column("a"), (None, 0))[0]
+        own_lost = self.written and not self.store.get(self.key)
+        coverage_lost = coverage is None and self.last_coverage is not None
+        if own_lost or coverage_lost or self.last_coverage not in (None, coverage):
+            for head in self.heads.values():
+                head.flushed = 0
+        if own_lost or coverage_lost:
+            now = self.clock()
+            self.store.put([(b"c", cells(now, a=now))], self.fate())
+            coverage = encode(now)
+        self.last_coverage = coverage
 
     def tidy(self) -> Iterator[None]:
         """`Sweep.run`: servers that are gone, and since when every server is tracked."""

@@ -174,7 +174,7 @@ class World:
         """The state table is dropped; servers that live write their rows again with their next flush."""
         self.master_store.rows.clear()
         self.master_store.late.clear()
-        self.row_lost = {server.origin for server in self.living()}
+        self.row_lost |= {server.origin for server in self.living()}
 
     def is_unseen(self, origin: int) -> bool:
         """Whether a server has gone before it had a row in the table, and before a sweep could find it without one.

@@ -255,6 +255,18 @@ class RecorderTest {
     assertEquals(clock.get(), store.number(Columns.COVERAGE_ROW, Columns.A));
   }
 
+  /** Found by the simulation: another server saw the loss first, and our own row was written again right after it. */
+  @Test
+  void aLossThatAnotherServerSawIsMadeGood() throws IOException {
+    append();
+    tick(30_000);
+    tick(20_000);
+    store.rows.remove(FakeStore.text(headRow()));
+    store.put(List.of(new StateRow(Columns.COVERAGE_ROW).add(Columns.A, clock.get(), clock.get())));
+    tick(20_000);
+    assertEquals(1, store.number(headRow(), Columns.S));
+  }
+
   @Test
   void aTableThatLostItsRowsGetsThemAgain() {
     append();
