@@ -72,9 +72,7 @@ class Observation:
         coverage = codec.number(_with(store, spooled, b"c"), "a")
         yield
         tables = [
-            codec.descriptor(key, row)
-            for key, row in store.scan(b"t", b"u")
-            if codec.raw(row, "e") in barrier.accepted
+            codec.descriptor(key, row) for key, row in store.scan(b"t", b"u") if codec.raw(row, "e") in barrier.accepted
         ]
         yield
         rows = self._servers(store, spooled, barrier, live, "w")

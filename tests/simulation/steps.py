@@ -387,7 +387,16 @@ def asked(entry: Entry, observation: Observation) -> bool:
 
 _WEIGHTS = {
     **{"write": 12, "sync": 2, "roll": 3, "jump": 1, "move": 2},
-    **{"tick": 10, "sink_tick": 6, "beat": 4, "late": 3, "outage": 1, "hook_error": 1, "lose_table": 1, "drain_spool": 1},
+    **{
+        "tick": 10,
+        "sink_tick": 6,
+        "beat": 4,
+        "late": 3,
+        "outage": 1,
+        "hook_error": 1,
+        "lose_table": 1,
+        "drain_spool": 1,
+    },
     **{"start": 2, "crash": 2, "expire": 4, "split": 5, "claim": 6, "stop": 1, "finish": 2},
     **{"start_sink": 1, "crash_sink": 1, "expire_sink": 1},
     **{"ship": 16, "late_request": 2, "peer": 1, "introduce": 3, "observe": 5, "look": 12},

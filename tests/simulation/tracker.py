@@ -5,12 +5,13 @@ A recorder's round is a generator that stops after each call to the table: other
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from status_tool.evidence.ids import origin_id
-from status_tool.evidence.segments import union
 from status_tool.evidence.segments import Segment as Interval
+from status_tool.evidence.segments import union
 from status_tool.sources.codec import column
 from tests.simulation.store import APPLIED, SERVER_TIME, Cells, Store, StoreError, Write, cells, encode
 
@@ -19,6 +20,7 @@ DESCRIPTOR = '{"families": {"f": {"scope": 1}}, "durability": "USE_DEFAULT", "en
 SLAVE_VIA, OTHER_VIA = 2, 1
 VIA_IDS = {0: None, OTHER_VIA: b"\x0c" * 16, SLAVE_VIA: b"\x0b" * 16}
 Fate = Callable[[], int]
+Values = dict[str, int | bytes | str | None]
 StreamKey = tuple[str, int, int]
 """Region, origin, via."""
 Part = tuple[int, int, int, int]
@@ -164,8 +166,16 @@ class Recorder:
     def row(self, flushed: int | None, echo: tuple[bytes, int] | None, final: int | None) -> Write:
         """`ServerRole.row`."""
         token, read = echo or (None, None)
-        health = '{"failed_writes":0,"pending":0,"errors":%d}' % self.errors
-        values = {"n": self.name, "a": self.started, "q": health, "f": flushed, "e": token, "m": read, "z": final}
+        health = json.dumps({"failed_writes": 0, "pending": 0, "errors": self.errors})
+        values: Values = {
+            "n": self.name,
+            "a": self.started,
+            "q": health,
+            "f": flushed,
+            "e": token,
+            "m": read,
+            "z": final,
+        }
         return self.key, cells(self.clock(), **values)
 
     def changes(self) -> Iterator[None]:
@@ -276,7 +286,14 @@ class WriteTracker(Recorder):
 
 def head_row(key: StreamKey, head: Head) -> Write:
     """`Ledgers.row`: the cells' timestamp is the sequence id."""
-    values = {"s": head.seq, "w": head.write_ms, "f": head.first_ms, "n": head.count, "t": TABLE, "v": VIA_IDS[key[2]]}
+    values: Values = {
+        "s": head.seq,
+        "w": head.write_ms,
+        "f": head.first_ms,
+        "n": head.count,
+        "t": TABLE,
+        "v": VIA_IDS[key[2]],
+    }
     return stream_row(b"h", key), cells(head.seq, **values)
 
 
