@@ -160,7 +160,7 @@ class Run:
         if servers:
             server = dice.pick(servers)
             if not server.running or dice.once_in(4):
-                server.session = False
+                server.session, server.gone_ms = False, self.world.now
                 self.world.say(f"znode of {server.name} gone{' (zombie)' if server.running else ''}")
 
     def _split(self, dice: Dice) -> None:
@@ -293,6 +293,8 @@ class Run:
         self.seen[str(outcome.verdict)] += 1
         world = self.world
         missing = [entry for entry in world.outstanding.values() if asked(entry, observation)]
+        if observation.since_ms is not None:
+            missing = [entry for entry in missing if not world.by_a_zombie(entry)]
         missing, unseen = [e for e in missing if not world.is_unseen(e.origin)], missing
         self.seen["lost by a server that nobody knows"] += len(missing) < len(unseen)
         self.seen["judged while something was missing"] += bool(missing)

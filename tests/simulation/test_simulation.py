@@ -133,6 +133,31 @@ def test_a_hundred_thousand_random_steps_break_no_promise(fresh: bool) -> None:
     assert seen["judged at rest"] > 30 * share, seen
 
 
+def test_what_nobody_can_see_is_this() -> None:
+    """The known limit (docs/correctness.md): all of it must come together for a loss without a trace.
+
+    A server never gets a row into the state table, loses its queue with the peer, and is gone before a sweep finds it.
+    If this fails because the verdict is not complete, the limit is gone: say so there.
+    """
+    run = Run()
+    here = run.world
+    here.advance(40_000)
+    server = here.start_master(0, tracked=True)
+    here.host["a1"] = server
+    here.append("a1", 0, 0)
+    here.sync(server)
+    here.remove_peer()
+    here.crash(server, 0)
+    server.session = False
+    here.split(server, 0)
+    here.add_peer()
+    for living in here.living():
+        here.introduce(living)
+    here.advance(1)
+    run.ask()
+    assert (run.seen["complete"], run.seen["lost by a server that nobody knows"]) == (1, 1)
+
+
 # --- the model can fail: what is broken on purpose is found -------------------------------------
 
 

@@ -49,6 +49,8 @@ class MasterServer:
     """The process lives."""
     session: bool = True
     """Its znode is there."""
+    gone_ms: int | None = None
+    """Since when it is not."""
     split: bool = False
     """Its folder of WALs is gone; nothing can be appended any more."""
     knows_peer: bool = False
@@ -189,6 +191,15 @@ class World:
             return False
         self.blemishes.add("a server that nobody knows")
         return True
+
+    def by_a_zombie(self, entry: Entry) -> bool:
+        """Written by a server whose znode was gone already.
+
+        `--since` accepts a crashed server as of the moment at which another found it gone, which a zombie may outlive
+        (docs/correctness.md, what is not seen).
+        """
+        server = next(server for server in self.masters if server.origin == entry.origin)
+        return server.gone_ms is not None and entry.appended >= server.gone_ms
 
     # Master: servers
 
