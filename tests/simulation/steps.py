@@ -113,8 +113,8 @@ class Run:
         store.down = not store.down
 
     def _hook_error(self, dice: Dice) -> None:
-        if servers := [server for server in self.world.living() if server.tracker]:
-            dice.pick(servers).tracker.errors += 1  # type: ignore[union-attr]
+        if trackers := [server.tracker for server in self.world.living() if server.tracker]:
+            dice.pick(trackers).failing = True
             self.world.blemishes.add("hook error")
 
     def _lose_table(self, dice: Dice) -> None:

@@ -206,6 +206,8 @@ class WriteTracker(Recorder):
     live_servers: Callable[[], list[str]] = list
     on_interrupt: Callable[[str], None] = lambda _: None
     last_coverage: bytes | None = None
+    failing: bool = False
+    """The next hook fails: its entry goes unseen, and is counted."""
     untracked: dict[str, int] = field(default_factory=dict)
     next_sweep: int = 0
     grace_ms: int = 130_000
@@ -216,13 +218,18 @@ class WriteTracker(Recorder):
         head = self.heads.setdefault((entry.region, self.origin, entry.via), Head())
         if entry.prev is not None:
             return  # appended again: the chain was made when it came first
+        if self.failing:
+            self.failing, self.errors = False, self.errors + 1
+            return
         if entry.seq <= head.seq:
             self.errors += 1
             return
         entry.prev = head.seq
 
     def after(self, entry: Entry) -> None:
-        """`WalStamper.after`."""
+        """`WalStamper.after`; an entry that was not stamped goes unseen."""
+        if entry.prev is None:
+            return
         self.heads[entry.region, self.origin, entry.via].advance(entry)
 
     def changes(self) -> Iterator[None]:
