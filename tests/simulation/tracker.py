@@ -206,6 +206,8 @@ class WriteTracker(Recorder):
     live_servers: Callable[[], list[str]] = list
     on_interrupt: Callable[[str], None] = lambda _: None
     last_coverage: bytes | None = None
+    begun: bool = False
+    """Whether it has seen the start of coverage in the table."""
     failing: bool = False
     """The next hook fails: its entry goes unseen, and is counted."""
     untracked: dict[str, int] = field(default_factory=dict)
@@ -271,7 +273,9 @@ class WriteTracker(Recorder):
             if name not in live and column("z") not in row and column("x") not in row:
                 self.store.put([(key, cells(now, x=now))], self.fate())
         if not self.store.get(b"c"):
-            self.store.put([(b"c", cells(self.started, a=self.started))], self.fate())
+            since = now if self.begun else self.started
+            self.store.put([(b"c", cells(since, a=since))], self.fate())
+        self.begun = True
         self.interrupt_coverage(live, set(known), now)
         yield
 

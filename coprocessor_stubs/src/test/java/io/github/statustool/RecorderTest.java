@@ -255,6 +255,18 @@ class RecorderTest {
     assertEquals(clock.get(), store.number(Columns.COVERAGE_ROW, Columns.A));
   }
 
+  /** Found by the simulation: a sweep right after the loss gave coverage its old start back. */
+  @Test
+  void aSweepDoesNotBringAnOldStartOfCoverageBack() throws IOException {
+    Sweep sweep = new Sweep(recorder.settings(), clock::get);
+    sweep.run(store, true);
+    long started = clock.getAndAdd(60_000);
+    assertEquals(started, store.number(Columns.COVERAGE_ROW, Columns.A));
+    store.rows.clear();
+    sweep.run(store, true);
+    assertEquals(clock.get(), store.number(Columns.COVERAGE_ROW, Columns.A));
+  }
+
   /** Found by the simulation: another server saw the loss first, and our own row was written again right after it. */
   @Test
   void aLossThatAnotherServerSawIsMadeGood() throws IOException {
