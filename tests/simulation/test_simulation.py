@@ -176,6 +176,8 @@ def _no_holes(segments: Any, head: int, since_ms: int | None = None, honest: Cal
 
 
 def _forget_without_a_word(tracker: WriteTracker) -> None:
+    """As the trackers were at first: the flush says nothing, and the sweep puts its own start."""
+    tracker.begun = False
     if tracker.written and not tracker.store.get(tracker.key):
         for head in tracker.heads.values():
             head.flushed = 0
