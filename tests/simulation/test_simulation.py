@@ -227,7 +227,6 @@ FALSE_COMPLETE, FALSE_ALARM = "but missing", "false alarm"
 @pytest.mark.parametrize(
     ("where", "name", "broken", "found"),
     [
-        pytest.param(origins, "_reason", _trust_the_living, FALSE_COMPLETE, id="heads without the barrier"),
         pytest.param(origins, "_reason", _trust_the_dead, FALSE_COMPLETE, id="a crash taken for a clean stop"),
         pytest.param(streams, "fold", _no_holes, FALSE_COMPLETE, id="prev ignored"),
         pytest.param(queues, "_unchanged_since", lambda *_: True, FALSE_COMPLETE, id="a peer added again"),
@@ -315,6 +314,7 @@ def refuse_heads(store: Store) -> None:
 @pytest.mark.parametrize(
     ("story", "where", "name", "broken"),
     [
+        pytest.param(_heads_are_late, origins, "_reason", _trust_the_living, id="heads without the barrier"),
         pytest.param(_a_hook_fails, origins, "_blind_spot", lambda _: None, id="hooks that failed"),
         pytest.param(
             _a_table_is_lost, WriteTracker, "check_nothing_was_lost", _forget_without_a_word, id="a lost table"
