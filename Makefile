@@ -63,7 +63,11 @@ bench: setup ## Measure; prints ratios within one run
 	$(BIN)/python -m bench.hdfs
 	$(BIN)/python -m bench.hdfs_memory
 
+soak: setup ## The trackers at full speed and under fault for SOAK seconds (600), and ten times the simulation's steps
+	cd coprocessor_stubs && mvn -B -ntp test -Dtest=SoakTest -DargLine="-Dsoak.seconds=$(or $(SOAK),600)"
+	SIMULATION_STEPS=1500000 $(BIN)/python -m pytest tests/simulation
+
 clean: ## Remove what was built
 	rm -rf $(VENV) coprocessor_stubs/target tests/lab/target *.egg-info build
 
-.PHONY: help setup setup-tool demo test lint test-java test-python test-unit campaign samples bench clean
+.PHONY: help setup setup-tool demo test lint test-java test-python test-unit campaign samples bench soak clean

@@ -6,6 +6,7 @@ rewrite the terminal, newlines that fake a verdict line, or bidi controls that r
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime
 
 
@@ -26,6 +27,16 @@ def _escaped(char: str) -> str:
     if code < 0x100:
         return f"\\x{code:02x}"
     return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def safe_json(text: str) -> str:
+    r"""Return JSON text with every character that does not print escaped as JSON does (`\u202e`): the same document.
+
+    JSON itself escapes only what is below U+0020; a dump is looked at with `less` and `grep`, too.
+    """
+    if text.isprintable():
+        return text
+    return "".join(char if char.isprintable() else json.dumps(char)[1:-1] for char in text)
 
 
 def printable_key(key: bytes) -> str:

@@ -37,7 +37,7 @@ from status_tool.config import Settings
 from status_tool.errors import Interrupted, StatusFileError, StatusToolError, UsageError
 from status_tool.evidence.links import Side, known_clusters
 from status_tool.evidence.model import Evidence, FileStatus, Header, Outcome, Scope, Verdict
-from status_tool.evidence.peers import Choice, PeerFacts, choose_peer, filtered_tables, ships, withheld
+from status_tool.evidence.peers import Choice, PeerFacts, choose_peer, filtered_tables, parse_peer, ships, withheld
 from status_tool.evidence.queues import QueueFacts, queue_facts
 from status_tool.evidence.regions import replicated_families
 from status_tool.evidence.scoping import asked_filter
@@ -450,7 +450,7 @@ def _peer(file: StatusFile, master: Header, slave: Header, scope: Scope) -> Choi
 
 
 def _peers(file: StatusFile) -> Sequence[PeerFacts]:
-    return [json.loads(detail) for batch in file.rows({"peer"}) for detail in batch.column("detail").to_pylist()]
+    return [parse_peer(detail) for batch in file.rows({"peer"}) for detail in batch.column("detail").to_pylist()]
 
 
 def _with_map(outcome: Outcome, side: MasterSide, slave: Header, slave_peers: Sequence[PeerFacts]) -> Outcome:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+from status_tool.evidence.details import loads
 from status_tool.evidence.model import Header
 
 Row = Mapping[str, Any]
@@ -117,7 +117,7 @@ def _reason(row: Row, live: bool, tracked: bool, since_ms: int | None) -> str | 
 def _blind_spot(row: Row) -> str | None:
     """A write-time tracker that counts errors may have let entries pass unseen; None where it counts none."""
     try:
-        errors = json.loads(row.get("detail") or "{}").get("errors", 0)
+        errors = loads(row.get("detail") or "{}").get("errors", 0)
     except (ValueError, AttributeError):
         return "has a server row that cannot be understood"
     return f"reported {errors} errors of its tracker: entries may have gone unseen (see its log)" if errors else None

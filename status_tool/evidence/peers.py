@@ -7,9 +7,18 @@ from dataclasses import dataclass
 from typing import Any
 
 from status_tool.errors import StatusFileError
+from status_tool.evidence.details import is_flag, is_number, is_text, list_of, map_of, optional, parse_detail
 
 PeerFacts = dict[str, Any]
 """The `detail` of a `peer` row: `sources.zookeeper.Peer` as a dict."""
+
+_FIELDS = {
+    **{"id": is_text, "cluster_id": optional(is_text), "cluster_key": optional(is_text)},
+    **{"enabled": optional(is_flag), "replicate_all": optional(is_flag)},
+    **dict.fromkeys(("namespaces", "exclude_namespaces"), optional(list_of(is_text))),
+    **dict.fromkeys(("table_cfs", "exclude_table_cfs"), optional(map_of(optional(list_of(is_text))))),
+    **dict.fromkeys(("created_ms", "modified_ms"), optional(is_number)),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +27,11 @@ class Choice:
 
     peer: PeerFacts
     notices: tuple[str, ...] = ()
+
+
+def parse_peer(detail: str | None) -> PeerFacts:
+    """The `detail` of a `peer` row; `StatusFileError` where it is none."""
+    return parse_detail(detail, _FIELDS, "replication peer")
 
 
 def choose_peer(peers: Sequence[PeerFacts], slave_id: str, slave_key: str, wanted: str | None) -> Choice:

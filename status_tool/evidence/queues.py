@@ -7,17 +7,37 @@ from that origin; and the peer has been there, as it is now, since before the or
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from status_tool.evidence.details import (
+    is_flag,
+    is_number,
+    is_text,
+    list_of,
+    map_of,
+    object_of,
+    optional,
+    parse_detail,
+)
 from status_tool.evidence.origins import iso
 
 Row = Mapping[str, Any]
 
 CLOCK_MARGIN_MS = 30_000
 """HBase refuses region servers whose clock is off by more (`hbase.master.maxclockskew`); ZooKeeper's may be, too."""
+
+
+_WAL = {
+    "server": optional(is_text),
+    **dict.fromkeys(("started_ms", "position", "left"), optional(is_number)),
+}
+_QUEUE = {"peer": is_text, "dead_servers": list_of(is_text), "wals": list_of(object_of(_WAL))}
+_SUMMARY = {
+    **{"consistent": optional(is_flag), "bulkload": optional(is_flag), "unsplit": optional(list_of(is_text))},
+    "hfile_refs": optional(map_of(object_of({"since_ms": is_number, "files": is_number}))),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +68,10 @@ class _State:
 
 
 def queue_facts(queue_rows: Iterable[Row], server_rows: Iterable[Row], peer: Mapping[str, Any] | None) -> QueueFacts:
-    """Judge a master's `queue` and `server` rows for the peer that the run is about."""
+    """Judge a master's `queue` and `server` rows for the peer that the run is about.
+
+    Raises `StatusFileError` for `queue` rows that cannot be understood: left out, they would settle what is not.
+    """
     if peer is None:
         return QueueFacts()
     disabled = None if peer.get("enabled", True) else str(peer["id"])
@@ -101,7 +124,11 @@ def _settled_notice(name: str, peer: str) -> str:
 
 
 def _state(rows: list[Row], peer: Mapping[str, Any]) -> _State | None:
-    parsed = [(row, json.loads(row["detail"])) for row in rows if row.get("detail")]
+    parsed = [
+        (row, parse_detail(row["detail"], _QUEUE if row.get("name") is not None else _SUMMARY, "replication queue"))
+        for row in rows
+        if row.get("detail") is not None
+    ]
     summary = next((detail for row, detail in parsed if row.get("name") is None), None)
     if summary is None:
         return None
@@ -151,8 +178,12 @@ def _concerns(queue: Mapping[str, Any], server: str) -> bool:
 
 
 def _unchanged_since(peer: Mapping[str, Any], moment_ms: int) -> bool:
-    times = (peer.get("created_ms"), peer.get("modified_ms"))
-    return all(time is not None and time < moment_ms for time in times)
+    return all(time is not None and time < moment_ms for time in _times(peer))
+
+
+def _times(peer: Mapping[str, Any]) -> tuple[Any, Any]:
+    """When a peer was added and last changed (ZooKeeper's clock, epoch ms); None: not known."""
+    return peer.get("created_ms"), peer.get("modified_ms")
 
 
 def _strays(state: _State, known: set[str]) -> Iterable[str]:
@@ -167,6 +198,6 @@ def _loads_from_ms(state: _State) -> int | None:
     refs = (state.summary.get("hfile_refs") or {}).get(state.peer["id"])
     if not state.summary.get("bulkload") or refs is None or refs["files"]:
         return None
-    if state.peer.get("endpoint") or state.peer.get("entry_filters") or state.peer.get("modified_ms") is None:
+    if state.peer.get("endpoint") or state.peer.get("entry_filters") or None in _times(state.peer):
         return None
-    return int(max(refs["since_ms"], state.peer["created_ms"], state.peer["modified_ms"])) + CLOCK_MARGIN_MS
+    return int(max(refs["since_ms"], *_times(state.peer))) + CLOCK_MARGIN_MS

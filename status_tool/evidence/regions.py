@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from status_tool.evidence.details import fits, is_number, loads, map_of, optional
 from status_tool.evidence.findings import TABLE_CODES, Finding, worst
 from status_tool.evidence.model import Header, Status
 
@@ -178,7 +178,14 @@ def _descriptor_findings(
 
 
 def _happened_after(moment_ms: Any, since_ms: int | None) -> bool:
-    return isinstance(moment_ms, int) and (since_ms is None or since_ms < moment_ms)
+    return is_number(moment_ms) and (since_ms is None or since_ms < moment_ms)
+
+
+_SLAVE_EVENTS = {
+    "arrived_ms": optional(is_number),
+    "born_ms": optional(is_number),
+    "dropped_ms": optional(map_of(is_number)),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,14 +202,13 @@ class _SlaveTable:
     @classmethod
     def of(cls, detail: str | None) -> _SlaveTable:
         try:
-            parsed: dict[str, Any] = json.loads(detail or "")
-            families = parsed["families"]
-            if not isinstance(families, dict | list):
-                return cls(None)
-            dropped = {str(name): int(moment) for name, moment in (parsed.get("dropped_ms") or {}).items()}
-            return cls(frozenset(families), _time(parsed.get("arrived_ms")), _time(parsed.get("born_ms")), dropped)
-        except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+            row = loads(detail)
+        except ValueError:
             return cls(None)
+        families = row.get("families") if fits(row, _SLAVE_EVENTS) else None
+        if not isinstance(families, dict | list) or not all(isinstance(name, str) for name in families):
+            return cls(None)
+        return cls(frozenset(families), row.get("arrived_ms"), row.get("born_ms"), row.get("dropped_ms") or {})
 
     def emptied_ms(self, families: tuple[str, ...]) -> int | None:
         """When the table or one of the families was last emptied after entries had arrived; None: never."""
@@ -210,10 +216,6 @@ class _SlaveTable:
             return None
         moments = [self.born_ms, *(self.dropped_ms.get(family) for family in families)]
         return max((moment for moment in moments if moment is not None and moment > self.arrived_ms), default=None)
-
-
-def _time(value: Any) -> int | None:
-    return None if value is None else int(value)
 
 
 def _slave_findings(
@@ -247,7 +249,7 @@ def _age_findings(table: str, age: TableAge | None, master: Header, since_ms: in
 def _descriptor(detail: str | None) -> dict[str, Any] | None:
     """The descriptor's JSON object; None when it cannot be read."""
     try:
-        parsed = json.loads(detail) if detail else None
+        parsed = loads(detail)
     except ValueError:
         return None
     return parsed if isinstance(parsed, dict) and isinstance(parsed.get("families"), dict) else None
@@ -257,5 +259,5 @@ def _scope(options: Any) -> int:
     """Replication scope of a family; what cannot be read counts as replicated."""
     try:
         return int(options["scope"])
-    except (KeyError, TypeError, ValueError):
+    except (KeyError, TypeError, ValueError, OverflowError):
         return 1

@@ -13,7 +13,7 @@ import happybase
 import pyarrow as pa
 
 from status_tool.config import ThriftEndpoint
-from status_tool.errors import ConfigurationError
+from status_tool.errors import ConfigurationError, ConnectionFailed
 from status_tool.evidence.ids import from_hex
 from status_tool.sources import codec
 from status_tool.sources.codec import Row
@@ -21,6 +21,7 @@ from status_tool.sources.interface import Source
 from status_tool.sources.thrift import Cells, connection, scan
 
 _HEX = "0123456789abcdef"
+BARRIER_ROW, BARRIER_END = b"b", b"c"
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +78,16 @@ class StateTableSource(Source):
         return [tuple(KeyRange(kind, digit) for kind in self.types for digit in digits) for digits in groups]
 
     def read(self, partition: tuple[KeyRange, ...]) -> Iterator[pa.RecordBatch]:
-        """One partition's rows."""
+        """One partition's rows; `ConnectionFailed` where the table was made anew meanwhile.
+
+        A table that lost its rows has lost the barrier, too: the servers' rows that were read before would vouch for
+        heads that were not there any more.
+        """
         yield from codec.batches(row for span in partition for row in self._rows(span))
+        if not any(True for _ in scan(self.endpoint, self.table, BARRIER_ROW, BARRIER_END)):
+            raise ConnectionFailed(
+                f"the state table {self.table} lost its rows while it was read (dropped or truncated?): run again"
+            )
 
     def _rows(self, span: KeyRange) -> Iterator[Row]:
         stored = scan(self.endpoint, self.table, span.start, span.stop)
@@ -165,7 +174,7 @@ class StateTable:
         barrier = Barrier(token, now_ms(), {token})
         cells = {codec.column("k"): barrier.token, codec.column("m"): barrier.issued_ms.to_bytes(8, "big")}
         with self._open() as table:
-            table.put(b"b", cells)
+            table.put(BARRIER_ROW, cells)
         return barrier
 
     def echoes(self, barrier: Barrier) -> dict[tuple[str, str], bool]:
@@ -175,7 +184,7 @@ class StateTable:
 
     def _notice_later(self, barrier: Barrier) -> None:
         """Accept the token of a run that began after ours: who echoes it has flushed past ours too."""
-        for _, cells in scan(self.endpoint, self.name, b"b", b"c"):
+        for _, cells in scan(self.endpoint, self.name, BARRIER_ROW, BARRIER_END):
             if token := codec.raw(cells, "k"):
                 barrier.accepted.add(token)
 

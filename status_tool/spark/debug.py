@@ -14,6 +14,7 @@ from status_tool.errors import OutputError
 from status_tool.evidence.findings import FILE_CODES, STREAM_CODES
 from status_tool.evidence.model import SEVERITY, Evidence
 from status_tool.evidence.origins import origin_name
+from status_tool.printable import safe_json
 from status_tool.spark.verify import Check
 
 _KEYS = {"ignoreNullFields": "false"}
@@ -53,7 +54,7 @@ def _write(path: Path, lines: Iterator[str]) -> None:
 
 def _lines(rows: DataFrame) -> Iterator[str]:
     as_json = rows.select(F.to_json(F.struct("*"), _KEYS).alias("json"))
-    return (row["json"] for row in as_json.toLocalIterator(prefetchPartitions=True))
+    return (safe_json(row["json"]) for row in as_json.toLocalIterator(prefetchPartitions=True))
 
 
 def _server_lines(check: Check) -> Iterator[str]:

@@ -31,7 +31,7 @@ from status_tool.evidence.model import (
     Status,
     Verdict,
 )
-from status_tool.printable import duration, iso_time, printable_key, safe
+from status_tool.printable import duration, iso_time, printable_key, safe, safe_json
 from status_tool.report.html_report import HtmlReporter
 from status_tool.report.interface import Reporter, ServerLine, left_out, server_lines, write_report
 from status_tool.report.json_report import JsonReporter
@@ -376,6 +376,14 @@ def test_reports_appear_whole_or_not_at_all(tmp_path: Path, reporter: Reporter) 
     assert list(tmp_path.iterdir()) == [path]
     with pytest.raises(OutputError, match="is a folder"):
         write_report(reporter, OUTCOME, tmp_path)
+
+
+@given(st.text() | st.just(HOSTILE))
+def test_a_dump_line_is_one_line_and_the_same_document(name: str) -> None:
+    """Spark's own `to_json` leaves bidi controls, line separators and C1 escapes as they are."""
+    line = safe_json(json.dumps({"path": name}, ensure_ascii=False))
+    assert line.isprintable()
+    assert json.loads(line) == {"path": name}
 
 
 def test_words() -> None:

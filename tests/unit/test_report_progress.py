@@ -7,6 +7,8 @@ import os
 import threading
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from status_tool.report.progress import LineProgress, LiveProgress, Progress, make_progress
 
@@ -95,3 +97,16 @@ def test_threads_may_advance() -> None:
         for thread in threads:
             thread.join()
         assert progress._bars.tasks[0].completed == 400
+
+
+@given(st.text(min_size=1))
+def test_no_name_steers_a_terminal_or_adds_a_line(name: str) -> None:
+    """What is shown of a step or note is as many lines as there are calls, and prints as itself."""
+    stream = Terminal()
+    with LineProgress(stream) as progress:
+        progress.note(name)
+        with progress.phase(name):
+            progress.note(name)
+    lines = stream.getvalue().split("\n")
+    assert len(lines) == 4
+    assert all(line.isprintable() for line in lines)

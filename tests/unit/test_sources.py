@@ -16,7 +16,7 @@ from status_tool.config import ThriftEndpoint
 from status_tool.errors import ConfigurationError, ConnectionFailed
 from status_tool.evidence.ids import as_hex, cluster_id_bytes, from_hex, origin_id, via_id
 from status_tool.reading import read_all
-from status_tool.sources import codec, hbase_pb2, meta
+from status_tool.sources import codec, hbase_pb2, meta, state_table
 from status_tool.sources.interface import Source
 from status_tool.sources.selection import Exclusions, outermost, plain_path, read_path_file
 from status_tool.sources.spool import _row as spool_row
@@ -306,3 +306,19 @@ def test_reading_may_be_given_up() -> None:
     assert isinstance(batches, Generator)
     batches.close()
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("read")]
+
+
+def test_a_table_that_lost_its_rows_while_it_was_read_is_no_evidence(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Found by the simulation: servers' rows from before the loss vouched for heads that were gone after it."""
+    rows: dict[bytes, Cells] = {b"b": {b"t:k": (b"token", 1)}, b"ha" + b"0" * 63: {b"t:s": (bytes(8), 1)}}
+
+    def scanned(_endpoint: object, _table: str, start: bytes, stop: bytes) -> Iterator[tuple[bytes, Cells]]:
+        return iter([(key, cells) for key, cells in rows.items() if start <= key < stop])
+
+    monkeypatch.setattr(state_table, "scan", scanned)
+    source = StateTableSource(ThriftEndpoint("h", 1), "t", "h")
+    part = next(part for part in source.partitions() if any(span.digit == "a" for span in part))
+    assert sum(batch.num_rows for batch in source.read(part)) == 1
+    rows.clear()
+    with pytest.raises(ConnectionFailed, match="lost its rows while it was read"):
+        list(source.read(part))

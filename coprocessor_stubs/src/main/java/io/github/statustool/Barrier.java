@@ -33,7 +33,10 @@ final class Barrier {
     return seen;
   }
 
-  /** A claim that was won before its table rows could be written is still ours at the next try. */
+  /**
+   * A claim that was won before its table rows could be written is still ours at the next try; so is one that failed,
+   * for it may have been won all the same, and then nobody else would write the rows.
+   */
   private boolean claim(StateStore store, StoredRow row, byte[] token) throws IOException {
     if (Arrays.equals(token, claimed)) {
       return true;
@@ -43,11 +46,11 @@ final class Barrier {
       return false;
     }
     StateRow claim = new StateRow(Columns.BARRIER_ROW).add(Columns.C, token, StateRow.SERVER_TIME);
-    if (!store.putIf(claim, Columns.C, claimant)) {
-      return false;
-    }
     claimed = token;
-    return true;
+    if (!store.putIf(claim, Columns.C, claimant)) {
+      claimed = null;
+    }
+    return claimed != null;
   }
 
   private static List<StateRow> tableRows(Map<String, String> tables, byte[] token) {

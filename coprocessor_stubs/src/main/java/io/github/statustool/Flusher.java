@@ -2,6 +2,7 @@ package io.github.statustool;
 
 import java.io.IOException;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Collection;
 import java.util.List;
 import java.util.function.LongSupplier;
@@ -21,6 +22,8 @@ final class Flusher {
   private final WalSyncer syncer;
   private final Collection<Watched> wals;
   private Long lastBegan;
+  /** Since when every server is tracked, as the table said at the last flush. */
+  private byte[] lastCoverage;
   private Barrier.Echo lastEcho;
 
   Flusher(Ledgers ledgers, Health health, LongSupplier clock, WalSyncer syncer, Collection<Watched> wals) {
@@ -98,17 +101,31 @@ final class Flusher {
     row.stored();
   }
 
+  /**
+   * A table that was dropped or truncated has lost what servers that are gone had written, so coverage starts anew, and
+   * everybody writes again what is still known. A server's own row alone does not tell: it may have been written right
+   * after the loss by a flush that began before it. Whoever sees the loss first moves coverage, and all others see that.
+   */
   private void checkNothingWasLost(StateStore store, Collection<ServerRole> roles) throws IOException {
-    List<byte[]> keys = new ArrayList<>();
+    List<byte[]> keys = new ArrayList<>(List.of(Columns.COVERAGE_ROW));
     for (ServerRole role : roles) {
       if (role.isWritten()) {
         keys.add(role.key());
       }
     }
-    if (!keys.isEmpty() && store.get(keys).stream().anyMatch(StoredRow::isEmpty)) {
-      LOG.warn("status-tool: the state table has lost rows; writing again what is known here");
+    List<StoredRow> rows = store.get(keys);
+    byte[] coverage = rows.get(0).value(Columns.A);
+    boolean rowLost = rows.subList(1, rows.size()).stream().anyMatch(StoredRow::isEmpty);
+    boolean coverageLost = coverage == null && lastCoverage != null;
+    if (rowLost || coverageLost || (lastCoverage != null && !Arrays.equals(coverage, lastCoverage))) {
+      LOG.warn("status-tool: the state table has lost rows or coverage started anew; writing again what is known here");
       ledgers.forgetFlushes();
     }
+    if ((rowLost || coverageLost) && roles.stream().anyMatch(role -> role.role == ServerRole.WRITER)) {
+      coverage = Bits.ofLong(clock.getAsLong());
+      store.put(List.of(new StateRow(Columns.COVERAGE_ROW).add(Columns.A, coverage, Bits.getLong(coverage, 0))));
+    }
+    lastCoverage = coverage;
   }
 
   private List<Change> rows(Collection<ServerRole> roles, Long began, Barrier.Echo echo, boolean end) {

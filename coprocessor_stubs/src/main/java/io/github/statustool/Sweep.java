@@ -23,6 +23,7 @@ final class Sweep {
   private final Settings settings;
   private final LongSupplier clock;
   private final long started;
+  private boolean begun;
   private final Map<String, Long> untracked = new HashMap<>();
   /** Servers that were seen to live since the last sweep; of those that do no more, when that was first seen. */
   private final Map<String, Long> seen = new HashMap<>();
@@ -67,8 +68,11 @@ final class Sweep {
     }
   }
 
+  /** Where the row was there before and is not any more, the table has lost what it had: nobody vouches for before. */
   private void startCoverage(StateStore store) throws IOException {
-    store.putIf(new StateRow(Columns.COVERAGE_ROW).add(Columns.A, started, started), Columns.A, null);
+    long since = begun ? clock.getAsLong() : started;
+    store.putIf(new StateRow(Columns.COVERAGE_ROW).add(Columns.A, since, since), Columns.A, null);
+    begun = true;
   }
 
   private void interruptCoverage(StateStore store, List<StoredRow> rows, Set<String> live) throws IOException {

@@ -19,6 +19,8 @@ final class FakeStore implements StateStore {
   final List<ServerName> live = new ArrayList<>();
   boolean down;
   boolean hanging;
+  /** The next check-and-put is done, but its caller sees a failure. */
+  boolean answerLost;
   int asyncPuts;
 
   private void check() throws IOException {
@@ -88,6 +90,10 @@ final class FakeStore implements StateStore {
       return false;
     }
     store(row);
+    if (answerLost) {
+      answerLost = false;
+      throw new IOException("no answer");
+    }
     return true;
   }
 

@@ -232,6 +232,53 @@ class RecorderTest {
     assertEquals(1, store.number(headRow(), Columns.S));
   }
 
+  /** Found by the simulation (tests/simulation): nobody else writes the tables down for this token. */
+  @Test
+  void aClaimWhoseAnswerWasLostIsStillOurs() throws IOException {
+    store.tables.put("t", "{}");
+    issue(TOKEN);
+    store.answerLost = true;
+    recorder.tick();
+    assertNull(store.value(writerRow, Columns.E));
+    tick(5_000);
+    assertArrayEquals(TOKEN, store.value(writerRow, Columns.E));
+    assertArrayEquals(TOKEN, store.value(Bits.ascii("tt"), Columns.E));
+  }
+
+  /** Found by the simulation: servers that are gone have left nothing behind, so nothing vouches for what they wrote. */
+  @Test
+  void coverageStartsAnewWhenTheTableHasLostItsRows() {
+    append();
+    tick(30_000);
+    store.rows.clear();
+    tick(20_000);
+    assertEquals(clock.get(), store.number(Columns.COVERAGE_ROW, Columns.A));
+  }
+
+  /** Found by the simulation: a sweep right after the loss gave coverage its old start back. */
+  @Test
+  void aSweepDoesNotBringAnOldStartOfCoverageBack() throws IOException {
+    Sweep sweep = new Sweep(recorder.settings(), clock::get);
+    sweep.run(store, true);
+    long started = clock.getAndAdd(60_000);
+    assertEquals(started, store.number(Columns.COVERAGE_ROW, Columns.A));
+    store.rows.clear();
+    sweep.run(store, true);
+    assertEquals(clock.get(), store.number(Columns.COVERAGE_ROW, Columns.A));
+  }
+
+  /** Found by the simulation: another server saw the loss first, and our own row was written again right after it. */
+  @Test
+  void aLossThatAnotherServerSawIsMadeGood() throws IOException {
+    append();
+    tick(30_000);
+    tick(20_000);
+    store.rows.remove(FakeStore.text(headRow()));
+    store.put(List.of(new StateRow(Columns.COVERAGE_ROW).add(Columns.A, clock.get(), clock.get())));
+    tick(20_000);
+    assertEquals(1, store.number(headRow(), Columns.S));
+  }
+
   @Test
   void aTableThatLostItsRowsGetsThemAgain() {
     append();

@@ -1,0 +1,209 @@
+package io.github.statustool;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.io.IOException;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.atomic.AtomicLong;
+import org.apache.hadoop.hbase.TableName;
+import org.apache.hadoop.hbase.client.RegionInfo;
+import org.apache.hadoop.hbase.client.RegionInfoBuilder;
+import org.apache.hadoop.hbase.shaded.protobuf.generated.AdminProtos.WALEntry;
+import org.apache.hadoop.hbase.util.Bytes;
+import org.apache.hadoop.hbase.wal.WALEdit;
+import org.apache.hadoop.hbase.wal.WALKeyImpl;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/**
+ * The trackers at full speed and under fault, heap watched. {@code -Dsoak.seconds=N} (or {@code make soak}) makes it
+ * long; the bounds are the same, which is the point.
+ */
+class SoakTest {
+  private static final long SECONDS = Long.getLong("soak.seconds", 2);
+  private static final int REGIONS = 200;
+  /** What two heap readings of one state differ by: class loading, logging, the collector's own. */
+  private static final long NOISE_BYTES = 8L << 20;
+  private static final int FLOOD = 100_000;
+  private static final long BYTES_A_REGION = 1_500;
+
+  @TempDir
+  private Path folder;
+
+  private final AtomicLong clock = new AtomicLong(1_700_000_000_000L);
+  private final FakeStore store = new FakeStore();
+  private Recorder recorder;
+  private WriteTimeTracker writer;
+  private ReplicateTimeTracker sink;
+  private final long[] heads = new long[FLOOD];
+  private long seq;
+
+  @BeforeEach
+  void makeTrackers() {
+    recorder = new Recorder(new Settings(Fixtures.conf("writethrough.wait", "1")), () -> store,
+        new Spool(Fixtures.conf(), new org.apache.hadoop.fs.Path(folder.toUri())), clock::get);
+    recorder.roles().watchWal(new Watched() {
+      @Override
+      public String serverName() {
+        return Fixtures.SERVER;
+      }
+
+      @Override
+      public boolean isOver() {
+        return false;
+      }
+    });
+    writer = new WriteTimeTracker(recorder, new WalStamper(Fixtures.ORIGIN, Fixtures.STATE_TABLE,
+        recorder.ledgers().heads, recorder.ledgers().facts, recorder.health()));
+    sink = new ReplicateTimeTracker(recorder);
+  }
+
+  private static List<RegionInfo> regions(int count) {
+    List<RegionInfo> regions = new ArrayList<>(count);
+    for (int i = 0; i < count; i++) {
+      regions.add(RegionInfoBuilder.newBuilder(TableName.valueOf("t")).setStartKey(Bytes.toBytes(i)).setRegionId(7)
+          .build());
+    }
+    return regions;
+  }
+
+  private void write(RegionInfo region) {
+    seq++;
+    WALKeyImpl key = Fixtures.key(region, seq, Fixtures.scopes());
+    WALEdit edit = Fixtures.edit(Fixtures.GLOBAL);
+    writer.preWALWrite(null, region, key, edit);
+    writer.postWALWrite(null, region, key, edit);
+  }
+
+  /** A request with entries in a row of one stream; {@code skip} leaves a hole before them. */
+  private void replicate(int region, boolean skip) {
+    long prev = heads[region] + (skip ? 1 : 0);
+    sink.preReplicateLogEntries(null);
+    for (int i = 0; i < 10; i++) {
+      WALEntry entry = Fixtures.entry("r" + region, prev, prev + 1);
+      sink.postReplicationSinkBatchMutate(null, entry, null);
+      prev++;
+    }
+    sink.postReplicateLogEntries(null);
+    heads[region] = prev;
+  }
+
+  private static long heap() {
+    for (int i = 0; i < 3; i++) {
+      System.gc();
+    }
+    return Runtime.getRuntime().totalMemory() - Runtime.getRuntime().freeMemory();
+  }
+
+  private long round(List<RegionInfo> regions) {
+    for (int i = 0; i < regions.size(); i++) {
+      write(regions.get(i));
+      replicate(i, false);
+    }
+    store.log.clear();
+    clock.addAndGet(1_000);
+    recorder.tick();
+    return regions.size();
+  }
+
+  /** The table is down, hangs, comes back, over and over; entries keep coming as fast as they can. */
+  @Test
+  void aDayOfEntriesNeedsNoMoreHeapThanAMinuteOfThem() {
+    List<RegionInfo> regions = regions(REGIONS);
+    round(regions);
+    long before = heap();
+    long end = System.nanoTime() + SECONDS * 1_000_000_000L;
+    long entries = 0;
+    for (int turn = 0; System.nanoTime() < end; turn++) {
+      store.down = turn % 3 == 1;
+      store.hanging = turn % 3 == 2;
+      entries += round(regions);
+    }
+    long grown = heap() - before;
+    assertTrue(grown < NOISE_BYTES, grown + " bytes more after " + entries + " requests of 10 entries");
+    assertTrue(entries > REGIONS, "nothing was done");
+    assertEquals(0, recorder.health().errors());
+  }
+
+  /** While the table is away every stream is kept, merged; when it is back all of it is written and let go. */
+  @Test
+  void minutesWithoutTheTableLoseNothing() {
+    List<RegionInfo> regions = regions(REGIONS);
+    store.down = true;
+    for (int i = 0; i < 300; i++) {
+      round(regions);
+    }
+    assertEquals(REGIONS, recorder.ledgers().sink.pendingCount());
+    assertEquals(1, store.asyncPuts + 0, "only the first request may have waited");
+    store.down = false;
+    round(regions);
+    clock.addAndGet(20_000);
+    recorder.tick();
+    assertEquals(0, recorder.ledgers().sink.pendingCount());
+    StoredRow row = store.rows.get(FakeStore.text(new StreamId("r0", Fixtures.ORIGIN, 0).rowKey(Columns.SEGMENTS)));
+    Segment whole = row.values.entrySet().stream().map(cell -> Segment.parse(cell.getKey(), cell.getValue()))
+        .filter(segment -> segment != null).reduce(Segment::union).orElseThrow();
+    assertEquals(0, whole.prev);
+    assertEquals(heads[0], whole.seq);
+  }
+
+  /** Heads are never evicted (a region that comes back continues its chain): so much memory each, stated in docs. */
+  @Test
+  void aFloodOfNewRegionsCostsABoundedSumEach() {
+    long before = heap();
+    List<RegionInfo> regions = regions(FLOOD);
+    long regionsAlone = heap() - before;
+    regions.forEach(this::write);
+    long each = (heap() - before - regionsAlone) / FLOOD;
+    assertTrue(each < BYTES_A_REGION, each + " bytes a region");
+    assertEquals(FLOOD, recorder.ledgers().heads.all().size());
+    System.out.println("status-tool: " + each + " bytes of heap a region");
+    assertEquals(0, recorder.health().errors());
+  }
+
+  /** As Phoenix does: attributes of its own in the WALKey, before ours and after it. */
+  @Test
+  void anotherCoprocessorsAttributesStayAsTheyAre() throws IOException {
+    RegionInfo region = regions(1).get(0);
+    WALKeyImpl key = Fixtures.key(region, 1, Fixtures.scopes());
+    byte[] theirs = Bits.ascii("_TenantId and more");
+    key.addExtendedAttribute("_Tenant", theirs);
+    WALEdit edit = Fixtures.edit(Fixtures.GLOBAL);
+    writer.preWALWrite(null, region, key, edit);
+    byte[] stamp = Fixtures.stamp(key);
+    key.addExtendedAttribute("_Schema", theirs);
+    writer.postWALWrite(null, region, key, edit);
+    assertArrayEquals(theirs, key.getExtendedAttribute("_Tenant"));
+    assertArrayEquals(theirs, key.getExtendedAttribute("_Schema"));
+    assertArrayEquals(stamp, Fixtures.stamp(key));
+    assertTrue(new StampCodec().decode(stamp, stamp.length, 1));
+  }
+
+  /** Stamps from a later version, damaged ones and strangers' under our name are entries without a stamp, no more. */
+  @Test
+  void whatNobodyCanReadIsCountedAndNothingElse() {
+    java.util.Random random = new java.util.Random(7);
+    int sent = 20_000;
+    sink.preReplicateLogEntries(null);
+    for (int i = 1; i <= sent; i++) {
+      byte[] stamp = new byte[random.nextInt(64)];
+      random.nextBytes(stamp);
+      if (stamp.length == StampCodec.LENGTH) {
+        stamp[0] = 2;
+      }
+      sink.postReplicationSinkBatchMutate(null, Fixtures.entry("r", i, stamp), null);
+    }
+    sink.postReplicateLogEntries(null);
+    assertEquals(0, recorder.health().errors());
+    assertEquals(0, recorder.ledgers().sink.pendingCount());
+    recorder.tick();
+    clock.addAndGet(60_000);
+    recorder.tick();
+    assertEquals(sent, store.number(Bits.ascii(Columns.UNSTAMPED + "r"), Columns.N));
+  }
+}

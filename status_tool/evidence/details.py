@@ -1,0 +1,78 @@
+"""The JSON in `detail` columns, checked: a status file may be sealed and hold anything all the same."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from status_tool.errors import StatusFileError
+
+Check = Callable[[Any], bool]
+Fields = Mapping[str, Check]
+"""By key, what its value must be; other keys are left as they are. A key that is absent is checked as null."""
+
+
+def loads(text: str | None) -> Any:
+    """Any JSON; ValueError for what is none, or is nested beyond all reason."""
+    try:
+        return json.loads(text or "")
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+
+
+def parse_detail(text: str | None, fields: Fields, what: str) -> dict[str, Any]:
+    """A `detail` whose fields are as they should be; `StatusFileError` names `what` otherwise."""
+    try:
+        document = loads(text)
+    except ValueError:
+        raise _refusal(what) from None
+    if not fits(document, fields):
+        raise _refusal(what)
+    return dict(document)
+
+
+def fits(document: Any, fields: Fields) -> bool:
+    """Whether it is an object with these fields."""
+    return isinstance(document, dict) and all(check(document.get(key)) for key, check in fields.items())
+
+
+def is_text(value: Any) -> bool:
+    """A string."""
+    return isinstance(value, str)
+
+
+def is_number(value: Any) -> bool:
+    """An integer that 64 bits hold; true and false are none."""
+    return type(value) is int and -(1 << 63) <= value < 1 << 63
+
+
+def is_flag(value: Any) -> bool:
+    """True or false."""
+    return isinstance(value, bool)
+
+
+def optional(check: Check) -> Check:
+    """Null is fine, too."""
+    return lambda value: value is None or check(value)
+
+
+def list_of(check: Check) -> Check:
+    """A list of such values."""
+    return lambda value: isinstance(value, list) and all(check(item) for item in value)
+
+
+def map_of(check: Check) -> Check:
+    """An object of such values."""
+    return lambda value: isinstance(value, dict) and all(check(item) for item in value.values())
+
+
+def object_of(fields: Fields) -> Check:
+    """An object with these fields."""
+    return lambda value: fits(value, fields)
+
+
+def _refusal(what: str) -> StatusFileError:
+    return StatusFileError(
+        f"the master's file holds a {what} that cannot be understood: write it again (status-tool run -m)"
+    )

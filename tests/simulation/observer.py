@@ -1,0 +1,221 @@
+"""What `run -m` and `run -i` read, in the order in which they read it (status_tool/collect.py), one read a step.
+
+The rows go through the tool's own decoders and to its own judgement; nothing of either is repeated here.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Generator, Sequence
+from typing import Any
+
+from status_tool.collect import _may_echo, _server_rows
+from status_tool.evidence.model import Header, Outcome, Scope
+from status_tool.evidence.queues import queue_facts
+from status_tool.evidence.reference import verify_reference
+from status_tool.sources import codec
+from status_tool.sources.queues import Queue, Wal
+from status_tool.sources.state_table import Barrier, Descriptors, newest_cells
+from tests.simulation.store import Cells, Store, cells
+from tests.simulation.tracker import TABLE
+from tests.simulation.world import PEER, REGIONS, START_MS, World
+
+MASTER_ID = "00000000-0000-4000-8000-000000000001"
+SLAVE_ID = "0b0b0b0b-0b0b-0b0b-0b0b-0b0b0b0b0b0b"
+"""Its bytes are those of `tracker.VIA_IDS[SLAVE_VIA]`."""
+PATIENCE = 12
+QUEUE_ATTEMPTS = 3
+
+Row = dict[str, Any]
+Step = Generator[None, None, Any]
+
+
+class Observation:
+    """One master run and the slave run after it."""
+
+    def __init__(self, world: World, shutdown_ms: int | None, since_ms: int | None) -> None:
+        self.world = world
+        self.shutdown_ms = shutdown_ms
+        self.since_ms = since_ms
+        self.cut = world.now
+        self.outcome: Outcome | None = None
+        self.refused = False
+        """Whether the run ends with an error instead of a verdict."""
+        self.steps = self._run()
+
+    def advance(self) -> bool:
+        """The next read; whether the judgement is there."""
+        next(self.steps, None)
+        return self.outcome is not None
+
+    def _run(self) -> Generator[None, None, None]:
+        master, ours = yield from self._master()
+        slave, theirs = yield from self._slave()
+        peers = [json.loads(row["detail"]) for row in ours if row["kind"] == "peer"]
+        queues = [row for row in ours if row["kind"] == "queue"]
+        servers = [row for row in ours if row["kind"] == "server"]
+        facts = queue_facts(queues, servers, peers[0] if peers else None)
+        scope = Scope(check_hdfs=False, since_ms=self.since_ms)
+        if peers and not self.refused:  # without a peer that leads to the slave the tool refuses
+            self.outcome = verify_reference(ours, theirs, master, slave, scope, facts)
+        else:
+            self.outcome = verify_reference([], [], master, slave, scope)
+
+    def _master(self) -> Generator[None, None, tuple[Header, list[Row]]]:
+        world, store = self.world, self.world.master_store
+        self.cut = world.now
+        barrier = self._put_barrier(store)
+        yield
+        live = yield from self._settle(store, world.live_names, barrier, "w")
+        spooled = [write for file in world.spool for write in file]
+        yield
+        coverage = codec.number(_with(store, spooled, b"c"), "a")
+        yield
+        tables = [
+            codec.descriptor(key, row) for key, row in store.scan(b"t", b"u") if codec.raw(row, "e") in barrier.accepted
+        ]
+        yield
+        rows = self._servers(store, spooled, barrier, live, "w")
+        yield
+        rows += tables
+        rows += self._regions(live)
+        yield
+        rows += self._peers()
+        yield
+        rows += yield from self._queues()
+        for region in REGIONS:
+            rows += codec.heads(_region_rows(store, spooled, b"h", region))
+            self.refused = self.refused or b"b" not in store.rows  # StateTableSource.read
+            yield
+        header = Header(
+            *("master", MASTER_ID, world.now, self.cut),
+            shutdown_ms=self.shutdown_ms,
+            barrier_issued_ms=barrier.issued_ms,
+            coverage_ms=coverage,
+        )
+        return header, rows
+
+    def _slave(self) -> Generator[None, None, tuple[Header, list[Row]]]:
+        world, store = self.world, self.world.slave_store
+        barrier = self._put_barrier(store)
+        yield
+        live = yield from self._settle(store, self._live_sinks, barrier, "r")
+        spooled: list[tuple[bytes, Cells]] = []
+        rows = self._servers(store, spooled, barrier, live, "r")
+        rows.append({"kind": "table", "table": TABLE, "detail": '{"families": ["f"]}'})
+        yield
+        for region in REGIONS:
+            rows += codec.segments(_region_rows(store, spooled, b"s", region))
+            rows += codec.unstamped(_region_rows(store, spooled, b"u", region))
+            yield
+        return Header("slave", SLAVE_ID, world.now, world.now, barrier_issued_ms=barrier.issued_ms), rows
+
+    def _put_barrier(self, store: Store) -> Barrier:
+        self.world.tokens += 1
+        token = self.world.tokens.to_bytes(16, "big")
+        store.apply([(b"b", cells(self.world.now, k=token, m=self.world.now))])
+        return Barrier(token, self.world.now, {token})
+
+    def _settle(
+        self, store: Store, live_names: Any, barrier: Barrier, role: str
+    ) -> Generator[None, None, Sequence[str]]:
+        """`collect._settle`: the live servers first, then the echoes."""
+        for _ in range(PATIENCE):
+            live: list[str] = live_names()
+            yield
+            if token := codec.raw(store.rows.get(b"b", {}), "k"):
+                barrier.accepted.add(token)
+            echoed = {
+                codec.text(row, "n"): codec.raw(row, "e") in barrier.accepted
+                for key, row in store.scan(b"o", b"p")
+                if key[17:] == role.encode()
+            }
+            yield
+            waiting = [name for name in live if not echoed.get(name)]
+            if not any(_may_echo(name, name in echoed) for name in waiting):
+                break
+        return live
+
+    def _servers(
+        self, store: Store, spooled: list[tuple[bytes, Cells]], barrier: Barrier, live: Sequence[str], role: str
+    ) -> list[Row]:
+        keys = sorted({key for key, _ in (*store.scan(b"o", b"p"), *spooled) if key[:1] == b"o"})
+        servers = []
+        for key in keys:
+            row = codec.server(_with(store, spooled, key), key[17:].decode(), barrier.accepted)
+            servers.append((int.from_bytes(bytes.fromhex(key[1:17].decode()), "big", signed=True), row))
+        return list(_server_rows(Descriptors(tuple(servers), (), None, None), role, live))
+
+    def _live_sinks(self) -> list[str]:
+        return [sink.tracker.name for sink in self.world.slaves if sink.session]
+
+    def _regions(self, live: Sequence[str]) -> list[Row]:
+        """Rows of hbase:meta; a region whose server is gone is on its way."""
+        rows = []
+        for region in REGIONS:
+            host = self.world.host[region].name
+            state = "hosted" if host in live else "unhosted"
+            named = {"table": TABLE, "region": region, "region_id": self.world.created_ms}
+            rows.append({"kind": "region", **named, "server": host if host in live else None, "state": state})
+        return rows
+
+    def _peers(self) -> list[Row]:
+        peer = self.world.peer
+        if peer is None:
+            return []
+        detail = {"id": PEER, "enabled": peer.enabled, "cluster_id": SLAVE_ID, "created_ms": peer.created_ms}
+        return [{"kind": "peer", "name": PEER, "detail": json.dumps({**detail, "modified_ms": peer.created_ms})}]
+
+    def _queues(self) -> Generator[None, None, list[Row]]:
+        """`replication.measure`: folders of WALs, then the queues, again while some are being claimed."""
+        world = self.world
+        unsplit = [server.name for server in world.masters if not server.split]
+        yield
+        plausible = set(unsplit) & set(world.live_names())
+        read_ms = world.now
+        for _ in range(QUEUE_ATTEMPTS):
+            before, rows = world.cversion, list[Row]()
+            live = set(world.live_names())
+            yield
+            for server in world.masters:
+                rows += self._queues_of(server.name, server.name in live)
+                if len(world.masters) > 1:
+                    yield
+            consistent = before == world.cversion
+            if consistent:
+                break
+        summary = {"read_ms": read_ms, "consistent": consistent, "unsplit": unsplit if plausible else None}
+        return [*rows, {"kind": "queue", "detail": json.dumps({**summary, "bulkload": False, "hfile_refs": {}})}]
+
+    def _queues_of(self, holder: str, live: bool) -> list[Row]:
+        rows = []
+        for (owner, queue_id), positions in self.world.queues.items():
+            if owner != holder:
+                continue
+            queue = Queue(holder, live, queue_id, tuple(Wal(p.wal.name, p.at) for p in positions))
+            wals = [
+                {"name": wal.name, "server": wal.server, "started_ms": wal.started_ms, "position": wal.position}
+                for wal in queue.wals
+            ]
+            detail = {"peer": queue.peer, "live": live, "dead_servers": list(queue.dead_servers), "wals": wals}
+            rows.append({"kind": "queue", "server": holder, "name": queue_id, "detail": json.dumps(detail)})
+        return rows
+
+
+def _with(store: Store, spooled: list[tuple[bytes, Cells]], key: bytes) -> Cells:
+    row = dict(store.rows.get(key, {}))
+    for spooled_key, more in spooled:
+        if spooled_key == key:
+            row = newest_cells(row, more)
+    return row
+
+
+def _region_rows(
+    store: Store, spooled: list[tuple[bytes, Cells]], kind: bytes, region: str
+) -> list[tuple[bytes, Cells]]:
+    prefix = kind + region.encode()
+    keys = sorted({key for key, _ in (*store.rows.items(), *spooled) if key.startswith(prefix)})
+    return [(key, _with(store, spooled, key)) for key in keys]
+
+
+__all__ = ["START_MS", "Observation"]

@@ -1,0 +1,86 @@
+"""A state table as its client meets it: cells with timestamps, and writes that fail, come late, in part or twice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from status_tool.sources.codec import column
+
+Cells = dict[bytes, tuple[bytes, int]]
+Write = tuple[bytes, Cells]
+
+SERVER_TIME = -1
+"""Instead of a timestamp: the table's own clock when the write arrives (HConstants.LATEST_TIMESTAMP)."""
+
+APPLIED, REFUSED, APPLIED_BUT_FAILED, LATE, PARTLY = range(5)
+"""What becomes of a write; all but the first look like a failure to the client."""
+
+
+class StoreError(Exception):
+    """What the client sees of a write or read that failed."""
+
+
+def cells(timestamp: int, **values: int | bytes | str | None) -> Cells:
+    """Cells named as in docs/formats.md; None: no cell."""
+    return {column(name): (encode(value), timestamp) for name, value in values.items() if value is not None}
+
+
+def encode(value: int | bytes | str) -> bytes:
+    """A cell's value as the trackers write it."""
+    if isinstance(value, int):
+        return value.to_bytes(8, "big", signed=True)
+    return value.encode() if isinstance(value, str) else value
+
+
+@dataclass
+class Store:
+    """One cluster's table."""
+
+    rows: dict[bytes, Cells] = field(default_factory=dict)
+    down: bool = False
+    late: list[Write] = field(default_factory=list)
+    """Given up by their client, still on their way."""
+    clock: int = 0
+
+    def put(self, writes: Sequence[Write], fate: int = APPLIED) -> None:
+        """Write rows; `StoreError` for every fate but `APPLIED`."""
+        if self.down:
+            fate = REFUSED
+        if fate in (APPLIED, APPLIED_BUT_FAILED):
+            self.apply(writes)
+        elif fate == LATE:
+            self.late += writes
+        elif fate == PARTLY:
+            self.apply(writes[::2])
+        if fate != APPLIED:
+            raise StoreError
+
+    def apply(self, writes: Iterable[Write]) -> None:
+        """What HBase does: of a cell's versions the one with the newest timestamp shows."""
+        for key, written in writes:
+            row = self.rows.setdefault(key, {})
+            for name, (value, stamped) in written.items():
+                timestamp = self.clock if stamped == SERVER_TIME else stamped
+                if name not in row or row[name][1] <= timestamp:
+                    row[name] = (value, timestamp)
+
+    def replace(self, key: bytes, put: Cells, deleted: Iterable[bytes], fate: int = APPLIED) -> None:
+        """One atomic row mutation."""
+        if self.down or fate == REFUSED:
+            raise StoreError
+        self.apply([(key, put)] if put else [])
+        for name in deleted:
+            self.rows.get(key, {}).pop(name, None)
+        if fate != APPLIED:
+            raise StoreError
+
+    def get(self, key: bytes) -> Cells:
+        """A row's cells; empty where there is none."""
+        if self.down:
+            raise StoreError
+        return dict(self.rows.get(key, {}))
+
+    def scan(self, start: bytes, stop: bytes) -> list[Write]:
+        """A range of rows in the order of their keys."""
+        return [(key, dict(self.rows[key])) for key in sorted(self.rows) if start <= key < stop and self.rows[key]]

@@ -1,0 +1,379 @@
+"""A small model of two HBase clusters and the replication between them, with everything that can go wrong in steps.
+
+What HBase does is from the 2.6.1 sources (ReplicationSourceManager, ReplicationSource, ServerCrashProcedure,
+ClaimReplicationQueuesProcedure, ZKReplicationQueueStorage) and /docs/decisions.md from 20. Only what decides whether
+an entry arrives is modelled: which WALs a queue holds, from where on, and who ships them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from status_tool.evidence.ids import origin_id
+from tests.simulation.dice import Dice
+from tests.simulation.store import APPLIED, APPLIED_BUT_FAILED, LATE, PARTLY, REFUSED, Store
+from tests.simulation.tracker import SLAVE_VIA, Entry, SinkTracker, WriteTracker
+
+START_MS = 1_000_000_000
+REGIONS = ("a1", "b2", "c3")
+PEER = "1"
+MAX_OFFSET_MS = 20_000
+MAX_SERVERS = 4
+
+
+@dataclass(eq=False)
+class Wal:
+    """A WAL file; a reader sees `entries[:readable]`."""
+
+    server: str
+    started_ms: int
+    entries: list[Entry] = field(default_factory=list)
+    readable: int = 0
+    closed: bool = False
+
+    @property
+    def name(self) -> str:
+        """As HBase names it: the server, and when it was opened."""
+        return f"{self.server.replace(',', '%2C')}.{self.started_ms}"
+
+
+@dataclass(eq=False)
+class MasterServer:
+    """A region server of the master, to its end and beyond."""
+
+    name: str
+    offset: int
+    tracker: WriteTracker | None
+    wal: Wal
+    running: bool = True
+    """The process lives."""
+    session: bool = True
+    """Its znode is there."""
+    gone_ms: int | None = None
+    """Since when it is not."""
+    split: bool = False
+    """Its folder of WALs is gone; nothing can be appended any more."""
+    knows_peer: bool = False
+    stopping: bool = False
+
+    @property
+    def origin(self) -> int:
+        """Its id."""
+        return origin_id(self.name)
+
+
+@dataclass(eq=False)
+class SlaveServer:
+    """A region server of the slave."""
+
+    tracker: SinkTracker
+    running: bool = True
+    session: bool = True
+
+
+@dataclass
+class Peer:
+    """The peer's znode."""
+
+    created_ms: int
+    enabled: bool = True
+
+
+@dataclass(eq=False)
+class Position:
+    """A WAL in a queue."""
+
+    wal: Wal
+    at: int = 0
+
+
+Queues = dict[tuple[str, str], list[Position]]
+"""By holder and queue id."""
+
+
+class World:
+    """Both clusters, and the truth: which acknowledged entries have not been applied on the slave."""
+
+    def __init__(self) -> None:
+        self.now = START_MS
+        self.master_store, self.slave_store = Store(), Store()
+        self.masters: list[MasterServer] = []
+        self.slaves: list[SlaveServer] = []
+        self.peer: Peer | None = Peer(START_MS - 100_000)
+        self.queues: Queues = {}
+        self.cversion = 0
+        self.host: dict[str, MasterServer] = {}
+        self.next_seq = dict.fromkeys(REGIONS, 1)
+        self.floor: dict[str, int] = {}
+        """By region, the highest sequence id that some WAL has durably."""
+        self.numbers = 0
+        self.unacked: list[Entry] = []
+        self.outstanding: dict[int, Entry] = {}
+        """Acknowledged on the master, asked of the slave, not applied there."""
+        self.applied: set[int] = set()
+        self.spool: list[list[tuple[bytes, dict[bytes, tuple[bytes, int]]]]] = []
+        self.late_requests: list[tuple[SlaveServer, list[Entry]]] = []
+        self.blemishes: set[str] = set()
+        """What has happened that may keep a verdict from being complete although all has arrived."""
+        self.row_lost: set[int] = set()
+        """Origins that lived when the state table was lost."""
+        self.interrupted: set[int] = set()
+        """Origins that a sweep has found without a tracker."""
+        self.log: list[str] = []
+        self.tokens = 0
+        for _ in range(2):
+            self.start_master(0, tracked=True)
+            self.start_slave()
+        self.settle_in()
+        self.now += 10
+        self.created_ms = self.now
+        for index, region in enumerate(REGIONS):
+            self.host[region] = self.masters[index % 2]
+
+    # Helpers
+
+    def say(self, what: str) -> None:
+        """Into the log that a failure shows."""
+        self.log.append(f"{self.now - START_MS:>9} {what}")
+
+    def settle_in(self) -> None:
+        """Every tracker's first round: server rows and the start of coverage."""
+        for server in self.masters:
+            while server.tracker and not server.tracker.tick(lambda: APPLIED):
+                pass
+        for sink in self.slaves:
+            while not sink.tracker.tick(lambda: APPLIED):
+                pass
+
+    def living(self) -> list[MasterServer]:
+        """Master region servers whose process lives."""
+        return [server for server in self.masters if server.running]
+
+    def live_names(self) -> list[str]:
+        """The master's znodes of region servers."""
+        return [server.name for server in self.masters if server.session]
+
+    def sinks(self) -> list[SlaveServer]:
+        """Slave region servers whose process lives."""
+        return [sink for sink in self.slaves if sink.running]
+
+    def fates(self, dice: Dice) -> int:
+        """What becomes of a write to a state table."""
+        fate = dice.pick((APPLIED,) * 10 + (REFUSED, APPLIED_BUT_FAILED, LATE, PARTLY))
+        return fate
+
+    def advance(self, millis: int) -> None:
+        """Time goes by."""
+        self.now += millis
+        self.master_store.clock = self.slave_store.clock = self.now
+
+    def coverage_interrupted(self, name: str) -> None:
+        """A sweep has found a server without a tracker's row."""
+        self.blemishes.add("coverage interrupted")
+        self.interrupted.add(origin_id(name))
+
+    def lose_master_rows(self) -> None:
+        """The state table is dropped; servers that live write their rows again with their next flush."""
+        self.master_store.rows.clear()
+        self.master_store.late.clear()
+        self.row_lost |= {server.origin for server in self.living()}
+
+    def is_unseen(self, origin: int) -> bool:
+        """Whether a server has gone before it had a row in the table, and before a sweep could find it without one.
+
+        What it lost nobody can tell (docs/correctness.md, what is not seen).
+        """
+        server = next(server for server in self.masters if server.origin == origin)
+        written = server.tracker is not None and server.tracker.written
+        if origin in self.row_lost and server.tracker:
+            written = server.tracker.key in self.master_store.rows
+        if written or origin in self.interrupted or server.session:
+            return False
+        self.blemishes.add("a server that nobody knows")
+        return True
+
+    def by_a_zombie(self, entry: Entry) -> bool:
+        """Written by a server whose znode was gone already.
+
+        `--since` accepts a crashed server as of the moment at which another found it gone, which a zombie may outlive
+        (docs/correctness.md, what is not seen).
+        """
+        server = next(server for server in self.masters if server.origin == entry.origin)
+        return server.gone_ms is not None and entry.appended >= server.gone_ms
+
+    # Master: servers
+
+    def start_master(self, offset: int, *, tracked: bool) -> MasterServer:
+        """A new region server, whose queue exists from its first WAL on."""
+        self.advance(1)
+        name = f"m{len(self.masters)},1,{self.now + offset}"
+        clock = lambda: self.now + offset  # noqa: E731
+        server = MasterServer(name, offset, None, Wal(name, self.now + offset))
+        if tracked:
+            tracker = WriteTracker(name, "w", self.master_store, clock, self.now + offset)
+            tracker.sync, tracker.live_servers = (lambda: self.sync(server)), self.live_names
+            tracker.on_interrupt = self.coverage_interrupted
+            server.tracker = tracker
+        self.masters.append(server)
+        if self.peer is not None:
+            server.knows_peer = True
+            self.queues[name, PEER] = [Position(server.wal)]
+        self.say(f"start {name}{'' if tracked else ' untracked'}")
+        return server
+
+    def start_slave(self) -> SlaveServer:
+        """A new region server of the slave."""
+        self.advance(1)
+        name = f"s{len(self.slaves)},1,{self.now}"
+        sink = SlaveServer(SinkTracker(name, "r", self.slave_store, lambda: self.now, self.now))
+        self.slaves.append(sink)
+        return sink
+
+    def crash(self, server: MasterServer, survive: int) -> None:
+        """The process dies; of what was not synced the first `survive` entries can be read all the same."""
+        server.running = False
+        if server.tracker:
+            server.tracker.busy = None
+        wal = server.wal
+        survivors = wal.entries[wal.readable : wal.readable + survive] if not wal.closed else []
+        wal.readable += len(survivors)
+        wal.closed = True
+        for entry in survivors:
+            self.floor[entry.region] = max(entry.seq, self.floor.get(entry.region, 0))
+        self.unacked = [entry for entry in self.unacked if entry.origin != server.origin]
+
+    def split(self, server: MasterServer, survive: int) -> None:
+        """ServerCrashProcedure: fence and split its WALs, assign its regions elsewhere. Ends a zombie."""
+        self.crash(server, survive)
+        server.split = True
+        self.is_unseen(server.origin)
+        self.move_regions(server)
+
+    def move_regions(self, server: MasterServer) -> None:
+        """Its regions open on other servers, with sequence ids above all that was replayed."""
+        others = [other for other in self.living() if not other.stopping and other.session]
+        for region, host in list(self.host.items()):
+            if host is server and others:
+                self.host[region] = others[len(region + server.name) % len(others)]
+                self.next_seq[region] = self.floor.get(region, 0) + 2
+
+    def claim(self, claimer: MasterServer, key: tuple[str, str]) -> None:
+        """One of a dead server's queues goes to another server: one transaction, seen in the parent's cversion."""
+        positions = self.queues.pop(key)
+        self.queues[claimer.name, f"{key[1]}-{key[0]}"] = positions
+        self.cversion += 2
+
+    # Master: writes
+
+    def append(self, region: str, via: int, jitter: int) -> Entry:
+        """An entry goes into its server's WAL, not synced."""
+        server = self.host[region]
+        self.numbers += 1
+        seq = self.next_seq[region]
+        self.next_seq[region] += 1
+        write_ms = self.now + server.offset - jitter
+        entry = Entry(self.numbers, region, seq, via, write_ms, server.origin, self.now)
+        self.into_wal(server, entry)
+        self.unacked.append(entry)
+        return entry
+
+    def into_wal(self, server: MasterServer, entry: Entry) -> None:
+        """The hooks around an append."""
+        if server.tracker:
+            server.tracker.before(entry)
+        server.wal.entries.append(entry)
+        if server.tracker:
+            server.tracker.after(entry)
+
+    def sync(self, server: MasterServer) -> None:
+        """Everything appended to its WAL is durable, and acknowledged."""
+        server.wal.readable = len(server.wal.entries)
+        mine = [entry for entry in self.unacked if entry.origin == server.origin]
+        self.unacked = [entry for entry in self.unacked if entry.origin != server.origin]
+        for entry in mine:
+            entry.acked = self.now
+            self.floor[entry.region] = max(entry.seq, self.floor.get(entry.region, 0))
+            if entry.via != SLAVE_VIA and entry.number not in self.applied:
+                self.outstanding[entry.number] = entry
+
+    def roll(self, server: MasterServer, readable: int | None) -> None:
+        """A new WAL, in the queue before it is used. A number: the sync failed, only so much of the rest got through.
+
+        What was not acknowledged is then appended again (AsyncFSWAL).
+        """
+        old = server.wal
+        if readable is None:
+            self.sync(server)
+        again = old.entries[old.readable :]
+        old.readable = min(len(old.entries), old.readable + (readable or 0))
+        old.closed = True
+        server.wal = Wal(server.name, max(self.now + server.offset, old.started_ms + 1))
+        if server.knows_peer:
+            self.queues[server.name, PEER].append(Position(server.wal))
+        for entry in again:
+            self.into_wal(server, entry)
+
+    # Replication
+
+    def add_peer(self) -> None:
+        """`add_peer`: the znode is there; region servers get to know one by one (`introduce`)."""
+        self.peer = Peer(self.now)
+        self.cversion += 1
+
+    def introduce(self, server: MasterServer) -> None:
+        """A region server starts the peer with its current WAL: what is in earlier ones is not shipped."""
+        server.knows_peer = True
+        self.queues[server.name, PEER] = [Position(server.wal)]
+
+    def remove_peer(self) -> None:
+        """`remove_peer`: all its queues are deleted."""
+        self.peer = None
+        self.queues.clear()
+        for server in self.masters:
+            server.knows_peer = False
+        self.blemishes.add("peer removed")
+
+    def batch(self, key: tuple[str, str], most: int) -> tuple[Position, list[Entry]] | None:
+        """What a source would ship next; None: nothing. WALs that are done are dropped, a claimed queue with them."""
+        positions = self.queues[key]
+        while positions:
+            first = positions[0]
+            todo = first.wal.entries[first.at : first.wal.readable][:most]
+            if todo:
+                return first, todo
+            if not first.wal.closed:
+                return None
+            positions.pop(0)
+        if key[1] != PEER:
+            del self.queues[key]
+        return None
+
+    def ship(self, key: tuple[str, str], sink: SlaveServer, dice: Dice) -> None:
+        """One request, and what becomes of it."""
+        found = self.batch(key, 1 + dice.below(6))
+        if found is None:
+            return
+        position, todo = found
+        shipped = for_slave(todo)
+        outcome = dice.pick(("done",) * 5 + ("no answer", "half", "late", "refused"))
+        if outcome in ("done", "no answer"):
+            self.apply(shipped)
+            sink.tracker.batch_applied(shipped, lambda: self.fates(dice))
+        elif outcome == "half":
+            self.apply(shipped[: dice.below(len(shipped) + 1)])
+        elif outcome == "late":
+            self.late_requests.append((sink, shipped))
+        if outcome == "done":
+            position.at += len(todo)
+        self.say(f"ship {key} {outcome} {[(e.region, e.prev, e.seq) for e in shipped]} to {sink.tracker.name}")
+
+    def apply(self, entries: list[Entry]) -> None:
+        """The slave's tables have them for good."""
+        for entry in entries:
+            self.applied.add(entry.number)
+            self.outstanding.pop(entry.number, None)
+
+
+def for_slave(entries: list[Entry]) -> list[Entry]:
+    """Without those that the slave has consumed already (ClusterMarkingEntryFilter)."""
+    return [entry for entry in entries if entry.via != SLAVE_VIA]

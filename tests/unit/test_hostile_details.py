@@ -1,0 +1,136 @@
+"""A sealed status file may hold anything in its JSON columns: a clear refusal or a judgement, never a traceback."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from status_tool.errors import StatusToolError
+from status_tool.evidence.model import Verdict
+from status_tool.evidence.peers import choose_peer, filtered_tables, parse_peer, ships, withheld
+from status_tool.evidence.queues import queue_facts
+from status_tool.evidence.reference import verify_reference
+from tests.unit.test_evidence_reference import HBASE, MASTER, OURS, SLAVE, THEIRS, Row, changed
+
+NAMES = st.sampled_from(
+    [
+        "id",
+        "peer",
+        "wals",
+        "server",
+        "dead_servers",
+        "holder",
+        "live",
+        "left",
+        "started_ms",
+        "position",
+        "families",
+        "f",
+        "scope",
+        "durability",
+        "errors",
+        "cluster_id",
+        "cluster_key",
+        "enabled",
+        "table_cfs",
+        "namespaces",
+        "ns:t",
+        "exclude_table_cfs",
+        "exclude_namespaces",
+        "replicate_all",
+        "created_ms",
+        "modified_ms",
+        "consistent",
+        "unsplit",
+        "hfile_refs",
+        "files",
+        "since_ms",
+        "bulkload",
+        "read_ms",
+        "endpoint",
+        "entry_filters",
+        "1",
+    ]
+)
+LEAVES = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5) | st.sampled_from([10**400, "1"])
+VALUES = st.recursive(
+    LEAVES, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(NAMES, inner, max_size=4), max_leaves=12
+)
+PEER = {
+    **{"id": "1", "cluster_key": "zk:2181:/b", "enabled": True, "cluster_id": SLAVE.cluster_id, "created_ms": 1},
+    **{"modified_ms": 1, "replicate_all": True, "endpoint": None, "entry_filters": False},
+}
+QUEUE = {
+    **{"peer": "1", "live": True, "dead_servers": []},
+    "wals": [{"name": "w", "server": "a,1,1", "started_ms": 1, "position": 0, "left": 3}],
+}
+SUMMARY = {"read_ms": 1, "consistent": True, "unsplit": [], "bulkload": True}
+SUMMARY["hfile_refs"] = {"1": {"since_ms": 1, "files": 0}}
+DESCRIPTOR = {"families": {"f": {"scope": 1}}, "durability": "USE_DEFAULT"}
+HEALTH = {"failed_writes": 0, "pending": 0, "errors": 0}
+
+
+def altered(document: Any) -> st.SearchStrategy[str]:
+    """A document with some of its values replaced, or something else altogether, as JSON text or none."""
+
+    def replaced(changes: dict[str, Any]) -> str:
+        return json.dumps({**document, **changes})
+
+    keys = st.sampled_from(sorted(document))
+    whole = st.dictionaries(keys, VALUES, max_size=3).map(replaced)
+    broken = st.sampled_from(["", "{", "[" * 100_000, '{"a":' * 50_000, "NaN", "1" * 5_000])
+    return whole | VALUES.map(json.dumps) | broken
+
+
+def judge(details: dict[str, str]) -> Verdict | None:
+    """The whole judgement as `run -i` makes it; None: refused with one line."""
+    ours: list[Row] = changed(OURS, "table", detail=details["table"])
+    ours = changed(ours, "server", detail=details["server"], live=False, echoed=False)
+    theirs = changed(THEIRS, "table", detail=details["table"])
+    rows: list[Row] = [{"kind": "queue", "server": "a,1,1", "name": "1", "detail": details["queue"]}]
+    rows.append({"kind": "queue", "detail": details["summary"]})
+    try:
+        peer = choose_peer([parse_peer(details["peer"])], SLAVE.cluster_id, SLAVE.cluster_key, None).peer
+        families = {"ns:t": ("f",)}
+        withheld(peer, families)
+        filtered_tables(peer)
+        ships(peer, "ns:t")
+        facts = queue_facts(rows, [row for row in ours if row["kind"] == "server"], peer)
+        return verify_reference(ours, theirs, MASTER, SLAVE, HBASE, facts).verdict
+    except StatusToolError as error:
+        refusal = str(error)
+    assert refusal.isprintable(), "one line, and nothing that steers a terminal"
+    return None
+
+
+SANE = {"peer": PEER, "queue": QUEUE, "summary": SUMMARY, "table": DESCRIPTOR, "server": HEALTH}
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.fixed_dictionaries({}, optional={name: altered(document) for name, document in SANE.items()}))
+def test_any_detail_is_judged_or_refused(changes: dict[str, str]) -> None:
+    """The origin is dead and unsettled, so that a queue is looked at; whatever is made of it, it is an answer."""
+    details = {name: json.dumps(document) for name, document in SANE.items()} | changes
+    verdict = judge(details)
+    assert verdict is None or verdict in Verdict
+
+
+def test_the_sane_world_is_judged() -> None:
+    assert judge({name: json.dumps(document) for name, document in SANE.items()}) is Verdict.UNVERIFIABLE
+
+
+@pytest.mark.parametrize("name", ["peer", "queue", "summary"])
+def test_bottomless_json_is_refused(name: str) -> None:
+    details = {key: json.dumps(document) for key, document in SANE.items()}
+    assert judge(details | {name: "[" * 100_000}) is None
+
+
+@pytest.mark.parametrize("name", ["table", "server"])
+def test_a_detail_of_a_table_or_server_that_nobody_can_read_is_unverifiable(name: str) -> None:
+    details = {key: json.dumps(document) for key, document in SANE.items()}
+    for text in ("[" * 100_000, "1", '"x"', "{"):
+        assert judge(details | {name: text}) is Verdict.UNVERIFIABLE
