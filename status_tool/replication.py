@@ -14,7 +14,7 @@ from status_tool.sources.namenode import HdfsEndpoint
 from status_tool.sources.queues import Queue, Queues, Wal, read_queues
 from status_tool.sources.selection import plain_path
 from status_tool.sources.state_table import now_ms
-from status_tool.sources.wals import Extent, WalFolder
+from status_tool.sources.wals import Extent, WalFolder, Writer
 from status_tool.sources.webhdfs import hdfs_user
 from status_tool.sources.zookeeper import ZooKeeper
 
@@ -34,6 +34,8 @@ class Measured:
     """Whether the site says that bulk loads are replicated."""
     hdfs_problem: str | None = None
     """Why lengths are not known."""
+    writers: tuple[Writer, ...] = ()
+    """Whose WALs are archived."""
 
     def facts(self, queue: Queue) -> dict[str, Any]:
         """A queue as the `detail` of its row: `left` is in bytes, null where the WAL's length is not known."""
@@ -63,6 +65,9 @@ class Measured:
             "consistent": self.queues.consistent,
             "unsplit": None if self.unsplit is None else sorted(self.unsplit),
             "bulkload": self.bulkload,
+            "writers": {
+                one.server: {"opened_ms": one.opened_ms, "modified_ms": one.modified_ms} for one in self.writers
+            },
             "hfile_refs": {
                 refs.peer: {"since_ms": refs.since_ms, "files": len(refs.files)} for refs in self.queues.hfile_refs
             },
@@ -75,7 +80,7 @@ def measure(settings: Settings, zookeeper: ZooKeeper) -> Measured:
     The folders of WALs are looked at first: a server whose folder is gone had been split before its queues were read.
     """
     folder, problem = _folder(settings)
-    unsplit, extents = None, dict[str, Extent]()
+    unsplit, writers, extents = None, list[Writer](), dict[str, Extent]()
     try:
         unsplit = _plausible(folder.unsplit(), zookeeper.live_servers()) if folder else None
     except ConnectionFailed as error:
@@ -84,10 +89,11 @@ def measure(settings: Settings, zookeeper: ZooKeeper) -> Measured:
     queues = read_queues(zookeeper)
     try:
         extents = folder.extents(_wals(queues)) if folder else {}
+        writers = folder.writers() if folder else []
     except ConnectionFailed as error:
         problem = str(error)
     bulkload = settings.site.get(BULKLOAD_KEY, "false").lower() == "true"
-    return Measured(read_ms, queues, extents, unsplit, bulkload, problem)
+    return Measured(read_ms, queues, extents, unsplit, bulkload, problem, tuple(writers))
 
 
 def _plausible(unsplit: frozenset[str], live: Iterable[str]) -> frozenset[str] | None:

@@ -41,6 +41,7 @@ from status_tool.evidence.peers import Choice, PeerFacts, choose_peer, filtered_
 from status_tool.evidence.queues import QueueFacts, queue_facts
 from status_tool.evidence.regions import replicated_families
 from status_tool.evidence.scoping import asked_filter
+from status_tool.evidence.segments import latest
 from status_tool.reading import read_all
 from status_tool.sources.interface import Source
 from status_tool.sources.journal import Journal, forget, journal_path, opened, remove
@@ -344,7 +345,7 @@ def _verdict(
     foreign = _foreign_tables(file, choice)
     master_df = _restricted(side.rows(spark, folder), foreign, check.hdfs_paths)
     slave_df = mapped_paths(_restricted(slave_df, foreign, ()), check.path_map.pairs)
-    queues = dataclasses.replace(_queue_facts(file, choice), withheld=_withheld(file, choice))
+    queues = dataclasses.replace(_queue_facts(file, choice, master, scope), withheld=_withheld(file, choice))
     say("comparing every stream and file")
     evidence = Evidence.ORDERED if _holes_expected(file, choice, scope) else None
     context = (master, slave, scope, queues, evidence, file.parquet_path.stat().st_size <= SMALL_BYTES)
@@ -482,13 +483,14 @@ def _holes_expected(file: StatusFile, choice: Choice | None, scope: Scope) -> bo
     return any(asked.holds(table) for table in {*partly, *unsure})
 
 
-def _queue_facts(file: StatusFile, choice: Choice | None) -> QueueFacts:
+def _queue_facts(file: StatusFile, choice: Choice | None, master: Header, scope: Scope) -> QueueFacts:
     """What the master's queues prove for the chosen peer."""
     rows = [row for batch in file.rows({"queue", "server"}) for row in batch.to_pylist()] if choice else []
     return queue_facts(
         [row for row in rows if row["kind"] == "queue"],
         [row for row in rows if row["kind"] == "server"],
         choice.peer if choice else None,
+        (latest(master.coverage_ms, scope.since_ms), master.barrier_issued_ms),
     )
 
 

@@ -36,6 +36,7 @@ _WAL = {
 _QUEUE = {"peer": is_text, "dead_servers": list_of(is_text), "wals": list_of(object_of(_WAL))}
 _SUMMARY = {
     **{"consistent": optional(is_flag), "bulkload": optional(is_flag), "unsplit": optional(list_of(is_text))},
+    "writers": optional(map_of(object_of({"opened_ms": is_number, "modified_ms": is_number}))),
     "hfile_refs": optional(map_of(object_of({"since_ms": is_number, "files": is_number}))),
 }
 
@@ -49,7 +50,7 @@ class QueueFacts:
     left: Mapping[int, str] = field(default_factory=dict)
     """Of other crashed origins: what is left, or why the queues do not settle them."""
     strays: tuple[str, ...] = ()
-    """Queues with WALs of servers that the state table does not know, each in words."""
+    """WALs, in a queue or archived, of servers that the state table does not know, each in words."""
     loads_from_ms: int | None = None
     """Bulk loads since this time have all been shipped; None: not known of any."""
     disabled_peer: str | None = None
@@ -67,8 +68,15 @@ class _State:
     queues: tuple[Mapping[str, Any], ...]
 
 
-def queue_facts(queue_rows: Iterable[Row], server_rows: Iterable[Row], peer: Mapping[str, Any] | None) -> QueueFacts:
+def queue_facts(
+    queue_rows: Iterable[Row],
+    server_rows: Iterable[Row],
+    peer: Mapping[str, Any] | None,
+    asked: tuple[int | None, int | None] = (None, None),
+) -> QueueFacts:
     """Judge a master's `queue` and `server` rows for the peer that the run is about.
+
+    `asked` is the span of write times that the run asks about: what is written later, and not after the cut.
 
     Raises `StatusFileError` for `queue` rows that cannot be understood: left out, they would settle what is not.
     """
@@ -92,7 +100,7 @@ def queue_facts(queue_rows: Iterable[Row], server_rows: Iterable[Row], peer: Map
     return QueueFacts(
         drained=frozenset(drained),
         left=left,
-        strays=tuple(_strays(state, {str(row["server"]) for row in servers})),
+        strays=tuple(_strays(state, {str(row["server"]) for row in servers}, *asked)),
         loads_from_ms=_loads_from_ms(state),
         disabled_peer=disabled,
         notices=tuple(_settled_notice(name, str(peer["id"])) for name in sorted(names)),
@@ -186,12 +194,25 @@ def _times(peer: Mapping[str, Any]) -> tuple[Any, Any]:
     return peer.get("created_ms"), peer.get("modified_ms")
 
 
-def _strays(state: _State, known: set[str]) -> Iterable[str]:
-    """WALs of servers without a `server` row: what they wrote is in no stream that the tool knows."""
+def _strays(state: _State, known: set[str], from_ms: int | None, to_ms: int | None) -> Iterable[str]:
+    """WALs of servers without a `server` row: what they wrote is in no stream that the tool knows.
+
+    Of archived WALs only those count that were opened within the coverage and not by a server that came after the
+    cut: a server from before the trackers is no surprise, and coverage says so.
+    """
     writers = {wal.get("server") for queue in state.queues for wal in queue["wals"]} - known
     for server in sorted(str(writer) for writer in writers if writer is not None):
         holding = [queue for queue in state.queues if _concerns(queue, server)]
         yield f"{server} is not known to the trackers, and for peer {state.peer['id']} {backlog(holding, server)}"
+    for server, wals in sorted((state.summary.get("writers") or {}).items()):
+        began_ms = start_code(server)
+        came_later = began_ms is not None and to_ms is not None and began_ms > to_ms
+        is_old = from_ms is None or wals["opened_ms"] <= from_ms or wals["modified_ms"] <= from_ms
+        if server not in known | writers and not (came_later or is_old):
+            yield (
+                f"{server} is not known to the trackers, but a WAL that it opened at {iso(wals['opened_ms'])} is"
+                " archived: what it wrote is in no stream"
+            )
 
 
 def _loads_from_ms(state: _State) -> int | None:

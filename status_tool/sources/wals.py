@@ -8,7 +8,7 @@ reader can see is asked of a DataNode.
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,6 +35,15 @@ class Extent:
         return max(0, self.length - max(position, self.header))
 
 
+@dataclass(frozen=True, slots=True)
+class Writer:
+    """A region server of which WALs are archived: when the newest of them was opened and last modified (epoch ms)."""
+
+    server: str
+    opened_ms: int
+    modified_ms: int
+
+
 class WalFolder:
     """The WALs under one `hbase.rootdir`. Raises `ConnectionFailed`."""
 
@@ -48,6 +57,30 @@ class WalFolder:
         with asking(self._endpoint):
             names = [name for name, status in _entries(self._hdfs, f"{self._root}/WALs") if _is_folder(status)]
         return frozenset(name.removesuffix(SPLITTING) for name in names)
+
+    def writers(self) -> list[Writer]:
+        """Whose WALs are archived, one each, by name. HBase keeps them for ten minutes after nobody needs them.
+
+        Those of the HMaster's own store have another form of name.
+        """
+        found: dict[str, Writer] = {}
+        with asking(self._endpoint):
+            for name, status in self._archived():
+                wal = Wal(name, 0)
+                if wal.server is not None and wal.started_ms is not None:
+                    modified = int(status["modificationTime"])
+                    known = found.setdefault(wal.server, Writer(wal.server, wal.started_ms, modified))
+                    newest = max(known.opened_ms, wal.started_ms), max(known.modified_ms, modified)
+                    found[wal.server] = Writer(wal.server, *newest)
+        return sorted(found.values(), key=lambda writer: writer.server)
+
+    def _archived(self) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Files of `oldWALs`, and of its folders by server (hbase.separate.oldlogdir.by.regionserver)."""
+        for name, status in _entries(self._hdfs, f"{self._root}/oldWALs"):
+            if _is_folder(status):
+                yield from _entries(self._hdfs, f"{self._root}/oldWALs/{name}")
+            else:
+                yield name, status
 
     def extents(self, wals: Iterable[Wal]) -> dict[str, Extent]:
         """By WAL name; a WAL that is nowhere is left out."""

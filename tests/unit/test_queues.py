@@ -180,3 +180,27 @@ def test_hbase_3_is_refused() -> None:
     """Its queues are not in ZooKeeper."""
     with pytest.raises(ConfigurationError, match="not supported yet"):
         read_queues(FakeZooKeeper(None))  # type: ignore[arg-type]
+
+
+PASSER_BY = f"host-3.example,16020,{STARTED + 5_000}"
+
+
+@pytest.mark.parametrize(
+    ("server", "wals", "asked", "is_stray"),
+    [
+        (PASSER_BY, {"opened_ms": STARTED + 6_000, "modified_ms": STARTED + 9_000}, (STARTED, STARTED + 60_000), True),
+        # Known to the trackers; from before the coverage; accepted by --since; come after the cut; no coverage at all.
+        (DEAD, {"opened_ms": STARTED + 6_000, "modified_ms": STARTED + 9_000}, (STARTED, STARTED + 60_000), False),
+        (PASSER_BY, {"opened_ms": STARTED - 6_000, "modified_ms": STARTED + 9_000}, (STARTED, None), False),
+        (PASSER_BY, {"opened_ms": STARTED + 6_000, "modified_ms": STARTED + 9_000}, (STARTED + 9_000, None), False),
+        (PASSER_BY, {"opened_ms": STARTED + 6_000, "modified_ms": STARTED + 9_000}, (STARTED, STARTED + 4_000), False),
+        (PASSER_BY, {"opened_ms": STARTED + 6_000, "modified_ms": STARTED + 9_000}, (None, None), False),
+    ],
+)
+def test_archived_wals_of_a_server_that_nobody_knows(
+    server: str, wals: dict[str, int], asked: tuple[int | None, int | None], is_stray: bool
+) -> None:
+    """It came, wrote and went; its queue may be gone, its WALs are archived for a while."""
+    summary = {"kind": "queue", "detail": json.dumps({**SUMMARY, "writers": {server: wals}})}
+    strays = queue_facts([summary], [CRASHED, RUNNING], PEER, asked).strays
+    assert [stray.split(" ")[0] for stray in strays] == ([server] if is_stray else [])
