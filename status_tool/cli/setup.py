@@ -27,13 +27,13 @@ Install, on every region server of both clusters (so that failing back needs no 
          <value>io.github.statustool.ReplicateTimeTracker</value>
        </property>
      (Where other coprocessors stand there already, add ours behind a comma. The master alone needs the first,
-     the slave alone the second.)
+     the slave alone the second; with both on the master, mutations that bypass the WAL are noticed, too.)
      Optional, with their defaults: hbase.replicationtable.namespace=default, hbase.replicationtable.name=
      replicationstate, hbase.replicationtable.updatedelay=30000, hbase.replicationtable.updateperiod=20000 (ms).
   4. Restart the region servers one after another, the slave's first: what a server without the tracker writes
      cannot be proven afterwards.
 Uninstall: remove the two properties, restart the region servers one after another, remove the jar, then
-  disable '{table}' and drop '{table}' in the HBase shell.
+  disable '{table}' and drop '{table}' in the HBase shell (its start of coverage must not outlive the trackers).
 """
 
 

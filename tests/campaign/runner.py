@@ -133,4 +133,4 @@ def _drain(arena: Arena, tables: list[str], acknowledged: Cells) -> Cells:
             before, still = len(lost), time.monotonic() + STILL_S
         elif time.monotonic() > still and tool_here("queues", conf=arena.master).exit_code == 0:
             return lost
-        time.sleep(0.5)
+        time.sleep(1)

@@ -98,8 +98,8 @@ def draw(seed: int) -> Schedule:
     weights = HARMLESS | (LOSSY if lossy else {})
     names = sorted(weights)
     steps = [
-        Step(action, rng.randrange(1 << 16), rng.choice((0, 100, 300, 800, 1500)))
-        for action in rng.choices(names, [weights[name] for name in names], k=rng.randint(4, 8))
+        Step(action, rng.randrange(1 << 16), rng.choice((0, 100, 300, 800)))
+        for action in rng.choices(names, [weights[name] for name in names], k=rng.randint(3, 6))
     ]
     for _ in range(rng.randint(1, 2)):
         steps.insert(rng.randint(1, len(steps)), Step(LOOK, rng.randrange(1 << 16)))
@@ -107,6 +107,6 @@ def draw(seed: int) -> Schedule:
         seed=seed,
         arena=ARENAS[seed % len(ARENAS)],
         splits=tuple(sorted(f"{rng.randrange(100, 900):03d}" for _ in range(rng.randint(0, 2)))),
-        rates=tuple(rng.choice((5, 20, 60, 150)) for _ in range(rng.randint(1, 2))),
+        rates=tuple(rng.choice((5, 20, 60)) for _ in range(rng.randint(1, 2))),
         steps=tuple(steps),
     )
