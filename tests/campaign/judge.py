@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.campaign.arena import PATIENCE_S, Arena
+from tests.campaign.schedule import TABLES
 from tests.campaign.truth import Cells, stored
 from tests.lab.errors import AdminError, LabError
 from tests.pair import PEER, Result, tool_here
@@ -146,8 +147,11 @@ class Judge:
     def _verify(self) -> str | None:
         bad = 0
         for table in self.asked():
+            families = [name for name, scope in TABLES[table.split("_")[0]].items() if scope]
+            if not families:
+                continue
             try:
-                counters = self.arena.master.admin.verify_replication(table, PEER, self.folder / "verify")
+                counters = self.arena.master.admin.verify_replication(table, families, PEER, self.folder / "verify")
             except (AdminError, LabError):
                 return None
             bad += counters["badrows"]

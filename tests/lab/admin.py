@@ -364,9 +364,9 @@ class Admin:
         """Every cell of a raw scan of all versions: row, family, qualifier, type, value."""
         return cast(list[str], self.call("cells", table=table))
 
-    def verify_replication(self, table: str, peer: str, folder: Path, end_ms: int | None = None) -> dict[str, int]:
+    def verify_replication(self, table: str, families: Sequence[str], peer: str, folder: Path) -> dict[str, int]:
         """The counters of HBase's VerifyReplication, raw and with all versions; `folder` is for its local job."""
-        counters = self.call("verify_replication", table=table, peer=peer, folder=str(folder), end_ms=end_ms)
+        counters = self.call("verify_replication", table=table, families=families, peer=peer, folder=str(folder))
         return cast(dict[str, int], counters)
 
     def space_quota(self, path: str, limit: int | None) -> None:

@@ -41,9 +41,7 @@ final class VerifyCommands {
     own.set("mapreduce.cluster.local.dir", args.text("folder") + "/local");
     own.set("mapreduce.jobtracker.staging.root.dir", args.text("folder") + "/staging");
     List<String> words = new ArrayList<>(List.of("--raw", "--versions=1000000"));
-    if (args.has("end_ms")) {
-      words.add("--endtime=" + args.number("end_ms"));
-    }
+    words.add("--families=" + String.join(",", args.texts("families")));
     words.addAll(List.of(args.text("peer"), args.text("table")));
     Job job = new VerifyReplication().createSubmittableJob(own, words.toArray(new String[0]));
     if (job == null || !job.waitForCompletion(false)) {
