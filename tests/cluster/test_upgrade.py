@@ -40,7 +40,12 @@ def upgrade(cluster: Cluster, server: RegionServer) -> None:
     cluster.reconfigure(server, BOTH_TRACKERS)
     server.stop()
     server.start()
-    wait_until(lambda: cluster.admin.table_exists("replicationstate"), 60, "a tracker has made the state table")
+    wait_until(lambda: _serves_state(cluster), 60, "a tracker has made the state table")
+
+
+def _serves_state(cluster: Cluster) -> bool:
+    regions = cluster.admin.regions("replicationstate") if cluster.admin.table_exists("replicationstate") else []
+    return bool(regions) and all(region.server for region in regions)
 
 
 def refused(result: Result) -> str:
