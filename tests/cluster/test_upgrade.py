@@ -93,7 +93,9 @@ def test_trackers_come_one_server_after_another(bare: Pair, tmp_path: Path) -> N
         assert_complete(pair.verdict(files[pair], new, "--wait", "30"))
         pair.master.admin.put_rows(old, "f", 10, start=20)
         pair.wait_same(old)
-        assert "older than the tracker" in details(pair.verdict(files[pair], old, "--wait", "10"), 3)
+        # Its master first: what was stamped already when nobody on the slave took note looks like a hole.
+        told = details(pair.verdict(files[pair], old, "--wait", "5"), 3 if pair is there else 1)
+        assert "older than the tracker" in told
         # What was compared once by other means is accepted; from then on everything is proven.
         assert_complete(pair.check(files[pair], "--table", old, "--since", str(int(time.time() * 1000))))
     assert [peer.id for peer in there.master.admin.list_peers()] == [PEER]

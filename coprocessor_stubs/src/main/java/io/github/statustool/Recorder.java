@@ -39,6 +39,7 @@ final class Recorder {
   private final Alarm nextLook;
   private volatile StateStore store;
   private boolean tableKnown;
+  private boolean sweptAsWriter;
   private long backoff = FIRST_BACKOFF_MS;
 
   Recorder(Settings settings, Connector connector, Spool spool, LongSupplier clock) {
@@ -135,9 +136,12 @@ final class Recorder {
         nextLook.set(LOOK_MS);
         sweep.look(table);
       }
-      if (nextSweep.isDue()) {
+      // A first sweep that comes before the WAL would leave coverage without its start for a whole period.
+      boolean isNewWriter = roles.hasWriter() && !sweptAsWriter;
+      if (nextSweep.isDue() || isNewWriter) {
+        sweptAsWriter = roles.hasWriter();
         nextSweep.set(LAST_BACKOFF_MS);
-        sweep.run(table, roles.hasWriter());
+        sweep.run(table, sweptAsWriter);
         nextSweep.set(settings.sweepPeriod);
       }
     } catch (IOException e) {

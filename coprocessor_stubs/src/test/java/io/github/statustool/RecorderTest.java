@@ -409,6 +409,17 @@ class RecorderTest {
     assertEquals(clock.get(), store.number(Columns.COVERAGE_ROW, Columns.A));
   }
 
+  /** Found on a cluster of one server: its first sweep came before its WAL, and coverage a minute late. */
+  @Test
+  void coverageStartsAsSoonAsThereIsAWriter() {
+    wal.name = null;
+    recorder.tick();
+    assertNull(store.number(Columns.COVERAGE_ROW, Columns.A));
+    wal.name = Fixtures.SERVER;
+    tick(1_000);
+    assertNotNull(store.number(Columns.COVERAGE_ROW, Columns.A));
+  }
+
   @Test
   void withoutARoleNothingIsDone() {
     wal.name = null;
