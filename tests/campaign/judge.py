@@ -103,7 +103,9 @@ class Judge:
             return Look("end", "refused", _last_line(result), missing=len(lost))
         look = self._described("end", result, acknowledged, lag)
         self._hold_against(look, lost, result)
-        look.alarms = self._alarms(lost, result)
+        # An operation that its client gave up may have been done after the truth was taken.
+        late = stored(self.arena.master, self.tables) - stored(self.arena.slave, self.tables)
+        look.alarms = self._alarms(lost | late, result)
         look.verify = self._verify()
         return look
 
