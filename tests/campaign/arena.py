@@ -9,9 +9,6 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
-from kazoo.client import KazooClient
-from kazoo.exceptions import KazooException, NoNodeError
-
 from tests.campaign.schedule import TABLES
 from tests.lab.cluster import Cluster
 from tests.lab.errors import AdminError, LabError, LabTimeout
@@ -55,7 +52,6 @@ class Arena:
 
     kind: str
     pair: Pair
-    zk_port: int
     used: int = 0
     """Schedules that ran here before."""
     crashed: bool = False
@@ -78,23 +74,8 @@ class Arena:
 
     def crash(self, cluster: Cluster, server: RegionServer) -> None:
         """Kill -9, and take its znode away as HBase's own start script does for a server that has died."""
-        name = server.server_name
-        server.kill9()
+        cluster.crash(server)
         self.crashed = True
-        with self.zk() as zk, contextlib.suppress(NoNodeError):
-            zk.delete(f"/{cluster.name}/rs/{name}")
-
-    @contextlib.contextmanager
-    def zk(self) -> Iterator[KazooClient]:
-        """A short session with the lab's ZooKeeper."""
-        client = KazooClient(f"127.0.0.1:{self.zk_port}", timeout=20)
-        client.start(timeout=20)
-        try:
-            yield client
-        finally:
-            with contextlib.suppress(KazooException):
-                client.stop()
-                client.close()
 
     def pause(self, server: Server, seconds: float) -> None:
         """SIGSTOP now, SIGCONT after a while or when the arena is healed."""
@@ -205,7 +186,7 @@ def arena(kind: str, folder: Path) -> Iterator[Arena]:
             tracked_spec("master", region_servers=3, site=site, rs_site=rs_site),
             tracked_spec("slave", region_servers=2, site=site),
         )
-        built = Arena(kind, pair, lab.zk_port, zookeeper=lab.zookeeper)
+        built = Arena(kind, pair, zookeeper=lab.zookeeper)
         try:
             yield built
         finally:

@@ -45,7 +45,7 @@ def judged(tmp_path: Path, verdict: str, regions: str, problems: str = "[]") -> 
     """A look at a table of one region, with one cell missing below key 5."""
     (tmp_path / "debug").mkdir()
     (tmp_path / "debug" / "regions.jsonl").write_text(regions)
-    judge = Judge(Arena("plain", None, 0), ["a_1_0"], tmp_path, None)  # type: ignore[arg-type]
+    judge = Judge(Arena("plain", None), ["a_1_0"], tmp_path, None)  # type: ignore[arg-type]
     look = Look("mid", verdict)
     result = Result(0, f'{{"problems": {problems}}}', "")
     judge._hold_against(look, frozenset({("a_1_0", "4\tf\tq\tPut\tv")}), result)

@@ -145,7 +145,7 @@ def test_master_region_server_killed_before_its_flush(fragile: Pair, status: Pat
     try:
         fragile.master.admin.put_rows("crash", "f", 10, start=10)
         killed = victim.server_name
-        victim.kill9()
+        fragile.master.crash(victim)
         wait_until(lambda: killed not in fragile.master.admin.live_servers(), 60, "the master has noticed")
         wait_until(lambda: len(fragile.master.admin.rows("crash")) == 20, 120, "the region is served again")
         result = fragile.verdict(status, "crash", "--wait", "3")

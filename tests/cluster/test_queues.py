@@ -137,7 +137,7 @@ def test_killed_with_a_backlog(aged: Pair, status: Path) -> None:
     aged.create_table("crash", {"f": 1})
     victim = crash_with_backlog(aged, "crash")
     killed, master = victim.server_name, aged.master.admin
-    victim.kill9()
+    aged.master.crash(victim)
     wait_until(lambda: killed not in master.live_servers(), 60, "the master has noticed")
     behind = aged.verdict(status, "crash", "--wait", "2")
     assert behind.exit_code in (1, 3), behind

@@ -134,11 +134,11 @@ def test_servers_and_a_whole_cluster_die(three: Three, status: Path) -> None:
     victim = a.add_region_server()
     first = victim.server_name
     move_table(a, "other", first)
-    three.bc.slave.region_servers[0].kill9()
+    three.bc.slave.crash(three.bc.slave.region_servers[0])
     b.admin.put_rows("t", "g", 10, prefix="down")
     a.admin.disable_peer(PEER)
     a.admin.put_rows("other", "f", 10, prefix="twice")
-    victim.kill9()
+    a.crash(victim)
     heir = a.add_region_server()
     wait_until(lambda: recovered(three.ab, first), 60, "the dead server's queue has been claimed")
     holder = (recovered(three.ab, first) or {})["holder"]
@@ -156,7 +156,7 @@ def test_servers_and_a_whole_cluster_die(three: Three, status: Path) -> None:
     three.bc.slave.launch()
 
     killed = next(server for server in a.region_servers if server.running and server.server_name == holder)
-    killed.kill9()
+    a.crash(killed)
     wait_until(lambda: (recovered(three.ab, first) or {}).get("recovered_from") == [first, holder], 90, "claimed twice")
     assert len((recovered(three.ab, first) or {})["wals"]) > 0
     result = three.ab.verdict(status, "other")

@@ -55,7 +55,7 @@ def test_a_killed_region_server_comes_back_under_a_new_name(pair: tuple[Lab, Clu
     load = a.admin.load_start("killed", "f", 100)
     victim = a.region_servers[0]
     old = victim.server_name
-    victim.kill9()
+    a.crash(victim)
     assert not victim.running
     wait_until(lambda: old not in a.admin.live_servers(), 60, "the master notices")
     victim.start()
