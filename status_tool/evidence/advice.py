@@ -50,12 +50,12 @@ _TEXTS = {
     "family-absent": "add the family on the slave (`alter`), then copy its rows",
     "skip-wal": "the table's durability SKIP_WAL bypasses replication; on the master `alter 'TABLE', DURABILITY =>"
     " 'USE_DEFAULT'`, then copy its rows",
-    "emptied": "compare the table once (VerifyReplication), copy what is missing (SyncTable, CopyTable), and then"
-    " accept what was written until then with --since",
-    "skipped-wal": "some mutations had the durability SKIP_WAL, so replication never sees them: copy what they wrote"
-    " (SyncTable, CopyTable) and accept what was written until then with --since",
-    "scope-raised": "what was in the family before was never replicated: copy it (CopyTable --families=..., SyncTable)"
-    " and accept what was written until then with --since",
+    "emptied": "compare the table once (VerifyReplication), and accept the past with --since when what is missing has"
+    " been copied",
+    "skipped-wal": "replication never sees mutations with SKIP_WAL; accept the past with --since when what they wrote has"
+    " been copied",
+    "scope-raised": "what was in the family before was never replicated; accept the past with --since when it has been"
+    " copied",
     "descriptor-unreadable": "record the status again; if it stays, look at the trackers' log lines",
     "no-regions": "run `run -m` again when the table's regions are in hbase:meta",
     "file-missing": "copy the file again (distcp)",
