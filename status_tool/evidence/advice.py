@@ -52,8 +52,8 @@ _TEXTS = {
     " 'USE_DEFAULT'`, then copy its rows",
     "emptied": "compare the table once (VerifyReplication), and accept the past with --since when what is missing has"
     " been copied",
-    "skipped-wal": "replication never sees mutations with SKIP_WAL; accept the past with --since when what they wrote has"
-    " been copied",
+    "skipped-wal": "replication never sees mutations with SKIP_WAL; accept the past with --since when what they wrote"
+    " has been copied",
     "scope-raised": "what was in the family before was never replicated; accept the past with --since when it has been"
     " copied",
     "descriptor-unreadable": "record the status again; if it stays, look at the trackers' log lines",
