@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -156,4 +157,13 @@ def start_pair(lab: Lab, master: ClusterSpec | None = None, slave: ClusterSpec |
     first, second = lab.start_clusters(master or tracked_spec("master"), slave or tracked_spec("slave"))
     pair = Pair(first, second)
     pair.connect()
+    for cluster in (first, second):
+        if set(BOTH_TRACKERS) & {key for key, value in cluster.spec.site.items() if value}:
+            wait_until(partial(serves_state, cluster), 120, "a tracker has made the state table")
     return pair
+
+
+def serves_state(cluster: Cluster) -> bool:
+    """Whether the state table is there and open."""
+    regions = cluster.admin.regions("replicationstate") if cluster.admin.table_exists("replicationstate") else []
+    return bool(regions) and all(region.server for region in regions)

@@ -46,6 +46,7 @@ def _shares(item: pytest.Item | None) -> bool:
     return isinstance(item, pytest.Item) and item.path.parent == HERE and "pair" in getattr(item, "fixturenames", ())
 
 
+@pytest.hookimpl(tryfirst=True)  # pytest-xdist reads the groups in the same hook
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Who shares the pair runs together and first, other modules each by itself: the groups of `--dist loadgroup`.
 

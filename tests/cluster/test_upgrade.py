@@ -14,7 +14,7 @@ from tests.lab.cluster import Cluster
 from tests.lab.lab import Lab
 from tests.lab.process import RegionServer
 from tests.lab.waiting import wait_until
-from tests.pair import BOTH_TRACKERS, PEER, Pair, Result, start_pair, tool_here, tracked_spec
+from tests.pair import BOTH_TRACKERS, PEER, Pair, Result, serves_state, start_pair, tool_here, tracked_spec
 
 pytestmark = [pytest.mark.cluster, pytest.mark.spark]
 
@@ -40,12 +40,7 @@ def upgrade(cluster: Cluster, server: RegionServer) -> None:
     cluster.reconfigure(server, BOTH_TRACKERS)
     server.stop()
     server.start()
-    wait_until(lambda: _serves_state(cluster), 60, "a tracker has made the state table")
-
-
-def _serves_state(cluster: Cluster) -> bool:
-    regions = cluster.admin.regions("replicationstate") if cluster.admin.table_exists("replicationstate") else []
-    return bool(regions) and all(region.server for region in regions)
+    wait_until(lambda: serves_state(cluster), 60, "a tracker has made the state table")
 
 
 def refused(result: Result) -> str:

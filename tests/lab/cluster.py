@@ -247,7 +247,13 @@ class Cluster:
         wait_until(checked, START_TIMEOUT, f"{self.name}: {what}")
 
     def _wait_datanodes(self) -> None:
-        self._wait_for(lambda: self.admin.live_datanodes() >= len(self.datanodes), self.datanodes, "all DataNodes live")
+        def all_live() -> bool:
+            try:
+                return self.admin.live_datanodes() >= len(self.datanodes)
+            except AdminError:
+                return False  # the NameNode listens before it has started
+
+        self._wait_for(all_live, self.datanodes, "all DataNodes live")
 
     def _wait_live(self, region_servers: Sequence[RegionServer]) -> None:
         def all_live() -> bool:
