@@ -43,7 +43,7 @@ test-java: ## Tests of the trackers
 	cd coprocessor_stubs && mvn -B -ntp verify
 
 test-python: setup ## Unit, property and cluster tests
-	$(BIN)/python -m pytest -n 2 --dist loadgroup --no-loadscope-reorder
+	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 test-unit: $(VENV)/installed ## Tests that need no cluster
 	$(BIN)/python -m pytest -m "not cluster"

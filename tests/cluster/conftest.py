@@ -28,40 +28,20 @@ def warm_spark() -> Iterator[None]:
         yield
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def pair(warm_spark: None) -> Iterator[Pair]:
-    """Two tracked clusters, two region servers each, asyncfs WALs. Tests use tables of their own."""
+    """Two tracked clusters, two region servers each, asyncfs WALs. Tests use tables of their own.
+
+    One a module, for modules run side by side, and what they hold of the memory is wanted by others afterwards.
+    """
     assert JAR.is_file(), "build the trackers first: make setup"
     with Lab() as lab:
-        _SHARED.append(lab)
         yield start_pair(lab)
 
 
-HERE = Path(__file__).resolve().parent
-_SHARED: list[Lab] = []
-"""The lab of `pair` while it is needed: its memory is wanted by the labs of other modules afterwards."""
-
-
-def _shares(item: pytest.Item | None) -> bool:
-    return isinstance(item, pytest.Item) and item.path.parent == HERE and "pair" in getattr(item, "fixturenames", ())
-
-
-@pytest.hookimpl(tryfirst=True)  # pytest-xdist reads the groups in the same hook
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Who shares the pair runs together and first, other modules each by itself: the groups of `--dist loadgroup`.
-
-    Modules with clusters of their own come next and unit tests last, so that two workers end at about the same time.
-    """
-    for item in items:
-        item.add_marker(pytest.mark.xdist_group("pair" if _shares(item) else str(item.path)))
-    items.sort(key=lambda item: (not _shares(item), item.get_closest_marker("cluster") is None))
-
-
-@pytest.hookimpl(trylast=True)
-def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
-    """End the pair when its last user has."""
-    if _shares(item) and not _shares(nextitem) and _SHARED:
-        _SHARED.pop().close()
+    """Modules with clusters come first, so that two workers end at about the same time."""
+    items.sort(key=lambda item: item.get_closest_marker("cluster") is None)
 
 
 @pytest.fixture
