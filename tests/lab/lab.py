@@ -57,7 +57,10 @@ class Lab:
         self._ports = Ports()
         archive = shared_classes(hbase_version)
         shared = (f"-XX:SharedArchiveFile={archive}",) if archive else ()
-        options = shared if jvm_options is None else jvm_options
+        # Jetty and the native libraries unpack into it; a killed server never removes what it unpacked.
+        scratch = self.root / "tmp"
+        scratch.mkdir()
+        options = (f"-Djava.io.tmpdir={scratch}", *(shared if jvm_options is None else jvm_options))
         self._java = Java(self._mark, classpath, HOME / "conf" / "log4j.properties", options)
         try:
             self.zk_port = self._ports.take()
