@@ -16,7 +16,7 @@ from tests.campaign.schedule import ARENAS, Schedule, draw
 from tests.campaign.shrink import shrink
 from tests.campaign.summary import table
 
-REUSED = 12
+REUSED = 25
 """Schedules that share an arena before a fresh one is started."""
 
 
@@ -59,7 +59,7 @@ def _asked_schedules(asked: argparse.Namespace) -> list[Schedule]:
 def _run_all(kind: str, schedules: Sequence[Schedule]) -> Iterator[Record]:
     waiting = list(schedules)
     while waiting:
-        with tempfile.TemporaryDirectory(prefix="status-tool-campaign-") as folder, arena(kind, Path(folder)) as built:
+        with tempfile.TemporaryDirectory(prefix="status-tool-campaign-") as folder, arena(kind) as built:
             _say(f"--- arena {kind}")
             while waiting and built.used < REUSED:
                 record = _told(built, waiting.pop(0), Path(folder))

@@ -18,6 +18,7 @@ from tests.pair import PEER, Result, tool_here
 
 BAD = ("gap", "behind", "missing")
 COMPLETE = "complete"
+SETTLED = "the replication queues settled it"
 END_WAIT_S = 5
 """What has arrived is flushed by then."""
 LIST_LENGTH = 5
@@ -45,6 +46,8 @@ class Look:
     alarms: list[str] = field(default_factory=list)
     """At the end only: regions called incomplete of which nothing is missing, with the reasons."""
     unverified: int = 0
+    settled: int = 0
+    """Crashed servers that the replication queues settled, by the tool's own notices."""
     timestamps: str | None = None
     """What the original's rules alone would say of the same regions."""
     lag: str | None = None
@@ -173,6 +176,7 @@ class Judge:
             timestamps=_by_timestamps(self._dumped()),
             lag=lag,
             unverified=document["hbase"]["regions"]["unverifiable"],
+            settled=sum(SETTLED in notice for notice in document["notices"]),
         )
 
     def _hold_against(self, look: Look, missing: Cells, result: Result) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 from status_tool.sources.state_table import now_ms
 from tests.campaign.arena import Arena
-from tests.campaign.judge import Judge, Look
+from tests.campaign.judge import COMPLETE, Judge, Look
 from tests.campaign.schedule import LOOK, TABLES, Schedule
 from tests.campaign.steps import perform
 from tests.campaign.truth import Cells, Writers, stored
@@ -77,6 +77,8 @@ def run_schedule(arena: Arena, schedule: Schedule, folder: Path, say: Say = lamb
 
 
 def _run(arena: Arena, schedule: Schedule, folder: Path, record: Record, say: Say) -> None:
+    if any(step.action == "kill_master_rs" for step in schedule.steps):
+        arena.age()
     record.since = arena.crashed
     since_ms = now_ms() if arena.crashed else None
     if since_ms is not None:
@@ -104,6 +106,7 @@ def _run(arena: Arena, schedule: Schedule, folder: Path, record: Record, say: Sa
     record.lost = len(lost)
     look = judge.last_look(lost, len(acknowledged))
     record.looks.append(look)
+    arena.crashed = arena.crashed and look.verdict != COMPLETE
     record.steps.append(
         f"end: {look.verdict}, lost {len(lost)}, {look.told[:200] if look.verdict != 'complete' else ''}"
     )

@@ -37,7 +37,7 @@ def _reduced(schedule: Schedule, fails: Fails) -> tuple[Step, ...]:
 
 def _fails_for_real(schedule: Schedule, tries: int) -> bool:
     for _ in range(tries):
-        with tempfile.TemporaryDirectory() as folder, arena(schedule.arena, Path(folder)) as built:
+        with tempfile.TemporaryDirectory() as folder, arena(schedule.arena) as built:
             if run_schedule(built, schedule, Path(folder)).wrong():
                 return True
     return False

@@ -101,8 +101,7 @@ def restart_servers(arena: Arena, tables: Sequence[str], pick: int) -> object:
 
 @action
 def restart_hmaster(arena: Arena, tables: Sequence[str], pick: int) -> object:
-    arena.master.master.kill9()
-    arena.master.master.start()
+    arena.restart_hmaster()
     return None
 
 
@@ -188,15 +187,13 @@ def readd_peer(arena: Arena, tables: Sequence[str], pick: int) -> object:
 @action
 def filter_peer(arena: Arena, tables: Sequence[str], pick: int) -> object:
     kept = sorted(tables)[pick % len(tables)]
-    arena.master.admin.set_peer_tables(PEER, {kept: []})
-    arena.asked = {kept}
+    arena.filter_peer({kept})
     return kept
 
 
 @action
 def unfilter_peer(arena: Arena, tables: Sequence[str], pick: int) -> object:
-    arena.master.admin.set_peer_tables(PEER, None)
-    arena.asked = None
+    arena.filter_peer(None)
     return None
 
 

@@ -24,6 +24,7 @@ def table(paths: Sequence[Path]) -> str:
     ends = [look for look in looks if look["when"] == "end"]
     drained = [look for look in ends if look["missing"] == 0]
     regions = sum(sum(look["regions"].values()) for look in drained)
+    settled = sum(look["verdict"] == COMPLETE and bool(look.get("settled")) for look in drained)
     rows = [
         ("schedules", len(records)),
         ("… brought to their end", sum(record["lost"] is not None for record in records)),
@@ -38,6 +39,7 @@ def table(paths: Sequence[Path]) -> str:
         ("false complete by VerifyReplication (at the end only)", _false(looks, "verify")),
         ("ends with nothing lost", len(drained)),
         ("… called complete", sum(look["verdict"] == COMPLETE for look in drained)),
+        ("… … although a server had been killed, which the queues settled", settled),
         ("… regions in them", regions),
         ("… regions with a false alarm", sum(len(look["alarms"]) for look in drained)),
         ("… regions unverifiable", sum(look["unverified"] for look in drained)),

@@ -80,9 +80,9 @@ def test_what_was_told_is_not_held_against_the_tool(tmp_path: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def plain(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Arena]:
+def plain() -> Iterator[Arena]:
     """One arena for the schedules of this module."""
-    with spark_session(), arena("plain", tmp_path_factory.mktemp("arena")) as built:
+    with spark_session(), arena("plain") as built:
         yield built
 
 

@@ -1,5 +1,6 @@
 package io.github.statustool.lab;
 
+import com.google.protobuf.ServiceException;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.Collections;
@@ -18,12 +19,17 @@ import org.apache.hadoop.hbase.client.Append;
 import org.apache.hadoop.hbase.client.Connection;
 import org.apache.hadoop.hbase.client.Delete;
 import org.apache.hadoop.hbase.client.Increment;
+import org.apache.hadoop.hbase.client.Mutation;
 import org.apache.hadoop.hbase.client.Put;
 import org.apache.hadoop.hbase.client.Result;
 import org.apache.hadoop.hbase.client.ResultScanner;
 import org.apache.hadoop.hbase.client.RowMutations;
 import org.apache.hadoop.hbase.client.Scan;
 import org.apache.hadoop.hbase.client.Table;
+import org.apache.hadoop.hbase.protobuf.ProtobufUtil;
+import org.apache.hadoop.hbase.protobuf.generated.ClientProtos.MutationProto.MutationType;
+import org.apache.hadoop.hbase.protobuf.generated.MultiRowMutationProtos.MultiRowMutationService;
+import org.apache.hadoop.hbase.protobuf.generated.MultiRowMutationProtos.MutateRowsRequest;
 import org.apache.hadoop.hbase.util.Bytes;
 
 /**
@@ -158,13 +164,14 @@ final class MixCommands {
       TableName name = chosen.getKey();
       // Gives up soon: within one operation HBase's pauses grow up to 20 s, long after the region is back.
       try (Table table = connection.getTableBuilder(name, null).setOperationTimeout(2500).build()) {
-        switch (random.nextInt(8)) {
+        switch (random.nextInt(9)) {
           case 0, 1 -> put(table, List.of(fresh(name, family, row())));
           case 2 -> twice(table, family);
           case 3 -> delete(table);
           case 4 -> increment(table, family);
           case 5 -> append(table, family);
           case 6 -> batch(table, families);
+          case 7 -> multiRows(table, families);
           default -> rowMutations(table, family);
         }
       }
@@ -264,6 +271,33 @@ final class MixCommands {
       table.mutateRow(RowMutations.of(List.of(put, delete)));
       wasPut(first);
       wasDeleted(second);
+    }
+
+    /** Several rows of one region in one entry of the WAL, by HBase's MultiRowMutationEndpoint. */
+    private void multiRows(Table table, List<String> families) throws IOException {
+      // Regions end at three digits: rows that begin with the same three are in one.
+      String digits = String.format("%03d", random.nextInt(1000));
+      List<Column> written = new ArrayList<>();
+      for (int i = 0; i < 3; i++) {
+        byte[] family = Bytes.toBytes(families.get(random.nextInt(families.size())));
+        written.add(fresh(table.getName(), family, Bytes.toBytes(digits + "-multi" + mark + i)));
+      }
+      Column gone = fresh(table.getName(), written.get(0).family, Bytes.toBytes(digits + "-multi" + mark + 3));
+      MutateRowsRequest.Builder request = MutateRowsRequest.newBuilder();
+      for (Column one : written) {
+        Mutation put = new Put(one.row).addColumn(one.family, one.qualifier, one.qualifier);
+        request.addMutationRequest(ProtobufUtil.toMutation(MutationType.PUT, put));
+      }
+      Delete delete = new Delete(gone.row).addColumns(gone.family, gone.qualifier);
+      request.addMutationRequest(ProtobufUtil.toMutation(MutationType.DELETE, delete));
+      try {
+        MultiRowMutationService.newBlockingStub(table.coprocessorService(gone.row))
+            .mutateRows(null, request.build());
+      } catch (ServiceException e) {
+        throw new IOException(e);
+      }
+      written.forEach(this::wasPut);
+      wasDeleted(gone);
     }
   }
 }
