@@ -5,6 +5,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collection;
 import java.util.List;
+import java.util.Map;
 import java.util.function.LongSupplier;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -20,15 +21,17 @@ final class Flusher {
   private final Health health;
   private final LongSupplier clock;
   private final WalSyncer syncer;
-  private final Collection<Watched> wals;
+  private final Roles roles;
   private Long lastBegan;
   /** Since when every server is tracked, as the table said at the last flush. */
   private byte[] lastCoverage;
   private Barrier.Echo lastEcho;
+  /** Only with a flush, and from before it: what was appended later is in the queues of these peers. */
+  private Map<String, String> lastPeers = Map.of();
 
-  Flusher(Ledgers ledgers, Health health, LongSupplier clock, WalSyncer syncer, Collection<Watched> wals) {
+  Flusher(Ledgers ledgers, Health health, LongSupplier clock, WalSyncer syncer, Roles roles) {
     this.syncer = syncer;
-    this.wals = wals;
+    this.roles = roles;
     this.ledgers = ledgers;
     this.health = health;
     this.clock = clock;
@@ -36,6 +39,10 @@ final class Flusher {
 
   Barrier.Echo lastEcho() {
     return lastEcho;
+  }
+
+  Map<String, String> lastPeers() {
+    return lastPeers;
   }
 
   boolean hasChanges() {
@@ -50,7 +57,7 @@ final class Flusher {
         unknown.add(role);
       }
     }
-    write(store, rows(unknown, lastBegan, lastEcho, false));
+    write(store, rows(unknown, lastBegan, lastEcho, false, lastPeers));
   }
 
   /** @param token the barrier token that was read before, or null */
@@ -65,29 +72,32 @@ final class Flusher {
 
   private void flush(StateStore store, Collection<ServerRole> roles, Barrier.Echo token, boolean end)
       throws IOException {
+    Map<String, String> peers = this.roles.peers();
     long began = clock.getAsLong();
     Barrier.Echo echo = token == null ? lastEcho : token;
     checkNothingWasLost(store, roles);
     write(store, ledgers.otherChanges());
     writeHeads(store);
-    write(store, rows(roles, began, echo, end));
+    write(store, rows(roles, began, echo, end, peers));
     lastBegan = began;
+    lastPeers = peers;
     lastEcho = echo;
   }
 
   private void writeHeads(StateStore store) throws IOException {
     List<Change> heads = ledgers.headChanges();
     if (!heads.isEmpty()) {
-      syncer.sync(wals);
+      syncer.sync(roles.wals());
       write(store, heads);
     }
   }
 
   /** The same rows, to a file. */
   void spool(Spool spool, Collection<ServerRole> roles, boolean end) throws IOException {
+    Map<String, String> peers = this.roles.peers();
     long began = clock.getAsLong();
     List<Change> changes = ledgers.allChanges();
-    changes.addAll(rows(roles, began, lastEcho, end));
+    changes.addAll(rows(roles, began, lastEcho, end, peers));
     if (!changes.isEmpty() && !roles.isEmpty()) {
       spool.write(roles.iterator().next().origin, began, rowsOf(changes));
       changes.forEach(Change::stored);
@@ -96,7 +106,7 @@ final class Flusher {
 
   /** The mark of a clean end must not stay in the row of a server that went on after all. */
   void reopen(StateStore store, ServerRole role, long timeout) throws IOException {
-    Change row = role.row(lastBegan, lastEcho, false, health.json(pending()), clock.getAsLong());
+    Change row = role.row(lastBegan, lastEcho, false, health(role, lastPeers), clock.getAsLong());
     HBaseStateStore.await(store.replaceAsync(row.row, List.of(Columns.Z)), timeout);
     row.stored();
   }
@@ -128,17 +138,19 @@ final class Flusher {
     lastCoverage = coverage;
   }
 
-  private List<Change> rows(Collection<ServerRole> roles, Long began, Barrier.Echo echo, boolean end) {
+  private List<Change> rows(Collection<ServerRole> roles, Long began, Barrier.Echo echo, boolean end,
+      Map<String, String> peers) {
     long now = clock.getAsLong();
     List<Change> rows = new ArrayList<>(roles.size());
     for (ServerRole role : roles) {
-      rows.add(role.row(began, echo, end, health.json(pending()), now));
+      rows.add(role.row(began, echo, end, health(role, peers), now));
     }
     return rows;
   }
 
-  private long pending() {
-    return ledgers.sink.pendingCount();
+  private String health(ServerRole role, Map<String, String> peers) {
+    String shipping = role.role == ServerRole.WRITER ? peers.get(role.serverName) : null;
+    return health.json(ledgers.sink.pendingCount(), shipping);
   }
 
   private static void write(StateStore store, List<Change> changes) throws IOException {

@@ -39,8 +39,10 @@ final class Health {
     return errors.get();
   }
 
-  String json(long pending) {
-    return "{\"failed_writes\":" + failedWrites.get() + ",\"pending\":" + pending + ",\"errors\":" + errors.get() + "}";
+  /** @param peers a JSON object, or null for none */
+  String json(long pending, String peers) {
+    return "{\"failed_writes\":" + failedWrites.get() + ",\"pending\":" + pending + ",\"errors\":" + errors.get()
+        + (peers == null ? "" : ",\"peers\":" + peers) + "}";
   }
 
   /** The client's exceptions list every attempt, on a line each. */

@@ -51,7 +51,7 @@ final class Recorder {
     this.barrier = new Barrier(clock);
     this.sweep = new Sweep(settings, clock);
     this.flusher =
-        new Flusher(ledgers, health, clock, new WalSyncer(settings.operationTimeout), roles.wals());
+        new Flusher(ledgers, health, clock, new WalSyncer(settings.operationTimeout), roles);
     this.compactor = new Compactor(ledgers.sink.touched(), settings.operationTimeout);
     this.writeThrough = new WriteThrough(() -> store, ledgers.sink, health, settings.writeThroughWait);
     this.nextTry = new Alarm(clock);
@@ -85,6 +85,7 @@ final class Recorder {
   void tick() {
     roles.refresh();
     ledgers.tables.regions(roles.openRegions());
+    roles.lookAtPeers();
     endRoles();
     List<ServerRole> running = roles.running();
     if (running.isEmpty() || !nextTry.isDue()) {
@@ -149,9 +150,9 @@ final class Recorder {
     }
   }
 
-  /** What could not be written through does not wait for the period: until it is written, a crash would lose it. */
+  /** What could not be written through, and news of peers, do not wait: until they are written, a crash would lose them. */
   private boolean isFlushDue() {
-    return nextFlush.isDue() || ledgers.sink.hasPending();
+    return nextFlush.isDue() || ledgers.sink.hasPending() || !roles.peers().equals(flusher.lastPeers());
   }
 
   private void flush(StateStore table, List<ServerRole> running, Barrier.Echo token) throws IOException {

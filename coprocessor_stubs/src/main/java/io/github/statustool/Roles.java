@@ -49,6 +49,21 @@ final class Roles {
     return open;
   }
 
+  void lookAtPeers() {
+    servers.forEach(Watched::lookAtPeers);
+  }
+
+  /** By server name: the replication peers in force there. Of a JVM's servers without a tracker of theirs nothing is known. */
+  Map<String, String> peers() {
+    Map<String, String> peers = new TreeMap<>();
+    for (Watched server : servers) {
+      if (server.serverName() != null && server.peers() != null) {
+        peers.put(server.serverName(), server.peers());
+      }
+    }
+    return peers;
+  }
+
   Collection<Watched> wals() {
     return wals;
   }

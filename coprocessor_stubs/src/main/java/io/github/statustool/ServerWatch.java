@@ -20,6 +20,7 @@ import org.apache.hadoop.hbase.regionserver.Region;
 final class ServerWatch implements Watched {
   private final RegionServerCoprocessorEnvironment env;
   private final OnlineRegions server;
+  private PeerWatch peers;
 
   ServerWatch(RegionServerCoprocessorEnvironment env) {
     this.env = env;
@@ -36,6 +37,22 @@ final class ServerWatch implements Watched {
   @Override
   public boolean isOver() {
     return server instanceof Thread && ((Thread) server).getState() == Thread.State.TERMINATED;
+  }
+
+  /** Late, because a server that starts has no connection to ZooKeeper yet. */
+  @Override
+  public void lookAtPeers() {
+    if (peers == null && server instanceof HRegionServer && serverName() != null) {
+      peers = new PeerWatch(new HBasePeers((HRegionServer) server), System::currentTimeMillis);
+    }
+    if (peers != null) {
+      peers.look();
+    }
+  }
+
+  @Override
+  public String peers() {
+    return peers == null ? null : peers.json().toString();
   }
 
   /** Of user tables, first replicas only. */

@@ -14,6 +14,14 @@ interface Watched {
   /** Waits until what was appended before is durable. */
   default void sync() throws IOException {}
 
+  /** Looks which replication peers are in force there. */
+  default void lookAtPeers() {}
+
+  /** The peers that are, as {@link PeerWatch#json}; null where nothing is known of them. */
+  default String peers() {
+    return null;
+  }
+
   /** The regions that are open there, as far as that can be seen. */
   default List<TableEvents.OpenRegion> openRegions() {
     return List.of();

@@ -41,6 +41,12 @@ class RecorderTest {
     private String name = Fixtures.SERVER;
     private boolean over;
     private boolean broken;
+    private String peers;
+
+    @Override
+    public String peers() {
+      return peers;
+    }
 
     @Override
     public String serverName() {
@@ -118,6 +124,26 @@ class RecorderTest {
     assertEquals(1, store.number(headRow(), Columns.S));
     tick(1);
     assertEquals(2, store.number(headRow(), Columns.S));
+  }
+
+  /** Whoever reads the row may take it that what was appended after its flush is in the queues of these peers. */
+  @Test
+  void newsOfPeersGoWithAFlushAtOnceAndOnlyWithAFlush() {
+    server.peers = "{\"1\":[7,0,0,5]}";
+    store.down = true;
+    recorder.tick();
+    store.down = false;
+    append();
+    tick(5_000);
+    assertEquals(1, store.number(headRow(), Columns.S));
+    assertEquals(clock.get(), store.number(writerRow, Columns.F));
+    assertArrayEquals(Bits.utf8("{\"failed_writes\":1,\"pending\":0,\"errors\":0,\"peers\":{\"1\":[7,0,0,5]}}"),
+        store.value(writerRow, Columns.Q));
+    assertArrayEquals(Bits.utf8("{\"failed_writes\":1,\"pending\":0,\"errors\":0}"),
+        store.value(replicatorRow, Columns.Q));
+    store.log.clear();
+    tick(5_000);
+    assertFalse(isWritten(writerRow));
   }
 
   @Test
