@@ -17,7 +17,7 @@ _FIELDS = {
     **{"enabled": optional(is_flag), "replicate_all": optional(is_flag)},
     **dict.fromkeys(("namespaces", "exclude_namespaces"), optional(list_of(is_text))),
     **dict.fromkeys(("table_cfs", "exclude_table_cfs"), optional(map_of(optional(list_of(is_text))))),
-    **dict.fromkeys(("created_ms", "modified_ms"), optional(is_number)),
+    **dict.fromkeys(("created_ms", "modified_ms", "incarnation", "version"), optional(is_number)),
 }
 
 

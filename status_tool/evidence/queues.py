@@ -2,7 +2,8 @@
 
 Rules, each needed (docs/decisions.md, from 20): the queues were read whole and after the barrier; the origin's WALs
 have been split, so nothing can be appended any more; no queue of the peer, on any server, holds one of them or came
-from that origin; and the peer has been there, as it is now, since before the origin started.
+from that origin; and the peer has been there, as it is now, since before the origin started or, as the trackers tell,
+since before its last flush.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from status_tool.evidence.details import (
     optional,
     parse_detail,
 )
+from status_tool.evidence.in_force import in_force_before_flush
 from status_tool.evidence.origins import iso
 
 Row = Mapping[str, Any]
@@ -91,7 +93,7 @@ def queue_facts(
     for row in servers:
         if not _crashed(row):
             continue
-        reason = _why_not(str(row["server"]), state)
+        reason = _why_not(row, servers, state)
         if reason is None:
             drained.add(row["origin"])
             names.append(str(row["server"]))
@@ -154,8 +156,9 @@ def _crashed(row: Row) -> bool:
     return writer and row.get("live") is False and row.get("final_ms") is None and row.get("origin") is not None
 
 
-def _why_not(server: str, state: _State) -> str | None:
+def _why_not(row: Row, servers: Iterable[Row], state: _State) -> str | None:
     """Why the queues do not settle a crashed server; None: they do."""
+    server = str(row["server"])
     if not state.summary.get("consistent"):
         return "the replication queues kept moving while they were read: run `run -m` again"
     holding = [queue for queue in state.queues if _concerns(queue, server)]
@@ -168,12 +171,11 @@ def _why_not(server: str, state: _State) -> str | None:
         return "the master has not split its WALs yet"
     if state.peer.get("endpoint") or state.peer.get("entry_filters"):
         return f"peer {state.peer['id']} has an endpoint or filters of its own, so an empty queue proves nothing"
-    started_ms = start_code(server)
-    if started_ms is None or not _unchanged_since(state.peer, started_ms - CLOCK_MARGIN_MS):
+    if not (_unchanged_since_start(server, state.peer) or in_force_before_flush(row, servers, state.peer)):
         return (
             f"nothing of it is in a queue of peer {state.peer['id']}, but that peer was added, changed, or written anew"
             f" by a starting HBase master at {iso(state.peer.get('modified_ms'))}, not surely before the server"
-            " started: what it skipped is not known"
+            " started, and no tracker tells that it was in force: what it skipped is not known"
         )
     return None
 
@@ -185,8 +187,11 @@ def _concerns(queue: Mapping[str, Any], server: str) -> bool:
     return any(wal.get("server") in (server, None) for wal in queue["wals"])
 
 
-def _unchanged_since(peer: Mapping[str, Any], moment_ms: int) -> bool:
-    return all(time is not None and time < moment_ms for time in _times(peer))
+def _unchanged_since_start(server: str, peer: Mapping[str, Any]) -> bool:
+    started_ms = start_code(server)
+    return started_ms is not None and all(
+        time is not None and time < started_ms - CLOCK_MARGIN_MS for time in _times(peer)
+    )
 
 
 def _times(peer: Mapping[str, Any]) -> tuple[Any, Any]:

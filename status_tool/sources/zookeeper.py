@@ -51,6 +51,10 @@ class Peer:
     """WAL entry filters of the user's own: what they drop is not known."""
     modified_ms: int | None = None
     """When its configuration was last changed (its state does not count), on ZooKeeper's clock as `created_ms`."""
+    incarnation: int | None = None
+    """The transaction that added it."""
+    version: int | None = None
+    """How often its znode was written since: by a change, and by every HBase master that starts."""
 
     def to_json(self) -> str:
         """The `detail` column of a `peer` row."""
@@ -184,6 +188,8 @@ class ZooKeeper:
             bandwidth=config.bandwidth,
             entry_filters=next((pair.value for pair in config.configuration if pair.name == _ENTRY_FILTERS), None),
             modified_ms=stat.mtime,
+            incarnation=stat.czxid,
+            version=stat.version,
         )
 
 

@@ -10,10 +10,13 @@ from typing import Any
 
 import pytest
 
-from status_tool.config import Settings, SiteConfig
+from status_tool.config import Settings, SiteConfig, ThriftEndpoint
 from status_tool.evidence.queues import CLOCK_MARGIN_MS
+from status_tool.sources.codec import raw
+from status_tool.sources.thrift import scan
 from status_tool.sources.zookeeper import ZooKeeper
 from tests.lab.cluster import Cluster
+from tests.lab.errors import AdminError
 from tests.lab.lab import Lab
 from tests.lab.process import RegionServer
 from tests.lab.waiting import wait_until
@@ -121,9 +124,9 @@ def test_bulk_load_with_its_replication(aged: Pair, status: Path) -> None:
     assert "bulk load" in json.dumps(result.json["problems"])
 
 
-def crash_with_backlog(pair: Pair, table: str) -> RegionServer:
-    """A table on a new server; ten rows are shipped, ten are not when it is killed. The peer is enabled again."""
-    victim = pair.master.add_region_server()
+def crash_with_backlog(pair: Pair, table: str, victim: RegionServer | None = None) -> RegionServer:
+    """A table on a new server; ten rows are shipped, ten are not when it is killed. The peer is disabled."""
+    victim = victim or pair.master.add_region_server()
     move_table(pair.master, table, victim.server_name)
     pair.master.admin.put_rows(table, "f", 10)
     pair.wait_same(table)
@@ -159,3 +162,50 @@ def test_killed_with_a_backlog(aged: Pair, status: Path) -> None:
     result = aged.verdict(status, "crash", "--wait", "20")
     complete(result)
     assert any(killed in notice and "settled" in notice for notice in result.json["notices"])
+
+
+def restart_hbase_master(cluster: Cluster) -> None:
+    """Kill -9 and start: it writes every peer's znode anew."""
+    cluster.master.kill9()
+    cluster.master.start()
+    wait_until(lambda: answers(cluster), 90, "the new HBase master is ready")
+
+
+def answers(cluster: Cluster) -> bool:
+    """Whether an HBase master does."""
+    try:
+        return bool(cluster.admin.call("ready", 60))
+    except AdminError:
+        return False
+
+
+def tells_of_peers(cluster: Cluster, server: str) -> bool:
+    """Whether the server's row names the peers that are in force there."""
+    rows = scan(ThriftEndpoint("127.0.0.1", cluster.thrift_port), "replicationstate", b"o", b"p")
+    return any(raw(cells, "n") == server.encode() and b'"peers":{"1"' in (raw(cells, "q") or b"") for _, cells in rows)
+
+
+def test_killed_while_the_peer_is_young(backlogged: Pair, status: Path) -> None:
+    """HBase masters start before and after the crash, so no clock tells whether the peer was changed; trackers do."""
+    restart_hbase_master(backlogged.master)
+    backlogged.create_table("young", {"f": 1})
+    master = backlogged.master.admin
+    victim = backlogged.master.add_region_server()
+    move_table(backlogged.master, "young", victim.server_name)
+    wait_until(lambda: tells_of_peers(backlogged.master, victim.server_name), 30, "its tracker knows the peer")
+    killed = crash_with_backlog(backlogged, "young", victim).server_name
+    backlogged.master.crash(victim)
+    wait_until(lambda: killed not in master.live_servers(), 60, "the master has noticed")
+    restart_hbase_master(backlogged.master)
+    master.enable_peer(PEER)
+    backlogged.wait_same("young", timeout=180)
+    wait_until(lambda: queues(backlogged.master).exit_code == 0, 60, "the claimed queue is gone")
+    # Within ten seconds the survivor's tracker has seen the znode that the last HBase master wrote.
+    wait_until(lambda: backlogged.verdict(status, "young", "--wait", "10").exit_code == 0, 60, "complete")
+    # The same, but the peer was really changed, and changed back.
+    master.set_peer_tables(PEER, {"other": []})
+    master.set_peer_tables(PEER, None)
+    time.sleep(12)
+    result = backlogged.verdict(status, "young", "--wait", "10")
+    assert result.exit_code == 3, result
+    assert "no tracker tells" in json.dumps(result.json["problems"])

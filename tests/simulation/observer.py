@@ -163,8 +163,9 @@ class Observation:
         peer = self.world.peer
         if peer is None:
             return []
-        detail = {"id": PEER, "enabled": peer.enabled, "cluster_id": SLAVE_ID, "created_ms": peer.created_ms}
-        return [{"kind": "peer", "name": PEER, "detail": json.dumps({**detail, "modified_ms": peer.created_ms})}]
+        return [
+            {"kind": "peer", "name": PEER, "detail": json.dumps({"id": PEER, "cluster_id": SLAVE_ID, **vars(peer)})}
+        ]
 
     def _queues(self) -> Generator[None, None, list[Row]]:
         """`replication.measure`: folders of WALs, then the queues, again while some are being claimed."""

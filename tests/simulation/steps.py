@@ -10,7 +10,7 @@ from tests.simulation.dice import Dice
 from tests.simulation.observer import Observation
 from tests.simulation.store import APPLIED
 from tests.simulation.tracker import Entry, Recorder
-from tests.simulation.world import MAX_OFFSET_MS, MAX_SERVERS, REGIONS, MasterServer, Peer, World, for_slave
+from tests.simulation.world import MAX_OFFSET_MS, MAX_SERVERS, REGIONS, MasterServer, World, for_slave
 
 MOST_OBSERVATIONS = 2
 DRAINING_ROUNDS = 400
@@ -249,6 +249,9 @@ class Run:
         elif dice.once_in(3):
             world.remove_peer()
             world.say("remove_peer")
+        elif dice.once_in(2):
+            world.restart_hbase_master()
+            world.say("restart_hbase_master")
         else:
             world.peer.enabled = not world.peer.enabled
 
@@ -319,7 +322,7 @@ class Run:
             store.late.clear()
         if world.peer is None:
             world.add_peer()
-        world.peer = world.peer or Peer(world.now)
+        assert world.peer is not None
         world.peer.enabled = True
         for server in list(world.masters):
             self._end_of(server)

@@ -7,6 +7,7 @@ purpose, in a rule of the tool or in a tracker, the model finds it: `test_the_si
 from __future__ import annotations
 
 import dataclasses
+import json
 import os
 import random
 from collections import Counter
@@ -18,7 +19,7 @@ from hypothesis import HealthCheck, note, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
 
-from status_tool.evidence import origins, queues, streams
+from status_tool.evidence import in_force, origins, queues, streams
 from status_tool.evidence.segments import Fold, fold
 from tests.simulation import world
 from tests.simulation.dice import STEP_BYTES, Dice, numbers
@@ -185,11 +186,29 @@ def _forget_without_a_word(tracker: WriteTracker) -> None:
 
 def _echo_first(tracker: Recorder, token: tuple[bytes, int] | None, *, end: bool) -> Iterator[None]:
     began, echo = tracker.clock(), token or tracker.last_echo
-    tracker.store.put([tracker.row(began, echo, began if end else None)], tracker.fate())
+    tracker.store.put([tracker.row(began, echo, began if end else None, tracker.peers())], tracker.fate())
     tracker.written, tracker.ended = True, end
     tracker.last_began, tracker.last_echo = began, echo
     yield
     yield from tracker.changes()
+
+
+def _peers_last(tracker: Recorder, token: tuple[bytes, int] | None, *, end: bool) -> Iterator[None]:
+    """What has been appended between the heads and the peer's arrival is in neither."""
+    began, echo = tracker.clock(), token or tracker.last_echo
+    tracker.check_nothing_was_lost()
+    yield
+    yield from tracker.changes()
+    tracker.look_at_peers()
+    tracker.store.put([tracker.row(began, echo, began if end else None, tracker.peers())], tracker.fate())
+    tracker.written, tracker.ended = True, end
+    tracker.last_began, tracker.last_echo = began, echo
+    yield
+
+
+def _any_incarnation(row: Any, peer: Any, honest: Callable[..., Any] = in_force._span) -> Any:
+    told = (json.loads(row.get("detail") or "{}").get("peers") or {}).get(peer["id"])
+    return honest(row, {**peer, "incarnation": told[0]} if told else peer)
 
 
 def _record_first(self: world.World, key: tuple[str, str], sink: world.SlaveServer, dice: Dice) -> None:
@@ -229,7 +248,8 @@ FALSE_COMPLETE, FALSE_ALARM = "but missing", "false alarm"
     [
         pytest.param(origins, "_reason", _trust_the_dead, FALSE_COMPLETE, id="a crash taken for a clean stop"),
         pytest.param(streams, "fold", _no_holes, FALSE_COMPLETE, id="prev ignored"),
-        pytest.param(queues, "_unchanged_since", lambda *_: True, FALSE_COMPLETE, id="a peer added again"),
+        pytest.param(queues, "_unchanged_since_start", lambda *_: True, FALSE_COMPLETE, id="a peer added again"),
+        pytest.param(in_force, "_span", _any_incarnation, FALSE_COMPLETE, id="an older peer of the same name"),
         pytest.param(world.World, "ship", _record_first, FALSE_COMPLETE, id="segments before they are applied"),
         pytest.param(WriteTracker, "changes", _heads_unsynced, FALSE_ALARM, id="heads that a crash undoes"),
         pytest.param(SinkTracker, "tidy", _compact_in_two, FALSE_ALARM, id="a compaction in two mutations"),
@@ -301,6 +321,34 @@ def _heads_are_late(run: Run) -> None:
         refuse_heads(server.tracker.store)
 
 
+def _a_peer_comes_during_a_flush(run: Run) -> None:
+    """An entry after the heads and before the peer, which begins with the next WAL; then the server crashes."""
+    here = run.world
+    server = here.host["a1"]
+    assert server.tracker is not None
+    run.ask()
+    here.append("a1", 0, 0)
+    here.sync(server)
+    run.ship_all()
+    here.remove_peer()
+    here.add_peer()
+    for other in here.living():
+        if other is not server:
+            here.introduce(other)
+    while any(head.flushed < head.seq for head in server.tracker.heads.values()):
+        server.tracker.tick(lambda: APPLIED)
+    here.append("a1", 0, 0)
+    here.roll(server, None)
+    here.introduce(server)
+    here.advance(1)
+    while server.tracker.busy is not None:
+        server.tracker.tick(lambda: APPLIED)
+    server.running = server.session = False
+    here.move_regions(server)
+    here.split(server, 0)
+    run.ship_all()
+
+
 def refuse_heads(store: Store) -> None:
     """From now on the table refuses rows of heads."""
     put = store.put
@@ -320,6 +368,9 @@ def refuse_heads(store: Store) -> None:
             _a_table_is_lost, WriteTracker, "check_nothing_was_lost", _forget_without_a_word, id="a lost table"
         ),
         pytest.param(_heads_are_late, Recorder, "flush", _echo_first, id="an echo before its heads"),
+        pytest.param(
+            _a_peer_comes_during_a_flush, WriteTracker, "flush", _peers_last, id="peers that came after the heads"
+        ),
     ],
 )
 def test_a_story_that_a_broken_rule_calls_complete(

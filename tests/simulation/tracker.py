@@ -6,7 +6,7 @@ A recorder's round is a generator that stops after each call to the table: other
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from status_tool.evidence.ids import origin_id
@@ -92,6 +92,8 @@ class Recorder:
     """Of the next write; drawn anew for each tick."""
     over: bool = False
     """Nothing can come any more: only the final row is left to write."""
+    last_peers: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    """As they were before the last flush."""
 
     @property
     def origin(self) -> int:
@@ -117,8 +119,9 @@ class Recorder:
 
     def round(self) -> Iterator[None]:
         """`Recorder.round`: announce, look for a token, flush."""
+        self.look_at_peers()
         if not self.written:
-            self.store.put([self.row(self.last_began, self.last_echo, None)], self.fate())
+            self.store.put([self.row(self.last_began, self.last_echo, None, self.last_peers)], self.fate())
             self.written = True
             yield
         echo = self.new_token()
@@ -153,20 +156,26 @@ class Recorder:
 
     def flush(self, token: tuple[bytes, int] | None, *, end: bool) -> Iterator[None]:
         """`Flusher.flush`: a server's row comes last, and only if all else was written."""
-        began, echo = self.clock(), token or self.last_echo
+        peers, began, echo = self.peers(), self.clock(), token or self.last_echo
         self.check_nothing_was_lost()
         yield
         yield from self.changes()
-        self.store.put([self.row(began, echo, began if end else None)], self.fate())
+        self.store.put([self.row(began, echo, began if end else None, peers)], self.fate())
         self.written, self.ended = True, end
-        self.last_began, self.last_echo = began, echo
+        self.last_began, self.last_echo, self.last_peers = began, echo, peers
         self.flush_succeeded()
         yield
 
-    def row(self, flushed: int | None, echo: tuple[bytes, int] | None, final: int | None) -> Write:
+    def row(
+        self,
+        flushed: int | None,
+        echo: tuple[bytes, int] | None,
+        final: int | None,
+        peers: Mapping[str, Sequence[int]],
+    ) -> Write:
         """`ServerRole.row`."""
         token, read = echo or (None, None)
-        health = json.dumps({"failed_writes": 0, "pending": 0, "errors": self.errors})
+        health = json.dumps({"failed_writes": 0, "pending": 0, "errors": self.errors, "peers": peers})
         values: Values = {
             "n": self.name,
             "a": self.started,
@@ -181,6 +190,13 @@ class Recorder:
     def changes(self) -> Iterator[None]:
         """Write what the table does not have yet."""
         raise NotImplementedError
+
+    def look_at_peers(self) -> None:
+        """`PeerWatch.look`: only a server with sources has peers."""
+
+    def peers(self) -> Mapping[str, Sequence[int]]:
+        """`PeerWatch.json`."""
+        return {}
 
     def check_nothing_was_lost(self) -> None:
         """`Flusher.checkNothingWasLost`: only what a write-time tracker does about it decides a verdict."""
@@ -205,6 +221,9 @@ class WriteTracker(Recorder):
     sync: Callable[[], None] = lambda: None
     live_servers: Callable[[], list[str]] = list
     on_interrupt: Callable[[str], None] = lambda _: None
+    in_force: Callable[[], Mapping[str, tuple[int, int]]] = dict
+    """By peer that the server has a source for: incarnation and version of its znode."""
+    known_peers: dict[str, tuple[int, int, int, int]] = field(default_factory=dict)
     last_coverage: bytes | None = None
     begun: bool = False
     """Whether it has seen the start of coverage in the table."""
@@ -233,6 +252,19 @@ class WriteTracker(Recorder):
         if entry.prev is None:
             return
         self.heads[entry.region, self.origin, entry.via].advance(entry)
+
+    def look_at_peers(self) -> None:
+        """What is in force, and since which version it is the same."""
+        known, self.known_peers = self.known_peers, {}
+        for peer, (incarnation, version) in self.in_force().items():
+            before = known.get(peer)
+            if before is None or before[0] != incarnation:
+                before = (incarnation, version, version, self.clock())
+            self.known_peers[peer] = (incarnation, before[1], version, before[3])
+
+    def peers(self) -> Mapping[str, Sequence[int]]:
+        """As of the last look."""
+        return dict(self.known_peers)
 
     def changes(self) -> Iterator[None]:
         """Heads are collected, then the WALs are synced, then they are written."""
@@ -292,7 +324,7 @@ class WriteTracker(Recorder):
         """Heads, and the final row."""
         now = self.clock()
         heads = [head_row(key, head) for key, head in self.heads.items() if head.seq != head.flushed]
-        return [*heads, self.row(now, self.last_echo, now)]
+        return [*heads, self.row(now, self.last_echo, now, self.peers())]
 
 
 def head_row(key: StreamKey, head: Head) -> Write:
@@ -382,7 +414,7 @@ class SinkTracker(Recorder):
         """Pending segments, and the final row."""
         now = self.clock()
         rows = [segment_row(key, parts) for key, parts in self.pending.items()]
-        return [*rows, self.row(now, self.last_echo, now)]
+        return [*rows, self.row(now, self.last_echo, now, self.peers())]
 
 
 def merged(parts: list[Part]) -> list[Part]:

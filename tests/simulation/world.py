@@ -77,6 +77,13 @@ class Peer:
 
     created_ms: int
     enabled: bool = True
+    incarnation: int = 1
+    version: int = 0
+    modified_ms: int = 0
+
+    def __post_init__(self) -> None:
+        """A new znode."""
+        self.modified_ms = self.created_ms
 
 
 @dataclass(eq=False)
@@ -100,6 +107,7 @@ class World:
         self.masters: list[MasterServer] = []
         self.slaves: list[SlaveServer] = []
         self.peer: Peer | None = Peer(START_MS - 100_000)
+        self.incarnations = 1
         self.queues: Queues = {}
         self.cversion = 0
         self.host: dict[str, MasterServer] = {}
@@ -213,6 +221,7 @@ class World:
             tracker = WriteTracker(name, "w", self.master_store, clock, self.now + offset)
             tracker.sync, tracker.live_servers = (lambda: self.sync(server)), self.live_names
             tracker.on_interrupt = self.coverage_interrupted
+            tracker.in_force = lambda: self.in_force(server)
             server.tracker = tracker
         self.masters.append(server)
         if self.peer is not None:
@@ -317,8 +326,22 @@ class World:
 
     def add_peer(self) -> None:
         """`add_peer`: the znode is there; region servers get to know one by one (`introduce`)."""
-        self.peer = Peer(self.now)
+        self.incarnations += 1
+        self.peer = Peer(self.now, incarnation=self.incarnations)
         self.cversion += 1
+
+    def restart_hbase_master(self) -> None:
+        """It writes every peer's znode anew, with the same content."""
+        if self.peer is not None:
+            self.blemishes.add("peer written anew")
+            self.peer.version += 1
+            self.peer.modified_ms = self.now
+
+    def in_force(self, server: MasterServer) -> dict[str, tuple[int, int]]:
+        """What a region server's tracker finds out about its peers."""
+        if self.peer is None or not server.knows_peer:
+            return {}
+        return {PEER: (self.peer.incarnation, self.peer.version)}
 
     def introduce(self, server: MasterServer) -> None:
         """A region server starts the peer with its current WAL: what is in earlier ones is not shipped."""

@@ -71,6 +71,15 @@ def test_what_does_not_settle_it(changed: QueueFacts, words: str) -> None:
     assert words in changed.left[7]
 
 
+def test_a_tracker_that_had_the_peer_in_force_settles_it() -> None:
+    """However young the peer is; and who tells of another version does not."""
+    young = {**PEER, "created_ms": STARTED + 1, "modified_ms": STARTED + 2, "incarnation": 70, "version": 1}
+    summary = {"kind": "queue", "detail": json.dumps(SUMMARY)}
+    for versions, drained in (((70, 0, 1, 5), {7}), ((70, 0, 0, 5), set[int]()), ((69, 0, 1, 5), set[int]())):
+        crashed = {**CRASHED, "detail": json.dumps({"peers": {"1": versions}})}
+        assert queue_facts([summary], [crashed, RUNNING], young).drained == drained
+
+
 def test_a_file_without_queues_settles_nothing() -> None:
     """An older file, or one from a cluster whose queues could not be read."""
     assert queue_facts([], [CRASHED], PEER) == QueueFacts()

@@ -21,6 +21,7 @@ import org.apache.hadoop.hbase.replication.regionserver.ReplicationSourceInterfa
 import org.apache.hadoop.hbase.replication.regionserver.ReplicationSourceManager;
 import org.apache.hadoop.hbase.wal.AbstractFSWALProvider;
 import org.apache.hadoop.hbase.wal.WAL;
+import org.apache.hadoop.hbase.zookeeper.ZKMetadata;
 import org.apache.hadoop.hbase.zookeeper.ZNodePaths;
 import org.apache.zookeeper.KeeperException;
 import org.apache.zookeeper.ZooKeeper;
@@ -102,7 +103,8 @@ final class HBasePeers implements PeerWatch.Source {
 
   private static boolean isSame(byte[] data, ReplicationPeerConfig config) {
     try {
-      byte[] stored = ReplicationPeerConfigUtil.toByteArray(ReplicationPeerConfigUtil.parsePeerFrom(data));
+      byte[] stored = ReplicationPeerConfigUtil.toByteArray(
+          ReplicationPeerConfigUtil.parsePeerFrom(ZKMetadata.removeMetaData(data)));
       return Arrays.equals(stored, ReplicationPeerConfigUtil.toByteArray(config));
     } catch (DeserializationException | RuntimeException e) {
       return false;

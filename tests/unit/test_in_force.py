@@ -1,0 +1,57 @@
+"""Which versions of a peer a crashed server had in force, as the trackers tell."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from status_tool.evidence.in_force import REFRESHED_MS, in_force_before_flush
+
+PEER = {"id": "1", "incarnation": 70, "version": 3}
+FLUSHED = 1_000_000
+
+
+def row(*span: Any, flush_ms: int | None = FLUSHED, peer: str = "1") -> dict[str, Any]:
+    """A `server` row whose tracker tells of one peer."""
+    return {"flush_ms": flush_ms, "detail": json.dumps({"errors": 0, "peers": {peer: list(span)}})}
+
+
+@pytest.mark.parametrize(
+    ("own", "others", "peer", "expected"),
+    [
+        (row(70, 0, 3, FLUSHED), [], PEER, True),
+        (row(70, 0, 2, 5), [], PEER, False),
+        (row(70, 0, 2, 5), [row(70, 2, 3, 5)], PEER, True),
+        (row(70, 0, 1, 5), [row(70, 2, 3, 5), row(70, 1, 2, 5)], PEER, True),
+        # Between two versions that nobody has seen together, the peer may have been changed.
+        (row(70, 0, 1, 5), [row(70, 2, 3, 5)], PEER, False),
+        (row(69, 0, 3, 5), [], PEER, False),
+        (row(70, 0, 2, 5), [row(69, 0, 3, 5)], PEER, False),
+        (row(70, 0, 3, 5, peer="2"), [], PEER, False),
+        (row(70, 0, 3, 5, flush_ms=None), [], PEER, False),
+        (row(70, 0, 3, 5), [], {"id": "1"}, False),
+        # Changed once: then it counts only after all others have it in force, too.
+        (row(70, 3, 3, FLUSHED - REFRESHED_MS), [], PEER, True),
+        (row(70, 3, 3, FLUSHED - REFRESHED_MS + 1), [], PEER, False),
+        (row(70, 3, 3, FLUSHED), [row(70, 0, 3, 5)], PEER, True),
+    ],
+)
+def test_what_was_in_force(
+    own: dict[str, Any], others: list[dict[str, Any]], peer: dict[str, Any], expected: bool
+) -> None:
+    """Spans count from the peer's own znode only, and hang together by versions."""
+    assert in_force_before_flush(own, [own, *others], peer) is expected
+
+
+@pytest.mark.parametrize(
+    "detail",
+    [
+        *(None, "", "[]", "{", "[" * 100_000, '{"peers": 5}', '{"peers": {"1": 5}}', '{"peers": {"1": [70, 0, 3]}}'),
+        *(f'{{"peers": {{"1": {span}}}}}' for span in ("[70, 0, 3, true]", "[70, 0, 3, 1e99]", '["70", 0, 3, 5]')),
+    ],
+)
+def test_what_cannot_be_understood_proves_nothing(detail: str | None) -> None:
+    """A sealed file may hold anything."""
+    assert not in_force_before_flush({"flush_ms": FLUSHED, "detail": detail}, [], PEER)
