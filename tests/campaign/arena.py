@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import threading
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
-from status_tool.evidence.queues import CLOCK_MARGIN_MS, start_code
 from tests.campaign.schedule import TABLES
 from tests.lab.cluster import Cluster
 from tests.lab.errors import AdminError, LabError, LabTimeout
@@ -62,8 +60,6 @@ class Arena:
     asked: set[str] | None = None
     """Tables that the peer is restricted to; None: all."""
     peer_there: bool = True
-    peer_written: float = field(default_factory=time.time)
-    """When the peer was last added or changed, or its znode written by a starting HBase master (epoch seconds)."""
     timers: list[threading.Timer] = field(default_factory=list)
     zookeeper: Server | None = None
 
@@ -141,28 +137,12 @@ class Arena:
     def add_peer(self) -> None:
         """The peer that leads to the slave, for every table."""
         self.pair.connect()
-        self.peer_there, self.asked, self.peer_written = True, None, time.time()
+        self.peer_there, self.asked = True, None
 
     def filter_peer(self, tables: set[str] | None) -> None:
         """Restrict the peer to some tables; None: to none."""
         self.master.admin.set_peer_tables(PEER, None if tables is None else {table: [] for table in tables})
-        self.asked, self.peer_written = tables, time.time()
-
-    def restart_hmaster(self) -> None:
-        """Kill the master's HBase master; the next one writes every peer's znode anew."""
-        self.master.master.kill9()
-        self.master.master.start()
-        # It does so some seconds later.
-        self.peer_written = time.time() + 10
-
-    def age(self) -> None:
-        """Region servers that are surely younger than their peer: only then can an empty queue settle a crash."""
-        young_from = self.peer_written + CLOCK_MARGIN_MS / 1000 + 1
-        for server in self.master.region_servers:
-            if (start_code(server.server_name) or 0) / 1000 < young_from:
-                time.sleep(max(0.0, young_from - time.time()))
-                server.stop()
-                server.start()
+        self.asked = tables
 
     def usable(self) -> bool:
         """Whether another schedule may run here."""

@@ -77,8 +77,6 @@ def run_schedule(arena: Arena, schedule: Schedule, folder: Path, say: Say = lamb
 
 
 def _run(arena: Arena, schedule: Schedule, folder: Path, record: Record, say: Say) -> None:
-    if any(step.action == "kill_master_rs" for step in schedule.steps):
-        arena.age()
     record.since = arena.crashed
     since_ms = now_ms() if arena.crashed else None
     if since_ms is not None:

@@ -101,7 +101,8 @@ def restart_servers(arena: Arena, tables: Sequence[str], pick: int) -> object:
 
 @action
 def restart_hmaster(arena: Arena, tables: Sequence[str], pick: int) -> object:
-    arena.restart_hmaster()
+    arena.master.master.kill9()
+    arena.master.master.start()
     return None
 
 

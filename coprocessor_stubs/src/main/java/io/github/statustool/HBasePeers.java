@@ -15,9 +15,7 @@ import org.apache.hadoop.hbase.regionserver.HRegionServer;
 import org.apache.hadoop.hbase.regionserver.ReplicationSourceService;
 import org.apache.hadoop.hbase.regionserver.wal.AbstractFSWAL;
 import org.apache.hadoop.hbase.replication.ReplicationPeerConfig;
-import org.apache.hadoop.hbase.replication.ReplicationPeerImpl;
 import org.apache.hadoop.hbase.replication.regionserver.Replication;
-import org.apache.hadoop.hbase.replication.regionserver.ReplicationSourceInterface;
 import org.apache.hadoop.hbase.replication.regionserver.ReplicationSourceManager;
 import org.apache.hadoop.hbase.wal.AbstractFSWALProvider;
 import org.apache.hadoop.hbase.wal.WAL;
@@ -49,12 +47,8 @@ final class HBasePeers implements PeerWatch.Source {
     ReplicationSourceManager manager =
         service instanceof Replication ? ((Replication) service).getReplicationManager() : null;
     if (manager != null) {
-      for (ReplicationSourceInterface source : manager.getSources()) {
-        ReplicationPeerImpl peer = manager.getReplicationPeers().getPeer(source.getPeerId());
-        if (peer != null) {
-          inForce.put(source.getPeerId(), peer.getPeerConfig());
-        }
-      }
+      // Not by its sources: one is away for a moment whenever a peer is disabled, its queue is not.
+      manager.getReplicationPeers().getPeerCache().forEach((id, peer) -> inForce.put(id, peer.getPeerConfig()));
     }
     return inForce;
   }

@@ -26,7 +26,7 @@ final class PeerWatch {
 
   /** The region server's own knowledge, and ZooKeeper's. */
   interface Source {
-    /** By peer that this server has a source for: its configuration, another object after each change. */
+    /** By peer that this server knows: its configuration, another object after each change. */
     Map<String, Object> inForce();
 
     /** Asks ZooKeeper about a peer without waiting. Answers come on any thread, or never. */
