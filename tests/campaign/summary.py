@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -10,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 COMPLETE = "complete"
+_SERVER = re.compile(r"\b[\w.-]+,\d+,\d+")
+_MOMENT = re.compile(r"\d{4}-\d\d-\d\dT[\d:.+]+")
 
 
 def read(paths: Iterable[Path]) -> list[dict[str, Any]]:
@@ -54,13 +57,21 @@ def _false(looks: Iterable[dict[str, Any]], who: str) -> int:
 
 
 def reasons(paths: Sequence[Path]) -> str:
-    """Why ends with nothing lost were not called complete, the most frequent first."""
-    counted: Counter[str] = Counter()
+    """Why ends with nothing lost were not called complete, by their first reason's kind, with the seeds."""
+    seeds: dict[str, list[int]] = {}
     for record in read(paths):
         for look in record["looks"]:
             if look["when"] == "end" and look["missing"] == 0 and look["verdict"] != COMPLETE:
-                counted[f"seed {record['schedule']['seed']}: {look['verdict']}: {look['told'][:300]}"] += 1
-    return "\n".join(f"- {reason}" for reason, _ in counted.most_common())
+                kind = f"{look['verdict']}: {_kind(look['told'].split(' | ')[0])}"
+                seeds.setdefault(kind, []).append(record["schedule"]["seed"])
+    ordered = sorted(seeds.items(), key=lambda found: -len(found[1]))
+    return "\n".join(f"- {len(found)} × {kind}. Seeds {', '.join(map(str, found))}" for kind, found in ordered)
+
+
+def _kind(reason: str) -> str:
+    """A reason without what differs each time: servers, moments, numbers."""
+    plain = _MOMENT.sub("…", _SERVER.sub("a server", reason.removeprefix("unverifiable: ")))
+    return re.sub(r"\b\d+\b", "n", plain)[:260]
 
 
 if __name__ == "__main__":
