@@ -56,7 +56,9 @@ class Arena:
     used: int = 0
     """Schedules that ran here before."""
     crashed: bool = False
-    """Whether a server was killed in an earlier schedule, and no run after it was complete."""
+    """Whether a server was ever killed here."""
+    complete: bool = True
+    """Whether the last schedule's end was complete: then the queues had settled all crashes before."""
     asked: set[str] | None = None
     """Tables that the peer is restricted to; None: all."""
     peer_there: bool = True

@@ -77,8 +77,9 @@ def run_schedule(arena: Arena, schedule: Schedule, folder: Path, say: Say = lamb
 
 
 def _run(arena: Arena, schedule: Schedule, folder: Path, record: Record, say: Say) -> None:
-    record.since = arena.crashed
-    since_ms = now_ms() if arena.crashed else None
+    record.since = arena.crashed and not arena.complete
+    since_ms = now_ms() if record.since else None
+    arena.complete = False
     if since_ms is not None:
         time.sleep(BASELINE_MARGIN_MS / 1000 if arena.kind == "skewed" else 0)
     tables = _create_tables(arena, schedule)
@@ -104,7 +105,7 @@ def _run(arena: Arena, schedule: Schedule, folder: Path, record: Record, say: Sa
     record.lost = len(lost)
     look = judge.last_look(lost, len(acknowledged))
     record.looks.append(look)
-    arena.crashed = arena.crashed and look.verdict != COMPLETE
+    arena.complete = look.verdict == COMPLETE
     record.steps.append(
         f"end: {look.verdict}, lost {len(lost)}, {look.told[:200] if look.verdict != 'complete' else ''}"
     )
