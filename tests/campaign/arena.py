@@ -59,6 +59,8 @@ class Arena:
     """Whether a server was ever killed here."""
     complete: bool = True
     """Whether the last schedule's end was complete: then the queues had settled all crashes before."""
+    since_ms: int | None = None
+    """Up to when an operator would have accepted the past."""
     asked: set[str] | None = None
     """Tables that the peer is restricted to; None: all."""
     peer_there: bool = True

@@ -77,13 +77,12 @@ def run_schedule(arena: Arena, schedule: Schedule, folder: Path, say: Say = lamb
 
 
 def _run(arena: Arena, schedule: Schedule, folder: Path, record: Record, say: Say) -> None:
-    record.since = arena.crashed and not arena.complete
-    since_ms = now_ms() if record.since else None
-    arena.complete = False
-    if since_ms is not None:
+    if arena.crashed and not arena.complete:
+        arena.since_ms = now_ms()
         time.sleep(BASELINE_MARGIN_MS / 1000 if arena.kind == "skewed" else 0)
+    record.since, arena.complete = arena.since_ms is not None, False
     tables = _create_tables(arena, schedule)
-    judge = Judge(arena, tables, folder, since_ms)
+    judge = Judge(arena, tables, folder, arena.since_ms)
     writers = Writers(arena)
     writers.start(tables, schedule.seed, schedule.rates)
     time.sleep(WARM_S)
