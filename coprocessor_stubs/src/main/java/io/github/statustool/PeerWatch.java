@@ -6,6 +6,7 @@ import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.function.Consumer;
 import java.util.function.LongSupplier;
+import java.util.function.Supplier;
 import org.apache.hbase.thirdparty.com.google.gson.JsonArray;
 import org.apache.hbase.thirdparty.com.google.gson.JsonObject;
 import org.slf4j.Logger;
@@ -68,15 +69,17 @@ final class PeerWatch {
     }
   }
 
-  private final Source source;
+  private final Supplier<Source> connector;
+  private Source source;
   private final LongSupplier clock;
   private final Alarm nextAsk;
   private final Map<String, Known> known = new HashMap<>();
   private final Queue<Answer> answers = new ConcurrentLinkedQueue<>();
   private boolean broken;
 
-  PeerWatch(Source source, LongSupplier clock) {
-    this.source = source;
+  /** @param connector called at the first look: another HBase may not have what it links to */
+  PeerWatch(Supplier<Source> connector, LongSupplier clock) {
+    this.connector = connector;
     this.clock = clock;
     this.nextAsk = new Alarm(clock);
   }
@@ -87,6 +90,7 @@ final class PeerWatch {
       return;
     }
     try {
+      source = source == null ? connector.get() : source;
       compare(source.inForce());
       for (Answer answer = answers.poll(); answer != null; answer = answers.poll()) {
         accept(answer);

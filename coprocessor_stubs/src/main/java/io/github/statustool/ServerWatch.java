@@ -43,7 +43,7 @@ final class ServerWatch implements Watched {
   @Override
   public void lookAtPeers() {
     if (peers == null && server instanceof HRegionServer && serverName() != null) {
-      peers = new PeerWatch(new HBasePeers((HRegionServer) server), System::currentTimeMillis);
+      peers = new PeerWatch(() -> new HBasePeers((HRegionServer) server), System::currentTimeMillis);
     }
     if (peers != null) {
       peers.look();

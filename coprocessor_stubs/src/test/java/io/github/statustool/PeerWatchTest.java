@@ -15,7 +15,7 @@ class PeerWatchTest {
 
   private final AtomicLong clock = new AtomicLong(1_000_000);
   private final FakeSource source = new FakeSource();
-  private final PeerWatch watch = new PeerWatch(source, clock::get);
+  private final PeerWatch watch = new PeerWatch(() -> source, clock::get);
 
   /** A region server whose peers a test changes; a question is answered when the test says so. */
   private static final class FakeSource implements PeerWatch.Source {
@@ -115,6 +115,16 @@ class PeerWatchTest {
     source.inForce.put("1", new Object());
     source.incarnation = ADDED + 9;
     assertEquals("{\"1\":[79,0,0,1020000]}", lookTwice());
+  }
+
+  @Test
+  void anHBaseThatHasNoSuchPeersIsLeftAlone() {
+    PeerWatch none = new PeerWatch(() -> {
+      throw new NoClassDefFoundError("Replication");
+    }, clock::get);
+    none.look();
+    none.look();
+    assertEquals("{}", none.json().toString());
   }
 
   @Test
