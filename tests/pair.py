@@ -22,6 +22,7 @@ from tests.lab.waiting import wait_until
 REPOSITORY = Path(__file__).resolve().parent.parent
 JAR = REPOSITORY / "coprocessor_stubs" / "target" / "status-tool-coprocessors.jar"
 PEER = "1"
+STATE_TABLE = "replicationstate"
 
 WAL_TRACKER = {"hbase.coprocessor.wal.classes": "io.github.statustool.WriteTimeTracker"}
 REPLICATE_TRACKER = {"hbase.coprocessor.regionserver.classes": "io.github.statustool.ReplicateTimeTracker"}
@@ -165,5 +166,5 @@ def start_pair(lab: Lab, master: ClusterSpec | None = None, slave: ClusterSpec |
 
 def serves_state(cluster: Cluster) -> bool:
     """Whether the state table is there and open."""
-    regions = cluster.admin.regions("replicationstate") if cluster.admin.table_exists("replicationstate") else []
+    regions = cluster.admin.regions(STATE_TABLE) if cluster.admin.table_exists(STATE_TABLE) else []
     return bool(regions) and all(region.server for region in regions)

@@ -7,7 +7,7 @@ everything that it appended later into that peer's queue.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,7 +29,12 @@ class Span:
     since_ms: int
 
 
-def in_force_before_flush(row: Row, rows: Iterable[Row], peer: Mapping[str, Any]) -> bool:
+def spans_of(rows: Iterable[Row], peer: Mapping[str, Any]) -> list[Span]:
+    """What all `server` rows of a run say of the peer."""
+    return [span for span in (_span(row, peer) for row in rows) if span is not None]
+
+
+def in_force_before_flush(row: Row, spans: Sequence[Span], peer: Mapping[str, Any]) -> bool:
     """Whether the present version of the peer was in force on the server of a `server` row before its last flush.
 
     Other servers' spans join in where they share a version: an HBase master that starts writes every peer's znode
@@ -40,12 +45,12 @@ def in_force_before_flush(row: Row, rows: Iterable[Row], peer: Mapping[str, Any]
     own = _span(row, peer)
     if own is None or version is None or flush_ms is None:
         return False
-    first, last = _joined(own, [span for span in (_span(other, peer) for other in rows) if span is not None])
+    first, last = _joined(own, spans)
     was_changed = first > 0
     return first <= version <= last and not (was_changed and own.since_ms + REFRESHED_MS > flush_ms)
 
 
-def _joined(own: Span, others: list[Span]) -> tuple[int, int]:
+def _joined(own: Span, others: Sequence[Span]) -> tuple[int, int]:
     first, last = own.first, own.last
     for _ in others:  # as often as there can be one more to join
         before = (first, last)

@@ -8,7 +8,7 @@ since before its last flush.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,7 +22,7 @@ from status_tool.evidence.details import (
     optional,
     parse_detail,
 )
-from status_tool.evidence.in_force import in_force_before_flush
+from status_tool.evidence.in_force import Span, in_force_before_flush, spans_of
 from status_tool.evidence.origins import iso
 
 Row = Mapping[str, Any]
@@ -90,10 +90,11 @@ def queue_facts(
         return QueueFacts(disabled_peer=disabled)
     servers = [row for row in server_rows if row.get("server")]
     drained, left, names = set[int](), dict[int, str](), list[str]()
+    spans = spans_of(servers, peer)
     for row in servers:
         if not _crashed(row):
             continue
-        reason = _why_not(row, servers, state)
+        reason = _why_not(row, spans, state)
         if reason is None:
             drained.add(row["origin"])
             names.append(str(row["server"]))
@@ -156,7 +157,7 @@ def _crashed(row: Row) -> bool:
     return writer and row.get("live") is False and row.get("final_ms") is None and row.get("origin") is not None
 
 
-def _why_not(row: Row, servers: Iterable[Row], state: _State) -> str | None:
+def _why_not(row: Row, spans: Sequence[Span], state: _State) -> str | None:
     """Why the queues do not settle a crashed server; None: they do."""
     server = str(row["server"])
     if not state.summary.get("consistent"):
@@ -171,7 +172,7 @@ def _why_not(row: Row, servers: Iterable[Row], state: _State) -> str | None:
         return "the master has not split its WALs yet"
     if state.peer.get("endpoint") or state.peer.get("entry_filters"):
         return f"peer {state.peer['id']} has an endpoint or filters of its own, so an empty queue proves nothing"
-    if not (_unchanged_since_start(server, state.peer) or in_force_before_flush(row, servers, state.peer)):
+    if not (_unchanged_since_start(server, state.peer) or in_force_before_flush(row, spans, state.peer)):
         return (
             f"nothing of it is in a queue of peer {state.peer['id']}, but that peer was added, changed, or written anew"
             f" by a starting HBase master at {iso(state.peer.get('modified_ms'))}, not surely before the server"

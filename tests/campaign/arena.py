@@ -14,9 +14,8 @@ from tests.lab.errors import AdminError, LabError, LabTimeout
 from tests.lab.lab import Lab
 from tests.lab.process import RegionServer, Server
 from tests.lab.waiting import wait_until
-from tests.pair import PEER, Pair, start_pair, tracked_spec
+from tests.pair import PEER, STATE_TABLE, Pair, start_pair, tracked_spec
 
-STATE_TABLE = "replicationstate"
 HBASE_ROOT = "/hbase"
 PATIENCE_S = 45.0
 """For one command of an admin; a schedule goes on without it then."""
@@ -112,7 +111,7 @@ class Arena:
         self.slave.admin.space_quota(HBASE_ROOT, None)
         self.start_servers()
         for cluster in (self.master, self.slave):
-            wait_until(partial(_awake, cluster), 90, f"{cluster.name} has a master")
+            wait_until(partial(cluster.has_master, PATIENCE_S), 90, f"{cluster.name} has a master")
             _enable(cluster, STATE_TABLE)
             wait_until(partial(_answers, cluster, STATE_TABLE), 90, f"{cluster.name} answers")
             cluster.admin.balancer(False)
@@ -144,7 +143,7 @@ class Arena:
         self.peer_there, self.asked = True, None
 
     def filter_peer(self, tables: set[str] | None) -> None:
-        """Restrict the peer to some tables; None: to none."""
+        """Restrict the peer to some tables; None: all again."""
         self.master.admin.set_peer_tables(PEER, None if tables is None else {table: [] for table in tables})
         self.asked = tables
 
@@ -161,13 +160,6 @@ class Arena:
 def _resume(server: Server) -> None:
     with contextlib.suppress(LabError):
         server.resume()
-
-
-def _awake(cluster: Cluster) -> bool:
-    try:
-        return bool(cluster.admin.call("ready", PATIENCE_S))
-    except AdminError:
-        return False
 
 
 def _answers(cluster: Cluster, table: str) -> bool:

@@ -6,12 +6,12 @@ import contextlib
 import time
 from collections.abc import Callable, Sequence
 
-from tests.campaign.arena import HBASE_ROOT, PATIENCE_S, STATE_TABLE, Arena
+from tests.campaign.arena import HBASE_ROOT, PATIENCE_S, Arena
 from tests.campaign.schedule import TABLES, Step
 from tests.lab.cluster import Cluster
 from tests.lab.errors import AdminError
 from tests.lab.process import RegionServer
-from tests.pair import PEER
+from tests.pair import PEER, STATE_TABLE
 
 Action = Callable[[Arena, Sequence[str], int], object]
 """Gets the arena, the schedule's tables and the step's pick; what it returns goes into the record."""

@@ -12,11 +12,9 @@ import pytest
 from tests.cluster.test_verdicts import assert_complete, dump
 from tests.lab.lab import Lab
 from tests.lab.waiting import wait_until
-from tests.pair import PEER, Pair, move_table, start_pair, tool_here, tracked_spec
+from tests.pair import PEER, STATE_TABLE, Pair, move_table, start_pair, tool_here, tracked_spec
 
 pytestmark = [pytest.mark.cluster, pytest.mark.spark]
-
-STATE_TABLE = "replicationstate"
 
 
 @pytest.fixture(scope="module")

@@ -16,11 +16,10 @@ from status_tool.sources.codec import raw
 from status_tool.sources.thrift import scan
 from status_tool.sources.zookeeper import ZooKeeper
 from tests.lab.cluster import Cluster
-from tests.lab.errors import AdminError
 from tests.lab.lab import Lab
 from tests.lab.process import RegionServer
 from tests.lab.waiting import wait_until
-from tests.pair import PEER, Pair, Result, move_table, start_pair, tool_here, tracked_spec
+from tests.pair import PEER, STATE_TABLE, Pair, Result, move_table, start_pair, tool_here, tracked_spec
 
 pytestmark = [pytest.mark.cluster, pytest.mark.spark]
 
@@ -168,20 +167,12 @@ def restart_hbase_master(cluster: Cluster) -> None:
     """Kill -9 and start: it writes every peer's znode anew."""
     cluster.master.kill9()
     cluster.master.start()
-    wait_until(lambda: answers(cluster), 90, "the new HBase master is ready")
-
-
-def answers(cluster: Cluster) -> bool:
-    """Whether an HBase master does."""
-    try:
-        return bool(cluster.admin.call("ready", 60))
-    except AdminError:
-        return False
+    wait_until(cluster.has_master, 90, "the new HBase master is ready")
 
 
 def tells_of_peers(cluster: Cluster, server: str) -> bool:
     """Whether the server's row names the peers that are in force there."""
-    rows = scan(ThriftEndpoint("127.0.0.1", cluster.thrift_port), "replicationstate", b"o", b"p")
+    rows = scan(ThriftEndpoint("127.0.0.1", cluster.thrift_port), STATE_TABLE, b"o", b"p")
     return any(raw(cells, "n") == server.encode() and b'"peers":{"1"' in (raw(cells, "q") or b"") for _, cells in rows)
 
 

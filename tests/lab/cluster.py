@@ -238,6 +238,13 @@ class Cluster:
         if self.spec.thrift:
             self._wait_for(self._thrift_answers, [self.thrift], "the Thrift server answers")
 
+    def has_master(self, timeout: float = 60) -> bool:
+        """Whether an HBase master is there and has initialised."""
+        try:
+            return bool(self.admin.call("ready", timeout))
+        except AdminError:
+            return False
+
     def _wait_for(self, condition: Callable[[], object], servers: Iterable[Server], what: str) -> None:
         def checked() -> object:
             for server in servers:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from status_tool.evidence.in_force import REFRESHED_MS, in_force_before_flush
+from status_tool.evidence.in_force import REFRESHED_MS, in_force_before_flush, spans_of
 
 PEER = {"id": "1", "incarnation": 70, "version": 3}
 FLUSHED = 1_000_000
@@ -42,7 +42,7 @@ def test_what_was_in_force(
     own: dict[str, Any], others: list[dict[str, Any]], peer: dict[str, Any], expected: bool
 ) -> None:
     """Spans count from the peer's own znode only, and hang together by versions."""
-    assert in_force_before_flush(own, [own, *others], peer) is expected
+    assert in_force_before_flush(own, spans_of([own, *others], peer), peer) is expected
 
 
 @pytest.mark.parametrize(

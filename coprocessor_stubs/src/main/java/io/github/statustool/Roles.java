@@ -57,8 +57,10 @@ final class Roles {
   Map<String, String> peers() {
     Map<String, String> peers = new TreeMap<>();
     for (Watched server : servers) {
-      if (server.serverName() != null && server.peers() != null) {
-        peers.put(server.serverName(), server.peers());
+      String name = server.serverName();
+      String known = server.peers();
+      if (name != null && known != null) {
+        peers.put(name, known);
       }
     }
     return peers;
