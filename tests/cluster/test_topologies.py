@@ -139,7 +139,7 @@ def test_servers_and_a_whole_cluster_die(three: Three, status: Path) -> None:
     a.admin.disable_peer(PEER)
     a.admin.put_rows("other", "f", 10, prefix="twice")
     a.crash(victim)
-    heir = a.add_region_server()
+    a.add_region_server()
     wait_until(lambda: recovered(three.ab, first), 60, "the dead server's queue has been claimed")
     holder = (recovered(three.ab, first) or {})["holder"]
 
@@ -166,8 +166,8 @@ def test_servers_and_a_whole_cluster_die(three: Three, status: Path) -> None:
     wait_until(lambda: queues(three.ab).exit_code == 0, 90, "the twice claimed queue has been shipped")
     assert b"twice00000009" in b.admin.rows("other")
     result = three.ab.verdict(status, "other", "--wait", "20")
-    # The new servers are younger than the peer, the first one is not: then its queues prove nothing.
-    assert result.exit_code == (0 if killed is heir else 3), result
+    # Whichever server held the queue: if it is older than the peer, its tracker tells that it had the peer in force.
+    assert result.exit_code == 0, result
     assert any(first in notice and "settled" in notice for notice in result.json["notices"]), result
     assert {p["origin"] for p in result.json["problems"] if p["origin"] == first} == set(), result
 
