@@ -233,6 +233,31 @@ class Admin:
     def set_scope(self, table: str, family: str, scope: int) -> None:
         self.call("set_scope", table=table, family=family, scope=scope)
 
+    def set_versions(self, table: str, family: str, versions: int) -> None:
+        """Keep so many versions from now on, and no deleted cell."""
+        self.call("set_versions", table=table, family=family, versions=versions)
+
+    # -- snapshots, and regions emptied
+
+    def snapshot(self, name: str, table: str) -> None:
+        """Flushes the table."""
+        self.call("snapshot", name=name, table=table)
+
+    def delete_snapshot(self, name: str) -> None:
+        self.call("delete_snapshot", name=name)
+
+    def restore_snapshot(self, name: str, table: str) -> None:
+        """In place; the table is disabled for it and enabled again."""
+        self.call("restore_snapshot", name=name, table=table)
+
+    def clone_snapshot(self, name: str, table: str) -> None:
+        """Into a table that does not exist."""
+        self.call("clone_snapshot", name=name, table=table)
+
+    def truncate_region(self, region_name: str) -> None:
+        """By its full name; from HBase 2.6 on."""
+        self.call("truncate_region", name=region_name)
+
     # -- peers
 
     def add_peer(
@@ -274,6 +299,10 @@ class Admin:
     def set_peer_tables(self, id: str, table_cfs: Mapping[str, Sequence[str]] | None) -> None:
         """Only these tables and families (none named: all of them) from now on; None: everything."""
         self.call("set_peer_tables", peer=id, table_cfs=table_cfs)
+
+    def set_peer_bandwidth(self, id: str, bandwidth: int) -> None:
+        """Bytes a second, 0: no limit. Another configuration that replicates the same."""
+        self.call("set_peer_bandwidth", peer=id, bandwidth=bandwidth)
 
     def list_peers(self) -> list[Peer]:
         return [Peer(**peer) for peer in self.call("list_peers")]
@@ -331,9 +360,15 @@ class Admin:
         """A full scan with all versions; raw: with delete markers and what they hide."""
         return Digest(**self.call("digest", table=table, families=families, raw=raw))
 
-    def bulk_load(self, table: str, family: str, count: int, prefix: str = "bulk") -> int:
-        """Write rows 0 … count-1 into an HFile and load it; the WAL sees only a marker."""
-        return cast(int, self.call("bulk_load", table=table, family=family, count=count, prefix=prefix))
+    def bulk_load(
+        self, table: str, family: str, count: int, prefix: str = "bulk", *, not_replicated: bool = False
+    ) -> int:
+        """Write rows 0 … count-1 into an HFile and load it; the WAL sees only a marker.
+
+        `not_replicated`: with replication switched off for this load (`disableReplication`).
+        """
+        options: dict[str, Any] = {"family": family, "count": count, "prefix": prefix}
+        return cast(int, self.call("bulk_load", table=table, not_replicated=not_replicated, **options))
 
     # -- load in the background
 
@@ -366,9 +401,12 @@ class Admin:
         """On return the writer has ended; its journal can still be read."""
         self.call("mix_stop", mix=mix)
 
-    def cells(self, table: str) -> list[str]:
-        """Every cell of a raw scan of all versions: row, family, qualifier, type, value."""
-        return cast(list[str], self.call("cells", table=table))
+    def cells(self, table: str, *, visible: bool = False) -> list[str]:
+        """Every cell of a raw scan of all versions: row, family, qualifier, type, value.
+
+        `visible`: only what a scan shows that is not raw.
+        """
+        return cast(list[str], self.call("cells", table=table, visible=visible))
 
     def verify_replication(self, table: str, families: Sequence[str], peer: str, folder: Path) -> dict[str, int]:
         """The counters of HBase's VerifyReplication, raw and with all versions; `folder` is for its local job."""

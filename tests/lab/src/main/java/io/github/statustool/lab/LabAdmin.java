@@ -35,6 +35,7 @@ public final class LabAdmin {
     new ClusterCommands(admin, files).register(commands);
     new TableCommands(admin).register(commands);
     new PeerCommands(admin).register(commands);
+    new SnapshotCommands(admin).register(commands);
     new RegionCommands(connection, admin).register(commands);
     new RowCommands(connection, files).register(commands);
     new LoadCommands(connection).register(commands);

@@ -77,7 +77,8 @@ final class MixCommands {
 
   private Object cells(Args args) throws IOException {
     List<String> all = new ArrayList<>();
-    Scan scan = new Scan().readAllVersions().setRaw(true).setCaching(1000).setCacheBlocks(false);
+    boolean raw = !args.flag("visible");
+    Scan scan = new Scan().readAllVersions().setRaw(raw).setCaching(1000).setCacheBlocks(false);
     try (Table table = connection.getTable(args.table());
         ResultScanner results = table.getScanner(scan)) {
       for (Result result : results) {

@@ -26,6 +26,7 @@ final class PeerCommands {
     commands.put("add_peer", this::add);
     commands.put("set_peer_tables", this::setTables);
     commands.put("list_peers", args -> list());
+    commands.put("set_peer_bandwidth", this::setBandwidth);
     commands.put(
         "remove_peer",
         args -> {
@@ -80,6 +81,15 @@ final class PeerCommands {
         ReplicationPeerConfig.newBuilder(admin.getReplicationPeerConfig(id))
             .setReplicateAllUserTables(all)
             .setTableCFsMap(all ? Map.of() : tableFamilies(args));
+    admin.updateReplicationPeerConfig(id, peer.build());
+    return null;
+  }
+
+  /** Another configuration without another choice of what is replicated; bytes a second, 0: no limit. */
+  private Object setBandwidth(Args args) throws IOException {
+    String id = args.text("peer");
+    ReplicationPeerConfigBuilder peer =
+        ReplicationPeerConfig.newBuilder(admin.getReplicationPeerConfig(id)).setBandwidth(args.number("bandwidth"));
     admin.updateReplicationPeerConfig(id, peer.build());
     return null;
   }

@@ -33,7 +33,7 @@ import org.apache.hadoop.hbase.filter.FirstKeyOnlyFilter;
 import org.apache.hadoop.hbase.io.hfile.CacheConfig;
 import org.apache.hadoop.hbase.io.hfile.HFile;
 import org.apache.hadoop.hbase.io.hfile.HFileContextBuilder;
-import org.apache.hadoop.hbase.tool.BulkLoadHFiles;
+import org.apache.hadoop.hbase.tool.BulkLoadHFilesTool;
 import org.apache.hadoop.hbase.util.Bytes;
 
 /** Writing rows in bulk, and comparing what is there. */
@@ -163,7 +163,11 @@ final class RowCommands {
     TableName table = args.table();
     Path folder = new Path("/bulk-load-" + System.nanoTime());
     writeHFile(new Path(new Path(folder, args.text("family")), "hfile"), args);
-    BulkLoadHFiles.create(connection.getConfiguration()).bulkLoad(table, folder);
+    BulkLoadHFilesTool loader = new BulkLoadHFilesTool(connection.getConfiguration());
+    if (args.flag("not_replicated")) {
+      loader.disableReplication();
+    }
+    loader.bulkLoad(table, folder);
     files.delete(folder, true);
     return args.number("count");
   }

@@ -32,6 +32,7 @@ final class TableCommands {
     commands.put("add_family", args -> done(() -> admin.addColumnFamily(args.table(), family(args))));
     commands.put("drop_family", args -> done(() -> admin.deleteColumnFamily(args.table(), name(args))));
     commands.put("set_scope", args -> done(() -> setScope(args)));
+    commands.put("set_versions", args -> done(() -> setVersions(args)));
   }
 
   /** A step without a result. */
@@ -77,14 +78,22 @@ final class TableCommands {
   }
 
   private void setScope(Args args) throws IOException {
+    admin.modifyColumnFamily(args.table(), changed(args).setScope(args.integer("scope")).build());
+  }
+
+  /** Keeps so many versions from now on, and no deleted cell. */
+  private void setVersions(Args args) throws IOException {
+    ColumnFamilyDescriptorBuilder family = changed(args).setMaxVersions(args.integer("versions"));
+    admin.modifyColumnFamily(args.table(), family.setKeepDeletedCells(KeepDeletedCells.FALSE).build());
+  }
+
+  private ColumnFamilyDescriptorBuilder changed(Args args) throws IOException {
     TableDescriptor table = admin.getDescriptor(args.table());
-    ColumnFamilyDescriptor old = table.getColumnFamily(Bytes.toBytes(args.text("family")));
+    ColumnFamilyDescriptor old = table.getColumnFamily(name(args));
     if (old == null) {
       throw new IllegalArgumentException("no family " + args.text("family"));
     }
-    admin.modifyColumnFamily(
-        args.table(),
-        ColumnFamilyDescriptorBuilder.newBuilder(old).setScope(args.integer("scope")).build());
+    return ColumnFamilyDescriptorBuilder.newBuilder(old);
   }
 
   private static byte[] name(Args args) {
