@@ -15,6 +15,12 @@ final class HeadRegistry {
     return heads.computeIfAbsent(id, key -> new StreamHead(key, region, Ids.sortedBytes(clusterIds)));
   }
 
+  /** A new stream of the region, told from all before it by the entry that it begins with. */
+  StreamHead anotherLife(RegionInfo region, long origin, List<UUID> clusterIds, long seq, long writeTime) {
+    StreamId id = new StreamId(region.getEncodedName(), origin, Ids.via(clusterIds, seq, writeTime));
+    return heads.computeIfAbsent(id, key -> new StreamHead(key, region, Ids.sortedBytes(clusterIds)));
+  }
+
   Collection<StreamHead> all() {
     return heads.values();
   }

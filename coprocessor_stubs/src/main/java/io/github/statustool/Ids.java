@@ -21,6 +21,15 @@ final class Ids {
     return clusterIds.isEmpty() ? LOCAL : first8OfSha256(sortedBytes(clusterIds));
   }
 
+  /** The via of the same clusters in a later life of a region, which begins with an entry of this id and write time. */
+  static long via(List<UUID> clusterIds, long firstSeq, long firstWriteTime) {
+    byte[] ids = sortedBytes(clusterIds);
+    byte[] all = Arrays.copyOf(ids, ids.length + 2 * Long.BYTES);
+    Bits.putLong(all, ids.length, firstSeq);
+    Bits.putLong(all, ids.length + Long.BYTES, firstWriteTime);
+    return first8OfSha256(all);
+  }
+
   /** Sorted, because the order in which the clusters were passed must not make another stream. */
   static byte[] sortedBytes(List<UUID> clusterIds) {
     byte[][] ids = new byte[clusterIds.size()][];

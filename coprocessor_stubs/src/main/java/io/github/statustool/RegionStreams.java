@@ -81,6 +81,21 @@ final class RegionStreams {
     return head;
   }
 
+  /**
+   * The stream of a region that lives again: it was truncated, or cloned anew under its name, and counts from a lower
+   * sequence id. What has arrived of the stream before must never cover what is written now.
+   */
+  StreamHead beginAnew(List<UUID> clusterIds, long seq, long writeTime) {
+    StreamHead head = registry.anotherLife(region, origin, clusterIds, seq, writeTime);
+    if (clusterIds.isEmpty()) {
+      local = head;
+    } else {
+      relayed.removeIf(known -> known.clusterIds.equals(clusterIds));
+      relayed.add(new Relayed(List.copyOf(clusterIds), head));
+    }
+    return head;
+  }
+
   private static byte[][] globalFamilies(NavigableMap<byte[], Integer> scopes) {
     List<byte[]> found = new ArrayList<>(scopes.size());
     for (Map.Entry<byte[], Integer> scope : scopes.entrySet()) {

@@ -50,7 +50,7 @@ final class WalStamper {
     }
     RegionStreams streams = streams(region);
     if (streams.isReplicable(edit, scopes)) {
-      stamp(key, streams.head(key.getClusterIds()));
+      stamp(key, streams);
     } else if (edit.isMetaEdit() && !streams.isExempt()) {
       noteBulkLoad(region, key, edit, scopes);
     }
@@ -66,8 +66,9 @@ final class WalStamper {
     }
   }
 
-  private void stamp(WALKeyImpl key, StreamHead head) {
+  private void stamp(WALKeyImpl key, RegionStreams streams) {
     long seq = key.getSequenceId();
+    StreamHead head = streams.head(key.getClusterIds());
     stampedKey = key;
     stampedHead = head;
     byte[] present = key.getExtendedAttribute(StampCodec.ATTRIBUTE);
@@ -75,9 +76,8 @@ final class WalStamper {
       return; // appended again after a failed sync: the chain was made when it came first
     }
     if (seq <= head.seq()) {
-      stampedKey = null;
-      health.error("stamping " + head.id + " at " + seq + " after " + head.seq(), null);
-      return;
+      head = streams.beginAnew(key.getClusterIds(), seq, key.getWriteTime());
+      stampedHead = head;
     }
     key.addExtendedAttribute(StampCodec.ATTRIBUTE, codec.encode(origin, head.seq(), head.id.via, seq));
   }

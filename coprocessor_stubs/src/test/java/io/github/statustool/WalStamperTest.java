@@ -194,14 +194,33 @@ class WalStamperTest {
     assertNull(Fixtures.stamp(append(Fixtures.key(region, 1, marker), edit)));
   }
 
-  /** As after a snapshot was restored: it cannot be chained, so it must not go unnoticed. */
+  /** As after the region was truncated: the stream before, of which all may have arrived, says nothing of this one. */
   @Test
-  void aSequenceIdThatGoesBackIsAnError() throws IOException {
+  void aSequenceIdThatGoesBackBeginsAnotherStream() throws IOException {
     append(9, Fixtures.GLOBAL);
-    assertNull(Fixtures.stamp(append(5, Fixtures.GLOBAL)));
-    assertEquals(1, health.errors());
-    assertEquals(9, onlyHead().seq);
-    assertNotNull(Fixtures.stamp(append(10, Fixtures.GLOBAL)));
+    assertEquals(0, prevOf(append(5, Fixtures.GLOBAL)));
+    long life = codec.via();
+    assertNotEquals(Ids.LOCAL, life);
+    assertEquals(5, prevOf(append(6, Fixtures.GLOBAL)));
+    assertEquals(life, codec.via());
+    assertEquals(2, heads.all().size());
+    for (StreamHead head : heads.all()) {
+      assertEquals(head.id.via == life ? 6 : 9, head.snapshot().seq);
+      assertEquals(0, head.viaIds.length);
+    }
+    assertEquals(0, health.errors());
+  }
+
+  @Test
+  void aRelayedStreamBeginsAnewLikewise() throws IOException {
+    append(Fixtures.key(region, 9, scopes, CLUSTER), Fixtures.edit(Fixtures.GLOBAL));
+    WALKeyImpl key = Fixtures.key(region, 5, scopes, CLUSTER);
+    assertEquals(0, prevOf(append(key, Fixtures.edit(Fixtures.GLOBAL))));
+    append(key, Fixtures.edit(Fixtures.GLOBAL)); // again, after a failed sync
+    assertEquals(5, prevOf(append(Fixtures.key(region, 6, scopes, CLUSTER), Fixtures.edit(Fixtures.GLOBAL))));
+    assertNotEquals(Ids.via(List.of(CLUSTER)), codec.via());
+    assertEquals(2, heads.all().size());
+    heads.all().forEach(head -> assertArrayEquals(Ids.sortedBytes(List.of(CLUSTER)), head.viaIds));
   }
 
   @Test
