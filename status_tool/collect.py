@@ -277,7 +277,7 @@ def _spooled(settings: Settings) -> Spooled:
     if settings.spool_dir is None:
         return ()
     try:
-        endpoint = HdfsEndpoint(settings.webhdfs(), hdfs_user())
+        endpoint = HdfsEndpoint(settings.spool_webhdfs(), hdfs_user())
     except ConfigurationError:
         return ()
     return read_spool(WebHdfs(endpoint, patience_s=0), settings.spool_dir)

@@ -16,6 +16,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from status_tool.errors import ConfigurationError
+from status_tool.nameservices import namenode_urls
 
 SITE_FILES = ("hbase-site.xml", "hdfs-site.xml", "core-site.xml")
 STATE_NAMESPACE_KEY = "hbase.replicationtable.namespace"
@@ -173,17 +174,28 @@ class Settings:
         """Whether `zookeeper()` has anything to go by."""
         return bool(self.zookeeper_option or self.site.get("hbase.zookeeper.quorum"))
 
-    def webhdfs(self) -> tuple[str, ...]:
-        """Base URLs of the NameNodes: `--webhdfs`, else what the site files name."""
+    def webhdfs(self, of: str | None = None) -> tuple[str, ...]:
+        """Base URLs of the NameNodes: `--webhdfs`, else those that the site files name for one file system.
+
+        `of` is a URL there, as in `hbase.rootdir`; None: what is checked, `fs.defaultFS`.
+        """
         if self.webhdfs_option:
             return tuple(_check_url(url) for option in self.webhdfs_option for url in option.split(","))
-        urls = _namenode_urls(self.site)
+        urls = namenode_urls(self.site, of)
         if not urls:
             raise ConfigurationError(
                 "no NameNode known: give --webhdfs http://HOST:PORT, or --conf-dir with an hdfs-site.xml that sets "
                 "dfs.namenode.http-address"
             )
         return urls
+
+    def wal_webhdfs(self) -> tuple[str, ...]:
+        """Base URLs of the NameNodes that hold the WALs (`hbase.wal.dir`, else `hbase.rootdir`)."""
+        return self.webhdfs(self.site.get("hbase.wal.dir") or self.site.get("hbase.rootdir"))
+
+    def spool_webhdfs(self) -> tuple[str, ...]:
+        """Base URLs of the NameNodes that hold the trackers' spool."""
+        return self.webhdfs(self.site.get(SPOOL_DIR_KEY) or self.site.get("hbase.rootdir"))
 
     @property
     def state_table(self) -> str:
@@ -248,16 +260,3 @@ def _check_url(url: str) -> str:
     if parts.scheme not in ("http", "https") or not parts.netloc:
         raise ConfigurationError(f"--webhdfs {url!r}: expected http://HOST:PORT or https://HOST:PORT")
     return f"{parts.scheme}://{parts.netloc}"
-
-
-def _namenode_urls(site: SiteConfig) -> tuple[str, ...]:
-    """NameNodes by HDFS's own keys: a name service's `ha.namenodes`, else the single address."""
-    https = site.get("dfs.http.policy") == "HTTPS_ONLY"
-    scheme, key = ("https", "dfs.namenode.https-address") if https else ("http", "dfs.namenode.http-address")
-    addresses = []
-    for service in (s.strip() for s in site.get("dfs.nameservices", "").split(",") if s.strip()):
-        for node in (n.strip() for n in site.get(f"dfs.ha.namenodes.{service}", "").split(",") if n.strip()):
-            addresses.append(site.get(f"{key}.{service}.{node}"))
-    if not any(addresses):
-        addresses = [site.get(key)]
-    return tuple(f"{scheme}://{address}" for address in addresses if address)

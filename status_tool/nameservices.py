@@ -1,0 +1,188 @@
+"""Which NameNodes are this cluster's, by the site files alone.
+
+A site file of a cluster that copies to another one usually names both (`dfs.nameservices=master,slave`). Taking all of
+them for one cluster's NameNodes would compare a cluster with itself, so exactly one name service is chosen: by the
+authority of the file system that is asked for (`fs.defaultFS`, `hbase.rootdir`), else by `dfs.internal.nameservices`,
+else the only one there is. Whatever remains ambiguous is refused. Keys and defaults are Hadoop's
+(`DFSUtilClient.getAddresses`, `DFSUtil.getInfoServer`, hdfs-default.xml).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from status_tool.errors import ConfigurationError
+
+DEFAULT_FS_KEYS = ("fs.defaultFS", "fs.default.name")
+HDFS_SCHEMES = ("hdfs", "webhdfs", "swebhdfs")
+DEFAULT_RPC_PORT = 8020
+WILDCARDS = ("0.0.0.0", "::", "[::]")
+_WEB_SCHEMES = {"webhdfs": "http", "swebhdfs": "https"}
+_WAY_OUT = "or give --webhdfs http://HOST:PORT"
+
+
+@dataclass(frozen=True, slots=True)
+class _NameNode:
+    """One NameNode of the site files: `HOST:PORT` of its RPC and of its web server, as far as they are set."""
+
+    key: str
+    """The property that names its web server."""
+    rpc: str
+    web: str
+
+    @property
+    def host(self) -> str:
+        """The host that clients reach; empty where only wildcards are set."""
+        hosts = (_host(self.web), _host(self.rpc))
+        return next((host for host in hosts if host and host not in WILDCARDS), "")
+
+
+def default_fs(site: Mapping[str, str]) -> str | None:
+    """`fs.defaultFS`; None where no site file sets it."""
+    return next((site[key].strip() for key in DEFAULT_FS_KEYS if site.get(key, "").strip()), None)
+
+
+def namenode_urls(site: Mapping[str, str], of: str | None = None) -> tuple[str, ...]:
+    """Base URLs of the NameNodes of one file system: of `of` (a URL as in `hbase.rootdir`), else of `fs.defaultFS`.
+
+    Empty where the site files name no NameNode at all. Raises `ConfigurationError` where they do not tell which one
+    is meant, or where `of` is no HDFS.
+    """
+    default = default_fs(site)
+    names_one = of is not None and urlsplit(of).scheme
+    url = of if names_one else default
+    if url is None:
+        return _undirected(site)
+    parts = urlsplit(url)
+    if parts.scheme not in HDFS_SCHEMES:
+        if names_one:
+            raise ConfigurationError(f"{of} is no HDFS: WebHDFS cannot read it")
+        return _internal(site, url)
+    authority = parts.netloc.rpartition("@")[2]
+    if not authority:
+        if names_one and default is not None and urlsplit(default).scheme in HDFS_SCHEMES and urlsplit(default).netloc:
+            return namenode_urls(site)
+        return _undirected(site)
+    return _of_authority(site, parts.scheme, authority)
+
+
+def _undirected(site: Mapping[str, str]) -> tuple[str, ...]:
+    """No file system is named: the internal name service, the only one, or the plain address."""
+    internal, services = _internal_services(site), _services(site)
+    if len(internal) == 1:
+        return _service_urls(site, internal[0])
+    if len(services) > 1:
+        raise ConfigurationError(
+            f"the site files name several name services ({', '.join(services)}) and not which is this cluster's: set "
+            f"fs.defaultFS to hdfs://{services[0]} or another, or dfs.internal.nameservices to one of them, {_WAY_OUT}"
+        )
+    if services:
+        return _service_urls(site, services[0])
+    return _urls(site, [_namenode(site, "")])
+
+
+def _internal(site: Mapping[str, str], url: str) -> tuple[str, ...]:
+    """`fs.defaultFS` is no HDFS: only `dfs.internal.nameservices` can tell which one the cluster has."""
+    internal = _internal_services(site)
+    if len(internal) == 1:
+        return _service_urls(site, internal[0])
+    known = _services(site)
+    choice = f"one of {', '.join(known)}" if known else "its name service, with dfs.namenode.http-address.NAME"
+    raise ConfigurationError(
+        f"fs.defaultFS is {url}, no HDFS, so it does not tell which NameNodes are this cluster's: set "
+        f"dfs.internal.nameservices to {choice}, {_WAY_OUT}"
+    )
+
+
+def _of_authority(site: Mapping[str, str], scheme: str, authority: str) -> tuple[str, ...]:
+    """The NameNodes behind `hdfs://AUTHORITY`: a name service, or one NameNode's own address."""
+    name = _host(authority)
+    services = _services(site)
+    if name in services or site.get(f"dfs.ha.namenodes.{name}"):
+        return _service_urls(site, name)
+    if scheme in _WEB_SCHEMES:
+        return (f"{_WEB_SCHEMES[scheme]}://{authority}",)
+    rpc = authority if ":" in authority.rpartition("]")[2] else f"{authority}:{DEFAULT_RPC_PORT}"
+    matching = [service for service in services if any(_is(node, rpc) for node in _namenodes(site, service))]
+    if len(matching) == 1:
+        return _service_urls(site, matching[0])
+    plain = _namenode(site, "")
+    is_plain = _is(plain, rpc) if plain.rpc else plain.host == name
+    if not services or is_plain:
+        return _urls(site, [plain], name)
+    raise ConfigurationError(
+        f"hdfs://{authority} is none of the name services in the site files ({', '.join(services)}), so which "
+        f"NameNodes serve it is not known: set dfs.namenode.http-address to its NameNode's, {_WAY_OUT}"
+    )
+
+
+def _is(node: _NameNode, rpc: str) -> bool:
+    return (node.rpc if ":" in node.rpc else f"{node.rpc}:{DEFAULT_RPC_PORT}") == rpc
+
+
+def _services(site: Mapping[str, str]) -> list[str]:
+    return list(dict.fromkeys([*_list(site, "dfs.nameservices"), *_internal_services(site)]))
+
+
+def _internal_services(site: Mapping[str, str]) -> list[str]:
+    return _list(site, "dfs.internal.nameservices")
+
+
+def _list(site: Mapping[str, str], key: str) -> list[str]:
+    return [name for part in site.get(key, "").split(",") if (name := part.strip())]
+
+
+def _namenodes(site: Mapping[str, str], service: str) -> list[_NameNode]:
+    """The NameNodes of a name service: those of its `dfs.ha.namenodes`, else its one."""
+    nodes = _list(site, f"dfs.ha.namenodes.{service}")
+    return [_namenode(site, f".{service}.{node}") for node in nodes] or [_namenode(site, f".{service}")]
+
+
+def _namenode(site: Mapping[str, str], suffix: str) -> _NameNode:
+    """By the keys with this suffix, as they are."""
+    key = f"dfs.namenode.{'https' if _is_https(site) else 'http'}-address{suffix}"
+    rpc = site.get(f"dfs.namenode.rpc-address{suffix}") or site.get(f"dfs.namenode.servicerpc-address{suffix}") or ""
+    return _NameNode(key, rpc.strip(), site.get(key, "").strip())
+
+
+def _service_urls(site: Mapping[str, str], service: str) -> tuple[str, ...]:
+    nodes = _namenodes(site, service)
+    # The only name service there is may have its address in the keys without a suffix, as Hadoop reads them then.
+    if len(_services(site)) == 1 and not any(node.web or node.rpc for node in nodes):
+        nodes = [_namenode(site, "")]
+    urls = _urls(site, nodes)
+    if not urls:
+        raise ConfigurationError(
+            f"the site files name no address of name service {service}: set {nodes[0].key}, {_WAY_OUT}"
+        )
+    return urls
+
+
+def _urls(site: Mapping[str, str], nodes: Sequence[_NameNode], host: str = "") -> tuple[str, ...]:
+    """URLs of NameNodes; without a web address HDFS's default port on the host of the RPC address, or on `host`."""
+    scheme, port = ("https", 9871) if _is_https(site) else ("http", 9870)
+    urls = []
+    for node in nodes:
+        reachable = node.host or host
+        if _host(node.web) and _host(node.web) not in WILDCARDS:
+            urls.append(f"{scheme}://{node.web}")
+        elif reachable:
+            urls.append(f"{scheme}://{reachable}:{_port(node.web) or port}")
+    return tuple(dict.fromkeys(urls))
+
+
+def _is_https(site: Mapping[str, str]) -> bool:
+    return site.get("dfs.http.policy") == "HTTPS_ONLY"
+
+
+def _host(address: str) -> str:
+    """The host of `HOST:PORT`; an IPv6 address keeps its brackets."""
+    if address.startswith("["):
+        return address.partition("]")[0] + "]"
+    return address.partition(":")[0]
+
+
+def _port(address: str) -> str:
+    return address.rpartition("]")[2].partition(":")[2]

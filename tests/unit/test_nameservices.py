@@ -1,0 +1,280 @@
+"""Which NameNodes are asked: never those of another cluster that the site files name as well."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import threading
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, unquote, urlsplit
+
+import pytest
+
+from status_tool.cli.main import main
+from status_tool.config import Settings, SiteConfig
+from status_tool.errors import ConfigurationError
+from status_tool.nameservices import namenode_urls
+from status_tool.status_file.reader import open_status
+from tests.lab.config import write_site
+
+Site = dict[str, str]
+HTTP = "dfs.namenode.http-address"
+RPC = "dfs.namenode.rpc-address"
+
+
+def ha(name: str, *hosts: str) -> Site:
+    """A name service with as many NameNodes."""
+    nodes = {f"nn{i}": host for i, host in enumerate(hosts)}
+    return {
+        f"dfs.ha.namenodes.{name}": ", ".join(nodes),
+        **{f"{HTTP}.{name}.{node}": f"{host}:9870" for node, host in nodes.items()},
+        **{f"{RPC}.{name}.{node}": f"{host}:8020" for node, host in nodes.items()},
+    }
+
+
+def federated(name: str, host: str) -> Site:
+    """A name service with one NameNode."""
+    return {f"{HTTP}.{name}": f"{host}:9870", f"{RPC}.{name}": f"{host}:8020"}
+
+
+BOTH_HA = {**ha("master", "m1", "m2"), **ha("slave", "s1", "s2")}
+BOTH_FEDERATED = {**federated("master", "m"), **federated("slave", "s")}
+SLAVES = ("http://s1:9870", "http://s2:9870")
+
+
+@pytest.mark.parametrize("order", ["master,slave", "slave, master"])
+@pytest.mark.parametrize(
+    ("site", "expected"),
+    [
+        (BOTH_HA | {"fs.defaultFS": "hdfs://slave"}, SLAVES),
+        (BOTH_HA | {"fs.default.name": "hdfs://slave/"}, SLAVES),
+        (BOTH_HA | {"dfs.internal.nameservices": "slave"}, SLAVES),
+        (BOTH_HA | {"fs.defaultFS": "hdfs://slave", "dfs.internal.nameservices": "master"}, SLAVES),
+        (BOTH_HA | {"fs.defaultFS": "viewfs://all", "dfs.internal.nameservices": "slave"}, SLAVES),
+        (BOTH_HA | {"fs.defaultFS": "hdfs://s2:8020"}, SLAVES),
+        (BOTH_FEDERATED | {"fs.defaultFS": "hdfs://slave"}, ("http://s:9870",)),
+        (BOTH_FEDERATED | {"fs.defaultFS": "hdfs://s:8020"}, ("http://s:9870",)),
+        (BOTH_FEDERATED | {"fs.defaultFS": "hdfs://s"}, ("http://s:9870",)),
+        # The slave has no name service; the site names the master's only, and a plain address.
+        (ha("master", "m1", "m2") | {"fs.defaultFS": "hdfs://s:8020", HTTP: "s:9870"}, ("http://s:9870",)),
+        (
+            ha("master", "m1") | {"fs.defaultFS": "hdfs://s:8020", RPC: "s:8020", HTTP: "0.0.0.0:50070"},
+            ("http://s:50070",),
+        ),
+        (BOTH_HA | {"fs.defaultFS": "webhdfs://other:14000"}, ("http://other:14000",)),
+    ],
+)
+def test_one_of_two(order: str, site: Site, expected: tuple[str, ...]) -> None:
+    """Whatever order the site files name them in."""
+    assert namenode_urls(site | {"dfs.nameservices": order}) == expected
+
+
+@pytest.mark.parametrize("order", ["master,slave", "slave,master"])
+@pytest.mark.parametrize(
+    ("site", "words"),
+    [
+        ({}, ["fs.defaultFS", "dfs.internal.nameservices"]),
+        ({"dfs.internal.nameservices": "slave,master"}, ["fs.defaultFS"]),
+        ({"fs.defaultFS": "viewfs://all"}, ["viewfs://all", "dfs.internal.nameservices"]),
+        ({"fs.defaultFS": "file:///"}, ["file:///", "dfs.internal.nameservices"]),
+        ({"fs.defaultFS": "s3a://bucket", HTTP: "m:9870"}, ["s3a://bucket", "dfs.internal.nameservices"]),
+        ({"fs.defaultFS": "viewfs://all", "dfs.internal.nameservices": "master,slave"}, ["viewfs://all"]),
+        ({"fs.defaultFS": "hdfs://other:8020"}, ["hdfs://other:8020", HTTP]),
+        ({"fs.defaultFS": "hdfs://other:8020", HTTP: "m1:9870"}, ["hdfs://other:8020"]),
+    ],
+)
+def test_what_is_ambiguous_is_refused(order: str, site: Site, words: list[str]) -> None:
+    """With the settings that would tell, and the option that needs none."""
+    with pytest.raises(ConfigurationError) as caught:
+        namenode_urls(BOTH_HA | site | {"dfs.nameservices": order})
+    assert all(word in str(caught.value) for word in [*words, "--webhdfs"])
+
+
+@pytest.mark.parametrize(
+    ("site", "expected"),
+    [
+        ({}, ()),
+        ({HTTP: "nn:9870"}, ("http://nn:9870",)),
+        ({"fs.defaultFS": "hdfs://nn:8020", HTTP: "127.0.0.1:9999"}, ("http://127.0.0.1:9999",)),
+        ({"fs.defaultFS": "hdfs://nn:8020"}, ("http://nn:9870",)),
+        ({"fs.defaultFS": "hdfs://nn:8020", HTTP: "0.0.0.0:50070"}, ("http://nn:50070",)),
+        ({"fs.defaultFS": "hdfs://nn", "dfs.http.policy": "HTTPS_ONLY"}, ("https://nn:9871",)),
+        ({"dfs.nameservices": "ns", **federated("ns", "a")}, ("http://a:9870",)),
+        ({"dfs.nameservices": "ns", HTTP: "a:9870"}, ("http://a:9870",)),
+        ({"dfs.nameservices": "ns", **ha("ns", "a", "b")}, ("http://a:9870", "http://b:9870")),
+        ({"dfs.nameservices": "ns", f"{RPC}.ns": "a:8020"}, ("http://a:9870",)),
+        ({"dfs.http.policy": "HTTPS_ONLY", "dfs.namenode.https-address": "nn:9871"}, ("https://nn:9871",)),
+    ],
+)
+def test_where_only_one_is_named(site: Site, expected: tuple[str, ...]) -> None:
+    """HA, federation, one NameNode, and Hadoop's defaults."""
+    assert namenode_urls(site) == expected
+
+
+def test_a_name_service_without_addresses() -> None:
+    """The key that is missing is named."""
+    site = {"dfs.nameservices": "a,b", "fs.defaultFS": "hdfs://a", "dfs.ha.namenodes.a": "x"}
+    with pytest.raises(ConfigurationError, match=r"dfs\.namenode\.http-address\.a\.x"):
+        namenode_urls(site)
+
+
+def test_hbase_root_elsewhere() -> None:
+    """WALs and spool are looked for on the NameNodes of HBase's root, not on those of `fs.defaultFS`."""
+    site = BOTH_HA | {"dfs.nameservices": "slave,master", "fs.defaultFS": "hdfs://slave"}
+
+    def settings(**more: str) -> Settings:
+        return Settings(SiteConfig(site | {key.replace("_", "."): value for key, value in more.items()}))
+
+    assert settings(hbase_rootdir="hdfs://slave/hbase").wal_webhdfs() == SLAVES
+    assert settings(hbase_rootdir="hdfs:///hbase").wal_webhdfs() == SLAVES
+    assert settings(hbase_rootdir="/hbase").spool_webhdfs() == SLAVES
+    other = settings(hbase_rootdir="hdfs://master/hbase")
+    assert other.wal_webhdfs() == other.spool_webhdfs() == ("http://m1:9870", "http://m2:9870")
+    assert other.webhdfs() == SLAVES
+    assert (
+        settings(hbase_rootdir="hdfs://slave/hbase", hbase_wal_dir="hdfs://master/w").wal_webhdfs()[0]
+        == "http://m1:9870"
+    )
+    with pytest.raises(ConfigurationError, match="s3a://b/hbase is no HDFS"):
+        settings(hbase_rootdir="s3a://b/hbase").wal_webhdfs()
+
+
+# -- requests counted ----------------------------------------------------------------------------------------
+
+
+@dataclass
+class FakeNameNode:
+    """One file, and a count of what it was asked."""
+
+    name: str
+    asked: Counter[str] = field(default_factory=Counter)
+    standby: set[str] = field(default_factory=set)
+    """Operations that are answered with StandbyException, once each."""
+    port: int = 0
+
+    def answer(self, op: str, path: str, query: Mapping[str, list[str]]) -> tuple[int, Any]:
+        self.asked[op] += 1
+        if op in self.standby:
+            self.standby.remove(op)
+            return 403, {"RemoteException": {"exception": "StandbyException", "message": "not me"}}
+        status = {"pathSuffix": "", "type": "DIRECTORY", "length": 0, "modificationTime": 7, "blockSize": 1024}
+        entry = {**status, "pathSuffix": "file", "type": "FILE", "length": 3}
+        match op:
+            case "jmx":
+                bean = {"ClusterId": f"CID-{self.name}", "BlockPoolId": f"BP-{self.name}"}
+                return 200, {"beans": [bean]}
+            case "GETFILESTATUS":
+                return 200, {"FileStatus": status}
+            case "LISTSTATUS_BATCH":
+                entries = [entry] if path.rstrip("/") in ("", "/data") else []
+                listing = {"FileStatuses": {"FileStatus": entries}}
+                return 200, {"DirectoryListing": {"partialListing": listing, "remainingEntries": 0}}
+            case "DATA":
+                return 200, {"FileChecksum": {"algorithm": "MD5", "bytes": bytes(28).hex(), "length": 28}}
+        return 200, {"Location": f"http://127.0.0.1:{self.port}/webhdfs/v1{path}?op=DATA"}
+
+
+@pytest.fixture
+def namenodes() -> Iterator[dict[str, FakeNameNode]]:
+    """Two of the master, two of the slave."""
+    nodes = {name: FakeNameNode(name[:-1]) for name in ("master0", "master1", "slave0", "slave1")}
+    servers = [_serve(node) for node in nodes.values()]
+    yield nodes
+    for server in servers:
+        server.shutdown()
+        server.server_close()
+
+
+def _serve(node: FakeNameNode) -> ThreadingHTTPServer:
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            parts = urlsplit(self.path)
+            query = parse_qs(parts.query)
+            op = "jmx" if parts.path == "/jmx" else query["op"][0]
+            status, answer = node.answer(op, unquote(parts.path.removeprefix("/webhdfs/v1")), query)
+            body = json.dumps(answer).encode()
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, format: str, *args: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
+    node.port = server.server_port
+    return server
+
+
+def two_sites(nodes: Mapping[str, FakeNameNode], order: str, **more: str) -> Site:
+    """A site file that names both clusters."""
+    site = {"dfs.nameservices": order}
+    for name in ("master", "slave"):
+        site[f"dfs.ha.namenodes.{name}"] = "nn0,nn1"
+        site |= {f"{HTTP}.{name}.nn{i}": f"127.0.0.1:{nodes[f'{name}{i}'].port}" for i in (0, 1)}
+    return site | {key.replace("_", "."): value for key, value in more.items()}
+
+
+OPERATIONS = ("GETFILESTATUS", "LISTSTATUS_BATCH", "GETFILECHECKSUM")
+
+
+@pytest.mark.parametrize(
+    ("order", "chosen_by", "standby"),
+    list(
+        itertools.product(
+            ["master,slave", "slave,master"],
+            [{"fs_defaultFS": "hdfs://slave"}, {"fs_defaultFS": "viewfs://v", "dfs_internal_nameservices": "slave"}],
+            [(), OPERATIONS],
+        )
+    ),
+)
+def test_the_other_cluster_gets_no_request(
+    namenodes: dict[str, FakeNameNode],
+    order: str,
+    chosen_by: Site,
+    standby: tuple[str, ...],
+    tmp_path: Path,
+) -> None:
+    """A run on the slave asks the slave's NameNodes only, also when they are standing by for a moment.
+
+    Both of them for listing and checksums; for the first look, which has no patience, one of them.
+    """
+    write_site(tmp_path / "conf" / "hdfs-site.xml", two_sites(namenodes, order, **chosen_by))
+    namenodes["slave0"].standby = set(standby)
+    namenodes["slave1"].standby = set(standby) - {"GETFILESTATUS"}
+    output = tmp_path / "slave.status"
+    arguments = ["run", "-o", str(output), "--only", "hdfs", "--conf-dir", str(tmp_path / "conf")]
+    assert main(arguments) == 0
+    assert all(namenodes[name].standby == set() for name in ("slave0", "slave1"))
+    assert namenodes["slave0"].asked.total() > 0
+    assert {name: node.asked.total() for name, node in namenodes.items() if name.startswith("master")} == {
+        "master0": 0,
+        "master1": 0,
+    }
+    with open_status(output) as written:
+        assert written.counts["file"] == 1
+
+
+@pytest.mark.parametrize("order", ["master,slave", "slave,master"])
+def test_no_request_where_it_is_not_known(
+    namenodes: dict[str, FakeNameNode],
+    order: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Refused before anybody is asked; nothing is written."""
+    monkeypatch.delenv("HADOOP_CONF_DIR", raising=False)
+    write_site(tmp_path / "conf" / "hdfs-site.xml", two_sites(namenodes, order))
+    output = tmp_path / "slave.status"
+    assert main(["run", "-o", str(output), "--only", "hdfs", "--conf-dir", str(tmp_path / "conf")]) == 2
+    assert "fs.defaultFS" in capsys.readouterr().err
+    assert not output.exists()
+    assert sum(node.asked.total() for node in namenodes.values()) == 0
