@@ -14,12 +14,22 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import quote, urlencode, urlsplit
+from urllib.parse import urlsplit
 
-import urllib3
 from urllib3.exceptions import HTTPError
 
 from status_tool.errors import ConnectionFailed
+from status_tool.sources.hdfscli import (
+    BUSY,
+    ELSEWHERE,
+    LATER,
+    DataNodes,
+    Failover,
+    Refused,
+    client_of,
+    reason,
+    refusal,
+)
 
 CONNECT_TIMEOUT_S = 10
 READ_TIMEOUT_S = 120
@@ -32,13 +42,10 @@ PASSED_OVER, AVOIDED_S = 20, 5.0
 REFUSAL_TRIES = 2
 """A refused checksum is asked for once more: a DataNode that has just died makes another one refuse."""
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.1, 5.0
-_BUSY = (429, 503, 504)
-_ELSEWHERE = ("StandbyException",)
-_LATER = ("RetriableException", "SafeModeException")
 _CUT_OFF = (
     *("ConnectException", "NoRouteToHostException", "SocketTimeoutException", "SocketException", "EOFException"),
-    *_ELSEWHERE,
-    *_LATER,
+    *ELSEWHERE,
+    *LATER,
 )
 """What a DataNode answers that cannot reach an active NameNode: it says nothing of the file."""
 _CALL_FAILED = "Failed on local exception"
@@ -69,23 +76,6 @@ class Load:
     def shared(self, processes: int) -> Load:
         """The part of one of so many processes that ask at the same time."""
         return Load(max(2, self.concurrency // processes), self.rate / processes if self.rate else None)
-
-
-class Refused(Exception):
-    """HDFS answers, and the answer about this path is no. `name` is the Java exception's simple name."""
-
-    def __init__(self, name: str, message: str) -> None:
-        super().__init__(message)
-        self.name = name
-
-    @property
-    def is_absent(self) -> bool:
-        """Whether there is nothing at the path."""
-        return self.name == "FileNotFoundException"
-
-
-class _Failover(Exception):
-    """Another NameNode, or the same one later, may answer."""
 
 
 class _DataNodeFailed(Exception):
@@ -138,8 +128,9 @@ class WebHdfs:
     def __init__(self, endpoint: HdfsEndpoint, load: Load = Load(), patience_s: float = PATIENCE_S) -> None:
         self.endpoint = endpoint
         self._patience_s = patience_s
-        timeout = urllib3.Timeout(connect=CONNECT_TIMEOUT_S, read=READ_TIMEOUT_S)
-        self._http = urllib3.PoolManager(num_pools=256, maxsize=2 * load.concurrency, retries=False, timeout=timeout)
+        waits = (CONNECT_TIMEOUT_S, READ_TIMEOUT_S)
+        self._datanodes = DataNodes(2 * load.concurrency, waits)
+        self._namenodes = [client_of(url, endpoint.user, 2 * load.concurrency, waits) for url in endpoint.urls]
         self._limit = RateLimit(load.rate)
         self._active = 0
         self._batched = True
@@ -271,7 +262,7 @@ class WebHdfs:
     def _follow(self, location: str, consume: Any) -> bytes:
         host = urlsplit(location).hostname or ""
         try:
-            response = self._http.request("GET", location, redirect=False, preload_content=consume is None)
+            response = self._datanodes.get(location, preload_content=consume is None)
             if response.status == 200:
                 try:
                     return bytes(consume(response)) if consume else response.data
@@ -279,10 +270,10 @@ class WebHdfs:
                     response.release_conn()
             data = response.data if consume is None else response.read()
         except (HTTPError, OSError) as error:
-            raise _DataNodeFailed(host, f"{urlsplit(location).netloc} ({_reason(error)})") from None
-        if response.status in _BUSY:
+            raise _DataNodeFailed(host, f"{urlsplit(location).netloc} ({reason(error)})") from None
+        if response.status in BUSY:
             raise _DataNodeFailed(host, f"{urlsplit(location).netloc} (HTTP {response.status})")
-        raise _refusal(response.status, data)
+        raise refusal(response.status, data)
 
     def _ask(self, op: str, path: str, **params: Any) -> dict[str, Any]:
         """The NameNode's JSON. Standby, safe mode, overload and outage are waited out, by turns of all NameNodes."""
@@ -290,8 +281,9 @@ class WebHdfs:
         while True:
             at = self._active
             try:
-                return self._ask_once(self.endpoint.urls[at], op, path, params)
-            except _Failover as failure:
+                self._limit.wait()
+                return self._namenodes[at].ask(op, path, **params)
+            except Failover as failure:
                 # Several threads fail at once: only the first one moves on.
                 if self._active == at:
                     self._active = (at + 1) % len(self.endpoint.urls)
@@ -310,38 +302,3 @@ class WebHdfs:
         seconds = min(_LONGEST_PAUSE_S, _FIRST_PAUSE_S * 2 ** min(turn, 10)) * random.uniform(0.5, 1.0)
         if self._stop.wait(seconds):
             raise ConnectionFailed("stopped while waiting for the NameNode")
-
-    def _ask_once(self, base: str, op: str, path: str, params: dict[str, Any]) -> dict[str, Any]:
-        query = urlencode({"op": op, "user.name": self.endpoint.user, **params})
-        self._limit.wait()
-        try:
-            url = f"{base}/webhdfs/v1{quote(path, safe='/')}?{query}"
-            response = self._http.request("GET", url, redirect=False)
-        except (HTTPError, OSError) as error:
-            raise _Failover(_reason(error)) from None
-        if response.status in (302, 307):  # a NameNode that does not know `noredirect` for this operation
-            return {"Location": response.headers["Location"]}
-        if response.status == 200:
-            try:
-                return dict(json.loads(response.data))
-            except ValueError:
-                raise Refused("IOException", "the answer is no JSON: is this a NameNode's HTTP address?") from None
-        refusal = _refusal(response.status, response.data)
-        if response.status in _BUSY or refusal.name in (*_ELSEWHERE, *_LATER):
-            raise _Failover(f"{refusal.name}: {refusal}")
-        raise refusal
-
-
-def _refusal(status: int, data: bytes) -> Refused:
-    try:
-        remote = json.loads(data)["RemoteException"]
-        lines = str(remote.get("message") or remote["exception"]).strip().splitlines()
-        return Refused(str(remote["exception"]), (lines or [""])[0][:300])
-    except (ValueError, KeyError, TypeError):
-        return Refused("HTTP", f"HTTP status {status}")
-
-
-def _reason(error: BaseException) -> str:
-    """The innermost thing that is said, in one line."""
-    lines = str(error).rpartition(": ")[2].strip(" ')\"").splitlines()
-    return (lines[0] if lines else "")[:200] or type(error).__name__

@@ -12,7 +12,8 @@ from typing import Any
 
 from status_tool.errors import ConnectionFailed
 from status_tool.sources.codec import column
-from status_tool.sources.namenode import Refused, WebHdfs
+from status_tool.sources.hdfscli import Refused
+from status_tool.sources.namenode import WebHdfs
 from status_tool.sources.thrift import Cells
 
 SUFFIX = ".jsonl"

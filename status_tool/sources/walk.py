@@ -8,7 +8,8 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any
 
-from status_tool.sources.namenode import Refused, WebHdfs
+from status_tool.sources.hdfscli import Refused
+from status_tool.sources.namenode import WebHdfs
 
 WIDTH = 8
 """Pages of one walk that are asked for at once."""

@@ -12,7 +12,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from status_tool.sources.namenode import HdfsEndpoint, Refused, WebHdfs
+from status_tool.sources.hdfscli import Refused
+from status_tool.sources.namenode import HdfsEndpoint, WebHdfs
 from status_tool.sources.queues import Wal
 from status_tool.sources.webhdfs import asking
 

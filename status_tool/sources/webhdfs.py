@@ -22,13 +22,13 @@ import pyarrow as pa
 from status_tool.errors import ConnectionFailed
 from status_tool.sources import codec, crc
 from status_tool.sources.codec import Row
+from status_tool.sources.hdfscli import Refused
 from status_tool.sources.interface import Source
 from status_tool.sources.journal import opened
 from status_tool.sources.namenode import (
     RANGE_BYTES,
     HdfsEndpoint,
     Load,
-    Refused,
     WebHdfs,
     webhdfs,
 )

@@ -24,8 +24,9 @@ from status_tool.errors import EXIT_ERROR, ConnectionFailed, Interrupted
 from status_tool.reading import read_all
 from status_tool.runs import write_side
 from status_tool.sources.crc import Layout
+from status_tool.sources.hdfscli import Refused
 from status_tool.sources.journal import journal_path
-from status_tool.sources.namenode import HdfsEndpoint, Load, Refused, WebHdfs
+from status_tool.sources.namenode import HdfsEndpoint, Load, WebHdfs
 from status_tool.sources.selection import Exclusions
 from status_tool.sources.spool import read_spool
 from status_tool.sources.webhdfs import Part, WebHdfsSource

@@ -1,0 +1,191 @@
+"""The two legs of WebHDFS: HdfsCLI's clients (package `hdfs`), one for each NameNode, and DataNodes by urllib3.
+
+HdfsCLI composes the request and brings the user in: by name, by delegation token, or by Kerberos. What an answer
+means, and when and where it is asked again, is decided here and in `namenode.py`: each client knows one URL, so that
+HdfsCLI's own turns between NameNodes (once each, without a pause) never take place.
+
+Used of HdfsCLI's internals (2.7, pinned by pyproject.toml, `tests/unit/test_hdfscli.py`): `_Request.to_method`, by
+which an operation becomes a call, and the overridable `Client._request` and `Client.resolve`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import ssl
+from collections.abc import Callable, Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+import requests
+import urllib3
+from hdfs.client import Client, InsecureClient, _Request
+from requests.adapters import HTTPAdapter
+from requests.utils import get_environ_proxies, select_proxy
+
+OPERATIONS = ("GETFILESTATUS", "LISTSTATUS", "LISTSTATUS_BATCH", "GETFILECHECKSUM", "OPEN")
+BUSY = (429, 503, 504)
+"""HTTP statuses of a server that may answer later."""
+ELSEWHERE = ("StandbyException",)
+LATER = ("RetriableException", "SafeModeException")
+
+# No redirect is followed: the DataNode leg has its own client.
+_CALLS: Mapping[str, Callable[..., requests.Response]] = {
+    op: _Request("GET", allow_redirects=False).to_method(op) for op in OPERATIONS
+}
+
+
+class Refused(Exception):
+    """HDFS answers, and the answer about this path is no. `name` is the Java exception's simple name."""
+
+    def __init__(self, name: str, message: str) -> None:
+        super().__init__(message)
+        self.name = name
+
+    @property
+    def is_absent(self) -> bool:
+        """Whether there is nothing at the path."""
+        return self.name == "FileNotFoundException"
+
+
+class Failover(Exception):
+    """Another NameNode, or the same one later, may answer."""
+
+
+class NameNodeClient:
+    """What is ours of a NameNode's client; goes before one of HdfsCLI's clients among the bases of a class."""
+
+    _request: Callable[..., Any]
+
+    def resolve(self, hdfs_path: str) -> str:
+        """The path as it is: `#LATEST` is a name like any other, and nothing is relative to a home directory."""
+        return hdfs_path
+
+    def ask(self, op: str, path: str, **params: Any) -> dict[str, Any]:
+        """The NameNode's JSON; `{"Location": …}` where it sends us to a DataNode.
+
+        Raises `Failover` and `Refused`.
+        """
+        response = _CALLS[op](self, path, **params)
+        if response.status_code in (302, 307):  # a NameNode that does not know `noredirect` for this operation
+            return {"Location": response.headers["Location"]}
+        try:
+            return dict(json.loads(response.content))
+        except ValueError:
+            raise Refused("IOException", "the answer is no JSON: is this a NameNode's HTTP address?") from None
+
+
+class _Answers(Client):  # type: ignore[misc]  # HdfsCLI has no types
+    """HdfsCLI's client whose failures are ours, so that its own handling of them never comes to pass."""
+
+    def _request(self, method: str, url: str, **kwargs: Any) -> requests.Response:
+        try:
+            response: requests.Response = super()._request(method, url, **kwargs)
+        except (requests.RequestException, OSError) as error:
+            raise Failover(reason(error)) from None
+        if response.status_code >= 400:
+            refused = refusal(response.status_code, response.content)
+            if response.status_code in BUSY or refused.name in (*ELSEWHERE, *LATER):
+                raise Failover(f"{refused.name}: {refused}")
+            raise refused
+        return response
+
+
+class InsecureNameNode(NameNodeClient, _Answers, InsecureClient):  # type: ignore[misc]
+    """As the user that it is told to be: a cluster without Kerberos believes it."""
+
+
+class Session(requests.Session):
+    """A session whose settings are all that there is: what `requests` merges for each call (0.15 ms of CPU) is fixed.
+
+    `params` and `auth` are what HdfsCLI's clients set. Cookies are kept and sent (`hadoop.auth` spares SPNEGO a
+    round); proxies and the authorities to trust are the environment's, read once. `~/.netrc` is not sent.
+    """
+
+    def __init__(self, url: str, connections: int) -> None:
+        """For one server and so many threads."""
+        super().__init__()
+        self.mount(url, HTTPAdapter(pool_connections=1, pool_maxsize=connections, max_retries=0))
+        self.proxies.update(get_environ_proxies(url))
+        self.verify = ca_bundle() or True
+        self.trust_env = False
+
+    def prepare_request(self, request: requests.Request) -> requests.PreparedRequest:
+        """As requests does it, from this session's settings and the request's parameters."""
+        prepared = requests.PreparedRequest()
+        prepared.prepare(
+            method=request.method,
+            url=request.url,
+            headers={**self.headers, **request.headers},
+            params={**self.params, **request.params},  # type: ignore[dict-item]
+            auth=self.auth,
+            cookies=self.cookies if len(self.cookies) else None,
+            hooks=request.hooks,
+        )
+        return prepared
+
+    def merge_environment_settings(self, url: Any, proxies: Any, stream: Any, verify: Any, cert: Any) -> Any:
+        """The settings of this session."""
+        return {"proxies": self.proxies, "stream": stream, "verify": self.verify, "cert": self.cert}
+
+
+def client_of(url: str, user: str, connections: int, timeout: tuple[float, float]) -> NameNodeClient:
+    """The client of one NameNode for many threads; `timeout` is in seconds to connect and to read."""
+    return InsecureNameNode(url, user=user, session=Session(url, connections), timeout=timeout)
+
+
+class DataNodes:
+    """The DataNode leg: plain urllib3, since the NameNode's redirect carries all that a DataNode asks for."""
+
+    def __init__(self, connections: int, timeout: tuple[float, float]) -> None:
+        """For so many connections to each DataNode; `timeout` is in seconds to connect and to read."""
+        bundle = ca_bundle()
+        self._settings: dict[str, Any] = {
+            "num_pools": 256,
+            "maxsize": connections,
+            "retries": False,
+            "timeout": urllib3.Timeout(connect=timeout[0], read=timeout[1]),
+            "ca_cert_dir" if bundle and os.path.isdir(bundle) else "ca_certs": bundle,
+        }
+        self._by_proxy: dict[str | None, urllib3.PoolManager] = {None: urllib3.PoolManager(**self._settings)}
+        self._proxies: dict[str, str | None] = {}
+
+    def get(self, url: str, preload_content: bool) -> urllib3.BaseHTTPResponse:
+        """The answer to a GET, no redirect followed; raises what urllib3 raises."""
+        server = urlsplit(url)._replace(path="", query="").geturl()
+        if server not in self._proxies:
+            self._proxies[server] = proxy_of(server)
+        proxy = self._proxies[server]
+        pools = self._by_proxy.get(proxy)
+        if pools is None:
+            pools = self._by_proxy.setdefault(proxy, urllib3.ProxyManager(str(proxy), **self._settings))
+        return pools.request("GET", url, redirect=False, preload_content=preload_content)
+
+
+def proxy_of(url: str) -> str | None:
+    """The proxy that the environment names for a URL (`http_proxy`, `no_proxy`, …), as requests' users expect it."""
+    proxy: str | None = select_proxy(url, get_environ_proxies(url))
+    return proxy
+
+
+def ca_bundle() -> str | None:
+    """Where the certificates of trusted authorities are: what requests' users set, else the system's own."""
+    system = ssl.get_default_verify_paths()
+    named = (os.environ.get("REQUESTS_CA_BUNDLE"), os.environ.get("CURL_CA_BUNDLE"))
+    return next((where for where in (*named, system.cafile, system.capath) if where), None)
+
+
+def refusal(status: int, data: bytes) -> Refused:
+    """What a server of HDFS says no with."""
+    try:
+        remote = json.loads(data)["RemoteException"]
+        lines = str(remote.get("message") or remote["exception"]).strip().splitlines()
+        return Refused(str(remote["exception"]), (lines or [""])[0][:300])
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return Refused("HTTP", f"HTTP status {status}")
+
+
+def reason(error: BaseException) -> str:
+    """The innermost thing that is said, in one line."""
+    lines = str(error).rpartition(": ")[2].strip(" ')\"").splitlines()
+    return (lines[0] if lines else "")[:200] or type(error).__name__

@@ -1,0 +1,161 @@
+"""HdfsCLI's clients as they are used here, and what is used of their internals."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, unquote, urlsplit
+
+import hdfs
+import pytest
+from hdfs.client import Client, InsecureClient, _Request
+
+from status_tool.errors import ConnectionFailed
+from status_tool.sources.hdfscli import OPERATIONS, Failover, Refused, client_of
+from status_tool.sources.namenode import HdfsEndpoint, WebHdfs
+
+
+class Server:
+    """Answers every request with `status`, `body` and `headers`, and keeps what came."""
+
+    def __init__(self) -> None:
+        self.status, self.body, self.headers = 200, b'{"FileStatus": {}}', dict[str, str]()
+        self.paths: list[str] = []
+        self.queries: list[dict[str, list[str]]] = []
+        self.sent: list[dict[str, str]] = []
+        server = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_GET(self) -> None:
+                parts = urlsplit(self.path)
+                server.paths.append(unquote(parts.path))
+                server.queries.append(parse_qs(parts.query, keep_blank_values=True))
+                server.sent.append(dict(self.headers))
+                self.send_response(server.status)
+                for name, value in {**server.headers, "Content-Length": str(len(server.body))}.items():
+                    self.send_header(name, value)
+                self.end_headers()
+                self.wfile.write(server.body)
+
+            def log_message(self, format: str, *args: object) -> None:
+                pass
+
+        self.http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.http.daemon_threads = True
+        threading.Thread(target=self.http.serve_forever, args=(0.02,), daemon=True).start()
+        self.url = f"http://127.0.0.1:{self.http.server_port}"
+
+    def ask(self, path: str = "/file", op: str = "GETFILESTATUS", **params: Any) -> dict[str, Any]:
+        return client_of(self.url, "me", 2, (5, 5)).ask(op, path, **params)
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
+    for name in ("http_proxy", "HTTP_PROXY", "no_proxy", "NO_PROXY", "all_proxy", "ALL_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    running = Server()
+    yield running
+    running.http.shutdown()
+    running.http.server_close()
+
+
+def test_what_is_used_of_hdfscli() -> None:
+    """Another version would have to be read before it is let in (pyproject.toml)."""
+    assert hdfs.__version__.startswith("2.7.")
+    assert str(inspect.signature(_Request.to_method)) == "(self, operation)"
+    assert str(inspect.signature(Client._request)) == "(self, method, url, **kwargs)"
+    assert str(inspect.signature(Client.resolve)) == "(self, hdfs_path)"
+    assert str(inspect.signature(InsecureClient.__init__)) == "(self, url, user=None, **kwargs)"
+
+
+@pytest.mark.parametrize("op", OPERATIONS)
+def test_a_call(server: Server, op: str) -> None:
+    """Its name with the underscore that HdfsCLI takes out of its own, the user, and all parameters."""
+    server.ask("/a/b", op, startAfter="x&y=z", noredirect="true")
+    assert server.paths == ["/webhdfs/v1/a/b"]
+    assert server.queries == [{"op": [op], "user.name": ["me"], "startAfter": ["x&y=z"], "noredirect": ["true"]}]
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["#LATEST", "#LATEST{2}", "a b", "a%20b", "%", "a+b", "ä€😀", "q?x=1&y", "semi;colon", "tilde~", "[b]{c}", "a\\b"],
+)
+def test_names_are_literal(server: Server, name: str) -> None:
+    """HdfsCLI would look for the newest file below `#LATEST`; nothing else is changed on the way either."""
+    server.ask(f"/data/{name}/x")
+    server.ask(f"/data/{name}")
+    assert server.paths == [f"/webhdfs/v1/data/{name}/x", f"/webhdfs/v1/data/{name}"]
+
+
+@pytest.mark.parametrize("status", [302, 307])
+def test_a_redirect_is_handed_over(server: Server, status: int) -> None:
+    """A NameNode that does not know `noredirect`: nobody follows it here."""
+    server.status, server.headers = status, {"Location": f"{server.url}/elsewhere"}
+    assert server.ask(op="OPEN") == {"Location": f"{server.url}/elsewhere"}
+    assert len(server.paths) == 1
+
+
+@pytest.mark.parametrize("name", ["StandbyException", "RetriableException", "SafeModeException"])
+def test_what_another_namenode_may_answer(server: Server, name: str) -> None:
+    """Once, and without a word from HdfsCLI: the turns are ours."""
+    server.status = 403
+    server.body = json.dumps({"RemoteException": {"exception": name, "message": "not me"}}).encode()
+    with pytest.raises(Failover, match=f"{name}: not me"):
+        server.ask()
+    assert len(server.paths) == 1
+
+
+@pytest.mark.parametrize("body", [b"", b"<html>", b"[]", b'{"RemoteException": null}', b'"text"'])
+@pytest.mark.parametrize(("status", "error"), [(503, Failover), (400, Refused), (401, Refused), (500, Refused)])
+def test_answers_that_are_not_hadoops(
+    server: Server, status: int, error: type[Exception], body: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    """One line with the status; HdfsCLI would log the body of a 401."""
+    server.status, server.body = status, body
+    with pytest.raises(error, match=str(status)):
+        server.ask()
+    assert not caplog.records
+
+
+def test_no_json(server: Server) -> None:
+    """Said as what it most likely is."""
+    server.body = b"<html>"
+    with pytest.raises(Refused, match="is this a NameNode's HTTP address"):
+        server.ask()
+
+
+def test_cookies_are_kept_and_netrc_is_not_sent(
+    server: Server, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """`hadoop.auth` spares an authentication; a password for the host in ~/.netrc is not the NameNode's business."""
+    netrc = tmp_path / "netrc"
+    netrc.write_text("machine 127.0.0.1 login me password planted-secret\n")
+    netrc.chmod(0o600)
+    monkeypatch.setenv("NETRC", str(netrc))
+    client = client_of(server.url, "me", 2, (5, 5))
+    server.headers = {"Set-Cookie": 'hadoop.auth="u=me&s=x"; Path=/; HttpOnly'}
+    client.ask("GETFILESTATUS", "/")
+    client.ask("GETFILESTATUS", "/")
+    assert "Cookie" not in server.sent[0]
+    assert "hadoop.auth" in server.sent[1]["Cookie"]
+    assert all("Authorization" not in headers for headers in server.sent)
+
+
+def test_the_environments_proxy_is_used_for_both_legs(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As curl and HdfsCLI do; `no_proxy` leaves hosts out."""
+    monkeypatch.setenv("http_proxy", server.url)
+    client = WebHdfs(HdfsEndpoint(("http://namenode.invalid:9870",), "me"), patience_s=0)
+    server.body = json.dumps({"Location": "http://datanode.invalid:9864/webhdfs/v1/f?op=OPEN"}).encode()
+    client.start_of("/f")
+    assert [headers["Host"] for headers in server.sent] == ["namenode.invalid:9870", "datanode.invalid:9864"]
+    monkeypatch.setenv("no_proxy", ".invalid")
+    with pytest.raises(ConnectionFailed, match="cannot reach the NameNode"):
+        WebHdfs(client.endpoint, patience_s=0).status("/f")
+    assert len(server.sent) == 2
