@@ -75,7 +75,7 @@ class NameNodeClient:
             raise Refused("IOException", "the answer is no JSON: is this a NameNode's HTTP address?") from None
 
 
-class _Answers(Client):  # type: ignore[misc]  # HdfsCLI has no types
+class _Answers(Client):
     """HdfsCLI's client whose failures are ours, so that its own handling of them never comes to pass."""
 
     def _request(self, method: str, url: str, **kwargs: Any) -> requests.Response:
@@ -91,7 +91,7 @@ class _Answers(Client):  # type: ignore[misc]  # HdfsCLI has no types
         return response
 
 
-class InsecureNameNode(NameNodeClient, _Answers, InsecureClient):  # type: ignore[misc]
+class InsecureNameNode(NameNodeClient, _Answers, InsecureClient):
     """As the user that it is told to be: a cluster without Kerberos believes it."""
 
 
@@ -112,12 +112,13 @@ class Session(requests.Session):
 
     def prepare_request(self, request: requests.Request) -> requests.PreparedRequest:
         """As requests does it, from this session's settings and the request's parameters."""
+        params: Any = {**self.params, **request.params}
         prepared = requests.PreparedRequest()
         prepared.prepare(
             method=request.method,
             url=request.url,
             headers={**self.headers, **request.headers},
-            params={**self.params, **request.params},  # type: ignore[dict-item]
+            params=params,
             auth=self.auth,
             cookies=self.cookies if len(self.cookies) else None,
             hooks=request.hooks,
