@@ -112,13 +112,14 @@ class Session(requests.Session):
 
     def prepare_request(self, request: requests.Request) -> requests.PreparedRequest:
         """As requests does it, from this session's settings and the request's parameters."""
-        params: Any = {**self.params, **request.params}
+        mine: Any = self.params  # a dict, as HdfsCLI's clients make it
+        asked: Any = request.params
         prepared = requests.PreparedRequest()
         prepared.prepare(
             method=request.method,
             url=request.url,
             headers={**self.headers, **request.headers},
-            params=params,
+            params={**mine, **asked},
             auth=self.auth,
             cookies=self.cookies if len(self.cookies) else None,
             hooks=request.hooks,
