@@ -16,6 +16,7 @@ from status_tool.config import Settings
 from status_tool.errors import ConfigurationError
 from status_tool.evidence.ids import origin_id
 from status_tool.evidence.model import Header
+from status_tool.evidence.sides import LOCAL_POOL
 from status_tool.replication import queue_rows
 from status_tool.sources import codec, meta
 from status_tool.sources.codec import Row
@@ -43,6 +44,7 @@ TYPES = {MASTER: "hg", SLAVE: "su"}
 SLAVE_SETTLE_S = 5.0
 """How long a slave run waits for its own trackers' flush; they poll the barrier about once a second."""
 POLL_S = 0.2
+NAMENODE_INFO = "Hadoop:service=NameNode,name=NameNodeInfo"
 NEWCOMER_MS = 60_000
 """A tracker writes its first row within seconds; a server that is older and has none runs without."""
 
@@ -311,7 +313,7 @@ def _hdfs(settings: Settings, request: Request, gathered: Snapshot, say: Callabl
     exclusions = Exclusions(folders).also(request.files.exclude)
     sources: list[Source] = []
     absent: list[str] = []
-    key = ""
+    key, identity = "", ("", LOCAL_POOL)
     if local := tuple(root.removeprefix(LOCAL) for root in roots if root.startswith(LOCAL)):
         disk = LocalSource(local, exclusions, request.files.layout, request.files.deep)
         sources.append(disk)
@@ -321,7 +323,7 @@ def _hdfs(settings: Settings, request: Request, gathered: Snapshot, say: Callabl
         endpoint = HdfsEndpoint(settings.webhdfs(), hdfs_user())
         say(f"asking the NameNode at {endpoint}")
         absent += _absent(endpoint, remote)
-        key = str(endpoint)
+        key, identity = str(endpoint), _identity(endpoint)
         options = request.files
         tolerant = request.side == MASTER
         sources.append(
@@ -336,11 +338,19 @@ def _hdfs(settings: Settings, request: Request, gathered: Snapshot, say: Callabl
         gathered.header,
         hdfs_paths=plain,
         hdfs_absent=tuple(absent),
+        hdfs_cluster_id=identity[0],
+        hdfs_pool_id=identity[1],
         notices=(*gathered.header.notices, note),
         # Without ZooKeeper the NameNode is all that tells one cluster from another.
         cluster_key=gathered.header.cluster_key or key,
     )
     return dataclasses.replace(gathered, header=header, sources=(*gathered.sources, *sources))
+
+
+def _identity(endpoint: HdfsEndpoint) -> tuple[str, str]:
+    """Cluster id and block pool id of an HDFS; empty where the NameNodes do not tell (HttpFS has no such bean)."""
+    bean = WebHdfs(endpoint, patience_s=0).bean(NAMENODE_INFO) or {}
+    return str(bean.get("ClusterId") or ""), str(bean.get("BlockPoolId") or "")
 
 
 def _absent(endpoint: HdfsEndpoint, roots: Sequence[str]) -> list[str]:

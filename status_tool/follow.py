@@ -153,7 +153,13 @@ def with_files_of(fresh: Header, file: Header) -> Header:
         return fresh
     notices = tuple(dict.fromkeys((*fresh.notices, *file.notices)))
     return dataclasses.replace(
-        fresh, half="both", hdfs_paths=file.hdfs_paths, hdfs_absent=file.hdfs_absent, notices=notices
+        fresh,
+        half="both",
+        hdfs_paths=file.hdfs_paths,
+        hdfs_absent=file.hdfs_absent,
+        hdfs_cluster_id=file.hdfs_cluster_id,
+        hdfs_pool_id=file.hdfs_pool_id,
+        notices=notices,
     )
 
 

@@ -42,6 +42,7 @@ from status_tool.evidence.queues import QueueFacts, queue_facts
 from status_tool.evidence.regions import replicated_families
 from status_tool.evidence.scoping import asked_filter
 from status_tool.evidence.segments import latest
+from status_tool.evidence.sides import same_hdfs
 from status_tool.reading import read_all
 from status_tool.sources.interface import Source
 from status_tool.sources.journal import Journal, forget, journal_path, opened, remove
@@ -341,7 +342,8 @@ def _verdict(
     """Compare; `endpoint` is where files that are otherwise incomparable can be read; `folder` is a temporary one."""
     file, master = side.file, _asked_paths(side.header, check.hdfs_paths)
     choice = _peer(file, master, slave, check.scope)
-    scope = _narrowed(check.scope, master, slave)
+    scope = dataclasses.replace(_narrowed(check.scope, master, slave), offline=check.slave_status is not None)
+    _refuse_same_hdfs(master, slave, scope)
     foreign = _foreign_tables(file, choice)
     master_df = _restricted(side.rows(spark, folder), foreign, check.hdfs_paths)
     slave_df = mapped_paths(_restricted(slave_df, foreign, ()), check.path_map.pairs)
@@ -448,6 +450,15 @@ def _peer(file: StatusFile, master: Header, slave: Header, scope: Scope) -> Choi
     if master.half == "hdfs":
         return None
     return choose_peer(_peers(file), slave.cluster_id, slave.cluster_key, scope.peer_id)
+
+
+def _refuse_same_hdfs(master: Header, slave: Header, scope: Scope) -> None:
+    if scope.check_hdfs and same_hdfs(master, slave):
+        raise StatusFileError(
+            f"both sides are the same HDFS (cluster {slave.hdfs_cluster_id or 'unknown'}, block pool "
+            f"{slave.hdfs_pool_id}), so its files would be compared with themselves: check that fs.defaultFS in the "
+            "site files, or --webhdfs, names this side's own NameNodes, or check the HBase half alone with --only hbase"
+        )
 
 
 def _peers(file: StatusFile) -> Sequence[PeerFacts]:

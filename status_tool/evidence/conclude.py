@@ -16,6 +16,7 @@ from status_tool.evidence.model import (
     Verdict,
 )
 from status_tool.evidence.problems import bound, to_problem
+from status_tool.evidence.sides import older_findings
 
 INCOMPLETE_REGIONS = (Status.GAP, Status.MISSING, Status.BEHIND)
 INCOMPLETE_FILES = (FileStatus.MISSING, FileStatus.MISMATCH)
@@ -41,11 +42,12 @@ def conclude(context: RunContext, tally: Tally, findings: Iterable[Finding]) -> 
     run = [*context.run_findings, *context.table_findings] if context.check_hbase else []
     if context.check_hbase and not sum(tally.regions.values()):
         run.append(Finding("nothing"))
-    hbase = _hbase(context, tally, run) if context.check_hbase else None
+    older = older_findings(context.master, context.slave, context.scope)
+    hbase = _hbase(context, tally, [*run, *older]) if context.check_hbase else None
     notices = (*context.master.notices, *context.slave.notices, *context.notices)
     files = _file_findings(context, tally) if context.check_hdfs else []
-    run += files
-    hdfs = _hdfs(context, tally, files) if context.check_hdfs else None
+    run += [*files, *older]
+    hdfs = _hdfs(context, tally, [*files, *older]) if context.check_hdfs else None
     if context.check_hdfs and not tally.master_files and not files:
         notices = (*notices, "HDFS: there is no file to check on the master")
     notices = (*notices, *counted_entries(tally))

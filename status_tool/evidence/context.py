@@ -19,6 +19,7 @@ from status_tool.evidence.origins import (
 from status_tool.evidence.queues import QueueFacts
 from status_tool.evidence.regions import TableAge, TableFacts, judge_tables
 from status_tool.evidence.scoping import TableFilter, asked_filter, namespace_of, recorded_filter
+from status_tool.evidence.sides import identity_notice, older_notice
 from status_tool.evidence.streams import StreamRule
 
 Row = Mapping[str, Any]
@@ -104,7 +105,12 @@ def build_context(
     settled = slave_is_settled(_kind(theirs, "server"))
     rule = StreamRule.of(level, slave, scope.since_ms, settled)
     bare = RunContext(master, slave, scope, level, filters, rule)
-    notices = (*_half_notices(master, slave, scope), *_notices(bare, _kind(theirs, "server")), *queues.notices)
+    notices = (
+        *_half_notices(master, slave, scope),
+        *_side_notices(bare),
+        *_notices(bare, _kind(theirs, "server")),
+        *queues.notices,
+    )
     if level is Evidence.TIMESTAMPS:
         return RunContext(master, slave, scope, level, (), rule, notices=notices)
     origins = judge_origins(_kind(ours, "server"), master, scope.since_ms, queues.drained, queues.left)
@@ -172,6 +178,12 @@ def _half_notices(master: Header, slave: Header, scope: Scope) -> list[str]:
         for header in (master, slave)
         if asked and not _holds(half, header)
     ]
+
+
+def _side_notices(context: RunContext) -> list[str]:
+    sides = (context.master, context.slave)
+    unknown = identity_notice(*sides) if context.check_hdfs else None
+    return [notice for notice in (unknown, older_notice(*sides, context.scope)) if notice is not None]
 
 
 def _notices(context: RunContext, slave_servers: list[Row]) -> list[str]:

@@ -195,6 +195,10 @@ class Header:
     """The HDFS paths that were checked, without scheme and authority."""
     hdfs_absent: tuple[str, ...] = ()
     """Those of them, named by `-f` or the configuration, at which there is nothing."""
+    hdfs_cluster_id: str = ""
+    """HDFS's own cluster id; empty where no NameNode tells, or no HDFS was looked at."""
+    hdfs_pool_id: str = ""
+    """HDFS's block pool id: no two namespaces share one. `file:` where only local folders were looked at."""
     half: str = "both"
     """`both`, `hbase` or `hdfs`: what the file holds."""
     tool_version: str = ""
@@ -215,3 +219,5 @@ class Scope:
     check_hdfs: bool = True
     max_problems: int = 100
     strict_extra: bool = False
+    offline: bool = False
+    """Whether the slave's side is from a file, too, so that it may be older than the master's."""

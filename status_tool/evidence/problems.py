@@ -9,6 +9,7 @@ from status_tool.evidence.context import RunContext
 from status_tool.evidence.findings import FILE_CODES, STREAM_CODES, TABLE_CODES, Finding, sort_key
 from status_tool.evidence.model import Problem, Status
 from status_tool.evidence.origins import iso
+from status_tool.printable import duration
 
 
 def to_problem(finding: Finding, context: RunContext) -> Problem:
@@ -148,6 +149,15 @@ def _unreadable_descriptor(finding: Finding, context: RunContext) -> str:
     return f"descriptor unreadable: the table's families on the {finding.note or 'master'} are not known"
 
 
+def _slave_older(finding: Finding, context: RunContext) -> str:
+    age = duration((finding.written_to_ms or 0) - (finding.written_from_ms or 0))
+    return (
+        f"the slave's status is older than the question: it was written at {iso(finding.written_from_ms)}, {age} before"
+        f" the cut at {iso(finding.written_to_ms)} (or the clocks of the two hosts differ): it cannot show what had"
+        " arrived by then, nor what has changed on the slave since"
+    )
+
+
 def _file_unreadable(finding: Finding, context: RunContext) -> str:
     return f"unreadable: {finding.note or 'the file could not be read'}"
 
@@ -198,4 +208,5 @@ _DETAILS: dict[str, Callable[[Finding, RunContext], str]] = {
     "file-unreadable": _file_unreadable,
     "file-ambiguous": _noted("listed more than once with different contents"),
     "no-checksum": _noted("no checksum"),
+    "slave-older": _slave_older,
 }

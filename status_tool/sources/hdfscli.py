@@ -4,8 +4,8 @@ HdfsCLI composes the request and brings the user in: by name, by delegation toke
 means, and when and where it is asked again, is decided here and in `namenode.py`: each client knows one URL, so that
 HdfsCLI's own turns between NameNodes (once each, without a pause) never take place.
 
-Used of HdfsCLI's internals (2.7, pinned by pyproject.toml, `tests/unit/test_hdfscli.py`): `_Request.to_method`, by
-which an operation becomes a call, and the overridable `Client._request` and `Client.resolve`.
+Used of HdfsCLI's internals (2.7, pinned by pyproject.toml, `tests/unit/test_hdfscli.py`): `_session`, `_timeout`,
+`_Request.to_method`, by which an operation becomes a call, and the overridable `Client._request` and `Client.resolve`.
 """
 
 from __future__ import annotations
@@ -73,6 +73,19 @@ class NameNodeClient:
             return dict(json.loads(response.content))
         except ValueError:
             raise Refused("IOException", "the answer is no JSON: is this a NameNode's HTTP address?") from None
+
+
+    def bean(self, name: str) -> dict[str, Any] | None:
+        """A JMX bean of the same web server; None where it shows none, or not to us."""
+        client: Any = self
+        try:
+            response = client._session.get(
+                f"{client.url}/jmx", params={"qry": name}, timeout=client._timeout, allow_redirects=False
+            )
+            beans = json.loads(response.content)["beans"] if response.status_code == 200 else []
+        except (requests.RequestException, OSError, ValueError, KeyError, TypeError):
+            return None
+        return dict(beans[0]) if beans and isinstance(beans[0], dict) else None
 
 
 class _Answers(Client):

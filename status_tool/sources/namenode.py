@@ -194,6 +194,14 @@ class WebHdfs:
         entries = self._ask("LISTSTATUS", path)["FileStatuses"]["FileStatus"]
         return [e for e in entries if not after or e["pathSuffix"].encode() > after.encode()], 0
 
+    def bean(self, name: str) -> dict[str, Any] | None:
+        """A JMX bean of the NameNode's web server, standby or not; None where nobody shows it, as HttpFS does not."""
+        for at in (self._active, *range(len(self._namenodes))):
+            bean = self._namenodes[at].bean(name)
+            if bean is not None:
+                return bean
+        return None
+
     def checksum(self, path: str) -> tuple[str, bytes]:
         """The algorithm's name and the raw bytes of GETFILECHECKSUM."""
         answer = json.loads(self._from_datanode("GETFILECHECKSUM", path))["FileChecksum"]

@@ -149,7 +149,7 @@ def test_hbase_root_elsewhere() -> None:
 
 @dataclass
 class FakeNameNode:
-    """One file, and a count of what it was asked."""
+    """One file, and a count of what it was asked. One without a name does not tell which HDFS it is."""
 
     name: str
     asked: Counter[str] = field(default_factory=Counter)
@@ -167,7 +167,7 @@ class FakeNameNode:
         match op:
             case "jmx":
                 bean = {"ClusterId": f"CID-{self.name}", "BlockPoolId": f"BP-{self.name}"}
-                return 200, {"beans": [bean]}
+                return 200, {"beans": [bean] if self.name else []}
             case "GETFILESTATUS":
                 return 200, {"FileStatus": status}
             case "LISTSTATUS_BATCH":
@@ -278,3 +278,75 @@ def test_no_request_where_it_is_not_known(
     assert "fs.defaultFS" in capsys.readouterr().err
     assert not output.exists()
     assert sum(node.asked.total() for node in namenodes.values()) == 0
+
+
+# -- identity and age ----------------------------------------------------------------------------------------
+
+
+def written(nodes: Mapping[str, FakeNameNode], name: str, folder: Path, *letters: str) -> Path:
+    """A status of the HDFS half of a cluster."""
+    node, output = nodes[f"{name}0"], folder / f"{name}{len(letters)}.status"
+    url = f"http://127.0.0.1:{node.port}"
+    assert main(["run", *letters, "-o", str(output), "--only", "hdfs", "--webhdfs", url]) == 0
+    return output
+
+
+def test_a_status_tells_which_hdfs_it_is_of(namenodes: dict[str, FakeNameNode], tmp_path: Path) -> None:
+    """By what the NameNode says of itself; nothing where it does not, as behind HttpFS."""
+    with open_status(written(namenodes, "slave", tmp_path)) as status:
+        assert (status.header.hdfs_cluster_id, status.header.hdfs_pool_id) == ("CID-slave", "BP-slave")
+    namenodes["slave0"].name = ""
+    with open_status(written(namenodes, "slave", tmp_path)) as status:
+        assert (status.header.hdfs_cluster_id, status.header.hdfs_pool_id) == ("", "")
+
+
+@pytest.mark.spark
+def test_the_same_hdfs_twice_is_refused(
+    namenodes: dict[str, FakeNameNode], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """From files and live, through other addresses too: what counts is what the NameNode says."""
+    namenodes["slave0"].name = "master"
+    ours, theirs = written(namenodes, "master", tmp_path, "-m"), written(namenodes, "slave", tmp_path)
+    live = f"http://127.0.0.1:{namenodes['slave0'].port}"
+    for arguments in (["--slave-status", str(theirs)], ["--only", "hdfs", "--webhdfs", live]):
+        capsys.readouterr()
+        assert main(["run", "-i", str(ours), *arguments]) == 2
+        assert "same HDFS (cluster CID-master, block pool BP-master)" in capsys.readouterr().err
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("known", [True, False])
+def test_different_or_not_known(
+    namenodes: dict[str, FakeNameNode], tmp_path: Path, capsys: pytest.CaptureFixture[str], known: bool
+) -> None:
+    """Two that differ are compared; where one does not tell, that is said."""
+    if not known:
+        namenodes["slave0"].name = ""
+    ours, theirs = written(namenodes, "master", tmp_path, "-m"), written(namenodes, "slave", tmp_path)
+    capsys.readouterr()
+    assert main(["run", "-i", str(ours), "--slave-status", str(theirs)]) == 0
+    assert ("does not tell which HDFS" in capsys.readouterr().out) is not known
+
+
+@pytest.mark.spark
+def test_an_old_slave_file_is_told_by_its_age(
+    namenodes: dict[str, FakeNameNode],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Written before the cut it proves nothing of it; between the cut and FILE it is said."""
+    now = 1_700_000_000_000
+    monkeypatch.setattr("status_tool.collect.now_ms", lambda: now)
+    theirs = written(namenodes, "slave", tmp_path)
+    now += 7_500_000
+    ours = written(namenodes, "master", tmp_path, "-m")
+    capsys.readouterr()
+    assert main(["run", "-i", str(ours), "--slave-status", str(theirs)]) == 3
+    out = capsys.readouterr().out
+    assert "2 h 5 min before the cut" in out
+    assert "`run -o FILE2`" in out
+    # The cut is the shutdown time, and the slave was looked at after it.
+    cut = ["-s", str(now - 7_510_000)]
+    assert main(["run", "-i", str(ours), "--slave-status", str(theirs), *cut]) == 0
+    assert "2 h 5 min older than FILE" in capsys.readouterr().out
