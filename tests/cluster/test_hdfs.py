@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from status_tool.config import Settings, load_site
+from tests.lab.config import write_conf
 from tests.pair import Pair, tool_here
 
 pytestmark = [pytest.mark.cluster, pytest.mark.spark]
@@ -78,3 +80,41 @@ def test_both_halves_by_default(pair: Pair, status: Path, tmp_path: Path) -> Non
     assert "status_tool_verdict" in prom.read_text()
     assert html.read_text().lower().startswith("<!doctype html>")
     assert json.dumps(text.stdout)
+
+
+def naming_both(pair: Pair, folder: Path, order: str, mine: str, *, ha: bool) -> Path:
+    """Site files as for copying from one cluster to the other: both name services, `mine` as the default."""
+    site = {"dfs.nameservices": order}
+    for name, cluster in (("master", pair.master), ("slave", pair.slave)):
+        address = Settings(load_site([cluster.conf_dir])).webhdfs()[0].removeprefix("http://")
+        node = ".nn0" if ha else ""
+        site |= {f"dfs.namenode.http-address.{name}{node}": address}
+        site |= {f"dfs.ha.namenodes.{name}": "nn0"} if ha else {}
+    write_conf(folder, core={"fs.defaultFS": f"hdfs://{mine}"}, hdfs=site, hbase={})
+    return folder
+
+
+def test_a_site_that_names_both(pair: Pair, status: Path, tmp_path: Path) -> None:
+    """A file that is missing on the slave is found in whatever order the name services are listed."""
+    for name in ("a", "b"):
+        pair.master.admin.hdfs_put(f"/named/{name}", 1000)
+    pair.slave.admin.hdfs_put("/named/a", 1000)
+    paths = tmp_path / "paths"
+    paths.write_text("/named\n")
+    only = ("--only", "hdfs")
+    master = naming_both(pair, tmp_path / "master", "slave,master", "master", ha=True)
+    written = tool_here("run", "-m", "-o", status, *only, "-f", paths, conf=master)
+    assert written.exit_code == 0, written
+    for order, ha in (("master,slave", True), ("slave,master", True), ("master,slave", False), ("slave,master", False)):
+        slave = naming_both(pair, tmp_path / f"{order}{ha}", order, "slave", ha=ha)
+        result = tool_here("run", "-i", status, "--json", *only, conf=slave)
+        assert (result.exit_code, result.json["hdfs"]["files"]["missing"]) == (1, 1), result
+    confused = naming_both(pair, tmp_path / "confused", "master,slave", "master", ha=True)
+    refused = tool_here("run", "-i", status, *only, conf=confused)
+    assert refused.exit_code == 2, refused
+    assert "FILE is this cluster's own" in refused.stderr or "same HDFS" in refused.stderr
+    # Through another address it is the same file system still.
+    tunnel = Settings(load_site([pair.master.conf_dir])).webhdfs()[0].replace("127.0.0.1", "localhost")
+    refused = tool_here("run", "-i", status, *only, "--webhdfs", tunnel, conf=slave)
+    assert refused.exit_code == 2, refused
+    assert "same HDFS" in refused.stderr
