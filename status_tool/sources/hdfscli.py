@@ -74,7 +74,6 @@ class NameNodeClient:
         except ValueError:
             raise Refused("IOException", "the answer is no JSON: is this a NameNode's HTTP address?") from None
 
-
     def bean(self, name: str) -> dict[str, Any] | None:
         """A JMX bean of the same web server; None where it shows none, or not to us."""
         client: Any = self

@@ -197,7 +197,7 @@ class WebHdfs:
     def bean(self, name: str) -> dict[str, Any] | None:
         """A JMX bean of the NameNode's web server, standby or not; None where nobody shows it, as HttpFS does not."""
         for at in (self._active, *range(len(self._namenodes))):
-            bean = self._namenodes[at].bean(name)
+            bean: dict[str, Any] | None = self._namenodes[at].bean(name)
             if bean is not None:
                 return bean
         return None
