@@ -35,11 +35,22 @@ from status_tool.collect import (
 )
 from status_tool.config import Settings
 from status_tool.errors import Interrupted, StatusFileError, StatusToolError, UsageError
+from status_tool.evidence.in_force import shipped_since
 from status_tool.evidence.links import Side, known_clusters
-from status_tool.evidence.model import Evidence, FileStatus, Header, Outcome, Scope, Verdict
-from status_tool.evidence.peers import Choice, PeerFacts, choose_peer, filtered_tables, parse_peer, ships, withheld
+from status_tool.evidence.model import FileStatus, Header, Outcome, Scope, Verdict
+from status_tool.evidence.peers import (
+    Choice,
+    PeerFacts,
+    choose_peer,
+    filtered_tables,
+    not_replicated,
+    own_shipping,
+    parse_peer,
+    ships,
+    withheld,
+)
 from status_tool.evidence.queues import QueueFacts, queue_facts
-from status_tool.evidence.regions import replicated_families
+from status_tool.evidence.regions import local_families, replicated_families
 from status_tool.evidence.scoping import asked_filter
 from status_tool.evidence.segments import latest
 from status_tool.evidence.sides import same_hdfs
@@ -347,10 +358,15 @@ def _verdict(
     foreign = _foreign_tables(file, choice)
     master_df = _restricted(side.rows(spark, folder), foreign, check.hdfs_paths)
     slave_df = mapped_paths(_restricted(slave_df, foreign, ()), check.path_map.pairs)
-    queues = dataclasses.replace(_queue_facts(file, choice, master, scope), withheld=_withheld(file, choice))
+    queues = dataclasses.replace(
+        _queue_facts(file, choice, master, scope),
+        withheld=_withheld(file, choice),
+        ordered=_shipped_in_part(file, choice),
+        shipped_since=_shipped_since(file, choice),
+        own_shipping=own_shipping(choice.peer) if choice else None,
+    )
     say("comparing every stream and file")
-    evidence = Evidence.ORDERED if _holes_expected(file, choice, scope) else None
-    context = (master, slave, scope, queues, evidence, file.parquet_path.stat().st_size <= SMALL_BYTES)
+    context = (master, slave, scope, queues, file.parquet_path.stat().st_size <= SMALL_BYTES)
     try:
         with (
             closing(Verification(spark, master_df, slave_df, *context)) as checked,
@@ -370,6 +386,10 @@ def _verdict(
         if (clear := spark_source.explain(error)) is not None:
             raise clear from None
         raise
+    if outcome.hbase is not None and choice is not None:
+        holds = asked_filter(scope).holds
+        unasked = not_replicated(choice.peer, {t: f for t, f in _scopes(file).items() if holds(t)})
+        outcome = dataclasses.replace(outcome, hbase=dataclasses.replace(outcome.hbase, not_replicated=unasked))
     notices = (*master.notices, *slave.notices, *(choice.notices if choice else ()), *outcome.notices)
     return dataclasses.replace(
         outcome,
@@ -475,23 +495,36 @@ def _with_map(outcome: Outcome, side: MasterSide, slave: Header, slave_peers: Se
 
 def _families(file: StatusFile) -> dict[str, tuple[str, ...]]:
     """Replicated families by table, where the descriptor could be read."""
+    return {table: replicated for table, (replicated, _) in _scopes(file).items()}
+
+
+def _scopes(file: StatusFile) -> dict[str, tuple[tuple[str, ...], tuple[str, ...]]]:
+    """By table the families with replication scope 1 and those without, where the descriptor could be read."""
     rows = [row for batch in file.rows({"table"}) for row in batch.to_pylist()]
-    known = {row["table"]: replicated_families(row["detail"]) for row in rows}
-    return {table: families for table, families in known.items() if families is not None}
+    known = {row["table"]: (replicated_families(row["detail"]), local_families(row["detail"])) for row in rows}
+    return {table: (ours, local) for table, (ours, local) in known.items() if ours is not None and local is not None}
 
 
 def _withheld(file: StatusFile, choice: Choice | None) -> dict[str, tuple[str, ...]]:
     return withheld(choice.peer, _families(file)) if choice else {}
 
 
-def _holes_expected(file: StatusFile, choice: Choice | None, scope: Scope) -> bool:
-    """Whether the peer leaves out some families of an asked table, or may do so."""
+def _shipped_in_part(file: StatusFile, choice: Choice | None) -> frozenset[str]:
+    """Tables of which the peer leaves out some replicated families, or may do so as their families are not known.
+
+    Each by itself: one that is shipped in part says nothing of the others.
+    """
     if choice is None:
-        return False
-    asked, families, partly = asked_filter(scope), _families(file), _withheld(file, choice)
+        return frozenset()
+    families = _families(file)
     tables = {name for batch in file.rows({"region", "table"}) for name in batch.column("table").to_pylist()}
-    unsure = {table for table in filtered_tables(choice.peer) if table in tables and table not in families}
-    return any(asked.holds(table) for table in {*partly, *unsure})
+    unsure = (table for table in filtered_tables(choice.peer) if table in tables and table not in families)
+    return frozenset({*_withheld(file, choice), *unsure})
+
+
+def _shipped_since(file: StatusFile, choice: Choice | None) -> dict[int, int | None]:
+    rows = [row for batch in file.rows({"server"}) for row in batch.to_pylist()] if choice else []
+    return shipped_since(rows, choice.peer) if choice else {}
 
 
 def _queue_facts(file: StatusFile, choice: Choice | None, master: Header, scope: Scope) -> QueueFacts:

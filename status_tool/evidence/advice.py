@@ -31,6 +31,8 @@ _TEXTS = {
     " (`status-tool setup`), or, if it is gone, compare the tables once (VerifyReplication, SyncTable) and then"
     " accept what was written until then with --since",
     "no-tracker": "set hbase.coprocessor.wal.classes on the master's region servers (`status-tool setup` prints how)",
+    "own-shipping": "compare the tables (VerifyReplication); no run can say complete while the peer has them: take them"
+    " off the peer, add it anew, and accept what was compared until then with --since",
     "no-descriptors": "let a tracker see a barrier: run `run -m` with --wait, and look at the trackers' log lines",
     "slave-tables-unknown": "record the slave's status again, with its Thrift server reachable",
     "not-recorded": "record that side again with the same --table and --namespace",
@@ -84,6 +86,8 @@ def advise(finding: Finding, context: RunContext) -> str | None:
         return _repair(finding, context)
     if finding.code in TABLE_COPIES and (repair := repair_of(finding, context)) is not None:
         return f"{_TEXTS[finding.code]}: {repair.copy_table}"
+    if finding.code == "filter-changed":
+        return _filter_advice(finding, context)
     if finding.code == "older-than-tracker":
         return _baseline(context.master.coverage_ms)
     return _TEXTS.get(finding.code)
@@ -164,6 +168,17 @@ def _repair(finding: Finding, context: RunContext) -> str:
     return f"{_look(finding, server, context.queues.disabled_peer)}{copy}{_afterwards(finding)}"
 
 
+def _filter_advice(finding: Finding, context: RunContext) -> str:
+    commands = repair_of(finding, context)
+    copy = f" or copy what was written until then: {commands.copy_table};" if commands else ""
+    since = (
+        f"then accept the past with --since {finding.written_to_ms}"
+        if finding.written_to_ms is not None
+        else ("let ReplicateTimeTracker run on the master, too, which tells since when a peer has been as it is")
+    )
+    return f"compare the table once (VerifyReplication),{copy} {since}"
+
+
 def _look(finding: Finding, server: str | None, disabled_peer: str | None) -> str:
     if finding.code == "gap":
         return "these entries are not coming by themselves; copy them from the master: "
@@ -180,7 +195,7 @@ def _look(finding: Finding, server: str | None, disabled_peer: str | None) -> st
 
 def repair_of(finding: Finding, context: RunContext) -> Repair | None:
     """The commands that repair a finding; None where copying repairs nothing, or the table is not known."""
-    if finding.table is None or finding.code not in (*HOLES, *TABLE_COPIES):
+    if finding.table is None or finding.code not in (*HOLES, *TABLE_COPIES, "filter-changed"):
         return None
     whole = finding.code in TABLE_COPIES
     return repair(

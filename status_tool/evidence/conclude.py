@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from status_tool.evidence.context import RunContext
 from status_tool.evidence.findings import Finding
 from status_tool.evidence.model import (
+    Evidence,
     FileStatus,
     HBaseOutcome,
     HdfsOutcome,
@@ -28,6 +29,8 @@ class Tally:
     """The unbounded counts of a run."""
 
     regions: dict[Status, int] = field(default_factory=lambda: dict.fromkeys(Status, 0))
+    evidence: dict[Evidence, int] = field(default_factory=lambda: dict.fromkeys(Evidence, 0))
+    """How many regions rest on what."""
     worst_lag_ms: int | None = None
     timestamps_complete: int = 0
     files: dict[FileStatus, int] = field(default_factory=lambda: dict.fromkeys(FileStatus, 0))
@@ -73,7 +76,16 @@ def _hbase(context: RunContext, tally: Tally, run: list[Finding]) -> HBaseOutcom
         verdict = Verdict.UNVERIFIABLE
     else:
         verdict = Verdict.COMPLETE
-    return HBaseOutcome(verdict, context.evidence, tally.regions, tally.worst_lag_ms, tally.timestamps_complete)
+    weakest = [level for level in Evidence if tally.evidence[level]]
+    return HBaseOutcome(
+        verdict,
+        weakest[-1] if weakest else context.evidence,
+        tally.regions,
+        tally.worst_lag_ms,
+        tally.timestamps_complete,
+        tally.evidence,
+        context.ordered_tables,
+    )
 
 
 def _file_findings(context: RunContext, tally: Tally) -> list[Finding]:

@@ -36,6 +36,7 @@ class RunContext:
     slave: Header
     scope: Scope
     evidence: Evidence
+    """TIMESTAMPS for a file of the original tool, else EXACT; `ordered_tables` rest on less."""
     filters: tuple[TableFilter, ...]
     rule: StreamRule
     origins: tuple[Origin, ...] = ()
@@ -66,13 +67,22 @@ class RunContext:
         return tuple(finding for table in self.tables for finding in table.findings)
 
     @property
-    def origin_rules(self) -> dict[int, tuple[bool, int | None]]:
-        """Of each known origin: whether it is settled, and beyond which write time it is after the cut."""
-        rules: dict[int, tuple[bool, int | None]] = {}
+    def ordered_tables(self) -> tuple[str, ...]:
+        """The asked tables in whose streams holes are expected."""
+        ordered = () if self.evidence is Evidence.TIMESTAMPS else sorted(self.rule.ordered)
+        return tuple(table for table in ordered if self.asked(table))
+
+    @property
+    def origin_rules(self) -> dict[int, tuple[bool, int | None, int | None]]:
+        """Of each known origin: whether it is settled, beyond which write time it is after the cut, and
+        `in_force.shipped_since`.
+        """
+        rules: dict[int, tuple[bool, int | None, int | None]] = {}
         for origin in self.origins:
             if origin.id is not None:
-                known = rules.get(origin.id, (True, origin.after_ms))
-                rules[origin.id] = (known[0] and origin.reason is None, known[1] and origin.after_ms)
+                known = rules.get(origin.id, (True, origin.after_ms, None))
+                settled, after_ms = known[0] and origin.reason is None, known[1] and origin.after_ms
+                rules[origin.id] = (settled, after_ms, self.queues.shipped_since.get(origin.id))
         return rules
 
     def origin_name(self, origin: int | None) -> str | None:
@@ -92,18 +102,14 @@ def build_context(
     slave: Header,
     scope: Scope,
     queues: QueueFacts | None = None,
-    evidence: Evidence | None = None,
 ) -> RunContext:
-    """Judge servers and tables. The rows are those of `SMALL_KINDS`; others are left aside.
-
-    `evidence` overrides what the master's header says (for ORDERED).
-    """
+    """Judge servers and tables. The rows are those of `SMALL_KINDS`; others are left aside."""
     queues = queues or QueueFacts()
-    level = evidence or Evidence(master.evidence)
+    level = Evidence(master.evidence)
     ours, theirs = list(master_rows), list(slave_rows)
     filters = (asked_filter(scope), recorded_filter(master), recorded_filter(slave))
     settled = slave_is_settled(_kind(theirs, "server"))
-    rule = StreamRule.of(level, slave, scope.since_ms, settled)
+    rule = StreamRule.of(slave, scope.since_ms, settled, queues.ordered)
     bare = RunContext(master, slave, scope, level, filters, rule)
     notices = (
         *_half_notices(master, slave, scope),
@@ -127,6 +133,7 @@ def build_context(
     found = (
         *_origin_findings(origins),
         *(Finding("origin", note=stray) for stray in queues.strays),
+        *([Finding("own-shipping", note=queues.own_shipping)] if queues.own_shipping else []),
         *_table_gaps(_kind(ours, "table"), _kind(theirs, "table")),
         *_scope_findings(filters, tables),
     )

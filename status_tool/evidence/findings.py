@@ -16,6 +16,7 @@ STREAM_CODES: dict[str, Status] = {
     "baseline": Status.COMPLETE,
     "unsettled": Status.UNVERIFIABLE,
     "unreadable-head": Status.UNVERIFIABLE,
+    "filter-changed": Status.UNVERIFIABLE,
     "behind": Status.BEHIND,
     "may-fill": Status.BEHIND,
     "missing": Status.MISSING,

@@ -45,9 +45,11 @@ EXIT_CODES: dict[Verdict, int] = {Verdict.COMPLETE: 0, Verdict.INCOMPLETE: 1, Ve
 
 
 class Evidence(StrEnum):
-    """How strong the HBase half's proof is."""
+    """How strong the proof for a region is, from strongest to weakest."""
 
     EXACT = "exact"
+    ROWS = "rows"
+    """Digests of the rows themselves; no status file as such rests on it."""
     ORDERED = "ordered"
     TIMESTAMPS = "timestamps"
 
@@ -88,6 +90,16 @@ class Problem:
 
 
 @dataclass(frozen=True, slots=True)
+class NotReplicated:
+    """What of the master's tables in scope never reaches this slave: it is written, and nobody ships it."""
+
+    tables: tuple[str, ...] = ()
+    """Tables without a replicated family, or that the peer leaves out."""
+    families: tuple[tuple[str, str], ...] = ()
+    """Table and family, of tables that are replicated otherwise."""
+
+
+@dataclass(frozen=True, slots=True)
 class HBaseOutcome:
     """The HBase half. `regions` counts regions by their worst stream and is never bounded."""
 
@@ -97,6 +109,12 @@ class HBaseOutcome:
     worst_lag_ms: int | None = None
     timestamps_complete: int = 0
     """How many of the regions the original's timestamps rule alone would call complete."""
+    evidence_by: dict[Evidence, int] = field(default_factory=dict)
+    """How many regions rest on each evidence; `evidence` is the weakest of them."""
+    ordered_tables: tuple[str, ...] = ()
+    """The asked tables of which the peer ships only some replicated families, so that holes are expected."""
+    not_replicated: NotReplicated | None = None
+    """None: not known."""
 
 
 @dataclass(frozen=True, slots=True)

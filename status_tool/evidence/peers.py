@@ -8,6 +8,7 @@ from typing import Any
 
 from status_tool.errors import StatusFileError
 from status_tool.evidence.details import is_flag, is_number, is_text, list_of, map_of, optional, parse_detail
+from status_tool.evidence.model import NotReplicated
 
 PeerFacts = dict[str, Any]
 """The `detail` of a `peer` row: `sources.zookeeper.Peer` as a dict."""
@@ -17,8 +18,13 @@ _FIELDS = {
     **{"enabled": optional(is_flag), "replicate_all": optional(is_flag)},
     **dict.fromkeys(("namespaces", "exclude_namespaces"), optional(list_of(is_text))),
     **dict.fromkeys(("table_cfs", "exclude_table_cfs"), optional(map_of(optional(list_of(is_text))))),
+    **dict.fromkeys(("endpoint", "entry_filters"), optional(is_text)),
     **dict.fromkeys(("created_ms", "modified_ms", "incarnation", "version"), optional(is_number)),
 }
+
+
+HBASE_ENDPOINT = "org.apache.hadoop.hbase.replication.regionserver.HBaseInterClusterReplicationEndpoint"
+"""What ships where a peer names no endpoint."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +86,19 @@ def ships(peer: PeerFacts, table: str) -> bool:
     return namespace in (peer.get("namespaces") or ()) or table in (peer.get("table_cfs") or {})
 
 
+def own_shipping(peer: Mapping[str, Any]) -> str | None:
+    """What of the user's own code decides what the peer ships, in words; None: HBase's alone.
+
+    A filter may drop cells inside an entry, and an endpoint may do anything: the stamp arrives all the same.
+    """
+    parts = []
+    if peer.get("endpoint") not in (None, "", HBASE_ENDPOINT):
+        parts.append(f"replication endpoint {peer['endpoint']}")
+    if peer.get("entry_filters"):
+        parts.append(f"WAL entry filters {peer['entry_filters']}")
+    return " and ".join(parts) or None
+
+
 def filtered_tables(peer: PeerFacts) -> list[str]:
     """Tables of which it may ship only some families, so that holes are expected in their streams."""
     listed = peer.get("exclude_table_cfs") if peer.get("replicate_all", True) else peer.get("table_cfs")
@@ -94,6 +113,21 @@ def withheld(peer: PeerFacts, replicated: Mapping[str, Collection[str]]) -> dict
         if table in replicated and ships(peer, table)
     }
     return {table: families for table, families in parts.items() if families}
+
+
+def not_replicated(peer: PeerFacts, tables: Mapping[str, tuple[Collection[str], Collection[str]]]) -> NotReplicated:
+    """What the peer does not bring to its slave; `tables` holds by name the replicated families and the others."""
+    whole = {table for table, (replicated, _) in tables.items() if not replicated or not ships(peer, table)}
+    rest = {table: families for table, families in tables.items() if table not in whole}
+    left_out = withheld(peer, {table: replicated for table, (replicated, _) in rest.items()})
+    whole |= {table for table, families in left_out.items() if len(families) == len(rest[table][0])}
+    families = {
+        (table, family)
+        for table, (_, local) in rest.items()
+        if table not in whole
+        for family in (*local, *left_out.get(table, ()))
+    }
+    return NotReplicated(tuple(sorted(whole)), tuple(sorted(families)))
 
 
 def _ships_family(peer: PeerFacts, table: str, family: str) -> bool:

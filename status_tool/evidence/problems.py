@@ -89,6 +89,21 @@ def _unsettled(finding: Finding, context: RunContext) -> str:
     return f"unsettled: everything known of this stream has arrived, but origin {name} {reason or 'has no server row'}"
 
 
+def _filter_changed(finding: Finding, context: RunContext) -> str:
+    return (
+        "filter changed: the peer ships only some of the table's replicated families, and it was changed or added at"
+        f" {iso(finding.written_to_ms)}, after the stream began: what it left out before may be of families that it"
+        " ships now"
+    )
+
+
+def _own_shipping(finding: Finding, context: RunContext) -> str:
+    return (
+        f"shipped by other code: the peer has {finding.note}, which may drop or change cells of an entry that counts as"
+        " applied"
+    )
+
+
 def _older(finding: Finding, context: RunContext) -> str:
     start = iso(context.master.coverage_ms) if context.master.coverage_ms is not None else None
     known = f"every region server has been tracked only since {start}" if start else "no tracker coverage is known"
@@ -172,6 +187,8 @@ _DETAILS: dict[str, Callable[[Finding, RunContext], str]] = {
     "behind": _behind,
     "missing": _missing,
     "unsettled": _unsettled,
+    "filter-changed": _filter_changed,
+    "own-shipping": _own_shipping,
     "unreadable-head": _noted("unreadable: the stream's head could not be read"),
     "unhosted": _noted("unhosted: the region is hosted by no region server"),
     "untracked": _noted("untracked: the region's server runs without the tracker, or is not known to run"),

@@ -24,6 +24,7 @@ from status_tool.evidence.details import (
 )
 from status_tool.evidence.in_force import Span, in_force_before_flush, spans_of
 from status_tool.evidence.origins import iso
+from status_tool.evidence.peers import own_shipping
 
 Row = Mapping[str, Any]
 
@@ -56,8 +57,14 @@ class QueueFacts:
     loads_from_ms: int | None = None
     """Bulk loads since this time have all been shipped; None: not known of any."""
     disabled_peer: str | None = None
+    own_shipping: str | None = None
+    """`peers.own_shipping` of this peer."""
     withheld: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """By table, replicated families that this peer does not ship: they are not asked of the slave."""
+    ordered: frozenset[str] = frozenset()
+    """Tables of which the peer ships only some replicated families, or may do so: holes are expected there."""
+    shipped_since: Mapping[int, int | None] = field(default_factory=dict)
+    """By origin: `in_force.shipped_since`."""
     notices: tuple[str, ...] = ()
 
 
@@ -170,7 +177,7 @@ def _why_not(row: Row, spans: Sequence[Span], state: _State) -> str | None:
         return "whether its WALs have been split is not known: let `run -m` reach the NameNode (--webhdfs)"
     if server in unsplit:
         return "the master has not split its WALs yet"
-    if state.peer.get("endpoint") or state.peer.get("entry_filters"):
+    if own_shipping(state.peer):
         return f"peer {state.peer['id']} has an endpoint or filters of its own, so an empty queue proves nothing"
     if not (_unchanged_since_start(server, state.peer) or in_force_before_flush(row, spans, state.peer)):
         return (
@@ -225,6 +232,6 @@ def _loads_from_ms(state: _State) -> int | None:
     refs = (state.summary.get("hfile_refs") or {}).get(state.peer["id"])
     if not state.summary.get("bulkload") or refs is None or refs["files"]:
         return None
-    if state.peer.get("endpoint") or state.peer.get("entry_filters") or None in _times(state.peer):
+    if own_shipping(state.peer) or None in _times(state.peer):
         return None
     return int(max(refs["since_ms"], *_times(state.peer))) + CLOCK_MARGIN_MS

@@ -52,12 +52,11 @@ def verify_reference(
     slave: Header,
     scope: Scope,
     queues: QueueFacts | None = None,
-    evidence: Evidence | None = None,
 ) -> Outcome:
     """Verify rows of both sides; the meaning of every rule is in the modules of this package."""
     ours, theirs = list(master_rows), list(slave_rows)
     ages = table_ages(ours)
-    context = build_context(ours, theirs, ages, master, slave, scope, queues, evidence)
+    context = build_context(ours, theirs, ages, master, slave, scope, queues)
     ours += drained_heads(theirs, context.queues.drained)
     tally, findings = Tally(), list[Finding]()
     if context.check_hbase:
@@ -135,11 +134,22 @@ def _judge_region(region: _Region, context: RunContext, tally: Tally) -> list[Fi
         return []
     statuses = [verdict.status for _, verdict in judged] + [Status.UNVERIFIABLE for _ in own]
     _count(tally, worst([*statuses, table.status if table else Status.COMPLETE]))
+    tally.evidence[_evidence_of(region, context)] += 1
     lags = (verdict.lag_ms for _, verdict in judged if verdict.status in INCOMPLETE_REGIONS)
     tally.worst_lag_ms = latest(tally.worst_lag_ms, *lags)
     tally.timestamps_complete += _timestamps_code(region, context) == "covered"
     found = (stream_finding(head, verdict) for head, verdict in judged)
     return [*(finding for finding in found if finding), *own]
+
+
+def _evidence_of(region: _Region, context: RunContext) -> Evidence:
+    """What the verdict on a region rests on: ORDERED where its own table or that of one of its heads is."""
+    heads = {_head_table(rows) for rows in region.heads.values()}
+    return Evidence.ORDERED if context.rule.ordered & {region.table, *heads} else Evidence.EXACT
+
+
+def _head_table(rows: list[Row]) -> str | None:
+    return max((row["table"] for row in rows if row.get("table") is not None), default=None)
 
 
 def _judge_stream(region: _Region, key: StreamKey, rows: list[Row], context: RunContext) -> tuple[Head, StreamVerdict]:
@@ -150,12 +160,13 @@ def _judge_stream(region: _Region, key: StreamKey, rows: list[Row], context: Run
         seq=latest(*(row.get("seq") for row in rows)),
         first_ms=earliest(*(row.get("first_ms") for row in rows)),
         write_ms=latest(*(row.get("write_ms") for row in rows)),
-        table=max((row["table"] for row in rows if row.get("table") is not None), default=None),
+        table=_head_table(rows),
         start_key=max((row["start_key"] for row in rows if row.get("start_key") is not None), default=None),
         end_key=max((row["end_key"] for row in rows if row.get("end_key") is not None), default=None),
     )
-    settled, after_ms = (False, None) if key[0] is None else context.origin_rules.get(key[0], (False, None))
-    return head, judge_stream(head, region.segments[key], context.rule, settled, after_ms)
+    unknown = (False, None, None)
+    rules = unknown if key[0] is None else context.origin_rules.get(key[0], unknown)
+    return head, judge_stream(head, region.segments[key], context.rule, *rules)
 
 
 def _region_findings(region: _Region, table: TableFacts | None, context: RunContext) -> Iterator[Finding]:
@@ -232,6 +243,7 @@ def _judge_by_timestamps(region: _Region, context: RunContext, tally: Tally) -> 
         return []
     code, written_ms = _timestamps_code(region, context), _written_ms(region)
     _count(tally, STREAM_CODES[code])
+    tally.evidence[Evidence.TIMESTAMPS] += 1
     if code == "covered":
         tally.timestamps_complete += 1
         return []

@@ -107,6 +107,14 @@ def replicated_families(detail: str | None) -> tuple[str, ...] | None:
     return tuple(sorted(name for name, options in descriptor["families"].items() if _scope(options) == 1))
 
 
+def local_families(detail: str | None) -> tuple[str, ...] | None:
+    """Families that are not replicated in a master's descriptor; None when it cannot be read."""
+    descriptor, replicated = _descriptor(detail), replicated_families(detail)
+    if descriptor is None or replicated is None:
+        return None
+    return tuple(sorted(set(descriptor["families"]) - set(replicated)))
+
+
 def host_code(state: str | None, server: str | None, tracked_servers: frozenset[str]) -> str | None:
     """Why a region's server cannot vouch for it; None: it can, or the region needs none."""
     if state in (SPLIT_PARENT, DISABLED):

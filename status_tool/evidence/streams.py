@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from status_tool.evidence.findings import STREAM_CODES, Finding
-from status_tool.evidence.model import Evidence, Header, Status
-from status_tool.evidence.segments import Fold, Hole, Segment, fold
+from status_tool.evidence.model import Header, Status
+from status_tool.evidence.segments import SINCE_MARGIN_MS, Fold, Hole, Segment, fold, latest
 
 CLUSTER_ID_BYTES = 16
 
@@ -32,16 +32,17 @@ class Head:
 class StreamRule:
     """What holds for all streams of a run."""
 
-    evidence: Evidence
     since_ms: int | None
     slave_settled: bool
     recorded_before_ms: int
     """A segment recorded before this has had its two flush periods: a hole before it stays."""
+    ordered: frozenset[str] = frozenset()
+    """Tables whose streams have holes that are no loss: only how far they reach can be told."""
 
     @classmethod
-    def of(cls, evidence: Evidence, slave: Header, since_ms: int | None, settled: bool) -> StreamRule:
+    def of(cls, slave: Header, since_ms: int | None, settled: bool, ordered: frozenset[str]) -> StreamRule:
         """The rule for a slave as its header and its servers show it."""
-        return cls(evidence, since_ms, settled, slave.created_ms - 2 * slave.flush_period_ms)
+        return cls(since_ms, settled, slave.created_ms - 2 * slave.flush_period_ms, ordered)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,19 +80,28 @@ def cluster_bytes(cluster_id: str) -> bytes | None:
 
 
 def judge_stream(
-    head: Head, segments: Iterable[Segment], rule: StreamRule, settled: bool, after_ms: int | None
+    head: Head,
+    segments: Iterable[Segment],
+    rule: StreamRule,
+    settled: bool,
+    after_ms: int | None,
+    shipped_ms: int | None = None,
 ) -> StreamVerdict:
-    """Decide one asked stream; `settled` and `after_ms` are those of its origin."""
+    """Decide one asked stream; `settled`, `after_ms` and `shipped_ms` (`in_force.shipped_since`) are its origin's."""
     if head.seq is None or head.seq <= 0 or head.origin is None:
         return StreamVerdict("unreadable-head", fold((), 0))
     arrived = fold(segments, head.seq, rule.since_ms)
     code = _complete_code(head, arrived, rule, after_ms)
+    if code and settled and code != "baseline" and _filter_changed(head, rule, shipped_ms):
+        until_ms = None if shipped_ms is None else shipped_ms + SINCE_MARGIN_MS
+        extent = Hole(0, head.seq, head.first_ms, until_ms, None)
+        return StreamVerdict("filter-changed", arrived, extent, 1, until_ms)
     if code:
         return StreamVerdict(code if settled else "unsettled", arrived)
-    lag = _lag(head, *_arrived_to(arrived, rule))
+    lag = _lag(head, *_arrived_to(head, arrived, rule))
     if not arrived.segments:
         return _tailed("missing", head, arrived, rule, lag)
-    if rule.evidence is not Evidence.ORDERED and arrived.holes:
+    if head.table not in rule.ordered and arrived.holes:
         return _holed(arrived, rule, lag)
     return _tailed("behind", head, arrived, rule, lag)
 
@@ -125,7 +135,7 @@ def stream_finding(head: Head, verdict: StreamVerdict) -> Finding | None:
 
 
 def _complete_code(head: Head, arrived: Fold, rule: StreamRule, after_ms: int | None) -> str | None:
-    end, end_ms = _arrived_to(arrived, rule)
+    end, end_ms = _arrived_to(head, arrived, rule)
     if rule.since_ms is not None and head.write_ms is not None and head.write_ms <= rule.since_ms:
         return "baseline"
     if head.seq is not None and end >= head.seq:
@@ -133,6 +143,14 @@ def _complete_code(head: Head, arrived: Fold, rule: StreamRule, after_ms: int | 
     if after_ms is not None and (_after(head.first_ms, after_ms) or _after(end_ms, after_ms)):
         return "after-cut"
     return None
+
+
+def _filter_changed(head: Head, rule: StreamRule, shipped_ms: int | None) -> bool:
+    """Whether holes that are accepted may be of families that were left out then and are shipped now."""
+    if head.table not in rule.ordered:
+        return False
+    asked_from_ms = latest(head.first_ms, rule.since_ms)
+    return shipped_ms is None or asked_from_ms is None or asked_from_ms < shipped_ms + SINCE_MARGIN_MS
 
 
 def _holed(arrived: Fold, rule: StreamRule, lag: int | None) -> StreamVerdict:
@@ -143,14 +161,14 @@ def _holed(arrived: Fold, rule: StreamRule, lag: int | None) -> StreamVerdict:
 
 
 def _tailed(code: str, head: Head, arrived: Fold, rule: StreamRule, lag: int | None) -> StreamVerdict:
-    end, end_ms = _arrived_to(arrived, rule)
+    end, end_ms = _arrived_to(head, arrived, rule)
     tail = Hole(end, head.seq or 0, end_ms, head.write_ms, None)
     return StreamVerdict(code, arrived, tail, 1, head.write_ms, lag)
 
 
-def _arrived_to(arrived: Fold, rule: StreamRule) -> tuple[int, int | None]:
+def _arrived_to(head: Head, arrived: Fold, rule: StreamRule) -> tuple[int, int | None]:
     """How far the stream has arrived, and the highest write time up to there."""
-    if rule.evidence is Evidence.ORDERED:
+    if head.table in rule.ordered:
         return arrived.reach, arrived.reach_ms
     return arrived.prefix_end, arrived.prefix_ms
 

@@ -19,7 +19,7 @@ from status_tool.report.interface import (
 )
 from status_tool.report.picture import STYLE as PICTURE_STYLE
 from status_tool.report.picture import picture
-from status_tool.report.text import advice_for, extent_of, notices, sync_for, unlisted
+from status_tool.report.text import advice_for, extent_of, not_replicated, notices, ordered_tables, sync_for, unlisted
 
 _STYLE = """
 :root { color-scheme: light dark; --bg: #fff; --fg: #1b1f24; --soft: #f3f4f6; --line: #d5d9de; --dim: #57606a;
@@ -134,6 +134,10 @@ def _facts(outcome: Outcome) -> list[tuple[object, ...]]:
     if outcome.hbase is not None:
         evidence = outcome.hbase.evidence
         facts.append(("Evidence", f"{evidence.value}: {EVIDENCE_WORDS[evidence]}"))
+        if outcome.hbase.ordered_tables:
+            facts.append(("Tables with evidence ordered", ordered_tables(outcome.hbase)))
+        if left_out := not_replicated(outcome.hbase):
+            facts.append(("Left out", left_out))
         if outcome.hbase.worst_lag_ms is not None:
             facts.append(("Worst lag", duration(outcome.hbase.worst_lag_ms)))
     return [*facts, *(("Note", notice) for notice in notices(outcome))]

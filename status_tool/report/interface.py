@@ -31,6 +31,7 @@ VERDICT_WORDS = {
 
 EVIDENCE_WORDS = {
     Evidence.EXACT: "every entry of every stream is traced, one by one",
+    Evidence.ROWS: "the rows themselves, compared by digest",
     Evidence.ORDERED: "only the highest sequence id of each stream; holes below it are not looked for",
     Evidence.TIMESTAMPS: "only last write and last replicated times; a loss in between cannot be seen",
 }
@@ -79,6 +80,12 @@ def region_counts(outcome: Outcome) -> dict[str, int]:
     """Return the number of regions of every status, in the contract's order; absent ones count 0."""
     regions: Mapping[Status, int] = outcome.hbase.regions if outcome.hbase else {}
     return {status.value: regions.get(status, 0) for status in REGION_ORDER}
+
+
+def evidence_counts(outcome: Outcome) -> dict[str, int]:
+    """Return how many regions rest on each evidence, strongest first."""
+    counts: Mapping[Evidence, int] = outcome.hbase.evidence_by if outcome.hbase else {}
+    return {level.value: counts.get(level, 0) for level in Evidence}
 
 
 def file_counts(outcome: Outcome) -> dict[str, int]:

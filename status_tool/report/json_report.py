@@ -6,9 +6,12 @@ import json
 from dataclasses import asdict
 from typing import Any, TextIO
 
-from status_tool.evidence.model import Outcome, Problem
+from status_tool.evidence.model import NotReplicated, Outcome, Problem
 from status_tool.printable import printable_key
-from status_tool.report.interface import Reporter, file_counts, left_out, region_counts
+from status_tool.report.interface import Reporter, evidence_counts, file_counts, left_out, region_counts
+
+MAX_TABLES = 100
+"""How many tables `not_replicated` names."""
 
 
 class JsonReporter(Reporter):
@@ -50,7 +53,23 @@ def _hbase(outcome: Outcome) -> dict[str, Any] | None:
         "regions": region_counts(outcome),
         "worst_lag_ms": outcome.hbase.worst_lag_ms,
         "timestamps_complete": outcome.hbase.timestamps_complete,
+        "evidence_by": evidence_counts(outcome),
+        "ordered_tables": list(outcome.hbase.ordered_tables),
+        "not_replicated": _not_replicated(outcome.hbase.not_replicated),
     }
+
+
+def _not_replicated(left_out: NotReplicated | None) -> dict[str, Any] | None:
+    """The numbers are whole; of the names there are so many at most."""
+    if left_out is None:
+        return None
+    names: dict[str, list[str] | None] = dict.fromkeys(left_out.tables)
+    for table, family in left_out.families:
+        families = names.setdefault(table, [])
+        if families is not None:
+            families.append(family)
+    shown = [{"table": table, "families": families} for table, families in names.items()][:MAX_TABLES]
+    return {"tables": len(left_out.tables), "families": len(left_out.families), "names": shown}
 
 
 def _hdfs(outcome: Outcome) -> dict[str, Any] | None:

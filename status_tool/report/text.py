@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TextIO
 
-from status_tool.evidence.model import Outcome, Problem
+from status_tool.evidence.model import HBaseOutcome, Outcome, Problem
 from status_tool.printable import duration, iso_time, printable_key, safe
 from status_tool.report.interface import (
     DEFAULT_ADVICE,
@@ -20,6 +20,8 @@ from status_tool.report.interface import (
 )
 
 _INDENT = "   "
+MAX_NAMES = 20
+"""How many tables a line names; the JSON document has them all."""
 
 
 class TextReporter(Reporter):
@@ -54,11 +56,50 @@ def summary_lines(outcome: Outcome) -> Iterator[str]:
     yield f"Cut    {iso_time(outcome.cut_ms)} ({outcome.cut_ms}), {_cut_origin(outcome)}"
     if outcome.hbase is not None:
         yield f"HBase  {_counts(region_counts(outcome), 'region')}{_lag(outcome.hbase.worst_lag_ms)}"
-        yield f"       evidence {outcome.hbase.evidence.value}: {EVIDENCE_WORDS[outcome.hbase.evidence]}"
+        yield from _evidence(outcome.hbase)
     if outcome.hdfs is not None:
         yield f"HDFS   {_counts(file_counts(outcome), 'file')}"
     for notice in notices(outcome):
         yield f"Note   {safe(notice)}"
+
+
+def _evidence(hbase: HBaseOutcome) -> Iterator[str]:
+    """The weakest evidence first; then, where regions rest on different ones, how many on which."""
+    yield f"       evidence {hbase.evidence.value}: {EVIDENCE_WORDS[hbase.evidence]}"
+    if hbase.ordered_tables:
+        yield f"       ordered: {ordered_tables(hbase)}: the peer ships only some of their replicated families"
+    if left_out := not_replicated(hbase):
+        yield f"       {left_out}"
+    counts = {level.value: count for level, count in hbase.evidence_by.items() if count}
+    if len(counts) > 1:
+        yield f"       {_counts(counts, 'region')}"
+
+
+def ordered_tables(hbase: HBaseOutcome) -> str:
+    """Name the tables with evidence ordered, made harmless; a few of many."""
+    return _few(hbase.ordered_tables)
+
+
+def not_replicated(hbase: HBaseOutcome) -> str:
+    """Say what of the master is not asked of this slave as replication does not carry it; empty where nothing is."""
+    left_out = hbase.not_replicated
+    if left_out is None or not (left_out.tables or left_out.families):
+        return ""
+    families = [f"{family} of {table}" for table, family in left_out.families]
+    parts = [f"{_counted(len(left_out.tables), 'table', 'tables')} ({_few(left_out.tables)})"] * bool(left_out.tables)
+    parts += [f"{_counted(len(families), 'family', 'families')} ({_few(families)})"] * bool(families)
+    return f"not replicated to this slave, and so not asked: {' and '.join(parts)}"
+
+
+def _counted(number: int, one: str, several: str) -> str:
+    return f"{number} {one if number == 1 else several}"
+
+
+def _few(names: Sequence[str]) -> str:
+    """Names, made harmless; of many only the first."""
+    shown = ", ".join(safe(name) for name in names[:MAX_NAMES])
+    more = len(names) - MAX_NAMES
+    return f"{shown} and {more} more" if more > 0 else shown
 
 
 def notices(outcome: Outcome) -> list[str]:

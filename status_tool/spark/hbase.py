@@ -48,7 +48,9 @@ _EVENT_COLUMNS = (
     "state",
     "server",
 )
-_ORIGIN_SCHEMA = pa.schema([("origin", pa.int64()), ("settled", pa.bool_()), ("after_ms", pa.int64())])
+_ORIGIN_SCHEMA = pa.schema(
+    [("origin", pa.int64()), ("settled", pa.bool_()), ("after_ms", pa.int64()), ("shipped_ms", pa.int64())]
+)
 _TABLE_SCHEMA = pa.schema(
     [
         ("table", pa.string()),
@@ -80,10 +82,10 @@ def judge_regions(session: SparkSession, master_df: DataFrame, slave_df: DataFra
     if context.evidence is Evidence.TIMESTAMPS:
         return _timestamp_regions(master_df, slave_df, context)
     streams = judge_streams(session, master_df, slave_df, context)
-    by_region = streams.groupBy("region").agg(*named(_region_aggregates()))
+    by_region = streams.groupBy("region").agg(*named(_region_aggregates(context)))
     flagged = _with_tables(session, by_region, context).select("*", *named(_flags(context)))
     judged = flagged.select("*", *named({"own": _own_findings(), "timestamps": _timestamps_code(context)}))
-    return judged.select("*", *named(_region_decision()))
+    return judged.select("*", *named(_region_decision(context)))
 
 
 def judge_streams(session: SparkSession, master_df: DataFrame, slave_df: DataFrame, context: RunContext) -> DataFrame:
@@ -144,16 +146,20 @@ def _with_holes(events: DataFrame, context: RunContext) -> DataFrame:
     """Per segment: how far the stream had arrived before it, and whether a hole that is asked ends at it."""
     before = {
         "head": f"max(IF({_IS_HEAD}, seq, NULL)) {_BEFORE}",
+        "ordered": _is_ordered(f"max(IF({_IS_HEAD}, `table`, NULL)) {_BEFORE}", context),
         "before": f"coalesce(max(IF({_IS_SEGMENT}, seq, NULL)) {_BEFORE}, CAST(0 AS BIGINT))",
         "before_ms": f"max(IF({_IS_SEGMENT}, write_ms, NULL)) {_BEFORE}",
     }
     return events.select("*", *named(before)).select("*", *named({"hole": _is_hole(context)}))
 
 
+def _is_ordered(table: str, context: RunContext) -> str:
+    """Whether holes are expected in a stream of the table."""
+    return known_true(is_in(table, sorted(context.rule.ordered)))
+
+
 def _is_hole(context: RunContext) -> str:
-    if context.evidence is Evidence.ORDERED:
-        return "false"
-    hole = f"{_IS_SEGMENT} AND before < prev AND before < head"
+    hole = f"{_IS_SEGMENT} AND NOT ordered AND before < prev AND before < head"
     if context.scope.since_ms is not None:
         baseline = known_true(f"first_ms <= {context.scope.since_ms - SINCE_MARGIN_MS}")
         hole = f"{hole} AND NOT {baseline}"
@@ -200,12 +206,13 @@ def _hole_aggregates(name: str, chosen: str) -> dict[str, str]:
 def _with_origins(session: SparkSession, folded: DataFrame, context: RunContext) -> DataFrame:
     rules = [(origin, *rule) for origin, rule in context.origin_rules.items()]
     if not rules:
-        return folded.select("*", *named({"settled": "false", "after_ms": "CAST(NULL AS BIGINT)"}))
+        unknown = "CAST(NULL AS BIGINT)"
+        return folded.select("*", *named({"settled": "false", "after_ms": unknown, "shipped_ms": unknown}))
     return folded.join(F.broadcast(_small(session, rules, _ORIGIN_SCHEMA)), "origin", "left")
 
 
 def _arrived() -> dict[str, str]:
-    """How far the stream has arrived as the level of evidence sees it: for ORDERED there are no holes."""
+    """How far the stream has arrived ; in the streams of tables with evidence ORDERED there are no holes."""
     first_ms = f"nullif(hole_from_ms, {_LEAST_MS})"
     return {
         "arrived": "coalesce(hole_from, reach)",
@@ -221,15 +228,23 @@ def _stream_code(context: RunContext) -> str:
         ("arrived >= head_seq", "'covered'"),
         ("first_ms > after_ms OR arrived_ms > after_ms", "'after-cut'"),
     )
+    decided = f"IF({complete} != 'baseline' AND {_filter_changed(context)}, 'filter-changed', {complete})"
     return case(
         ("heads = 0", "NULL"),
         ("head_seq IS NULL OR head_seq <= 0 OR origin IS NULL", "'unreadable-head'"),
-        (f"{complete} IS NOT NULL", f"IF({known_true('settled')}, {complete}, 'unsettled')"),
+        (f"{complete} IS NOT NULL", f"IF({known_true('settled')}, {decided}, 'unsettled')"),
         ("segments = 0", "'missing'"),
         ("holes = 0", "'behind'"),
         ("true" if context.rule.slave_settled else "stays > 0", "'gap'"),
         default="'may-fill'",
     )
+
+
+def _filter_changed(context: RunContext) -> str:
+    """Whether holes that are accepted may be of families that were left out then and are shipped now."""
+    since_ms = "CAST(NULL AS BIGINT)" if context.scope.since_ms is None else str(context.scope.since_ms)
+    unchanged = f"greatest(first_ms, {since_ms}) >= shipped_ms + {SINCE_MARGIN_MS}"
+    return f"({_is_ordered('head_table', context)} AND NOT {known_true(unchanged)})"
 
 
 def _stream_lag() -> str:
@@ -242,21 +257,24 @@ def _shown(context: RunContext) -> dict[str, str]:
     """The hole or the tail that is reported; null where nothing is known to be wrong."""
     name = "hole" if context.rule.slave_settled else "stay"
 
-    def shown(what: str, tail: str) -> str:
+    def shown(what: str, tail: str, changed: str) -> str:
         return case(
+            ("code = 'filter-changed'", changed),
             ("code = 'gap'", f"{name}{what}"),
             ("code = 'may-fill'", f"hole{what}"),
             ("code IN ('behind', 'missing')", tail),
         )
 
-    from_ms = f"coalesce(nullif({shown('_from_ms', 'arrived_ms')}, {_LEAST_MS}), first_ms)"
+    from_ms = f"coalesce(nullif({shown('_from_ms', 'arrived_ms', 'first_ms')}, {_LEAST_MS}), first_ms)"
+    one, until_ms = "CAST(1 AS BIGINT)", f"shipped_ms + {SINCE_MARGIN_MS}"
+    extent = "code IN ('gap', 'may-fill', 'behind', 'missing', 'filter-changed')"
     return {
-        "from_seq": shown("_from", "arrived"),
-        "to_seq": shown("_to", "head_seq"),
-        "written_from_ms": case(("code IN ('gap', 'may-fill', 'behind', 'missing')", from_ms)),
-        "written_to_ms": shown("_to_ms", "write_ms"),
-        "repair_to_ms": shown("_repair_ms", "write_ms"),
-        "shown_holes": shown("s", "CAST(1 AS BIGINT)"),
+        "from_seq": shown("_from", "arrived", "CAST(0 AS BIGINT)"),
+        "to_seq": shown("_to", "head_seq", "head_seq"),
+        "written_from_ms": case((extent, from_ms)),
+        "written_to_ms": shown("_to_ms", "write_ms", until_ms),
+        "repair_to_ms": shown("_repair_ms", "write_ms", until_ms),
+        "shown_holes": shown("s", one, one),
     }
 
 
@@ -306,7 +324,7 @@ def _is_later(time: str, bound_ms: int | None) -> str:
     return "true" if bound_ms is None else f"coalesce({time} > {bound_ms}, true)"
 
 
-def _region_aggregates() -> dict[str, str]:
+def _region_aggregates(context: RunContext) -> dict[str, str]:
     sums = ("heads", "region_rows", "existing", "lineage", "loads", "unstamped")
     highest = ("table", "host", "load_ms", "unstamped_ms", "replicated_ms", "lag_ms")
     return {
@@ -314,6 +332,7 @@ def _region_aggregates() -> dict[str, str]:
         **{name: f"max(`{name}`)" for name in highest},
         **{name: f"max(IF(region_rows > 0, {name}, NULL))" for name in ("start_key", "end_key")},
         "written_ms": "max(IF(heads > 0, write_ms, NULL))",
+        "is_ordered": f"count_if({_is_ordered('head_table', context)}) > 0",
         "stream_status": f"max({_severity_of('code')})",
         "stream_findings": f"collect_list({_stream_finding()})",
     }
@@ -360,12 +379,13 @@ def _own_findings() -> str:
     )
 
 
-def _region_decision() -> dict[str, str]:
+def _region_decision(context: RunContext) -> dict[str, str]:
     own = f"IF(size(own) > 0, {SEVERITY[Status.UNVERIFIABLE]}, 0)"
     return {
         "asked": "heads > 0 OR member OR is_loaded OR unstamped > 0",
         "status": f"greatest(stream_status, coalesce(table_status, 0), {own})",
         "findings": "concat(stream_findings, own)",
+        "evidence": f"IF(is_ordered OR {_is_ordered('`table`', context)}, '{Evidence.ORDERED}', '{Evidence.EXACT}')",
     }
 
 
@@ -393,6 +413,7 @@ def _timestamp_regions(master_df: DataFrame, slave_df: DataFrame, context: RunCo
     at_fault = finding("timestamps", table="`table`", region="region", lag_ms="lag_ms", **times)
     decision = {
         "asked": "heads > 0",
+        "evidence": f"'{Evidence.TIMESTAMPS}'",
         "status": _severity_of("timestamps"),
         "table_status": "CAST(NULL AS INT)",
         "start_key": "CAST(NULL AS BINARY)",

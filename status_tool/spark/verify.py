@@ -67,7 +67,6 @@ class Check:
         slave: Header,
         scope: Scope,
         queues: QueueFacts | None = None,
-        evidence: Evidence | None = None,
         small: bool | None = None,
     ) -> None:
         """`small`: spare Spark's code generation; None: where the master's file shows that it pays."""
@@ -76,7 +75,7 @@ class Check:
         if _is_small(master_df) if small is None else small:
             self._tuned.enter_context(small_query(session))
         self._headers = (master, slave)
-        self._scope, self._evidence = scope, evidence
+        self._scope = scope
         # Timestamps know of no origins, so the queues have none to settle.
         self._queues = (queues if self._level != Evidence.TIMESTAMPS else None) or QueueFacts()
         self._kept: list[DataFrame] = []
@@ -96,7 +95,7 @@ class Check:
         ours = [row.asDict() for row in self._small if row["side"] == "master" and row["kind"] != "age"]
         theirs = [row.asDict() for row in self._small if row["side"] == "slave"]
         ages = [_age(row) for row in self._small if row["kind"] == "age"]
-        return build_context(ours, theirs, ages, *self._headers, self._scope, self._queues, self._evidence)
+        return build_context(ours, theirs, ages, *self._headers, self._scope, self._queues)
 
     @cached_property
     def _small(self) -> list[Row]:
@@ -106,7 +105,7 @@ class Check:
 
     @property
     def _level(self) -> str:
-        return self._evidence or self._headers[0].evidence
+        return self._headers[0].evidence
 
     def outcome(self) -> Outcome:
         """Decide everything; this is the second action."""
@@ -216,11 +215,13 @@ def _worst(parts: list[DataFrame], limit: int) -> list[Finding]:
 def _region_counts() -> list[Column]:
     counts = {str(status): f"count_if(status = {rank})" for status, rank in SEVERITY.items()}
     timestamps = "count_if(timestamps = 'covered')"
-    return named({**counts, "timestamps": timestamps, "lag_ms": "max(lag_ms)"})
+    levels = {f"evidence {level}": f"count_if(evidence = '{level}')" for level in Evidence}
+    return named({**counts, **levels, "timestamps": timestamps, "lag_ms": "max(lag_ms)"})
 
 
 def _tally_regions(tally: Tally, counted: dict[str, Any]) -> None:
     tally.regions = {status: counted[str(status)] for status in SEVERITY}
+    tally.evidence = {level: counted[f"evidence {level}"] for level in Evidence}
     tally.timestamps_complete, tally.worst_lag_ms = counted["timestamps"], counted["lag_ms"]
 
 

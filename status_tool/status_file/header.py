@@ -30,7 +30,7 @@ HALVES = ("both", "hbase", "hdfs")
 _CHOICES: dict[str, tuple[str, ...]] = {
     "side": SIDES,
     "half": HALVES,
-    "evidence": tuple(Evidence),
+    "evidence": tuple(level for level in Evidence if level is not Evidence.ROWS),
 }
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -81,18 +82,60 @@ def test_two_peers_with_filters(three: Three, status: Path) -> None:
     assert topology(three.ab).json["shape"] == "mixed"
 
 
+@pytest.fixture
+def apart(three: Three) -> Iterator[None]:
+    """What reaches c comes from a itself."""
+    three.bc.master.admin.disable_peer(PEER)
+    yield
+    three.bc.master.admin.enable_peer(PEER)
+
+
+@pytest.mark.usefixtures("apart")
 def test_a_peer_that_filters_families(three: Three, status: Path) -> None:
-    """Holes are expected, so the evidence is "ordered"."""
+    """Holes are expected in the table that is shipped in part, and in no other: there they are gaps."""
     a, c = three.ac.master.admin, three.ac.slave
+    tables = ("parts", "whole")
+    for cluster in (three.ab.master, three.ab.slave, c):
+        for table in tables:
+            cluster.admin.create_table(table, {"f": 1, "g": 1})
+
+    def written(prefix: str) -> None:
+        for family in ("g", "f"):
+            for table in tables:
+                a.put_rows(table, family, 5, prefix=f"{prefix}-{family}")
+
+    def checked(*arguments: str, to: Sequence[str] = tables) -> Result:
+        chosen = [f"--table={table}" for table in to]
+        three.ab.write_master(status, *chosen)
+        return three.ac.check(status, *chosen, *arguments)
+
     a.remove_peer("2")
-    a.add_peer("2", c.cluster_key, table_cfs={"other": ["f"]})
-    for start in range(3):
-        a.put_rows("other", "g", 5, prefix="families", start=5 * start)
-        a.put_rows("other", "f", 5, prefix="families", start=5 * start)
-    wait_until(lambda: len(c.admin.rows("other")) == 25, 60, "family f has reached c")
-    three.ab.write_master(status, "--table", "other")
-    result = three.ac.check(status, "--table", "other", "--wait", "20")
+    a.add_peer("2", c.cluster_key, table_cfs={"parts": ["f"], "whole": []})
+    time.sleep(4)  # the trackers look at the peers once a poll; what is written before that may be of another filter
+    written("one")
+    written("two")
+    wait_until(lambda: [len(c.admin.rows(table)) for table in tables] == [10, 20], 60, "what is shipped has reached c")
+    result = checked("--wait", "20")
     assert (result.exit_code, result.json["hbase"]["evidence"]) == (0, "ordered"), result
+    assert result.json["hbase"]["evidence_by"] == {"exact": 1, "rows": 0, "ordered": 1, "timestamps": 0}
+    assert result.json["hbase"]["ordered_tables"] == ["parts"]
+    assert_complete(checked(to=["whole"]))
+    # A loss in both, as by a peer that is removed for a while.
+    a.remove_peer("2")
+    written("lost")
+    a.roll_wal()
+    a.add_peer("2", c.cluster_key, table_cfs={"parts": ["f"], "whole": []})
+    time.sleep(4)
+    written("three")
+    wait_until(lambda: [len(c.admin.rows(table)) for table in tables] == [15, 30], 60, "later rows have reached c")
+    result = checked()
+    assert result.exit_code == 1, result
+    problems = {problem["table"]: problem for problem in result.json["problems"]}
+    assert {table: problem["kind"] for table, problem in problems.items()} == {"parts": "unverifiable", "whole": "gap"}
+    assert "filter changed" in problems["parts"]["detail"]
+    since = problems["parts"]["written_to_ms"]
+    assert f"--since {since}" in problems["parts"]["advice"]
+    assert checked("--since", str(since), to=["parts"]).exit_code == 0
     a.remove_peer("2")
 
 

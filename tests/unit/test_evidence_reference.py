@@ -10,6 +10,7 @@ import pytest
 
 from status_tool.evidence.advice import to_string_binary
 from status_tool.evidence.model import Evidence, FileStatus, Header, Outcome, Problem, Scope, Status, Verdict
+from status_tool.evidence.queues import QueueFacts
 from status_tool.evidence.reference import verify_reference
 
 Row = dict[str, Any]
@@ -105,6 +106,45 @@ def test_a_gap_that_the_timestamps_do_not_see() -> None:
 def test_the_repair_that_the_advice_names_is_accepted() -> None:
     holed = [*changed(THEIRS, "segment", seq=4, write_ms=9_000), {**SEGMENT, "prev": 6, "first_ms": 11_000}]
     assert check(theirs=holed, scope=replace(HBASE, since_ms=12_000)).verdict is Verdict.COMPLETE
+
+
+def test_a_table_that_is_shipped_in_part_excuses_no_other() -> None:
+    """Evidence is decided table by table: a hole beside a family-filtered table is a gap."""
+    holed = {**SEGMENT, "prev": 4}
+    ours = [*OURS, *({**row, "table": "part", "region": "r2"} for row in (TABLE, REGION, STREAM))]
+    theirs = [*without(THEIRS, "segment"), {**TABLE, "table": "part"}]
+    part = {**holed, "table": "part", "region": "r2"}
+    queues = QueueFacts(ordered=frozenset({"part"}), shipped_since={1: 0})
+    outcome = check(ours, [*theirs, holed, part], queues=queues)
+    assert (outcome.verdict, only(outcome).table, only(outcome).kind) == (Verdict.INCOMPLETE, "ns:t", "gap")
+    whole = check(ours, [*theirs, SEGMENT, part], queues=queues)
+    assert (whole.verdict, whole.problems) == (Verdict.COMPLETE, ())
+    assert whole.hbase is not None
+    assert (whole.hbase.evidence, whole.hbase.ordered_tables) == (Evidence.ORDERED, ("part",))
+    assert whole.hbase.evidence_by == {**dict.fromkeys(Evidence, 0), Evidence.EXACT: 1, Evidence.ORDERED: 1}
+    narrow = check(ours, [*theirs, SEGMENT, part], replace(HBASE, tables=frozenset({"ns:t"})), queues=queues)
+    assert narrow.hbase is not None
+    assert (narrow.hbase.evidence, narrow.hbase.ordered_tables) == (Evidence.EXACT, ())
+
+
+def test_a_peer_that_was_changed_since_is_named_with_a_way_out() -> None:
+    """Where holes are expected, those from before the change may be of families that are shipped now."""
+    queues = QueueFacts(ordered=frozenset({"ns:t"}), shipped_since={1: 20_000})
+    problem = only(check(queues=queues))
+    assert (problem.kind, problem.written_to_ms) == ("unverifiable", 21_000)
+    assert "filter changed" in problem.detail
+    assert problem.advice is not None
+    assert all(word in problem.advice for word in ("VerifyReplication", "CopyTable", "--since 21000"))
+    assert check(queues=queues, scope=replace(HBASE, since_ms=21_000)).verdict is Verdict.COMPLETE
+    assert check(queues=queues, scope=replace(HBASE, since_ms=20_999)).verdict is Verdict.UNVERIFIABLE
+
+
+def test_nothing_is_complete_where_other_code_decides_what_is_shipped() -> None:
+    """A filter of the peer's own drops cells inside entries that count as applied."""
+    outcome = check(queues=QueueFacts(own_shipping="WAL entry filters a.F"))
+    assert (outcome.verdict, outcome.exit_code, only(outcome).kind) == (Verdict.UNVERIFIABLE, 3, "unverifiable")
+    assert "WAL entry filters a.F" in only(outcome).detail
+    assert "VerifyReplication" in str(only(outcome).advice)
 
 
 def test_behind_has_a_lag() -> None:

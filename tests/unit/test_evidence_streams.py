@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from random import Random
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from status_tool.evidence.model import Evidence, Header, Status
+from status_tool.evidence.model import Header, Status
 from status_tool.evidence.origins import judge_origins
 from status_tool.evidence.segments import Segment
 from status_tool.evidence.streams import (
@@ -22,8 +23,8 @@ from status_tool.evidence.streams import (
 
 SLAVE = "0e5a9b0c-1111-4222-8333-444455556666"
 HEAD = Head("region", origin=1, via=0, seq=10, first_ms=1_000, write_ms=2_000, table="t")
-SETTLED_SLAVE = StreamRule(Evidence.EXACT, None, True, 0)
-FRESH_SLAVE = StreamRule(Evidence.EXACT, None, False, recorded_before_ms=500)
+SETTLED_SLAVE = StreamRule(None, True, 0)
+FRESH_SLAVE = StreamRule(None, False, recorded_before_ms=500)
 
 
 def decide(
@@ -32,12 +33,13 @@ def decide(
     settled: bool = True,
     after_ms: int | None = None,
     head: Head = HEAD,
+    shipped_ms: int | None = None,
 ) -> StreamVerdict:
-    return judge_stream(head, segments, rule, settled, after_ms)
+    return judge_stream(head, segments, rule, settled, after_ms, shipped_ms)
 
 
 def since(time: int) -> StreamRule:
-    return StreamRule(Evidence.EXACT, time, True, 0)
+    return StreamRule(time, True, 0)
 
 
 def test_covered_up_to_the_head() -> None:
@@ -110,9 +112,30 @@ def test_a_damaged_head_is_unverifiable() -> None:
 
 
 def test_ordered_evidence_does_not_look_at_holes() -> None:
-    rule = StreamRule(Evidence.ORDERED, None, True, 0)
-    assert decide(Segment(9, 10), rule=rule).code == "covered"
-    assert decide(Segment(5, 9), rule=rule).code == "behind"
+    rule = StreamRule(None, True, 0, frozenset({"t"}))
+    assert decide(Segment(9, 10), rule=rule, shipped_ms=0).code == "covered"
+    assert decide(Segment(5, 9), rule=rule, shipped_ms=0).code == "behind"
+
+
+def test_ordered_evidence_is_that_of_its_table_alone() -> None:
+    rule = StreamRule(None, True, 0, frozenset({"other"}))
+    assert decide(Segment(9, 10), rule=rule, shipped_ms=0).code == "gap"
+    assert decide(Segment(9, 10), rule=rule, head=replace(HEAD, table=None)).code == "gap", "not known: no excuse"
+
+
+def test_a_hole_from_before_the_peer_was_changed_may_be_a_loss() -> None:
+    """What a narrower filter left out is shipped by now: of entries from before nobody can tell."""
+    rule = StreamRule(None, True, 0, frozenset({"t"}))
+    assert decide(Segment(9, 10), rule=rule, shipped_ms=0).code == "covered"
+    assert decide(Segment(9, 10), rule=rule, shipped_ms=1).code == "filter-changed"
+    assert decide(Segment(9, 10), rule=rule).code == "filter-changed", "not known since when"
+    assert decide(Segment(9, 10), shipped_ms=None).code == "gap"
+    later = StreamRule(1_500, True, 0, frozenset({"t"}))
+    assert decide(Segment(9, 10), rule=later, shipped_ms=500).code == "covered"
+    verdict = decide(Segment(9, 10), rule=later, shipped_ms=501)
+    found = stream_finding(HEAD, verdict)
+    assert found is not None
+    assert (verdict.status, found.written_from_ms, found.written_to_ms) == (Status.UNVERIFIABLE, 1_000, 1_501)
 
 
 def test_a_stream_that_has_passed_through_the_slave_is_not_asked_of_it() -> None:

@@ -62,7 +62,7 @@ VALUES = st.recursive(
 )
 PEER = {
     **{"id": "1", "cluster_key": "zk:2181:/b", "enabled": True, "cluster_id": SLAVE.cluster_id, "created_ms": 1},
-    **{"modified_ms": 1, "replicate_all": True, "endpoint": None, "entry_filters": False},
+    **{"modified_ms": 1, "replicate_all": True, "endpoint": None, "entry_filters": None},
 }
 QUEUE = {
     **{"peer": "1", "live": True, "dead_servers": []},

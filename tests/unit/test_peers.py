@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from status_tool.errors import StatusFileError
-from status_tool.evidence.model import Header
-from status_tool.evidence.peers import choose_peer, ships, withheld
+from status_tool.evidence.model import Header, NotReplicated
+from status_tool.evidence.peers import HBASE_ENDPOINT, choose_peer, not_replicated, own_shipping, ships, withheld
 from status_tool.evidence.regions import TableAge, judge_tables
 
 HERE, ELSEWHERE = "ba334f3a-690b-49f0-9d4a-660584d0fd6e", "ecf74cc5-829d-42ab-a67a-345255e0d2fd"
@@ -103,3 +103,37 @@ def test_a_family_that_is_not_shipped_is_not_asked() -> None:
         (("f",), []),
         (("f", "g"), ["family-absent"]),
     ]
+
+
+def test_what_is_not_replicated_to_this_slave() -> None:
+    """An operator asks whether everything has arrived: what nobody ships has a name."""
+    tables = {
+        "all": (("f", "g"), ()),
+        "mixed": (("f",), ("l", "m")),
+        "local": ((), ("f",)),
+        "parts": (("f", "g"), ("l",)),
+        "other": (("f",), ()),
+    }
+    everything = peer("1", replicate_all=True)
+    assert not_replicated(everything, tables) == NotReplicated(
+        ("local",), (("mixed", "l"), ("mixed", "m"), ("parts", "l"))
+    )
+    some = peer("1", replicate_all=False, table_cfs={"parts": ["f"], "all": [], "other": ["g"]})
+    assert not_replicated(some, tables) == NotReplicated(("local", "mixed", "other"), (("parts", "g"), ("parts", "l")))
+    assert not_replicated(everything, {"all": tables["all"]}) == NotReplicated()
+
+
+@pytest.mark.parametrize(
+    ("facts", "words"),
+    [
+        ({}, None),
+        ({"endpoint": None, "entry_filters": ""}, None),
+        ({"endpoint": HBASE_ENDPOINT}, None),
+        ({"endpoint": "org.Own"}, "replication endpoint org.Own"),
+        ({"entry_filters": "a.F,b.G"}, "WAL entry filters a.F,b.G"),
+        ({"endpoint": "E", "entry_filters": "F"}, "replication endpoint E and WAL entry filters F"),
+    ],
+)
+def test_code_of_the_users_own_on_the_way(facts: dict[str, Any], words: str | None) -> None:
+    """HBase's own endpoint, named or not, is none."""
+    assert own_shipping(peer("1", **facts)) == words

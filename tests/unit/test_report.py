@@ -24,6 +24,7 @@ from status_tool.evidence.model import (
     HBaseOutcome,
     HdfsOutcome,
     Header,
+    NotReplicated,
     Outcome,
     PeerLink,
     Problem,
@@ -56,6 +57,7 @@ GAP = Problem(
     advice="hbase CopyTable --starttime=1",
 )
 HBASE = HBaseOutcome(Verdict.INCOMPLETE, Evidence.EXACT, {Status.COMPLETE: 3, Status.GAP: 1}, 61_000)
+LEFT_OUT = NotReplicated(("audit", "ns:log"), (("ns:t", "l"), ("u", "l"), ("u", "m")))
 HDFS = HdfsOutcome(Verdict.COMPLETE, {FileStatus.MATCH: 2})
 OUTCOME = Outcome(
     HBASE, HDFS, (GAP,), 1_700_000_000_000, 1_700_000_000_000, "11-m", "22-s", "1", ("baseline accepted",)
@@ -95,11 +97,46 @@ def hostile(name: str) -> Outcome:
         slave_cluster_id=name,
         peer_id=name,
         notices=(name,),
+        hbase=replace(HBASE, ordered_tables=(name,), not_replicated=NotReplicated((name,), ((name, name),))),
         clusters=ClusterMap(
             (Cluster("m", name, "master"), Cluster(name, name)),
             (PeerLink("m", name, name, name, broken=True), PeerLink(name, "m", "2"), PeerLink("m", "m", "3")),
         ),
     )
+
+
+def test_both_levels_of_evidence_and_what_is_left_out_are_told() -> None:
+    """The weakest evidence, how many regions rest on which, which tables are "ordered", and what nobody ships."""
+    levels = {**dict.fromkeys(Evidence, 0), Evidence.EXACT: 3, Evidence.ORDERED: 1}
+    hbase = replace(
+        HBASE, evidence=Evidence.ORDERED, evidence_by=levels, ordered_tables=("ns:part",), not_replicated=LEFT_OUT
+    )
+    outcome = replace(OUTCOME, hbase=hbase)
+    text = told(TextReporter(), outcome)
+    assert "evidence ordered: " in text
+    assert "4 regions: 3 exact, 1 ordered" in text
+    assert "ordered: ns:part: " in text
+    assert "not replicated to this slave, and so not asked: 2 tables (audit, ns:log) and 3 families" in text
+    document = json.loads(told(JsonReporter(), outcome))["hbase"]
+    assert document["evidence_by"] == {"exact": 3, "rows": 0, "ordered": 1, "timestamps": 0}
+    assert document["ordered_tables"] == ["ns:part"]
+    assert document["not_replicated"] == {
+        "tables": 2,
+        "families": 3,
+        "names": [
+            {"table": "audit", "families": None},
+            {"table": "ns:log", "families": None},
+            {"table": "ns:t", "families": ["l"]},
+            {"table": "u", "families": ["l", "m"]},
+        ],
+    }
+    page = told(HtmlReporter(), outcome)
+    assert "ns:part" in page
+    assert "audit" in page
+    many = replace(hbase, not_replicated=NotReplicated(tuple(f"t{n:03}" for n in range(250))))
+    document = json.loads(told(JsonReporter(), replace(OUTCOME, hbase=many)))["hbase"]["not_replicated"]
+    assert (document["tables"], len(document["names"])) == (250, 100)
+    assert "and 230 more" in told(TextReporter(), replace(OUTCOME, hbase=many))
 
 
 # --- text -----------------------------------------------------------------------------------

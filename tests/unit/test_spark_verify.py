@@ -183,13 +183,14 @@ def headers(draw: st.DrawFn) -> tuple[Header, Header]:
         tables=draw(filters),
         hdfs_paths=draw(st.sampled_from([("/",), ("/data",)])),
         hdfs_absent=draw(mostly((), st.just(("/gone",)))),
+        evidence=draw(mostly(Evidence.EXACT.value, st.sampled_from([Evidence.EXACT.value, Evidence.TIMESTAMPS.value]))),
     )
     slave = Header("slave", SLAVE_ID, NOW, NOW, flush_period_ms=5_000, tables=draw(filters), cluster_key="q:1:/s")
     return master, slave
 
 
 @st.composite
-def worlds(draw: st.DrawFn) -> tuple[list[Row], list[Row], Header, Header, Scope, QueueFacts, Evidence]:
+def worlds(draw: st.DrawFn) -> tuple[list[Row], list[Row], Header, Header, Scope, QueueFacts]:
     """A whole run; many regions in one, so that one Spark job tries many cases."""
     ours, theirs = draw(server_rows("master")), draw(server_rows("slave"))
     ours, theirs = ours + draw(table_rows("master")), theirs + draw(table_rows("slave"))
@@ -203,11 +204,14 @@ def worlds(draw: st.DrawFn) -> tuple[list[Row], list[Row], Header, Header, Scope
         max_problems=draw(mostly(1_000, st.integers(1, 6))),
         strict_extra=draw(st.booleans()),
     )
-    evidence = draw(mostly(Evidence.EXACT, st.sampled_from([Evidence.ORDERED, Evidence.TIMESTAMPS])))
     queues = QueueFacts(
-        draw(st.frozensets(ORIGINS, max_size=2)), {1: "something is left"}, loads_from_ms=draw(optional(TIMES))
+        draw(st.frozensets(ORIGINS, max_size=2)),
+        {1: "something is left"},
+        loads_from_ms=draw(optional(TIMES)),
+        ordered=draw(mostly(frozenset(), st.frozensets(st.sampled_from(["a", "b", "ns:c"])))),
+        shipped_since=draw(st.dictionaries(ORIGINS, mostly(NOW - 59_000, optional(TIMES)), max_size=6)),
     )
-    return (draw(st.permutations(ours)), draw(st.permutations(theirs)), *draw(headers()), scope, queues, evidence)
+    return (draw(st.permutations(ours)), draw(st.permutations(theirs)), *draw(headers()), scope, queues)
 
 
 @settings(
