@@ -286,7 +286,8 @@ def _spooled(settings: Settings) -> Spooled:
 
 
 def _peer_rows(zookeeper: ZooKeeper) -> list[Row]:
-    peers = [dataclasses.replace(peer, cluster_id=peer_cluster_id(peer)) for peer in zookeeper.peers()]
+    names = zookeeper.endpoint.names
+    peers = [dataclasses.replace(peer, cluster_id=peer_cluster_id(peer, names)) for peer in zookeeper.peers()]
     return [{"kind": "peer", "name": peer.id, "detail": peer.to_json()} for peer in peers]
 
 

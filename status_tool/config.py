@@ -7,26 +7,34 @@ property wins.
 
 from __future__ import annotations
 
-import os
-import re
-import xml.etree.ElementTree as ElementTree
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import dataclass, replace
 from urllib.parse import urlsplit
 
 from status_tool.errors import ConfigurationError
 from status_tool.nameservices import namenode_urls
+from status_tool.sitefiles import SITE_FILES as SITE_FILES
+from status_tool.sitefiles import SiteConfig as SiteConfig
+from status_tool.sitefiles import load_site as load_site
 
-SITE_FILES = ("hbase-site.xml", "hdfs-site.xml", "core-site.xml")
 STATE_NAMESPACE_KEY = "hbase.replicationtable.namespace"
 STATE_NAME_KEY = "hbase.replicationtable.name"
 UPDATE_PERIOD_KEY = "hbase.replicationtable.updateperiod"
 SPOOL_DIR_KEY = "hbase.replicationtable.spool.dir"
 HDFS_PATHS_KEY = "status.tool.hdfs.paths"
-
-_VARIABLE = re.compile(r"\$\{([^}$\s]+)\}")
-_MAX_SUBSTITUTIONS = 20  # as Hadoop's Configuration.MAX_SUBST
+ALWAYS_FRAMED = ("hsha", "nonblocking", "threadedselector")
+"""Types of Thrift servers that imply the framed transport (HBase's ImplType)."""
+ZNODE_KEYS = {
+    "hbaseid": "zookeeper.znode.clusterId",
+    "master": "zookeeper.znode.master",
+    "rs": "zookeeper.znode.rs",
+    "table": "zookeeper.znode.tableEnableDisable",
+    "replication": "zookeeper.znode.replication",
+    "replication/peers": "zookeeper.znode.replication.peers",
+    "replication/peers/*/peer-state": "zookeeper.znode.replication.peers.state",
+    "replication/rs": "zookeeper.znode.replication.rs",
+    "replication/hfile-refs": "zookeeper.znode.replication.hfile.refs",
+}
+"""Znodes below HBase's own that are read, by their default paths, and the keys that name them otherwise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +43,10 @@ class ThriftEndpoint:
 
     host: str
     port: int
+    framed: bool = False
+    compact: bool = False
+    http: bool = False
+    tls: bool = False
 
     def __str__(self) -> str:
         return f"{self.host}:{self.port}"
@@ -46,6 +58,8 @@ class ZooKeeperEndpoint:
 
     hosts: str
     znode: str
+    names: tuple[tuple[str, str], ...] = ()
+    """Znodes that have another name than HBase's default: default path (see `ZNODE_KEYS`) and last part."""
 
     def __str__(self) -> str:
         return f"{self.hosts}{self.znode}"
@@ -53,77 +67,10 @@ class ZooKeeperEndpoint:
     @property
     def cluster_key(self) -> str:
         """HBase's form: `quorum:port:/znode`, hosts without ports when all share one."""
-        pairs = [host.rsplit(":", 1) for host in self.hosts.split(",")]
-        return f"{','.join(pair[0] for pair in pairs)}:{pairs[0][1]}:{self.znode}"
-
-
-class SiteConfig(Mapping[str, str]):
-    """Properties of the site files, `${…}` resolved against each other and the environment's `env.X`."""
-
-    def __init__(self, values: Mapping[str, str], folders: Sequence[Path] = ()) -> None:
-        self._values = dict(values)
-        self.folders = tuple(folders)
-
-    def __getitem__(self, key: str) -> str:
-        return self._expand(self._values[key])
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._values)
-
-    def __len__(self) -> int:
-        return len(self._values)
-
-    def _expand(self, value: str) -> str:
-        for _ in range(_MAX_SUBSTITUTIONS):
-            match = _VARIABLE.search(value)
-            if match is None or (replacement := self._variable(match.group(1))) is None:
-                return value
-            value = value[: match.start()] + replacement + value[match.end() :]
-        return value
-
-    def _variable(self, name: str) -> str | None:
-        return os.environ.get(name[4:]) if name.startswith("env.") else self._values.get(name)
-
-    def integer(self, key: str, default: int) -> int:
-        """The property as a whole number; `ConfigurationError` if it is something else."""
-        text = self.get(key)
-        if text is None:
-            return default
-        try:
-            return int(text.strip())
-        except ValueError:
-            raise ConfigurationError(f"{key} is {text!r} in the site files, expected a whole number") from None
-
-
-def load_site(conf_dirs: Sequence[Path], environ: Mapping[str, str] | None = None) -> SiteConfig:
-    """Read the site files in their order of precedence.
-
-    Raises `ConfigurationError` for a `--conf-dir` that is no folder or a file that is no XML.
-    """
-    environ = os.environ if environ is None else environ
-    for folder in conf_dirs:
-        if not folder.is_dir():
-            raise ConfigurationError(f"--conf-dir {folder}: no such folder")
-    from_environment = [Path(environ[name]) for name in ("HBASE_CONF_DIR", "HADOOP_CONF_DIR") if environ.get(name)]
-    folders = [*conf_dirs, *(folder for folder in from_environment if folder.is_dir())]
-    values: dict[str, str] = {}
-    for folder in folders:
-        for name in SITE_FILES:
-            if (folder / name).is_file():
-                for key, value in _read_site(folder / name).items():
-                    values.setdefault(key, value)
-    return SiteConfig(values, folders)
-
-
-def _read_site(path: Path) -> dict[str, str]:
-    try:
-        root = ElementTree.parse(path).getroot()
-    except ElementTree.ParseError as error:
-        raise ConfigurationError(f"{path} is not valid XML ({error})") from None
-    except OSError as error:
-        raise ConfigurationError(f"cannot read {path}: {error.strerror}") from None
-    pairs = ((p.findtext("name"), p.findtext("value")) for p in root.iter("property"))
-    return {name.strip(): (value or "").strip() for name, value in pairs if name}
+        hosts = self.hosts.split(",")
+        ports = [host.rpartition(":")[2] for host in hosts]
+        named = [host.rpartition(":")[0] for host in hosts] if len(set(ports)) == 1 else hosts
+        return f"{','.join(named)}:{ports[0]}:{self.znode}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,17 +83,27 @@ class Settings:
     zookeeper_option: str | None = None
 
     def thrift(self) -> ThriftEndpoint:
-        """The Thrift server: `--thrift`, else the site's `hbase.regionserver.thrift.*`."""
+        """The Thrift server: `--thrift`, else the site's `hbase.regionserver.thrift.*`; how it talks is the site's."""
+        site = self.site
+        host, port = site.get("hbase.regionserver.thrift.ipaddress"), 0
         if self.thrift_option:
-            return ThriftEndpoint(*_host_port(self.thrift_option, "--thrift"))
-        host = self.site.get("hbase.regionserver.thrift.ipaddress")
-        if host is None and "hbase.regionserver.thrift.port" not in self.site:
+            host, port = _host_port(self.thrift_option, "--thrift")
+        elif not self.knows_thrift:
             raise ConfigurationError(
                 "no HBase Thrift server known: give --thrift HOST:PORT, or --conf-dir with an hbase-site.xml "
                 "that sets hbase.regionserver.thrift.ipaddress and hbase.regionserver.thrift.port"
             )
-        reachable = "127.0.0.1" if host is None or host == "0.0.0.0" else host
-        return ThriftEndpoint(reachable, self.site.integer("hbase.regionserver.thrift.port", 9090))
+        kind = site.get("hbase.regionserver.thrift.server.type", "").strip().lower()
+        http = site.flag("hbase.regionserver.thrift.http")
+        return ThriftEndpoint(
+            "127.0.0.1" if host in (None, "0.0.0.0") else str(host),
+            port or site.integer("hbase.regionserver.thrift.port", 9090),
+            # Over HTTP the server takes binary messages only, each a request (ThriftServer.setupHTTPServer).
+            framed=not http and (site.flag("hbase.regionserver.thrift.framed") or kind in ALWAYS_FRAMED),
+            compact=not http and site.flag("hbase.regionserver.thrift.compact"),
+            http=http,
+            tls=site.flag("hbase.thrift.ssl.enabled"),
+        )
 
     @property
     def knows_thrift(self) -> bool:
@@ -157,7 +114,7 @@ class Settings:
     def zookeeper(self) -> ZooKeeperEndpoint:
         """The ensemble and znode: `--zookeeper HOST:PORT[,…]/ZNODE`, else the site files."""
         if self.zookeeper_option:
-            return _parse_zookeeper(self.zookeeper_option)
+            return replace(_parse_zookeeper(self.zookeeper_option), names=self.znode_names)
         quorum = self.site.get("hbase.zookeeper.quorum")
         if not quorum:
             raise ConfigurationError(
@@ -167,7 +124,13 @@ class Settings:
         port = self.site.integer("hbase.zookeeper.property.clientPort", 2181)
         hosts = [host.strip() for host in quorum.split(",") if host.strip()]
         joined = ",".join(host if ":" in host else f"{host}:{port}" for host in hosts)
-        return ZooKeeperEndpoint(joined, self.site.get("zookeeper.znode.parent", "/hbase"))
+        return ZooKeeperEndpoint(joined, self.site.get("zookeeper.znode.parent", "/hbase"), self.znode_names)
+
+    @property
+    def znode_names(self) -> tuple[tuple[str, str], ...]:
+        """See `ZooKeeperEndpoint.names`."""
+        named = ((path, self.site.get(key, "").strip("/")) for path, key in ZNODE_KEYS.items())
+        return tuple((path, name) for path, name in named if name and name != path.rpartition("/")[2])
 
     @property
     def knows_zookeeper(self) -> bool:

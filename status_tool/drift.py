@@ -49,7 +49,7 @@ def cluster_drift(settings: Settings, topology: Topology, peers: Sequence[Settin
     for link in topology.nodes[topology.root].links:
         if link.to is None or link.to == topology.root:
             continue
-        tables = known.get(link.to) or _mirrored_tables(link)
+        tables = known.get(link.to) or _mirrored_tables(link, settings)
         if tables is None or all(families is None for families in tables.values()):
             what = "tables" if tables is None else "families"
             unchecked.append(
@@ -74,9 +74,9 @@ def _known_tables(peers: Sequence[Settings], unchecked: list[str]) -> dict[str, 
     return known
 
 
-def _mirrored_tables(link: Link) -> Tables | None:
+def _mirrored_tables(link: Link, settings: Settings) -> Tables | None:
     """The names of the tables as HBase 2 mirrors them to ZooKeeper (`MirroringTableStateManager`); None: unknown."""
-    endpoint = parse_cluster_key(link.peer.cluster_key)
+    endpoint = parse_cluster_key(link.peer.cluster_key, settings.znode_names)
     if endpoint is None:
         return None
     try:

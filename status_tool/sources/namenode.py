@@ -23,9 +23,9 @@ from status_tool.sources.hdfscli import (
     BUSY,
     ELSEWHERE,
     LATER,
-    DataNodes,
     Failover,
     Refused,
+    Servers,
     client_of,
     reason,
     refusal,
@@ -129,7 +129,7 @@ class WebHdfs:
         self.endpoint = endpoint
         self._patience_s = patience_s
         waits = (CONNECT_TIMEOUT_S, READ_TIMEOUT_S)
-        self._datanodes = DataNodes(2 * load.concurrency, waits)
+        self._datanodes = Servers(2 * load.concurrency, waits)
         self._namenodes = [client_of(url, endpoint.user, 2 * load.concurrency, waits) for url in endpoint.urls]
         self._limit = RateLimit(load.rate)
         self._active = 0

@@ -8,16 +8,30 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import io
+import os
 import socket
+import ssl
 import time
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import happybase
-from thriftpy2.thrift import TException
+import urllib3
+from thriftpy2.protocol import TBinaryProtocol, TCompactProtocol
+from thriftpy2.thrift import TApplicationException, TClient, TException
+from thriftpy2.transport import (
+    TBufferedTransport,
+    TFramedTransport,
+    TSocket,
+    TTransportBase,
+    TTransportException,
+)
+from thriftpy2.transport.sslsocket import TSSLSocket
 
 from status_tool.config import ThriftEndpoint
 from status_tool.errors import ConnectionFailed
+from status_tool.sources.hdfscli import ca_bundle, reason
 
 Cells = dict[bytes, tuple[bytes, int]]
 """Column (`family:qualifier`) to value and cell timestamp."""
@@ -33,17 +47,117 @@ _SERVER_ERRORS = (_hbase.IOError, _hbase.IllegalArgument, _hbase.AlreadyExists)
 def connect(endpoint: ThriftEndpoint, timeout_ms: int = TIMEOUT_MS) -> happybase.Connection:
     """Open a connection; `ConnectionFailed` where nothing answers."""
     try:
-        return happybase.Connection(endpoint.host, endpoint.port, timeout=timeout_ms)
+        return _Connection(endpoint, timeout_ms)
     except _TRANSPORT_ERRORS as error:
         raise unreachable(endpoint, error) from None
 
 
+class _Connection(happybase.Connection):
+    """happybase's connection over the transport and protocol that the endpoint's server talks."""
+
+    def __init__(self, endpoint: ThriftEndpoint, timeout_ms: int) -> None:
+        self._endpoint = endpoint
+        super().__init__(endpoint.host, endpoint.port, timeout=timeout_ms)
+
+    def _refresh_thrift_client(self) -> None:
+        self.transport = _transport(self._endpoint, self.timeout)
+        protocol = TCompactProtocol if self._endpoint.compact else TBinaryProtocol
+        self.client = TClient(_hbase.Hbase, protocol(self.transport, decode_response=False))
+
+
+def _transport(endpoint: ThriftEndpoint, timeout_ms: int) -> TTransportBase:
+    settings: Any = {"socket_timeout": timeout_ms}
+    kind: Any = TSSLSocket if endpoint.tls else TSocket
+    if endpoint.http:
+        plain: Any = _HttpTransport(endpoint, timeout_ms)
+    elif endpoint.tls:
+        plain = kind(endpoint.host, endpoint.port, ssl_context=_tls_context(), **settings)
+    else:
+        plain = kind(endpoint.host, endpoint.port, **settings)
+    wrapper: Any = TFramedTransport if endpoint.framed else TBufferedTransport
+    transport: TTransportBase = wrapper(plain)
+    return transport
+
+
+def _tls_context() -> ssl.SSLContext:
+    """Certificates and host names are verified."""
+    bundle = ca_bundle()
+    if bundle is None:
+        return ssl.create_default_context()
+    folder = os.path.isdir(bundle)
+    return ssl.create_default_context(cafile=None if folder else bundle, capath=bundle if folder else None)
+
+
+class _HttpTransport(TTransportBase):
+    """Thrift over HTTP: each message is a POST (thriftpy2's own sets time limits for the whole process)."""
+
+    def __init__(self, endpoint: ThriftEndpoint, timeout_ms: int) -> None:
+        self._url = f"{'https' if endpoint.tls else 'http'}://{endpoint}/"
+        context = _tls_context() if endpoint.tls else None
+        self._pool = urllib3.PoolManager(timeout=timeout_ms / 1000, retries=False, ssl_context=context)
+        self._request = io.BytesIO()
+        self._response = io.BytesIO()
+
+    def is_open(self) -> bool:
+        """Each message opens what it needs."""
+        return True
+
+    def open(self) -> None:
+        """Nothing is kept open between messages but what the pool keeps."""
+
+    def close(self) -> None:
+        """Let go of the connection."""
+        self._pool.clear()
+
+    def read(self, size: int) -> bytes:
+        """What is there of the answer, at most so many bytes."""
+        return self._response.read(size)
+
+    def write(self, data: bytes) -> None:
+        """Add to the message."""
+        self._request.write(data)
+
+    def flush(self) -> None:
+        """Send the message and take the answer."""
+        message, self._request = self._request.getvalue(), io.BytesIO()
+        if not message:
+            return
+        try:
+            answer = self._pool.request(
+                "POST", self._url, body=message, headers={"Content-Type": "application/x-thrift"}, redirect=False
+            )
+        except urllib3.exceptions.HTTPError as error:
+            raise TTransportException(TTransportException.NOT_OPEN, reason(error)) from None
+        if answer.status != 200:
+            raise TTransportException(TTransportException.UNKNOWN, f"HTTP status {answer.status}")
+        self._response = io.BytesIO(answer.data)
+
+
 def unreachable(endpoint: ThriftEndpoint, error: BaseException) -> ConnectionFailed:
-    """The one line for a Thrift server that does not answer."""
+    """The one line for a Thrift server that does not answer, or not what it should."""
+    if isinstance(error, TApplicationException):
+        return ConnectionFailed(
+            f"the server at {endpoint} is no HBase Thrift server of version 1 ({_reason(error)}): start "
+            "`hbase thrift`, not `hbase thrift2`; --thrift HOST:PORT names another"
+        )
+    refused = isinstance(error, OSError) and not isinstance(error, TimeoutError)
+    if refused or getattr(error, "type", None) == TTransportException.NOT_OPEN:
+        return ConnectionFailed(
+            f"cannot reach the HBase Thrift server at {endpoint} ({_reason(error)}): is `hbase thrift` (version 1) "
+            "running there? --thrift HOST:PORT names another"
+        )
     return ConnectionFailed(
-        f"cannot reach the HBase Thrift server at {endpoint} ({_reason(error)}): is `hbase thrift` (version 1) "
-        "running there? --thrift HOST:PORT names another"
+        f"the HBase Thrift server at {endpoint} does not answer as {_dialect(endpoint)} ({_reason(error)}): is `hbase "
+        "thrift` (version 1) running there, and are hbase.regionserver.thrift.framed, .compact, .http and "
+        "hbase.thrift.ssl.enabled in the site files as that server has them?"
     )
+
+
+def _dialect(endpoint: ThriftEndpoint) -> str:
+    """How the endpoint's server is spoken to."""
+    protocol = "the compact protocol" if endpoint.compact else "the binary protocol"
+    over = "HTTP" if endpoint.http else "framed transport" if endpoint.framed else "unframed transport"
+    return f"{protocol} over {over}{' and TLS' if endpoint.tls else ''}"
 
 
 @contextlib.contextmanager
@@ -121,6 +235,8 @@ def _message(error: BaseException) -> str:
 
 
 def _reason(error: BaseException) -> str:
+    if isinstance(error.__context__, ssl.SSLError):  # thriftpy2 says only that it could not connect
+        return f"TLS: {getattr(error.__context__, 'verify_message', None) or error.__context__}"
     if isinstance(error, socket.timeout):
         return "no answer in time"
     return _message(error)

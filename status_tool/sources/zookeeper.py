@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 
 from google.protobuf.message import DecodeError
@@ -112,7 +112,8 @@ class ZooKeeper:
             raise ConnectionFailed(f"ZooKeeper at {self.endpoint.hosts} stopped answering ({error})") from None
 
     def _path(self, *parts: str) -> str:
-        return "/".join([self.endpoint.znode.rstrip("/"), *parts])
+        """The path of a znode below HBase's own; `parts` are HBase's default names."""
+        return "/".join([self.endpoint.znode.rstrip("/"), *_named(parts, dict(self.endpoint.names))])
 
     def cluster_id(self) -> str:
         """HBase's cluster id; `ConfigurationError` where the znode is no HBase's."""
@@ -165,7 +166,7 @@ class ZooKeeper:
         with self._asking():
             try:
                 data, stat = self._client.get(base)
-                state, _ = self._client.get(f"{base}/peer-state")
+                state, _ = self._client.get(self._path("replication", "peers", peer_id, "peer-state"))
             except NoNodeError:
                 return None  # removed while it was read
         try:
@@ -206,19 +207,33 @@ def _table_cfs(entries: object) -> dict[str, list[str]] | None:
     return tables or None
 
 
-def parse_cluster_key(key: str) -> ZooKeeperEndpoint | None:
-    """`quorum:port:/znode` as an endpoint; None where it is something else (HBase's ZKConfig.transformClusterKey)."""
+def _named(parts: Sequence[str], names: Mapping[str, str]) -> Iterator[str]:
+    """The parts as they are called in a cluster that names some znodes otherwise (`ZNODE_KEYS`)."""
+    if not names:
+        yield from parts
+        return
+    for number, part in enumerate(parts):
+        above = ["*" if at == 2 else one for at, one in enumerate(parts[:number])]  # under replication/peers: the ids
+        yield names.get("/".join([*above, part]), part)
+
+
+def parse_cluster_key(key: str, names: tuple[tuple[str, str], ...] = ()) -> ZooKeeperEndpoint | None:
+    """`quorum:port:/znode` as an endpoint; None where it is something else (HBase's ZKConfig.transformClusterKey).
+
+    `names` are those of the cluster that has the peer: HBase takes them for the peer's, too
+    (`HBaseConfiguration.createClusterConf`).
+    """
     quorum, _, rest = key.partition(":/")
     hosts, _, port = quorum.rpartition(":")
     if not hosts or not port.isdigit() or not rest:
         return None
     joined = ",".join(host if ":" in host else f"{host}:{port}" for host in hosts.split(","))
-    return ZooKeeperEndpoint(joined, "/" + rest)
+    return ZooKeeperEndpoint(joined, "/" + rest, names)
 
 
-def peer_cluster_id(peer: Peer) -> str | None:
+def peer_cluster_id(peer: Peer, names: tuple[tuple[str, str], ...] = ()) -> str | None:
     """Ask the peer's ZooKeeper which cluster it is; None where it does not answer soon."""
-    endpoint = parse_cluster_key(peer.cluster_key)
+    endpoint = parse_cluster_key(peer.cluster_key, names)
     if endpoint is None:
         return None
     try:

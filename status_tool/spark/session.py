@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator
@@ -126,6 +127,8 @@ def _create(settings: dict[str, str]) -> SparkSession:
         try:
             context = SparkContext(conf=conf, gateway=_gateway(conf, console))
             session = SparkSession(context)
+        except ConfigurationError:
+            raise
         except Exception as error:
             raise ConfigurationError(f"Spark cannot start: {_reason(error, console)}") from error
     context.setLogLevel("ERROR")
@@ -136,8 +139,18 @@ def _gateway(conf: SparkConf, console: IO[bytes]) -> Any:
     """A new JVM that says what it says into `console`, for good; None: there is one already."""
     if submitted() or getattr(SparkContext, "_gateway", None) is not None:
         return None
+    _require_java()
     streams = {"stdout": console, "stderr": console}
     return launch_gateway(conf, popen_kwargs=streams)  # type: ignore[no-untyped-call]
+
+
+def _require_java() -> None:
+    """`ConfigurationError` where there is no Java to be started."""
+    home = os.environ.get("JAVA_HOME")
+    if home and not os.access(Path(home, "bin", "java"), os.X_OK):
+        raise ConfigurationError(f"JAVA_HOME is {home}, where there is no bin/java: set it to a JDK 17")
+    if not home and shutil.which("java") is None:
+        raise ConfigurationError("Spark needs Java: install a JDK 17, or set JAVA_HOME to one")
 
 
 def _reason(error: Exception, console: IO[bytes]) -> str:

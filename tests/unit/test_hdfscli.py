@@ -131,21 +131,14 @@ def test_no_json(server: Server) -> None:
         server.ask()
 
 
-def test_cookies_are_kept_and_netrc_is_not_sent(
-    server: Server, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    """`hadoop.auth` spares an authentication; a password for the host in ~/.netrc is not the NameNode's business."""
+def test_netrc_is_not_sent(server: Server, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A password for the host in ~/.netrc is not the NameNode's business."""
     netrc = tmp_path / "netrc"
     netrc.write_text("machine 127.0.0.1 login me password planted-secret\n")
     netrc.chmod(0o600)
     monkeypatch.setenv("NETRC", str(netrc))
-    client = client_of(server.url, "me", 2, (5, 5))
-    server.headers = {"Set-Cookie": 'hadoop.auth="u=me&s=x"; Path=/; HttpOnly'}
-    client.ask("GETFILESTATUS", "/")
-    client.ask("GETFILESTATUS", "/")
-    assert "Cookie" not in server.sent[0]
-    assert "hadoop.auth" in server.sent[1]["Cookie"]
-    assert all("Authorization" not in headers for headers in server.sent)
+    server.ask()
+    assert "Authorization" not in server.sent[0]
 
 
 def test_the_environments_proxy_is_used_for_both_legs(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from status_tool.errors import ConnectionFailed
+from status_tool.errors import ConfigurationError, ConnectionFailed
 from status_tool.evidence.model import Scope, Verdict
 from status_tool.sources.interface import Source
 from status_tool.spark.debug import write_debug
@@ -113,3 +113,15 @@ def test_a_fresh_session_prints_nothing_and_a_bad_one_says_why() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+@pytest.mark.parametrize("home", ["/nowhere", None])
+def test_no_java(home: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One line that says what to set, before anything is started."""
+    monkeypatch.setattr("status_tool.spark.session.submitted", lambda: False)
+    monkeypatch.setattr("status_tool.spark.session.SparkContext._gateway", None)
+    monkeypatch.setattr("status_tool.spark.session.SparkSession.getActiveSession", lambda: None)
+    monkeypatch.setenv("PATH", "/nowhere")
+    monkeypatch.setenv("JAVA_HOME", home) if home else monkeypatch.delenv("JAVA_HOME", raising=False)
+    with pytest.raises(ConfigurationError, match=r"^(JAVA_HOME is /nowhere|Spark needs Java).*JDK 17"), spark_session():
+        pass
