@@ -94,7 +94,7 @@ class _Answers(Client):
     def _request(self, method: str, url: str, **kwargs: Any) -> requests.Response:
         try:
             response: requests.Response = super()._request(method, url, **kwargs)
-        except (requests.RequestException, urllib3.exceptions.HTTPError, OSError) as error:
+        except (requests.RequestException, OSError) as error:
             raise Failover(reason(error)) from None
         if response.status_code >= 400:
             refused = refusal(response.status_code, response.content)
@@ -125,13 +125,16 @@ class Session(requests.Session):
         self._servers = Servers(connections, timeout)
 
     def request(self, method: str, url: str, **kwargs: Any) -> Any:  # type: ignore[override]
-        """The answer, which has `status_code`, `content` and `headers`."""
+        """The answer, which has `status_code`, `content` and `headers`; raises what `requests` raises."""
         if self.auth is not None or method != "GET":
             return super().request(method, url, **kwargs)
         own: Any = self.params  # a dict, as HdfsCLI's clients make it
-        query = urlencode({**own, **kwargs["params"]})
-        # HdfsCLI leaves spaces to requests.
-        answer = self._servers.get(f"{url.replace(' ', '%20')}?{query}", headers=kwargs["headers"])
+        query = urlencode({**own, **(kwargs.get("params") or {})})
+        try:
+            # HdfsCLI leaves spaces to requests.
+            answer = self._servers.get(f"{url.replace(' ', '%20')}?{query}", headers=kwargs.get("headers"))
+        except urllib3.exceptions.HTTPError as error:
+            raise requests.ConnectionError(reason(error)) from None
         return Answer(answer.status, answer.data, answer.headers)
 
 

@@ -152,3 +152,16 @@ def test_the_environments_proxy_is_used_for_both_legs(server: Server, monkeypatc
     with pytest.raises(ConnectionFailed, match="cannot reach the NameNode"):
         WebHdfs(client.endpoint, patience_s=0).status("/f")
     assert len(server.sent) == 2
+
+
+def test_a_bean(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the same session; a server that is away or knows none says nothing."""
+    monkeypatch.setenv("no_proxy", "*")
+    server.body = json.dumps({"beans": [{"BlockPoolId": "BP-1"}]}).encode()
+    client = client_of(server.url, "me", 2, (5, 5))
+    assert client.bean("Hadoop:service=NameNode,name=NameNodeInfo") == {"BlockPoolId": "BP-1"}
+    assert server.paths == ["/jmx"]
+    assert server.queries[0]["qry"] == ["Hadoop:service=NameNode,name=NameNodeInfo"]
+    server.status = 404
+    assert client.bean("x") is None
+    assert client_of("http://127.0.0.1:1", "me", 2, (1, 1)).bean("x") is None
