@@ -1,49 +1,51 @@
 package io.github.statustool;
 
+import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
 
-/** What has been applied here of one stream and is not yet in the state table. Immutable but for its builder. */
+/** What one request has applied of one stream. Immutable but for its builder. */
 final class AppliedStream {
+  /** More holes than these inside one request are no news: the entries in between were left out by a filter. */
+  private static final int MOST_SEGMENTS = 64;
+
   final StreamId id;
   final String table;
   private final SegmentSet segments;
+  private final Map<Integer, Long> partial;
   private final long newest;
 
-  private AppliedStream(StreamId id, String table, SegmentSet segments, long newest) {
+  private AppliedStream(StreamId id, String table, SegmentSet segments, Map<Integer, Long> partial, long newest) {
     this.id = id;
     this.table = table;
     this.segments = segments;
+    this.partial = partial;
     this.newest = newest;
-  }
-
-  AppliedStream union(AppliedStream other) {
-    SegmentSet all = new SegmentSet();
-    all.addAll(segments);
-    all.addAll(other.segments);
-    return new AppliedStream(id, table, all, Math.max(newest, other.newest));
   }
 
   List<Segment> segments() {
     return segments.asList();
   }
 
-  StateRow toRow() {
-    StateRow row = new StateRow(id.rowKey(Columns.SEGMENTS));
-    for (Segment segment : segments.asList()) {
-      row.add(segment.qualifier(), segment.value(), StateRow.SERVER_TIME);
-    }
-    row.add(Columns.R, newest, newest);
-    row.add(Columns.T, Bits.utf8(table), StateRow.SERVER_TIME);
-    return row;
+  /** By the id of a family of which cells were missing: the newest write time of such an entry. */
+  Map<Integer, Long> partial() {
+    return partial;
   }
 
-  /** Collects one batch's entries of a stream; entries that follow each other only widen the open segment. */
+  long newest() {
+    return newest;
+  }
+
+  /** Collects one request's entries of a stream; entries that follow each other only widen the open segment. */
   static final class Builder {
     private final StreamId id;
     private final String table;
-    private final SegmentSet segments = new SegmentSet();
+    private final List<Segment> closed = new ArrayList<>(1);
+    private final Map<Integer, Long> partial = new TreeMap<>();
     private boolean open;
     private long prev;
+    private long prevTime;
     private long seq;
     private long firstTime;
     private long lastTime;
@@ -54,11 +56,12 @@ final class AppliedStream {
       this.table = table;
     }
 
-    void add(long entryPrev, long entrySeq, long writeTime) {
+    void add(long entryPrev, long entryPrevTime, long entrySeq, long writeTime) {
       if (!open || entryPrev != seq) {
         closeSegment();
         open = true;
         prev = entryPrev;
+        prevTime = entryPrevTime;
         firstTime = writeTime;
       }
       seq = entrySeq;
@@ -66,16 +69,26 @@ final class AppliedStream {
       newest = Math.max(newest, writeTime);
     }
 
+    /** An entry of this stream came with other cells of the family than it was written with. */
+    void partial(int family, long writeTime) {
+      partial.merge(family, writeTime, Math::max);
+    }
+
     private void closeSegment() {
       if (open) {
-        segments.add(new Segment(prev, seq, firstTime, lastTime));
+        closed.add(new Segment(prev, seq, firstTime, lastTime, prevTime, 0));
         open = false;
       }
     }
 
-    AppliedStream build() {
+    AppliedStream build(long now) {
       closeSegment();
-      return new AppliedStream(id, table, segments, newest);
+      SegmentSet segments = new SegmentSet();
+      for (Segment part : closed) {
+        segments.add(new Segment(part.prev, part.seq, part.firstTime, part.lastTime, part.prevTime, now));
+      }
+      segments.keepEnds(MOST_SEGMENTS / 2, MOST_SEGMENTS / 2, now);
+      return new AppliedStream(id, table, segments, partial, newest);
     }
   }
 }

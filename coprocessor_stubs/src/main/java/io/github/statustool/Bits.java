@@ -4,6 +4,7 @@ import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
+import java.util.Arrays;
 
 /** Big-endian longs and lower-case hex: how every number is written in the state table. */
 final class Bits {
@@ -41,6 +42,12 @@ final class Bits {
     byte[] bytes = new byte[2 * Long.BYTES];
     putLong(bytes, 0, first);
     putLong(bytes, Long.BYTES, second);
+    return bytes;
+  }
+
+  static byte[] concat(byte[] first, byte[] second) {
+    byte[] bytes = Arrays.copyOf(first, first.length + second.length);
+    System.arraycopy(second, 0, bytes, first.length, second.length);
     return bytes;
   }
 

@@ -2,81 +2,94 @@ package io.github.statustool;
 
 import java.io.IOException;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
-import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 
 /**
- * Merges the segment cells of the rows that were written to, so that a row stays small. Safe against anyone who does
- * the same at the same time: only parts that were read, and that the merged segment holds, are deleted with it.
+ * Keeps the rows of streams short: takes over what other servers have recorded, so that the own column need not name the
+ * parts in between, and drops columns that nobody writes to any more.
+ *
+ * <p>Safe against anyone who does the same at the same time, and against writes that come late: a column is deleted only
+ * up to the version that was read, in one mutation with the column that holds all that it said.
  */
 final class Compactor {
-  private static final int ROWS_A_STEP = 200;
+  private static final int MOST_ROWS_A_STEP = 200;
+  /** A column that was not written to for so long belongs to a server that is gone, or to a stream that is done there. */
+  private static final long STALE_MS = 3_600_000;
 
-  private final Set<StreamId> touched;
+  private final SinkLedger ledger;
   private final long timeout;
+  private int rowsAStep = MOST_ROWS_A_STEP;
 
-  Compactor(Set<StreamId> touched, long timeout) {
-    this.touched = touched;
+  Compactor(SinkLedger ledger, long timeout) {
+    this.ledger = ledger;
     this.timeout = timeout;
   }
 
-  boolean hasWork() {
-    return !touched.isEmpty();
-  }
-
-  /** Does a part of the work, so that the recorder can look for a barrier in between. */
-  void step(StateStore store) throws IOException {
-    List<byte[]> keys = takeSome();
-    List<CompletableFuture<Void>> merges = new ArrayList<>();
-    for (StoredRow row : store.get(keys)) {
-      merge(store, row, merges);
+  /** Does a part of the work, so that what it costs is bounded and the recorder can look for a barrier in between. */
+  void step(StateStore store, long now) throws IOException {
+    List<StreamId> ids = takeSome();
+    if (ids.isEmpty()) {
+      return;
     }
-    HBaseStateStore.await(CompletableFuture.allOf(merges.toArray(new CompletableFuture<?>[0])), timeout);
+    try {
+      merge(store, ids, now);
+      rowsAStep = Math.min(MOST_ROWS_A_STEP, 2 * rowsAStep);
+    } catch (IOException e) {
+      rowsAStep = Math.max(1, rowsAStep / 2);
+      ledger.scattered().addAll(ids);
+      throw e;
+    }
   }
 
-  /** What fails is not put back: its row is merged when the stream gets its next segment. */
-  private List<byte[]> takeSome() {
-    List<byte[]> keys = new ArrayList<>();
-    Iterator<StreamId> ids = touched.iterator();
-    while (ids.hasNext() && keys.size() < ROWS_A_STEP) {
-      keys.add(ids.next().rowKey(Columns.SEGMENTS));
+  private List<StreamId> takeSome() {
+    List<StreamId> some = new ArrayList<>();
+    Iterator<StreamId> ids = ledger.scattered().iterator();
+    while (ids.hasNext() && some.size() < rowsAStep) {
+      some.add(ids.next());
       ids.remove();
     }
-    return keys;
+    return some;
   }
 
-  private static void merge(StateStore store, StoredRow row, List<CompletableFuture<Void>> merges) {
-    List<Segment> parts = new ArrayList<>();
-    SegmentSet union = new SegmentSet();
+  private void merge(StateStore store, List<StreamId> ids, long now) throws IOException {
+    List<AppliedRecord> records = new ArrayList<>();
+    List<byte[]> keys = new ArrayList<>();
+    for (StreamId id : ids) {
+      AppliedRecord record = ledger.record(id);
+      if (record != null) {
+        records.add(record);
+        keys.add(id.rowKey(Columns.SEGMENTS));
+      }
+    }
+    List<StoredRow> rows = store.get(keys);
+    List<CompletableFuture<Void>> writes = new ArrayList<>();
+    for (int i = 0; i < rows.size(); i++) {
+      merge(store, records.get(i), rows.get(i), now, writes);
+    }
+    HBaseStateStore.await(CompletableFuture.allOf(writes.toArray(new CompletableFuture<?>[0])), timeout);
+  }
+
+  private static void merge(StateStore store, AppliedRecord record, StoredRow row, long now,
+      List<CompletableFuture<Void>> writes) {
+    SegmentSet others = new SegmentSet();
+    List<byte[]> stale = new ArrayList<>();
     for (Map.Entry<byte[], byte[]> column : row.values.entrySet()) {
-      Segment segment = Segment.parse(column.getKey(), column.getValue());
-      if (segment != null) {
-        parts.add(segment);
-        union.add(segment);
+      byte[] qualifier = column.getKey();
+      long timestamp = row.timestamp(qualifier);
+      boolean isOwn = Arrays.equals(qualifier, record.qualifier());
+      if (!isOwn && AppliedColumn.read(qualifier, column.getValue(), timestamp, others)
+          && (AppliedColumn.isOfFirstForm(qualifier) || timestamp <= now - STALE_MS)) {
+        stale.add(qualifier);
       }
     }
-    if (union.asList().size() < parts.size()) {
-      merges.add(replace(store, row.key, parts, union.asList()));
+    record.takeOver(others, now);
+    if (!stale.isEmpty()) {
+      Change whole = record.toChange(now);
+      writes.add(store.replaceAsync(whole.row, row, stale).thenRun(whole::stored));
     }
-  }
-
-  private static CompletableFuture<Void> replace(StateStore store, byte[] key, List<Segment> parts,
-      List<Segment> merged) {
-    StateRow row = new StateRow(key);
-    for (Segment segment : merged) {
-      if (!parts.contains(segment)) {
-        row.add(segment.qualifier(), segment.value(), StateRow.SERVER_TIME);
-      }
-    }
-    List<byte[]> deleted = new ArrayList<>();
-    for (Segment part : parts) {
-      if (!merged.contains(part)) {
-        deleted.add(part.qualifier());
-      }
-    }
-    return store.replaceAsync(row, deleted);
   }
 }

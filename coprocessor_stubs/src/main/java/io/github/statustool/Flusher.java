@@ -46,7 +46,7 @@ final class Flusher {
   }
 
   boolean hasChanges() {
-    return !ledgers.allChanges().isEmpty();
+    return !ledgers.allChanges(clock.getAsLong()).isEmpty();
   }
 
   /** A live server without a row looks like one without a tracker, so its row does not wait for the first flush. */
@@ -76,7 +76,7 @@ final class Flusher {
     long began = clock.getAsLong();
     Barrier.Echo echo = token == null ? lastEcho : token;
     checkNothingWasLost(store, roles);
-    write(store, ledgers.otherChanges());
+    write(store, ledgers.otherChanges(began));
     writeHeads(store);
     write(store, rows(roles, began, echo, end, peers));
     lastBegan = began;
@@ -96,7 +96,7 @@ final class Flusher {
   void spool(Spool spool, Collection<ServerRole> roles, boolean end) throws IOException {
     Map<String, String> peers = this.roles.peers();
     long began = clock.getAsLong();
-    List<Change> changes = ledgers.allChanges();
+    List<Change> changes = ledgers.allChanges(began);
     changes.addAll(rows(roles, began, lastEcho, end, peers));
     if (!changes.isEmpty() && !roles.isEmpty()) {
       spool.write(roles.iterator().next().origin, began, rowsOf(changes));

@@ -30,12 +30,15 @@ import org.apache.hadoop.hbase.client.RowMutations;
 import org.apache.hadoop.hbase.client.Scan;
 import org.apache.hadoop.hbase.client.TableDescriptor;
 import org.apache.hadoop.hbase.security.UserProvider;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * The state table over an asynchronous connection of our own: its short time-outs are ours alone, and a thread that
  * waits for it can stop waiting.
  */
 final class HBaseStateStore implements StateStore, Closeable {
+  private static final Logger LOG = LoggerFactory.getLogger(HBaseStateStore.class);
   private static final int MAX_ATTEMPTS = 3;
   private static final int CHUNK = 500;
   private static final long RETRY_PAUSE_MS = 100;
@@ -63,8 +66,26 @@ final class HBaseStateStore implements StateStore, Closeable {
   static HBaseStateStore connect(Configuration conf, Settings settings) throws IOException {
     Configuration own = impatient(conf, settings);
     return new HBaseStateStore(settings,
-        await(ConnectionFactory.createAsyncConnection(own, UserProvider.instantiate(own).getCurrent()),
+        inTime(ConnectionFactory.createAsyncConnection(own, UserProvider.instantiate(own).getCurrent()),
             settings.operationTimeout));
+  }
+
+  /** What is opened too late is of no use to anyone any more, and closed. */
+  static <T extends Closeable> T inTime(CompletableFuture<T> opening, long timeout) throws IOException {
+    try {
+      return await(opening, timeout);
+    } catch (IOException e) {
+      opening.thenAccept(HBaseStateStore::closeQuietly);
+      throw e;
+    }
+  }
+
+  private static void closeQuietly(Closeable late) {
+    try {
+      late.close();
+    } catch (IOException e) {
+      LOG.debug("status-tool: closing a connection that came too late", e);
+    }
   }
 
   /** The server's own settings would let one call retry for minutes, which a stop cannot wait for. */
@@ -117,18 +138,24 @@ final class HBaseStateStore implements StateStore, Closeable {
 
   @Override
   public CompletableFuture<Void> replaceAsync(StateRow row, List<byte[]> deletedQualifiers) {
+    return replaceAsync(row, new StoredRow(row.key), deletedQualifiers);
+  }
+
+  @Override
+  public CompletableFuture<Void> replaceAsync(StateRow row, StoredRow read, List<byte[]> deletedQualifiers) {
     try {
-      return table.mutateRow(replacement(row, deletedQualifiers)).thenAccept(done -> { });
+      return table.mutateRow(replacement(row, read, deletedQualifiers)).thenAccept(done -> { });
     } catch (IOException e) {
       return CompletableFuture.failedFuture(e);
     }
   }
 
   /** One atomic mutation. HBase refuses a put without columns: where a part is the union already, there is none. */
-  static RowMutations replacement(StateRow row, List<byte[]> deletedQualifiers) throws IOException {
+  static RowMutations replacement(StateRow row, StoredRow read, List<byte[]> deletedQualifiers) throws IOException {
     Delete delete = new Delete(row.key);
     for (byte[] qualifier : deletedQualifiers) {
-      delete.addColumns(Columns.FAMILY, qualifier);
+      long version = read.timestamp(qualifier);
+      delete.addColumns(Columns.FAMILY, qualifier, version == 0 ? HConstants.LATEST_TIMESTAMP : version);
     }
     Put put = toPut(row);
     return RowMutations.of(put.isEmpty() ? List.of(delete) : List.of(put, delete));
@@ -187,7 +214,7 @@ final class HBaseStateStore implements StateStore, Closeable {
     StoredRow row = new StoredRow(key);
     Cell[] cells = result.rawCells();
     for (Cell cell : cells == null ? new Cell[0] : cells) {
-      row.values.put(CellUtil.cloneQualifier(cell), CellUtil.cloneValue(cell));
+      row.put(CellUtil.cloneQualifier(cell), CellUtil.cloneValue(cell), cell.getTimestamp());
     }
     return row;
   }

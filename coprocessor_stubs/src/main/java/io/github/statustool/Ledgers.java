@@ -20,18 +20,18 @@ final class Ledgers {
   }
 
   /** What else the state table does not have yet: it was true already when it was noted. */
-  List<Change> otherChanges() {
+  List<Change> otherChanges(long now) {
     List<Change> changes = tables.dirty();
     for (RegionFacts.Fact fact : facts.dirty()) {
       changes.add(new Change(row(fact), fact::flushed));
     }
-    sink.collect(changes);
+    sink.collect(changes, now);
     return changes;
   }
 
-  List<Change> allChanges() {
+  List<Change> allChanges(long now) {
     List<Change> changes = headChanges();
-    changes.addAll(otherChanges());
+    changes.addAll(otherChanges(now));
     return changes;
   }
 

@@ -21,7 +21,13 @@ final class Recorder {
     StateStore connect() throws IOException;
   }
 
+  /** Work that may fail. */
+  private interface Task {
+    void run() throws IOException;
+  }
+
   private final Settings settings;
+  private final LongSupplier clock;
   private final Connector connector;
   private final Spool spool;
   private final SpoolDrainer drainer;
@@ -44,6 +50,7 @@ final class Recorder {
 
   Recorder(Settings settings, Connector connector, Spool spool, LongSupplier clock) {
     this.settings = settings;
+    this.clock = clock;
     this.connector = connector;
     this.spool = spool;
     this.drainer = new SpoolDrainer(spool, health);
@@ -52,7 +59,7 @@ final class Recorder {
     this.sweep = new Sweep(settings, clock);
     this.flusher =
         new Flusher(ledgers, health, clock, new WalSyncer(settings.operationTimeout), roles);
-    this.compactor = new Compactor(ledgers.sink.touched(), settings.operationTimeout);
+    this.compactor = new Compactor(ledgers.sink, settings.operationTimeout);
     this.writeThrough = new WriteThrough(() -> store, ledgers.sink, health, settings.writeThroughWait);
     this.nextTry = new Alarm(clock);
     this.nextFlush = new Alarm(clock);
@@ -127,26 +134,37 @@ final class Recorder {
     tidy(table);
   }
 
-  /** Work that may fail by itself, say because there is no master just now: flushes and echoes do not suffer from it. */
+  /** Work that may fail by itself, say because there is no master just now: nothing else suffers from it. */
   private void tidy(StateStore table) {
+    apart("shortening rows of the state table", () -> compactor.step(table, clock.getAsLong()));
+    apart("looking who lives", () -> look(table));
+    apart("sweeping the state table", () -> sweep(table));
+  }
+
+  private void apart(String what, Task task) {
     try {
-      if (compactor.hasWork()) {
-        compactor.step(table);
-      }
-      if (nextLook.isDue()) {
-        nextLook.set(LOOK_MS);
-        sweep.look(table);
-      }
-      // A first sweep that comes before the WAL would leave coverage without its start for a whole period.
-      boolean isNewWriter = roles.hasWriter() && !sweptAsWriter;
-      if (nextSweep.isDue() || isNewWriter) {
-        sweptAsWriter = roles.hasWriter();
-        nextSweep.set(LAST_BACKOFF_MS);
-        sweep.run(table, sweptAsWriter);
-        nextSweep.set(settings.sweepPeriod);
-      }
+      task.run();
     } catch (IOException e) {
-      health.failedWrite("tidying up the state table", e);
+      health.failedWrite(what, e);
+    }
+  }
+
+  private void look(StateStore table) throws IOException {
+    if (nextLook.isDue()) {
+      nextLook.set(LOOK_MS);
+      ledgers.sink.forgetIdle(clock.getAsLong());
+      sweep.look(table);
+    }
+  }
+
+  /** A first sweep that comes before the WAL would leave coverage without its start for a whole period. */
+  private void sweep(StateStore table) throws IOException {
+    boolean isNewWriter = roles.hasWriter() && !sweptAsWriter;
+    if (nextSweep.isDue() || isNewWriter) {
+      sweptAsWriter = roles.hasWriter();
+      nextSweep.set(LAST_BACKOFF_MS);
+      sweep.run(table, sweptAsWriter);
+      nextSweep.set(settings.sweepPeriod);
     }
   }
 
@@ -168,11 +186,6 @@ final class Recorder {
         flusher.reopen(table, role, settings.operationTimeout);
       }
     }
-  }
-
-  /** Whether there is work that should not wait for the next poll. */
-  boolean isBusy() {
-    return compactor.hasWork() && nextTry.isDue();
   }
 
   /** Gives the servers that are over their final rows: in the table, or else in the spool. */

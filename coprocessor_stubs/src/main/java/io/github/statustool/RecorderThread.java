@@ -61,10 +61,8 @@ final class RecorderThread extends Thread {
   }
 
   private void pause() {
-    if (!recorder.isBusy()) {
-      long millis = stopping ? STOPPING_POLL_MS : recorder.settings().barrierPoll;
-      LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(millis));
-    }
+    long millis = stopping ? STOPPING_POLL_MS : recorder.settings().barrierPoll;
+    LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(millis));
   }
 
   /**

@@ -26,6 +26,7 @@ final class RegionStreams {
   private StreamHead local;
   private NavigableMap<byte[], Integer> knownScopes;
   private byte[][] globals = new byte[0][];
+  private int[] globalIds = new int[0];
 
   /** Exempt: a region of a system table or of the state table itself, which are never tracked. */
   RegionStreams(RegionInfo region, boolean exempt, long origin, HeadRegistry registry) {
@@ -42,22 +43,66 @@ final class RegionStreams {
   /**
    * Whether replication would ship something of this edit: at least one of its families has the global scope. HBase
    * takes the scopes off a replayed edit right after the hook that asks here, so that one is never shipped.
+   *
+   * @param into gets the number of the edit's cells by family, of those families
    */
-  boolean isReplicable(WALEdit edit, NavigableMap<byte[], Integer> scopes) {
+  boolean isReplicable(WALEdit edit, NavigableMap<byte[], Integer> scopes, FamilyCells into) {
     if (exempt || edit.isReplay()) {
       return false;
     }
     if (scopes != knownScopes) {
-      globals = globalFamilies(scopes);
-      knownScopes = scopes;
+      learn(scopes);
     }
+    into.clear();
     Set<byte[]> families = edit.getFamilies();
-    for (byte[] global : globals) {
-      if (families == null ? hasCellOf(edit, global) : families.contains(global)) {
+    if (families != null && families.size() == 1) {
+      return countOnly(edit, families, into);
+    }
+    return (families == null || hasGlobal(families)) && countEach(edit, into);
+  }
+
+  /** Most edits are of one family, and need no look at their cells. */
+  private boolean countOnly(WALEdit edit, Set<byte[]> family, FamilyCells into) {
+    for (int i = 0; i < globals.length; i++) {
+      if (family.contains(globals[i])) {
+        into.add(globalIds[i], edit.size());
         return true;
       }
     }
     return false;
+  }
+
+  private boolean hasGlobal(Set<byte[]> families) {
+    for (byte[] global : globals) {
+      if (families.contains(global)) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  /** Cells of a family follow one another, so the last cell's family is tried first. */
+  private boolean countEach(WALEdit edit, FamilyCells into) {
+    List<Cell> cells = edit.getCells();
+    int last = 0;
+    for (int i = 0; i < cells.size(); i++) {
+      int family = familyOf(cells.get(i), last);
+      if (family >= 0) {
+        into.add(globalIds[family], 1);
+        last = family;
+      }
+    }
+    return into.size() > 0;
+  }
+
+  private int familyOf(Cell cell, int likely) {
+    for (int i = 0; i < globals.length; i++) {
+      int tried = (likely + i) % globals.length;
+      if (CellUtil.matchingFamily(cell, globals[tried])) {
+        return tried;
+      }
+    }
+    return -1;
   }
 
   StreamHead head(List<UUID> clusterIds) {
@@ -96,6 +141,15 @@ final class RegionStreams {
     return head;
   }
 
+  private void learn(NavigableMap<byte[], Integer> scopes) {
+    globals = globalFamilies(scopes);
+    globalIds = new int[globals.length];
+    for (int i = 0; i < globals.length; i++) {
+      globalIds[i] = FamilyCells.id(globals[i]);
+    }
+    knownScopes = scopes;
+  }
+
   private static byte[][] globalFamilies(NavigableMap<byte[], Integer> scopes) {
     List<byte[]> found = new ArrayList<>(scopes.size());
     for (Map.Entry<byte[], Integer> scope : scopes.entrySet()) {
@@ -105,15 +159,6 @@ final class RegionStreams {
       }
     }
     return found.toArray(new byte[0][]);
-  }
-
-  private static boolean hasCellOf(WALEdit edit, byte[] family) {
-    for (Cell cell : edit.getCells()) {
-      if (CellUtil.matchingFamily(cell, family)) {
-        return true;
-      }
-    }
-    return false;
   }
 
   /** The stream of edits that came through these clusters. */

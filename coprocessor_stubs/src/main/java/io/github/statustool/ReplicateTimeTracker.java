@@ -61,7 +61,7 @@ public final class ReplicateTimeTracker implements RegionServerCoprocessor, Regi
   public void postReplicationSinkBatchMutate(ObserverContext<RegionServerCoprocessorEnvironment> ctx,
       AdminProtos.WALEntry entry, Mutation mutation) {
     try {
-      batches.get().add(entry);
+      batches.get().add(entry, mutation);
     } catch (Throwable t) {
       recorder.health().error("postReplicationSinkBatchMutate", t);
     }

@@ -5,17 +5,25 @@ final class Segment {
   private static final byte PREFIX = 'p';
   private static final int QUALIFIER_LENGTH = 1 + 2 * Long.BYTES;
   private static final int VALUE_LENGTH = 2 * Long.BYTES;
+  /** What {@link #write} takes. */
+  static final int LENGTH = 6 * Long.BYTES;
 
   final long prev;
   final long seq;
   final long firstTime;
   final long lastTime;
+  /** The highest write time of the stream up to prev, so of everything in a hole that ends there. */
+  final long prevTime;
+  /** When this server had applied the entry after prev: how long a hole that ends there has been seen. */
+  final long recorded;
 
-  Segment(long prev, long seq, long firstTime, long lastTime) {
+  Segment(long prev, long seq, long firstTime, long lastTime, long prevTime, long recorded) {
     this.prev = prev;
     this.seq = seq;
     this.firstTime = firstTime;
     this.lastTime = lastTime;
+    this.prevTime = prevTime;
+    this.recorded = recorded;
   }
 
   /** Whether the two overlap or adjoin, so that their union has no hole. */
@@ -26,28 +34,36 @@ final class Segment {
   Segment union(Segment other) {
     Segment lower = prev <= other.prev ? this : other;
     Segment upper = seq >= other.seq ? this : other;
-    return new Segment(lower.prev, upper.seq, lower.firstTime, upper.lastTime);
+    boolean sameStart = prev == other.prev;
+    return new Segment(lower.prev, upper.seq, lower.firstTime, upper.lastTime,
+        sameStart ? Math.max(prevTime, other.prevTime) : lower.prevTime,
+        sameStart ? Math.min(recorded, other.recorded) : lower.recorded);
   }
 
-  byte[] qualifier() {
-    byte[] bytes = new byte[QUALIFIER_LENGTH];
-    bytes[0] = PREFIX;
-    Bits.putLong(bytes, 1, prev);
-    Bits.putLong(bytes, 1 + Long.BYTES, seq);
-    return bytes;
+  void write(byte[] bytes, int offset) {
+    long[] numbers = {prev, seq, firstTime, lastTime, prevTime, recorded};
+    for (int i = 0; i < numbers.length; i++) {
+      Bits.putLong(bytes, offset + i * Long.BYTES, numbers[i]);
+    }
   }
 
-  byte[] value() {
-    return Bits.ofLongs(firstTime, lastTime);
+  static Segment read(byte[] bytes, int offset) {
+    return new Segment(Bits.getLong(bytes, offset), Bits.getLong(bytes, offset + Long.BYTES),
+        Bits.getLong(bytes, offset + 2 * Long.BYTES), Bits.getLong(bytes, offset + 3 * Long.BYTES),
+        Bits.getLong(bytes, offset + 4 * Long.BYTES), Bits.getLong(bytes, offset + 5 * Long.BYTES));
   }
 
-  /** Returns null for a column that is no segment. */
-  static Segment parse(byte[] qualifier, byte[] value) {
+  /**
+   * A column as trackers before version 2 wrote it, one for each segment. Returns null for a column that is none.
+   *
+   * @param timestamp the cell's: when it was recorded
+   */
+  static Segment parseColumn(byte[] qualifier, byte[] value, long timestamp) {
     if (qualifier.length != QUALIFIER_LENGTH || qualifier[0] != PREFIX || value.length != VALUE_LENGTH) {
       return null;
     }
     return new Segment(Bits.getLong(qualifier, 1), Bits.getLong(qualifier, 1 + Long.BYTES),
-        Bits.getLong(value, 0), Bits.getLong(value, Long.BYTES));
+        Bits.getLong(value, 0), Bits.getLong(value, Long.BYTES), StampCodec.UNKNOWN_TIME, timestamp);
   }
 
   @Override

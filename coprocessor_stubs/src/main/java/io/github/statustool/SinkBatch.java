@@ -4,7 +4,10 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.UUID;
+import org.apache.hadoop.hbase.Cell;
 import org.apache.hadoop.hbase.TableName;
+import org.apache.hadoop.hbase.client.Mutation;
 import org.apache.hadoop.hbase.shaded.protobuf.generated.AdminProtos.WALEntry;
 import org.apache.hadoop.hbase.shaded.protobuf.generated.WALProtos.Attribute;
 import org.apache.hadoop.hbase.shaded.protobuf.generated.WALProtos.WALKey;
@@ -18,24 +21,71 @@ final class SinkBatch {
   private final Map<StreamId, AppliedStream.Builder> streams = new HashMap<>();
   private final Map<String, Unstamped> unstamped = new HashMap<>();
   private final StampCodec codec = new StampCodec();
-  private final byte[] stamp = new byte[StampCodec.LENGTH];
+  private final byte[] stamp = new byte[StampCodec.MAX_LENGTH];
+  private final FamilyCells arrived = new FamilyCells();
+  /** Of the last entry, whose mutations follow one another. */
+  private final List<Mutation> mutations = new ArrayList<>();
   private WALEntry lastEntry;
+  private boolean lastIsCounted;
+  private long arrivedCells;
   private ByteString lastRegion;
   private long lastOrigin;
   private long lastVia;
   private AppliedStream.Builder lastStream;
 
   /** Called for each mutation; an entry of several mutations counts once. */
-  void add(WALEntry entry) {
-    if (entry == lastEntry) {
-      return;
+  void add(WALEntry entry, Mutation mutation) {
+    if (entry != lastEntry) {
+      endEntry();
+      begin(entry);
     }
+    if (lastIsCounted) {
+      arrivedCells += mutation.size();
+      mutations.add(mutation);
+    }
+  }
+
+  private void begin(WALEntry entry) {
     lastEntry = entry;
     WALKey key = entry.getKey();
     if (readStamp(key)) {
-      stream(key).add(codec.prev(), key.getLogSequenceNumber(), key.getWriteTime());
+      stream(key).add(codec.prev(), codec.prevTime(), key.getLogSequenceNumber(), key.getWriteTime());
+      lastIsCounted = codec.isCounted();
     } else {
       addUnstamped(key);
+    }
+  }
+
+  /**
+   * An entry that came with other cells than it was written with has arrived in part: the peer shipped some of its
+   * families only, a filter took cells out, or the sink took some for HBase's own markers and dropped them.
+   */
+  private void endEntry() {
+    if (lastIsCounted && arrivedCells != codec.cells().total()) {
+      notePartial(lastEntry.getKey().getWriteTime());
+    }
+    lastIsCounted = false;
+    arrivedCells = 0;
+    mutations.clear();
+  }
+
+  private void notePartial(long writeTime) {
+    arrived.clear();
+    for (Mutation mutation : mutations) {
+      for (Map.Entry<byte[], List<Cell>> family : mutation.getFamilyCellMap().entrySet()) {
+        arrived.add(FamilyCells.id(family.getKey()), family.getValue().size());
+      }
+    }
+    FamilyCells written = codec.cells();
+    boolean isKnown = false;
+    for (int i = 0; i < written.size(); i++) {
+      if (arrived.of(written.id(i)) != written.count(i)) {
+        lastStream.partial(written.id(i), writeTime);
+        isKnown = true;
+      }
+    }
+    if (!isKnown) {
+      lastStream.partial(FamilyCells.UNKNOWN, writeTime);
     }
   }
 
@@ -50,11 +100,11 @@ final class SinkBatch {
   }
 
   private boolean readStamp(ByteString value, long seq) {
-    if (value.size() != StampCodec.LENGTH) {
+    if (value.size() > stamp.length) {
       return false;
     }
     value.copyTo(stamp, 0);
-    return codec.decode(stamp, stamp.length, seq);
+    return codec.decode(stamp, value.size(), seq);
   }
 
   private AppliedStream.Builder stream(WALKey key) {
@@ -70,8 +120,17 @@ final class SinkBatch {
   }
 
   private void addUnstamped(WALKey key) {
-    unstamped.computeIfAbsent(key.getEncodedRegionName().toStringUtf8(), region -> new Unstamped(region, tableOf(key)))
+    String region = key.getEncodedRegionName().toStringUtf8();
+    byte[] clusters = clustersOf(key);
+    unstamped.computeIfAbsent(region + Bits.hex(clusters), absent -> new Unstamped(region, tableOf(key), clusters))
         .add(key.getWriteTime());
+  }
+
+  /** The clusters that the entry came through, the one that sent it here among them. */
+  private static byte[] clustersOf(WALKey key) {
+    List<UUID> clusters = new ArrayList<>(key.getClusterIdsCount());
+    key.getClusterIdsList().forEach(id -> clusters.add(new UUID(id.getMostSigBits(), id.getLeastSigBits())));
+    return Ids.sortedBytes(clusters);
   }
 
   private static String tableOf(WALKey key) {
@@ -82,10 +141,12 @@ final class SinkBatch {
     return streams.isEmpty() && unstamped.isEmpty();
   }
 
-  List<AppliedStream> streams() {
+  /** @param now when they had been applied */
+  List<AppliedStream> streams(long now) {
+    endEntry();
     List<AppliedStream> applied = new ArrayList<>(streams.size());
     for (AppliedStream.Builder builder : streams.values()) {
-      applied.add(builder.build());
+      applied.add(builder.build(now));
     }
     return applied;
   }
@@ -97,6 +158,9 @@ final class SinkBatch {
   void clear() {
     streams.clear();
     unstamped.clear();
+    mutations.clear();
+    lastIsCounted = false;
+    arrivedCells = 0;
     lastEntry = null;
     lastRegion = null;
     lastStream = null;

@@ -1,20 +1,25 @@
 package io.github.statustool;
 
+import java.util.ArrayList;
+import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 
 /**
- * What was applied here and could not be written through: kept until a flush has written it. Bounded by the number of
- * streams, because the segments of a stream are kept merged.
+ * What was applied here, by stream, and which of it could not be written through: that is kept until a flush has
+ * written it. Bounded by the number of streams in use, because the segments of a stream are kept merged.
  */
 final class SinkLedger {
-  private final ConcurrentHashMap<StreamId, AppliedStream> pending = new ConcurrentHashMap<>();
+  private static final long IDLE_MS = 3_600_000;
+
+  private final ConcurrentHashMap<StreamId, AppliedRecord> records = new ConcurrentHashMap<>();
+  private final Set<StreamId> pending = ConcurrentHashMap.newKeySet();
+  private final Set<StreamId> scattered = ConcurrentHashMap.newKeySet();
   private final ConcurrentHashMap<String, Unstamped> unstamped = new ConcurrentHashMap<>();
   private final Map<String, Unstamped> writtenUnstamped = new ConcurrentHashMap<>();
   private final TableEvents tables;
-  private final Set<StreamId> touched = ConcurrentHashMap.newKeySet();
 
   SinkLedger(TableEvents tables) {
     this.tables = tables;
@@ -29,27 +34,47 @@ final class SinkLedger {
     return first ? tables.dirty() : List.of();
   }
 
-  void keep(List<AppliedStream> streams) {
+  /** From here on it is known, whatever becomes of writing it. Returns the records to be written. */
+  List<AppliedRecord> add(List<AppliedStream> streams, long now) {
+    List<AppliedRecord> touched = new ArrayList<>(streams.size());
     for (AppliedStream stream : streams) {
-      pending.merge(stream.id, stream, AppliedStream::union);
+      touched.add(records.compute(stream.id, (id, known) -> {
+        AppliedRecord record = known == null ? new AppliedRecord(id, stream.table) : known;
+        if (record.add(stream, now)) {
+          scattered.add(id);
+        }
+        return record;
+      }));
     }
+    return touched;
+  }
+
+  /** They could not be written now. */
+  void keep(List<AppliedRecord> unwritten) {
+    unwritten.forEach(record -> pending.add(record.id));
   }
 
   void keepUnstamped(List<Unstamped> entries) {
     for (Unstamped entry : entries) {
-      unstamped.merge(entry.region, entry, Unstamped::plus);
+      unstamped.merge(entry.key(), entry, Unstamped::plus);
     }
   }
 
-  /** Their rows have got another segment, so a compaction may find something to merge. */
-  void written(List<AppliedStream> streams) {
-    for (AppliedStream stream : streams) {
-      touched.add(stream.id);
+  /** Drops what has long been written and is not added to any more; a stream that comes back begins a new column. */
+  void forgetIdle(long now) {
+    for (StreamId id : records.keySet()) {
+      records.computeIfPresent(id, (same, record) -> record.isIdleSince(now - IDLE_MS) ? null : record);
     }
   }
 
-  Set<StreamId> touched() {
-    return touched;
+  /** Streams of which other columns may hold what is missing here. */
+  Set<StreamId> scattered() {
+    return scattered;
+  }
+
+  /** Null if nothing of the stream is known here. */
+  AppliedRecord record(StreamId id) {
+    return records.get(id);
   }
 
   boolean hasPending() {
@@ -60,17 +85,32 @@ final class SinkLedger {
     return pending.size();
   }
 
-  /** What is added to a stream while it is being written stays pending, merged with what was: a harmless repetition. */
-  void collect(List<Change> changes) {
-    for (AppliedStream stream : pending.values()) {
-      changes.add(new Change(stream.toRow(), () -> {
-        pending.remove(stream.id, stream);
-        touched.add(stream.id);
+  /** What is added to a stream while it is being written stays pending: a harmless repetition. */
+  void collect(List<Change> changes, long now) {
+    Iterator<StreamId> ids = pending.iterator();
+    while (ids.hasNext()) {
+      AppliedRecord record = records.get(ids.next());
+      if (record == null || record.isStored()) {
+        ids.remove(); // written meanwhile, with what came later
+        if (record != null && !record.isStored()) {
+          pending.add(record.id);
+        }
+        continue;
+      }
+      Change change = record.toChange(now);
+      changes.add(new Change(change.row, () -> {
+        change.stored();
+        if (record.isStored()) {
+          pending.remove(record.id);
+        }
+        if (!record.isStored()) {
+          pending.add(record.id); // added to in between, and perhaps not written through
+        }
       }));
     }
     for (Unstamped entry : unstamped.values()) {
-      if (writtenUnstamped.get(entry.region) != entry) {
-        changes.add(new Change(entry.toRow(), () -> writtenUnstamped.put(entry.region, entry)));
+      if (writtenUnstamped.get(entry.key()) != entry) {
+        changes.add(new Change(entry.toRow(), () -> writtenUnstamped.put(entry.key(), entry)));
       }
     }
   }

@@ -27,6 +27,12 @@ interface StateStore {
   /** Writes the row and deletes these of its columns, in one atomic mutation. */
   CompletableFuture<Void> replaceAsync(StateRow row, List<byte[]> deletedQualifiers);
 
+  /**
+   * Writes the row and deletes these columns of it, each up to the version that was read, in one atomic mutation: what
+   * was written to them since stays.
+   */
+  CompletableFuture<Void> replaceAsync(StateRow row, StoredRow read, List<byte[]> deletedQualifiers);
+
   /** Writes the row if this column of it still has the expected value (null: is absent). */
   boolean putIf(StateRow row, byte[] qualifier, byte[] expected) throws IOException;
 

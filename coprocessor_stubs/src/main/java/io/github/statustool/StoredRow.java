@@ -9,8 +9,20 @@ final class StoredRow {
   final byte[] key;
   final NavigableMap<byte[], byte[]> values = new TreeMap<>(Bytes.BYTES_COMPARATOR);
 
+  private final NavigableMap<byte[], Long> timestamps = new TreeMap<>(Bytes.BYTES_COMPARATOR);
+
   StoredRow(byte[] key) {
     this.key = key;
+  }
+
+  void put(byte[] qualifier, byte[] value, long timestamp) {
+    values.put(qualifier, value);
+    timestamps.put(qualifier, timestamp);
+  }
+
+  /** Of the version that was read; 0 for a column that is not there. */
+  long timestamp(byte[] qualifier) {
+    return timestamps.getOrDefault(qualifier, 0L);
   }
 
   byte[] value(byte[] qualifier) {

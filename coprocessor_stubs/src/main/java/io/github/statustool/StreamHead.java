@@ -51,6 +51,11 @@ final class StreamHead {
     return seq;
   }
 
+  /** The highest write time so far, 0 before the first entry; for the owning WAL thread only. */
+  long writeTime() {
+    return writeTime;
+  }
+
   /** Moves the head to a later entry. An entry appended again after a failed sync is not later and changes nothing. */
   void advance(long newSeq, long newWriteTime) {
     if (newSeq <= seq) {

@@ -1,15 +1,25 @@
 package io.github.statustool;
 
-/** Entries of a region that came without a valid stamp: nothing can be proved of them, but they are counted. */
+/**
+ * Entries of a region that came without a valid stamp: nothing can be proved of them, but they are counted, by the
+ * clusters that they came through.
+ */
 final class Unstamped {
   final String region;
   final String table;
+  private final byte[] clusters;
   private long newest;
   private long count;
 
-  Unstamped(String region, String table) {
+  Unstamped(String region, String table, byte[] clusters) {
     this.region = region;
     this.table = table;
+    this.clusters = clusters;
+  }
+
+  /** What tells it from others. */
+  String key() {
+    return region + Bits.hex(clusters);
   }
 
   void add(long writeTime) {
@@ -19,7 +29,7 @@ final class Unstamped {
 
   /** A new object with both: the state of one that is being written must not change. */
   Unstamped plus(Unstamped other) {
-    Unstamped sum = new Unstamped(region, table);
+    Unstamped sum = new Unstamped(region, table, clusters);
     sum.newest = Math.max(newest, other.newest);
     sum.count = count + other.count;
     return sum;
@@ -27,8 +37,8 @@ final class Unstamped {
 
   StateRow toRow() {
     return new StateRow(Bits.ascii(Columns.UNSTAMPED + region))
-        .add(Columns.R, newest, newest)
-        .add(Columns.N, count, newest)
+        .add(Bits.concat(Columns.R, clusters), newest, newest)
+        .add(Bits.concat(Columns.N, clusters), count, newest)
         .add(Columns.T, Bits.utf8(table), newest);
   }
 }

@@ -27,6 +27,7 @@ final class WalStamper {
   private final MetaLineage lineage;
   private final Health health;
   private final StampCodec codec = new StampCodec();
+  private final FamilyCells cells = new FamilyCells();
   private final IdentityHashMap<RegionInfo, RegionStreams> regions = new IdentityHashMap<>();
   private RegionInfo lastRegion;
   private RegionStreams lastStreams;
@@ -49,7 +50,7 @@ final class WalStamper {
       return;
     }
     RegionStreams streams = streams(region);
-    if (streams.isReplicable(edit, scopes)) {
+    if (streams.isReplicable(edit, scopes, cells)) {
       stamp(key, streams);
     } else if (edit.isMetaEdit() && !streams.isExempt()) {
       noteBulkLoad(region, key, edit, scopes);
@@ -79,7 +80,8 @@ final class WalStamper {
       head = streams.beginAnew(key.getClusterIds(), seq, key.getWriteTime());
       stampedHead = head;
     }
-    key.addExtendedAttribute(StampCodec.ATTRIBUTE, codec.encode(origin, head.seq(), head.id.via, seq));
+    key.addExtendedAttribute(StampCodec.ATTRIBUTE,
+        codec.encode(origin, head.seq(), head.writeTime(), head.id.via, cells, seq));
   }
 
   private boolean isExempt(TableName table) {

@@ -27,29 +27,30 @@ final class WriteThrough {
     if (batch.isEmpty()) {
       return;
     }
+    long now = System.currentTimeMillis();
     ledger.keepUnstamped(batch.unstamped());
-    List<AppliedStream> streams = batch.streams();
+    List<AppliedStream> streams = batch.streams(now);
+    List<AppliedRecord> records = ledger.add(streams, now);
     boolean written = false;
     try {
-      List<Change> events = ledger.arrived(streams, System.currentTimeMillis());
-      written = streams.isEmpty() || write(streams, events);
+      List<Change> changes = new ArrayList<>(ledger.arrived(streams, now));
+      written = records.isEmpty() || write(records, changes, now);
     } finally {
-      if (written) {
-        ledger.written(streams);
-      } else {
-        ledger.keep(streams);
+      if (!written) {
+        ledger.keep(records);
       }
     }
   }
 
-  private boolean write(List<AppliedStream> streams, List<Change> events) {
+  private boolean write(List<AppliedRecord> records, List<Change> changes, long now) {
     StateStore store = stores.get();
     if (broken || store == null) {
       return false;
     }
     try {
-      store.putAsync(rows(streams, events)).get(waitMs, TimeUnit.MILLISECONDS);
-      events.forEach(Change::stored);
+      records.forEach(record -> changes.add(record.toChange(now)));
+      store.putAsync(rows(changes)).get(waitMs, TimeUnit.MILLISECONDS);
+      changes.forEach(Change::stored);
       return true;
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
@@ -61,12 +62,9 @@ final class WriteThrough {
     }
   }
 
-  private static List<StateRow> rows(List<AppliedStream> streams, List<Change> events) {
-    List<StateRow> rows = new ArrayList<>(streams.size() + events.size());
-    events.forEach(event -> rows.add(event.row));
-    for (AppliedStream stream : streams) {
-      rows.add(stream.toRow());
-    }
+  private static List<StateRow> rows(List<Change> changes) {
+    List<StateRow> rows = new ArrayList<>(changes.size());
+    changes.forEach(change -> rows.add(change.row));
     return rows;
   }
 

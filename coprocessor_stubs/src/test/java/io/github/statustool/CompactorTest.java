@@ -1,7 +1,10 @@
 package io.github.statustool;
 
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
-import static org.junit.jupiter.api.Assertions.assertNotNull;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.IOException;
 import java.util.ArrayList;
@@ -9,47 +12,157 @@ import java.util.List;
 import org.junit.jupiter.api.Test;
 
 class CompactorTest {
-  private final FakeStore store = new FakeStore();
-  private final TableEvents tables = new TableEvents();
-  private final SinkLedger ledger = new SinkLedger(tables);
-  private final WriteThrough writeThrough = new WriteThrough(() -> store, ledger, Fixtures.health(), 1000);
-  private final Compactor compactor = new Compactor(ledger.touched(), 1000);
+  private static final long HOUR_MS = 3_600_000;
+  private static final String ROW = FakeStore.text(new StreamId("a", Fixtures.ORIGIN, 0).rowKey(Columns.SEGMENTS));
 
-  /** The table is known, so that there are no rows but the stream's. */
-  private List<Segment> compact(long... ends) throws IOException {
-    tables.arrived("t", 0);
-    for (int i = 0; i < ends.length; i += 2) {
-      writeThrough.write(Fixtures.batch(Fixtures.entry("a", ends[i], ends[i + 1])));
+  private final FakeStore store = new FakeStore();
+  private final Server one = new Server();
+  private final Server two = new Server();
+
+  /** A server of the slave. Its table of events knows the table, so that there are no rows but the stream's. */
+  private final class Server {
+    private final TableEvents tables = new TableEvents();
+    private final SinkLedger ledger = new SinkLedger(tables);
+    private final WriteThrough writeThrough = new WriteThrough(() -> store, ledger, Fixtures.health(), 1000);
+    private final Compactor compactor = new Compactor(ledger, 1000);
+
+    private Server() {
+      tables.arrived("t", 0);
     }
-    while (compactor.hasWork()) {
-      compactor.step(store);
+
+    private void apply(long prev, long seq) {
+      writeThrough.write(Fixtures.batch(Fixtures.entry("a", prev, seq)));
     }
-    List<Segment> segments = new ArrayList<>();
-    store.rows.values().iterator().next().values.forEach((qualifier, value) -> {
-      if (Segment.parse(qualifier, value) != null) {
-        segments.add(Segment.parse(qualifier, value));
+
+    /** As the recorder does, as long as there is work. */
+    private void compact(long now) throws IOException {
+      while (!ledger.scattered().isEmpty()) {
+        compactor.step(store, now);
+      }
+    }
+
+    private byte[] column() {
+      return ledger.record(new StreamId("a", Fixtures.ORIGIN, 0)).qualifier();
+    }
+  }
+
+  private static long now() {
+    return System.currentTimeMillis();
+  }
+
+  private List<byte[]> columns() {
+    List<byte[]> columns = new ArrayList<>();
+    store.rows.get(ROW).values.forEach((qualifier, value) -> {
+      if (AppliedColumn.read(qualifier, value, 0, new SegmentSet())) {
+        columns.add(qualifier);
       }
     });
-    return segments;
+    return columns;
+  }
+
+  private List<Segment> whole() {
+    SegmentSet whole = new SegmentSet();
+    store.rows.get(ROW).values.forEach((qualifier, value) -> AppliedColumn.read(qualifier, value, 0, whole));
+    return whole.asList();
+  }
+
+  private static Segment segment(long prev, long seq) {
+    return new Segment(prev, seq, 0, 0, 0, 0);
+  }
+
+  private List<Segment> of(Server server) {
+    SegmentSet own = new SegmentSet();
+    AppliedColumn.read(server.column(), store.rows.get(ROW).value(server.column()), 0, own);
+    return own.asList();
   }
 
   @Test
-  void partsAreReplacedByTheirUnion() throws IOException {
-    List<Segment> segments = compact(0, 3, 3, 5, 5, 9, 12, 13);
-    assertEquals(List.of(new Segment(0, 9, 0, 0), new Segment(12, 13, 0, 0)), segments);
-    assertEquals(1003, segments.get(0).firstTime);
-    assertEquals(1009, segments.get(0).lastTime);
-    assertNotNull(store.rows.values().iterator().next().value(Columns.R));
+  void aServerHasOneColumnHoweverManyBatches() throws IOException {
+    for (int i = 0; i < 1000; i++) {
+      one.apply(i, i + 1);
+      one.compact(now());
+    }
+    assertEquals(1, columns().size());
+    assertEquals(List.of(segment(0, 1000)), whole());
+  }
+
+  /** Two servers that take turns: neither names the parts in between for long, and nothing is deleted. */
+  @Test
+  void whatOthersHaveIsTakenOver() throws IOException {
+    for (int i = 0; i < 200; i++) {
+      (i % 2 == 0 ? one : two).apply(i, i + 1);
+      one.compact(now());
+      two.compact(now());
+      assertTrue(of(one).size() <= 17, "named one by one: " + of(one).size());
+    }
+    assertEquals(2, columns().size());
+    assertEquals(List.of(segment(0, 200)), whole());
   }
 
   @Test
-  void whereNothingMergesNothingIsWritten() throws IOException {
-    compact(0, 3, 5, 9);
-    assertEquals(2, store.log.size());
+  void aColumnThatNobodyWritesToAnyMoreIsTakenOverAndDropped() throws IOException {
+    two.apply(0, 3);
+    one.apply(3, 5);
+    one.compact(now());
+    assertEquals(2, columns().size(), "it may be alive");
+    Server later = new Server();
+    later.apply(5, 6);
+    later.compact(now() + 2 * HOUR_MS);
+    assertEquals(1, columns().size());
+    assertArrayEquals(later.column(), columns().get(0));
+    assertEquals(List.of(segment(0, 6)), whole());
   }
 
   @Test
-  void aPartThatIsTheUnionStays() throws IOException {
-    assertEquals(List.of(new Segment(0, 9, 0, 0)), compact(0, 9, 3, 5));
+  void whatIsWrittenAfterItWasReadIsNotDeleted() throws IOException {
+    two.apply(0, 3);
+    StoredRow read = new StoredRow(store.rows.get(ROW).key);
+    read.put(two.column(), store.rows.get(ROW).value(two.column()), store.rows.get(ROW).timestamp(two.column()));
+    two.apply(3, 4);
+    store.replaceAsync(new StateRow(read.key), read, List.of(two.column()));
+    assertEquals(List.of(segment(0, 4)), whole());
+  }
+
+  @Test
+  void columnsOfTheFirstFormAreTakenOverAndDropped() throws IOException {
+    StateRow old = new StateRow(new StreamId("a", Fixtures.ORIGIN, 0).rowKey(Columns.SEGMENTS));
+    for (long seq : new long[] {3, 4, 9}) {
+      old.add(Bits.concat(Bits.ascii("p"), Bits.ofLongs(seq - 1, seq)), Bits.ofLongs(seq, seq), now());
+    }
+    store.put(List.of(old));
+    one.apply(0, 2);
+    one.compact(now());
+    assertEquals(1, columns().size());
+    assertEquals(List.of(segment(0, 4), segment(8, 9)), whole());
+  }
+
+  /** A stream that was dropped as idle begins another column: it must not write less over more. */
+  @Test
+  void aStreamThatComesBackKeepsWhatWasThere() {
+    one.apply(0, 3);
+    one.ledger.forgetIdle(now() + 2 * HOUR_MS);
+    one.apply(5, 6);
+    assertEquals(List.of(segment(0, 3), segment(5, 6)), whole());
+  }
+
+  @Test
+  void whatIsNotWrittenYetIsNotDroppedAsIdle() {
+    store.down = true;
+    one.apply(0, 3);
+    one.ledger.forgetIdle(now() + 2 * HOUR_MS);
+    List<Change> changes = new ArrayList<>();
+    one.ledger.collect(changes, now());
+    assertEquals(1, changes.size());
+  }
+
+  @Test
+  void whatCouldNotBeReadIsTriedAgain() throws IOException {
+    one.apply(0, 3);
+    store.down = true;
+    assertThrows(IOException.class, () -> one.compactor.step(store, now()));
+    assertFalse(one.ledger.scattered().isEmpty());
+    store.down = false;
+    one.compact(now());
+    assertTrue(one.ledger.scattered().isEmpty());
   }
 }

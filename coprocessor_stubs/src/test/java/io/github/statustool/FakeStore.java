@@ -17,6 +17,8 @@ final class FakeStore implements StateStore {
   final List<String> log = new ArrayList<>();
   final Map<String, String> tables = new TreeMap<>();
   final List<ServerName> live = new ArrayList<>();
+  /** Of the cells that are written without a timestamp. */
+  long serverTime = 1;
   boolean down;
   boolean hanging;
   /** The next check-and-put is done, but its caller sees a failure. */
@@ -46,7 +48,10 @@ final class FakeStore implements StateStore {
     log.add(key);
     StoredRow stored = rows.computeIfAbsent(key, absent -> new StoredRow(row.key));
     for (StateRow.Column column : row.columns()) {
-      stored.values.put(column.qualifier, column.value);
+      long timestamp = column.timestamp == StateRow.SERVER_TIME ? serverTime : column.timestamp;
+      if (timestamp >= stored.timestamp(column.qualifier)) {
+        stored.put(column.qualifier, column.value, timestamp);
+      }
     }
   }
 
@@ -79,6 +84,18 @@ final class FakeStore implements StateStore {
     store(row);
     StoredRow stored = rows.get(text(row.key));
     deletedQualifiers.forEach(stored.values::remove);
+    return CompletableFuture.completedFuture(null);
+  }
+
+  @Override
+  public CompletableFuture<Void> replaceAsync(StateRow row, StoredRow read, List<byte[]> deletedQualifiers) {
+    store(row);
+    StoredRow stored = rows.get(text(row.key));
+    for (byte[] qualifier : deletedQualifiers) {
+      if (stored.timestamp(qualifier) <= read.timestamp(qualifier)) {
+        stored.values.remove(qualifier);
+      }
+    }
     return CompletableFuture.completedFuture(null);
   }
 

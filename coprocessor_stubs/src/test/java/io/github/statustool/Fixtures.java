@@ -8,6 +8,7 @@ import java.util.UUID;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.hbase.KeyValue;
 import org.apache.hadoop.hbase.TableName;
+import org.apache.hadoop.hbase.client.Put;
 import org.apache.hadoop.hbase.client.RegionInfo;
 import org.apache.hadoop.hbase.client.RegionInfoBuilder;
 import org.apache.hadoop.hbase.regionserver.MultiVersionConcurrencyControl;
@@ -70,7 +71,30 @@ final class Fixtures {
   }
 
   static WALEntry entry(String region, long prev, long seq) {
-    return entry(region, seq, new StampCodec().encode(ORIGIN, prev, 0, seq));
+    return entry(region, seq, stamp(prev, seq));
+  }
+
+  /** Of an entry of one cell; the entry before it was written at 1000 + prev. */
+  static byte[] stamp(long prev, long seq) {
+    return new StampCodec().encode(ORIGIN, prev, prev == 0 ? 0 : 1000 + prev, 0, cells(GLOBAL), seq);
+  }
+
+  /** One for each name. */
+  static FamilyCells cells(byte[]... families) {
+    FamilyCells cells = new FamilyCells();
+    for (byte[] family : families) {
+      cells.add(FamilyCells.id(family), 1);
+    }
+    return cells;
+  }
+
+  /** As the sink makes it of cells of one row. */
+  static Put put(byte[]... families) {
+    Put put = new Put(Bytes.toBytes("row"));
+    for (byte[] family : families) {
+      put.addColumn(family, Bytes.toBytes("q"), Bytes.toBytes("v"));
+    }
+    return put;
   }
 
   static WALEntry entry(String region, long seq, byte[] stamp) {
@@ -90,7 +114,7 @@ final class Fixtures {
   static SinkBatch batch(WALEntry... entries) {
     SinkBatch batch = new SinkBatch();
     for (WALEntry entry : entries) {
-      batch.add(entry);
+      batch.add(entry, put(GLOBAL));
     }
     return batch;
   }

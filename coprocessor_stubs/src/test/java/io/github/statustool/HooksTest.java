@@ -57,7 +57,7 @@ class HooksTest {
     assertDoesNotThrow(() -> {
       tracker.preReplicateLogEntries(null);
       tracker.postReplicationSinkBatchMutate(null, null, null);
-      tracker.postReplicationSinkBatchMutate(null, Fixtures.entry("a", 0, 3), null);
+      tracker.postReplicationSinkBatchMutate(null, Fixtures.entry("a", 0, 3), Fixtures.put(Fixtures.GLOBAL));
       tracker.postReplicateLogEntries(null);
     });
     assertTrue(recorder.ledgers().sink.hasPending());
@@ -66,10 +66,10 @@ class HooksTest {
   @Test
   void aRequestThatFailedLeavesNothingForTheNext() {
     ReplicateTimeTracker tracker = new ReplicateTimeTracker(recorder);
-    tracker.postReplicationSinkBatchMutate(null, Fixtures.entry("a", 0, 3), null);
+    tracker.postReplicationSinkBatchMutate(null, Fixtures.entry("a", 0, 3), Fixtures.put(Fixtures.GLOBAL));
     tracker.preReplicateLogEntries(null);
     tracker.postReplicateLogEntries(null);
-    assertTrue(recorder.ledgers().allChanges().isEmpty());
+    assertTrue(recorder.ledgers().allChanges(0).isEmpty());
   }
 
   @Test
@@ -95,7 +95,7 @@ class HooksTest {
       }
     });
     assertDoesNotThrow(recorder::tick);
-    assertEquals(List.of(), recorder.ledgers().allChanges());
+    assertEquals(List.of(), recorder.ledgers().allChanges(0));
     assertEquals(0, recorder.health().errors());
   }
 }

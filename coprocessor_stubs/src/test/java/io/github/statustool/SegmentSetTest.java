@@ -15,7 +15,7 @@ class SegmentSetTest {
   private static final int MAX_SEQ = 60;
 
   private static Segment segment(long prev, long seq) {
-    return new Segment(prev, seq, 100 + prev, 100 + seq);
+    return new Segment(prev, seq, 100 + prev, 100 + seq, 50 + prev, 1000 + prev);
   }
 
   private static SegmentSet setOf(List<Segment> segments) {
@@ -70,20 +70,65 @@ class SegmentSetTest {
     Segment union = setOf(List.of(segment(5, 9), segment(0, 5), segment(9, 12))).asList().get(0);
     assertEquals(100, union.firstTime);
     assertEquals(112, union.lastTime);
+    assertEquals(50, union.prevTime);
+    assertEquals(1000, union.recorded);
+  }
+
+  private static byte[] firstForm(long prev, long seq) {
+    return Bits.concat(Bits.ascii("p"), Bits.ofLongs(prev, seq));
+  }
+
+  private static List<Segment> read(byte[] qualifier, byte[] value) {
+    SegmentSet into = new SegmentSet();
+    return AppliedColumn.read(qualifier, value, 77, into) ? into.asList() : null;
   }
 
   @Test
-  void aColumnReadsBackAsTheSegment() {
-    Segment segment = new Segment(3, 900, 5, 6);
-    Segment read = Segment.parse(segment.qualifier(), segment.value());
-    assertEquals(segment, read);
+  void aColumnReadsBackAsItsSegments() {
+    List<Segment> written = List.of(segment(0, 4), segment(6, 900));
+    List<Segment> read = read(AppliedColumn.qualifier(-5), AppliedColumn.value(written));
+    assertEquals(written, read);
+    assertEquals(106, read.get(1).firstTime);
+    assertEquals(1000, read.get(1).lastTime);
+    assertEquals(56, read.get(1).prevTime);
+    assertEquals(1006, read.get(1).recorded);
+  }
+
+  /** Before version 2 each segment had a column, and knew nothing of the write time of prev. */
+  @Test
+  void aColumnOfTheFirstFormIsRead() {
+    Segment read = read(firstForm(3, 900), Bits.ofLongs(5, 6)).get(0);
+    assertEquals(segment(3, 900), read);
     assertEquals(5, read.firstTime);
     assertEquals(6, read.lastTime);
+    assertEquals(StampCodec.UNKNOWN_TIME, read.prevTime);
+    assertEquals(77, read.recorded);
   }
 
   @Test
   void otherColumnsAreNoSegments() {
-    assertNull(Segment.parse(Columns.R, Bits.ofLong(1)));
-    assertNull(Segment.parse(segment(0, 1).qualifier(), Bits.ofLong(1)));
+    assertNull(read(Columns.R, Bits.ofLong(1)));
+    assertNull(read(firstForm(0, 1), Bits.ofLong(1)));
+    byte[] value = AppliedColumn.value(List.of(segment(0, 4)));
+    assertNull(read(AppliedColumn.qualifier(1), java.util.Arrays.copyOf(value, value.length - 1)));
+    value[0] = 9;
+    assertNull(read(AppliedColumn.qualifier(1), value), "of a later version");
+  }
+
+  /** A stream with holes that never fill must not grow for good: its ends stay, and what is young. */
+  @Test
+  void whatIsForgottenAreOldHoles() {
+    SegmentSet set = new SegmentSet();
+    for (int i = 0; i < 1000; i++) {
+      set.add(new Segment(2 * i, 2 * i + 1, 0, 0, 0, i < 900 ? 0 : 500_000));
+    }
+    List<Segment> before = List.copyOf(set.asList());
+    set.forgetOldHoles(500_001);
+    assertEquals(32 + 100, set.asList().size());
+    assertEquals(before.subList(0, 32), set.asList().subList(0, 32));
+    assertEquals(before.subList(900, 1000), set.asList().subList(32, 132));
+    assertTrue(before.containsAll(set.asList()), "nothing is claimed that was not there");
+    set.forgetOldHoles(9_000_000);
+    assertEquals(132, set.asList().size(), "few enough");
   }
 }

@@ -3,13 +3,21 @@ package io.github.statustool;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.util.Arrays;
 import java.util.List;
+import java.util.Map;
+import java.util.UUID;
 import org.apache.hadoop.hbase.shaded.protobuf.generated.AdminProtos.WALEntry;
+import org.apache.hadoop.hbase.shaded.protobuf.generated.HBaseProtos;
 import org.junit.jupiter.api.Test;
 
 class SinkBatchTest {
+  private static final long NOW = 5_000;
+  private static final int GLOBAL = FamilyCells.id(Fixtures.GLOBAL);
+  private static final int OTHER = FamilyCells.id(Fixtures.LOCAL);
+
   private static List<Segment> segments(SinkBatch batch, String region) {
-    for (AppliedStream stream : batch.streams()) {
+    for (AppliedStream stream : batch.streams(NOW)) {
       if (stream.id.equals(new StreamId(region, Fixtures.ORIGIN, 0))) {
         return stream.segments();
       }
@@ -18,7 +26,7 @@ class SinkBatchTest {
   }
 
   private static Segment segment(long prev, long seq) {
-    return new Segment(prev, seq, 0, 0);
+    return new Segment(prev, seq, 0, 0, 0, 0);
   }
 
   @Test
@@ -60,7 +68,7 @@ class SinkBatchTest {
 
   private static long number(Unstamped unstamped, byte[] qualifier) {
     for (StateRow.Column column : unstamped.toRow().columns()) {
-      if (column.qualifier == qualifier) {
+      if (Arrays.equals(column.qualifier, qualifier)) {
         return Bits.getLong(column.value, 0);
       }
     }
@@ -69,10 +77,10 @@ class SinkBatchTest {
 
   @Test
   void entriesWithoutAValidStampAreCounted() {
-    byte[] ofAnother = new StampCodec().encode(Fixtures.ORIGIN, 1, 0, 99);
+    byte[] ofAnother = Fixtures.stamp(1, 99);
     SinkBatch batch = Fixtures.batch(Fixtures.entry("a", 3, null), Fixtures.entry("a", 5, ofAnother),
         Fixtures.entry("a", 4, new byte[0]));
-    assertTrue(batch.streams().isEmpty());
+    assertTrue(batch.streams(NOW).isEmpty());
     Unstamped unstamped = batch.unstamped().get(0);
     assertEquals("ua", FakeStore.text(unstamped.toRow().key));
     assertEquals(3, number(unstamped, Columns.N));
@@ -84,16 +92,96 @@ class SinkBatchTest {
     SinkBatch batch = Fixtures.batch(Fixtures.entry("a", 0, 3), Fixtures.entry("b", 5, null));
     batch.clear();
     assertTrue(batch.isEmpty());
-    assertTrue(batch.streams().isEmpty());
+    assertTrue(batch.streams(NOW).isEmpty());
+  }
+
+  /** An entry as it was written, of a cell of either family. */
+  private static WALEntry ofTwo(long prev, long seq) {
+    FamilyCells written = Fixtures.cells(Fixtures.GLOBAL, Fixtures.LOCAL);
+    return Fixtures.entry("a", seq, new StampCodec().encode(Fixtures.ORIGIN, prev, 0, 0, written, seq));
+  }
+
+  private static Map<Integer, Long> partial(SinkBatch batch) {
+    return batch.streams(NOW).get(0).partial();
   }
 
   @Test
-  void aStreamsRowHasItsSegmentsItsNewestTimeAndItsTable() {
-    AppliedStream stream = Fixtures.batch(Fixtures.entry("a", 0, 3)).streams().get(0);
-    StateRow row = stream.toRow();
-    assertEquals("sa" + Bits.hex(Fixtures.ORIGIN) + "0000000000000000", FakeStore.text(row.key));
-    assertEquals(3, row.columns().size());
-    assertEquals(StateRow.SERVER_TIME, row.columns().get(0).timestamp);
-    assertEquals(1003, row.columns().get(1).timestamp);
+  void anEntryThatCameWholeIsNotPartial() {
+    SinkBatch batch = new SinkBatch();
+    batch.add(ofTwo(0, 3), Fixtures.put(Fixtures.GLOBAL, Fixtures.LOCAL));
+    WALEntry second = ofTwo(3, 4);
+    batch.add(second, Fixtures.put(Fixtures.GLOBAL));
+    batch.add(second, Fixtures.put(Fixtures.LOCAL));
+    assertEquals(Map.of(), partial(batch));
+  }
+
+  @Test
+  void aFamilyThatWasLeftOutIsNamedWithTheNewestSuchEntry() {
+    SinkBatch batch = new SinkBatch();
+    batch.add(ofTwo(0, 3), Fixtures.put(Fixtures.GLOBAL));
+    batch.add(ofTwo(3, 4), Fixtures.put(Fixtures.GLOBAL));
+    batch.add(ofTwo(4, 5), Fixtures.put(Fixtures.GLOBAL, Fixtures.LOCAL));
+    batch.add(ofTwo(5, 6), Fixtures.put(Fixtures.LOCAL));
+    assertEquals(Map.of(OTHER, 1004L, GLOBAL, 1006L), partial(batch));
+    assertEquals(List.of(segment(0, 6)), segments(batch, "a"));
+  }
+
+  /** As the sink drops a cell that it takes for HBase's marker: the family is there, the cell is not. */
+  @Test
+  void aCellThatIsMissingIsSeenThoughItsFamilyIsThere() {
+    FamilyCells written = Fixtures.cells(Fixtures.GLOBAL, Fixtures.GLOBAL);
+    byte[] stamp = new StampCodec().encode(Fixtures.ORIGIN, 0, 0, 0, written, 3);
+    SinkBatch batch = new SinkBatch();
+    batch.add(Fixtures.entry("a", 3, stamp), Fixtures.put(Fixtures.GLOBAL));
+    assertEquals(Map.of(GLOBAL, 1003L), partial(batch));
+  }
+
+  @Test
+  void cellsThatWereAddedOnTheWayAreOfAnUnknownFamily() {
+    SinkBatch batch = new SinkBatch();
+    batch.add(Fixtures.entry("a", 0, 3), Fixtures.put(Fixtures.GLOBAL, Fixtures.LOCAL));
+    assertEquals(Map.of(FamilyCells.UNKNOWN, 1003L), partial(batch));
+  }
+
+  @Test
+  void aStampWithoutCountsTellsNothingOfThem() {
+    SinkBatch batch = new SinkBatch();
+    byte[] first = Bits.unhex("01010203040506070800000000000000050000000000000000ebc3f486");
+    batch.add(Fixtures.entry("a", 9, first), Fixtures.put(Fixtures.GLOBAL, Fixtures.LOCAL));
+    assertEquals(Map.of(), partial(batch));
+  }
+
+  @Test
+  void aHoleKnowsTheWriteTimeOfItsLastEntry() {
+    SinkBatch batch = Fixtures.batch(Fixtures.entry("a", 0, 3), Fixtures.entry("a", 5, 6));
+    assertEquals(1005, segments(batch, "a").get(1).prevTime);
+  }
+
+  @Test
+  void unstampedEntriesAreKeptApartByTheClustersThatSentThem() {
+    UUID one = new UUID(1, 2);
+    WALEntry sent = Fixtures.entry("a", 3, null);
+    WALEntry bySender = sent.toBuilder().setKey(sent.getKey().toBuilder()
+        .addClusterIds(HBaseProtos.UUID.newBuilder().setMostSigBits(1).setLeastSigBits(2))).build();
+    SinkBatch batch = Fixtures.batch(bySender, Fixtures.entry("a", 5, null));
+    assertEquals(2, batch.unstamped().size());
+    byte[] qualifier = Bits.concat(Columns.R, Ids.sortedBytes(List.of(one)));
+    boolean known = false;
+    for (Unstamped unstamped : batch.unstamped()) {
+      known |= Arrays.equals(unstamped.toRow().columns().get(0).qualifier, qualifier);
+    }
+    assertTrue(known);
+  }
+
+  @Test
+  void insideOneRequestOnlyTheEndsOfManyHolesAreKept() {
+    SinkBatch batch = new SinkBatch();
+    for (int i = 0; i < 1000; i++) {
+      batch.add(Fixtures.entry("a", 2 * i, 2 * i + 1), Fixtures.put(Fixtures.GLOBAL));
+    }
+    List<Segment> kept = segments(batch, "a");
+    assertEquals(64, kept.size());
+    assertEquals(segment(0, 1), kept.get(0));
+    assertEquals(segment(1998, 1999), kept.get(63));
   }
 }

@@ -16,29 +16,59 @@ class StampCodecTest {
 
   @Test
   void whatWasEncodedIsDecoded() {
-    assertTrue(decode(new StampCodec().encode(Long.MIN_VALUE + 5, 41, -3, 42), 42));
+    FamilyCells cells = Fixtures.cells(Fixtures.GLOBAL, Fixtures.LOCAL, Fixtures.GLOBAL);
+    assertTrue(decode(new StampCodec().encode(Long.MIN_VALUE + 5, 41, 77, -3, cells, 42), 42));
     assertEquals(Long.MIN_VALUE + 5, codec.origin());
     assertEquals(41, codec.prev());
     assertEquals(-3, codec.via());
+    assertEquals(77, codec.prevTime());
+    assertTrue(codec.isCounted());
+    assertEquals(2, codec.cells().of(FamilyCells.id(Fixtures.GLOBAL)));
+    assertEquals(1, codec.cells().of(FamilyCells.id(Fixtures.LOCAL)));
+    assertEquals(3, codec.cells().total());
   }
 
-  /** The same bytes that the Python side expects; the CRC was computed apart from this code. */
+  /** The CRC was computed apart from this code. */
   @Test
   void theBytesAreThoseOfTheFormat() {
-    byte[] stamp = codec.encode(0x0102030405060708L, 5, 0, 9);
-    assertEquals("01010203040506070800000000000000050000000000000000ebc3f486", Bits.hex(stamp));
+    FamilyCells cells = Fixtures.cells(Bits.ascii("f"));
+    byte[] stamp = codec.encode(0x0102030405060708L, 5, 258, 0, cells, 9);
+    assertEquals("02" + "0102030405060708" + "0000000000000005" + "0000000000000000" + "0000000000000102" + "01"
+        + "151a27db" + "00000001" + "1679c4c1", Bits.hex(stamp));
+  }
+
+  /** As trackers before this version made them. */
+  @Test
+  void aStampOfTheFirstVersionIsRead() {
+    assertTrue(decode(Bits.unhex("01010203040506070800000000000000050000000000000000ebc3f486"), 9));
+    assertEquals(5, codec.prev());
+    assertEquals(StampCodec.UNKNOWN_TIME, codec.prevTime());
+    assertFalse(codec.isCounted());
+  }
+
+  @Test
+  void moreFamiliesThanAStampHoldsAreCountedTogether() {
+    FamilyCells cells = new FamilyCells();
+    for (int id = 1; id <= 300; id++) {
+      cells.add(id, 2);
+    }
+    byte[] stamp = codec.encode(1, 5, 6, 0, cells, 9);
+    assertEquals(StampCodec.MAX_LENGTH, stamp.length);
+    assertTrue(decode(stamp, 9));
+    assertEquals(600, codec.cells().total());
+    assertEquals(2 * 46, codec.cells().of(FamilyCells.UNKNOWN));
   }
 
   @Test
   void aStampHoldsOnlyForItsOwnEntry() {
-    byte[] stamp = codec.encode(1, 5, 0, 9);
+    byte[] stamp = Fixtures.stamp(5, 9);
     assertTrue(decode(stamp, 9));
     assertFalse(decode(stamp, 10));
   }
 
   @Test
   void everyFlippedBitIsSeen() {
-    byte[] stamp = codec.encode(1, 5, 7, 9);
+    byte[] stamp = Fixtures.stamp(5, 9);
     for (int bit = 0; bit < 8 * stamp.length; bit++) {
       byte[] damaged = stamp.clone();
       damaged[bit / 8] ^= (byte) (1 << bit % 8);
@@ -48,19 +78,20 @@ class StampCodecTest {
 
   @Test
   void otherLengthsAndVersionsAreForeign() {
-    byte[] stamp = codec.encode(1, 5, 7, 9);
+    byte[] stamp = Fixtures.stamp(5, 9);
     assertFalse(decode(new byte[0], 9));
-    assertFalse(decode(Arrays.copyOf(stamp, 28), 9));
-    assertFalse(decode(Arrays.copyOf(stamp, 30), 9));
+    assertFalse(decode(Arrays.copyOf(stamp, stamp.length - 1), 9));
+    assertFalse(decode(Arrays.copyOf(stamp, stamp.length + 1), 9));
+    assertFalse(decode(Arrays.copyOf(stamp, 29), 9));
     byte[] newer = stamp.clone();
-    newer[0] = 2;
+    newer[0] = 3;
     assertFalse(decode(newer, 9));
   }
 
   @Test
   void aPreviousEntryIsEarlier() {
-    assertFalse(decode(codec.encode(1, 9, 0, 9), 9));
-    assertFalse(decode(codec.encode(1, 10, 0, 9), 9));
-    assertFalse(decode(codec.encode(1, -1, 0, 9), 9));
+    assertFalse(decode(Fixtures.stamp(9, 9), 9));
+    assertFalse(decode(Fixtures.stamp(10, 9), 9));
+    assertFalse(decode(Fixtures.stamp(-1, 9), 9));
   }
 }

@@ -21,21 +21,18 @@ class WriteThroughTest {
 
   private List<Segment> pending() {
     List<Change> changes = new ArrayList<>();
-    ledger.collect(changes);
-    List<Segment> segments = new ArrayList<>();
+    ledger.collect(changes, 0);
+    SegmentSet segments = new SegmentSet();
     for (Change change : changes) {
       for (StateRow.Column column : change.row.columns()) {
-        Segment segment = Segment.parse(column.qualifier, column.value);
-        if (segment != null) {
-          segments.add(segment);
-        }
+        AppliedColumn.read(column.qualifier, column.value, column.timestamp, segments);
       }
     }
-    return segments;
+    return segments.asList();
   }
 
   private static Segment segment(long prev, long seq) {
-    return new Segment(prev, seq, 0, 0);
+    return new Segment(prev, seq, 0, 0, 0, 0);
   }
 
   @Test
@@ -44,7 +41,7 @@ class WriteThroughTest {
     write(3, 4);
     assertEquals(2, store.rows.size(), "the stream's row and the table's");
     assertFalse(ledger.hasPending());
-    assertEquals(1, ledger.touched().size());
+    assertEquals(1, ledger.scattered().size(), "other columns are looked at once");
   }
 
   @Test
@@ -71,7 +68,7 @@ class WriteThroughTest {
     writeThrough.flushSucceeded();
     write(101, 102);
     assertEquals(2, store.asyncPuts);
-    assertEquals(List.of(segment(0, 101)), pending());
+    assertEquals(List.of(), pending(), "a stream is written whole");
   }
 
   @Test
@@ -99,7 +96,7 @@ class WriteThroughTest {
     store.down = true;
     write(0, 3);
     List<Change> changes = new ArrayList<>();
-    ledger.collect(changes);
+    ledger.collect(changes, 0);
     write(3, 5);
     changes.forEach(Change::stored);
     assertEquals(List.of(segment(0, 5)), pending());
@@ -110,11 +107,11 @@ class WriteThroughTest {
     writeThrough.write(Fixtures.batch(Fixtures.entry("a", 3, null)));
     assertEquals(0, store.asyncPuts);
     List<Change> changes = new ArrayList<>();
-    ledger.collect(changes);
+    ledger.collect(changes, 0);
     assertEquals(1, changes.size());
     changes.forEach(Change::stored);
     changes.clear();
-    ledger.collect(changes);
+    ledger.collect(changes, 0);
     assertTrue(changes.isEmpty());
   }
 }
