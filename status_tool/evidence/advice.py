@@ -20,6 +20,8 @@ HASH_TABLE = f"{_MAPREDUCE}.HashTable"
 SYNC_TABLE = f"{_MAPREDUCE}.SyncTable"
 ALL_VERSIONS = 2**31 - 1
 HOLES = ("gap", "may-fill", "behind", "missing")
+REGION_COPIES = (*HOLES, "partial")
+"""What is repaired by copying the rows of a region that were written in a time."""
 TABLE_COPIES = ("absent", "family-absent", "emptied", "scope-raised", "skip-wal", "skipped-wal", "truncated")
 """What is repaired by copying a whole table, or its families."""
 _PLAIN = frozenset(b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz `~!@#$%^&*()-_=+[]{}|;:'\",.<>/?")
@@ -48,6 +50,7 @@ _TEXTS = {
     " (CopyTable, ExportSnapshot); then accept the past with --since",
     "unstamped": "some entries came from a server without the tracker; compare the region's rows (VerifyReplication)"
     " and accept the past with --since",
+    "partial": "copy the region's rows from the master",
     "absent": "create the table on the slave, then copy its rows",
     "family-absent": "add the family on the slave (`alter`), then copy its rows",
     "skip-wal": "the table's durability SKIP_WAL bypasses replication; on the master `alter 'TABLE', DURABILITY =>"
@@ -84,6 +87,8 @@ def advise(finding: Finding, context: RunContext) -> str | None:
     """What to do about a finding; None where there is nothing to say."""
     if finding.code in HOLES:
         return _repair(finding, context)
+    if finding.code == "partial" and (repair := repair_of(finding, context)) is not None:
+        return f"{_TEXTS[finding.code]}: {repair.copy_table}{_afterwards(finding)}"
     if finding.code in TABLE_COPIES and (repair := repair_of(finding, context)) is not None:
         return f"{_TEXTS[finding.code]}: {repair.copy_table}"
     if finding.code == "filter-changed":
@@ -195,7 +200,7 @@ def _look(finding: Finding, server: str | None, disabled_peer: str | None) -> st
 
 def repair_of(finding: Finding, context: RunContext) -> Repair | None:
     """The commands that repair a finding; None where copying repairs nothing, or the table is not known."""
-    if finding.table is None or finding.code not in (*HOLES, *TABLE_COPIES, "filter-changed"):
+    if finding.table is None or finding.code not in (*REGION_COPIES, *TABLE_COPIES, "filter-changed"):
         return None
     whole = finding.code in TABLE_COPIES
     return repair(

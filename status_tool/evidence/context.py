@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
+from uuid import UUID
 
 from status_tool.evidence.findings import Finding
 from status_tool.evidence.model import Evidence, Header, Scope
@@ -20,12 +21,14 @@ from status_tool.evidence.queues import QueueFacts
 from status_tool.evidence.regions import TableAge, TableFacts, judge_tables
 from status_tool.evidence.scoping import TableFilter, asked_filter, namespace_of, recorded_filter
 from status_tool.evidence.sides import identity_notice, older_notice
-from status_tool.evidence.streams import StreamRule
+from status_tool.evidence.streams import CLUSTER_ID_BYTES, StreamRule, came_through
 
 Row = Mapping[str, Any]
 
 SMALL_KINDS = ("server", "table")
 """Kinds with one row a server or table: these are judged in plain Python, on the driver."""
+MOST_STRANGERS = 10
+"""So many other clusters are named."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +120,8 @@ def build_context(
         *_notices(bare, _kind(theirs, "server")),
         *queues.notices,
     )
+    if bare.check_hbase and level is not Evidence.TIMESTAMPS:
+        notices = (*notices, *_strangers(master, _kind(theirs, "unstamped")))
     if level is Evidence.TIMESTAMPS:
         return RunContext(master, slave, scope, level, (), rule, notices=notices)
     origins = judge_origins(_kind(ours, "server"), master, scope.since_ms, queues.drained, queues.left)
@@ -138,6 +143,25 @@ def build_context(
         *_scope_findings(filters, tables),
     )
     return RunContext(master, slave, scope, level, filters, rule, origins, tables, queues, found, notices)
+
+
+def _strangers(master: Header, unstamped: list[Row]) -> list[str]:
+    """What is left out of the entries without a valid stamp. Of these rows only `via_ids` counts."""
+    strange = {row.get("via_ids") for row in unstamped if not came_through(row.get("via_ids"), master.cluster_id)}
+    clusters = {
+        str(UUID(bytes=ids[at : at + CLUSTER_ID_BYTES]))
+        for ids in strange
+        if ids
+        for at in range(0, len(ids), CLUSTER_ID_BYTES)
+    }
+    if not clusters:
+        return []
+    named = sorted(clusters)
+    more = f" and {len(named) - MOST_STRANGERS} more" if len(named) > MOST_STRANGERS else ""
+    return [
+        "entries without a valid stamp were left out that came from another cluster than the master:"
+        f" {', '.join(named[:MOST_STRANGERS])}{more}"
+    ]
 
 
 def _kind(rows: list[Row], kind: str) -> list[Row]:

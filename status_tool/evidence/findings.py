@@ -24,7 +24,7 @@ STREAM_CODES: dict[str, Status] = {
 }
 """Why a stream has its status."""
 
-REGION_CODES = ("unhosted", "untracked", "truncated", "undescribed", "bulkload", "unstamped")
+REGION_CODES = ("unhosted", "untracked", "truncated", "undescribed", "bulkload", "unstamped", "partial")
 """Why a region as such is unverifiable."""
 
 TABLE_CODES: dict[str, Status] = {

@@ -6,6 +6,16 @@ import hashlib
 import uuid
 from collections.abc import Iterable
 
+import google_crc32c
+
+UNKNOWN_FAMILY = "00000000"
+"""The id of a family of which it is not known which it is."""
+
+
+def family_id(family: str) -> str:
+    """8 hex digits for a family's name, as the trackers' `FamilyCells.id` makes them: its CRC32C, never 0."""
+    return f"{google_crc32c.value(family.encode(errors='surrogatepass')) or 1:08x}"
+
 
 def origin_id(server_name: str) -> int:
     """The origin of a region server incarnation `host,port,startcode`."""

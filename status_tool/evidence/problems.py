@@ -135,6 +135,13 @@ def _unstamped(finding: Finding, context: RunContext) -> str:
     return f"unstamped: entries written up to {iso(finding.written_to_ms)} arrived without a valid stamp"
 
 
+def _partial(finding: Finding, context: RunContext) -> str:
+    return (
+        f"partial: of entries written up to {iso(finding.written_to_ms)} only a part of the cells arrived: the peer"
+        " shipped fewer families then, or a filter of the peer or the slave's sink dropped cells"
+    )
+
+
 def _family_absent(finding: Finding, context: RunContext) -> str:
     return f"family absent on the slave: {finding.note}"
 
@@ -196,6 +203,7 @@ _DETAILS: dict[str, Callable[[Finding, RunContext], str]] = {
     "undescribed": _noted("undescribed: the table's descriptor was not recorded"),
     "bulkload": _bulkload,
     "unstamped": _unstamped,
+    "partial": _partial,
     "absent": _noted("table absent on the slave"),
     "family-absent": _family_absent,
     "emptied": _emptied,

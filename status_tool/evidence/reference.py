@@ -7,19 +7,27 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from status_tool.evidence.conclude import INCOMPLETE_REGIONS, Tally, conclude
 from status_tool.evidence.context import RunContext, build_context
 from status_tool.evidence.files import judge_file
 from status_tool.evidence.findings import FILE_CODES, STREAM_CODES, Finding, worst
+from status_tool.evidence.ids import UNKNOWN_FAMILY
 from status_tool.evidence.model import Evidence, FileStatus, Header, Outcome, Scope, Status
 from status_tool.evidence.origins import known_shutdown
 from status_tool.evidence.queues import QueueFacts
 from status_tool.evidence.regions import LINEAGE, SPLIT_PARENT, TableFacts, host_code, table_ages
 from status_tool.evidence.segments import Segment, earliest, latest
-from status_tool.evidence.streams import Head, StreamVerdict, asked_of, judge_stream, stream_finding
+from status_tool.evidence.streams import (
+    Head,
+    StreamVerdict,
+    asked_of,
+    came_through,
+    judge_stream,
+    stream_finding,
+)
 
 Row = Mapping[str, Any]
 StreamKey = tuple[int | None, int]
@@ -38,6 +46,7 @@ class _Region:
     facts: list[Row] = field(default_factory=list)
     replicated_ms: int | None = None
     unstamped: list[Row] = field(default_factory=list)
+    partial: list[Row] = field(default_factory=list)
     tables: list[str] = field(default_factory=list)
 
     @property
@@ -102,6 +111,8 @@ def _regions(ours: list[Row], theirs: list[Row], context: RunContext) -> dict[st
 def _asked_row(row: Row, context: RunContext) -> bool:
     if context.evidence is Evidence.TIMESTAMPS:
         return row["kind"] in ("stream", "replicated")
+    if row["kind"] == "unstamped":
+        return came_through(row.get("via_ids"), context.master.cluster_id)
     return row["kind"] != "stream" or asked_of(row.get("via_ids"), context.slave.cluster_id)
 
 
@@ -111,7 +122,7 @@ def _add(region: _Region, row: Row) -> None:
         case "stream":
             region.heads[key].append(row)
         case "segment" if row.get("prev") is not None and row.get("seq") is not None:
-            times = (row.get("first_ms"), row.get("write_ms"), row.get("recorded_ms"))
+            times = (row.get("first_ms"), row.get("write_ms"), row.get("recorded_ms"), row.get("started_ms"))
             region.segments[key].append(Segment(row["prev"], row["seq"], *times))
         case "region":
             region.rows.append(row)
@@ -121,6 +132,8 @@ def _add(region: _Region, row: Row) -> None:
             region.replicated_ms = latest(region.replicated_ms, row.get("write_ms"))
         case "unstamped":
             region.unstamped.append(row)
+        case "partial":
+            region.partial.append(row)
 
 
 def _judge_region(region: _Region, context: RunContext, tally: Tally) -> list[Finding]:
@@ -201,6 +214,13 @@ def _region_findings(region: _Region, table: TableFacts | None, context: RunCont
     unstamped = [row.get("write_ms") for row in region.unstamped]
     if any(_later(time, latest(since_ms, context.master.coverage_ms)) for time in unstamped):
         yield found("unstamped", latest(*unstamped))
+    partial = [row.get("write_ms") for row in region.partial if _is_asked_family(row.get("name"), table)]
+    if member and any(_later(time, since_ms) for time in partial):
+        yield replace(found("partial", latest(*partial)), repair_to_ms=latest(*partial))
+
+
+def _is_asked_family(family: str | None, table: TableFacts | None) -> bool:
+    return table is None or family in (None, UNKNOWN_FAMILY) or family in table.family_ids
 
 
 def _is_member(region: _Region, table: TableFacts | None) -> bool:

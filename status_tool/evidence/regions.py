@@ -8,6 +8,7 @@ from typing import Any
 
 from status_tool.evidence.details import fits, is_number, loads, map_of, optional
 from status_tool.evidence.findings import TABLE_CODES, Finding, worst
+from status_tool.evidence.ids import family_id
 from status_tool.evidence.model import Header, Status
 
 Row = Mapping[str, Any]
@@ -47,6 +48,11 @@ class TableFacts:
     """Whether a region that is gone belongs to the accepted baseline."""
     loads_shipped: bool = False
     """Whether all bulk loads into the table that are not of the baseline have been shipped."""
+
+    @property
+    def family_ids(self) -> frozenset[str]:
+        """The ids by which the trackers know its replicated families."""
+        return frozenset(family_id(family) for family in self.families)
 
     @property
     def status(self) -> Status:

@@ -23,6 +23,8 @@ class Segment(NamedTuple):
     first_ms: int | None = None
     write_ms: int | None = None
     recorded_ms: int | None = None
+    prev_ms: int | None = None
+    """The highest write time of the stream up to `prev`; None where the trackers did not tell it yet."""
 
     @property
     def valid(self) -> bool:
@@ -39,7 +41,7 @@ class Hole:
     written_from_ms: int | None
     """Highest write time that arrived before the hole; None when it starts at 0."""
     written_to_ms: int | None
-    """Write time of the first entry after the hole."""
+    """The highest write time in the hole; where that is not known, that of the first entry after it."""
     recorded_ms: int | None
     """When the segment after the hole was recorded."""
 
@@ -73,13 +75,33 @@ def union(segments: Iterable[Segment]) -> list[tuple[int, int]]:
     return covered
 
 
+def merged(segments: Iterable[Segment]) -> list[Segment]:
+    """The union as segments, with the times of the first and the last entry of each (as the trackers' SegmentSet)."""
+    found: list[Segment] = []
+    for segment in sorted((s for s in segments if s.valid), key=_order):
+        if not found or found[-1].seq < segment.prev:
+            found.append(segment)
+            continue
+        last = found[-1]
+        if segment.prev == last.prev:
+            last = last._replace(
+                recorded_ms=earliest(last.recorded_ms, segment.recorded_ms),
+                prev_ms=latest(last.prev_ms, segment.prev_ms),
+            )
+        if segment.seq >= last.seq:
+            last = last._replace(seq=segment.seq, write_ms=segment.write_ms)
+        found[-1] = last
+    return found
+
+
 def fold(segments: Iterable[Segment], head: int, since_ms: int | None = None) -> Fold:
-    """Cover `(0, head]`; a hole whose end was written by `since_ms` (less the margin) counts as covered."""
+    """Cover `(0, head]`; a hole in which everything was written by `since_ms` counts as covered."""
     reach, reach_ms, count = 0, None, 0
     holes: list[Hole] = []
     for segment in sorted((s for s in segments if s.valid), key=_order):
-        if reach < segment.prev and reach < head and not _baseline(segment.first_ms, since_ms):
-            holes.append(Hole(reach, segment.prev, reach_ms, segment.first_ms, segment.recorded_ms))
+        if reach < segment.prev and reach < head and not _baseline(segment, since_ms):
+            end_ms = segment.first_ms if segment.prev_ms is None else segment.prev_ms
+            holes.append(Hole(reach, segment.prev, reach_ms, end_ms, segment.recorded_ms))
         reach, reach_ms = max(reach, segment.seq), latest(reach_ms, segment.write_ms)
         count += 1
     if holes:
@@ -97,8 +119,13 @@ def earliest(*times: int | None) -> int | None:
     return min((time for time in times if time is not None), default=None)
 
 
-def _baseline(first_after_ms: int | None, since_ms: int | None) -> bool:
-    return since_ms is not None and first_after_ms is not None and first_after_ms <= since_ms - SINCE_MARGIN_MS
+def _baseline(after: Segment, since_ms: int | None) -> bool:
+    """Whether the hole before a segment belongs to the baseline."""
+    if since_ms is None:
+        return False
+    if after.prev_ms is not None:
+        return after.prev_ms <= since_ms
+    return after.first_ms is not None and after.first_ms <= since_ms - SINCE_MARGIN_MS
 
 
 def _order(segment: Segment) -> tuple[tuple[bool, int], ...]:

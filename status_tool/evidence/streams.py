@@ -71,6 +71,15 @@ def asked_of(via_ids: bytes | None, slave_cluster_id: str) -> bool:
     return slave is None or all(ids[at : at + CLUSTER_ID_BYTES] != slave for at in chunks)
 
 
+def came_through(via_ids: bytes | None, master_cluster_id: str) -> bool:
+    """False for entries that came from other clusters only, so that they cannot be of this master."""
+    master = cluster_bytes(master_cluster_id)
+    ids = via_ids or b""
+    if master is None or not ids or len(ids) % CLUSTER_ID_BYTES:
+        return True
+    return any(ids[at : at + CLUSTER_ID_BYTES] == master for at in range(0, len(ids), CLUSTER_ID_BYTES))
+
+
 def cluster_bytes(cluster_id: str) -> bytes | None:
     """The 16 bytes of a cluster id; None when it is no UUID."""
     try:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import struct
 from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any
 
 import pyarrow as pa
 
 from status_tool.evidence.ids import from_hex
+from status_tool.evidence.segments import Segment, merged
 from status_tool.sources.thrift import Cells
 from status_tool.status_file.schema import STATUS_SCHEMA
 
@@ -17,6 +19,10 @@ BATCH_ROWS = 10_000
 FAMILY = b"t"
 _ID = 16  # hex digits of an origin or via
 _SEGMENT = 17  # `p` + prev + seq
+_COLUMN = 9  # `c` + who writes it
+_PARTIAL = 5  # `m` + family
+_COLUMN_VERSION = 1
+_PART = struct.Struct(">6q")  # prev, seq, write times of first and last entry and of prev, recorded
 
 
 def column(qualifier: str | bytes) -> bytes:
@@ -76,7 +82,7 @@ def heads(rows: Iterable[tuple[bytes, Cells]]) -> Iterator[Row]:
 
 
 def segments(rows: Iterable[tuple[bytes, Cells]]) -> Iterator[Row]:
-    """`segment` rows of `s` rows, and one `replicated` row a region.
+    """`segment` and `partial` rows of `s` rows, and one `replicated` row a region.
 
     Rows of a region follow one another, so the newest `r` is known when the region changes.
     """
@@ -92,34 +98,61 @@ def segments(rows: Iterable[tuple[bytes, Cells]]) -> Iterator[Row]:
         replicated = number(cells, "r")
         if replicated is not None and (newest is None or replicated > newest["write_ms"]):
             newest = {"kind": "replicated", "table": table, "region": region, "write_ms": replicated}
-        for name, (value, recorded) in cells.items():
-            qualifier = name[len(FAMILY) + 1 :]
-            if len(qualifier) == _SEGMENT and qualifier[:1] == b"p" and len(value) == 16:
-                yield {
-                    "kind": "segment",
-                    "table": table,
-                    "region": region,
-                    "origin": origin,
-                    "via": via,
-                    "prev": int.from_bytes(qualifier[1:9], "big", signed=True),
-                    "seq": int.from_bytes(qualifier[9:], "big", signed=True),
-                    "first_ms": int.from_bytes(value[:8], "big", signed=True),
-                    "write_ms": int.from_bytes(value[8:], "big", signed=True),
-                    "recorded_ms": recorded,
-                }
+        base = {"table": table, "region": region, "origin": origin, "via": via}
+        for part in merged(_parts(cells)):
+            yield {
+                "kind": "segment",
+                **base,
+                "prev": part.prev,
+                "seq": part.seq,
+                "first_ms": part.first_ms,
+                "write_ms": part.write_ms,
+                "recorded_ms": part.recorded_ms,
+                "started_ms": part.prev_ms,
+            }
+        for family, written in _partial(cells):
+            yield {"kind": "partial", **base, "name": family, "write_ms": written}
     if newest is not None:
         yield newest
 
 
+def _parts(cells: Cells) -> Iterator[Segment]:
+    """What the columns of an `s` row say: one column a server, or one a segment (trackers before version 2)."""
+    for name, (value, recorded) in cells.items():
+        qualifier = name[len(FAMILY) + 1 :]
+        if len(qualifier) == _SEGMENT and qualifier[:1] == b"p" and len(value) == 16:
+            prev, seq = (int.from_bytes(end, "big", signed=True) for end in (qualifier[1:9], qualifier[9:]))
+            first, last = (int.from_bytes(time, "big", signed=True) for time in (value[:8], value[8:]))
+            yield Segment(prev, seq, first, last, recorded)
+        elif len(qualifier) == _COLUMN and qualifier[:1] == b"c" and value[:1] == bytes([_COLUMN_VERSION]):
+            for prev, seq, first, last, prev_ms, noted in _PART.iter_unpack(value[1:] if _is_whole(value) else b""):
+                yield Segment(prev, seq, first, last, noted, prev_ms if prev_ms >= 0 else None)
+
+
+def _is_whole(value: bytes) -> bool:
+    return (len(value) - 1) % _PART.size == 0
+
+
+def _partial(cells: Cells) -> Iterator[tuple[str, int]]:
+    """Of an `s` row: families of which cells did not arrive, and the newest write time of such an entry."""
+    for name, (value, _) in cells.items():
+        qualifier = name[len(FAMILY) + 1 :]
+        if len(qualifier) == _PARTIAL and qualifier[:1] == b"m" and len(value) == 8:
+            yield qualifier[1:].hex(), int.from_bytes(value, "big", signed=True)
+
+
 def unstamped(rows: Iterable[tuple[bytes, Cells]]) -> Iterator[Row]:
-    """`unstamped` rows of `u` rows."""
+    """`unstamped` rows of `u` rows, one for each set of clusters that such entries came through."""
     for key, cells in rows:
-        yield {
-            "kind": "unstamped",
-            "table": text(cells, "t"),
-            "region": key[1:].decode("ascii", errors="replace"),
-            "write_ms": number(cells, "r"),
-        }
+        newest = {name[len(FAMILY) + 2 :]: value for name, (value, _) in cells.items() if name[:3] == FAMILY + b":r"}
+        for clusters, value in newest.items() if newest else [(b"", b"")]:
+            yield {
+                "kind": "unstamped",
+                "table": text(cells, "t"),
+                "region": key[1:].decode("ascii", errors="replace"),
+                "via_ids": clusters or None,
+                "write_ms": int.from_bytes(value, "big", signed=True) if len(value) == 8 else None,
+            }
 
 
 def facts(rows: Iterable[tuple[bytes, Cells]]) -> Iterator[Row]:

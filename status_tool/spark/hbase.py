@@ -15,6 +15,7 @@ from pyspark.sql import functions as F
 
 from status_tool.evidence.context import RunContext
 from status_tool.evidence.findings import STREAM_CODES
+from status_tool.evidence.ids import UNKNOWN_FAMILY
 from status_tool.evidence.model import SEVERITY, Evidence, Status
 from status_tool.evidence.origins import known_shutdown
 from status_tool.evidence.regions import DISABLED, HOSTED, LINEAGE, SPLIT_PARENT
@@ -24,12 +25,15 @@ from status_tool.evidence.streams import CLUSTER_ID_BYTES, cluster_bytes
 from status_tool.spark.expressions import case, finding, is_in, known_true, named, present, quoted
 
 MASTER_KINDS = ("stream", "region", "fact")
-SLAVE_KINDS = ("segment", "replicated", "unstamped")
+SLAVE_KINDS = ("segment", "partial", "replicated", "unstamped")
 
 _STREAM = ("region", "origin", "via")
 _LEAST_MS = -(2**62)
 """Stands for an unknown time where a minimum must not skip it."""
-_ORDER = "kind = 'segment', prev, seq, first_ms, write_ms, recorded_ms"
+_ORDER = "kind = 'segment', prev, seq, first_ms, write_ms, recorded_ms, started_ms"
+_HOLE_END = "coalesce(started_ms, first_ms)"
+"""Of a segment: the highest write time in the hole before it, or else the write time of its first entry."""
+_FAMILY = f"coalesce(name, '{UNKNOWN_FAMILY}')"
 _FRAME = "ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING"
 _BEFORE = f"OVER (PARTITION BY {', '.join(_STREAM)} ORDER BY {_ORDER} {_FRAME})"
 _IS_SEGMENT, _IS_HEAD = "kind = 'segment'", "kind = 'stream'"
@@ -47,6 +51,8 @@ _EVENT_COLUMNS = (
     "end_key",
     "state",
     "server",
+    "name",
+    "started_ms",
 )
 _ORIGIN_SCHEMA = pa.schema(
     [("origin", pa.int64()), ("settled", pa.bool_()), ("after_ms", pa.int64()), ("shipped_ms", pa.int64())]
@@ -59,6 +65,7 @@ _TABLE_SCHEMA = pa.schema(
         ("table_status", pa.int32()),
         ("gone_accepted", pa.bool_()),
         ("loads_shipped", pa.bool_()),
+        ("family_ids", pa.list_(pa.string())),
     ]
 )
 
@@ -106,12 +113,13 @@ def _events(master_df: DataFrame, slave_df: DataFrame, context: RunContext) -> D
     shipped = f"NOT ({_IS_HEAD}) OR {_is_shipped(context.slave.cluster_id)}"
     possible = f"NOT ({_IS_SEGMENT}) OR {known_true('prev >= 0 AND seq > prev')}"
     ours = _event_columns(master_df, MASTER_KINDS, f"({_asked(context)}) AND ({shipped})")
-    theirs = _event_columns(slave_df, SLAVE_KINDS, f"({_asked(context)}) AND ({possible})")
+    ours_too = f"NOT (kind = 'unstamped') OR {_came_through(context.master.cluster_id)}"
+    theirs = _event_columns(slave_df, SLAVE_KINDS, f"({_asked(context)}) AND ({possible}) AND ({ours_too})")
     return ours.unionByName(theirs).repartition("region")
 
 
 def _event_columns(rows: DataFrame, kinds: tuple[str, ...], condition: str = "true") -> DataFrame:
-    via = case((is_in("kind", ("stream", "segment")), "coalesce(via, CAST(0 AS BIGINT))"))
+    via = case((is_in("kind", ("stream", "segment", "partial")), "coalesce(via, CAST(0 AS BIGINT))"))
     counting = rows.where(f"{is_in('kind', kinds)} AND region IS NOT NULL AND ({condition})")
     return counting.select(*_EVENT_COLUMNS, *named({"via": via}))
 
@@ -139,6 +147,18 @@ def _is_shipped(slave_cluster_id: str) -> str:
     return case((f"length(via_ids) >= {CLUSTER_ID_BYTES}", f"NOT {consumed}"), default="true")
 
 
+def _came_through(master_cluster_id: str) -> str:
+    """False where the entries came from other clusters than the master only; as `evidence.streams.came_through`."""
+    master = cluster_bytes(master_cluster_id)
+    if master is None:
+        return "true"
+    width = 2 * CLUSTER_ID_BYTES
+    starts = f"sequence(1, length(hex(via_ids)) - {width - 1}, {width})"
+    known = f"exists({starts}, at -> substr(hex(via_ids), at, {width}) = {quoted(master.hex().upper())})"
+    whole = f"length(via_ids) > 0 AND length(via_ids) % {CLUSTER_ID_BYTES} = 0"
+    return case((whole, known), default="true")
+
+
 # -- streams -----------------------------------------------------------------------------------------------
 
 
@@ -161,7 +181,10 @@ def _is_ordered(table: str, context: RunContext) -> str:
 def _is_hole(context: RunContext) -> str:
     hole = f"{_IS_SEGMENT} AND NOT ordered AND before < prev AND before < head"
     if context.scope.since_ms is not None:
-        baseline = known_true(f"first_ms <= {context.scope.since_ms - SINCE_MARGIN_MS}")
+        since_ms = context.scope.since_ms
+        baseline = known_true(
+            f"IF(started_ms IS NULL, first_ms <= {since_ms - SINCE_MARGIN_MS}, started_ms <= {since_ms})"
+        )
         hole = f"{hole} AND NOT {baseline}"
     return known_true(hole)
 
@@ -198,8 +221,8 @@ def _hole_aggregates(name: str, chosen: str) -> dict[str, str]:
         f"{name}_from": f"min(IF({chosen}, before, NULL))",
         f"{name}_from_ms": f"min(IF({chosen}, coalesce(before_ms, {_LEAST_MS}), NULL))",
         f"{name}_to": f"min({ends})",
-        f"{name}_to_ms": f"min_by(first_ms, {ends})",
-        f"{name}_repair_ms": f"max_by(first_ms, {ends})",
+        f"{name}_to_ms": f"min_by({_HOLE_END}, {ends})",
+        f"{name}_repair_ms": f"max_by({_HOLE_END}, {ends})",
     }
 
 
@@ -306,6 +329,7 @@ def _fact_aggregates(context: RunContext) -> dict[str, str]:
         "unstamped": f"count_if({is_unstamped} AND {_is_later('write_ms', max(known, default=None))})",
         "unstamped_ms": f"max(IF({is_unstamped}, write_ms, NULL))",
         "replicated_ms": "max(IF(kind = 'replicated', write_ms, NULL))",
+        "partial": f"collect_list(IF(kind = 'partial', struct({_FAMILY} AS family, write_ms), NULL))",
     }
 
 
@@ -333,6 +357,7 @@ def _region_aggregates(context: RunContext) -> dict[str, str]:
         **{name: f"max(IF(region_rows > 0, {name}, NULL))" for name in ("start_key", "end_key")},
         "written_ms": "max(IF(heads > 0, write_ms, NULL))",
         "is_ordered": f"count_if({_is_ordered('head_table', context)}) > 0",
+        "partial": "flatten(collect_list(partial))",
         "stream_status": f"max({_severity_of('code')})",
         "stream_findings": f"collect_list({_stream_finding()})",
     }
@@ -340,13 +365,16 @@ def _region_aggregates(context: RunContext) -> dict[str, str]:
 
 def _with_tables(session: SparkSession, by_region: DataFrame, context: RunContext) -> DataFrame:
     facts = [
-        (t.table, t.described, t.replicated, SEVERITY[t.status], t.gone_accepted, t.loads_shipped)
+        (
+            *(t.table, t.described, t.replicated, SEVERITY[t.status], t.gone_accepted, t.loads_shipped),
+            sorted(t.family_ids),
+        )
         for t in context.tables
     ]
     if facts:
         return by_region.join(F.broadcast(_small(session, facts, _TABLE_SCHEMA)), "table", "left")
     flags = ("described", "replicated", "gone_accepted", "loads_shipped")
-    unknown = dict.fromkeys(flags, "CAST(NULL AS BOOLEAN)")
+    unknown = {**dict.fromkeys(flags, "CAST(NULL AS BOOLEAN)"), "family_ids": "CAST(NULL AS ARRAY<STRING>)"}
     return by_region.select("*", *named({**unknown, "table_status": "CAST(NULL AS INT)"}))
 
 
@@ -354,12 +382,18 @@ def _flags(context: RunContext) -> dict[str, str]:
     member = f"existing > 0 AND {known_true('replicated')}"
     accepted = f"coalesce(gone_accepted, NOT {_is_later('written_ms', context.scope.since_ms)})"
     asked = f"(heads > 0 OR ({member}))"
+    counted = (
+        "(family_ids IS NULL OR part.family = '" + UNKNOWN_FAMILY + "' OR array_contains(family_ids, part.family))"
+    )
+    later = _is_later("part.write_ms", context.scope.since_ms)
     undescribed = f"heads > 0 AND region_rows > 0 AND NOT {known_true('described')}"
     return {
         "member": member,
         "host_code": case((f"{asked} AND host = 2", "'unhosted'"), (f"{asked} AND host = 1", "'untracked'")),
         "is_gone": f"heads > 0 AND region_rows = 0 AND lineage = 0 AND NOT {accepted}",
         "is_undescribed": undescribed if context.tables else "false",
+        "is_partial": f"{asked} AND exists(partial, part -> {counted} AND {later})",
+        "partial_ms": f"array_max(transform(filter(partial, part -> {counted}), part -> part.write_ms))",
         "is_loaded": f"loads > 0 AND NOT {known_true('loads_shipped')}",
     }
 
@@ -376,6 +410,7 @@ def _own_findings() -> str:
         when("is_undescribed", "'undescribed'"),
         when("is_loaded", "'bulkload'", written_to_ms="load_ms"),
         when("unstamped > 0", "'unstamped'", written_to_ms="unstamped_ms"),
+        when("is_partial", "'partial'", written_to_ms="partial_ms", repair_to_ms="partial_ms"),
     )
 
 

@@ -38,6 +38,7 @@ _SMALL_COLUMNS = (
     "final_ms",
     "gone_ms",
     "detail",
+    "via_ids",
 )
 
 SMALL_BYTES = 1 << 20
@@ -183,7 +184,14 @@ def _small_rows(master_df: DataFrame, slave_df: DataFrame) -> DataFrame:
         df.where(is_in("kind", SMALL_KINDS)).select(*_SMALL_COLUMNS, *named({"side": f"'{side}'", **nulls}))
         for df, side in ((master_df, "master"), (slave_df, "slave"))
     ]
-    return small[0].unionByName(small[1]).unionByName(ages)
+    return small[0].unionByName(small[1]).unionByName(ages).unionByName(_unstamped_sources(slave_df))
+
+
+def _unstamped_sources(slave_df: DataFrame) -> DataFrame:
+    """Which clusters entries without a valid stamp came through."""
+    sources = slave_df.where("kind = 'unstamped' AND via_ids IS NOT NULL").select("via_ids").distinct()
+    rest = {name: "NULL" for name in (*_SMALL_COLUMNS, *_AGES) if name not in ("kind", "via_ids")}
+    return sources.select("via_ids", *named({"kind": "'unstamped'", "side": "'slave'", **rest}))
 
 
 def _ages(master_df: DataFrame) -> DataFrame:

@@ -17,6 +17,7 @@ KINDS = (
     "fact",
     "stream",
     "segment",
+    "partial",
     "replicated",
     "unstamped",
     "peer",

@@ -10,7 +10,7 @@ from tests.simulation.dice import Dice
 from tests.simulation.observer import Observation
 from tests.simulation.store import APPLIED
 from tests.simulation.tracker import Entry, Recorder
-from tests.simulation.world import MAX_OFFSET_MS, MAX_SERVERS, REGIONS, MasterServer, World, for_slave
+from tests.simulation.world import MAX_OFFSET_MS, MAX_SERVERS, REGIONS, MasterServer, World
 
 MOST_OBSERVATIONS = 2
 DRAINING_ROUNDS = 400
@@ -52,7 +52,8 @@ class Run:
         if not server.running or server.split or server.stopping:
             return
         for _ in range(1 + dice.below(3)):
-            entry = world.append(region, via, dice.pick((0, 0, 5, 900)))
+            families = frozenset(dice.pick(("fg", "fg", "f", "g")))
+            entry = world.append(region, via, dice.pick((0, 0, 5, 900)), families)
             world.say(f"append {region} {entry.prev}->{entry.seq} via {via} on {server.name}")
         if dice.below(3):
             world.sync(server)
@@ -255,6 +256,12 @@ class Run:
         else:
             world.peer.enabled = not world.peer.enabled
 
+    def _filter(self, dice: Dice) -> None:
+        """The peer ships one family for a while."""
+        if self.world.peer is not None:
+            self.world.set_narrow(not self.world.peer.narrow)
+            self.world.say(f"peer {'narrow' if self.world.peer.narrow else 'wide'}")
+
     def _introduce(self, dice: Dice) -> None:
         servers = [s for s in self.world.living() if not s.knows_peer and not s.split]
         if servers and self.world.peer is not None:
@@ -324,6 +331,8 @@ class Run:
             world.add_peer()
         assert world.peer is not None
         world.peer.enabled = True
+        if world.peer.narrow:
+            world.set_narrow(False)
         for server in list(world.masters):
             self._end_of(server)
         world.late_requests, late = [], world.late_requests
@@ -365,8 +374,9 @@ class Run:
         for key in list(world.queues):
             while key in world.queues and (found := world.batch(key, 1000)):
                 position, todo = found
-                world.apply(for_slave(todo))
-                world.sinks()[0].tracker.batch_applied(for_slave(todo), lambda: APPLIED)
+                shipped = world.filtered(todo)
+                world.apply(shipped)
+                world.sinks()[0].tracker.batch_applied(shipped, lambda: APPLIED)
                 position.at += len(todo)
 
     def _judge_at_rest(self) -> None:
@@ -411,7 +421,7 @@ _WEIGHTS = {
     },
     **{"start": 2, "crash": 2, "expire": 4, "split": 5, "claim": 6, "stop": 1, "finish": 2},
     **{"start_sink": 1, "crash_sink": 1, "expire_sink": 1},
-    **{"ship": 16, "late_request": 2, "peer": 1, "introduce": 3, "observe": 5, "look": 12},
+    **{"ship": 16, "late_request": 2, "peer": 1, "filter": 1, "introduce": 3, "observe": 5, "look": 12},
 }
-SWITCHES = ("peer", "lose_table", "hook_error", "untracked", "crash_sink", "crash", "outage", "late_request")
+SWITCHES = ("peer", "lose_table", "hook_error", "untracked", "crash_sink", "crash", "outage", "late_request", "filter")
 _TABLE = [name for name, weight in _WEIGHTS.items() for _ in range(weight)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from status_tool.sources.codec import column
@@ -65,13 +65,18 @@ class Store:
                 if name not in row or row[name][1] <= timestamp:
                     row[name] = (value, timestamp)
 
-    def replace(self, key: bytes, put: Cells, deleted: Iterable[bytes], fate: int = APPLIED) -> None:
-        """One atomic row mutation."""
+    def replace(self, key: bytes, put: Cells, deleted: Mapping[bytes, int], fate: int = APPLIED) -> None:
+        """One atomic row mutation; columns are deleted up to a version.
+
+        In HBase the mark of the deletion also hides older versions that come later, until a major compaction.
+        """
         if self.down or fate == REFUSED:
             raise StoreError
         self.apply([(key, put)] if put else [])
-        for name in deleted:
-            self.rows.get(key, {}).pop(name, None)
+        row = self.rows.get(key, {})
+        for name, version in deleted.items():
+            if name in row and row[name][1] <= version:
+                del row[name]
         if fate != APPLIED:
             raise StoreError
 

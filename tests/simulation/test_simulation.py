@@ -24,15 +24,16 @@ from status_tool.evidence.segments import Fold, fold
 from tests.simulation import world
 from tests.simulation.dice import STEP_BYTES, Dice, numbers
 from tests.simulation.steps import SWITCHES, BrokenPromise, Run
-from tests.simulation.store import APPLIED, REFUSED, Store, Write
+from tests.simulation.store import APPLIED, REFUSED, SERVER_TIME, Cells, Store, Write, encode
 from tests.simulation.tracker import (
+    Entry,
+    Part,
+    Record,
     Recorder,
     SinkTracker,
+    StreamKey,
     WriteTracker,
     head_row,
-    merged,
-    parse_part,
-    part_cell,
     stream_row,
 )
 
@@ -215,9 +216,9 @@ def _record_first(self: world.World, key: tuple[str, str], sink: world.SlaveServ
     found = self.batch(key, 1 + dice.below(6))
     if found is not None:
         position, todo = found
-        sink.tracker.batch_applied(world.for_slave(todo), lambda: self.fates(dice))
+        sink.tracker.batch_applied(self.filtered(todo), lambda: self.fates(dice))
         if dice.below(3):
-            self.apply(world.for_slave(todo))
+            self.apply(self.filtered(todo))
             position.at += len(todo)
 
 
@@ -230,14 +231,41 @@ def _heads_unsynced(tracker: WriteTracker) -> Iterator[None]:
         yield
 
 
-def _compact_in_two(tracker: SinkTracker) -> Iterator[None]:
-    while tracker.touched:
-        key = stream_row(b"s", tracker.touched.pop(0))
-        parts = [part for name, cell in tracker.store.get(key).items() if (part := parse_part(name, cell[0]))]
-        yield
-        tracker.store.replace(key, {}, [part_cell(part)[0] for part in parts], tracker.fate())
-        yield
-        tracker.store.put([(key, dict(part_cell(part) for part in merged(parts)))] if parts else [], tracker.fate())
+def _the_same_column_again(tracker: SinkTracker, stream: StreamKey) -> Record:
+    """Less over more."""
+    return Record(b"c" + encode(tracker.origin))
+
+
+def _dropped_first(tracker: SinkTracker) -> Iterator[None]:
+    """Columns are dropped by themselves: what they said is only in memory then."""
+    tracker.forget_idle()
+    while tracker.scattered:
+        key = tracker.scattered.pop(0)
+        if key in tracker.records:
+            record, read = tracker.records[key], tracker.store.get(stream_row(b"s", key))
+            others, stale = tracker.others(record, read)
+            yield
+            tracker.store.replace(stream_row(b"s", key), {}, stale, tracker.fate())
+            yield
+            record.take_over(others)
+
+
+def _dropped_with_what_came_since(
+    tracker: SinkTracker, record: Record, read: Cells, honest: Any = SinkTracker.others
+) -> tuple[list[Part], dict[bytes, int]]:
+    parts, _ = honest(tracker, record, read)
+    return parts, dict.fromkeys((name for name in read if name[2:3] == b"c" and name[2:] != record.column), 2**62)
+
+
+def _versions_by_arrival(record: Record, stream: StreamKey, now: int, honest: Any = Record.row) -> tuple[Write, int]:
+    (key, row), version = honest(record, stream, now)
+    return (key, {name: (value, SERVER_TIME) for name, (value, _) in row.items()}), version
+
+
+def _whole_by_its_stamp(self: world.World, entries: list[Entry], honest: Any = world.World.filtered) -> list[Entry]:
+    """The sink believes the stamp: what came in part is recorded as if it were whole."""
+    parts = honest(self, entries)
+    return [dataclasses.replace(part, written=part.families) for part in parts]
 
 
 FALSE_COMPLETE, FALSE_ALARM = "but missing", "false alarm"
@@ -252,7 +280,13 @@ FALSE_COMPLETE, FALSE_ALARM = "but missing", "false alarm"
         pytest.param(in_force, "_span", _any_incarnation, FALSE_COMPLETE, id="an older peer of the same name"),
         pytest.param(world.World, "ship", _record_first, FALSE_COMPLETE, id="segments before they are applied"),
         pytest.param(WriteTracker, "changes", _heads_unsynced, FALSE_ALARM, id="heads that a crash undoes"),
-        pytest.param(SinkTracker, "tidy", _compact_in_two, FALSE_ALARM, id="a compaction in two mutations"),
+        pytest.param(SinkTracker, "new_record", _the_same_column_again, FALSE_ALARM, id="less written over more"),
+        pytest.param(SinkTracker, "tidy", _dropped_first, FALSE_ALARM, id="a column dropped before it is taken over"),
+        pytest.param(
+            SinkTracker, "others", _dropped_with_what_came_since, FALSE_ALARM, id="a column dropped with newer versions"
+        ),
+        pytest.param(world.World, "filtered", _whole_by_its_stamp, FALSE_COMPLETE, id="a filter that was narrower"),
+        pytest.param(Record, "row", _versions_by_arrival, FALSE_ALARM, id="late writes over newer ones"),
     ],
 )
 def test_the_simulation_finds(where: Any, name: str, broken: Any, found: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,25 +6,26 @@ A recorder's round is a generator that stops after each call to the table: other
 from __future__ import annotations
 
 import json
+import struct
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from status_tool.evidence.ids import origin_id
-from status_tool.evidence.segments import Segment as Interval
-from status_tool.evidence.segments import union
+from status_tool.evidence.ids import family_id, origin_id
+from status_tool.evidence.segments import Segment, merged
 from status_tool.sources.codec import column
 from tests.simulation.store import APPLIED, SERVER_TIME, Cells, Store, StoreError, Write, cells, encode
 
 TABLE = "t"
-DESCRIPTOR = '{"families": {"f": {"scope": 1}}, "durability": "USE_DEFAULT", "enabled": true}'
+DESCRIPTOR = '{"families": {"f": {"scope": 1}, "g": {"scope": 1}}, "durability": "USE_DEFAULT", "enabled": true}'
 SLAVE_VIA, OTHER_VIA = 2, 1
 VIA_IDS = {0: None, OTHER_VIA: b"\x0c" * 16, SLAVE_VIA: b"\x0b" * 16}
 Fate = Callable[[], int]
 Values = dict[str, int | bytes | str | None]
 StreamKey = tuple[str, int, int]
 """Region, origin, via."""
-Part = tuple[int, int, int, int]
-"""A segment: prev, seq, write times of its first and last entry."""
+Part = Segment
+WHOLE = frozenset("fg")
+"""The families of the table."""
 
 
 def hex16(number: int) -> bytes:
@@ -51,6 +52,11 @@ class Entry:
     acked: int | None = None
     prev: int | None = None
     """The stamp; None: without."""
+    prev_ms: int = 0
+    written: frozenset[str] = WHOLE
+    """The families that it has cells of, which the stamp tells."""
+    families: frozenset[str] = WHOLE
+    """Those of them that a request carries."""
 
 
 @dataclass
@@ -245,7 +251,7 @@ class WriteTracker(Recorder):
         if entry.seq <= head.seq:
             self.errors += 1
             return
-        entry.prev = head.seq
+        entry.prev, entry.prev_ms = head.seq, head.write_ms
 
     def after(self, entry: Entry) -> None:
         """`WalStamper.after`; an entry that was not stamped goes unseen."""
@@ -341,110 +347,171 @@ def head_row(key: StreamKey, head: Head) -> Write:
 
 
 @dataclass
+class Record:
+    """`AppliedRecord`: what a server knows of a stream, and the one column that holds it."""
+
+    column: bytes
+    parts: list[Part] = field(default_factory=list)
+    partial: dict[str, int] = field(default_factory=dict)
+    newest: int = 0
+    timestamp: int = 0
+    used: int = 0
+    version: int = 0
+    stored: int = 0
+    merge_at: int = 3
+
+    def add(self, parts: list[Part], partial: dict[str, int], now: int) -> bool:
+        """Whether the columns of others should be looked at."""
+        is_new = self.version == 0
+        self.parts = merged([*self.parts, *parts])
+        for family, written in partial.items():
+            self.partial[family] = max(written, self.partial.get(family, 0))
+        self.newest = max(self.newest, *(part.write_ms or 0 for part in parts))
+        self.used, self.version = now, self.version + 1
+        return is_new or len(self.parts) >= self.merge_at
+
+    def take_over(self, others: list[Part]) -> None:
+        """What other columns say is true as well."""
+        self.parts = merged([*self.parts, *others])
+        self.merge_at = max(3, 2 * len(self.parts))
+
+    def row(self, stream: StreamKey, now: int) -> tuple[Write, int]:
+        """Everything that is known now, and which version of it that is. Each has a higher timestamp than the last."""
+        self.timestamp = max(now, self.timestamp + 1)
+        row: Cells = {column(self.column): (column_value(self.parts), self.timestamp)}
+        for family, written in self.partial.items():
+            row[column(b"m" + bytes.fromhex(family_id(family)))] = (encode(written), written)
+        row |= {**cells(self.newest, r=self.newest), **cells(SERVER_TIME, t=TABLE)}
+        return (stream_row(b"s", stream), row), self.version
+
+
+@dataclass
 class SinkTracker(Recorder):
     """`ReplicateTimeTracker` with `SinkBatch`, `WriteThrough`, `SinkLedger`, `Compactor`."""
 
-    pending: dict[StreamKey, list[Part]] = field(default_factory=dict)
+    records: dict[StreamKey, Record] = field(default_factory=dict)
+    pending: set[StreamKey] = field(default_factory=set)
+    scattered: list[StreamKey] = field(default_factory=list)
     unstamped: dict[str, int] = field(default_factory=dict)
     unstamped_written: dict[str, int] = field(default_factory=dict)
-    touched: list[StreamKey] = field(default_factory=list)
+    columns: int = 0
     broken: bool = False
+    idle_ms: int = 20_000
+    stale_ms: int = 30_000
 
     def batch_applied(self, entries: list[Entry], fate: Fate) -> None:
         """The hooks of one request, after all of it was applied."""
-        streams: dict[StreamKey, list[Part]] = {}
+        streams: dict[StreamKey, tuple[list[Part], dict[str, int]]] = {}
+        now = self.clock()
         for entry in entries:
             if entry.prev is None:
                 self.unstamped[entry.region] = max(entry.write_ms, self.unstamped.get(entry.region, 0))
                 continue
-            part = (entry.prev, entry.seq, entry.write_ms, entry.write_ms)
-            streams.setdefault((entry.region, entry.origin, entry.via), []).append(part)
-        streams = {key: merged(parts) for key, parts in streams.items()}
+            part = Segment(entry.prev, entry.seq, entry.write_ms, entry.write_ms, now, entry.prev_ms)
+            parts, partial = streams.setdefault((entry.region, entry.origin, entry.via), ([], {}))
+            parts.append(part)
+            for family in entry.written - entry.families:
+                partial[family] = max(entry.write_ms, partial.get(family, 0))
+        for key, applied in streams.items():
+            if key not in self.records:
+                self.records[key] = self.new_record(key)
+            if self.records[key].add(*applied, now):
+                self.scattered.append(key)
         if streams:
-            self.write_through(streams, fate)
+            self.write_through(list(streams), fate)
 
-    def write_through(self, streams: dict[StreamKey, list[Part]], fate: Fate) -> None:
+    def new_record(self, stream: StreamKey) -> Record:
+        """A column that nobody has written to."""
+        self.columns += 1
+        return Record(b"c" + encode(self.origin ^ self.columns))
+
+    def write_through(self, streams: list[StreamKey], fate: Fate) -> None:
         """Once and briefly; after a failure nobody tries again until a flush has succeeded."""
         try:
             if self.broken:
                 raise StoreError
-            self.store.put([segment_row(key, parts) for key, parts in streams.items()], fate())
-            self.touched += streams
+            self.write(streams, fate())
         except StoreError:
             self.broken = True
-            self.keep(streams)
+            self.pending |= set(streams)
 
-    def keep(self, streams: dict[StreamKey, list[Part]]) -> None:
-        """`SinkLedger.keep`."""
-        for key, parts in streams.items():
-            self.pending[key] = merged([*self.pending.get(key, []), *parts])
+    def write(self, streams: list[StreamKey], fate: int) -> None:
+        """All of these streams' columns."""
+        rows = [(self.records[key], *self.records[key].row(key, self.clock())) for key in streams]
+        self.store.put([row for _, row, _ in rows], fate)
+        for record, _, version in rows:
+            record.stored = max(record.stored, version)
 
     def changes(self) -> Iterator[None]:
-        """What was pending when the flush began; what is added meanwhile stays."""
-        collected = dict(self.pending)
+        """What was pending when the flush began."""
+        collected = [key for key in self.pending if self.records[key].stored < self.records[key].version]
         unstamped = {r: ms for r, ms in self.unstamped.items() if self.unstamped_written.get(r) != ms}
-        writes = [segment_row(key, parts) for key, parts in collected.items()]
-        writes += [(b"u" + region.encode(), cells(ms, r=ms, t=TABLE)) for region, ms in unstamped.items()]
-        if writes:
-            self.store.put(writes, self.fate())
-            for key, parts in collected.items():
-                if self.pending.get(key) is parts:
-                    del self.pending[key]
-                self.touched.append(key)
+        rows = [(b"u" + region.encode(), cells(ms, r=ms, t=TABLE)) for region, ms in unstamped.items()]
+        if rows:
+            self.store.put(rows, self.fate())
             self.unstamped_written.update(unstamped)
             yield
+        if collected:
+            self.write(collected, self.fate())
+            yield
+        self.pending = {key for key in self.pending if self.records[key].stored < self.records[key].version}
 
     def flush_succeeded(self) -> None:
         """Requests may write through again."""
         self.broken = False
 
     def tidy(self) -> Iterator[None]:
-        """`Compactor.step`: read, then replace the parts that were read by their union."""
-        while self.touched:
-            key = stream_row(b"s", self.touched.pop(0))
-            parts = [part for name, cell in self.store.get(key).items() if (part := parse_part(name, cell[0]))]
+        """`SinkLedger.forgetIdle` and `Compactor.step`."""
+        self.forget_idle()
+        while self.scattered:
+            key = self.scattered.pop(0)
+            if key not in self.records:
+                continue
+            record, read = self.records[key], self.store.get(stream_row(b"s", key))
             yield
-            whole = merged(parts)
-            if len(whole) < len(parts):
-                put = {name: cell for part in whole if part not in parts for name, cell in [part_cell(part)]}
-                self.store.replace(key, put, [part_cell(part)[0] for part in parts if part not in whole], self.fate())
+            others, stale = self.others(record, read)
+            record.take_over(others)
+            if stale:
+                (row, written), version = record.row(key, self.clock())
+                self.store.replace(row, written, stale, self.fate())
+                record.stored = max(record.stored, version)
             yield
+
+    def others(self, record: Record, read: Cells) -> tuple[list[Part], dict[bytes, int]]:
+        """What the other columns of a row say; and which of them are done, with the version that was read."""
+        parts, stale = list[Part](), dict[bytes, int]()
+        for name, (value, timestamp) in read.items():
+            if name[2:3] == b"c" and name != column(record.column):
+                parts += parse_column(value)
+                if timestamp <= self.clock() - self.stale_ms:
+                    stale[name] = timestamp
+        return parts, stale
+
+    def forget_idle(self) -> None:
+        """A stream that comes back begins another column."""
+        since = self.clock() - self.idle_ms
+        for key, record in list(self.records.items()):
+            if record.used <= since and record.stored == record.version and key not in self.pending:
+                del self.records[key]
 
     def spooled(self) -> list[Write]:
         """Pending segments, and the final row."""
         now = self.clock()
-        rows = [segment_row(key, parts) for key, parts in self.pending.items()]
+        rows = [self.records[key].row(key, now)[0] for key in self.pending]
         return [*rows, self.row(now, self.last_echo, now, self.peers())]
 
 
-def merged(parts: list[Part]) -> list[Part]:
-    """`SegmentSet`: the union, with the write times of the first and the last entry of each interval."""
-    found = []
-    for low, high in union(Interval(part[0], part[1]) for part in parts):
-        first = min((part for part in parts if part[0] == low), key=lambda part: part[1])
-        last = max((part for part in parts if part[1] == high), key=lambda part: part[0])
-        found.append((low, high, first[2], last[3]))
-    return found
+_NUMBERS = struct.Struct(">6q")
 
 
-def part_cell(part: Part) -> tuple[bytes, tuple[bytes, int]]:
-    """A segment's column."""
-    name = column(b"p" + encode(part[0]) + encode(part[1]))
-    return name, (encode(part[2]) + encode(part[3]), SERVER_TIME)
+def column_value(parts: list[Part]) -> bytes:
+    """`AppliedColumn.value`."""
+    numbers = ((p.prev, p.seq, p.first_ms or 0, p.write_ms or 0, p.prev_ms or 0, p.recorded_ms or 0) for p in parts)
+    return b"\x01" + b"".join(_NUMBERS.pack(*part) for part in numbers)
 
 
-def parse_part(name: bytes, value: bytes) -> Part | None:
-    """The segment of a column; None for other columns."""
-    qualifier = name[2:]
-    if len(qualifier) != 17 or qualifier[:1] != b"p":
-        return None
-    numbers = (qualifier[1:9], qualifier[9:], value[:8], value[8:])
-    prev, seq, first, last = (int.from_bytes(number, "big", signed=True) for number in numbers)
-    return prev, seq, first, last
-
-
-def segment_row(key: StreamKey, parts: list[Part]) -> Write:
-    """`AppliedStream.toRow`."""
-    row: Cells = dict(part_cell(part) for part in parts)
-    newest = max(part[3] for part in parts)
-    return stream_row(b"s", key), {**row, **cells(newest, r=newest), **cells(SERVER_TIME, t=TABLE)}
+def parse_column(value: bytes) -> list[Part]:
+    """`AppliedColumn.read`."""
+    return [
+        Segment(p, s, first, last, noted, prev) for p, s, first, last, prev, noted in _NUMBERS.iter_unpack(value[1:])
+    ]

@@ -7,12 +7,12 @@ an entry arrives is modelled: which WALs a queue holds, from where on, and who s
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from status_tool.evidence.ids import origin_id
 from tests.simulation.dice import Dice
 from tests.simulation.store import APPLIED, APPLIED_BUT_FAILED, LATE, PARTLY, REFUSED, Store
-from tests.simulation.tracker import SLAVE_VIA, Entry, SinkTracker, WriteTracker
+from tests.simulation.tracker import SLAVE_VIA, WHOLE, Entry, SinkTracker, WriteTracker
 
 START_MS = 1_000_000_000
 REGIONS = ("a1", "b2", "c3")
@@ -80,6 +80,8 @@ class Peer:
     incarnation: int = 1
     version: int = 0
     modified_ms: int = 0
+    narrow: bool = False
+    """Whether it ships family `f` only."""
 
     def __post_init__(self) -> None:
         """A new znode."""
@@ -118,7 +120,8 @@ class World:
         self.unacked: list[Entry] = []
         self.outstanding: dict[int, Entry] = {}
         """Acknowledged on the master, asked of the slave, not applied there."""
-        self.applied: set[int] = set()
+        self.arrived: dict[int, frozenset[str]] = {}
+        """By entry, the families that have been applied on the slave."""
         self.spool: list[list[tuple[bytes, dict[bytes, tuple[bytes, int]]]]] = []
         self.late_requests: list[tuple[SlaveServer, list[Entry]]] = []
         self.blemishes: set[str] = set()
@@ -274,7 +277,7 @@ class World:
 
     # Master: writes
 
-    def append(self, region: str, via: int, jitter: int) -> Entry:
+    def append(self, region: str, via: int, jitter: int, families: frozenset[str] = WHOLE) -> Entry:
         """An entry goes into its server's WAL, not synced."""
         server = self.host[region]
         self.numbers += 1
@@ -282,6 +285,7 @@ class World:
         self.next_seq[region] += 1
         write_ms = self.now + server.offset - jitter
         entry = Entry(self.numbers, region, seq, via, write_ms, server.origin, self.now)
+        entry.written = entry.families = families
         self.into_wal(server, entry)
         self.unacked.append(entry)
         return entry
@@ -302,7 +306,7 @@ class World:
         for entry in mine:
             entry.acked = self.now
             self.floor[entry.region] = max(entry.seq, self.floor.get(entry.region, 0))
-            if entry.via != SLAVE_VIA and entry.number not in self.applied:
+            if entry.via != SLAVE_VIA and not entry.written <= self.arrived.get(entry.number, frozenset()):
                 self.outstanding[entry.number] = entry
 
     def roll(self, server: MasterServer, readable: int | None) -> None:
@@ -377,7 +381,7 @@ class World:
         if found is None:
             return
         position, todo = found
-        shipped = for_slave(todo)
+        shipped = self.filtered(todo)
         outcome = dice.pick(("done",) * 5 + ("no answer", "half", "late", "refused"))
         if outcome in ("done", "no answer"):
             self.apply(shipped)
@@ -390,11 +394,24 @@ class World:
             position.at += len(todo)
         self.say(f"ship {key} {outcome} {[(e.region, e.prev, e.seq) for e in shipped]} to {sink.tracker.name}")
 
+    def filtered(self, entries: list[Entry]) -> list[Entry]:
+        """What the peer ships of them now, by family (NamespaceTableCfWALEntryFilter)."""
+        shipped = WHOLE if self.peer is None or not self.peer.narrow else frozenset("f")
+        parts = (replace(entry, families=entry.families & shipped) for entry in for_slave(entries))
+        return [part for part in parts if part.families]
+
     def apply(self, entries: list[Entry]) -> None:
         """The slave's tables have them for good."""
         for entry in entries:
-            self.applied.add(entry.number)
-            self.outstanding.pop(entry.number, None)
+            self.arrived[entry.number] = self.arrived.get(entry.number, frozenset()) | entry.families
+            if entry.written <= self.arrived[entry.number]:
+                self.outstanding.pop(entry.number, None)
+
+    def set_narrow(self, narrow: bool) -> None:
+        """`set_peer_tableCFs`: all region servers do so at once here."""
+        assert self.peer is not None
+        self.peer.narrow, self.peer.version, self.peer.modified_ms = narrow, self.peer.version + 1, self.now
+        self.blemishes.add("peer narrowed")
 
 
 def for_slave(entries: list[Entry]) -> list[Entry]:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import uuid
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from status_tool.evidence.advice import to_string_binary
+from status_tool.evidence.ids import UNKNOWN_FAMILY, family_id
 from status_tool.evidence.model import Evidence, FileStatus, Header, Outcome, Problem, Scope, Status, Verdict
 from status_tool.evidence.queues import QueueFacts
 from status_tool.evidence.reference import verify_reference
@@ -367,3 +369,62 @@ def test_a_family_that_was_not_always_replicated(family: str, since_ms: int | No
     outcome = check(changed(OURS, "table", detail=detail), scope=replace(HBASE, since_ms=since_ms))
     assert outcome.verdict is verdict
     assert verdict is Verdict.COMPLETE or "replicated only since" in only(outcome).detail
+
+
+def partial(family: str, write_ms: int) -> Row:
+    return {
+        "kind": "partial",
+        "table": "ns:t",
+        "region": "r1",
+        "origin": 1,
+        "via": 0,
+        "name": family,
+        "write_ms": write_ms,
+    }
+
+
+def test_entries_that_arrived_in_part_are_no_proof() -> None:
+    """What was shipped when the peer's filter was narrower is not whole, and its stamp does not make it so."""
+    theirs = [*THEIRS, partial(family_id("f"), 20_000), partial(family_id("f"), 10_000)]
+    problem = only(check(theirs=theirs))
+    assert (problem.kind, problem.written_to_ms) == ("unverifiable", 20_000)
+    assert "partial" in problem.detail
+    assert problem.advice is not None
+    assert "CopyTable" in problem.advice
+    assert "--since 21000" in problem.advice
+    assert check(theirs=theirs, scope=replace(HBASE, since_ms=20_000)).verdict is Verdict.COMPLETE
+    assert check(theirs=theirs, scope=replace(HBASE, since_ms=19_999)).verdict is Verdict.UNVERIFIABLE
+    assert check(theirs=[*THEIRS, partial(UNKNOWN_FAMILY, 5)]).verdict is Verdict.UNVERIFIABLE
+
+
+def test_only_families_that_the_peer_ships_now_are_asked_for() -> None:
+    """A table that is shipped in part is whole for this slave when the families that are shipped are."""
+    theirs = [*THEIRS, partial(family_id("local"), 20_000), partial(family_id("w"), 20_000)]
+    assert check(theirs=theirs).verdict is Verdict.COMPLETE
+    detail = json.dumps({"families": {"f": {"scope": 1}, "w": {"scope": 1}}, "durability": "USE_DEFAULT"})
+    slave = {"kind": "table", "table": "ns:t", "detail": json.dumps({"families": ["f", "w"]})}
+    ours, wide = changed(OURS, "table", detail=detail), [slave, *without(theirs, "table")]
+    assert check(ours=ours, theirs=wide).verdict is Verdict.UNVERIFIABLE
+    assert check(ours=ours, theirs=wide, queues=QueueFacts(withheld={"ns:t": ("w",)})).verdict is Verdict.COMPLETE
+
+
+def test_entries_without_a_stamp_that_cannot_be_of_the_master_are_left_out() -> None:
+    """Another source cluster without trackers is no reason to doubt this one; it is named (issue 12, D.7)."""
+    theirs: Row = {"kind": "unstamped", "table": "ns:t", "region": "r9", "write_ms": 20_000, "via_ids": b"x" * 16}
+    outcome = check(theirs=[*THEIRS, theirs])
+    assert outcome.verdict is Verdict.COMPLETE
+    assert "78787878-7878-7878-7878-787878787878" in " ".join(outcome.notices)
+    through_both = {**theirs, "via_ids": b"x" * 16 + uuid.UUID(MASTER.cluster_id).bytes}
+    assert check(theirs=[*THEIRS, through_both]).verdict is Verdict.UNVERIFIABLE
+    assert check(theirs=[*THEIRS, {**theirs, "via_ids": None}]).verdict is Verdict.UNVERIFIABLE
+
+
+def test_a_hole_from_before_the_peer_is_accepted_by_since() -> None:
+    """Issue 12, D.3: written before the peer was added, and next after S by the same server."""
+    late = {**SEGMENT, "prev": 6, "first_ms": 25_000, "started_ms": 4_000}
+    problem = only(check(theirs=[*without(THEIRS, "segment"), late]))
+    assert (problem.kind, problem.written_to_ms) == ("gap", 4_000)
+    assert problem.advice is not None
+    assert "--since 5000" in problem.advice
+    assert check(theirs=[*without(THEIRS, "segment"), late], scope=replace(HBASE, since_ms=4_000)).exit_code == 0
+    assert check(theirs=[*without(THEIRS, "segment"), late], scope=replace(HBASE, since_ms=3_999)).exit_code == 1

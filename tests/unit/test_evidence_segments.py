@@ -7,10 +7,10 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from status_tool.evidence.segments import SINCE_MARGIN_MS, Segment, fold, union
+from status_tool.evidence.segments import SINCE_MARGIN_MS, Segment, fold, merged, union
 
 SEQS = st.integers(0, 20)
-SEGMENTS = st.lists(st.builds(Segment, SEQS, SEQS, SEQS, SEQS, SEQS), max_size=10)
+SEGMENTS = st.lists(st.builds(Segment, SEQS, SEQS, SEQS, SEQS, SEQS, st.none() | SEQS), max_size=10)
 
 
 def entries(segments: list[Segment]) -> set[int]:
@@ -76,3 +76,22 @@ def test_a_hole_of_the_baseline_is_bridged_with_a_margin() -> None:
     assert fold(segments, 8, since_ms=5_000 + SINCE_MARGIN_MS).prefix_end == 8
     assert fold(segments, 8, since_ms=5_000 + SINCE_MARGIN_MS - 1).prefix_end == 0
     assert fold([Segment(4, 8, None, 6_000)], 8, since_ms=99_000).prefix_end == 0
+
+
+def test_a_hole_ends_when_the_entry_before_the_next_one_was_written() -> None:
+    """That entry's own write time decides, however much later the next one was written (issue 12, D.3)."""
+    segments = [Segment(4, 8, first_ms=90_000, write_ms=95_000, prev_ms=5_000)]
+    assert fold(segments, 8, since_ms=5_000).prefix_end == 8
+    (hole,) = fold(segments, 8, since_ms=4_999).holes
+    assert hole.written_to_ms == 5_000
+
+
+@given(SEGMENTS)
+def test_merging_keeps_the_union_and_its_times(segments: list[Segment]) -> None:
+    found = merged(segments)
+    assert [(s.prev, s.seq) for s in found] == union(segments)
+    for whole in found:
+        starts = [s for s in segments if s.valid and s.prev == whole.prev]
+        assert whole.prev_ms == max((s.prev_ms for s in starts if s.prev_ms is not None), default=None)
+        assert whole.first_ms in {s.first_ms for s in starts}
+        assert whole.write_ms in {s.write_ms for s in segments if s.valid and s.seq == whole.seq}

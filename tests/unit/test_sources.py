@@ -92,6 +92,35 @@ def test_segments_and_the_newest_replicated_time() -> None:
     )
 
 
+def part(*numbers: int) -> bytes:
+    return b"".join(map(int64, numbers))
+
+
+def test_the_columns_of_a_streams_row_are_one_union() -> None:
+    """Each server has a column of its own; one of an earlier version has one a segment."""
+    key = f"s{REGION}{as_hex(1)}{as_hex(0)}".encode()
+    cells = {
+        codec.column(b"c" + int64(-3)): cell(b"\x01" + part(0, 4, 10, 40, 0, 500) + part(9, 12, 90, 120, 80, 700), 1),
+        codec.column(b"c" + int64(77)): cell(b"\x01" + part(4, 6, 50, 60, 40, 600), 2),
+        codec.column(b"p" + int64(6) + int64(7)): cell(int64(65) + int64(70), 650),
+        codec.column(b"c" + int64(78)): cell(b"\x02" + part(7, 9, 75, 80, 70, 680), 3),  # of a later version
+        codec.column(b"c" + int64(79)): cell(b"\x01" + part(7, 9), 3),
+        codec.column(b"m" + bytes.fromhex("0a0b0c0d")): cell(int64(55)),
+    }
+    found = [row for row in codec.segments([(key, cells)]) if row["kind"] == "segment"]
+    names = ("prev", "seq", "first_ms", "write_ms", "started_ms", "recorded_ms")
+    assert [tuple(row[name] for name in names) for row in found] == [(0, 7, 10, 70, 0, 500), (9, 12, 90, 120, 80, 700)]
+    (partial,) = [row for row in codec.segments([(key, cells)]) if row["kind"] == "partial"]
+    assert (partial["region"], partial["origin"], partial["name"], partial["write_ms"]) == (REGION, 1, "0a0b0c0d", 55)
+
+
+def test_entries_without_a_stamp_by_the_clusters_that_they_came_through() -> None:
+    """`r` alone is of an earlier version, which did not tell."""
+    cells = {codec.column("r"): cell(int64(5)), codec.column(b"r" + b"x" * 16): cell(int64(7))}
+    found = list(codec.unstamped([(f"u{REGION}".encode(), cells)]))
+    assert [(row["via_ids"], row["write_ms"]) for row in found] == [(None, 5), (b"x" * 16, 7)]
+
+
 @given(st.lists(st.tuples(st.binary(max_size=80), st.dictionaries(st.binary(max_size=20), st.binary(max_size=20)))))
 def test_garbage_in_the_table_never_fails(rows: list[tuple[bytes, dict[bytes, bytes]]]) -> None:
     """Whatever stands in rows and columns, decoding ends, and what comes out fits the schema."""

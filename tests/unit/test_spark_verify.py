@@ -15,6 +15,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from pyspark.sql import DataFrame, SparkSession
 
+from status_tool.evidence.ids import UNKNOWN_FAMILY, family_id
 from status_tool.evidence.model import Evidence, Header, Outcome, Scope
 from status_tool.evidence.queues import QueueFacts
 from status_tool.evidence.reference import verify_reference
@@ -27,6 +28,7 @@ pytestmark = pytest.mark.spark
 MASTER_ID = "00000000-0000-4000-8000-000000000001"
 SLAVE_ID = "00000000-0000-4000-8000-000000000002"
 SLAVE_BYTES = bytes.fromhex(SLAVE_ID.replace("-", ""))
+MASTER_BYTES = bytes.fromhex(MASTER_ID.replace("-", ""))
 OTHER_BYTES = SLAVE_BYTES[1:] + b"\x07"
 NOW = 100_000
 """Times in these tests are small numbers around this one, so that they often meet the bounds."""
@@ -133,7 +135,11 @@ def region_rows(draw: st.DrawFn, name: str) -> tuple[list[Row], list[Row]]:
         fact = {"state": draw(st.sampled_from(["bulkload", "split", "merge"])), "write_ms": draw(optional(TIMES))}
         ours.append({"kind": "fact", **at, **fact, "region_id": draw(optional(TIMES))})
     for kind in draw(st.lists(mostly("replicated", st.just("unstamped")), max_size=2)):
-        theirs.append({"kind": kind, **at, "write_ms": draw(optional(TIMES))})
+        sources = draw(mostly(None, st.sampled_from([MASTER_BYTES, OTHER_BYTES, OTHER_BYTES + MASTER_BYTES, b"odd"])))
+        via_ids = sources if kind == "unstamped" else None
+        theirs.append({"kind": kind, **at, "write_ms": draw(optional(TIMES)), "via_ids": via_ids})
+    for name in draw(mostly([], st.lists(st.sampled_from([*map(family_id, "fgx"), UNKNOWN_FAMILY, None]), max_size=3))):
+        theirs.append({"kind": "partial", **at, "origin": 1, "name": name, "write_ms": draw(optional(TIMES))})
     return ours, theirs
 
 
@@ -145,6 +151,7 @@ def segment_rows(draw: st.DrawFn, key: Row) -> list[Row]:
     strays = draw(mostly([], st.lists(st.tuples(optional(SEQS), optional(SEQS)), max_size=2)))
     pairs = draw(st.permutations([*chain, *chain[:1], *strays]))
     times = {"first_ms": optional(TIMES), "write_ms": optional(TIMES), "recorded_ms": optional(TIMES)}
+    times["started_ms"] = mostly(None, optional(TIMES))
     return [{"kind": "segment", **key, "prev": a, "seq": b, **draw(st.fixed_dictionaries(times))} for a, b in pairs]
 
 
