@@ -404,8 +404,9 @@ class World:
         """The slave's tables have them for good."""
         for entry in entries:
             self.arrived[entry.number] = self.arrived.get(entry.number, frozenset()) | entry.families
-            if entry.written <= self.arrived[entry.number]:
-                self.outstanding.pop(entry.number, None)
+            known = self.outstanding.get(entry.number)
+            if known is not None and known.written <= self.arrived[entry.number]:
+                del self.outstanding[entry.number]
 
     def set_narrow(self, narrow: bool) -> None:
         """`set_peer_tableCFs`: all region servers do so at once here."""
