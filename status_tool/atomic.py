@@ -18,8 +18,18 @@ from typing import TextIO
 from status_tool.errors import OutputError
 from status_tool.printable import safe
 
+PRIVATE = 0o600
 _NAME_MAX = 255
 _BUFFER_BYTES = 1 << 20
+
+
+_asked_mode: int | None = None
+
+
+def file_mode(mode: int | None) -> None:
+    """Permissions of every file that this process writes from now on; None: `PRIVATE`, or as they are."""
+    global _asked_mode
+    _asked_mode = mode
 
 
 def check_target(path: str | os.PathLike[str]) -> Path:
@@ -50,7 +60,8 @@ def check_target(path: str | os.PathLike[str]) -> Path:
 class AtomicFile(io.RawIOBase):
     """A binary file being written under a temporary name until `commit`.
 
-    Closing or dropping it without `commit` removes it. Every failing write is an `OutputError`.
+    Closing or dropping it without `commit` removes it. Every failing write is an `OutputError`. A new file is its
+    owner's alone, one that replaces another keeps the permissions of that, unless `file_mode` has said otherwise.
     """
 
     mode = "wb"
@@ -63,13 +74,16 @@ class AtomicFile(io.RawIOBase):
         self._target = check_target(path)
         self._temporary = _temporary_name(self._target)
         try:
-            self._fd = os.open(self._temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
-            self._keep_mode()
+            self._fd = os.open(self._temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, PRIVATE)
+            self._set_mode()
         except OSError as error:
             raise _output_error(path, error) from error
 
-    def _keep_mode(self) -> None:
-        # A status file that somebody made private must not become readable by being renewed.
+    def _set_mode(self) -> None:
+        if _asked_mode is not None:
+            os.fchmod(self._fd, _asked_mode)
+            return
+        # Somebody has chosen them for the file that is there.
         with contextlib.suppress(FileNotFoundError):
             os.fchmod(self._fd, stat.S_IMODE(self._target.stat().st_mode))
 

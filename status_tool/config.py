@@ -220,6 +220,8 @@ def _parse_zookeeper(text: str) -> ZooKeeperEndpoint:
 
 def _check_url(url: str) -> str:
     parts = urlsplit(url.strip())
+    if "@" in url:  # it would be in the process list, and in every line that names the NameNode
+        raise ConfigurationError("--webhdfs: no user and password in a URL; leave what is before the @ out")
     if parts.scheme not in ("http", "https") or not parts.netloc:
         raise ConfigurationError(f"--webhdfs {url!r}: expected http://HOST:PORT or https://HOST:PORT")
     return f"{parts.scheme}://{parts.netloc}"

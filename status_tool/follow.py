@@ -62,7 +62,7 @@ def follow(settings: Settings, master: Settings, check: Check, shown: Following,
     """
     deadline = None if limit_s is None else time.monotonic() + limit_s
     with ExitStack() as stack:
-        file = stack.enter_context(open_status(check.status_file, require_side=MASTER))
+        file = stack.enter_context(open_status(check.status_file, require_side=MASTER, key=check.key))
         base = MasterSide(file, asked_header(file.header, check))
         _refuse(base, check)
         scratch = stack.enter_context(scratch_of(check))

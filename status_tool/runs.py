@@ -72,6 +72,7 @@ from status_tool.spark.verify import Check as Verification
 from status_tool.status_file.legacy import open_writer
 from status_tool.status_file.reader import StatusFile, open_status
 from status_tool.status_file.schema import STATUS_SCHEMA
+from status_tool.status_file.signature import SignKey
 
 Say = Callable[[str], None]
 RECHECK_S = 2.0
@@ -97,6 +98,8 @@ class Check:
     debug_dir: Path | None = None
     spark_master: str | None = None
     spark_conf: tuple[tuple[str, str], ...] = ()
+    key: SignKey | None = None
+    """Only status files that were signed with it are taken."""
 
 
 @dataclass(frozen=True)
@@ -126,12 +129,14 @@ class Written:
     unsettled: tuple[str, ...] = field(default=())
 
 
-def write_side(settings: Settings, request: Request, path: Path, debug_dir: Path | None, say: Say) -> Written:
-    """Write one side of a live cluster to a status file. Nothing is written unless all of it could be."""
+def write_side(
+    settings: Settings, request: Request, path: Path, debug_dir: Path | None, say: Say, key: SignKey | None = None
+) -> Written:
+    """Write one side of a live cluster to a status file, signed with `key`. Nothing unless all of it could be."""
     with journaling(path, request) as (request, journal):
         gathered = snapshot(settings, request, say)
         later = 0
-        with open_writer(path, gathered.header) as writer:
+        with open_writer(path, gathered.header, key) as writer:
             say("reading streams and files" if request.hdfs else "reading streams")
             for batch in read_all(_source(gathered)):
                 writer.write(batch)
@@ -203,7 +208,7 @@ def _source(gathered: Snapshot) -> Source:
 
 def dump_rows(batches: Iterable[pa.RecordBatch], debug_dir: Path) -> None:
     """Write rows as JSON lines, one file a kind."""
-    debug_dir.mkdir(parents=True, exist_ok=True)
+    debug_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
     with ExitStack() as files:
         streams: dict[str, TextIO] = {}
         for row in _json_rows(batches):
@@ -231,7 +236,7 @@ def dump_live(settings: Settings, request: Request, out: TextIO, say: Say) -> No
 
 def check_live(settings: Settings, check: Check, say: Say) -> Outcome:
     """Verify FILE against this live cluster, again and again until complete or `wait_s` is over."""
-    with open_status(check.status_file, require_side=MASTER) as file:
+    with open_status(check.status_file, require_side=MASTER, key=check.key) as file:
         side = MasterSide(file, asked_header(file.header, check))
         request = slave_request(side, check)
         deadline = time.monotonic() + check.wait_s
@@ -328,10 +333,10 @@ def verify_once(
 def check_offline(check: Check, say: Say) -> Outcome:
     """The same check with both sides from files."""
     assert check.slave_status is not None
-    with open_status(check.status_file, require_side=MASTER) as file:
+    with open_status(check.status_file, require_side=MASTER, key=check.key) as file:
         side = MasterSide(file, asked_header(file.header, check))
         with (
-            open_status(check.slave_status, require_side=SLAVE) as slave,
+            open_status(check.slave_status, require_side=SLAVE, key=check.key) as slave,
             tempfile.TemporaryDirectory(prefix="status-tool-") as folder,
             spark_session(check.spark_master, check.spark_conf) as spark,
         ):

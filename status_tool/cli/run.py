@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 import sys
 from enum import StrEnum
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Annotated, NamedTuple
 
 import typer
 
-from status_tool.atomic import check_target
+from status_tool.atomic import check_target, file_mode
 from status_tool.cli.options import ConfDirs, Thrift, WebHdfs, ZooKeeperOption, settings_of
 from status_tool.cli.shutdown_time import check_millis, iso
 from status_tool.collect import MASTER, SLAVE, FileOptions, Request
@@ -32,6 +33,8 @@ from status_tool.sources.crc import Layout
 from status_tool.sources.namenode import Load
 from status_tool.sources.selection import PathMap, read_path_file
 from status_tool.sources.state_table import TableFilter
+from status_tool.status_file.legacy import is_legacy_name
+from status_tool.status_file.signature import SignKey, read_key
 
 DEFAULT_MASTER_WAIT_S = 60.0
 DEFAULT_DEBUG_DIR = Path("status-tool-debug")
@@ -154,6 +157,25 @@ def run(
     thrift: Thrift = None,
     webhdfs: WebHdfs = None,
     zookeeper: ZooKeeperOption = None,
+    sign_key: Annotated[
+        Path | None,
+        typer.Option(
+            "--sign-key",
+            metavar="FILE",
+            help="With -o: sign with the key in FILE; with -i: take only what was signed with it.",
+        ),
+    ] = None,
+    require_signature: Annotated[
+        bool, typer.Option("--require-signature", help="With -i: insist on --sign-key, which already demands it.")
+    ] = False,
+    mode: Annotated[
+        str | None,
+        typer.Option(
+            "--file-mode",
+            metavar="OCTAL",
+            help="Permissions of the files that are written (default 600; one that is replaced keeps its own).",
+        ),
+    ] = None,
     spark_master: Annotated[
         str | None,
         typer.Option("--spark-master", metavar="URL", help="Default local[*]; kept under spark-submit."),
@@ -169,6 +191,8 @@ def run(
     for target in (output, report, metrics):
         if target is not None:
             check_target(target)
+    key = _key(sign_key, require_signature, output, status_file)
+    file_mode(_mode(mode))
     settings = settings_of(conf_dir, thrift, webhdfs, zookeeper)
     files = _files(deep, rate, exclude, layout)
     path_map = PathMap.parse(map_path or ())
@@ -192,6 +216,7 @@ def run(
             debug_dir=debug_dir if debug else None,
             spark_master=spark_master,
             spark_conf=_spark_conf(spark_conf),
+            key=key,
         )
         told = _Output(as_json, report, metrics)
         if follow:
@@ -211,7 +236,7 @@ def run(
     )
     if output is None:
         return _dump(settings, request)
-    return _write(settings, request, output, debug_dir if debug else None, as_json)
+    return _write(settings, request, output, debug_dir if debug else None, as_json, key)
 
 
 def _check_letters(
@@ -267,6 +292,31 @@ def _paths(file: Path | None) -> tuple[str, ...]:
         raise ConfigurationError(f"-f {file} is not UTF-8 text") from None
 
 
+def _key(path: Path | None, required: bool, output: Path | None, status_file: Path | None) -> SignKey | None:
+    if required and status_file is None:
+        raise UsageError("--require-signature goes with -i FILE")
+    if required and path is None:
+        raise UsageError("--require-signature needs --sign-key FILE: the key that FILE was signed with")
+    if path is None:
+        return None
+    if output is None and status_file is None:
+        raise UsageError("--sign-key goes with -o FILE (to sign it) or -i FILE (to take nothing else)")
+    if output is not None and is_legacy_name(output):
+        raise UsageError("the original's JSON cannot be signed: give -o a name that does not end in .json")
+    return read_key(path)
+
+
+def _mode(text: str | None) -> int | None:
+    """An octal number that lets the owner read and write, and sets no special bit."""
+    if text is None:
+        return None
+    if not re.fullmatch(r"0?[0-7]{3}", text) or int(text, 8) & 0o600 != 0o600:
+        raise UsageError(
+            f"--file-mode {text!r}: expected three octal digits, as 640, that let the owner read and write"
+        )
+    return int(text, 8)
+
+
 def _spark_conf(pairs: list[str] | None) -> tuple[tuple[str, str], ...]:
     settings = []
     for pair in pairs or ():
@@ -310,9 +360,11 @@ def _told(outcome: Outcome, output: _Output) -> int:
     return outcome.exit_code
 
 
-def _write(settings: Settings, request: Request, output: Path, debug_dir: Path | None, as_json: bool) -> int:
+def _write(
+    settings: Settings, request: Request, output: Path, debug_dir: Path | None, as_json: bool, key: SignKey | None
+) -> int:
     with make_progress() as progress:
-        written = write_side(settings, request, output, debug_dir, progress.step)
+        written = write_side(settings, request, output, debug_dir, progress.step, key)
     for notice in (*written.header.notices, *(f"{server}: unverifiable" for server in written.unsettled)):
         print(f"status-tool: {safe(notice)}", file=sys.stderr)
     if as_json:

@@ -58,6 +58,12 @@ def remove(path: Path) -> None:
             os.unlink(f"{path}{suffix}")
 
 
+def _touch(path: str) -> None:
+    """SQLite gives its own files the permissions of this one: it tells what is in HDFS, so nobody else reads it."""
+    with contextlib.suppress(OSError):  # SQLite says what is wrong
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600))
+
+
 class Journal:
     """Checksums by path, for many threads. Raises `OutputError` where the file cannot be used."""
 
@@ -65,6 +71,7 @@ class Journal:
         self._path = path
         self._lock = threading.Lock()
         with self._clear():
+            _touch(path)
             self._db = sqlite3.connect(path, check_same_thread=False)
             # It only spares work: what a power cut takes away is asked for again.
             self._db.execute("pragma synchronous = off")

@@ -38,7 +38,7 @@ def write_debug(check: Check, directory: Path) -> None:
     Rows stream through the driver, a partition at a time. Raises OutputError where a file cannot be written.
     """
     try:
-        directory.mkdir(parents=True, exist_ok=True)
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
         raise OutputError(f"cannot write into {directory}: {error.strerror or error}") from error
     for name, rows in debug_rows(check).items():

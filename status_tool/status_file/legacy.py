@@ -22,6 +22,7 @@ from status_tool.errors import StatusFileError
 from status_tool.evidence.model import Evidence, Header
 from status_tool.printable import safe
 from status_tool.status_file.header import parse_json, time_ms
+from status_tool.status_file.signature import SignKey
 from status_tool.status_file.writer import RowWriter, StatusWriter, conform, split_kinds
 
 MAX_JSON_BYTES = 256 << 20
@@ -234,7 +235,14 @@ class LegacyWriter:
                 self._files[path] = f"{algorithm}:{checksum}"
 
 
-def open_writer(path: str | os.PathLike[str], header: Header) -> RowWriter:
-    """Return the writer for `path`: the original's JSON for a name that ends in `.json`, else Parquet."""
-    legacy = os.fspath(path).lower().endswith(".json")
-    return LegacyWriter(path, header) if legacy else StatusWriter(path, header)
+def is_legacy_name(path: str | os.PathLike[str]) -> bool:
+    """Whether a file of this name is written as the original's JSON."""
+    return os.fspath(path).lower().endswith(".json")
+
+
+def open_writer(path: str | os.PathLike[str], header: Header, key: SignKey | None = None) -> RowWriter:
+    """Return the writer for `path`: the original's JSON for a name that ends in `.json`, else Parquet.
+
+    With a `key` the file is signed, which JSON cannot be.
+    """
+    return LegacyWriter(path, header) if is_legacy_name(path) else StatusWriter(path, header, key)

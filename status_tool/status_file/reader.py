@@ -37,6 +37,7 @@ from status_tool.status_file.header import (
 )
 from status_tool.status_file.legacy import legacy_header, legacy_rows, read_legacy
 from status_tool.status_file.schema import FORMAT_VERSION, STATUS_SCHEMA
+from status_tool.status_file.signature import SIGNATURE_PATTERN, SignKey
 from status_tool.status_file.writer import StatusWriter
 
 _MAGIC = b"PAR1"
@@ -108,16 +109,24 @@ def read_header(path: str | os.PathLike[str]) -> Header:
         return status.header
 
 
-def open_status(path: str | os.PathLike[str], require_side: str | None = None) -> StatusFile:
+def open_status(
+    path: str | os.PathLike[str], require_side: str | None = None, key: SignKey | None = None
+) -> StatusFile:
     """Check the whole file and return what it says of itself.
 
-    `require_side` (`master` or `slave`) refuses the other side's file. Raises `StatusFileError`.
+    `require_side` (`master` or `slave`) refuses the other side's file; with a `key`, only a file that was signed by it
+    is taken. Raises `StatusFileError`.
     """
     with _regular(path) as file:
         size = os.fstat(file.fileno()).st_size
         if size == 0:
             raise _refusal(path, "is empty")
-        status = _open_json(file, path) if _looks_like_json(file) else _open_parquet(file, path, size)
+        if not _looks_like_json(file):
+            status = _open_parquet(file, path, size, key)
+        elif key is None:
+            status = _open_json(file, path)
+        else:
+            raise _refusal(path, "is the original tool's JSON, which cannot be signed: a signed status is needed here")
     if require_side is not None and status.header.side != require_side:
         status.close()
         raise _refusal(path, f"is a {status.header.side}'s status, but a {require_side}'s is needed here")
@@ -184,13 +193,15 @@ def _temporary(status: StatusFile, folder: Path) -> StatusFile:
     return status
 
 
-def _open_parquet(file: BinaryIO, path: str | os.PathLike[str], size: int) -> StatusFile:
+def _open_parquet(file: BinaryIO, path: str | os.PathLike[str], size: int, key: SignKey | None) -> StatusFile:
     footer_start, footer = _footer(file, path, size)
     found = list(DIGEST_PATTERN.finditer(footer))
     if len(found) == 1:
         place = footer_start + found[0].start(1)
         if _digest(file, place) != found[0][1]:
             raise _refusal(path, "has been altered or damaged: its content does not match its digest")
+        if key is not None:
+            _check_signature(file, path, footer_start, footer, place, key)
     header, counts = _describe(file, path, digest=found[0][1] if len(found) == 1 else None)
     plain = Path(os.path.abspath(path))
     if _PLAIN_PATH.fullmatch(str(plain)):
@@ -199,6 +210,16 @@ def _open_parquet(file: BinaryIO, path: str | os.PathLike[str], size: int) -> St
         link = folder / "status.parquet"
         link.symlink_to(plain)
         return _temporary(StatusFile(Path(path), link, header, counts), folder)
+
+
+def _check_signature(
+    file: BinaryIO, path: str | os.PathLike[str], footer_start: int, footer: bytes, digest_place: int, key: SignKey
+) -> None:
+    signed = list(SIGNATURE_PATTERN.finditer(footer))
+    if len(signed) != 1:
+        raise _refusal(path, "is not signed: write it with --sign-key FILE, or leave --sign-key out here")
+    if not key.has_signed(_digest(file, digest_place, footer_start + signed[0].start(1)), signed[0][1]):
+        raise _refusal(path, "was not signed with the key of --sign-key: another key wrote it, or somebody changed it")
 
 
 def _footer(file: BinaryIO, path: str | os.PathLike[str], size: int) -> tuple[int, bytes]:
@@ -218,19 +239,17 @@ def _footer(file: BinaryIO, path: str | os.PathLike[str], size: int) -> tuple[in
     return start, file.read(length)
 
 
-def _digest(file: BinaryIO, place: int) -> bytes:
-    """Return the SHA-256 (hex) of the file with the 64 characters at `place` read as zeros."""
+def _digest(file: BinaryIO, *places: int) -> bytes:
+    """Return the SHA-256 (hex) of the file with the 64 characters at each of `places` read as zeros."""
     digest = hashlib.sha256()
     file.seek(0)
-    remaining = place
-    while remaining:
-        chunk = file.read(min(_CHUNK_BYTES, remaining))
-        if not chunk:
-            break
-        digest.update(chunk)
-        remaining -= len(chunk)
-    digest.update(NO_DIGEST)
-    file.seek(place + len(NO_DIGEST))
+    for place in sorted(places):
+        remaining = place - file.tell()
+        while remaining > 0 and (chunk := file.read(min(_CHUNK_BYTES, remaining))):
+            digest.update(chunk)
+            remaining -= len(chunk)
+        digest.update(NO_DIGEST)
+        file.seek(place + len(NO_DIGEST))
     while chunk := file.read(_CHUNK_BYTES):
         digest.update(chunk)
     return digest.hexdigest().encode()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import os
+import re
 from collections.abc import Callable, Iterator
 from types import TracebackType
 from typing import Protocol, Self
@@ -18,12 +19,14 @@ from status_tool.errors import OutputError
 from status_tool.evidence.model import Header
 from status_tool.status_file.header import DIGEST_KEY, DIGEST_PATTERN, HEADER_KEY, NO_DIGEST, encode_header
 from status_tool.status_file.schema import KINDS, STATUS_SCHEMA
+from status_tool.status_file.signature import NO_SIGNATURE, SIGNATURE_KEY, SIGNATURE_PATTERN, SignKey
 
 ROW_GROUP_ROWS = 131_072
 ROW_GROUP_BYTES = 64 << 20
 BUFFERED_BYTES = 128 << 20
 """Bound on what all kinds together hold back; the fullest kind is written when it is exceeded."""
 _COMPACT_AFTER = 128
+_READ_BYTES = 1 << 20
 
 # Few distinct values in a row group: elsewhere a dictionary would be built only to be thrown away.
 _DICTIONARY = ["kind", "table", "origin", "via", "via_ids", "state", "server", "role", "algorithm"]
@@ -54,9 +57,10 @@ class StatusWriter:
     where the file cannot be written, `ValueError` for rows that do not fit the schema.
     """
 
-    def __init__(self, path: str | os.PathLike[str], header: Header) -> None:
+    def __init__(self, path: str | os.PathLike[str], header: Header, key: SignKey | None = None) -> None:
         self.header = header
         self._path = path
+        self._key = key
         self._buffers = {kind: _Buffer() for kind in KINDS}
         self._counts = dict.fromkeys(KINDS, 0)
         self._output: _ParquetOutput | None = None
@@ -111,7 +115,7 @@ class StatusWriter:
         header = encode_header(self.header, self.counts)
         for kind in KINDS:
             self._flush(kind)
-        self._opened().finish(header)
+        self._opened().finish(header, self._key)
 
 
 class _Buffer:
@@ -161,12 +165,24 @@ class _ParquetOutput:
     def write_group(self, table: pa.Table) -> None:
         self._guarded(lambda: self._writer.write_table(table, row_group_size=table.num_rows))
 
-    def finish(self, header: str) -> None:
-        # The digest's place must come last of all that is written: it is filled in afterwards.
-        self._writer.add_key_value_metadata({HEADER_KEY: header.encode(), DIGEST_KEY: NO_DIGEST})
+    def finish(self, header: str, key: SignKey | None) -> None:
+        # The places for signature and digest must come last of all that is written: they are filled in afterwards.
+        places = {SIGNATURE_KEY: NO_SIGNATURE} if key else {}
+        self._writer.add_key_value_metadata({HEADER_KEY: header.encode(), **places, DIGEST_KEY: NO_DIGEST})
         self._guarded(self._close)
-        self._file.patch(self._digest_offset(), self._sink.digest.hexdigest().encode())
+        digest = self._sink.digest.hexdigest().encode()
+        if key is not None:
+            self._file.patch(self._place(SIGNATURE_PATTERN, "signature"), key.sign(digest))
+            digest = self._whole_digest()
+        self._file.patch(self._place(DIGEST_PATTERN, "digest"), digest)
         self._file.commit()
+
+    def _whole_digest(self) -> bytes:
+        """Of what is in the file by now."""
+        digest = hashlib.sha256()
+        for offset in range(0, self._file.size(), _READ_BYTES):
+            digest.update(self._file.read_at(offset, _READ_BYTES))
+        return digest.hexdigest().encode()
 
     def _close(self) -> None:
         self._writer.close()
@@ -178,13 +194,14 @@ class _ParquetOutput:
         except pa.ArrowException as error:
             raise OutputError(f"cannot write {self._path}: {error}") from error
 
-    def _digest_offset(self) -> int:
+    def _place(self, pattern: re.Pattern[bytes], what: str) -> int:
+        """Where in the file the 64 characters of a signature or digest are to stand."""
         size = self._file.size()
         footer_bytes = int.from_bytes(self._file.read_at(size - 8, 4), "little")
         start = size - 8 - footer_bytes
-        found = list(DIGEST_PATTERN.finditer(self._file.read_at(start, footer_bytes)))
+        found = list(pattern.finditer(self._file.read_at(start, footer_bytes)))
         if len(found) != 1:
-            raise OutputError(f"cannot write {self._path}: its footer has {len(found)} places for a digest")
+            raise OutputError(f"cannot write {self._path}: its footer has {len(found)} places for a {what}")
         return start + found[0].start(1)
 
     def discard(self) -> None:

@@ -500,10 +500,10 @@ def test_links_are_followed_and_the_mode_is_kept(tmp_path: Path) -> None:
     assert target.stat().st_mode & 0o777 == 0o600
 
 
-def test_a_new_file_has_the_usual_mode(tmp_path: Path) -> None:
+def test_a_new_file_is_its_owners_alone(tmp_path: Path) -> None:
     before = os.umask(0o022)
     try:
-        assert write(tmp_path / "f").stat().st_mode & 0o777 == 0o644
+        assert write(tmp_path / "f").stat().st_mode & 0o777 == 0o600
     finally:
         os.umask(before)
 

@@ -1,0 +1,217 @@
+"""Signed status files, permissions of what is written, and secrets that nobody gets to see."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import stat
+from dataclasses import replace
+from functools import partialmethod
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from status_tool.atomic import file_mode
+from status_tool.cli.main import main
+from status_tool.errors import ConfigurationError, StatusFileError
+from status_tool.sources.namenode import WebHdfs
+from status_tool.status_file.reader import open_status
+from status_tool.status_file.schema import STATUS_SCHEMA
+from status_tool.status_file.signature import SIGNATURE_PATTERN, SignKey, read_key
+from status_tool.status_file.writer import StatusWriter
+from tests.unit.test_status_file import HEADER
+from tests.unit.test_webhdfs import FakeHdfs, fake  # noqa: F401  # a fixture
+
+SECRET = "planted-secret-of-this-test"
+SAMPLE = Path(__file__).parents[2] / "sample_status" / "complete"
+
+
+@pytest.fixture(autouse=True)
+def _as_always() -> None:
+    file_mode(None)
+
+
+def key_file(path: Path, secret: str = SECRET) -> Path:
+    path.write_text(secret + "\n")
+    path.chmod(0o600)
+    return path
+
+
+def written(path: Path, key: SignKey | None, source: Path | None = None) -> Path:
+    """A status file; the rows and header of `source` where one is given."""
+    if source is None:
+        header, batches = HEADER, [pa.RecordBatch.from_pylist([{"kind": "file", "path": "/x"}], STATUS_SCHEMA)]
+    else:
+        with open_status(source) as file:
+            header, batches = file.header, list(file.rows())
+    with StatusWriter(path, header, key) as writer:
+        for batch in batches:
+            writer.write(batch)
+    return path
+
+
+def test_a_signature_holds(tmp_path: Path) -> None:
+    """For the key that made it; a reader without key reads the file all the same, as older versions do."""
+    path = written(tmp_path / "f", SignKey(b"one" * 10))
+    with open_status(path, key=SignKey(b"one" * 10)) as signed, open_status(path) as plain:
+        assert signed.header == plain.header
+        assert signed.counts == plain.counts
+    with pytest.raises(StatusFileError, match="not signed with the key"):
+        open_status(path, key=SignKey(b"two" * 10))
+
+
+def test_what_is_not_signed_is_not_taken(tmp_path: Path) -> None:
+    """A plain file, the original's JSON, and a signed file that was opened and written again by somebody else."""
+    key = SignKey(b"one" * 10)
+    with pytest.raises(StatusFileError, match="is not signed: write it with --sign-key"):
+        open_status(written(tmp_path / "plain", None), key=key)
+    (tmp_path / "f.json").write_text('{"shutdownTime": 1, "hdfsState": {}, "hBaseState": {}}')
+    open_status(tmp_path / "f.json").close()
+    with pytest.raises(StatusFileError, match="cannot be signed"):
+        open_status(tmp_path / "f.json", key=key)
+    forged = tmp_path / "forged"
+    with StatusWriter(forged, replace(HEADER, cut_ms=HEADER.cut_ms + 1), SignKey(b"two" * 10)) as writer:
+        writer.write(pa.RecordBatch.from_pylist([{"kind": "file", "path": "/y"}], STATUS_SCHEMA))
+    open_status(forged).close()  # whole, and still not ours
+    with pytest.raises(StatusFileError, match="not signed with the key"):
+        open_status(forged, key=key)
+
+
+def test_another_files_signature_does_not_fit(tmp_path: Path) -> None:
+    """Put into a file of the same length, with a digest that fits."""
+    key = SignKey(b"one" * 10)
+    first = written(tmp_path / "1", key)
+    second = tmp_path / "2"
+    with StatusWriter(second, replace(HEADER, cut_ms=HEADER.cut_ms + 1), SignKey(b"two" * 10)) as writer:
+        writer.write(pa.RecordBatch.from_pylist([{"kind": "file", "path": "/y"}], STATUS_SCHEMA))
+    (signature,) = SIGNATURE_PATTERN.findall(first.read_bytes())
+    data = SIGNATURE_PATTERN.sub(lambda found: found[0].replace(found[1], signature), second.read_bytes())
+    second.write_bytes(_with_digest(data))
+    open_status(second).close()
+    with pytest.raises(StatusFileError, match="not signed with the key"):
+        open_status(second, key=key)
+
+
+def _with_digest(data: bytes) -> bytes:
+    place = re.compile(rb"(status-tool-digest\x18\x40)[0-9a-f]{64}")
+    zeros = place.sub(rb"\g<1>" + b"0" * 64, data)
+    digest = hashlib.sha256(zeros).hexdigest().encode()
+    return place.sub(rb"\g<1>" + digest, data)
+
+
+@pytest.mark.parametrize(("mode", "content"), [(0o644, SECRET), (0o640, SECRET), (0o600, ""), (0o600, "short")])
+def test_a_key_that_is_none(tmp_path: Path, mode: int, content: str) -> None:
+    """Readable by others, empty, or too short to be one."""
+    path = key_file(tmp_path / "key", content)
+    path.chmod(mode)
+    with pytest.raises(ConfigurationError, match="chmod 600"):
+        read_key(path)
+
+
+def test_a_key_file_that_is_none(tmp_path: Path) -> None:
+    """Absent, a folder, a pipe that nobody writes to; the key is shown nowhere."""
+    os.mkfifo(tmp_path / "pipe", 0o600)
+    for name, said in (("nothing", "No such file"), (".", "regular|directory"), ("pipe", "regular")):
+        with pytest.raises(ConfigurationError, match=said):
+            read_key(tmp_path / name)
+    assert SECRET not in repr(read_key(key_file(tmp_path / "key")))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("-i", "f", "--require-signature"), "needs --sign-key"),
+        (("-m", "-o", "f", "--require-signature"), "goes with -i"),
+        (("-d", "--sign-key", "k"), "goes with -o"),
+        (("-m", "-o", "f.json", "--sign-key", "k"), "cannot be signed"),
+        (("-m", "-o", "f", "--file-mode", "rw"), "octal"),
+        (("-m", "-o", "f", "--file-mode", "444"), "octal"),
+        (("-m", "-o", "f", "--file-mode", "4755"), "octal"),
+    ],
+)
+def test_options_that_do_not_fit(
+    arguments: tuple[str, ...], said: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """One line, exit code 2."""
+    assert main(["run", *(str(tmp_path / a) if a in ("f", "k", "f.json") else a for a in arguments)]) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_permissions(fake: FakeHdfs, tmp_path: Path) -> None:  # noqa: F811
+    """0600, whatever the umask; of a file that is replaced its own; else what --file-mode says. The journal, too."""
+    paths, output = tmp_path / "paths", tmp_path / "status"
+    paths.write_text("/data\n")
+    seen: list[int] = []
+    answer = fake.answer
+
+    def looked(op: str, path: str, query: dict[str, list[str]]) -> tuple[int, object]:
+        if (tmp_path / "status.resume").exists():
+            seen.append(stat.S_IMODE((tmp_path / "status.resume").stat().st_mode))
+        return answer(op, path, query)
+
+    fake.answer = looked  # type: ignore[method-assign]
+    command = ["run", "-m", "-o", str(output), "-d", "--debug-dir", str(tmp_path / "debug")]
+    command += ["--only", "hdfs", "-f", str(paths), "--webhdfs", fake.url]
+    before = os.umask(0)
+    try:
+        assert main(command) == 0
+        assert {_mode(tmp_path / name) for name in ("status", "debug/file.jsonl")} == {0o600}
+        assert _mode(tmp_path / "debug") == 0o700
+        assert set(seen) == {0o600}
+        output.chmod(0o640)
+        assert main(command) == 0
+        assert _mode(output) == 0o640
+        assert main([*command, "--file-mode", "644"]) == 0
+        assert _mode(output) == 0o644
+    finally:
+        os.umask(before)
+
+
+def _mode(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+@pytest.mark.spark
+def test_a_signed_check_leaves_no_secret_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Keys, passwords of the site files and of the environment's proxy: in no output, dump, report or error."""
+    conf, out = tmp_path / "conf", tmp_path / "out"
+    conf.mkdir()
+    out.mkdir()
+    secrets = {
+        "ssl.client.keystore.password": SECRET + "-1",
+        "hbase.thrift.ssl.keystore.password": SECRET + "-2",
+        "hadoop.security.group.mapping.ldap.bind.password": SECRET + "-3",
+        "hbase.zookeeper.property.ssl.trustStore.password": SECRET + "-4",
+    }
+    for name in ("hbase-site.xml", "hdfs-site.xml", "core-site.xml"):
+        body = "".join(f"<property><name>{k}</name><value>{v}</value></property>" for k, v in secrets.items())
+        (conf / name).write_text(f"<configuration>{body}</configuration>")
+    monkeypatch.setenv("HADOOP_CONF_DIR", str(conf))
+    monkeypatch.setenv("http_proxy", f"http://me:{SECRET}-5@127.0.0.1:1")
+    monkeypatch.setenv("no_proxy", "")
+    key = key_file(tmp_path / "key")
+    master, slave = (
+        written(out / f"{side}.status", read_key(key), SAMPLE / f"{side}.status") for side in ("master", "slave")
+    )
+    check = ["run", "-i", str(master), "--slave-status", str(slave), "--require-signature", "--sign-key", str(key)]
+    told = ["-d", "--debug-dir", str(out / "debug"), "--report", str(out / "r.html"), "--metrics", str(out / "m.prom")]
+    assert main([*check, *told, "--json"]) == 0
+    other = key_file(tmp_path / "other", SECRET + "-6-of-another")
+    assert main(["run", "-i", str(master), "--sign-key", str(other)]) == 2
+    paths = tmp_path / "paths"
+    paths.write_text("/data\n")
+    monkeypatch.setattr(WebHdfs, "__init__", partialmethod(WebHdfs.__init__, patience_s=0.1))
+    away = ["run", "-m", "-o", str(out / "new"), "--only", "hdfs", "-f", str(paths)]
+    assert main([*away, "--sign-key", str(key), "--webhdfs", "http://namenode.invalid:1"]) == 2
+    assert main([*away, "--webhdfs", f"http://me:{SECRET}-7@127.0.0.1:1"]) == 2
+    assert main([*away, "--thrift", "127.0.0.1:1", "--zookeeper", "127.0.0.1:1"]) == 2
+    left = [path for path in out.rglob("*") if path.is_file()]
+    assert {path.name for path in left} > {"r.html", "m.prom", "master.status", "slave.status"}
+    assert [path for path in left if SECRET.encode() in path.read_bytes()] == []
+    printed = capfd.readouterr()
+    assert SECRET not in printed.out + printed.err
+    assert printed.err.count("status-tool: ") >= 4
