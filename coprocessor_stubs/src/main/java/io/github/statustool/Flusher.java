@@ -46,7 +46,21 @@ final class Flusher {
   }
 
   boolean hasChanges() {
-    return !ledgers.allChanges(clock.getAsLong()).isEmpty();
+    return !(isTailLost() ? ledgers.otherChanges(clock.getAsLong()) : ledgers.allChanges(clock.getAsLong())).isEmpty();
+  }
+
+  /**
+   * Whether a WAL has come to its end without its last entries being known to be durable. Heads that are not in the
+   * table yet may then name entries that exist nowhere, and there may be others that no head names: such an end is like
+   * a crash, and what is left is the queues' to tell.
+   */
+  private boolean isTailLost() {
+    for (Watched wal : roles.wals()) {
+      if (wal.isOver() && !wal.isDurable()) {
+        return true;
+      }
+    }
+    return false;
   }
 
   /** A live server without a row looks like one without a tracker, so its row does not wait for the first flush. */
@@ -57,56 +71,81 @@ final class Flusher {
         unknown.add(role);
       }
     }
-    write(store, rows(unknown, lastBegan, lastEcho, false, lastPeers));
+    write(store, rows(unknown, lastBegan, lastEcho, ServerRole.End.NONE, lastPeers));
   }
 
   /** @param token the barrier token that was read before, or null */
   void flush(StateStore store, Collection<ServerRole> roles, Barrier.Echo token) throws IOException {
-    flush(store, roles, token, false);
+    flush(store, roles, token, ServerRole.End.NONE);
   }
 
   /** The last flush of servers that have come to their end. */
   void end(StateStore store, Collection<ServerRole> roles) throws IOException {
-    flush(store, roles, null, true);
+    if (isTailLost()) {
+      LOG.warn("status-tool: {}: not all that was appended last is known to be durable, so this is no clean end", roles);
+      checkNothingWasLost(store, roles);
+      write(store, ledgers.otherChanges(clock.getAsLong()));
+      write(store, rowsWithoutFlush(roles));
+    } else {
+      flush(store, roles, null, ServerRole.End.CLEAN);
+    }
   }
 
-  private void flush(StateStore store, Collection<ServerRole> roles, Barrier.Echo token, boolean end)
+  private void flush(StateStore store, Collection<ServerRole> roles, Barrier.Echo token, ServerRole.End end)
       throws IOException {
     Map<String, String> peers = this.roles.peers();
     long began = clock.getAsLong();
     Barrier.Echo echo = token == null ? lastEcho : token;
     checkNothingWasLost(store, roles);
     write(store, ledgers.otherChanges(began));
-    writeHeads(store);
+    write(store, durableHeads());
+    write(store, ledgers.otherChanges(clock.getAsLong())); // what the sync has brought through the hooks
     write(store, rows(roles, began, echo, end, peers));
     lastBegan = began;
     lastPeers = peers;
     lastEcho = echo;
   }
 
-  private void writeHeads(StateStore store) throws IOException {
+  /**
+   * Heads that no crash can undo, with everything that was acknowledged before: ASYNC_WAL is acknowledged while the
+   * entry is still in the ring buffer, so the first sync has to come even if no head seems to have changed.
+   */
+  private List<Change> durableHeads() throws IOException {
+    syncer.sync(roles.wals());
     List<Change> heads = ledgers.headChanges();
     if (!heads.isEmpty()) {
       syncer.sync(roles.wals());
-      write(store, heads);
     }
+    return heads;
   }
 
-  /** The same rows, to a file. */
+  /** The same rows, to a file; without heads if they may not be durable. */
   void spool(Spool spool, Collection<ServerRole> roles, boolean end) throws IOException {
     Map<String, String> peers = this.roles.peers();
     long began = clock.getAsLong();
-    List<Change> changes = ledgers.allChanges(began);
-    changes.addAll(rows(roles, began, lastEcho, end, peers));
+    List<Change> changes = new ArrayList<>(ledgers.otherChanges(began));
+    try {
+      List<Change> heads = isTailLost() ? null : durableHeads();
+      changes.addAll(heads == null ? List.of() : heads);
+      changes.addAll(heads == null ? rowsWithoutFlush(roles)
+          : rows(roles, began, lastEcho, end ? ServerRole.End.CLEAN : ServerRole.End.NONE, peers));
+    } catch (IOException e) {
+      changes.addAll(rowsWithoutFlush(roles));
+    }
     if (!changes.isEmpty() && !roles.isEmpty()) {
       spool.write(roles.iterator().next().origin, began, rowsOf(changes));
       changes.forEach(Change::stored);
     }
   }
 
+  /** Rows that speak of no flush but the last one, of servers that have ended without a clean end. */
+  private List<Change> rowsWithoutFlush(Collection<ServerRole> roles) {
+    return rows(roles, lastBegan, lastEcho, ServerRole.End.TORN, lastPeers);
+  }
+
   /** The mark of a clean end must not stay in the row of a server that went on after all. */
   void reopen(StateStore store, ServerRole role, long timeout) throws IOException {
-    Change row = role.row(lastBegan, lastEcho, false, health(role, lastPeers), clock.getAsLong());
+    Change row = role.row(lastBegan, lastEcho, ServerRole.End.NONE, health(role, lastPeers), clock.getAsLong());
     HBaseStateStore.await(store.replaceAsync(row.row, List.of(Columns.Z)), timeout);
     row.stored();
   }
@@ -138,8 +177,8 @@ final class Flusher {
     lastCoverage = coverage;
   }
 
-  private List<Change> rows(Collection<ServerRole> roles, Long began, Barrier.Echo echo, boolean end,
-      Map<String, String> peers) {
+  private List<Change> rows(Collection<ServerRole> roles, Long began, Barrier.Echo echo,
+      ServerRole.End end, Map<String, String> peers) {
     long now = clock.getAsLong();
     List<Change> rows = new ArrayList<>(roles.size());
     for (ServerRole role : roles) {

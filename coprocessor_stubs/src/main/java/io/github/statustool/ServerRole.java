@@ -5,6 +5,16 @@ final class ServerRole {
   static final char WRITER = 'w';
   static final char REPLICATOR = 'r';
 
+  /** How a server has ended, as far as its row is concerned. */
+  enum End {
+    /** It goes on, or nothing is known. */
+    NONE,
+    /** All that it appended is in the table. */
+    CLEAN,
+    /** Nothing will come any more, and the last entries of its WAL are in doubt: no more than a crash leaves behind. */
+    TORN
+  }
+
   final char role;
   final String serverName;
   final long origin;
@@ -28,13 +38,13 @@ final class ServerRole {
     return written;
   }
 
-  /** Whether the row says that this server came to a clean end. */
+  /** Whether the row is the last one of this server. */
   boolean isEnded() {
     return ended;
   }
 
   /** @param flushed when the flush that this row concludes began; null if none has succeeded yet */
-  Change row(Long flushed, Barrier.Echo echo, boolean end, String health, long now) {
+  Change row(Long flushed, Barrier.Echo echo, End end, String health, long now) {
     StateRow row = new StateRow(key())
         .add(Columns.N, Bits.utf8(serverName), now)
         .add(Columns.A, started, now)
@@ -46,12 +56,12 @@ final class ServerRole {
     if (echo != null) {
       row.add(Columns.E, echo.token, now).add(Columns.M, echo.readAt, now);
     }
-    if (end) {
+    if (end == End.CLEAN) {
       row.add(Columns.Z, flushed, now);
     }
     return new Change(row, () -> {
       written = true;
-      ended = end;
+      ended = end != End.NONE;
     });
   }
 

@@ -3,6 +3,7 @@ package io.github.statustool;
 import java.io.IOException;
 import java.util.IdentityHashMap;
 import java.util.NavigableMap;
+import java.util.concurrent.atomic.AtomicLong;
 import org.apache.hadoop.hbase.Cell;
 import org.apache.hadoop.hbase.HConstants;
 import org.apache.hadoop.hbase.TableName;
@@ -33,6 +34,8 @@ final class WalStamper {
   private RegionStreams lastStreams;
   private WALKeyImpl stampedKey;
   private StreamHead stampedHead;
+  /** Stamped entries that have been appended, each time anew after a failed sync. Written by the WAL's thread alone. */
+  private final AtomicLong appended = new AtomicLong();
 
   WalStamper(long origin, TableName stateTable, HeadRegistry heads, RegionFacts facts, Health health) {
     this.origin = origin;
@@ -41,6 +44,10 @@ final class WalStamper {
     this.facts = facts;
     this.lineage = new MetaLineage(facts);
     this.health = health;
+  }
+
+  long appended() {
+    return appended.getAcquire();
   }
 
   void before(RegionInfo region, WALKeyImpl key, WALEdit edit) throws IOException {
@@ -60,6 +67,7 @@ final class WalStamper {
   void after(RegionInfo region, WALKeyImpl key, WALEdit edit) throws IOException {
     if (key == stampedKey) {
       stampedHead.advance(key.getSequenceId(), key.getWriteTime());
+      appended.setRelease(appended.getPlain() + 1);
     } else if (region.isMetaRegion()) {
       lineage.read(edit, key.getWriteTime());
     } else if (edit.isRegionCloseMarker()) {

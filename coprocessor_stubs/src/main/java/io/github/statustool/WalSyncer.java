@@ -1,13 +1,13 @@
 package io.github.statustool;
 
 import java.io.IOException;
-import java.io.UncheckedIOException;
 import java.util.Collection;
 import java.util.concurrent.CompletableFuture;
 
 /**
  * Makes sure that what a flush says was appended is durable: a head moves with the append, before the sync, and a crash
- * in between would leave a head in the table whose entry exists nowhere, which no replication could ever reach.
+ * in between would leave a head in the table whose entry exists nowhere, which no replication could ever reach. A sync
+ * also brings through the hooks what was acknowledged before it was appended (ASYNC_WAL).
  *
  * <p>A WAL in trouble may take minutes to answer, so the waiting is done by a thread of its own, one at a time.
  */
@@ -20,24 +20,38 @@ final class WalSyncer {
   }
 
   void sync(Collection<Watched> wals) throws IOException {
+    if (wals.isEmpty()) {
+      return;
+    }
     if (!running.isDone()) {
       throw new IOException("the write-ahead log does not answer");
     }
-    running = CompletableFuture.runAsync(() -> wals.forEach(WalSyncer::sync), WalSyncer::inNewThread);
+    running = inNewThread(() -> {
+      for (Watched wal : wals) {
+        wal.sync();
+      }
+    });
     HBaseStateStore.await(running, timeout);
   }
 
-  private static void sync(Watched wal) {
-    try {
-      wal.sync();
-    } catch (IOException e) {
-      throw new UncheckedIOException(e);
-    }
+  /** Something that may wait for a write-ahead log. */
+  interface Work {
+    void run() throws IOException;
   }
 
-  private static void inNewThread(Runnable work) {
-    Thread thread = new Thread(work, "status-tool-wal-sync");
+  /** Completes as the work does. */
+  static CompletableFuture<Void> inNewThread(Work work) {
+    CompletableFuture<Void> done = new CompletableFuture<>();
+    Thread thread = new Thread(() -> {
+      try {
+        work.run();
+        done.complete(null);
+      } catch (Throwable t) {
+        done.completeExceptionally(t);
+      }
+    }, "status-tool-wal-sync");
     thread.setDaemon(true);
     thread.start();
+    return done;
   }
 }

@@ -1,6 +1,9 @@
 package io.github.statustool;
 
 import java.io.IOException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.LongSupplier;
 import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.hbase.ServerName;
 import org.apache.hadoop.hbase.master.region.MasterRegionFactory;
@@ -15,13 +18,25 @@ import org.apache.hadoop.hbase.wal.AbstractFSWALProvider;
 final class WalWatch implements WALActionsListener, Watched {
   private final AbstractFSWAL<?> wal;
   private final Runnable onClose;
+  private final long archiveWait;
+  private final AtomicLong durable = new AtomicLong();
+  private volatile LongSupplier appended = () -> 0;
   private volatile String serverName;
   private volatile boolean closing;
-  private boolean drained;
+  private volatile boolean archived;
+  /** By System.nanoTime; 0: not yet. */
+  private long drainedAt;
 
-  WalWatch(AbstractFSWAL<?> wal, Runnable onClose) {
+  /** @param archiveWait after how many milliseconds a WAL that was closed is taken not to be archived */
+  WalWatch(AbstractFSWAL<?> wal, Runnable onClose, long archiveWait) {
     this.wal = wal;
     this.onClose = onClose;
+    this.archiveWait = TimeUnit.MILLISECONDS.toNanos(archiveWait);
+  }
+
+  /** @param appended how many entries have been appended; what is counted is durable after a sync that comes later */
+  void counts(LongSupplier appended) {
+    this.appended = appended;
   }
 
   /**
@@ -54,12 +69,30 @@ final class WalWatch implements WALActionsListener, Watched {
     }
   }
 
-  /** A WAL that closes is synced by that, and would no longer answer. */
+  /** A WAL that closes may no longer answer: then what was durable before has to be all. */
   @Override
   public void sync() throws IOException {
     if (!closing) {
-      wal.sync();
+      syncNow();
+    } else if (!isDurable()) {
+      throw new IOException("the write-ahead log closes, and its last entries may not be durable");
     }
+  }
+
+  private void syncNow() throws IOException {
+    long before = appended.getAsLong();
+    wal.sync();
+    durable.accumulateAndGet(before, Math::max);
+  }
+
+  /**
+   * HBase closes a WAL whose last sync failed like any other: its server was fenced, say because it had been paused for
+   * longer than its session, and aborts. What was appended last is then in no file. A server that stops in good order
+   * has closed its regions before, each with a marker and a sync, and archives its WALs; one that aborts does not.
+   */
+  @Override
+  public boolean isDurable() {
+    return archived || durable.get() == appended.getAsLong();
   }
 
   @Override
@@ -68,16 +101,26 @@ final class WalWatch implements WALActionsListener, Watched {
     onClose.run();
   }
 
+  /** Of the current file only a WAL that is closed for good, not one that is given up. */
+  @Override
+  public void preLogArchive(Path from, Path to) {
+    Path current = closing ? currentFile() : null;
+    if (current != null && current.getName().equals(from.getName())) {
+      archived = true;
+      onClose.run();
+    }
+  }
+
   /**
    * Whether the WAL is closed and its last entry has gone through our hooks. The request to close comes before the ring
    * buffer is drained; the length of the current file is known until the writer is closed, and asking for it waits for
-   * the lock that the closing thread holds.
+   * the lock that the closing thread holds. Whether it is archived then is told a moment later.
    */
   @Override
   public boolean isOver() {
-    if (!drained && closing) {
-      drained = !wal.getLogFileSizeIfBeingWritten(wal.getCurrentFileName()).isPresent();
+    if (drainedAt == 0 && closing && !wal.getLogFileSizeIfBeingWritten(wal.getCurrentFileName()).isPresent()) {
+      drainedAt = System.nanoTime() | 1;
     }
-    return drained;
+    return drainedAt != 0 && (isDurable() || System.nanoTime() - drainedAt > archiveWait);
   }
 }

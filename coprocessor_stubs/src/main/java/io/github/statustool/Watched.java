@@ -14,6 +14,11 @@ interface Watched {
   /** Waits until what was appended before is durable. */
   default void sync() throws IOException {}
 
+  /** Whether all that came through its hooks is known to be durable; what came after the last look may not be counted. */
+  default boolean isDurable() {
+    return true;
+  }
+
   /** Looks which replication peers are in force there. */
   default void lookAtPeers() {}
 

@@ -49,7 +49,7 @@ public final class WriteTimeTracker implements WALCoprocessor, WALObserver {
     recorder = running.recorder;
     try {
       WAL wal = ((WALCoprocessorEnvironment) env).getWAL();
-      watch = new WalWatch((AbstractFSWAL<?>) wal, running.thread::wake);
+      watch = new WalWatch((AbstractFSWAL<?>) wal, running.thread::wake, recorder.settings().operationTimeout);
       wal.registerWALActionsListener(watch);
       recorder.roles().watchWal(watch);
     } catch (Throwable t) {
@@ -89,6 +89,7 @@ public final class WriteTimeTracker implements WALCoprocessor, WALObserver {
       Ledgers ledgers = recorder.ledgers();
       stamper = new WalStamper(Ids.origin(server), recorder.settings().table, ledgers.heads, ledgers.facts,
           recorder.health());
+      watch.counts(stamper::appended);
     }
     return !ignored;
   }

@@ -41,6 +41,8 @@ class RecorderTest {
     private String name = Fixtures.SERVER;
     private boolean over;
     private boolean broken;
+    private boolean torn;
+    private Runnable inRingBuffer = () -> { };
     private String peers;
 
     @Override
@@ -63,6 +65,13 @@ class RecorderTest {
       if (broken) {
         throw new IOException("the file system is down");
       }
+      inRingBuffer.run();
+      inRingBuffer = () -> { };
+    }
+
+    @Override
+    public boolean isDurable() {
+      return !torn;
     }
   }
 
@@ -248,6 +257,76 @@ class RecorderTest {
     tick(1_000);
     assertEquals(1, store.number(headRow(), Columns.S));
     assertArrayEquals(TOKEN, store.value(writerRow, Columns.E));
+  }
+
+  /** ASYNC_WAL: acknowledged before the token, but no head tells of it until a sync has emptied the ring buffer. */
+  @Test
+  void whatIsInTheRingBufferIsInAHeadBeforeTheEcho() throws IOException {
+    recorder.tick();
+    issue(TOKEN);
+    wal.inRingBuffer = this::append;
+    tick(1_000);
+    assertEquals(1, store.number(headRow(), Columns.S));
+    assertArrayEquals(TOKEN, store.value(writerRow, Columns.E));
+  }
+
+  @Test
+  void nothingIsEchoedWhileTheWalDoesNotAnswerAlsoIfNoHeadSeemsToHaveChanged() throws IOException {
+    recorder.tick();
+    issue(TOKEN);
+    wal.broken = true;
+    tick(1_000);
+    assertNull(store.value(writerRow, Columns.E));
+  }
+
+  /** Of a server that was fenced, its last entries are in no file: with a clean end it would be behind for ever. */
+  @Test
+  void anEndWhoseLastEntriesMayNotBeDurableIsNoCleanOne() {
+    append();
+    tick(30_000);
+    long flushed = clock.get();
+    append();
+    wal.over = true;
+    wal.torn = true;
+    server.over = true;
+    tick(5_000);
+    assertEquals(1, store.number(headRow(), Columns.S));
+    assertEquals(flushed, store.number(writerRow, Columns.F));
+    assertNull(store.value(writerRow, Columns.Z));
+    assertTrue(recorder.isEnded());
+    store.log.clear();
+    tick(5_000);
+    assertTrue(store.log.isEmpty(), "nothing is left to be written");
+  }
+
+  @Test
+  void theSpoolHasNoHeadsThatMayNotBeDurableEither() throws IOException {
+    append();
+    recorder.tick();
+    store.down = true;
+    recorder.writeThrough().write(Fixtures.batch(Fixtures.entry("a", 0, 3)));
+    wal.over = true;
+    wal.torn = true;
+    server.over = true;
+    tick(1);
+    assertTrue(recorder.isEnded());
+    store.down = false;
+    spool.drain(store);
+    assertNull(store.value(headRow(), Columns.S));
+    assertNull(store.value(writerRow, Columns.Z));
+    assertNotNull(store.rows.get("sa" + Bits.hex(Fixtures.ORIGIN) + "0000000000000000"));
+  }
+
+  @Test
+  void aServerWithoutACleanEndSpoolsNoHeadsWhileItsWalDoesNotAnswer() throws IOException {
+    append();
+    recorder.tick();
+    server.over = true;
+    wal.broken = true;
+    recorder.giveUp();
+    spool.drain(store);
+    assertNull(store.value(headRow(), Columns.S));
+    assertNull(store.value(writerRow, Columns.F));
   }
 
   @Test

@@ -1,0 +1,221 @@
+package io.github.statustool;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.io.IOException;
+import java.util.List;
+import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.FileSystem;
+import org.apache.hadoop.fs.Path;
+import org.apache.hadoop.hbase.HBaseConfiguration;
+import org.apache.hadoop.hbase.client.RegionInfo;
+import org.apache.hadoop.hbase.coprocessor.CoprocessorHost;
+import org.apache.hadoop.hbase.coprocessor.ObserverContext;
+import org.apache.hadoop.hbase.coprocessor.WALCoprocessor;
+import org.apache.hadoop.hbase.coprocessor.WALCoprocessorEnvironment;
+import org.apache.hadoop.hbase.coprocessor.WALObserver;
+import org.apache.hadoop.hbase.regionserver.MultiVersionConcurrencyControl;
+import org.apache.hadoop.hbase.regionserver.wal.AsyncFSWAL;
+import org.apache.hadoop.hbase.wal.WAL;
+import org.apache.hadoop.hbase.wal.WALEdit;
+import org.apache.hadoop.hbase.wal.WALKey;
+import org.apache.hadoop.hbase.wal.WALKeyImpl;
+import org.apache.hadoop.hbase.wal.WALProvider.AsyncWriter;
+import org.apache.hbase.thirdparty.io.netty.channel.EventLoopGroup;
+import org.apache.hbase.thirdparty.io.netty.channel.nio.NioEventLoopGroup;
+import org.apache.hbase.thirdparty.io.netty.channel.socket.nio.NioSocketChannel;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** What a real WAL tells of its end, and of entries that were acknowledged before they were appended. */
+class WalEndTest {
+  private static final long WAIT_MS = 200;
+
+  @TempDir
+  private java.nio.file.Path folder;
+
+  private final RegionInfo region = Fixtures.region("t");
+  private final HeadRegistry heads = new HeadRegistry();
+  private final EventLoopGroup group = new NioEventLoopGroup(1);
+  private final MultiVersionConcurrencyControl mvcc = new MultiVersionConcurrencyControl();
+  private Wal wal;
+  private WalWatch watch;
+
+  /** The hooks as the tracker has them; a test may hold them up, as a pipeline that does not answer would. */
+  @SuppressWarnings("deprecation") // the WAL hooks
+  public static final class Hooks implements WALCoprocessor, WALObserver {
+    private static WalStamper stamper;
+    private static CountDownLatch open = new CountDownLatch(0);
+
+    /** Made by HBase. */
+    public Hooks() {}
+
+    @Override
+    public Optional<WALObserver> getWALObserver() {
+      return Optional.of(this);
+    }
+
+    @Override
+    public void preWALWrite(ObserverContext<? extends WALCoprocessorEnvironment> ctx, RegionInfo info, WALKey key,
+        WALEdit edit) throws IOException {
+      try {
+        open.await();
+      } catch (InterruptedException e) {
+        Thread.currentThread().interrupt();
+      }
+      stamper.before(info, (WALKeyImpl) key, edit);
+    }
+
+    @Override
+    public void postWALWrite(ObserverContext<? extends WALCoprocessorEnvironment> ctx, RegionInfo info, WALKey key,
+        WALEdit edit) throws IOException {
+      stamper.after(info, (WALKeyImpl) key, edit);
+    }
+  }
+
+  /** A real WAL whose file can be taken away from it, as a fenced server's is. */
+  private static final class Wal extends AsyncFSWAL {
+    private volatile boolean fenced;
+
+    private Wal(Configuration conf, Path root, EventLoopGroup group) throws IOException {
+      super(FileSystem.getLocal(conf), root, "logs", "archive", conf, null, true, "wal", null, group,
+          NioSocketChannel.class);
+    }
+
+    @Override
+    protected AsyncWriter createWriterInstance(Path path) throws IOException {
+      AsyncWriter real = super.createWriterInstance(path);
+      return new AsyncWriter() {
+        @Override
+        public CompletableFuture<Long> sync(boolean force) {
+          return fenced ? CompletableFuture.failedFuture(new IOException("fenced")) : real.sync(force);
+        }
+
+        @Override
+        public void append(WAL.Entry entry) {
+          real.append(entry);
+        }
+
+        @Override
+        public long getLength() {
+          return real.getLength();
+        }
+
+        @Override
+        public long getSyncedLength() {
+          return real.getSyncedLength();
+        }
+
+        @Override
+        public void close() throws IOException {
+          real.close();
+        }
+      };
+    }
+  }
+
+  @BeforeEach
+  void open() throws IOException {
+    Configuration conf = HBaseConfiguration.create();
+    conf.set(CoprocessorHost.WAL_COPROCESSOR_CONF_KEY, Hooks.class.getName());
+    conf.setBoolean("hbase.unsafe.stream.capability.enforce", false);
+    Hooks.stamper = new WalStamper(Fixtures.ORIGIN, Fixtures.STATE_TABLE, heads, new RegionFacts(), Fixtures.health());
+    Hooks.open = new CountDownLatch(0);
+    wal = new Wal(conf, new Path(folder.toUri()), group);
+    wal.init();
+    watch = new WalWatch(wal, () -> { }, WAIT_MS);
+    watch.counts(Hooks.stamper::appended);
+    wal.registerWALActionsListener(watch);
+  }
+
+  @AfterEach
+  void close() throws IOException {
+    Hooks.open.countDown();
+    wal.shutdown();
+    group.shutdownGracefully(0, 1, TimeUnit.SECONDS);
+  }
+
+  /** As a write with ASYNC_WAL: it is acknowledged when this returns. */
+  private void append() throws IOException {
+    WALKeyImpl key = new WALKeyImpl(region.getEncodedNameAsBytes(), region.getTable(), 1_000L, mvcc,
+        Fixtures.scopes());
+    wal.appendData(region, key, Fixtures.edit(Fixtures.GLOBAL));
+    mvcc.complete(key.getWriteEntry());
+  }
+
+  private long head() {
+    return heads.head(region, Fixtures.ORIGIN, List.of()).snapshot().count;
+  }
+
+  @Test
+  void anAcknowledgedEntryMayBeInNoHeadUntilASync() throws Exception {
+    Hooks.open = new CountDownLatch(1);
+    append();
+    append();
+    assertEquals(0, head(), "acknowledged, and in no head");
+    CompletableFuture<Void> synced = WalSyncer.inNewThread(watch::sync);
+    Thread.sleep(50);
+    assertFalse(synced.isDone());
+    Hooks.open.countDown();
+    synced.get();
+    assertEquals(2, head());
+  }
+
+  @Test
+  void aWalThatIsClosedInGoodHealthEndsDurable() throws IOException {
+    append();
+    append();
+    assertFalse(watch.isOver());
+    wal.sync(); // as HBase does after the marker of each region's close
+    wal.close();
+    assertTrue(watch.isOver());
+    assertTrue(watch.isDurable());
+    assertEquals(2, head());
+    watch.sync();
+  }
+
+  @Test
+  void aWalThatNobodyWroteToEndsDurable() throws IOException {
+    wal.shutdown();
+    assertTrue(watch.isOver());
+    assertTrue(watch.isDurable());
+  }
+
+  @Test
+  void aFencedWalEndsLikeAnyOtherButNotDurable() throws Exception {
+    append();
+    watch.sync();
+    wal.fenced = true;
+    append();
+    wal.shutdown();
+    assertFalse(watch.isOver(), "it may still be archived");
+    Thread.sleep(WAIT_MS + 50);
+    assertTrue(watch.isOver());
+    assertFalse(watch.isDurable());
+    assertThrows(IOException.class, watch::sync);
+  }
+
+  @Test
+  void whatWasAppendedAfterTheLastSyncIsNotDurable() throws Exception {
+    append();
+    watch.sync();
+    watch.sync();
+    assertTrue(watch.isDurable());
+    append();
+    while (head() < 2) {
+      Thread.sleep(1);
+    }
+    assertFalse(watch.isDurable());
+    watch.sync();
+    assertTrue(watch.isDurable());
+  }
+}
