@@ -7,10 +7,16 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from status_tool.evidence.details import loads
+from status_tool.evidence.details import is_number, loads
 from status_tool.evidence.model import Header
+from status_tool.evidence.segments import SINCE_MARGIN_MS
 
 Row = Mapping[str, Any]
+
+CLOCK_STEP_MS = 50
+"""Trackers take no notice of clocks that are set back by less (`ClockWatch`)."""
+FLUSHED_MS = 60_000
+"""A server's row was written within this time of the beginning of its flush, where the row does not say when."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,10 +98,12 @@ def _judge(row: Row, master: Header, since_ms: int | None, drained: frozenset[in
     identity, live = row.get("origin"), row.get("live") is not False
     tracked = row.get("tracked") is True and _is_writer(row)
     echoed = tracked and row.get("echoed") is True
-    reason = _blind_spot(row) if echoed else _reason(row, live, tracked, since_ms)
+    reason = _blind_spot(row, since_ms) if echoed else _reason(row, live, tracked, since_ms)
     if not live and identity in drained:
         reason = None
-    elif reason is not None and not live and identity is not None and identity in left:
+    if reason is None and since_ms is not None:
+        reason = _clock_reason(row, since_ms)
+    if reason is not None and not live and identity is not None and identity in left:
         reason = f"{reason}; {left[identity]}"
     name = row.get("server") or origin_name(identity, {}) or "unknown server"
     return Origin(identity, name, live, tracked, reason, _after_ms(row, master) if echoed else None)
@@ -107,31 +115,80 @@ def _reason(row: Row, live: bool, tracked: bool, since_ms: int | None) -> str | 
     if live:
         return "has not flushed past the cut"
     if row.get("final_ms") is not None:
-        return _blind_spot(row)
+        return _blind_spot(row, since_ms)
     gone_ms = row.get("gone_ms")
     if since_ms is not None and gone_ms is not None and since_ms >= gone_ms:
         return None
-    return f"stopped without a final flush (crash or kill), last flush at {iso(row.get('flush_ms'))}"
+    return f"stopped without a final flush (crash, kill or abort), last flush at {iso(row.get('flush_ms'))}"
 
 
-def _blind_spot(row: Row) -> str | None:
-    """A write-time tracker that counts errors may have let entries pass unseen; None where it counts none."""
+def _blind_spot(row: Row, since_ms: int | None) -> str | None:
+    """A write-time tracker that counts errors may have let entries pass unseen; None where it counts none.
+
+    What it missed was written before the last error, so a baseline that is accepted beyond that covers it.
+    """
     try:
-        errors = loads(row.get("detail") or "{}").get("errors", 0)
+        health = loads(row.get("detail") or "{}")
+        errors = health.get("errors", 0)
     except (ValueError, AttributeError):
         return "has a server row that cannot be understood"
-    return f"reported {errors} errors of its tracker: entries may have gone unseen (see its log)" if errors else None
+    if not errors:
+        return None
+    last_ms = _last_error_ms(row, health)
+    if since_ms is not None and last_ms is not None and since_ms >= last_ms:
+        return None
+    accept = "" if last_ms is None else f"; --since {last_ms} or later accepts what was written until then"
+    return f"reported {errors} errors of its tracker: entries may have gone unseen (see its log){accept}"
+
+
+def _clock_reason(row: Row, since_ms: int) -> str | None:
+    """Why a baseline cannot be told from what came after it on this origin; None: it can.
+
+    The write time of the first entry behind a hole bounds those inside it, unless the clock was set back in between.
+    """
+    try:
+        health = loads(row.get("detail") or "{}")
+        back_ms, to_ms = health.get("clock_back_ms"), health.get("clock_back_to_ms")
+    except (ValueError, AttributeError):
+        return None  # judged already, or a server that needs no word of its own
+    if back_ms is None:
+        return None
+    if is_number(back_ms) and (since_ms >= back_ms or (is_number(to_ms) and to_ms > since_ms - SINCE_MARGIN_MS)):
+        return None
+    return (
+        f"had its clock set back from up to {back_ms}: --since {since_ms} does not tell apart what was written there"
+        f" before and after; leave --since away, or accept --since {back_ms} or later"
+    )
+
+
+def _last_error_ms(row: Row, health: Mapping[str, Any]) -> int | None:
+    """Until when entries may have gone unseen, on the origin's clock; None: not known.
+
+    Older trackers did not say when: then until the row itself was written.
+    """
+    last_ms = health.get("last_error_ms")
+    if not is_number(last_ms):
+        flushed = [time for time in (row.get("final_ms"), row.get("flush_ms")) if time is not None]
+        last_ms = max(flushed) + FLUSHED_MS if flushed else None
+    back_ms = health.get("clock_back_ms")
+    return max(last_ms, back_ms) if last_ms is not None and is_number(back_ms) else last_ms
 
 
 def _after_ms(row: Row, master: Header) -> int | None:
     """Shutdown time plus how far the origin's clock may be ahead of the clock that told it.
 
-    The origin read the token after it was issued, so `read - issued` bounds its offset from above.
+    The origin read the token after it was issued, so `read - issued` bounds its offset from above, unless its clock
+    had been ahead by more before and was set back: then a late write time is no sign of a late entry.
     """
     read_ms = row.get("read_ms")
     if not known_shutdown(master) or read_ms is None or master.barrier_issued_ms is None:
         return None
-    return int((master.shutdown_ms or 0) + max(0, read_ms - master.barrier_issued_ms))
+    after_ms = int((master.shutdown_ms or 0) + max(0, read_ms - master.barrier_issued_ms)) + CLOCK_STEP_MS
+    try:
+        back_ms = loads(row.get("detail") or "{}").get("clock_back_ms")
+    except (ValueError, AttributeError):
+        return None
+    return after_ms if back_ms is None or (is_number(back_ms) and back_ms <= after_ms) else None
 
 
 def known_shutdown(master: Header) -> bool:

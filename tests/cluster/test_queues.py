@@ -202,3 +202,31 @@ def test_killed_while_the_peer_is_young(backlogged: Pair, status: Path) -> None:
     result = backlogged.verdict(status, "young", "--wait", "10")
     assert result.exit_code == 3, result
     assert "no tracker tells" in json.dumps(result.json["problems"])
+
+
+def test_paused_past_its_session(aged: Pair, status: Path) -> None:
+    """SIGSTOP under load until it is fenced: what it appends afterwards is nowhere, and it must not end cleanly."""
+    aged.create_table("paused", {"f": 1})
+    master, victim = aged.master.admin, aged.master.add_region_server()
+    paused = victim.server_name
+    move_table(aged.master, "paused", paused)
+    wait_until(lambda: tells_of_peers(aged.master, paused), 30, "its tracker knows the peer")
+    loads = [master.load_start("paused", "f", 200, prefix=f"load{n}-") for n in range(3)]
+    time.sleep(2)
+    victim.pause()
+    try:
+        wait_until(lambda: paused not in master.live_servers(), 60, "the master has noticed")
+        wait_until(
+            lambda: all(r.server not in (None, "", paused) for r in master.regions("paused")), 60, "it is served"
+        )
+        time.sleep(2)
+    finally:
+        victim.resume()
+    wait_until(lambda: not victim.running, 120, "it has aborted")
+    for load in loads:
+        assert master.load_stop(load) > 20
+    aged.wait_same("paused", timeout=180)
+    wait_until(lambda: queues(aged.master).exit_code == 0, 120, "the claimed queue is gone")
+    result = aged.verdict(status, "paused", "--wait", "20")
+    complete(result)
+    assert any(paused in notice and "settled" in notice for notice in result.json["notices"])

@@ -29,6 +29,9 @@ class Run:
         self.world = World()
         self.observations: list[Observation] = []
         self.seen: Counter[str] = Counter()
+        self.shutdown_ms: int | None = None
+        self.since_ms: int | None = None
+        """What `ask` asks with."""
 
     def play(self, steps: Iterable[int]) -> None:
         """Steps, each a number."""
@@ -51,12 +54,24 @@ class Run:
         server = world.host[region]
         if not server.running or server.split or server.stopping:
             return
+        lazily = dice.once_in(4)
         for _ in range(1 + dice.below(3)):
             families = frozenset(dice.pick(("fg", "fg", "f", "g")))
-            entry = world.append(region, via, dice.pick((0, 0, 5, 900)), families)
+            entry = world.append(region, via, dice.pick((0, 0, 5, 900)), families, lazily=lazily)
             world.say(f"append {region} {entry.prev}->{entry.seq} via {via} on {server.name}")
-        if dice.below(3):
+        if not lazily and dice.below(3):
             world.sync(server)
+
+    def _empty_ring(self, dice: Dice) -> None:
+        if servers := [server for server in self.world.living() if server.ring]:
+            self.world.empty_ring(dice.pick(servers))
+
+    def _set_clock(self, dice: Dice) -> None:
+        """Somebody sets a server's clock, to a time that HBase would accept."""
+        if servers := self.world.living():
+            server = dice.pick(servers)
+            server.offset = dice.below(2 * MAX_OFFSET_MS) - MAX_OFFSET_MS
+            self.world.say(f"clock of {server.name} set to {server.offset}")
 
     def _sync(self, dice: Dice) -> None:
         if servers := self.world.living():
@@ -169,6 +184,9 @@ class Run:
             server = dice.pick(servers)
             self.world.split(server, dice.below(3))
             self.world.say(f"split {server.name}")
+            if server.tracker and server.tracker.fenced:
+                for _ in range(dice.below(12)):
+                    server.tracker.tick(lambda: self.world.fates(dice))
 
     def _claim(self, dice: Dice) -> None:
         split = {server.name for server in self.world.masters if server.split}
@@ -296,7 +314,7 @@ class Run:
 
     def ask(self) -> None:
         """A run of the tool in which only the trackers' rounds come between its reads."""
-        observation = Observation(self.world, None, None)
+        observation = Observation(self.world, self.shutdown_ms, self.since_ms)
         while not observation.advance():
             for tracker in self._trackers():
                 tracker.tick(lambda: APPLIED)
@@ -408,7 +426,7 @@ def asked(entry: Entry, observation: Observation) -> bool:
 
 
 _WEIGHTS = {
-    **{"write": 12, "sync": 2, "roll": 3, "jump": 1, "move": 2},
+    **{"write": 12, "sync": 2, "empty_ring": 2, "set_clock": 1, "roll": 3, "jump": 1, "move": 2},
     **{
         "tick": 10,
         "sink_tick": 6,

@@ -223,6 +223,8 @@ def _record_first(self: world.World, key: tuple[str, str], sink: world.SlaveServ
 
 
 def _heads_unsynced(tracker: WriteTracker) -> Iterator[None]:
+    tracker.sync_open_wal()
+    yield
     changed = [(key, head, head.seq) for key, head in tracker.heads.items() if head.seq != head.flushed]
     if changed:
         tracker.store.put([head_row(key, head) for key, head, _ in changed], tracker.fate())
@@ -280,6 +282,7 @@ FALSE_COMPLETE, FALSE_ALARM = "but missing", "false alarm"
         pytest.param(in_force, "_span", _any_incarnation, FALSE_COMPLETE, id="an older peer of the same name"),
         pytest.param(world.World, "ship", _record_first, FALSE_COMPLETE, id="segments before they are applied"),
         pytest.param(WriteTracker, "changes", _heads_unsynced, FALSE_ALARM, id="heads that a crash undoes"),
+        pytest.param(WriteTracker, "is_torn", lambda _: False, FALSE_ALARM, id="a clean end of a fenced server"),
         pytest.param(SinkTracker, "new_record", _the_same_column_again, FALSE_ALARM, id="less written over more"),
         pytest.param(SinkTracker, "tidy", _dropped_first, FALSE_ALARM, id="a column dropped before it is taken over"),
         pytest.param(
@@ -354,6 +357,48 @@ def _heads_are_late(run: Run) -> None:
         refuse_heads(server.tracker.store)
 
 
+def _acknowledged_in_the_ring_buffer(run: Run) -> None:
+    """ASYNC_WAL while the pipeline stands still: no hook has seen it when the run begins."""
+    run.ask()
+    run.world.append("a1", 0, 0, lazily=True)
+    run.world.advance(1)
+
+
+def _a_clock_is_set_back(run: Run) -> None:
+    """An entry with a late write time arrives, the next one with an earlier write time is lost."""
+    here = run.world
+    server = here.host["a1"]
+    server.offset = 9_000
+    run.beat()
+    here.append("a1", 0, 0)
+    here.sync(server)
+    run.ship_all()
+    server.offset = 0
+    here.append("a1", 0, 0)
+    here.advance(1)
+    _lose_the_backlog(run)
+    run.shutdown_ms = here.now
+    here.advance(1)
+
+
+def _a_clock_is_set_back_across_the_baseline(run: Run) -> None:
+    """An entry from after the baseline is lost; the one behind the hole has a write time from before it."""
+    here = run.world
+    server = here.host["a1"]
+    server.offset = 19_000
+    run.beat()
+    run.since_ms = here.now
+    here.advance(1)
+    here.append("a1", 0, 0)
+    here.advance(1)
+    _lose_the_backlog(run)
+    server.offset = -19_000
+    here.append("a1", 0, 0)
+    here.sync(server)
+    run.ship_all()
+    here.advance(1)
+
+
 def _a_peer_comes_during_a_flush(run: Run) -> None:
     """An entry after the heads and before the peer, which begins with the next WAL; then the server crashes."""
     here = run.world
@@ -394,6 +439,18 @@ def _a_filter_was_narrower(run: Run) -> None:
     here.advance(1)
 
 
+def _changes_without_first_sync(tracker: WriteTracker) -> Iterator[None]:
+    """Heads are collected before the sync, and nothing is synced where none has changed."""
+    collected = [(key, head, head.seq) for key, head in tracker.heads.items() if head.seq != head.flushed]
+    if collected:
+        rows = [head_row(key, head) for key, head, _ in collected]
+        tracker.sync_open_wal()
+        yield
+        tracker.store.put(rows, tracker.fate())
+        for _, head, seq in collected:
+            head.flushed = max(head.flushed, seq)
+
+
 def refuse_heads(store: Store) -> None:
     """From now on the table refuses rows of heads."""
     put = store.put
@@ -408,12 +465,29 @@ def refuse_heads(store: Store) -> None:
     ("story", "where", "name", "broken"),
     [
         pytest.param(_heads_are_late, origins, "_reason", _trust_the_living, id="heads without the barrier"),
-        pytest.param(_a_hook_fails, origins, "_blind_spot", lambda _: None, id="hooks that failed"),
+        pytest.param(_a_hook_fails, origins, "_blind_spot", lambda *_: None, id="hooks that failed"),
         pytest.param(
             _a_table_is_lost, WriteTracker, "check_nothing_was_lost", _forget_without_a_word, id="a lost table"
         ),
         pytest.param(_heads_are_late, Recorder, "flush", _echo_first, id="an echo before its heads"),
         pytest.param(_a_filter_was_narrower, world.World, "filtered", _whole_by_its_stamp, id="a narrower filter"),
+        pytest.param(
+            _acknowledged_in_the_ring_buffer,
+            WriteTracker,
+            "changes",
+            _changes_without_first_sync,
+            id="heads collected before the sync",
+        ),
+        pytest.param(
+            _a_clock_is_set_back, Recorder, "look_at_clock", lambda _: {}, id="write times of a clock that was set back"
+        ),
+        pytest.param(
+            _a_clock_is_set_back_across_the_baseline,
+            origins,
+            "_clock_reason",
+            lambda *_: None,
+            id="a baseline by a clock that was set back",
+        ),
         pytest.param(
             _a_peer_comes_during_a_flush, WriteTracker, "flush", _peers_last, id="peers that came after the heads"
         ),

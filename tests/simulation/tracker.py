@@ -87,6 +87,14 @@ class Recorder:
     store: Store
     clock: Callable[[], int]
     started: int
+    steady: Callable[[], int] = lambda: 0
+    """A clock that is never set."""
+    ahead: int = -(2**60)
+    clock_back: int = 0
+    clock_back_to: int = 2**60
+    last_look: int = 0
+    last_timestamp: int = 0
+    """Of the row's cells: they must not be older than those that are there."""
     errors: int = 0
     written: bool = False
     ended: bool = False
@@ -125,6 +133,7 @@ class Recorder:
 
     def round(self) -> Iterator[None]:
         """`Recorder.round`: announce, look for a token, flush."""
+        self.look_at_clock()
         self.look_at_peers()
         if not self.written:
             self.store.put([self.row(self.last_began, self.last_echo, None, self.last_peers)], self.fate())
@@ -181,7 +190,8 @@ class Recorder:
     ) -> Write:
         """`ServerRole.row`."""
         token, read = echo or (None, None)
-        health = json.dumps({"failed_writes": 0, "pending": 0, "errors": self.errors, "peers": peers})
+        back = self.look_at_clock()
+        health = json.dumps({"failed_writes": 0, "pending": 0, "errors": self.errors, "peers": peers, **back})
         values: Values = {
             "n": self.name,
             "a": self.started,
@@ -191,11 +201,21 @@ class Recorder:
             "m": read,
             "z": final,
         }
-        return self.key, cells(self.clock(), **values)
+        self.last_timestamp = max(self.clock(), self.last_timestamp + 1)
+        return self.key, cells(self.last_timestamp, **values)
 
     def changes(self) -> Iterator[None]:
         """Write what the table does not have yet."""
         raise NotImplementedError
+
+    def look_at_clock(self) -> Mapping[str, int]:
+        """`ClockWatch.look`: the latest time that the clock may have told before it was set back."""
+        ahead = self.clock() - self.steady()
+        if ahead < self.ahead:
+            self.clock_back = max(self.clock_back, self.ahead + self.steady())
+            self.clock_back_to = min(self.clock_back_to, self.last_look + ahead)
+        self.ahead, self.last_look = ahead, self.steady()
+        return {"clock_back_ms": self.clock_back, "clock_back_to_ms": self.clock_back_to} if self.clock_back else {}
 
     def look_at_peers(self) -> None:
         """`PeerWatch.look`: only a server with sources has peers."""
@@ -233,6 +253,8 @@ class WriteTracker(Recorder):
     last_coverage: bytes | None = None
     begun: bool = False
     """Whether it has seen the start of coverage in the table."""
+    fenced: bool = False
+    """The server's files were taken away from it while it lived: what was not synced is nowhere."""
     failing: bool = False
     """The next hook fails: its entry goes unseen, and is counted."""
     untracked: dict[str, int] = field(default_factory=dict)
@@ -273,15 +295,38 @@ class WriteTracker(Recorder):
         return dict(self.known_peers)
 
     def changes(self) -> Iterator[None]:
-        """Heads are collected, then the WALs are synced, then they are written."""
+        """The WALs are synced, heads are collected, the WALs are synced again, then the heads are written.
+
+        The first sync brings what was acknowledged in the ring buffer through the hooks, the second makes it durable.
+        """
+        self.sync_open_wal()
+        yield
         collected = [(key, head, head.seq) for key, head in self.heads.items() if head.seq != head.flushed]
         writes = [head_row(key, head) for key, head, _ in collected]
         if writes:
-            self.sync()
+            self.sync_open_wal()
             yield
             self.store.put(writes, self.fate())
             for _, head, seq in collected:
                 head.flushed = max(head.flushed, seq)
+            yield
+
+    def sync_open_wal(self) -> None:
+        """One that is closed does not answer any more."""
+        if not self.over:
+            self.sync()
+
+    def is_torn(self) -> bool:
+        """`Flusher.isTailLost`."""
+        return self.fenced
+
+    def end(self) -> Iterator[None]:
+        """`Flusher.end`: what may not be durable is left to the queues."""
+        if not self.is_torn():
+            yield from super().end()
+        elif not self.ended:
+            self.store.put([self.row(self.last_began, self.last_echo, None, self.last_peers)], self.fate())
+            self.ended = True
             yield
 
     def check_nothing_was_lost(self) -> None:

@@ -53,6 +53,10 @@ class MasterServer:
     """Since when it is not."""
     split: bool = False
     """Its folder of WALs is gone; nothing can be appended any more."""
+    ring: list[Entry] = field(default_factory=list)
+    """Appended by their handlers, not yet by the WAL: no hook has seen them."""
+    lazy: list[Entry] = field(default_factory=list)
+    """Acknowledged before they were durable (ASYNC_WAL)."""
     knows_peer: bool = False
     stopping: bool = False
 
@@ -218,10 +222,11 @@ class World:
         """A new region server, whose queue exists from its first WAL on."""
         self.advance(1)
         name = f"m{len(self.masters)},1,{self.now + offset}"
-        clock = lambda: self.now + offset  # noqa: E731
         server = MasterServer(name, offset, None, Wal(name, self.now + offset))
+        clock = lambda: self.now + server.offset  # noqa: E731
         if tracked:
             tracker = WriteTracker(name, "w", self.master_store, clock, self.now + offset)
+            tracker.steady = lambda: self.now
             tracker.sync, tracker.live_servers = (lambda: self.sync(server)), self.live_names
             tracker.on_interrupt = self.coverage_interrupted
             tracker.in_force = lambda: self.in_force(server)
@@ -250,16 +255,36 @@ class World:
         survivors = wal.entries[wal.readable : wal.readable + survive] if not wal.closed else []
         wal.readable += len(survivors)
         wal.closed = True
+        for entry in server.lazy:
+            if entry not in survivors:  # what HBase promises of ASYNC_WAL ends with a crash
+                self.outstanding.pop(entry.number, None)
+        server.lazy.clear()
+        server.ring.clear()
         for entry in survivors:
             self.floor[entry.region] = max(entry.seq, self.floor.get(entry.region, 0))
         self.unacked = [entry for entry in self.unacked if entry.origin != server.origin]
 
     def split(self, server: MasterServer, survive: int) -> None:
         """ServerCrashProcedure: fence and split its WALs, assign its regions elsewhere. Ends a zombie."""
+        was_paused = server.running
         self.crash(server, survive)
         server.split = True
+        if was_paused and server.tracker:
+            self.resume(server)
         self.is_unseen(server.origin)
         self.move_regions(server)
+
+    def resume(self, server: MasterServer) -> None:
+        """A server that was paused past its session goes on: it appends to files that it has lost, and aborts."""
+        assert server.tracker is not None
+        for region, host in self.host.items():
+            if host is server:
+                seq = self.next_seq[region]
+                lost = Entry(0, region, seq, 0, self.now + server.offset, server.origin, self.now)
+                server.tracker.before(lost)
+                server.tracker.after(lost)
+        server.tracker.fenced = server.tracker.over = True
+        server.tracker.busy = None
 
     def move_regions(self, server: MasterServer) -> None:
         """Its regions open on other servers, with sequence ids above all that was replayed."""
@@ -277,8 +302,10 @@ class World:
 
     # Master: writes
 
-    def append(self, region: str, via: int, jitter: int, families: frozenset[str] = WHOLE) -> Entry:
-        """An entry goes into its server's WAL, not synced."""
+    def append(
+        self, region: str, via: int, jitter: int, families: frozenset[str] = WHOLE, *, lazily: bool = False
+    ) -> Entry:
+        """An entry goes into its server's WAL, not synced; lazily (ASYNC_WAL): only towards it, and is acknowledged."""
         server = self.host[region]
         self.numbers += 1
         seq = self.next_seq[region]
@@ -286,9 +313,27 @@ class World:
         write_ms = self.now + server.offset - jitter
         entry = Entry(self.numbers, region, seq, via, write_ms, server.origin, self.now)
         entry.written = entry.families = families
-        self.into_wal(server, entry)
-        self.unacked.append(entry)
+        if lazily or server.ring:
+            server.ring.append(entry)
+        else:
+            self.into_wal(server, entry)
+        if lazily:
+            server.lazy.append(entry)
+            self.acknowledge(entry)
+        else:
+            self.unacked.append(entry)
         return entry
+
+    def empty_ring(self, server: MasterServer) -> None:
+        """The WAL's thread appends what waits."""
+        while server.ring:
+            self.into_wal(server, server.ring.pop(0))
+
+    def acknowledge(self, entry: Entry) -> None:
+        """Its client may rely on it from now on."""
+        entry.acked = self.now
+        if entry.via != SLAVE_VIA and not entry.written <= self.arrived.get(entry.number, frozenset()):
+            self.outstanding[entry.number] = entry
 
     def into_wal(self, server: MasterServer, entry: Entry) -> None:
         """The hooks around an append."""
@@ -300,14 +345,16 @@ class World:
 
     def sync(self, server: MasterServer) -> None:
         """Everything appended to its WAL is durable, and acknowledged."""
+        self.empty_ring(server)
         server.wal.readable = len(server.wal.entries)
+        for entry in server.lazy:
+            self.floor[entry.region] = max(entry.seq, self.floor.get(entry.region, 0))
+        server.lazy.clear()
         mine = [entry for entry in self.unacked if entry.origin == server.origin]
         self.unacked = [entry for entry in self.unacked if entry.origin != server.origin]
         for entry in mine:
-            entry.acked = self.now
             self.floor[entry.region] = max(entry.seq, self.floor.get(entry.region, 0))
-            if entry.via != SLAVE_VIA and not entry.written <= self.arrived.get(entry.number, frozenset()):
-                self.outstanding[entry.number] = entry
+            self.acknowledge(entry)
 
     def roll(self, server: MasterServer, readable: int | None) -> None:
         """A new WAL, in the queue before it is used. A number: the sync failed, only so much of the rest got through.

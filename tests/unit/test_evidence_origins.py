@@ -41,7 +41,7 @@ def test_a_final_flush_settles_only_what_is_gone() -> None:
 def test_a_crash_is_named_and_can_be_accepted_or_drained() -> None:
     crashed = {**LIVE, "live": False, "echoed": False, "flush_ms": 0, "gone_ms": 7_000}
     assert judge(crashed).reason == (
-        "stopped without a final flush (crash or kill), last flush at 1970-01-01T00:00:00.000+00:00"
+        "stopped without a final flush (crash, kill or abort), last flush at 1970-01-01T00:00:00.000+00:00"
     )
     assert judge(crashed, since_ms=6_999).reason is not None
     assert judge(crashed, since_ms=7_000).reason is None
@@ -63,12 +63,46 @@ def test_a_gone_server_that_only_received_is_no_origin() -> None:
 
 
 def test_how_far_a_clock_may_be_ahead() -> None:
-    assert judge(LIVE).after_ms == 5_100
-    assert judge({**LIVE, "read_ms": 7_000}).after_ms == 5_000, "a clock that is behind only makes it stricter"
+    assert judge(LIVE).after_ms == 5_150
+    assert judge({**LIVE, "read_ms": 7_000}).after_ms == 5_050, "a clock that is behind only makes it stricter"
     assert judge({**LIVE, "read_ms": None}).after_ms is None
     assert judge({**LIVE, "echoed": False}).after_ms is None
     unknown = Header("master", "m", 9_000, 8_000, shutdown_ms=None, barrier_issued_ms=8_000)
     assert judge_origins([LIVE], unknown)[0].after_ms is None
+
+
+def test_a_clock_that_was_set_back_tells_nothing_of_a_late_write_time() -> None:
+    """Write times from before it was set back may be as late as `clock_back_ms`."""
+    assert judge({**LIVE, "detail": '{"clock_back_ms": 5151}'}).after_ms is None
+    assert judge({**LIVE, "detail": '{"clock_back_ms": 5150}'}).after_ms == 5_150, "no write time was later than that"
+    assert judge({**LIVE, "detail": '{"clock_back_ms": "soon"}'}).after_ms is None
+
+
+def test_since_does_not_rely_on_a_clock_that_was_set_back_across_it() -> None:
+    """An entry behind a hole may have been written at 4000 after one in the hole that was written at 9000."""
+    back = {**LIVE, "detail": '{"clock_back_ms": 9000, "clock_back_to_ms": 4000}'}
+    assert judge(back).reason is None
+    assert "--since 9000" in (judge(back, since_ms=6_000).reason or "")
+    assert judge(back, since_ms=5_000).reason is not None, "write times jitter by a second"
+    assert judge(back, since_ms=4_999).reason is None
+    assert judge(back, since_ms=9_000).reason is None
+
+
+def test_errors_of_a_tracker_are_accepted_by_since() -> None:
+    told = {**LIVE, "detail": '{"errors": 2, "last_error_ms": 6000}'}
+    assert "--since 6000" in (judge(told).reason or "")
+    assert judge(told, since_ms=5_999).reason is not None
+    assert judge(told, since_ms=6_000).reason is None
+    assert judge(
+        {**told, "detail": '{"errors": 1, "last_error_ms": 6000, "clock_back_ms": 7000}'}, since_ms=6_999
+    ).reason
+    gone = {**told, "live": False, "echoed": False, "final_ms": 7_000}
+    assert judge(gone, since_ms=6_000).reason is None
+    untimed = {**gone, "detail": '{"errors": 1}', "flush_ms": 6_500}
+    assert "--since 67000" in (judge(untimed).reason or "")
+    assert judge(untimed, since_ms=66_999).reason is not None
+    assert judge(untimed, since_ms=67_000).reason is None
+    assert judge({**LIVE, "detail": '{"errors": 1}'}, since_ms=10**15).reason is not None, "no row tells until when"
 
 
 def test_the_slave_is_settled_when_all_live_servers_echoed() -> None:

@@ -22,6 +22,7 @@ final class Flusher {
   private final LongSupplier clock;
   private final WalSyncer syncer;
   private final Roles roles;
+  private final ClockWatch clockWatch;
   private Long lastBegan;
   /** Since when every server is tracked, as the table said at the last flush. */
   private byte[] lastCoverage;
@@ -29,7 +30,9 @@ final class Flusher {
   /** Only with a flush, and from before it: what was appended later is in the queues of these peers. */
   private Map<String, String> lastPeers = Map.of();
 
-  Flusher(Ledgers ledgers, Health health, LongSupplier clock, WalSyncer syncer, Roles roles) {
+  Flusher(Ledgers ledgers, Health health, LongSupplier clock, WalSyncer syncer, Roles roles,
+      ClockWatch clockWatch) {
+    this.clockWatch = clockWatch;
     this.syncer = syncer;
     this.roles = roles;
     this.ledgers = ledgers;
@@ -179,6 +182,7 @@ final class Flusher {
 
   private List<Change> rows(Collection<ServerRole> roles, Long began, Barrier.Echo echo,
       ServerRole.End end, Map<String, String> peers) {
+    clockWatch.look(); // after a token was read: what this row says of it is not said by a clock that was set back since
     long now = clock.getAsLong();
     List<Change> rows = new ArrayList<>(roles.size());
     for (ServerRole role : roles) {

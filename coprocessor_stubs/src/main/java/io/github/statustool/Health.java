@@ -1,6 +1,7 @@
 package io.github.statustool;
 
 import java.util.concurrent.atomic.AtomicLong;
+import org.apache.hadoop.hbase.util.EnvironmentEdgeManager;
 import org.slf4j.Logger;
 
 /** What went wrong, counted; and a log that says so once a minute, not once an entry. */
@@ -8,6 +9,9 @@ final class Health {
   private static final long QUIET_MS = 60_000;
 
   private final AtomicLong errors = new AtomicLong();
+  private final AtomicLong lastError = new AtomicLong();
+  private final AtomicLong clockBack = new AtomicLong();
+  private final AtomicLong clockBackTo = new AtomicLong(Long.MAX_VALUE);
   private final AtomicLong failedWrites = new AtomicLong();
   private final AtomicLong nextErrorLog = new AtomicLong();
   private final AtomicLong nextWriteLog = new AtomicLong();
@@ -21,6 +25,7 @@ final class Health {
 
   /** A hook failed: an entry may have gone unseen. */
   void error(String where, Throwable cause) {
+    lastError.accumulateAndGet(EnvironmentEdgeManager.currentTime(), Math::max);
     errors.incrementAndGet();
     if (due(nextErrorLog)) {
       log.warn("status-tool: {} failed; what it should have recorded will be reported as unverifiable", where, cause);
@@ -35,6 +40,18 @@ final class Health {
     }
   }
 
+  /**
+   * @param from the latest time that the clock may have told before
+   * @param to the earliest that it may have told afterwards
+   */
+  void clockWasSetBack(long from, long to) {
+    clockBackTo.accumulateAndGet(to, Math::min);
+    if (clockBack.getAndAccumulate(from, Math::max) < from) {
+      log.warn("status-tool: this server's clock was set back, from {} or before; write times up to then tell nothing of"
+          + " when an entry was appended", from);
+    }
+  }
+
   long errors() {
     return errors.get();
   }
@@ -42,7 +59,13 @@ final class Health {
   /** @param peers a JSON object, or null for none */
   String json(long pending, String peers) {
     return "{\"failed_writes\":" + failedWrites.get() + ",\"pending\":" + pending + ",\"errors\":" + errors.get()
+        + optional("last_error_ms", lastError.get()) + optional("clock_back_ms", clockBack.get())
+        + (clockBack.get() > 0 ? optional("clock_back_to_ms", clockBackTo.get()) : "")
         + (peers == null ? "" : ",\"peers\":" + peers) + "}";
+  }
+
+  private static String optional(String name, long time) {
+    return time > 0 ? ",\"" + name + "\":" + time : "";
   }
 
   /** The client's exceptions list every attempt, on a line each. */

@@ -2,6 +2,7 @@ package io.github.statustool;
 
 import java.io.IOException;
 import java.util.List;
+import java.util.concurrent.TimeUnit;
 import java.util.function.LongSupplier;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -36,6 +37,7 @@ final class Recorder {
   private final Roles roles;
   private final Barrier barrier;
   private final Sweep sweep;
+  private final ClockWatch clockWatch;
   private final Flusher flusher;
   private final Compactor compactor;
   private final WriteThrough writeThrough;
@@ -48,7 +50,13 @@ final class Recorder {
   private boolean sweptAsWriter;
   private long backoff = FIRST_BACKOFF_MS;
 
+  /** With a clock that is never set back. */
   Recorder(Settings settings, Connector connector, Spool spool, LongSupplier clock) {
+    this(settings, connector, spool, clock, () -> TimeUnit.MILLISECONDS.toNanos(clock.getAsLong()));
+  }
+
+  /** @param nanos a clock that is never set, as System.nanoTime */
+  Recorder(Settings settings, Connector connector, Spool spool, LongSupplier clock, LongSupplier nanos) {
     this.settings = settings;
     this.clock = clock;
     this.connector = connector;
@@ -57,8 +65,9 @@ final class Recorder {
     this.roles = new Roles(clock.getAsLong());
     this.barrier = new Barrier(clock);
     this.sweep = new Sweep(settings, clock);
+    this.clockWatch = new ClockWatch(clock, nanos, health);
     this.flusher =
-        new Flusher(ledgers, health, clock, new WalSyncer(settings.operationTimeout), roles);
+        new Flusher(ledgers, health, clock, new WalSyncer(settings.operationTimeout), roles, clockWatch);
     this.compactor = new Compactor(ledgers.sink, settings.operationTimeout);
     this.writeThrough = new WriteThrough(() -> store, ledgers.sink, health, settings.writeThroughWait);
     this.nextTry = new Alarm(clock);
@@ -90,6 +99,7 @@ final class Recorder {
 
   /** One round. What could not be done is tried again after a pause that grows. */
   void tick() {
+    clockWatch.look();
     roles.refresh();
     ledgers.tables.regions(roles.openRegions());
     roles.lookAtPeers();

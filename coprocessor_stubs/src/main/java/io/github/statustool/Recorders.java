@@ -5,6 +5,7 @@ import java.util.Map;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.hbase.HBaseConfiguration;
 import org.apache.hadoop.hbase.HConstants;
+import org.apache.hadoop.hbase.util.EnvironmentEdgeManager;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -30,7 +31,8 @@ final class Recorders {
     Configuration conf = HBaseConfiguration.create(environment);
     Settings settings = new Settings(conf);
     Recorder recorder = new Recorder(settings, () -> HBaseStateStore.connect(conf, settings),
-        new Spool(conf, settings.spoolDir()), System::currentTimeMillis);
+        new Spool(conf, settings.spoolDir()), EnvironmentEdgeManager::currentTime,
+        System::nanoTime);
     RecorderThread thread = new RecorderThread(recorder);
     thread.start();
     finishWithJvm(thread);

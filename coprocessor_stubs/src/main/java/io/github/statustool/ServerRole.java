@@ -19,6 +19,8 @@ final class ServerRole {
   final String serverName;
   final long origin;
   private final long started;
+  /** Of the row's cells: a clock that is set back must not leave older ones in place, of which some would stay. */
+  private long lastTimestamp;
   private boolean written;
   private boolean ended;
 
@@ -44,7 +46,9 @@ final class ServerRole {
   }
 
   /** @param flushed when the flush that this row concludes began; null if none has succeeded yet */
-  Change row(Long flushed, Barrier.Echo echo, End end, String health, long now) {
+  Change row(Long flushed, Barrier.Echo echo, End end, String health, long time) {
+    lastTimestamp = Math.max(time, lastTimestamp + 1);
+    long now = lastTimestamp;
     StateRow row = new StateRow(key())
         .add(Columns.N, Bits.utf8(serverName), now)
         .add(Columns.A, started, now)

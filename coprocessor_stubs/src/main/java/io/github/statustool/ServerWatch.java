@@ -12,6 +12,7 @@ import org.apache.hadoop.hbase.regionserver.HRegion;
 import org.apache.hadoop.hbase.regionserver.HRegionServer;
 import org.apache.hadoop.hbase.regionserver.OnlineRegions;
 import org.apache.hadoop.hbase.regionserver.Region;
+import org.apache.hadoop.hbase.util.EnvironmentEdgeManager;
 
 /**
  * Knows the region server itself. HBase stops its coprocessors before it closes its regions, and goes on calling them;
@@ -43,7 +44,8 @@ final class ServerWatch implements Watched {
   @Override
   public void lookAtPeers() {
     if (peers == null && server instanceof HRegionServer && serverName() != null) {
-      peers = new PeerWatch(() -> new HBasePeers((HRegionServer) server), System::currentTimeMillis);
+      peers = new PeerWatch(() -> new HBasePeers((HRegionServer) server),
+          EnvironmentEdgeManager::currentTime);
     }
     if (peers != null) {
       peers.look();

@@ -21,6 +21,8 @@ final class WalStamper {
   /** Far more regions than a server has; a bound in case region close markers are not seen. */
   private static final int MAX_REGIONS = 20_000;
 
+  private static final long JITTER_MS = 2_000;
+
   private final long origin;
   private final TableName stateTable;
   private final HeadRegistry heads;
@@ -30,6 +32,7 @@ final class WalStamper {
   private final StampCodec codec = new StampCodec();
   private final FamilyCells cells = new FamilyCells();
   private final IdentityHashMap<RegionInfo, RegionStreams> regions = new IdentityHashMap<>();
+  private long latestTime;
   private RegionInfo lastRegion;
   private RegionStreams lastStreams;
   private WALKeyImpl stampedKey;
@@ -68,10 +71,20 @@ final class WalStamper {
     if (key == stampedKey) {
       stampedHead.advance(key.getSequenceId(), key.getWriteTime());
       appended.setRelease(appended.getPlain() + 1);
+      noteTime(key.getWriteTime());
     } else if (region.isMetaRegion()) {
       lineage.read(edit, key.getWriteTime());
     } else if (edit.isRegionCloseMarker()) {
       forget(region);
+    }
+  }
+
+  /** A handler gets its write time before it appends, so they come out of order by what handlers wait for each other. */
+  private void noteTime(long writeTime) {
+    if (writeTime >= latestTime) {
+      latestTime = writeTime;
+    } else if (writeTime < latestTime - JITTER_MS) {
+      health.clockWasSetBack(latestTime, writeTime);
     }
   }
 

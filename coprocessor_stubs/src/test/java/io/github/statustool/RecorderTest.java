@@ -330,6 +330,47 @@ class RecorderTest {
   }
 
   @Test
+  void aClockThatWasSetBackIsToldWithTheEcho() throws IOException {
+    AtomicLong steady = new AtomicLong();
+    Recorder watching = new Recorder(recorder.settings(), () -> store, spool, clock::get,
+        () -> steady.get() * 1_000_000);
+    watching.roles().watchWal(wal);
+    watching.tick();
+    clock.addAndGet(60_000);
+    steady.addAndGet(1_000);
+    watching.tick();
+    long latest = clock.get();
+    assertFalse(health(writerRow).contains("clock_back_ms"), "a clock that is set forward is none of our business");
+    issue(TOKEN);
+    clock.addAndGet(-60_000 + 500);
+    steady.addAndGet(500);
+    watching.tick();
+    assertArrayEquals(TOKEN, store.value(writerRow, Columns.E));
+    assertTrue(health(writerRow).contains("\"clock_back_ms\":" + (latest + 500)
+        + ",\"clock_back_to_ms\":" + (clock.get() - 500)), health(writerRow));
+  }
+
+  /** Found by the simulation: cells from before, with later timestamps, stayed, and were read as one with newer ones. */
+  @Test
+  void theCellsOfAServersRowNeverGetOlder() {
+    ServerRole role = new ServerRole(ServerRole.WRITER, Fixtures.SERVER, 0);
+    long first = role.row(null, null, ServerRole.End.NONE, "{}", 5_000).row.columns().get(0).timestamp;
+    long second = role.row(null, null, ServerRole.End.NONE, "{}", 1_000).row.columns().get(0).timestamp;
+    assertTrue(second > first, second + " after " + first);
+  }
+
+  @Test
+  void theLastErrorIsToldWithItsTime() {
+    recorder.health().error("a hook", null);
+    recorder.tick();
+    assertTrue(health(writerRow).matches(".*\"errors\":1,\"last_error_ms\":1[0-9]{12}.*"), health(writerRow));
+  }
+
+  private String health(byte[] row) {
+    return new String(store.value(row, Columns.Q), java.nio.charset.StandardCharsets.UTF_8);
+  }
+
+  @Test
   void aClockThatWasSetBackDoesNotStopTheFlushes() {
     recorder.tick();
     append();

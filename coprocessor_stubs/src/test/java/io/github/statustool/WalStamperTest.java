@@ -2,6 +2,7 @@ package io.github.statustool;
 
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertNull;
@@ -19,6 +20,7 @@ import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.hbase.HConstants;
 import org.apache.hadoop.hbase.ServerName;
 import org.apache.hadoop.hbase.client.RegionInfo;
+import org.apache.hadoop.hbase.regionserver.MultiVersionConcurrencyControl;
 import org.apache.hadoop.hbase.shaded.protobuf.ProtobufUtil;
 import org.apache.hadoop.hbase.shaded.protobuf.generated.WALProtos.RegionEventDescriptor;
 import org.apache.hadoop.hbase.util.Bytes;
@@ -244,5 +246,19 @@ class WalStamperTest {
   @Test
   void anotherIncarnationOfTheServerIsAnotherOrigin() {
     assertNotEquals(Ids.origin("h,1,1"), Ids.origin("h,1,2"));
+  }
+
+  private WALKeyImpl keyOf(long seq, long writeTime) {
+    return new WALKeyImpl(region.getEncodedNameAsBytes(), region.getTable(), seq, writeTime, new ArrayList<>(), 0, 0,
+        new MultiVersionConcurrencyControl(), scopes);
+  }
+
+  @Test
+  void aWriteTimeFarBeforeTheLatestOneTellsOfAClockThatWasSetBack() throws IOException {
+    append(keyOf(1, 9_000), Fixtures.edit(Fixtures.GLOBAL));
+    append(keyOf(2, 7_000), Fixtures.edit(Fixtures.GLOBAL));
+    assertFalse(health.json(0, null).contains("clock_back_ms"), "handlers that waited for each other");
+    append(keyOf(3, 6_999), Fixtures.edit(Fixtures.GLOBAL));
+    assertTrue(health.json(0, null).contains("\"clock_back_ms\":9000,\"clock_back_to_ms\":6999"), health.json(0, null));
   }
 }
