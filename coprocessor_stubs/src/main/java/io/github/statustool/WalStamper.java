@@ -69,9 +69,11 @@ final class WalStamper {
 
   void after(RegionInfo region, WALKeyImpl key, WALEdit edit) throws IOException {
     if (key == stampedKey) {
+      if (key.getSequenceId() > stampedHead.seq()) { // else it is appended again after a failed sync
+        noteTime(key.getWriteTime());
+      }
       stampedHead.advance(key.getSequenceId(), key.getWriteTime());
       appended.setRelease(appended.getPlain() + 1);
-      noteTime(key.getWriteTime());
     } else if (region.isMetaRegion()) {
       lineage.read(edit, key.getWriteTime());
     } else if (edit.isRegionCloseMarker()) {
