@@ -9,7 +9,6 @@ from typing import Any
 
 from status_tool.evidence.details import is_number, loads
 from status_tool.evidence.model import Header
-from status_tool.evidence.segments import SINCE_MARGIN_MS
 
 Row = Mapping[str, Any]
 
@@ -101,9 +100,7 @@ def _judge(row: Row, master: Header, since_ms: int | None, drained: frozenset[in
     reason = _blind_spot(row, since_ms) if echoed else _reason(row, live, tracked, since_ms)
     if not live and identity in drained:
         reason = None
-    if reason is None and since_ms is not None:
-        reason = _clock_reason(row, since_ms)
-    if reason is not None and not live and identity is not None and identity in left:
+    elif reason is not None and not live and identity is not None and identity in left:
         reason = f"{reason}; {left[identity]}"
     name = row.get("server") or origin_name(identity, {}) or "unknown server"
     return Origin(identity, name, live, tracked, reason, _after_ms(row, master) if echoed else None)
@@ -139,26 +136,6 @@ def _blind_spot(row: Row, since_ms: int | None) -> str | None:
         return None
     accept = "" if last_ms is None else f"; --since {last_ms} or later accepts what was written until then"
     return f"reported {errors} errors of its tracker: entries may have gone unseen (see its log){accept}"
-
-
-def _clock_reason(row: Row, since_ms: int) -> str | None:
-    """Why a baseline cannot be told from what came after it on this origin; None: it can.
-
-    The write time of the first entry behind a hole bounds those inside it, unless the clock was set back in between.
-    """
-    try:
-        health = loads(row.get("detail") or "{}")
-        back_ms, to_ms = health.get("clock_back_ms"), health.get("clock_back_to_ms")
-    except (ValueError, AttributeError):
-        return None  # judged already, or a server that needs no word of its own
-    if back_ms is None:
-        return None
-    if is_number(back_ms) and (since_ms >= back_ms or (is_number(to_ms) and to_ms > since_ms - SINCE_MARGIN_MS)):
-        return None
-    return (
-        f"had its clock set back from up to {back_ms}: --since {since_ms} does not tell apart what was written there"
-        f" before and after; leave --since away, or accept --since {back_ms} or later"
-    )
 
 
 def _last_error_ms(row: Row, health: Mapping[str, Any]) -> int | None:

@@ -30,7 +30,6 @@ class Run:
         self.observations: list[Observation] = []
         self.seen: Counter[str] = Counter()
         self.shutdown_ms: int | None = None
-        self.since_ms: int | None = None
         """What `ask` asks with."""
 
     def play(self, steps: Iterable[int]) -> None:
@@ -314,7 +313,7 @@ class Run:
 
     def ask(self) -> None:
         """A run of the tool in which only the trackers' rounds come between its reads."""
-        observation = Observation(self.world, self.shutdown_ms, self.since_ms)
+        observation = Observation(self.world, self.shutdown_ms, None)
         while not observation.advance():
             for tracker in self._trackers():
                 tracker.tick(lambda: APPLIED)

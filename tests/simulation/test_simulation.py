@@ -381,24 +381,6 @@ def _a_clock_is_set_back(run: Run) -> None:
     here.advance(1)
 
 
-def _a_clock_is_set_back_across_the_baseline(run: Run) -> None:
-    """An entry from after the baseline is lost; the one behind the hole has a write time from before it."""
-    here = run.world
-    server = here.host["a1"]
-    server.offset = 19_000
-    run.beat()
-    run.since_ms = here.now
-    here.advance(1)
-    here.append("a1", 0, 0)
-    here.advance(1)
-    _lose_the_backlog(run)
-    server.offset = -19_000
-    here.append("a1", 0, 0)
-    here.sync(server)
-    run.ship_all()
-    here.advance(1)
-
-
 def _a_peer_comes_during_a_flush(run: Run) -> None:
     """An entry after the heads and before the peer, which begins with the next WAL; then the server crashes."""
     here = run.world
@@ -480,13 +462,6 @@ def refuse_heads(store: Store) -> None:
         ),
         pytest.param(
             _a_clock_is_set_back, Recorder, "look_at_clock", lambda _: {}, id="write times of a clock that was set back"
-        ),
-        pytest.param(
-            _a_clock_is_set_back_across_the_baseline,
-            origins,
-            "_clock_reason",
-            lambda *_: None,
-            id="a baseline by a clock that was set back",
         ),
         pytest.param(
             _a_peer_comes_during_a_flush, WriteTracker, "flush", _peers_last, id="peers that came after the heads"

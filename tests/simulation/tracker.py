@@ -91,8 +91,6 @@ class Recorder:
     """A clock that is never set."""
     ahead: int = -(2**60)
     clock_back: int = 0
-    clock_back_to: int = 2**60
-    last_look: int = 0
     last_timestamp: int = 0
     """Of the row's cells: they must not be older than those that are there."""
     errors: int = 0
@@ -213,9 +211,8 @@ class Recorder:
         ahead = self.clock() - self.steady()
         if ahead < self.ahead:
             self.clock_back = max(self.clock_back, self.ahead + self.steady())
-            self.clock_back_to = min(self.clock_back_to, self.last_look + ahead)
-        self.ahead, self.last_look = ahead, self.steady()
-        return {"clock_back_ms": self.clock_back, "clock_back_to_ms": self.clock_back_to} if self.clock_back else {}
+        self.ahead = ahead
+        return {"clock_back_ms": self.clock_back} if self.clock_back else {}
 
     def look_at_peers(self) -> None:
         """`PeerWatch.look`: only a server with sources has peers."""

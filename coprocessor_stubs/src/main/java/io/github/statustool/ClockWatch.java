@@ -17,7 +17,6 @@ final class ClockWatch {
   private boolean begun;
   /** By how much the clock has been ahead of the steady one, at least. */
   private long ahead;
-  private long lastLook;
 
   /** @param nanos a clock that is never set, as System.nanoTime */
   ClockWatch(LongSupplier clock, LongSupplier nanos, Health health) {
@@ -32,10 +31,9 @@ final class ClockWatch {
     long time = clock.getAsLong();
     long after = steady();
     if (begun && time - before < ahead - STEP_MS) {
-      health.clockWasSetBack(ahead + after, lastLook + time - after);
+      health.clockWasSetBack(ahead + after);
       begun = false;
     }
-    lastLook = before;
     ahead = begun ? Math.max(ahead, time - after) : time - after;
     begun = true;
   }

@@ -11,7 +11,6 @@ final class Health {
   private final AtomicLong errors = new AtomicLong();
   private final AtomicLong lastError = new AtomicLong();
   private final AtomicLong clockBack = new AtomicLong();
-  private final AtomicLong clockBackTo = new AtomicLong(Long.MAX_VALUE);
   private final AtomicLong failedWrites = new AtomicLong();
   private final AtomicLong nextErrorLog = new AtomicLong();
   private final AtomicLong nextWriteLog = new AtomicLong();
@@ -40,12 +39,8 @@ final class Health {
     }
   }
 
-  /**
-   * @param from the latest time that the clock may have told before
-   * @param to the earliest that it may have told afterwards
-   */
-  void clockWasSetBack(long from, long to) {
-    clockBackTo.accumulateAndGet(to, Math::min);
+  /** @param from the latest time that the clock may have told before */
+  void clockWasSetBack(long from) {
     if (clockBack.getAndAccumulate(from, Math::max) < from) {
       log.warn("status-tool: this server's clock was set back, from {} or before; write times up to then tell nothing of"
           + " when an entry was appended", from);
@@ -60,7 +55,6 @@ final class Health {
   String json(long pending, String peers) {
     return "{\"failed_writes\":" + failedWrites.get() + ",\"pending\":" + pending + ",\"errors\":" + errors.get()
         + optional("last_error_ms", lastError.get()) + optional("clock_back_ms", clockBack.get())
-        + (clockBack.get() > 0 ? optional("clock_back_to_ms", clockBackTo.get()) : "")
         + (peers == null ? "" : ",\"peers\":" + peers) + "}";
   }
 

@@ -86,7 +86,7 @@ final class WalStamper {
     if (writeTime >= latestTime) {
       latestTime = writeTime;
     } else if (writeTime < latestTime - JITTER_MS) {
-      health.clockWasSetBack(latestTime, writeTime);
+      health.clockWasSetBack(latestTime);
     }
   }
 
