@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -33,8 +33,11 @@ SITE = {
     "hbase.coprocessor.user.region.classes": "org.apache.hadoop.hbase.coprocessor.MultiRowMutationEndpoint",
 }
 SKEW_MS = 9_000
+BACK_MS = -14_000
+"""By so much the skewed server's clock is set when a file `clock-step` is in its folder."""
 SKEWED = {
     "lab.clock.offset": str(SKEW_MS),
+    "lab.clock.step": str(BACK_MS),
     "hbase.coprocessor.regionserver.classes": "io.github.statustool.lab.SkewedClock,"
     "io.github.statustool.ReplicateTimeTracker",
 }
@@ -60,8 +63,10 @@ class Arena:
     """Whether the last schedule's end was complete: then the queues had settled all crashes before."""
     since_ms: int | None = None
     """Up to when an operator would have accepted the past."""
-    asked: set[str] | None = None
-    """Tables that the peer is restricted to; None: all."""
+    asked: Mapping[str, Sequence[str]] | None = None
+    """Tables that the peer is restricted to, each with its families (none named: all of them); None: everything."""
+    fragile: set[tuple[str, str]] = field(default_factory=set)
+    """Cells that were acknowledged before they were durable: a crash may lose them on the master as well."""
     peer_there: bool = True
     timers: list[threading.Timer] = field(default_factory=list)
     zookeeper: Server | None = None
@@ -108,6 +113,7 @@ class Arena:
     def heal(self, tables: Sequence[str]) -> None:
         """End every fault; raises what the lab raises if that cannot be done."""
         self.finish_pauses()
+        self.set_clock(back=False)
         self.slave.admin.space_quota(HBASE_ROOT, None)
         self.start_servers()
         for cluster in (self.master, self.slave):
@@ -142,10 +148,27 @@ class Arena:
         self.pair.connect()
         self.peer_there, self.asked = True, None
 
-    def filter_peer(self, tables: set[str] | None) -> None:
-        """Restrict the peer to some tables; None: all again."""
-        self.master.admin.set_peer_tables(PEER, None if tables is None else {table: [] for table in tables})
+    def filter_peer(self, tables: Mapping[str, Sequence[str]] | None) -> None:
+        """Restrict the peer to some tables and families; None: everything again."""
+        self.master.admin.set_peer_tables(PEER, tables)
         self.asked = tables
+
+    def ships(self, table: str, family: str) -> bool:
+        """Whether the peer replicates a family now, as far as its scope lets it."""
+        if self.asked is None:
+            return True
+        return table in self.asked and (not self.asked[table] or family in self.asked[table])
+
+    def set_clock(self, *, back: bool) -> bool:
+        """Set the clock of the skewed region server back, or right again; whether there is one."""
+        if self.kind != "skewed":
+            return False
+        mark = self.master.region_servers[1].folder / "clock-step"
+        if back:
+            mark.touch()
+        else:
+            mark.unlink(missing_ok=True)
+        return True
 
     def usable(self) -> bool:
         """Whether another schedule may run here."""

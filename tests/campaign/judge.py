@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from status_tool.sources.state_table import now_ms
 from tests.campaign.arena import PATIENCE_S, Arena
 from tests.campaign.schedule import TABLES
 from tests.campaign.truth import Cells, stored
@@ -77,15 +78,19 @@ class Judge:
         """Tables that the peer replicates now."""
         return [table for table in self.tables if self.arena.asked is None or table in self.arena.asked]
 
-    def look(self, acknowledged: Cells, *, freeze: bool) -> Look:
-        """A look in the middle. Frozen: the master's region servers stand still from FILE to the truth."""
-        tables = self.asked()
-        wanted = frozenset(cell for cell in acknowledged if cell[0] in tables)
+    def look(self, acknowledged: Cells, pick: int) -> Look:
+        """A look in the middle, after all of `acknowledged` was.
+
+        Of two looks one is frozen: the master's region servers stand still from FILE to the truth. Of four, one
+        has a shutdown time: now, which is the clock of the application's host.
+        """
+        tables, shutdown = self.asked(), ("-s", str(now_ms())) if pick // 2 % 4 == 0 else ()
+        wanted = frozenset(cell for cell in acknowledged if self._ships(cell)) - self._at_risk()
         lag = self._lag()
-        written = self._write()
+        written = self._write(*shutdown)
         if written.exit_code != 0:
             return Look("mid", "refused", _last_line(written))
-        with self._frozen() if freeze else ExitStack():
+        with self._frozen() if pick % 2 else ExitStack():
             result = self._check(0)
             if result.exit_code == 2:
                 return Look("mid", "refused", _last_line(result))
@@ -112,11 +117,18 @@ class Judge:
         look.verify = self._verify()
         return look
 
+    def _ships(self, cell: tuple[str, str]) -> bool:
+        return self.arena.ships(cell[0], cell[1].split("\t")[1])
+
+    def _at_risk(self) -> Cells:
+        """Cells that a crash may have lost on the master as well."""
+        return frozenset(self.arena.fragile if self.arena.crashed else ())
+
     # -- the tool
 
-    def _write(self) -> Result:
+    def _write(self, *more: str) -> Result:
         limits = [word for table in self.asked() for word in ("--table", table)]
-        out = ("-o", str(self._file))
+        out = ("-o", str(self._file), *more)
         return tool_here("run", "-m", *out, "--only", "hbase", "--wait", "6", *limits, conf=self.arena.master)
 
     def _check(self, wait_s: int) -> Result:

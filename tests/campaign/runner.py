@@ -81,6 +81,7 @@ def _run(arena: Arena, schedule: Schedule, folder: Path, record: Record, say: Sa
         arena.since_ms = now_ms()
         time.sleep(BASELINE_MARGIN_MS / 1000 if arena.kind == "skewed" else 0)
     record.since, arena.complete = arena.since_ms is not None, False
+    arena.fragile.clear()
     tables = _create_tables(arena, schedule)
     judge = Judge(arena, tables, folder, arena.since_ms)
     writers = Writers(arena)
@@ -89,7 +90,7 @@ def _run(arena: Arena, schedule: Schedule, folder: Path, record: Record, say: Sa
     try:
         for step in schedule.steps:
             if step.action == LOOK:
-                look = judge.look(writers.acknowledged(), freeze=bool(step.pick % 2))
+                look = judge.look(writers.acknowledged() | arena.fragile, step.pick)
                 record.looks.append(look)
                 record.steps.append(f"look: {look.verdict}, missing {look.missing}")
             else:
@@ -99,7 +100,7 @@ def _run(arena: Arena, schedule: Schedule, folder: Path, record: Record, say: Sa
         time.sleep(0.5)
     finally:
         writers.stop()
-    acknowledged = writers.acknowledged()
+    acknowledged = writers.acknowledged() | arena.fragile
     lost = _drain(arena, tables, acknowledged)
     record.lost = len(lost)
     look = judge.last_look(lost, len(acknowledged))
@@ -122,13 +123,16 @@ def _create_tables(arena: Arena, schedule: Schedule) -> list[str]:
 
 
 def _drain(arena: Arena, tables: list[str], acknowledged: Cells) -> Cells:
-    """Wait until nothing more arrives; what the master holds and the slave does not."""
+    """Wait until nothing more arrives; what the master holds, or shows, and the slave does not."""
     held = stored(arena.master, tables)
+    acknowledged -= arena.fragile - held
+    shown = stored(arena.master, tables, visible=True)
     still = time.monotonic() + STILL_S
     end = time.monotonic() + DRAIN_S
     before = -1
     while True:
         lost = (held | acknowledged) - stored(arena.slave, tables)
+        lost |= shown - stored(arena.slave, tables, visible=True)
         if not lost or time.monotonic() > end:
             return lost
         if len(lost) != before:

@@ -37,6 +37,13 @@ HARMLESS = {
     "pause_zookeeper": 1,
     "pause_slave_rs": 1,
     "blind_server": 1,
+    "major_compact": 1,
+    "foreign_slave_rows": 1,
+    "async_rows": 2,
+    "reconfigure_peer": 1,
+    "pause_past_session": 2,
+    "set_clock_back": 1,
+    "truncate_master_region": 1,
 }
 """Steps after which everything still arrives, with how often they are drawn."""
 
@@ -50,6 +57,16 @@ LOSSY = {
     "drop_slave_family": 1,
     "bulk_load": 1,
     "full_slave_disk": 1,
+    "filter_families": 3,
+    "restore_master": 2,
+    "restore_slave": 2,
+    "clone_master": 2,
+    "clone_over_slave": 2,
+    "truncate_slave": 1,
+    "truncate_slave_region": 2,
+    "bulk_load_and_crash": 1,
+    "bulk_load_not_replicated": 1,
+    "alter_slave": 2,
 }
 """Steps after which something may be missing for good."""
 

@@ -55,6 +55,11 @@ def _live(cluster: Cluster) -> list[RegionServer]:
     return [server for server in cluster.region_servers if server.running]
 
 
+def _slave_regions(arena: Arena, table: str) -> list[dict[str, object]]:
+    regions: list[dict[str, object]] = arena.slave.admin.call("regions", PATIENCE_S, table=table)
+    return regions
+
+
 def _regions(arena: Arena, tables: Sequence[str], pick: int) -> tuple[str, list[dict[str, object]]]:
     table = tables[pick % len(tables)]
     return table, arena.master.admin.call("regions", PATIENCE_S, table=table)
@@ -188,8 +193,26 @@ def readd_peer(arena: Arena, tables: Sequence[str], pick: int) -> object:
 @action
 def filter_peer(arena: Arena, tables: Sequence[str], pick: int) -> object:
     kept = sorted(tables)[pick % len(tables)]
-    arena.filter_peer({kept})
+    arena.filter_peer({kept: []})
     return kept
+
+
+@action
+def filter_families(arena: Arena, tables: Sequence[str], pick: int) -> object:
+    """One family of the second table, all of the others; the WALs are rolled or not."""
+    family = "fg"[pick % 2]
+    arena.filter_peer({table: [family] if table == tables[1] else [] for table in tables})
+    if pick // 2 % 2:
+        roll(arena, tables, pick)
+    return family
+
+
+@action
+def reconfigure_peer(arena: Arena, tables: Sequence[str], pick: int) -> object:
+    """Another configuration that replicates the same."""
+    bandwidth = 1_000_000_000 + pick
+    arena.master.admin.set_peer_bandwidth(PEER, bandwidth)
+    return bandwidth
 
 
 @action
@@ -300,3 +323,155 @@ def blind_server(arena: Arena, tables: Sequence[str], pick: int) -> object:
             blind.stop(60)
         arena.master.region_servers.remove(blind)
     return blind.server_name
+
+
+@action
+def bulk_load_and_crash(arena: Arena, tables: Sequence[str], pick: int) -> object:
+    """The server that was loaded into is killed at once."""
+    table, (region, *_) = _regions(arena, tables[:2], pick)
+    arena.master.admin.bulk_load(table, "f", 5, prefix=f"{pick % 1000:03d}-bulk")
+    for server in _live(arena.master):
+        if server.server_name == region["server"] and len(_live(arena.master)) > 1:
+            arena.crash(arena.master, server)
+            return server.server_name
+    return None
+
+
+@action
+def bulk_load_not_replicated(arena: Arena, tables: Sequence[str], pick: int) -> object:
+    table = tables[pick % 2]
+    arena.master.admin.bulk_load(table, "f", 5, prefix=f"{pick % 1000:03d}-local", not_replicated=True)
+    return table
+
+
+@action
+def restore_master(arena: Arena, tables: Sequence[str], pick: int) -> object:
+    """What was written and deleted in between is undone on the master alone."""
+    return _restore(arena.master, tables[pick % 2], pick)
+
+
+@action
+def restore_slave(arena: Arena, tables: Sequence[str], pick: int) -> object:
+    """What has arrived in between is gone."""
+    return _restore(arena.slave, tables[pick % 2], pick)
+
+
+def _restore(cluster: Cluster, table: str, pick: int) -> str:
+    name = f"s{pick}_{time.monotonic_ns()}"
+    cluster.admin.call("snapshot", PATIENCE_S, name=name, table=table)
+    time.sleep(0.3 + pick % 4 * 0.4)
+    cluster.admin.call("restore_snapshot", PATIENCE_S, name=name, table=table)
+    cluster.admin.call("delete_snapshot", PATIENCE_S, name=name)
+    return table
+
+
+@action
+def clone_master(arena: Arena, tables: Sequence[str], pick: int) -> object:
+    """HBase's way to rename a table; its namesake on the slave is empty."""
+    assert isinstance(tables, list)
+    table, name = tables[pick % 2], f"s{pick}_{time.monotonic_ns()}"
+    clone = f"{table}_{len(tables)}"
+    arena.master.admin.call("snapshot", PATIENCE_S, name=name, table=table)
+    arena.slave.admin.create_table(clone, TABLES[table.split("_")[0]], keep_all=True)
+    arena.master.admin.call("clone_snapshot", PATIENCE_S, name=name, table=clone)
+    tables.append(clone)
+    return clone
+
+
+@action
+def clone_over_slave(arena: Arena, tables: Sequence[str], pick: int) -> object:
+    """The slave's table is dropped and made again from a snapshot: its regions have the names that they had."""
+    table, name = tables[pick % 2], f"s{pick}_{time.monotonic_ns()}"
+    arena.slave.admin.call("snapshot", PATIENCE_S, name=name, table=table)
+    time.sleep(0.3 + pick % 4 * 0.4)
+    arena.slave.admin.call("drop_table", PATIENCE_S, table=table)
+    arena.slave.admin.call("clone_snapshot", PATIENCE_S, name=name, table=table)
+    return table
+
+
+@action
+def truncate_slave(arena: Arena, tables: Sequence[str], pick: int) -> object:
+    table = tables[pick % 2]
+    arena.slave.admin.call("truncate_table", PATIENCE_S, table=table, preserve_splits=bool(pick // 2 % 2))
+    return table
+
+
+@action
+def truncate_slave_region(arena: Arena, tables: Sequence[str], pick: int) -> object:
+    regions = _slave_regions(arena, tables[pick % 2])
+    name = regions[pick // 2 % len(regions)]["name"]
+    arena.slave.admin.call("truncate_region", PATIENCE_S, name=name)
+    return name
+
+
+@action
+def truncate_master_region(arena: Arena, tables: Sequence[str], pick: int) -> object:
+    _, regions = _regions(arena, tables[:2], pick)
+    name = regions[pick // 2 % len(regions)]["name"]
+    arena.master.admin.call("truncate_region", PATIENCE_S, name=name)
+    return name
+
+
+@action
+def alter_slave(arena: Arena, tables: Sequence[str], pick: int) -> object:
+    """The slave keeps one version from now on, the master all of them."""
+    table = tables[pick % 2]
+    arena.slave.admin.call("set_versions", PATIENCE_S, table=table, family="f", versions=1)
+    return table
+
+
+@action
+def major_compact(arena: Arena, tables: Sequence[str], pick: int) -> object:
+    cluster = (arena.master, arena.slave)[pick % 2]
+    cluster.admin.call("flush", PATIENCE_S, table=tables[pick // 2 % 2])
+    cluster.admin.call("major_compact", PATIENCE_S, table=tables[pick // 2 % 2])
+    return cluster.name
+
+
+@action
+def foreign_slave_rows(arena: Arena, tables: Sequence[str], pick: int) -> object:
+    """Somebody writes to the slave's table; nothing that was replicated is touched."""
+    table = tables[pick % 2]
+    arena.slave.admin.put_rows(table, "f", 3, prefix=f"{pick % 1000:03d}-foreign")
+    return table
+
+
+@action
+def async_rows(arena: Arena, tables: Sequence[str], pick: int) -> object:
+    """Rows that are acknowledged before they are in the WAL, while its DataNode stands still and it is rolled."""
+    table, prefix = tables[pick % 2], f"{pick % 1000:03d}-async{pick}-"
+    arena.pause(arena.master.datanodes[0], 2 + pick % 3)
+    arena.master.admin.call("roll_wal", PATIENCE_S, server=None, later=True)
+    time.sleep(0.2)
+    arena.master.admin.call(
+        "put_rows",
+        PATIENCE_S,
+        table=table,
+        family="f",
+        count=4,
+        start=0,
+        prefix=prefix,
+        qualifier="q",
+        value="async",
+        durability="ASYNC_WAL",
+    )
+    arena.fragile |= {(table, f"{prefix}{number:08d}\tf\tq\tPut\tasync") for number in range(4)}
+    return table
+
+
+@action
+def pause_past_session(arena: Arena, tables: Sequence[str], pick: int) -> object:
+    """A region server of the master stands still until another one has its regions, and goes on then."""
+    server = _server(arena.master, pick)
+    if server is None:
+        return None
+    name = server.server_name
+    arena.crashed = True
+    arena.master.expire(server, 3 + pick % 4)
+    return name
+
+
+@action
+def set_clock_back(arena: Arena, tables: Sequence[str], pick: int) -> object:
+    """Until the schedule's end; only where there is a server with a wrong clock."""
+    return arena.set_clock(back=True)

@@ -27,34 +27,37 @@ def journalled(lines: Iterable[str]) -> Cells:
     return frozenset((table, cell) for table, cell in split if replicated(table, cell))
 
 
-def stored(cluster: Cluster, tables: Sequence[str]) -> Cells:
-    """Cells of replicated families that a cluster holds. A disabled table is enabled for the moment of the scan."""
+def stored(cluster: Cluster, tables: Sequence[str], *, visible: bool = False) -> Cells:
+    """Cells of replicated families that a cluster holds. A disabled table is enabled for the moment of the scan.
+
+    `visible`: only those that no delete marker hides.
+    """
     found: set[tuple[str, str]] = set()
     for table in tables:
-        found.update((table, cell) for cell in _scan(cluster, table) if replicated(table, cell))
+        found.update((table, cell) for cell in _scan(cluster, table, visible) if replicated(table, cell))
     return frozenset(found)
 
 
-def _scan(cluster: Cluster, table: str) -> list[str]:
+def _scan(cluster: Cluster, table: str, visible: bool) -> list[str]:
     end = time.monotonic() + RETRY_S
     while True:
         try:
-            cells: list[str] = cluster.admin.call("cells", PATIENCE_S, table=table)
+            cells: list[str] = cluster.admin.call("cells", PATIENCE_S, table=table, visible=visible)
             return cells
         except AdminError as error:
             if "TableNotFoundException" in str(error):
                 return []
             if "TableNotEnabledException" in str(error) or "is disabled" in str(error):
-                return _enabled_for_a_moment(cluster, table)
+                return _enabled_for_a_moment(cluster, table, visible)
             if time.monotonic() > end:
                 raise
             time.sleep(0.5)
 
 
-def _enabled_for_a_moment(cluster: Cluster, table: str) -> list[str]:
+def _enabled_for_a_moment(cluster: Cluster, table: str, visible: bool) -> list[str]:
     cluster.admin.call("enable_table", PATIENCE_S, table=table)
     try:
-        cells: list[str] = cluster.admin.call("cells", PATIENCE_S, table=table)
+        cells: list[str] = cluster.admin.call("cells", PATIENCE_S, table=table, visible=visible)
         return cells
     finally:
         cluster.admin.call("disable_table", PATIENCE_S, table=table)

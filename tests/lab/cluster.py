@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import subprocess
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -297,11 +298,24 @@ class Cluster:
         """
         name = server.server_name
         server.kill9()
+        self._delete_znode(name)
+
+    def expire(self, server: RegionServer, seconds: float) -> None:
+        """Stop it (SIGSTOP), take its znode away as if its session had timed out, and let it go on after a while."""
+        name = server.server_name
+        server.pause()
+        try:
+            self._delete_znode(name)
+            time.sleep(seconds)
+        finally:
+            server.resume()
+
+    def _delete_znode(self, server_name: str) -> None:
         client = KazooClient(f"{LOOPBACK}:{self._at.zk_port}", timeout=30)
         client.start(timeout=30)
         try:
             with contextlib.suppress(NoNodeError):
-                client.delete(f"{self._at.znode}/rs/{name}")
+                client.delete(f"{self._at.znode}/rs/{server_name}")
         finally:
             client.stop()
             client.close()

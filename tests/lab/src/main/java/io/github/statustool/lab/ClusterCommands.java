@@ -50,13 +50,32 @@ final class ClusterCommands {
     return servers.stream().map(ServerName::getServerName).collect(Collectors.toList());
   }
 
+  /** Later: returns at once, and rolls them in the background, which may wait for a slow DataNode. */
   private Object rollWal(Args args) throws IOException {
     List<ServerName> servers =
         args.has("server") ? List.of(ServerName.valueOf(args.text("server"))) : liveServers();
+    if (args.flag("later")) {
+      Thread rolling = new Thread(() -> rollQuietly(servers), "roll");
+      rolling.setDaemon(true);
+      rolling.start();
+    } else {
+      roll(servers);
+    }
+    return names(servers);
+  }
+
+  private void roll(List<ServerName> servers) throws IOException {
     for (ServerName server : servers) {
       admin.rollWALWriter(server);
     }
-    return names(servers);
+  }
+
+  private void rollQuietly(List<ServerName> servers) {
+    try {
+      roll(servers);
+    } catch (IOException e) {
+      System.err.println("roll: " + e);
+    }
   }
 
   private List<Map<String, Object>> replicationLag() throws IOException {
