@@ -142,6 +142,7 @@ def snapshot(settings: Settings, request: Request, say: Callable[[str], None]) -
         created_ms=now_ms(),
         cut_ms=now_ms(),
         flush_period_ms=settings.flush_period_ms,
+        state_table=settings.state_table,
         tables=tuple(sorted(request.only.tables)),
         namespaces=tuple(sorted(request.only.namespaces)),
         half="both" if request.hbase and request.hdfs else "hbase" if request.hbase else "hdfs",
@@ -207,7 +208,8 @@ def _hbase(
         # Where they lead is not asked: the master may be down by now.
         rows += [{"kind": "peer", "name": peer.id, "detail": peer.to_json()} for peer in zookeeper.peers()]
         # All of them: a filter is no reason for a table to be missing.
-        rows += meta.table_families(endpoint, small.events)
+        described = {row["table"]: json.loads(row["detail"]) for row in small.tables}
+        rows += meta.table_families(endpoint, small.events, described)
     return Snapshot(header, tuple(rows), (source,), tuple(_why_unsettled(servers)))
 
 

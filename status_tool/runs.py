@@ -238,6 +238,7 @@ def check_live(settings: Settings, check: Check, say: Say) -> Outcome:
     """Verify FILE against this live cluster, again and again until complete or `wait_s` is over."""
     with open_status(check.status_file, require_side=MASTER, key=check.key) as file:
         side = MasterSide(file, asked_header(file.header, check))
+        refuse_since(side.header, check.scope.since_ms)
         request = slave_request(side, check)
         deadline = time.monotonic() + check.wait_s
         with ThreadPoolExecutor(1) as pool, scratch_of(check) as scratch:
@@ -357,6 +358,7 @@ def _verdict(
 ) -> Outcome:
     """Compare; `endpoint` is where files that are otherwise incomparable can be read; `folder` is a temporary one."""
     file, master = side.file, _asked_paths(side.header, check.hdfs_paths)
+    refuse_since(master, check.scope.since_ms)
     choice = _peer(file, master, slave, check.scope)
     scope = dataclasses.replace(_narrowed(check.scope, master, slave), offline=check.slave_status is not None)
     _refuse_same_hdfs(master, slave, scope)
@@ -415,6 +417,15 @@ def _asked_paths(master: Header, asked: tuple[str, ...]) -> Header:
     gone = [path for path in master.hdfs_absent if path in asked]
     unheld = [path for path in asked if path not in held]
     return dataclasses.replace(master, hdfs_paths=asked, hdfs_absent=tuple(dict.fromkeys([*gone, *unheld])))
+
+
+def refuse_since(master: Header, since_ms: int | None) -> None:
+    """`UsageError` for a baseline that leaves nothing to be asked: complete would say nothing."""
+    if since_ms is not None and since_ms > master.cut_ms:
+        raise UsageError(
+            f"--since {since_ms} lies after the cut of the master's status ({master.cut_ms}), so that everything would"
+            " be accepted and nothing checked: write the master's status again (run -m), or give an earlier time"
+        )
 
 
 def asked_header(header: Header, check: Check) -> Header:

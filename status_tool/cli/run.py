@@ -146,6 +146,12 @@ def run(
         str | None,
         typer.Option("--layout", metavar="BLOCK[:CHUNK[:CRC]]", help="HDFS layout that file:// roots are compared by."),
     ] = None,
+    accept_drift: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--accept-drift", metavar="NS:TABLE", help="With -i: the slave keeps less of this table (repeatable)."
+        ),
+    ] = None,
     max_problems: Annotated[int, typer.Option("--max-problems", min=0, help="How many problems are listed.")] = 100,
     report: Annotated[
         Path | None, typer.Option("--report", metavar="FILE.html", help="Also write an HTML report.")
@@ -200,12 +206,19 @@ def run(
         raise UsageError("--map-path goes with -i FILE")
     if resume and output is None:
         raise UsageError("--resume goes with -o FILE")
+    if accept_drift and status_file is None:
+        raise UsageError("--accept-drift goes with -i FILE: the slave is compared there")
+    if accept_drift and only is Half.HDFS:
+        raise UsageError("--accept-drift is about HBase's tables, which --only hdfs leaves out")
     tables = frozenset(name.removeprefix("default:") for name in table or ())
+    accepted = frozenset(name.removeprefix("default:") for name in accept_drift or ())
     hbase, hdfs = only is not Half.HDFS, only is not Half.HBASE
     if status_file is not None:
+        kept = (max_problems, strict_extra, accepted)
+        scope = Scope(tables, frozenset(namespace or ()), since, peer, hbase, hdfs, *kept)
         check = Check(
             status_file=status_file,
-            scope=Scope(tables, frozenset(namespace or ()), since, peer, hbase, hdfs, max_problems, strict_extra),
+            scope=scope,
             slave_status=slave_status,
             wait_s=wait or 0.0,
             shutdown_ms=shutdown,

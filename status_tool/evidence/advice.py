@@ -48,6 +48,8 @@ _TEXTS = {
     "undescribed": "run `run -m` again: the table is newer than the recorded descriptors",
     "bulkload": "check that hbase.replication.bulkload.enabled is on and its queue has drained, or copy the files"
     " (CopyTable, ExportSnapshot); then accept the past with --since",
+    "localload": "load the same files on the slave, or copy them (CopyTable, ExportSnapshot); then accept the past with"
+    " --since",
     "unstamped": "some entries came from a server without the tracker; compare the region's rows (VerifyReplication)"
     " and accept the past with --since",
     "partial": "copy the region's rows from the master",
@@ -93,6 +95,11 @@ def advise(finding: Finding, context: RunContext) -> str | None:
         return f"{_TEXTS[finding.code]}: {repair.copy_table}"
     if finding.code == "filter-changed":
         return _filter_advice(finding, context)
+    if finding.code == "keeps-less":
+        return (
+            "alter the table on the slave like the master's, then compare it once (VerifyReplication) and copy what is"
+            f" gone already; or accept that it keeps less with --accept-drift {finding.table}"
+        )
     if finding.code == "older-than-tracker":
         return _baseline(context.master.coverage_ms)
     return _TEXTS.get(finding.code)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
@@ -134,6 +134,7 @@ def build_context(
         scope.since_ms,
         queues.loads_from_ms,
         queues.withheld,
+        scope.accepted_drift,
     )
     found = (
         *_origin_findings(origins),
@@ -142,7 +143,22 @@ def build_context(
         *_table_gaps(_kind(ours, "table"), _kind(theirs, "table")),
         *_scope_findings(filters, tables),
     )
-    return RunContext(master, slave, scope, level, filters, rule, origins, tables, queues, found, notices)
+    told = (*notices, *_table_notices(tables, scope, bool(_kind(theirs, "table"))))
+    return RunContext(master, slave, scope, level, filters, rule, origins, tables, queues, found, told)
+
+
+def _table_notices(tables: tuple[TableFacts, ...], scope: Scope, slave_is_known: bool) -> Iterator[str]:
+    for table in tables:
+        yield from table.notices
+    compared = {table.table for table in tables if table.replicated}
+    for name in sorted(scope.accepted_drift - compared):
+        yield f"table {name}: nothing to accept (--accept-drift): it is not asked of this slave"
+    unknown = [table.table for table in tables if table.replicated and not table.is_compared]
+    if unknown and slave_is_known:
+        yield (
+            f"VERSIONS, TTL and the like of {len(unknown)} tables were not compared: a side's descriptors are of an"
+            f" earlier tracker, or were not recorded ({', '.join(unknown[:3])}{', …' if len(unknown) > 3 else ''})"
+        )
 
 
 def _strangers(master: Header, unstamped: list[Row]) -> list[str]:

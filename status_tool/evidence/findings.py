@@ -24,7 +24,7 @@ STREAM_CODES: dict[str, Status] = {
 }
 """Why a stream has its status."""
 
-REGION_CODES = ("unhosted", "untracked", "truncated", "undescribed", "bulkload", "unstamped", "partial")
+REGION_CODES = ("unhosted", "untracked", "truncated", "undescribed", "bulkload", "localload", "unstamped", "partial")
 """Why a region as such is unverifiable."""
 
 TABLE_CODES: dict[str, Status] = {
@@ -34,6 +34,7 @@ TABLE_CODES: dict[str, Status] = {
     "scope-raised": Status.UNVERIFIABLE,
     "skipped-wal": Status.UNVERIFIABLE,
     "emptied": Status.UNVERIFIABLE,
+    "keeps-less": Status.UNVERIFIABLE,
     "older-than-tracker": Status.UNVERIFIABLE,
     "descriptor-unreadable": Status.UNVERIFIABLE,
     "no-regions": Status.UNVERIFIABLE,

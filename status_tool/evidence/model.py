@@ -202,6 +202,8 @@ class Header:
     coverage_ms: int | None = None
     """Since when every region server of the cluster is known to have been tracked; None: never."""
     flush_period_ms: int = 20000
+    state_table: str = "replicationstate"
+    """The cluster's own state table, which is never asked; a user's table may have that name on another cluster."""
     cluster_key: str = ""
     """`quorum:port:/znode` of the cluster, when known."""
     filesystem: str = ""
@@ -237,5 +239,7 @@ class Scope:
     check_hdfs: bool = True
     max_problems: int = 100
     strict_extra: bool = False
+    accepted_drift: frozenset[str] = frozenset()
+    """Tables of which the slave may keep less than the master."""
     offline: bool = False
     """Whether the slave's side is from a file, too, so that it may be older than the master's."""

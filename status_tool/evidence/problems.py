@@ -131,6 +131,13 @@ def _bulkload(finding: Finding, context: RunContext) -> str:
     return f"bulk load: files were loaded at {iso(finding.written_to_ms)}, which the WAL does not carry"
 
 
+def _local_load(finding: Finding, context: RunContext) -> str:
+    return (
+        f"bulk load: files were loaded at {iso(finding.written_to_ms)} with replication switched off for the load"
+        " (disableReplication), so that no queue and no slave ever has them"
+    )
+
+
 def _unstamped(finding: Finding, context: RunContext) -> str:
     return f"unstamped: entries written up to {iso(finding.written_to_ms)} arrived without a valid stamp"
 
@@ -202,11 +209,13 @@ _DETAILS: dict[str, Callable[[Finding, RunContext], str]] = {
     "truncated": _truncated,
     "undescribed": _noted("undescribed: the table's descriptor was not recorded"),
     "bulkload": _bulkload,
+    "localload": _local_load,
     "unstamped": _unstamped,
     "partial": _partial,
     "absent": _noted("table absent on the slave"),
     "family-absent": _family_absent,
     "emptied": _emptied,
+    "keeps-less": _noted("drift: the slave keeps less than the master, so that what was applied may be gone there"),
     "skip-wal": _noted("SKIP_WAL: the table's writes bypass the WAL, and with it replication"),
     "skipped-wal": _skipped_wal,
     "scope-raised": _scope_raised,

@@ -143,7 +143,7 @@ def _judge_region(region: _Region, context: RunContext, tally: Tally) -> list[Fi
     table = next((t for t in context.tables if t.table == region.table), None)
     judged = [_judge_stream(region, key, rows, context) for key, rows in region.heads.items()]
     own = list(_region_findings(region, table, context))
-    if not (judged or _is_member(region, table) or {"bulkload", "unstamped"} & {f.code for f in own}):
+    if not (judged or _is_member(region, table) or {"bulkload", "localload", "unstamped"} & {f.code for f in own}):
         return []
     statuses = [verdict.status for _, verdict in judged] + [Status.UNVERIFIABLE for _ in own]
     _count(tally, worst([*statuses, table.status if table else Status.COMPLETE]))
@@ -211,6 +211,9 @@ def _region_findings(region: _Region, table: TableFacts | None, context: RunCont
     loads = [fact.get("write_ms") for fact in region.facts if fact.get("state") == "bulkload"]
     if any(_later(time, since_ms) for time in loads) and not (table and table.loads_shipped):
         yield found("bulkload", latest(*loads))
+    local = [fact.get("write_ms") for fact in region.facts if fact.get("state") == "localload"]
+    if any(_later(time, since_ms) for time in local):
+        yield found("localload", latest(*local))
     unstamped = [row.get("write_ms") for row in region.unstamped]
     if any(_later(time, latest(since_ms, context.master.coverage_ms)) for time in unstamped):
         yield found("unstamped", latest(*unstamped))

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from status_tool.evidence.descriptors import Compared, compare
 from status_tool.evidence.details import fits, is_number, loads, map_of, optional
 from status_tool.evidence.findings import TABLE_CODES, Finding, worst
 from status_tool.evidence.ids import family_id
@@ -48,6 +49,10 @@ class TableFacts:
     """Whether a region that is gone belongs to the accepted baseline."""
     loads_shipped: bool = False
     """Whether all bulk loads into the table that are not of the baseline have been shipped."""
+    notices: tuple[str, ...] = ()
+    """What is to be said of it that is no problem."""
+    is_compared: bool = True
+    """Whether both sides' descriptors tell what they keep."""
 
     @property
     def family_ids(self) -> frozenset[str]:
@@ -79,11 +84,13 @@ def judge_tables(
     since_ms: int | None,
     loads_from_ms: int | None = None,
     withheld: Mapping[str, tuple[str, ...]] | None = None,
+    accepted_drift: Collection[str] = (),
 ) -> tuple[TableFacts, ...]:
     """Judge every asked table that has a descriptor or a region on the master, by name.
 
     `master_rows` and `slave_rows` are the `table` rows of either side; `asked` tells which names count. Bulk loads
-    since `loads_from_ms` are known to have been shipped. `withheld` families are not replicated to this slave.
+    since `loads_from_ms` are known to have been shipped. `withheld` families are not replicated to this slave. Of
+    tables in `accepted_drift` it is known that the slave keeps less.
     """
     descriptors = {row["table"]: row.get("detail") for row in master_rows if asked(row.get("table"))}
     slave = {row["table"]: _SlaveTable.of(row.get("detail")) for row in slave_rows if row.get("table")}
@@ -99,6 +106,7 @@ def judge_tables(
             since_ms,
             loads_from_ms,
             (withheld or {}).get(table, ()),
+            table in accepted_drift,
         )
         for table in sorted(descriptors.keys() | by_name.keys())
         if table is not None
@@ -148,6 +156,7 @@ def _facts(
     since_ms: int | None,
     loads_from_ms: int | None,
     withheld: tuple[str, ...],
+    drift_is_accepted: bool,
 ) -> TableFacts:
     descriptor = _descriptor(detail)
     families = tuple(family for family in replicated_families(detail) or () if family not in withheld)
@@ -156,12 +165,41 @@ def _facts(
     shipped = loads_from_ms is not None and _begins_after(loads_from_ms, age, since_ms)
     if not replicated:
         return TableFacts(table, described, False, gone_accepted=gone, loads_shipped=shipped)
+    compared = _compared(descriptor, slave.get(table), families)
+    drift = [Finding("keeps-less", table=table, note="; ".join(compared.less))] if compared.less else []
     findings = [
         *_descriptor_findings(table, descriptor, families, since_ms),
         *_slave_findings(table, families, slave, since_ms),
+        *([] if drift_is_accepted else drift),
         *_age_findings(table, age, master, since_ms),
     ]
-    return TableFacts(table, True, True, families, tuple(findings), gone, shipped)
+    return TableFacts(
+        table,
+        True,
+        True,
+        families,
+        tuple(findings),
+        gone,
+        shipped,
+        tuple(_drift_notices(table, compared, drift_is_accepted)),
+        compared.known,
+    )
+
+
+def _compared(descriptor: dict[str, Any] | None, slave: _SlaveTable | None, families: tuple[str, ...]) -> Compared:
+    """Nothing is compared where a side is absent or cannot be read: that has its own finding."""
+    if descriptor is None or slave is None or slave.families is None:
+        return Compared()
+    return compare(descriptor, slave.descriptor, families)
+
+
+def _drift_notices(table: str, compared: Compared, accepted: bool) -> Iterator[str]:
+    if accepted and compared.less:
+        yield f"table {table}: the slave keeps less, which was accepted (--accept-drift): {'; '.join(compared.less)}"
+    elif accepted:
+        yield f"table {table}: nothing to accept (--accept-drift): the slave is not known to keep less there"
+    if compared.other:
+        yield f"table {table} differs, without a loss by itself: {'; '.join(compared.other)}"
 
 
 def _begins_after(moment_ms: int, age: TableAge | None, since_ms: int | None) -> bool:
@@ -212,6 +250,8 @@ class _SlaveTable:
     """When its first replicated entry arrived; None: never, as far as is known."""
     born_ms: int | None = None
     dropped_ms: Mapping[str, int] = field(default_factory=dict)
+    descriptor: Mapping[str, Any] = field(default_factory=dict)
+    """All that the row tells."""
 
     @classmethod
     def of(cls, detail: str | None) -> _SlaveTable:
@@ -222,7 +262,7 @@ class _SlaveTable:
         families = row.get("families") if fits(row, _SLAVE_EVENTS) else None
         if not isinstance(families, dict | list) or not all(isinstance(name, str) for name in families):
             return cls(None)
-        return cls(frozenset(families), row.get("arrived_ms"), row.get("born_ms"), row.get("dropped_ms") or {})
+        return cls(frozenset(families), row.get("arrived_ms"), row.get("born_ms"), row.get("dropped_ms") or {}, row)
 
     def emptied_ms(self, families: tuple[str, ...]) -> int | None:
         """When the table or one of the families was last emptied after entries had arrived; None: never."""

@@ -9,7 +9,6 @@ from status_tool.evidence.model import Header, Scope
 
 SYSTEM_NAMESPACE = "hbase"
 DEFAULT_NAMESPACE = "default"
-STATE_TABLE = "replicationstate"
 
 
 def plain_name(table: str) -> str:
@@ -28,11 +27,13 @@ class TableFilter:
 
     tables: frozenset[str] = frozenset()
     namespaces: frozenset[str] = frozenset()
+    state_table: str | None = None
+    """The master's own state table: never asked."""
 
     @classmethod
-    def of(cls, tables: Collection[str], namespaces: Collection[str]) -> TableFilter:
+    def of(cls, tables: Collection[str], namespaces: Collection[str], state_table: str | None = None) -> TableFilter:
         """Build from names as users write them."""
-        return cls(frozenset(plain_name(table) for table in tables), frozenset(namespaces))
+        return cls(frozenset(plain_name(table) for table in tables), frozenset(namespaces), state_table)
 
     @property
     def everything(self) -> bool:
@@ -43,7 +44,7 @@ class TableFilter:
         """Whether a table is chosen. Unknown names are: leaving them out could hide a loss."""
         if table is None:
             return True
-        if namespace_of(table) == SYSTEM_NAMESPACE or table == STATE_TABLE:
+        if namespace_of(table) == SYSTEM_NAMESPACE or table == self.state_table:
             return False
         return self.everything or table in self.tables or namespace_of(table) in self.namespaces
 
@@ -67,4 +68,5 @@ def asked_filter(scope: Scope) -> TableFilter:
 
 def recorded_filter(header: Header) -> TableFilter:
     """What a side's status was recorded for."""
-    return TableFilter.of(header.tables, header.namespaces)
+    own = plain_name(header.state_table) if header.side == "master" else None
+    return TableFilter.of(header.tables, header.namespaces, own)

@@ -165,6 +165,8 @@ def facts(rows: Iterable[tuple[bytes, Cells]]) -> Iterator[Row]:
         }
         if (loaded := number(cells, "b")) is not None:
             yield base | {"state": "bulkload", "write_ms": loaded}
+        if (loaded := number(cells, "u")) is not None:
+            yield base | {"state": "localload", "write_ms": loaded}
         if (lineage := text(cells, "l")) in ("split", "merge"):
             yield base | {"state": lineage, "region_id": number(cells, "i")}
 

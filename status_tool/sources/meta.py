@@ -93,14 +93,26 @@ def _server(cells: Cells) -> str | None:
 
 
 def table_families(
-    endpoint: ThriftEndpoint, events: Mapping[str, Mapping[str, Any]] = MappingProxyType({})
+    endpoint: ThriftEndpoint,
+    events: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
+    descriptors: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
 ) -> Iterator[Row]:
-    """`table` rows of all tables with their families (Thrift 1 tells no replication scope) and their `events`.
+    """`table` rows of all tables with their families and their `events`.
 
-    The state table is among them: so a cluster without user tables differs from one that was not asked.
+    What is there Thrift tells (version 1 knows names only), what it is like the trackers' `descriptors`. The state
+    table is among them: so a cluster without user tables differs from one that was not asked.
     """
     with connection(endpoint) as client:
         for raw_name in client.tables():
             name = raw_name.decode(errors="replace")
             families = [family.decode(errors="replace").rstrip(":") for family in client.table(name).families()]
-            yield {"kind": "table", "table": name, "detail": json.dumps({"families": families, **events.get(name, {})})}
+            detail = {**described(families, descriptors.get(name)), **events.get(name, {})}
+            yield {"kind": "table", "table": name, "detail": json.dumps(detail)}
+
+
+def described(families: list[str], descriptor: Mapping[str, Any] | None) -> dict[str, Any]:
+    """A table that has these families, as the trackers describe it; the names alone where they do not."""
+    known = descriptor.get("families") if descriptor else None
+    if not isinstance(known, dict):
+        return {"families": families}
+    return {**(descriptor or {}), "families": {family: known.get(family) or {} for family in families}}

@@ -19,7 +19,7 @@ from status_tool.evidence.ids import UNKNOWN_FAMILY
 from status_tool.evidence.model import SEVERITY, Evidence, Status
 from status_tool.evidence.origins import known_shutdown
 from status_tool.evidence.regions import DISABLED, HOSTED, LINEAGE, SPLIT_PARENT
-from status_tool.evidence.scoping import DEFAULT_NAMESPACE, STATE_TABLE, SYSTEM_NAMESPACE, TableFilter
+from status_tool.evidence.scoping import DEFAULT_NAMESPACE, SYSTEM_NAMESPACE, TableFilter, plain_name
 from status_tool.evidence.segments import SINCE_MARGIN_MS
 from status_tool.evidence.streams import CLUSTER_ID_BYTES, cluster_bytes
 from status_tool.spark.expressions import case, finding, is_in, known_true, named, present, quoted
@@ -125,7 +125,8 @@ def _event_columns(rows: DataFrame, kinds: tuple[str, ...], condition: str = "tr
 
 
 def _asked(context: RunContext) -> str:
-    system = f"startswith(`table`, '{SYSTEM_NAMESPACE}:') OR `table` = '{STATE_TABLE}'"
+    own = quoted(plain_name(context.master.state_table))
+    system = f"startswith(`table`, '{SYSTEM_NAMESPACE}:') OR `table` = {own}"
     chosen = [_holds(one) for one in context.filters if not one.everything]
     return " AND ".join([f"(`table` IS NULL OR NOT ({system}))", *chosen])
 
@@ -316,6 +317,7 @@ def _fact_aggregates(context: RunContext) -> dict[str, str]:
     """What rows other than heads and segments say of a region."""
     is_region, is_unstamped = "kind = 'region'", "kind = 'unstamped'"
     is_load = "kind = 'fact' AND state = 'bulkload'"
+    is_local_load = "kind = 'fact' AND state = 'localload'"
     since_ms = context.scope.since_ms
     known = [time for time in (since_ms, context.master.coverage_ms) if time is not None]
     lineage = f"kind = 'fact' AND {is_in('state', LINEAGE)}"
@@ -326,6 +328,8 @@ def _fact_aggregates(context: RunContext) -> dict[str, str]:
         "lineage": f"count_if({lineage})",
         "loads": f"count_if({is_load} AND {_is_later('write_ms', since_ms)})",
         "load_ms": f"max(IF({is_load}, write_ms, NULL))",
+        "local_loads": f"count_if({is_local_load} AND {_is_later('write_ms', since_ms)})",
+        "local_load_ms": f"max(IF({is_local_load}, write_ms, NULL))",
         "unstamped": f"count_if({is_unstamped} AND {_is_later('write_ms', max(known, default=None))})",
         "unstamped_ms": f"max(IF({is_unstamped}, write_ms, NULL))",
         "replicated_ms": "max(IF(kind = 'replicated', write_ms, NULL))",
@@ -349,8 +353,8 @@ def _is_later(time: str, bound_ms: int | None) -> str:
 
 
 def _region_aggregates(context: RunContext) -> dict[str, str]:
-    sums = ("heads", "region_rows", "existing", "lineage", "loads", "unstamped")
-    highest = ("table", "host", "load_ms", "unstamped_ms", "replicated_ms", "lag_ms")
+    sums = ("heads", "region_rows", "existing", "lineage", "loads", "local_loads", "unstamped")
+    highest = ("table", "host", "load_ms", "local_load_ms", "unstamped_ms", "replicated_ms", "lag_ms")
     return {
         **{name: f"sum({name})" for name in sums},
         **{name: f"max(`{name}`)" for name in highest},
@@ -409,6 +413,7 @@ def _own_findings() -> str:
         when("is_gone", "'truncated'"),
         when("is_undescribed", "'undescribed'"),
         when("is_loaded", "'bulkload'", written_to_ms="load_ms"),
+        when("local_loads > 0", "'localload'", written_to_ms="local_load_ms"),
         when("unstamped > 0", "'unstamped'", written_to_ms="unstamped_ms"),
         when("is_partial", "'partial'", written_to_ms="partial_ms", repair_to_ms="partial_ms"),
     )
@@ -417,7 +422,7 @@ def _own_findings() -> str:
 def _region_decision(context: RunContext) -> dict[str, str]:
     own = f"IF(size(own) > 0, {SEVERITY[Status.UNVERIFIABLE]}, 0)"
     return {
-        "asked": "heads > 0 OR member OR is_loaded OR unstamped > 0",
+        "asked": "heads > 0 OR member OR is_loaded OR local_loads > 0 OR unstamped > 0",
         "status": f"greatest(stream_status, coalesce(table_status, 0), {own})",
         "findings": "concat(stream_findings, own)",
         "evidence": f"IF(is_ordered OR {_is_ordered('`table`', context)}, '{Evidence.ORDERED}', '{Evidence.EXACT}')",

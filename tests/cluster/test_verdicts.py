@@ -414,7 +414,51 @@ def test_what_wals_do_not_tell_is_named(pair: Pair, status: Path) -> None:
     for word in ("SKIP_WAL", "replicated only since", "emptied"):
         assert word in told, result
     # Copied by other means and accepted as a baseline.
-    assert_complete(pair.check(status, "--table", "beside", "--since", str(int(time.time() * 1000))))
+    assert_complete(pair.check(status, "--table", "beside", "--since", str(result.json["cut_ms"])))
+
+
+def test_what_the_slave_does_not_keep_is_named(pair: Pair, status: Path) -> None:
+    """A slave with fewer VERSIONS shows other cells than the master, with every entry applied."""
+    master, slave = pair.master.admin, pair.slave.admin
+    for admin in (master, slave):
+        admin.create_table("kept", {"f": 1})
+    master.set_versions("kept", "f", 3)
+    for start in range(2):
+        master.put_rows("kept", "f", 5)
+        time.sleep(0.01 * start)
+    result = pair.verdict(status, "kept", "--wait", "20")
+    assert result.exit_code == 3, result
+    (problem,) = result.json["problems"]
+    assert "VERSIONS of family f is 1 on the slave, 3 on the master" in problem["detail"]
+    assert not pair.same("kept")
+    accepted = assert_complete(pair.check(status, "--table", "kept", "--accept-drift", "kept"))
+    assert "accepted (--accept-drift)" in " ".join(accepted["notices"])
+    slave.set_versions("kept", "f", 3)
+    assert not any("VERSIONS" in notice for notice in assert_complete(pair.check(status, "--table", "kept"))["notices"])
+
+
+def test_what_only_the_peer_or_the_loader_decides_is_named(pair: Pair, status: Path) -> None:
+    """Filters of the peer's own, a load that is not to be replicated, and what nobody ships."""
+    pair.create_table("decided", {"f": 1, "l": 0})
+    pair.create_table("nobody", {"l": 0})
+    pair.master.admin.put_rows("decided", "f", 10)
+    pair.wait_same("decided", ["f"])
+    both = ("--table=decided", "--table=nobody")
+    pair.write_master(status, "--table=decided")
+    told = assert_complete(pair.check(status, "--table=decided", "--wait", "20"))["hbase"]["not_replicated"]
+    assert told == {"tables": 0, "families": 1, "names": [{"table": "decided", "families": ["l"]}]}
+    pair.master.admin.set_peer_filters(PEER, "org.apache.hadoop.hbase.replication.SystemTableWALEntryFilter")
+    try:
+        pair.master.admin.bulk_load("decided", "f", 5, not_replicated=True)
+        pair.write_master(status, *both)
+        result = pair.check(status, *both)
+    finally:
+        pair.master.admin.set_peer_filters(PEER, None)
+    assert result.exit_code == 3, result
+    details = " ".join(problem["detail"] for problem in result.json["problems"])
+    assert "SystemTableWALEntryFilter" in details
+    assert "replication switched off for the load" in details
+    assert {"table": "nobody", "families": None} in result.json["hbase"]["not_replicated"]["names"]
 
 
 def test_shutdown_time_record_show_and_use(pair: Pair, status: Path) -> None:

@@ -296,6 +296,10 @@ class Admin:
     def disable_peer(self, id: str) -> None:
         self.call("disable_peer", peer=id)
 
+    def set_peer_filters(self, id: str, filters: str | None) -> None:
+        """WAL entry filters of its own, by class names; None: HBase's alone."""
+        self.call("set_peer_filters", peer=id, filters=filters)
+
     def set_peer_tables(self, id: str, table_cfs: Mapping[str, Sequence[str]] | None) -> None:
         """Only these tables and families (none named: all of them) from now on; None: everything."""
         self.call("set_peer_tables", peer=id, table_cfs=table_cfs)

@@ -58,6 +58,9 @@ def assert_refused(result: Result, *words: str) -> None:
         (["run", "-i", "f", "--since", "999999999999999999"], ["--since"]),
         (["run", "-i", "f", "--spark-conf", "x"], ["K=V"]),
         (["run", "-i", "f", "-f", "/nonexistent/paths"], ["-f", "/nonexistent/paths"]),
+        (["run", "-m", "-o", "f", "--accept-drift", "t"], ["--accept-drift", "-i FILE"]),
+        (["run", "-d", "--accept-drift", "t"], ["--accept-drift", "-i FILE"]),
+        (["run", "-i", "f", "--only", "hdfs", "--accept-drift", "t"], ["--accept-drift", "--only hdfs"]),
         (["nonsense"], ["nonsense"]),
         (["shutdown-time", "record"], ["--thrift"]),
         (["run", "-d"], ["--zookeeper"]),
@@ -92,6 +95,13 @@ def test_truncated_and_altered_samples(tmp_path: Path) -> None:
     middle = len(whole) // 3
     file.write_bytes(whole[:middle] + bytes([whole[middle] ^ 1]) + whole[middle + 1 :])
     assert_refused(tool_here("run", "-i", file), "file")
+
+
+@pytest.mark.parametrize("more", [[], ["--slave-status", SAMPLE / "slave.status"]])
+def test_a_baseline_beyond_the_cut_is_refused(more: list[str | Path]) -> None:
+    """Everything would be accepted, and complete would say nothing."""
+    result = tool_here("run", "-i", SAMPLE / "master.status", "--since", "253402300000000", *more)
+    assert_refused(result, "--since", "after the cut", "run -m")
 
 
 def test_sides_exchanged() -> None:

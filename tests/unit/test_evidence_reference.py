@@ -237,6 +237,19 @@ def test_bulk_loads_and_unstamped_entries() -> None:
     assert check(theirs=[*THEIRS, {**foreign, "write_ms": 1_000}]).verdict is Verdict.COMPLETE
 
 
+def test_a_load_that_was_not_to_be_replicated_is_never_shipped() -> None:
+    """Its references are cleaned like any other's, and the sink skips it."""
+    load = {"kind": "fact", "table": "ns:t", "region": "r1", "state": "localload", "write_ms": 20_000}
+    queues = QueueFacts(loads_from_ms=0)
+    assert check(ours=[*OURS, {**load, "state": "bulkload"}], queues=queues).verdict is Verdict.COMPLETE
+    outcome = check(ours=[*OURS, load], queues=queues)
+    assert (outcome.verdict, only(outcome).written_to_ms) == (Verdict.UNVERIFIABLE, 20_000)
+    assert "replication switched off" in only(outcome).detail
+    assert check(ours=[*OURS, load], scope=replace(HBASE, since_ms=20_000)).verdict is Verdict.COMPLETE
+    gone = [*OURS, {**load, "region": "gone"}]
+    assert regions(check(ours=gone)) == {Status.COMPLETE: 1, Status.UNVERIFIABLE: 1}
+
+
 def test_a_gone_region_with_a_bulk_load_is_not_forgotten() -> None:
     load = {"kind": "fact", "table": "ns:t", "region": "gone", "state": "bulkload", "write_ms": 20_000}
     assert regions(check(ours=[*OURS, load])) == {Status.COMPLETE: 1, Status.UNVERIFIABLE: 1}
@@ -258,6 +271,17 @@ def test_a_file_that_holds_less_than_is_asked_is_not_fine() -> None:
     outcome = verify_reference(OURS, THEIRS, MASTER, replace(SLAVE, tables=("ns:t",)), HBASE)
     assert outcome.verdict is Verdict.UNVERIFIABLE
     assert "slave's status was recorded only for ns:t" in only(outcome).detail
+
+
+def test_a_users_table_may_have_the_name_of_another_clusters_state_table() -> None:
+    """Only the master's own state table is left out, by its configured name."""
+    master = replace(MASTER, state_table="ops:state")
+    ours = [{**row, "table": "replicationstate"} if row.get("table") else row for row in OURS]
+    outcome = check(ours, [{**THEIRS[0]}, {**TABLE, "table": "replicationstate"}], master=master)
+    assert (outcome.verdict, only(outcome).kind) == (Verdict.INCOMPLETE, "missing")
+    assert check(ours, THEIRS).verdict is Verdict.UNVERIFIABLE, "it is the state table: nothing to check"
+    theirs = replace(SLAVE, state_table="ns:t")
+    assert verify_reference(OURS, without(THEIRS, "segment"), MASTER, theirs, HBASE).verdict is Verdict.INCOMPLETE
 
 
 def test_nothing_to_check_is_not_complete() -> None:

@@ -93,6 +93,9 @@ def server_rows(draw: st.DrawFn, side: str) -> list[Row]:
 @st.composite
 def table_rows(draw: st.DrawFn, side: str) -> list[Row]:
     families = {"f": {"scope": 1}, "g": {"scope": draw(st.integers(0, 1))}}
+    if draw(st.booleans()):
+        for family in families.values():
+            family |= {"versions": draw(mostly(3, st.just(1))), "ttl": draw(mostly(60, st.just(9)))}
     details: list[Any] = [
         {"families": families, "durability": draw(st.sampled_from(["USE_DEFAULT", "USE_DEFAULT", "SKIP_WAL"]))},
         {"families": {"f": {"scope": 0}}},
@@ -126,13 +129,16 @@ def region_rows(draw: st.DrawFn, name: str) -> tuple[list[Row], list[Row]]:
         )
         theirs += draw(segment_rows(key))
     if draw(mostly(True, st.booleans())):
-        states = mostly("hosted", st.sampled_from(["unhosted", "disabled", "split", None]))
-        region = {"state": draw(states), "server": draw(mostly(SERVERS[0], optional(st.sampled_from(SERVERS))))}
+        hosting = mostly("hosted", st.sampled_from(["unhosted", "disabled", "split", None]))
+        region = {"state": draw(hosting), "server": draw(mostly(SERVERS[0], optional(st.sampled_from(SERVERS))))}
         ours.append(
             {"kind": "region", **at, **region, "region_id": draw(mostly(NOW, optional(TIMES))), "end_key": b"y"}
         )
     if draw(mostly(False, st.booleans())):
-        fact = {"state": draw(st.sampled_from(["bulkload", "split", "merge"])), "write_ms": draw(optional(TIMES))}
+        fact = {
+            "state": draw(st.sampled_from(["bulkload", "localload", "split", "merge"])),
+            "write_ms": draw(optional(TIMES)),
+        }
         ours.append({"kind": "fact", **at, **fact, "region_id": draw(optional(TIMES))})
     for kind in draw(st.lists(mostly("replicated", st.just("unstamped")), max_size=2)):
         sources = draw(mostly(None, st.sampled_from([MASTER_BYTES, OTHER_BYTES, OTHER_BYTES + MASTER_BYTES, b"odd"])))
@@ -190,6 +196,7 @@ def headers(draw: st.DrawFn) -> tuple[Header, Header]:
         tables=draw(filters),
         hdfs_paths=draw(st.sampled_from([("/",), ("/data",)])),
         hdfs_absent=draw(mostly((), st.just(("/gone",)))),
+        state_table=draw(mostly("replicationstate", st.sampled_from(["b", "ns:c", "default:a"]))),
         evidence=draw(mostly(Evidence.EXACT.value, st.sampled_from([Evidence.EXACT.value, Evidence.TIMESTAMPS.value]))),
     )
     slave = Header("slave", SLAVE_ID, NOW, NOW, flush_period_ms=5_000, tables=draw(filters), cluster_key="q:1:/s")
@@ -210,6 +217,7 @@ def worlds(draw: st.DrawFn) -> tuple[list[Row], list[Row], Header, Header, Scope
         since_ms=draw(optional(TIMES)),
         max_problems=draw(mostly(1_000, st.integers(1, 6))),
         strict_extra=draw(st.booleans()),
+        accepted_drift=draw(st.sampled_from([frozenset(), frozenset({"a", "b"})])),
     )
     queues = QueueFacts(
         draw(st.frozensets(ORIGINS, max_size=2)),

@@ -19,6 +19,7 @@ final class Columns {
   static final byte[] R = Bits.ascii("r");
   static final byte[] S = Bits.ascii("s");
   static final byte[] T = Bits.ascii("t");
+  static final byte[] U = Bits.ascii("u");
   static final byte[] V = Bits.ascii("v");
   static final byte[] W = Bits.ascii("w");
   static final byte[] X = Bits.ascii("x");

@@ -69,10 +69,14 @@ final class Ledgers {
     if (fact.bulkLoadTime > 0) {
       row.add(Columns.B, fact.bulkLoadTime, fact.bulkLoadTime);
     }
+    if (fact.localLoadTime > 0) {
+      row.add(Columns.U, fact.localLoadTime, fact.localLoadTime);
+    }
     if (fact.lineage != null) {
       row.add(Columns.L, Bits.utf8(fact.lineage), fact.lineageTime)
           .add(Columns.I, fact.regionId, fact.lineageTime);
     }
-    return row.add(Columns.T, Bits.utf8(fact.table), Math.max(fact.bulkLoadTime, fact.lineageTime));
+    long newest = Math.max(Math.max(fact.bulkLoadTime, fact.localLoadTime), fact.lineageTime);
+    return row.add(Columns.T, Bits.utf8(fact.table), newest);
   }
 }

@@ -8,8 +8,9 @@ import java.util.concurrent.ConcurrentHashMap;
 final class RegionFacts {
   private final ConcurrentHashMap<String, Fact> facts = new ConcurrentHashMap<>();
 
-  void bulkLoad(String region, String table, long writeTime) {
-    facts.compute(region, (key, old) -> new Fact(key, table, old).withBulkLoad(writeTime));
+  /** @param replicate whether the loader left replication on: otherwise the sink skips the load */
+  void bulkLoad(String region, String table, long writeTime, boolean replicate) {
+    facts.compute(region, (key, old) -> new Fact(key, table, old).withBulkLoad(writeTime, replicate));
   }
 
   void parent(String region, String table, String lineage, long regionId, long writeTime) {
@@ -35,6 +36,8 @@ final class RegionFacts {
     final String region;
     final String table;
     long bulkLoadTime;
+    /** Of loads with replication switched off. */
+    long localLoadTime;
     String lineage;
     long regionId;
     long lineageTime;
@@ -45,14 +48,19 @@ final class RegionFacts {
       this.table = table;
       if (old != null) {
         bulkLoadTime = old.bulkLoadTime;
+        localLoadTime = old.localLoadTime;
         lineage = old.lineage;
         regionId = old.regionId;
         lineageTime = old.lineageTime;
       }
     }
 
-    private Fact withBulkLoad(long writeTime) {
-      bulkLoadTime = Math.max(bulkLoadTime, writeTime);
+    private Fact withBulkLoad(long writeTime, boolean replicate) {
+      if (replicate) {
+        bulkLoadTime = Math.max(bulkLoadTime, writeTime);
+      } else {
+        localLoadTime = Math.max(localLoadTime, writeTime);
+      }
       return this;
     }
 

@@ -139,7 +139,8 @@ final class WalStamper {
     for (Cell cell : edit.getCells()) {
       BulkLoadDescriptor load = WALEdit.getBulkLoadDescriptor(cell);
       if (load != null && isReplicated(load, scopes)) {
-        facts.bulkLoad(region.getEncodedName(), region.getTable().getNameAsString(), key.getWriteTime());
+        facts.bulkLoad(region.getEncodedName(), region.getTable().getNameAsString(), key.getWriteTime(),
+            load.getReplicate());
       }
     }
   }

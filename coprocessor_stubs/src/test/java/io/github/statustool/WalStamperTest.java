@@ -227,20 +227,30 @@ class WalStamperTest {
 
   @Test
   void aBulkLoadIsNotedForReplicatedFamiliesOnly() throws IOException {
-    append(Fixtures.key(region, 4, scopes), bulkLoad(Fixtures.LOCAL));
+    append(Fixtures.key(region, 4, scopes), bulkLoad(Fixtures.LOCAL, true));
     assertTrue(facts.dirty().isEmpty());
-    append(Fixtures.key(region, 5, scopes), bulkLoad(Fixtures.GLOBAL));
+    append(Fixtures.key(region, 5, scopes), bulkLoad(Fixtures.GLOBAL, true));
     RegionFacts.Fact fact = facts.dirty().get(0);
     assertEquals(region.getEncodedName(), fact.region);
     assertEquals(1005, fact.bulkLoadTime);
+    assertEquals(0, fact.localLoadTime);
     assertNull(fact.lineage);
   }
 
-  private WALEdit bulkLoad(byte[] family) {
+  @Test
+  void aBulkLoadThatIsNotToBeReplicatedIsAnotherFact() throws IOException {
+    append(Fixtures.key(region, 4, scopes), bulkLoad(Fixtures.GLOBAL, true));
+    append(Fixtures.key(region, 5, scopes), bulkLoad(Fixtures.GLOBAL, false));
+    RegionFacts.Fact fact = facts.dirty().get(0);
+    assertEquals(1004, fact.bulkLoadTime);
+    assertEquals(1005, fact.localLoadTime);
+  }
+
+  private WALEdit bulkLoad(byte[] family, boolean replicate) {
     Map<byte[], List<Path>> files = new TreeMap<>(Bytes.BYTES_COMPARATOR);
     files.put(family, new ArrayList<>(List.of(new Path("hfile"))));
     return WALEdit.createBulkLoadEvent(region, ProtobufUtil.toBulkLoadDescriptor(region.getTable(),
-        ByteString.copyFrom(region.getEncodedNameAsBytes()), files, Map.of("hfile", 1L), 5));
+        ByteString.copyFrom(region.getEncodedNameAsBytes()), files, Map.of("hfile", 1L), 5, null, replicate));
   }
 
   @Test

@@ -16,6 +16,8 @@ import org.apache.hadoop.hbase.replication.ReplicationPeerDescription;
 /** Replication peers. */
 final class PeerCommands {
 
+  private static final String FILTERS_KEY = "hbase.replication.source.custom.walentryfilters";
+
   private final Admin admin;
 
   PeerCommands(Admin admin) {
@@ -25,6 +27,7 @@ final class PeerCommands {
   void register(Map<String, Command> commands) {
     commands.put("add_peer", this::add);
     commands.put("set_peer_tables", this::setTables);
+    commands.put("set_peer_filters", this::setFilters);
     commands.put("list_peers", args -> list());
     commands.put("set_peer_bandwidth", this::setBandwidth);
     commands.put(
@@ -90,6 +93,19 @@ final class PeerCommands {
     String id = args.text("peer");
     ReplicationPeerConfigBuilder peer =
         ReplicationPeerConfig.newBuilder(admin.getReplicationPeerConfig(id)).setBandwidth(args.number("bandwidth"));
+    admin.updateReplicationPeerConfig(id, peer.build());
+    return null;
+  }
+
+  /** WAL entry filters of the user's own, by class name; none without filters. */
+  private Object setFilters(Args args) throws IOException {
+    String id = args.text("peer");
+    ReplicationPeerConfigBuilder peer = ReplicationPeerConfig.newBuilder(admin.getReplicationPeerConfig(id));
+    if (args.has("filters")) {
+      peer.putConfiguration(FILTERS_KEY, args.text("filters"));
+    } else {
+      peer.removeConfiguration(FILTERS_KEY);
+    }
     admin.updateReplicationPeerConfig(id, peer.build());
     return null;
   }

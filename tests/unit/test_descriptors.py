@@ -1,0 +1,115 @@
+"""Descriptors of both sides: what the slave keeps less of is drift, what differs otherwise is told."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from status_tool.evidence.descriptors import FOREVER, compare
+from status_tool.evidence.model import Verdict
+from status_tool.sources.meta import described
+from tests.unit.test_evidence_reference import HBASE, OURS, THEIRS, changed, check, only
+
+FAMILY = {
+    **{"scope": 1, "versions": 3, "min_versions": 1, "ttl": 86_400},
+    **{"keep_deleted": "TTL", "new_version_behavior": False, "mob": False},
+}
+TABLE: dict[str, Any] = {"families": {"f": FAMILY, "local": FAMILY}, "durability": "USE_DEFAULT", "coprocessors": []}
+
+
+def slave(family: dict[str, Any] | None = None, **table: Any) -> dict[str, Any]:
+    """The slave's descriptor where it differs."""
+    return {**TABLE, "families": {"f": {**FAMILY, **(family or {})}, "local": FAMILY}, **table}
+
+
+LESS: list[tuple[dict[str, Any], str]] = [
+    (slave({"versions": 1}), "VERSIONS of family f is 1 on the slave, 3 on the master"),
+    (slave({"min_versions": 0}), "MIN_VERSIONS of family f is 0 on the slave, 1 on the master"),
+    (slave({"ttl": 60}), "TTL of family f is 60 on the slave, 86400 on the master"),
+    (slave({"keep_deleted": "FALSE"}), "KEEP_DELETED_CELLS of family f is FALSE on the slave, TTL on the master"),
+    (slave({"new_version_behavior": True}), "NEW_VERSION_BEHAVIOR of family f is True on the slave, False on"),
+    (slave(durability="SKIP_WAL"), "durability SKIP_WAL on the slave"),
+    (slave(durability="ASYNC_WAL"), "durability ASYNC_WAL on the slave"),
+]
+OTHER: list[tuple[dict[str, Any], str]] = [
+    (slave({"versions": 5}), "VERSIONS of family f is 5 on the slave"),
+    (slave({"ttl": FOREVER}), "TTL of family f is FOREVER on the slave"),
+    (slave({"ttl": FOREVER, "min_versions": 0}), "MIN_VERSIONS of family f is 0 on the slave"),
+    (slave({"keep_deleted": "TRUE"}), "KEEP_DELETED_CELLS of family f is TRUE on the slave"),
+    (slave({"mob": True}), "IS_MOB of family f is True on the slave"),
+    (slave(coprocessors=["org.Own"]), "coprocessors org.Own on the slave, none on the master"),
+]
+
+
+def judged(theirs: dict[str, Any], ours: dict[str, Any] = TABLE, *accepted: str) -> Any:
+    """The verdict of two descriptors."""
+    scope = replace(HBASE, accepted_drift=frozenset(accepted))
+    rows = (changed(OURS, "table", detail=json.dumps(ours)), changed(THEIRS, "table", detail=json.dumps(theirs)))
+    return check(*rows, scope=scope)
+
+
+@pytest.mark.parametrize(("theirs", "words"), LESS)
+def test_a_slave_that_keeps_less_is_not_complete_until_that_is_accepted(theirs: dict[str, Any], words: str) -> None:
+    """Applied is not kept: both values are named, and so is the way out."""
+    outcome = judged(theirs)
+    problem = only(outcome)
+    assert (outcome.verdict, outcome.exit_code, problem.table) == (Verdict.UNVERIFIABLE, 3, "ns:t")
+    assert words in problem.detail
+    assert "--accept-drift ns:t" in str(problem.advice)
+    accepted = judged(theirs, TABLE, "ns:t")
+    assert (accepted.verdict, accepted.problems) == (Verdict.COMPLETE, ())
+    assert any("accepted (--accept-drift)" in notice and words in notice for notice in accepted.notices)
+    assert judged(theirs, TABLE, "ns:other").verdict is Verdict.UNVERIFIABLE
+
+
+@pytest.mark.parametrize(("theirs", "words"), OTHER)
+def test_what_differs_otherwise_is_told(theirs: dict[str, Any], words: str) -> None:
+    """No alarm."""
+    outcome = judged(theirs)
+    assert outcome.verdict is Verdict.COMPLETE
+    assert any(words in notice for notice in outcome.notices)
+
+
+def test_equal_descriptors_say_nothing() -> None:
+    """Nor does a family that is not replicated."""
+    assert judged(TABLE).notices == ()
+    local = {**TABLE["families"], "local": {**FAMILY, "scope": 0}}
+    less = {**TABLE, "families": {"f": FAMILY, "local": {**FAMILY, "versions": 1}}}
+    assert judged(less, {**TABLE, "families": local}).notices == ()
+
+
+def test_accepting_what_is_not_there_is_told() -> None:
+    """An option is never ignored."""
+    notices = judged(TABLE, TABLE, "ns:t", "ns:other").notices
+    assert [name for name in ("ns:t", "ns:other") if any(f"table {name}: nothing to accept" in n for n in notices)] == [
+        "ns:t",
+        "ns:other",
+    ]
+
+
+@pytest.mark.parametrize("old", [{"f": {"scope": 1}}, {"f": {}}, ["f"]])
+def test_descriptors_of_earlier_trackers_are_not_compared(old: Any) -> None:
+    """And that is told; a slave of which nothing is recorded knows its families by Thrift."""
+    outcome = judged({"families": old}, {**TABLE, "families": {"f": FAMILY}})
+    assert outcome.verdict is Verdict.COMPLETE
+    assert any("were not compared" in notice and "ns:t" in notice for notice in outcome.notices)
+
+
+@pytest.mark.parametrize("value", [None, "x", True, [], {}, 1e99])
+@pytest.mark.parametrize("key", [*FAMILY, "durability", "coprocessors"])
+def test_values_that_nobody_can_understand_are_not_compared(key: str, value: Any) -> None:
+    """A sealed file may hold anything."""
+    theirs = slave(**{key: value}) if key in TABLE else slave({key: value})
+    compare(TABLE, theirs, ["f", "local"])
+    compare(theirs, TABLE, ["f", "local"])
+
+
+def test_thrift_says_what_is_there_and_trackers_what_it_is_like() -> None:
+    """A family that was added or dropped since the trackers wrote is taken from Thrift."""
+    known = {"families": {"f": FAMILY, "gone": FAMILY}, "durability": "SYNC_WAL"}
+    assert described(["f", "new"], known) == {"families": {"f": FAMILY, "new": {}}, "durability": "SYNC_WAL"}
+    assert described(["f"], None) == {"families": ["f"]}
+    assert described(["f"], {"families": ["f"]}) == {"families": ["f"]}
