@@ -16,11 +16,13 @@ from typing import Any
 
 import pytest
 
+from status_tool.config import ThriftEndpoint
+from status_tool.sources.thrift import scan
 from status_tool.status_file.reader import open_status
 from tests.lab.cluster import Cluster
 from tests.lab.errors import AdminError
 from tests.lab.waiting import wait_until
-from tests.pair import PEER, Pair, Result, tool, tool_environment, tool_here
+from tests.pair import PEER, STATE_TABLE, Pair, Result, tool, tool_environment, tool_here
 
 pytestmark = [pytest.mark.cluster, pytest.mark.spark]
 
@@ -60,6 +62,16 @@ def test_steady_load_on_mixed_scopes(pair: Pair, status: Path) -> None:
     for table in tables:
         assert pair.same(table, ["g"])
     assert pair.master.admin.digest("load2", families=["l"]) != pair.slave.admin.digest("load2", families=["l"])
+    for name in tables:
+        for columns in stream_columns(pair, name):
+            assert 1 <= sum(column[:1] == b"c" for column in columns) <= 2, "one for each server, however many batches"
+            assert not any(column[:1] == b"p" for column in columns)
+
+
+def stream_columns(pair: Pair, table: str) -> list[list[bytes]]:
+    """The qualifiers of the slave's rows of streams of a table."""
+    rows = scan(ThriftEndpoint("127.0.0.1", pair.slave.thrift_port), STATE_TABLE, b"s", b"t")
+    return [[name[2:] for name in cells] for _, cells in rows if cells[b"t:t"][0] == table.encode()]
 
 
 def test_the_barrier_makes_it_right_at_once(pair: Pair, status: Path) -> None:
@@ -511,3 +523,55 @@ def test_debug_dumps(pair: Pair, status: Path, tmp_path: Path) -> None:
     assert_complete(result)
     streams = [json.loads(line) for line in (folder / "streams.jsonl").read_text().splitlines()]
     assert len(streams) == 1
+
+
+def since_told(problem: dict[str, Any]) -> str:
+    """The `--since` that an advice ends with."""
+    found = re.search(r"--since (\d+)$", problem["advice"])
+    assert found, problem
+    return found.group(1)
+
+
+def test_a_peer_that_is_added_late_is_accepted_by_the_printed_since(pair: Pair, status: Path) -> None:
+    """Rows from before the peer, and the next one written by the same server long after: what is missing between them
+    was written when its own last entry was, not when the next one was.
+    """
+    pair.create_table("late", {"f": 1})
+    pair.master.admin.remove_peer(PEER)
+    pair.master.admin.put_rows("late", "f", 20)
+    pair.master.admin.roll_wal()
+    time.sleep(2.5)
+    pair.connect()
+    baseline = int(time.time() * 1000)
+    pair.master.admin.put_rows("late", "f", 5, start=100)
+    wait_until(lambda: b"row00000104" in pair.slave.admin.rows("late"), 60, "the later rows have arrived")
+    result = pair.verdict(status, "late")
+    assert result.exit_code == 1, result
+    (problem,) = (p for p in result.json["problems"] if p["kind"] == "gap")
+    since = since_told(problem)
+    assert int(since) < baseline, "not a time after the later rows, which would accept those as well"
+    accepted = pair.check(status, "--table", "late", "--since", since)
+    assert accepted.exit_code == 0, accepted
+
+
+def test_a_filter_that_was_narrower_is_named_and_repaired_as_told(pair: Pair, status: Path) -> None:
+    """Rows of two families go over while the peer ships one of them, and the peer is widened after a roll."""
+    pair.create_table("parts", {"f1": 1, "f2": 1})
+    both = {"f1:q": "v", "f2:q": "v"}
+    pair.master.admin.set_peer_tables(PEER, {"parts": ["f1"]})
+    for number in range(22):
+        pair.master.admin.mutate_row("parts", f"narrow{number}", both)
+    wait_until(lambda: len(pair.slave.admin.rows("parts")) == 22, 60, "the shipped part has arrived")
+    pair.master.admin.roll_wal()
+    pair.master.admin.set_peer_tables(PEER, None)
+    pair.master.admin.mutate_row("parts", "wide", both)
+    wait_until(lambda: b"wide" in pair.slave.admin.rows("parts"), 60, "the later row has arrived")
+    assert not pair.same("parts")
+    result = pair.verdict(status, "parts")
+    assert result.exit_code == 3, result
+    partial = [p for p in result.json["problems"] if p["detail"].startswith("partial")]
+    assert len(partial) == 1, result
+    as_told(pair.master, partial[0]["repair"]["copy_table"])
+    assert pair.same("parts")
+    repaired = pair.check(status, "--table", "parts", "--since", since_told(partial[0]))
+    assert repaired.exit_code == 0, repaired

@@ -10,6 +10,7 @@ import java.util.concurrent.TimeUnit;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.hbase.KeyValue;
 import org.apache.hadoop.hbase.TableName;
+import org.apache.hadoop.hbase.client.Put;
 import org.apache.hadoop.hbase.client.RegionInfo;
 import org.apache.hadoop.hbase.client.RegionInfoBuilder;
 import org.apache.hadoop.hbase.regionserver.MultiVersionConcurrencyControl;
@@ -53,6 +54,7 @@ public class HookBenchmark {
   private final RegionInfo[] regions = new RegionInfo[REGIONS];
   private final byte[][] names = new byte[REGIONS][];
   private final WALEdit edit = new WALEdit();
+  private final Put put = new Put(Bytes.toBytes("row"));
   private final List<WALEntry> batch = new ArrayList<>();
   private WriteTimeTracker writer;
   private ReplicateTimeTracker replicator;
@@ -85,10 +87,14 @@ public class HookBenchmark {
 
   private void fillBatch() {
     StampCodec codec = new StampCodec();
+    byte[] family = Bytes.toBytes("f");
+    FamilyCells cells = new FamilyCells();
+    cells.add(FamilyCells.id(family), 1);
+    put.addColumn(family, Bytes.toBytes("q"), Bytes.toBytes("value"));
     long[] heads = new long[10];
     for (int i = 0; i < BATCH; i++) {
       int region = i / 10 % heads.length;
-      byte[] stamp = codec.encode(ORIGIN, heads[region], 0, i + 1);
+      byte[] stamp = codec.encode(ORIGIN, heads[region], heads[region], 0, cells, i + 1);
       heads[region] = i + 1;
       batch.add(WALEntry.newBuilder().setKey(WALProtos.WALKey.newBuilder()
           .setEncodedRegionName(ByteString.copyFrom(names[region])).setTableName(ByteString.copyFromUtf8("t"))
@@ -140,7 +146,7 @@ public class HookBenchmark {
   public void sinkHooks() {
     replicator.preReplicateLogEntries(null);
     for (int i = 0; i < BATCH; i++) {
-      replicator.postReplicationSinkBatchMutate(null, batch.get(i), null);
+      replicator.postReplicationSinkBatchMutate(null, batch.get(i), put);
     }
     replicator.postReplicateLogEntries(null);
   }
