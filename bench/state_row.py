@@ -1,8 +1,8 @@
 """What a stream's row in the state table costs to read after many batches: one column a segment, or one a server.
 
-`python -m bench.state_row [--batches N,N,…]`: on a cluster of its own, by Thrift. Both forms get the same batches, in
-the order in which a tracker writes them: the old form a column for each, whose predecessor is merged with it and deleted;
-the new one an overwritten column of one segment. Printed: the median time of a Get and of a scan of the row.
+`python -m bench.state_row [--batches N,N,…]`: on a cluster of its own, by Thrift. Both forms get the same batches, as a
+tracker writes them. The old form: a column for each, then merged with its predecessor and deleted. The new one: an
+overwritten column of one segment. Printed: the median time of a Get and of a scan of the row.
 """
 
 from __future__ import annotations
