@@ -105,6 +105,21 @@ def advise(finding: Finding, context: RunContext) -> str | None:
     return _TEXTS.get(finding.code)
 
 
+def todo(finding: Finding, context: RunContext) -> str | None:
+    """What to do about a finding, in words alone; the commands are those of its table's repair."""
+    if finding.code in HOLES and finding.table is not None:
+        server = context.origin_name(finding.origin)
+        return f"{_look(finding, server, context.queues.disabled_peer)}the repair of its table is below"
+    if finding.code in TABLE_COPIES:
+        return f"{_TEXTS[finding.code]}: the repair of its table is below"
+    return advise(finding, context)
+
+
+def with_dry_run(sync: str) -> str:
+    """The SyncTable call that compares and changes nothing; its counters say how many rows and cells differ."""
+    return sync.replace(SYNC_TABLE, f"{SYNC_TABLE} --dryrun=true", 1)
+
+
 def copy_command(
     table: str,
     start_ms: int | None,
@@ -214,7 +229,7 @@ def repair_of(finding: Finding, context: RunContext) -> Repair | None:
         finding.table,
         (None, None) if whole else (finding.written_from_ms, finding.repair_to_ms),
         (None, None) if whole else (finding.start_key, finding.end_key),
-        _families(finding, context),
+        families_of(finding, context),
         context.master,
         context.slave.cluster_key,
         f"{context.master.cut_ms}-{finding.region or 'table'}-{finding.from_seq or 0}",
@@ -240,10 +255,12 @@ def repair(
     )
 
 
-def _families(finding: Finding, context: RunContext) -> Sequence[str]:
-    if finding.code == "family-absent" and finding.note:
+def families_of(finding: Finding | None, context: RunContext, table: str | None = None) -> Sequence[str]:
+    """The families that a repair of the finding copies, or those of `table` as such; none: all of them."""
+    if finding is not None and finding.code == "family-absent" and finding.note:
         return finding.note.split(", ")
-    return next((t.families for t in context.tables if t.table == finding.table), ())
+    name = table if finding is None else finding.table
+    return next((t.families for t in context.tables if t.table == name), ())
 
 
 def _afterwards(finding: Finding) -> str:

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from status_tool.evidence.overview import Overview
 
 
 class Status(StrEnum):
@@ -87,6 +91,8 @@ class Problem:
     end_key: bytes | None = None
     advice: str | None = None
     repair: Repair | None = None
+    code: str = ""
+    """Why, as one of the codes of `findings`: problems of one table and code have one cause."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,6 +175,8 @@ class Outcome:
     """Things to be said that are no problem: what was used instead, baselines, what was left out."""
     clusters: ClusterMap | None = None
     """Which clusters replicate to which, as far as the run knows; None where no peer was recorded."""
+    overview: Overview | None = None
+    """All of it by table and cause; None where it was not asked for, as while a run still waits."""
 
     @property
     def verdict(self) -> Verdict:

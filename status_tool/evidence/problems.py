@@ -30,6 +30,7 @@ def to_problem(finding: Finding, context: RunContext) -> Problem:
         end_key=finding.end_key,
         advice=advise(finding, context),
         repair=repair_of(finding, context),
+        code=finding.code,
     )
 
 

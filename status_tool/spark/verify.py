@@ -126,8 +126,14 @@ class Check:
 
     def regions(self) -> DataFrame:
         """One row an asked region."""
+        return self._regions
+
+    @cached_property
+    def _regions(self) -> DataFrame:
+        """Kept, because an overview asks for them again and judging is what costs."""
         judged = judge_regions(self._session, self._master_df, self._slave_df, self.context)
-        return judged.where("asked")
+        self._kept.append(judged.where("asked").persist(StorageLevel.MEMORY_AND_DISK))
+        return self._kept[-1]
 
     def streams(self) -> DataFrame:
         """One row an asked stream."""
