@@ -78,10 +78,15 @@ def follow(settings: Settings, master: Settings, check: Check, shown: Following,
         spark = stack.enter_context(spark_session(check.spark_master, check.spark_conf))
         read, gathered = first.result()
         while True:
-            outcome = verify_once(settings, spark, read.side, gathered, check, shown.step, scratch)
+            stuck = not (gathered.unsettled or read.left_open)
+
+            def last(outcome: Outcome, stuck: bool = stuck) -> bool:
+                unverifiable = outcome.verdict is Verdict.UNVERIFIABLE and stuck
+                return outcome.verdict is Verdict.COMPLETE or unverifiable or _over(deadline)
+
+            outcome = verify_once(settings, spark, read.side, gathered, check, shown.step, scratch, last)
             shown.round(_round(outcome, read))
-            stuck = outcome.verdict is Verdict.UNVERIFIABLE and not (gathered.unsettled or read.left_open)
-            if outcome.verdict is Verdict.COMPLETE or stuck or _over(deadline):
+            if outcome.overview is not None:
                 return outcome
             read, gathered = _again(lambda: both(files), files, shown, deadline)
 

@@ -66,6 +66,8 @@ from status_tool.spark.cluster import read_status, runs_here
 from status_tool.spark.debug import write_debug
 from status_tool.spark.deep import with_crc
 from status_tool.spark.hdfs import mapped_paths
+from status_tool.spark.lists import FullList, write_lists
+from status_tool.spark.overview import overview_of
 from status_tool.spark.session import LOCAL_MASTER, spark_session, submitted
 from status_tool.spark.verify import SMALL_BYTES
 from status_tool.spark.verify import Check as Verification
@@ -75,6 +77,8 @@ from status_tool.status_file.schema import STATUS_SCHEMA
 from status_tool.status_file.signature import SignKey
 
 Say = Callable[[str], None]
+Last = Callable[[Outcome], bool]
+"""Whether an outcome ends the run: only then its overview and the complete lists are made."""
 RECHECK_S = 2.0
 NEAR_ROWS = 5_000
 """Up to so many rows of the slave are read by this process while Spark starts."""
@@ -100,6 +104,10 @@ class Check:
     spark_conf: tuple[tuple[str, str], ...] = ()
     key: SignKey | None = None
     """Only status files that were signed with it are taken."""
+    lists: tuple[FullList, ...] = ()
+    """Where everything that differs, is missing or cannot be verified is written."""
+    for_report: bool = False
+    """Whether the overview is drawn: with the servers, and every region in its place."""
 
 
 @dataclass(frozen=True)
@@ -247,11 +255,17 @@ def check_live(settings: Settings, check: Check, say: Say) -> Outcome:
             with spark_session(check.spark_master, check.spark_conf) as spark:
                 gathered = first.result()
                 while True:
-                    outcome = verify_once(settings, spark, side, gathered, check, say, scratch)
-                    if outcome.verdict is Verdict.COMPLETE or time.monotonic() + RECHECK_S > deadline:
+                    # What is missing in FILE stays missing: waiting would not bring it.
+                    stuck = not gathered.unsettled
+
+                    def last(outcome: Outcome, stuck: bool = stuck) -> bool:
+                        over = time.monotonic() + RECHECK_S > deadline
+                        unverifiable = outcome.verdict is Verdict.UNVERIFIABLE and stuck
+                        return over or unverifiable or outcome.verdict is Verdict.COMPLETE
+
+                    outcome = verify_once(settings, spark, side, gathered, check, say, scratch, last)
+                    if outcome.overview is not None:
                         return outcome
-                    if outcome.verdict is Verdict.UNVERIFIABLE and not gathered.unsettled:
-                        return outcome  # what is missing is missing in FILE; waiting would not bring it
                     say(f"not complete yet, checking again ({deadline - time.monotonic():.0f} s left)")
                     time.sleep(RECHECK_S)
                     gathered = gather(settings, request, say, scratch.near)
@@ -317,8 +331,9 @@ def verify_once(
     check: Check,
     say: Say,
     scratch: Scratch,
+    last: Last,
 ) -> Outcome:
-    """Compare the master's side with what was gathered of the slave."""
+    """Compare the master's side with what was gathered of the slave; an outcome that is `last` has an overview."""
     if scratch.near is not None and scratch.near.exists():
         slave_df = spark.read.parquet(scratch.near.as_uri())
     else:
@@ -327,7 +342,7 @@ def verify_once(
     if check.deep and any(isinstance(source, WebHdfsSource) for source in gathered.sources):
         endpoint = HdfsEndpoint(settings.webhdfs(), hdfs_user())
     peers = [json.loads(row["detail"]) for row in gathered.rows if row["kind"] == "peer"]
-    outcome = _verdict(spark, side, slave_df, gathered.header, check, say, scratch.folder, endpoint)
+    outcome = _verdict(spark, side, slave_df, gathered.header, check, say, scratch.folder, last, endpoint)
     return _with_map(outcome, side, gathered.header, peers)
 
 
@@ -342,7 +357,7 @@ def check_offline(check: Check, say: Say) -> Outcome:
             spark_session(check.spark_master, check.spark_conf) as spark,
         ):
             slave_df = read_status(spark, slave, Path(folder))
-            outcome = _verdict(spark, side, slave_df, slave.header, check, say, Path(folder))
+            outcome = _verdict(spark, side, slave_df, slave.header, check, say, Path(folder), lambda _: True)
             return _with_map(outcome, side, slave.header, _peers(slave))
 
 
@@ -354,6 +369,7 @@ def _verdict(
     check: Check,
     say: Say,
     folder: Path,
+    last: Last,
     endpoint: HdfsEndpoint | None = None,
 ) -> Outcome:
     """Compare; `endpoint` is where files that are otherwise incomparable can be read; `folder` is a temporary one."""
@@ -389,6 +405,9 @@ def _verdict(
                 outcome = decided.outcome()
             if check.debug_dir is not None:
                 write_debug(decided, check.debug_dir)
+            if last(outcome):
+                outcome = dataclasses.replace(outcome, overview=overview_of(decided, outcome))
+                write_lists(decided, check.lists)
     except Exception as error:
         if (clear := spark_source.explain(error)) is not None:
             raise clear from None

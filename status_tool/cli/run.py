@@ -27,6 +27,7 @@ from status_tool.report.interface import write_report
 from status_tool.report.json_report import JsonReporter
 from status_tool.report.metrics import MetricsReporter
 from status_tool.report.progress import make_progress
+from status_tool.report.script import ScriptReporter
 from status_tool.report.text import TextReporter
 from status_tool.runs import Check, Written, check_live, check_offline, dump_live, write_side
 from status_tool.sources.crc import Layout
@@ -35,6 +36,7 @@ from status_tool.sources.selection import PathMap, read_path_file
 from status_tool.sources.state_table import TableFilter
 from status_tool.status_file.legacy import is_legacy_name
 from status_tool.status_file.signature import SignKey, read_key
+from status_tool.spark.lists import FullList
 
 DEFAULT_MASTER_WAIT_S = 60.0
 DEFAULT_DEBUG_DIR = Path("status-tool-debug")
@@ -159,6 +161,19 @@ def run(
     metrics: Annotated[
         Path | None, typer.Option("--metrics", metavar="FILE.prom", help="Also write a Prometheus textfile.")
     ] = None,
+    repair_script: Annotated[
+        Path | None,
+        typer.Option("--repair-script", metavar="FILE.sh", help="Also write the repairs, one a table, as a script."),
+    ] = None,
+    differ: Annotated[
+        Path | None, typer.Option("--differ", metavar="FILE", help="List all that differs; - is stdout, .txt paths.")
+    ] = None,
+    missing: Annotated[
+        Path | None, typer.Option("--missing", metavar="FILE", help="List all that is missing, in whole or in part.")
+    ] = None,
+    unverifiable: Annotated[
+        Path | None, typer.Option("--unverifiable", metavar="FILE", help="List all that could not be verified.")
+    ] = None,
     conf_dir: ConfDirs = None,
     thrift: Thrift = None,
     webhdfs: WebHdfs = None,
@@ -194,7 +209,10 @@ def run(
     _check_letters(master, output, status_file, slave_status, debug, report or metrics)
     _check_follow(follow, bool(master_conf or master_zookeeper), bool(master_thrift), status_file, slave_status)
     shutdown, since = check_millis(shutdown, "-s"), check_millis(since, "--since")
-    for target in (output, report, metrics):
+    lists = _lists({"differ": differ, "missing": missing, "unverifiable": unverifiable}, as_json, status_file)
+    if repair_script is not None and status_file is None:
+        raise UsageError("--repair-script repairs what a check finds: it goes with -i FILE")
+    for target in (output, report, metrics, repair_script, *(one.to for one in lists)):
         if target is not None:
             check_target(target)
     key = _key(sign_key, require_signature, output, status_file)
@@ -230,8 +248,9 @@ def run(
             spark_master=spark_master,
             spark_conf=_spark_conf(spark_conf),
             key=key,
+            lists=lists,
         )
-        told = _Output(as_json, report, metrics)
+        told = _Output(as_json, report, metrics, repair_script)
         if follow:
             # Only what the options name: the environment's site files are this cluster's.
             site = load_site(master_conf or [], environ={})
@@ -281,6 +300,19 @@ def _check_follow(follow: bool, named: bool, thrift: bool, status_file: Path | N
         raise UsageError("--follow needs the master: --master-conf DIR or --master-zookeeper HOST:PORT/ZNODE")
     if (named or thrift) and not follow:
         raise UsageError("--master-conf, --master-thrift and --master-zookeeper go with --follow")
+
+
+def _lists(named: dict[str, Path | None], as_json: bool, status_file: Path | None) -> tuple[FullList, ...]:
+    """The lists that are asked for; stdout holds one thing only."""
+    chosen = {name: path for name, path in named.items() if path is not None}
+    if chosen and status_file is None:
+        raise UsageError(f"--{next(iter(chosen))} lists what a check finds: it goes with -i FILE")
+    stdout = [name for name, path in chosen.items() if str(path) == "-"]
+    if stdout and as_json:
+        raise UsageError(f"--{stdout[0]} - and --json both want stdout: name a file for the list")
+    if len(stdout) > 1:
+        raise UsageError(f"--{stdout[0]} - and --{stdout[1]} - both want stdout: name a file for one of them")
+    return tuple(FullList(name, None if name in stdout else path) for name, path in chosen.items())
 
 
 def _files(deep: str | None, rate: float | None, exclude: list[str] | None, layout: str | None) -> FileOptions:
@@ -346,6 +378,7 @@ class _Output(NamedTuple):
     as_json: bool
     report: Path | None
     metrics: Path | None
+    repair_script: Path | None = None
 
 
 def _check(settings: Settings, check: Check, output: _Output) -> int:
@@ -370,6 +403,8 @@ def _told(outcome: Outcome, output: _Output) -> int:
         write_report(HtmlReporter(), outcome, output.report)
     if output.metrics is not None:
         write_report(MetricsReporter(), outcome, output.metrics)
+    if output.repair_script is not None:
+        write_report(ScriptReporter(output.repair_script.name), outcome, output.repair_script)
     return outcome.exit_code
 
 

@@ -65,6 +65,7 @@ def conclude(context: RunContext, tally: Tally, findings: Iterable[Finding]) -> 
         slave_cluster_id=context.slave.cluster_id,
         peer_id=context.scope.peer_id,
         notices=notices,
+        max_problems=context.scope.max_problems,
     )
 
 

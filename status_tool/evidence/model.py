@@ -175,6 +175,8 @@ class Outcome:
     """Things to be said that are no problem: what was used instead, baselines, what was left out."""
     clusters: ClusterMap | None = None
     """Which clusters replicate to which, as far as the run knows; None where no peer was recorded."""
+    max_problems: int = 100
+    """How many problems, or groups of them, are to be listed."""
     overview: Overview | None = None
     """All of it by table and cause; None where it was not asked for, as while a run still waits."""
 

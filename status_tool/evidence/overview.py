@@ -7,7 +7,7 @@ and code, however many regions and files are behind it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from status_tool.evidence.advice import HOLES, TABLE_COPIES, TABLE_TEXTS, families_of, repair, todo, with_dry_run
 from status_tool.evidence.context import RunContext
@@ -94,7 +94,7 @@ class Overview:
     repairs: tuple[TableRepair, ...] = ()
     tables: tuple[TableLine, ...] = ()
     """Worst first; none where they were not asked for."""
-    oldest_hole_ms: int | None = field(default=None)
+    oldest_hole_ms: int | None = None
 
 
 def causes(findings: Iterable[Finding]) -> list[Cause]:
@@ -132,7 +132,9 @@ def overview(context: RunContext, found: Iterable[Cause], tables: Iterable[Table
         groups=tuple(_group(cause, context) for cause in causes),
         repairs=tuple(_repairs(causes, context)),
         tables=tuple(sorted(tables, key=_worst_first)),
-        oldest_hole_ms=min((c.from_ms for c in causes if c.worst.code == "gap" and c.from_ms is not None), default=None),
+        oldest_hole_ms=min(
+            (c.from_ms for c in causes if c.worst.code == "gap" and c.from_ms is not None), default=None
+        ),
     )
 
 

@@ -7,6 +7,7 @@ from dataclasses import asdict
 from typing import Any, TextIO
 
 from status_tool.evidence.model import NotReplicated, Outcome, Problem
+from status_tool.evidence.overview import Overview
 from status_tool.printable import printable_key
 from status_tool.report.interface import Reporter, evidence_counts, file_counts, left_out, region_counts
 
@@ -41,6 +42,44 @@ def document(outcome: Outcome) -> dict[str, Any]:
         "problems": [_problem(problem) for problem in outcome.problems],
         "notices": list(outcome.notices),
         "unlisted": {"regions": regions, "files": files},
+        **_overview(outcome.overview),
+    }
+
+
+def _overview(overview: Overview | None) -> dict[str, Any]:
+    """Tables, causes and repairs: whole, whatever `--max-problems` says."""
+    if overview is None:
+        return {"tables": None, "causes": None, "repairs": None, "oldest_hole_ms": None}
+    return {
+        "tables": [
+            {"table": line.table, "regions": {str(s): n for s, n in line.regions.items()}, "lag_ms": line.lag_ms}
+            for line in overview.tables
+        ],
+        "causes": [
+            {
+                "kind": group.kind,
+                "code": group.code,
+                "table": group.table,
+                "count": group.count,
+                "lag_ms": group.lag_ms,
+                "what_to_do": group.todo or None,
+                "example": _problem(group.example),
+            }
+            for group in overview.groups
+        ],
+        "repairs": [
+            {
+                "table": repair.table,
+                "reasons": list(repair.reasons),
+                "stuck": repair.stuck,
+                "first": list(repair.first),
+                **asdict(repair.commands),
+                "dry_run": repair.dry_run,
+                "since_ms": repair.since_ms,
+            }
+            for repair in overview.repairs
+        ],
+        "oldest_hole_ms": overview.oldest_hole_ms,
     }
 
 
@@ -95,6 +134,7 @@ def _problem(problem: Problem) -> dict[str, Any]:
         "start_key": _key(problem.start_key),
         "end_key": _key(problem.end_key),
         "repair": None if problem.repair is None else asdict(problem.repair),
+        "code": problem.code or None,
     }
 
 

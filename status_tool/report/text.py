@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import shlex
+import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from typing import TextIO
 
-from status_tool.evidence.model import HBaseOutcome, Outcome, Problem
+from status_tool.evidence.model import FileStatus, HBaseOutcome, Outcome, Problem, Status, Verdict
+from status_tool.evidence.overview import Group, TableLine, TableRepair, groups_in
 from status_tool.printable import duration, iso_time, printable_key, safe
 from status_tool.report.interface import (
     DEFAULT_ADVICE,
@@ -20,12 +23,18 @@ from status_tool.report.interface import (
 )
 
 _INDENT = "   "
+WIDTH = 80
+"""Columns of a terminal: words are folded there, commands continue with a backslash."""
+MAX_TABLES = 50
+MAX_REPAIRS = 10
+"""How many tables' repairs are printed; the script and the JSON document have them all."""
+MAX_NAME = 40
 MAX_NAMES = 20
 """How many tables a line names; the JSON document has them all."""
 
 
 class TextReporter(Reporter):
-    """Writes summary, problems with advice, and as last lines the verdict of each half."""
+    """Writes the verdict, tables, problems by cause, repairs, and as last lines the verdict of each half."""
 
     def write(self, outcome: Outcome, stream: TextIO) -> None:
         text = "".join(f"{line}\n" for line in _lines(outcome))
@@ -35,32 +44,182 @@ class TextReporter(Reporter):
 
 
 def _lines(outcome: Outcome) -> Iterator[str]:
+    yield from (line for text in headline(outcome) for line in folded(text))
+    yield ""
     yield from summary_lines(outcome)
-    if outcome.problems:
+    groups = groups_in(outcome)
+    if outcome.overview is not None and outcome.overview.tables and groups:
         yield ""
-        yield f"{counted(len(outcome.problems), 'problem')}, worst first:"
-        for number, problem in enumerate(outcome.problems, 1):
-            yield from _problem_lines(number, problem)
-    if rest := unlisted(outcome):
+        yield from _tables(outcome.overview.tables)
+    if groups:
         yield ""
-        yield rest
+        yield from _group_lines(groups, outcome)
+    if outcome.overview is None and (rest := unlisted(outcome)):
+        yield ""
+        yield from folded(rest)
+    if repairs := repair_commands(outcome):
+        yield ""
+        yield from _repair_lines(repairs, outcome)
     yield ""
     yield from verdict_lines(outcome)
 
 
+def headline(outcome: Outcome) -> Iterator[str]:
+    """Yield the verdict of the whole run in words, with what it rests on."""
+    parts = []
+    if outcome.hbase is not None:
+        counts = region_counts(outcome)
+        parts.append(_share(sum(counts.values()), counts[Status.COMPLETE], "region"))
+    if outcome.hdfs is not None:
+        counts = file_counts(outcome)
+        extra = 0 if outcome.hdfs.verdict is Verdict.INCOMPLETE else counts[FileStatus.EXTRA]
+        parts.append(_share(sum(counts.values()) - extra, counts[FileStatus.MATCH], "file"))
+    yield f"{HEADLINES[outcome.verdict]}: {', '.join(parts) or 'nothing was checked'}"
+
+
+HEADLINES = {
+    Verdict.COMPLETE: "COMPLETE",
+    Verdict.INCOMPLETE: "NOT COMPLETE",
+    Verdict.UNVERIFIABLE: "COULD NOT BE VERIFIED",
+}
+
+
+def _share(total: int, good: int, noun: str) -> str:
+    return f"{good} of {counted(total, noun)} {'is' if total == 1 else 'are'} complete"
+
+
 def summary_lines(outcome: Outcome) -> Iterator[str]:
     """Yield what was compared, how strong the evidence is, and the counts; every line is harmless."""
-    peer = f", peer {safe(outcome.peer_id)}" if outcome.peer_id is not None else ""
-    master, slave = safe(outcome.master_cluster_id), safe(outcome.slave_cluster_id)
-    yield f"Master {master or 'unknown'}, slave {slave or 'unknown'}{peer}"
-    yield f"Cut    {iso_time(outcome.cut_ms)} ({outcome.cut_ms}), {_cut_origin(outcome)}"
+    yield f"Master {safe(outcome.master_cluster_id) or 'unknown'}"
+    yield f"Slave  {safe(outcome.slave_cluster_id) or 'unknown'}"
+    if outcome.peer_id is not None:
+        yield f"Peer   {safe(outcome.peer_id)}"
+    yield from _hanging("Cut    ", f"{iso_time(outcome.cut_ms)} ({outcome.cut_ms}), {_cut_origin(outcome)}")
     if outcome.hbase is not None:
-        yield f"HBase  {_counts(region_counts(outcome), 'region')}{_lag(outcome.hbase.worst_lag_ms)}"
-        yield from _evidence(outcome.hbase)
+        yield from _hanging("HBase  ", f"{_counts(region_counts(outcome), 'region')}{_lag(outcome.hbase.worst_lag_ms)}")
+        for line in _evidence(outcome.hbase):
+            yield from _hanging("       ", line.strip())
     if outcome.hdfs is not None:
-        yield f"HDFS   {_counts(file_counts(outcome), 'file')}"
+        yield from _hanging("HDFS   ", _counts(file_counts(outcome), "file"))
     for notice in notices(outcome):
-        yield f"Note   {safe(notice)}"
+        yield from _hanging("Note   ", safe(notice))
+
+
+def _tables(tables: Sequence[TableLine]) -> Iterator[str]:
+    yield "Tables, worst first:"
+    width = min(max(len(safe(line.table)) for line in tables[:MAX_TABLES]), MAX_NAME)
+    for line in tables[:MAX_TABLES]:
+        counts = {str(status): line.regions[status] for status in reversed(Status)}
+        words = ", ".join(f"{count} {status}" for status, count in counts.items() if count)
+        behind = f"; behind by {duration(line.lag_ms)}" if line.lag_ms else ""
+        yield f"{_INDENT}{safe(line.table):{width}}  {words}{behind}"
+    if len(tables) > MAX_TABLES:
+        yield f"{_INDENT}and {len(tables) - MAX_TABLES} more tables, none worse"
+
+
+def _group_lines(groups: Sequence[Group], outcome: Outcome) -> Iterator[str]:
+    total = sum(group.count for group in groups)
+    causes = "" if total == len(groups) else f", {counted(len(groups), 'cause')}"
+    shown = groups[: max(outcome.max_problems, 0)]
+    yield f"{counted(total, 'problem')}{causes}, worst first:"
+    for number, group in enumerate(shown, 1):
+        yield ""
+        yield from _one_group(number, group, outcome.overview is not None)
+    if rest := groups[len(shown) :]:
+        yield ""
+        left = sum(group.count for group in rest)
+        yield f"{counted(left, 'problem')} of {counted(len(rest), 'cause')} more not listed here"
+        yield "(see --max-problems, --missing, --differ and --unverifiable)."
+
+
+def _one_group(number: int, group: Group, repairs_follow: bool) -> Iterator[str]:
+    problem = group.example
+    of_table = f": table {safe(group.table)}" if group.table else ""
+    many = "" if group.count == 1 else f"{',' if of_table else ':'} {group.count} times"
+    yield f"{number}. {safe(group.kind)}{of_table}{many}"
+    if group.count > 1:
+        yield f"{_INDENT}one of them, the worst:"
+    yield from _facts(problem)
+    yield from _hanging(_INDENT, safe(problem.detail.removeprefix(f"{problem.kind}: ")))
+    words = safe(group.todo) if repairs_follow else advice_for(problem)
+    if words := words or DEFAULT_ADVICE.get(group.kind, ""):
+        yield from _hanging(f"{_INDENT}What to do: ", words, _INDENT * 2)
+
+
+def _facts(problem: Problem) -> Iterator[str]:
+    """One fact a line: where, which entries, when."""
+    named = (("region", problem.region), ("server", problem.origin), ("file", problem.path))
+    for word, value in named:
+        if value:
+            yield f"{_INDENT}{word} {safe(value)}"
+    for fact in extents(problem):
+        yield f"{_INDENT}{fact}"
+
+
+def repair_commands(outcome: Outcome) -> Sequence[TableRepair]:
+    """Return the repairs of tables, where they are known."""
+    return outcome.overview.repairs if outcome.overview is not None else ()
+
+
+def _repair_lines(repairs: Sequence[TableRepair], outcome: Outcome) -> Iterator[str]:
+    shown = repairs[:MAX_REPAIRS]
+    yield f"Repairs, one a table ({counted(len(repairs), 'table')}; --repair-script FILE writes them as a script):"
+    for repair in shown:
+        yield ""
+        yield from _hanging(_INDENT, f"table {safe(repair.table)} ({', '.join(repair.reasons)})")
+        if not repair.stuck:
+            yield from _hanging(_INDENT, "This may still arrive by itself: check again with --wait first.")
+        for first in repair.first:
+            yield from _hanging(_INDENT, safe(first) + ".")
+        yield f"{_INDENT}On the master:"
+        yield from shell_lines(repair.commands.copy_table)
+        yield f"{_INDENT}Or compare by hashes, which finds what else differs; on the master:"
+        yield from shell_lines(repair.commands.hash_table)
+        yield f"{_INDENT}then on the slave:"
+        yield from shell_lines(repair.commands.sync_table)
+        if repair.since_ms is not None:
+            yield f"{_INDENT}Then check that table:"
+            yield from shell_lines(check_command(repair))
+    if len(repairs) > len(shown):
+        yield ""
+        yield from folded(
+            f"The repairs of {counted(len(repairs) - len(shown), 'table')} more are in --repair-script and --json."
+        )
+
+
+def check_command(repair: TableRepair) -> str:
+    """Return the check of one table whose past has been copied, quoted for a shell."""
+    return f"status-tool run -i FILE --table {shlex.quote(repair.table)} --since {repair.since_ms}"
+
+
+def shell_lines(command: str, indent: str = "", width: int = WIDTH) -> Iterator[str]:
+    """Yield a command over several lines that can be copied as they are; no word is broken, every line is harmless."""
+    line = ""
+    for word in shlex.split(command):
+        quoted = safe(shlex.quote(word))
+        if line and len(indent) + len(line) + len(quoted) + 3 > width:
+            yield f"{indent}{line} \\"
+            line = "  " + quoted
+        else:
+            line = f"{line} {quoted}" if line.strip() else quoted
+    yield f"{indent}{line}"
+
+
+def folded(text: str) -> list[str]:
+    """Return words in lines of at most 80 columns; a longer word has its line for itself."""
+    return textwrap.wrap(text, WIDTH, break_long_words=False, break_on_hyphens=False) or [""]
+
+
+def _hanging(first: str, text: str, rest: str | None = None) -> Iterator[str]:
+    """Words in lines of at most 80 columns, those after the first below where the text began."""
+    yield from textwrap.wrap(
+        text,
+        WIDTH,
+        initial_indent=first,
+        subsequent_indent=" " * len(first) if rest is None else rest,
+        break_long_words=False,
+        break_on_hyphens=False,
+    ) or [first.rstrip()]
 
 
 def _evidence(hbase: HBaseOutcome) -> Iterator[str]:
@@ -126,38 +285,20 @@ def _lag(worst_lag_ms: int | None) -> str:
     return f"; worst lag {duration(worst_lag_ms)}" if worst_lag_ms else ""
 
 
-def _problem_lines(number: int, problem: Problem) -> Iterator[str]:
-    yield ""
-    yield f"{number}. {safe(str(problem.kind))}{': ' + subject(problem) if subject(problem) else ''}"
-    yield f"{_INDENT}{safe(problem.detail.removeprefix(f'{problem.kind}: '))}"
-    if extent := extent_of(problem):
-        yield f"{_INDENT}{extent}"
-    if advice := advice_for(problem):
-        yield f"{_INDENT}What to do: {advice}"
-    if sync := sync_for(problem):
-        yield f"{_INDENT}{sync}"
-
-
-def subject(problem: Problem) -> str:
-    """Return what the problem is about: table, region, origin or path, made harmless."""
-    named = (
-        ("table", problem.table),
-        ("region", problem.region),
-        ("from server", problem.origin),
-        ("file", problem.path),
-    )
-    return ", ".join(f"{word} {safe(value)}" for word, value in named if value)
-
-
 def extent_of(problem: Problem) -> str:
     """Return sequence ids, write times, lag and row range in words; empty where nothing is known."""
+    return "; ".join(extents(problem))
+
+
+def extents(problem: Problem) -> list[str]:
+    """Return the same, one fact each."""
     parts = [
         _range("sequence ids", problem.from_seq, problem.to_seq, str),
         _range("written", problem.written_from_ms, problem.written_to_ms, iso_time),
         f"behind by {duration(problem.lag_ms)}" if problem.lag_ms else "",
         _rows(problem),
     ]
-    return "; ".join(part for part in parts if part)
+    return [part for part in parts if part]
 
 
 def _range(word: str, first: int | None, last: int | None, show: Callable[[int], str]) -> str:

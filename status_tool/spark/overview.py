@@ -5,7 +5,7 @@ from __future__ import annotations
 from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 
-from status_tool.evidence.model import SEVERITY, Outcome, Status
+from status_tool.evidence.model import SEVERITY, Outcome, Status, Verdict
 from status_tool.evidence.overview import Cause, Overview, TableLine, causes, merged, overview
 from status_tool.spark.expressions import FIELDS, named, to_finding
 from status_tool.spark.verify import Check
@@ -24,7 +24,8 @@ def overview_of(check: Check, outcome: Outcome) -> Overview:
         frames.append(check.files())
     for frame in frames:
         found += _causes(frame)
-    tables = _tables(check.regions()) if context.check_hbase else []
+    # A complete run has nothing to look up, and a small one should not wait for it.
+    tables = _tables(check.regions()) if context.check_hbase and outcome.verdict is not Verdict.COMPLETE else []
     return overview(context, _folded(found), tables)
 
 

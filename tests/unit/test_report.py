@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 import json
 import re
+import shlex
+import subprocess
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
@@ -15,6 +17,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from status_tool.errors import OutputError
+from status_tool.evidence.context import build_context
+from status_tool.evidence.findings import Finding
 from status_tool.evidence.links import Side, known_clusters
 from status_tool.evidence.model import (
     Cluster,
@@ -29,14 +33,18 @@ from status_tool.evidence.model import (
     PeerLink,
     Problem,
     Repair,
+    Scope,
     Status,
     Verdict,
 )
+from status_tool.evidence.overview import causes, overview
+from status_tool.evidence.problems import to_problem
 from status_tool.printable import duration, iso_time, printable_key, safe, safe_json
 from status_tool.report.html_report import HtmlReporter
 from status_tool.report.interface import Reporter, ServerLine, left_out, server_lines, write_report
 from status_tool.report.json_report import JsonReporter
 from status_tool.report.metrics import MetricsReporter
+from status_tool.report.script import ScriptReporter
 from status_tool.report.text import TextReporter
 from tests.unit.test_status_file import SERVER, STREAM, batch
 
@@ -112,7 +120,7 @@ def test_both_levels_of_evidence_and_what_is_left_out_are_told() -> None:
         HBASE, evidence=Evidence.ORDERED, evidence_by=levels, ordered_tables=("ns:part",), not_replicated=LEFT_OUT
     )
     outcome = replace(OUTCOME, hbase=hbase)
-    text = told(TextReporter(), outcome)
+    text = unfolded(told(TextReporter(), outcome))
     assert "evidence ordered: " in text
     assert "4 regions: 3 exact, 1 ordered" in text
     assert "ordered: ns:part: " in text
@@ -166,16 +174,126 @@ def test_the_last_lines_are_those_of_the_contract(hbase: Verdict | None, hdfs: V
 
 
 def test_text_names_the_problem_and_what_to_do() -> None:
-    text = told(TextReporter())
-    assert "1. gap: table ns:t, region " + "ab" * 16 + ", from server h,1,2\n" in text
-    assert "sequence ids 5 to 9; written 2023-11-14T22:13:20.000Z to 2023-11-14T22:13:20.500Z" in text
-    assert "behind by 1 min 1 s" in text
-    assert r"rows from a\x00 to before the end" in text
-    assert "What to do: hbase CopyTable --starttime=1\n" in text
-    assert "4 regions: 3 complete, 1 gap; worst lag 1 min 1 s" in text
-    assert "baseline accepted" in text
-    assert text.startswith("Master 11-m, slave 22-s, peer 1\n")
-    assert "2023-11-14T22:13:20.000Z (1700000000000), the shutdown time" in text
+    lines = told(TextReporter()).splitlines()
+    assert lines[0] == "NOT COMPLETE: 3 of 4 regions are complete, 2 of 2 files are complete"
+    for line in (
+        "1. gap: table ns:t",
+        "   region " + "ab" * 16,
+        "   server h,1,2",
+        "   sequence ids 5 to 9",
+        "   written 2023-11-14T22:13:20.000Z to 2023-11-14T22:13:20.500Z",
+        "   behind by 1 min 1 s",
+        r"   rows from a\x00 to before the end",
+        "   What to do: hbase CopyTable --starttime=1",
+        "HBase  4 regions: 3 complete, 1 gap; worst lag 1 min 1 s",
+        "Note   baseline accepted",
+        "Master 11-m",
+        "Slave  22-s",
+        "Peer   1",
+    ):
+        assert line in lines, line
+    assert "2023-11-14T22:13:20.000Z (1700000000000), the shutdown time" in "\n".join(lines)
+
+
+def unfolded(text: str) -> str:
+    """Lines that were folded for a terminal of 80 columns as one."""
+    return re.sub(r"\n +", " ", text)
+
+
+def many(tables: int, gaps: int) -> Outcome:
+    """An outcome with so many gaps in each of so many tables, and one table that is merely behind."""
+    header = Header("master", "11-m", 0, 1_700_000_000_000, cluster_key="z:1:/m", filesystem="hdfs://nn:1")
+    slave = replace(header, side="slave", cluster_id="22-s", cluster_key="z:1:/s")
+    context = build_context([], [], [], header, slave, Scope())
+    findings = [
+        Finding(
+            *("gap", f"ns:t{table}", f"{table:016d}{number:016d}", 7),
+            from_seq=number,
+            to_seq=number + 5,
+            written_from_ms=1_000_000 + number,
+            repair_to_ms=2_000_000 + number,
+            lag_ms=number,
+            start_key=b"row%05d" % number,
+            end_key=b"row%05d" % (number + 1),
+        )
+        for table in range(tables)
+        for number in range(gaps)
+    ]
+    findings.append(Finding("behind", "ns:slow", "f" * 32, 7, written_from_ms=5, repair_to_ms=9, lag_ms=4))
+    findings.append(Finding("absent", "ns:gone"))
+    problems = tuple(to_problem(finding, context) for finding in findings[:100])
+    counts = {Status.COMPLETE: 3, Status.GAP: tables * gaps}
+    return replace(
+        OUTCOME,
+        hbase=replace(HBASE, regions=counts),
+        problems=problems,
+        overview=overview(context, causes(findings)),
+    )
+
+
+def test_problems_are_told_by_table_and_cause_and_fit_a_terminal() -> None:
+    lines = told(TextReporter(), many(50, 200)).splitlines()
+    assert f"{50 * 200 + 2} problems, 52 causes, worst first:" in lines
+    assert sum(line.endswith(", 200 times") for line in lines) == 50
+    assert all(len(line) <= 80 for line in lines), [line for line in lines if len(line) > 80]
+    assert len(lines) < 1000
+    # Every line of a command that goes on says so, and what is copied is one command.
+    start = next(number for number, line in enumerate(lines) if line.startswith("hbase "))
+    command = [lines[start]]
+    while command[-1].endswith("\\"):
+        command.append(lines[start + len(command)])
+    words = shlex.split("\n".join(command))
+    assert words[1].endswith("CopyTable")
+    assert {"--startrow=row00000", "--stoprow=row00200", "--peer.adr=z:1:/s"} <= set(words)
+
+
+def test_a_repair_covers_every_gap_of_its_table_with_one_command(tmp_path: Path) -> None:
+    outcome = many(50, 200)
+    assert outcome.overview is not None
+    repairs = outcome.overview.repairs
+    assert len(repairs) == 52
+    first = repairs[0].commands.copy_table
+    # From the first gap to the last, with a second to spare at both ends.
+    assert {"--starttime=999000", "--endtime=2001200"} <= set(shlex.split(first))
+    assert repairs[0].since_ms == 2_000_199 + 1000
+    assert [repair.stuck for repair in repairs if repair.table in ("ns:slow", "ns:gone")] == [True, False]
+    script = tmp_path / "repair.sh"
+    write_report(ScriptReporter("repair.sh"), outcome, script)
+    ran = tmp_path / "ran"
+    (tmp_path / "hbase").write_text(f'#!/bin/sh\necho "$@" >> {ran}\n')
+    (tmp_path / "hbase").chmod(0o755)
+
+    def bash(*arguments: str) -> subprocess.CompletedProcess[str]:
+        environment = {"PATH": f"{tmp_path}:/usr/bin:/bin"}
+        return subprocess.run(
+            ["bash", str(script), *arguments], env=environment, capture_output=True, text=True, check=False
+        )
+
+    assert bash().returncode == 0
+    assert not ran.exists(), "a dry run runs nothing"
+    assert bash("--run").returncode == 0
+    assert len(ran.read_text().splitlines()) == 51, "what may still arrive is left alone"
+    assert bash("--run", "--all").returncode == 0
+    assert len(ran.read_text().splitlines()) == 51 + 52
+    assert bash("--ran").returncode == 2
+    (tmp_path / "hbase").write_text("#!/bin/sh\nexit 1\n")
+    failed = bash("--run")
+    assert failed.returncode == 1
+    assert "ns:t0: FAILED" in failed.stderr
+    assert "SyncTable --dryrun=true" in script.read_text()
+
+
+@given(st.text(min_size=1).filter(lambda text: "\x00" not in text))
+def test_no_name_runs_in_the_script(name: str) -> None:
+    outcome = many(1, 1)
+    assert outcome.overview is not None
+    repair = replace(outcome.overview.repairs[0], table=name, first=(name,), reasons=())
+    stream = told(ScriptReporter(name), replace(outcome, overview=replace(outcome.overview, repairs=(repair,))))
+    repair = replace(repair, table="x", first=("x",))
+    harmless = told(ScriptReporter("x"), replace(outcome, overview=replace(outcome.overview, repairs=(repair,))))
+    assert stream.isprintable() or set(stream) - {"\n"} == {c for c in stream if c.isprintable()}
+    code = [line for line in stream.split("\n") if not line.startswith("#")]
+    assert len(code) == len([line for line in harmless.split("\n") if not line.startswith("#")])
 
 
 def test_every_kind_of_problem_has_advice() -> None:
@@ -196,7 +314,7 @@ def test_what_max_problems_left_out_is_said() -> None:
 
 def test_what_timestamps_alone_would_have_said() -> None:
     hbase = replace(HBASE, timestamps_complete=4)
-    text = told(TextReporter(), replace(OUTCOME, hbase=hbase))
+    text = unfolded(told(TextReporter(), replace(OUTCOME, hbase=hbase)))
     assert "Timestamps alone would have called 4 regions complete; by the evidence they are 3." in text
     assert "Timestamps alone" not in told(TextReporter(), replace(OUTCOME, hbase=replace(hbase, timestamps_complete=3)))
     assert "Timestamps alone" not in told(TextReporter())
@@ -214,7 +332,12 @@ def test_a_terminal_that_knows_only_ascii() -> None:
 def test_no_name_can_steer_a_terminal_or_fake_a_line(name: str) -> None:
     lines = told(TextReporter(), hostile(name)).split("\n")
     assert all(line.isprintable() for line in lines)
-    assert len(lines) == len(told(TextReporter(), hostile("x")).split("\n"))
+    # A long name is folded, and what it goes on with is indented: it cannot begin a line.
+    ours = [line for line in lines if line and not line.startswith(" ")]
+    assert len(ours) == len(
+        [line for line in told(TextReporter(), hostile("x")).split("\n") if line.strip() == line != ""]
+    )
+    assert [line for line in lines if line.startswith(("HBase Rep", "HDFS Rep"))] == lines[-3:-1]
     assert lines[-3:] == ["HBase Replication is NOT complete.", "HDFS Replication is complete.", ""]
 
 

@@ -1,0 +1,120 @@
+"""`--repair-script`: one CopyTable a table, shown before it is run, and the checks that prove the repair."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Sequence
+from typing import TextIO
+
+from status_tool.evidence.model import Outcome
+from status_tool.evidence.overview import TableRepair
+from status_tool.printable import iso_time, safe
+from status_tool.report.interface import Reporter
+from status_tool.report.text import check_command, repair_commands
+
+_HEAD = r"""#!/usr/bin/env bash
+# Repairs of one check by status-tool: copies what is missing from the master to the slave.
+#
+#   bash {name}              show what would be run, and run nothing
+#   bash {name} --run        copy what waiting cannot mend
+#   bash {name} --run --all  copy what may still arrive by itself, too
+#
+# Run it on the master, as a user who may read the tables there, with `hbase` on the PATH.
+# One command a table. CopyTable writes the same cells with the same times once more:
+# to run this twice, or after an interruption, does no harm.
+set -u
+run=no all=no failed=0
+for argument in "$@"; do
+  case "$argument" in
+    --run) run=yes ;;
+    --all) all=yes ;;
+    *) echo "usage: bash $0 [--run [--all]]" >&2; exit 2 ;;
+  esac
+done
+
+# repair TABLE WHEN COMMAND...: WHEN is `stuck` or `waiting`
+repair() {{
+  local table=$1 when=$2; shift 2
+  if [ "$when" = waiting ] && [ "$all" = no ]; then
+    echo "$table: may still arrive by itself; check again with --wait, or give --all"
+  elif [ "$run" = no ]; then
+    echo "$table: would run:"; printf ' %q' "$@"; echo
+  elif "$@"; then
+    echo "$table: copied"
+  else
+    echo "$table: FAILED" >&2; failed=1
+  fi
+}}
+"""
+
+
+class ScriptReporter(Reporter):
+    """Writes the script; `name` is the file's, for its own help."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def write(self, outcome: Outcome, stream: TextIO) -> None:
+        stream.writelines(line + "\n" for line in self._lines(outcome))
+
+    def _lines(self, outcome: Outcome) -> Iterator[str]:
+        repairs = repair_commands(outcome)
+        yield _HEAD.format(name=safe(self._name))
+        yield f"# Master {safe(outcome.master_cluster_id)}, slave {safe(outcome.slave_cluster_id)},"
+        yield f"# cut {iso_time(outcome.cut_ms)}; {len(repairs)} tables"
+        for repair in repairs:
+            yield from _repair(repair)
+        if not repairs:
+            yield "echo 'There is nothing that copying a table would repair.'"
+        else:
+            yield ""
+            yield from _proof(repairs)
+        yield ""
+        yield 'exit "$failed"'
+
+
+def _repair(repair: TableRepair) -> Iterator[str]:
+    yield ""
+    yield f"# {safe(repair.table)} ({', '.join(repair.reasons)})"
+    for first in repair.first:
+        yield f"# Before that: {safe(first)}"
+    when = "stuck" if repair.stuck else "waiting"
+    yield f"repair {_word(repair.table)} {when} {_command(repair.commands.copy_table)}"
+
+
+def _proof(repairs: Sequence[TableRepair]) -> Iterator[str]:
+    yield "# --- The check that proves the repair --------------------------------------------------"
+    yield "# What has been copied leaves no trace in the streams, so it is compared row by row, by hashes:"
+    yield "# HashTable on the master, then SyncTable --dryrun on the slave, whose counters HASHES_NOT_MATCHED,"
+    yield "# SOURCEMISSINGROWS and TARGETMISSINGROWS must be absent or 0. (SyncTable without --dryrun repairs what"
+    yield "# differs; leave --starttime and --endtime out of HashTable where clients set timestamps of their own.)"
+    yield "# Then the check of that table accepts what was written up to the copied time, and asks for what came later."
+    for repair in repairs:
+        yield "#"
+        yield f"# {safe(repair.table)}"
+        yield f"#   master: {safe(repair.commands.hash_table)}"
+        yield f"#   slave:  {safe(repair.dry_run)}"
+        if repair.since_ms is not None:
+            yield f"#   slave:  {safe(check_command(repair))}"
+    yield 'if [ "$run" = yes ] && [ "$failed" = 0 ]; then'
+    yield '  echo "Copied. The checks that prove it are at the end of $0."'
+    yield "fi"
+
+
+def _command(command: str) -> str:
+    return " ".join(_word(word) for word in shlex.split(command))
+
+
+def _word(word: str) -> str:
+    r"""A word for bash; what does not print becomes an escape that bash reads back (`$'\x1b'`)."""
+    if word.isprintable():
+        return shlex.quote(word)
+    parts = []
+    for char in word:
+        if char in "\\'":
+            parts.append("\\" + char)
+        elif char.isprintable():
+            parts.append(char)
+        else:
+            parts.extend(f"\\x{byte:02x}" for byte in char.encode("utf-8", "surrogateescape"))
+    return "$'" + "".join(parts) + "'"

@@ -1,0 +1,114 @@
+"""`--differ`, `--missing`, `--unverifiable`: every finding of a kind, streamed, however many there are."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TextIO
+
+from pyspark.sql import functions as F
+
+from status_tool.atomic import atomic_write
+from status_tool.evidence.findings import FILE_CODES, STREAM_CODES, TABLE_CODES, Finding
+from status_tool.evidence.model import FileStatus, Status
+from status_tool.evidence.problems import kind_of, to_problem
+from status_tool.printable import printable_key, safe
+from status_tool.spark.expressions import to_finding
+from status_tool.spark.verify import Check
+
+KINDS: dict[str, frozenset[str]] = {
+    "differ": frozenset({str(FileStatus.MISMATCH), "differs"}),
+    "missing": frozenset({str(Status.MISSING), str(Status.GAP), str(Status.BEHIND), str(FileStatus.MISSING)}),
+    "unverifiable": frozenset({str(Status.UNVERIFIABLE), str(FileStatus.INCOMPARABLE)}),
+}
+"""Which kinds of problems a list holds: what is there with other content; what is not there, in whole or in part;
+and what nobody can say of."""
+
+
+@dataclass(frozen=True)
+class FullList:
+    """One of the lists, and where it goes; `to` None is stdout."""
+
+    name: str
+    to: Path | None
+
+    @property
+    def paths_only(self) -> bool:
+        """A path a line for a name that ends in `.txt`, as `-f` and distcp read it; else JSON lines."""
+        return self.to is not None and self.to.suffix == ".txt"
+
+
+def write_lists(check: Check, lists: tuple[FullList, ...]) -> None:
+    """Write each list, whole or not at all (stdout: as it comes); raises `OutputError`."""
+    for one in lists:
+        with _opened(one) as stream:
+            others = sum(not _write_line(one, finding, check, stream) for finding in _findings(check, one))
+        if others:
+            where = safe(str(one.to))
+            print(
+                f"status-tool: {where} lists paths; {others} more findings are about regions, tables or servers: "
+                f"name it .jsonl to have them all",
+                file=sys.stderr,
+            )
+
+
+@contextmanager
+def _opened(one: FullList) -> Iterator[TextIO]:
+    if one.to is None:
+        yield sys.stdout
+        return
+    with atomic_write(one.to) as stream:
+        yield stream
+
+
+def _findings(check: Check, one: FullList) -> Iterator[Finding]:
+    """A partition at a time: nothing is collected."""
+    kinds, context = KINDS[one.name], check.context
+    known = {**STREAM_CODES, **TABLE_CODES, **FILE_CODES}
+    # A code that is in no table is unverifiable, as in `problems.kind_of`.
+    wanted = [code for code, status in known.items() if str(status) in kinds]
+    others = [code for code in known if code not in wanted]
+    chosen = ~F.col("code").isin(others) if str(Status.UNVERIFIABLE) in kinds else F.col("code").isin(wanted)
+    if context.check_hbase:
+        small = (*context.run_findings, *context.table_findings)
+        yield from (finding for finding in small if kind_of(finding.code) in kinds)
+    frames = [check.regions()] * context.check_hbase + [check.files()] * context.check_hdfs
+    for frame in frames:
+        rows = frame.select(F.inline("findings")).where(chosen)
+        yield from (to_finding(row) for row in rows.toLocalIterator(prefetchPartitions=True))
+
+
+def _write_line(one: FullList, finding: Finding, check: Check, stream: TextIO) -> bool:
+    """Whether the finding could be written: a list of paths holds no regions."""
+    if one.paths_only:
+        if finding.path is None:
+            return False
+        stream.write(safe(finding.path) + "\n")
+        return True
+    stream.write(json.dumps(_document(finding, check)) + "\n")
+    return True
+
+
+def _document(finding: Finding, check: Check) -> dict[str, Any]:
+    problem = to_problem(finding, check.context)
+    known: dict[str, Any] = {
+        "kind": problem.kind,
+        "code": problem.code,
+        "table": problem.table,
+        "region": problem.region,
+        "origin": problem.origin,
+        "path": problem.path,
+        "from_seq": problem.from_seq,
+        "to_seq": problem.to_seq,
+        "written_from_ms": problem.written_from_ms,
+        "written_to_ms": problem.written_to_ms,
+        "lag_ms": problem.lag_ms,
+        "start_key": None if problem.start_key is None else printable_key(problem.start_key),
+        "end_key": None if problem.end_key is None else printable_key(problem.end_key),
+        "detail": problem.detail,
+    }
+    return {name: value for name, value in known.items() if value is not None}
