@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import sys
+from contextlib import suppress
 from types import FrameType
 from typing import Any
 
@@ -60,7 +62,23 @@ def entry() -> None:
 
 
 def main(arguments: list[str]) -> int:
-    """Run one command line; returns its exit code. Nothing but one line is shown for an error."""
+    """Run one command line; returns its exit code. Nothing but one line is shown for an error.
+
+    With `--json` the error is a document on stdout as well, `{"error": …, "exit_code": …}`.
+    """
+    complaints.clear()
+    exit_code = _main(arguments)
+    if complaints and "--json" in arguments:
+        with suppress(OSError, ValueError):
+            print(json.dumps({"error": complaints[-1], "exit_code": exit_code}), flush=True)
+    return exit_code
+
+
+complaints: list[str] = []
+"""What the command line that is running was refused or ended for."""
+
+
+def _main(arguments: list[str]) -> int:
     try:
         result: Any = app(
             args=[_BARE.get(one, one) for one in arguments], prog_name="status-tool", standalone_mode=False
@@ -100,8 +118,9 @@ def _interrupted() -> int:
 
 
 def _complain(message: str) -> None:
-    text = " ".join(message.split())
-    print(f"status-tool: {safe(text, 2000)}", file=sys.stderr)
+    text = safe(" ".join(message.split()), 2000)
+    complaints.append(text)
+    print(f"status-tool: {text}", file=sys.stderr)
 
 
 def _terminated(_signal: int, _frame: FrameType | None) -> None:

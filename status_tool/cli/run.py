@@ -396,16 +396,25 @@ def _follow(settings: Settings, master: Settings, check: Check, output: _Output,
 
 
 def _told(outcome: Outcome, output: _Output) -> int:
-    reporter = JsonReporter() if output.as_json else TextReporter()
-    reporter.write(outcome, sys.stdout)
+    # A report that cannot be written is an error: with --json that is the one document on stdout.
+    if output.as_json:
+        _write_reports(outcome, output)
+        JsonReporter().write(outcome, sys.stdout)
+    else:
+        TextReporter().write(outcome, sys.stdout)
     sys.stdout.flush()
+    if not output.as_json:
+        _write_reports(outcome, output)
+    return outcome.exit_code
+
+
+def _write_reports(outcome: Outcome, output: _Output) -> None:
     if output.report is not None:
         write_report(HtmlReporter(), outcome, output.report)
     if output.metrics is not None:
         write_report(MetricsReporter(), outcome, output.metrics)
     if output.repair_script is not None:
         write_report(ScriptReporter(output.repair_script.name), outcome, output.repair_script)
-    return outcome.exit_code
 
 
 def _write(

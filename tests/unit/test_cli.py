@@ -38,6 +38,11 @@ def assert_refused(result: Result, *words: str) -> None:
         (["run", "--slave-status", "f"], ["-i FILE"]),
         (["run", "-o", "f", "--report", "r.html"], ["-i FILE"]),
         (["run", "--nonsense"], ["--nonsense"]),
+        (["run", "-o", "f", "--repair-script", "r.sh"], ["--repair-script", "-i FILE"]),
+        (["run", "-m", "-o", "f", "--missing", "r"], ["--missing", "-i FILE"]),
+        (["run", "-i", "f", "--missing", "-", "--differ", "-"], ["--missing -", "--differ -", "stdout"]),
+        (["run", "-i", "f", "--missing", "/nonexistent/f"], ["/nonexistent"]),
+        (["run", "-i", "f", "--repair-script", "/"], ["folder"]),
         (["run", "-m", "-o", "f", "--follow"], ["--follow", "-i FILE"]),
         (["run", "-i", "f", "--follow"], ["--master-conf"]),
         (["run", "-i", "f", "--follow", "--slave-status", "g", "--master-conf", "."], ["--slave-status"]),
@@ -76,6 +81,25 @@ def test_usage_errors(arguments: list[str], words: list[str], tmp_path: Path, mo
     monkeypatch.chdir(tmp_path)
     assert_refused(tool_here(*arguments), *words)
     assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["run", "-i", "/nonexistent/f", "--json"], ["/nonexistent/f"]),
+        (["run", "--json"], ["nothing to do"]),
+        (["run", "-i", "f", "--nonsense", "--json"], ["--nonsense"]),
+        (["run", "-i", "f", "--json", "--missing", "-"], ["--missing", "--json", "stdout"]),
+    ],
+)
+def test_with_json_an_error_is_a_document(arguments: list[str], words: list[str]) -> None:
+    """One document on stdout, as the schema says, and the line on stderr as ever."""
+    result = tool_here(*arguments)
+    assert result.exit_code == 2
+    assert list(result.json) == ["error", "exit_code"]
+    assert result.json["exit_code"] == 2
+    assert all(word in result.json["error"] for word in words)
+    assert result.json["error"] in result.stderr
 
 
 @pytest.mark.parametrize("content", [b"", b"hello", b"PAR1", b"{", b"[]", b'{"hBaseState": 3}', b"PAR1" + b"\0" * 99])
