@@ -406,7 +406,7 @@ def _verdict(
             if check.debug_dir is not None:
                 write_debug(decided, check.debug_dir)
             if last(outcome):
-                outcome = dataclasses.replace(outcome, overview=overview_of(decided, outcome))
+                outcome = dataclasses.replace(outcome, overview=overview_of(decided, outcome, check.for_report))
                 write_lists(decided, check.lists)
     except Exception as error:
         if (clear := spark_source.explain(error)) is not None:

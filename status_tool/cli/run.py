@@ -249,6 +249,7 @@ def run(
             spark_conf=_spark_conf(spark_conf),
             key=key,
             lists=lists,
+            for_report=report is not None,
         )
         told = _Output(as_json, report, metrics, repair_script)
         if follow:

@@ -95,6 +95,8 @@ class Overview:
     tables: tuple[TableLine, ...] = ()
     """Worst first; none where they were not asked for."""
     oldest_hole_ms: int | None = None
+    drawing: Drawing | None = None
+    """What a page draws; None where there is to be none."""
 
 
 def causes(findings: Iterable[Finding]) -> list[Cause]:
@@ -211,3 +213,56 @@ def _repair(table: str, own: Sequence[Cause], context: RunContext) -> TableRepai
         with_dry_run(commands.sync_table),
         None if whole or span.to_ms is None else span.to_ms + SINCE_MARGIN_MS,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Tile:
+    """One region of a table in key order, or several neighbours as one where there are too many."""
+
+    table: str
+    worst: Status
+    regions: int
+    at_fault: int
+    region: str | None
+    """The worst of them."""
+    lag_ms: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Folder:
+    """The files of one folder by status."""
+
+    path: str
+    files: dict[str, int]
+
+
+LAG_BOUNDS_MS = (1_000, 10_000, 60_000, 600_000, 3_600_000, 86_400_000)
+
+
+@dataclass(frozen=True, slots=True)
+class Drawing:
+    """What the pages' pictures need of every region and file; bounded, whatever the clusters' size."""
+
+    tiles: tuple[Tile, ...] = ()
+    """In key order of their tables."""
+    folders: tuple[Folder, ...] = ()
+    more_folders: int = 0
+    lags: tuple[int, ...] = ()
+    """How many regions are behind by less than each of `LAG_BOUNDS_MS`, and by more."""
+    problems: tuple[Problem, ...] = ()
+    """More than the outcome lists."""
+    servers: tuple[ServerState, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ServerState:
+    """A tracked region server; times are epoch ms."""
+
+    cluster: str
+    server: str
+    role: str = ""
+    live: bool | None = None
+    tracked: bool | None = None
+    echoed: bool | None = None
+    flush_ms: int | None = None
+    detail: str = ""

@@ -2,19 +2,41 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import replace
+
 from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 
-from status_tool.evidence.model import SEVERITY, Outcome, Status, Verdict
-from status_tool.evidence.overview import Cause, Overview, TableLine, causes, merged, overview
-from status_tool.spark.expressions import FIELDS, named, to_finding
+from status_tool.evidence.findings import FILE_CODES
+from status_tool.evidence.model import SEVERITY, FileStatus, Outcome, Status, Verdict
+from status_tool.evidence.overview import (
+    LAG_BOUNDS_MS,
+    Cause,
+    Drawing,
+    Folder,
+    Overview,
+    ServerState,
+    TableLine,
+    Tile,
+    causes,
+    merged,
+    overview,
+)
+from status_tool.spark.expressions import FIELDS, is_in, named, to_finding
 from status_tool.spark.verify import Check
 
 _UNNAMED = "(table not recorded)"
 
 
-def overview_of(check: Check, outcome: Outcome) -> Overview:
-    """The overview of a check that has been decided."""
+MAX_TILES = 5_000
+"""A page draws so many regions one by one; of more, neighbours become one tile."""
+MAX_FOLDERS = 100
+MAX_DRAWN_PROBLEMS = 50_000
+
+
+def overview_of(check: Check, outcome: Outcome, drawn: bool = False) -> Overview:
+    """The overview of a check that has been decided; `drawn`: with what a page's pictures need."""
     context = check.context
     found = causes([*context.run_findings, *context.table_findings] if context.check_hbase else [])
     frames = []
@@ -26,7 +48,73 @@ def overview_of(check: Check, outcome: Outcome) -> Overview:
         found += _causes(frame)
     # A complete run has nothing to look up, and a small one should not wait for it.
     tables = _tables(check.regions()) if context.check_hbase and outcome.verdict is not Verdict.COMPLETE else []
-    return overview(context, _folded(found), tables)
+    whole = overview(context, _folded(found), tables)
+    return replace(whole, drawing=_drawing(check, outcome)) if drawn else whole
+
+
+def _drawing(check: Check, outcome: Outcome) -> Drawing:
+    regions = check.regions() if outcome.hbase is not None else None
+    more = replace(check.context.scope, max_problems=max(MAX_DRAWN_PROBLEMS, check.context.scope.max_problems))
+    folders = _folders(check.files()) if outcome.hdfs is not None else []
+    return Drawing(
+        tiles=tuple(_tiles(regions, sum(outcome.hbase.regions.values()))) if regions and outcome.hbase else (),
+        lags=_lags(regions) if regions is not None else (),
+        folders=tuple(folders[:MAX_FOLDERS]),
+        more_folders=max(0, len(folders) - MAX_FOLDERS),
+        problems=check.problems(more.max_problems),
+        servers=tuple(_servers(check)),
+    )
+
+
+def _tiles(regions: DataFrame, total: int) -> Iterator[Tile]:
+    """At most `MAX_TILES` and one a table more are collected: so much is held, however many regions there are."""
+    each = max(1, -(-total // MAX_TILES))
+    place = "(row_number() OVER (PARTITION BY `table` ORDER BY start_key, region) - 1)"
+    placed = regions.select("table", "region", "status", "lag_ms", *named({"bin": f"CAST({place} / {each} AS INT)"}))
+    rows = placed.groupBy("table", "bin").agg(
+        *named(
+            {
+                "worst": "max(status)",
+                "regions": "count(1)",
+                "at_fault": "count_if(status > 0)",
+                "of": "max_by(region, struct(status, coalesce(lag_ms, 0)))",
+                "lag_ms": "max(lag_ms)",
+            }
+        )
+    )
+    statuses = {rank: status for status, rank in SEVERITY.items()}
+    for row in rows.orderBy("table", "bin").collect():
+        worst = statuses[row["worst"]]
+        yield Tile(row["table"] or _UNNAMED, worst, row["regions"], row["at_fault"], row["of"], row["lag_ms"])
+
+
+def _lags(regions: DataFrame) -> tuple[int, ...]:
+    lower = (0, *LAG_BOUNDS_MS)
+    counts = {
+        f"b{number}": f"count_if(status > 0 AND lag_ms >= {low}" + (f" AND lag_ms < {high})" if high else ")")
+        for number, (low, high) in enumerate(zip(lower, (*LAG_BOUNDS_MS, None), strict=True))
+    }
+    row = regions.agg(*named(counts)).collect()[0]
+    return tuple(row[name] for name in counts)
+
+
+def _folders(files: DataFrame) -> list[Folder]:
+    """The folders where most is wrong, then the biggest ones; one more than is shown tells that there are more."""
+    codes = {status: [code for code, of in FILE_CODES.items() if of is status] for status in FileStatus}
+    counts = {str(status): f"count_if({is_in('code', those)})" for status, those in codes.items()}
+    folder = files.select(
+        "code", *named({"folder": "coalesce(nullif(regexp_extract(path, '^(.*)/[^/]*$', 1), ''), '/')"})
+    )
+    grouped = folder.groupBy("folder").agg(*named({**counts, "total": "count(1)"}))
+    rows = grouped.orderBy(F.expr("total - `match`").desc(), F.col("total").desc(), "folder").limit(MAX_FOLDERS + 1)
+    return [Folder(row["folder"], {name: row[name] for name in counts}) for row in rows.collect()]
+
+
+def _servers(check: Check) -> Iterator[ServerState]:
+    rows = check.servers() if check.context.check_hbase else []
+    for row in sorted(rows, key=lambda row: (row["side"], str(row["server"]), str(row["role"]))):
+        known = (row["side"], row["server"] or "", row["role"] or "", row["live"], row["tracked"], row["echoed"])
+        yield ServerState(*known, row["flush_ms"], row["unsettled"] or "")
 
 
 def _folded(found: list[Cause]) -> list[Cause]:

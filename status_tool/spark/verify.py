@@ -15,7 +15,8 @@ from pyspark.sql import functions as F
 from status_tool.evidence.conclude import Tally, conclude
 from status_tool.evidence.context import SMALL_KINDS, RunContext, build_context
 from status_tool.evidence.findings import FILE_CODES, Finding
-from status_tool.evidence.model import SEVERITY, Evidence, FileStatus, Header, Outcome, Scope
+from status_tool.evidence.model import SEVERITY, Evidence, FileStatus, Header, Outcome, Problem, Scope
+from status_tool.evidence.problems import bound, to_problem
 from status_tool.evidence.queues import QueueFacts
 from status_tool.evidence.regions import LINEAGE, SPLIT_PARENT, TableAge
 from status_tool.spark.expressions import is_in, named, to_finding, worst_first
@@ -123,6 +124,14 @@ class Check:
         if context.check_hdfs:
             tally.entries = _entries(self._master_df, self._slave_df)
         return conclude(context, tally, found)
+
+    def problems(self, limit: int) -> tuple[Problem, ...]:
+        """The worst so many problems, as `outcome` lists them."""
+        context = self.context
+        run = [*context.run_findings, *context.table_findings] if context.check_hbase else []
+        frames = [self.regions()] * context.check_hbase + [self.files()] * context.check_hdfs
+        found = _worst([frame.select(F.inline("findings")) for frame in frames], limit) if frames else []
+        return tuple(to_problem(finding, context) for finding in bound(run, found, limit))
 
     def regions(self) -> DataFrame:
         """One row an asked region."""
