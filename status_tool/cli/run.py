@@ -34,9 +34,9 @@ from status_tool.sources.crc import Layout
 from status_tool.sources.namenode import Load
 from status_tool.sources.selection import PathMap, read_path_file
 from status_tool.sources.state_table import TableFilter
+from status_tool.spark.lists import FullList
 from status_tool.status_file.legacy import is_legacy_name
 from status_tool.status_file.signature import SignKey, read_key
-from status_tool.spark.lists import FullList
 
 DEFAULT_MASTER_WAIT_S = 60.0
 DEFAULT_DEBUG_DIR = Path("status-tool-debug")
