@@ -281,7 +281,7 @@ def _spooled(settings: Settings) -> Spooled:
     if settings.spool_dir is None:
         return ()
     try:
-        endpoint = HdfsEndpoint(settings.spool_webhdfs(), hdfs_user())
+        endpoint = HdfsEndpoint(settings.spool_webhdfs(), hdfs_user(), settings.authorities)
     except ConfigurationError:
         return ()
     return read_spool(WebHdfs(endpoint, patience_s=0), settings.spool_dir)
@@ -323,7 +323,7 @@ def _hdfs(settings: Settings, request: Request, gathered: Snapshot, say: Callabl
         absent += disk.absent()
         key = f"{LOCAL}{','.join(local)}"
     if remote := tuple(root for root in roots if not root.startswith(LOCAL)):
-        endpoint = HdfsEndpoint(settings.webhdfs(), hdfs_user())
+        endpoint = HdfsEndpoint(settings.webhdfs(), hdfs_user(), settings.authorities)
         say(f"asking the NameNode at {endpoint}")
         absent += _absent(endpoint, remote)
         key, identity = str(endpoint), _identity(endpoint)

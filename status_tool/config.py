@@ -7,7 +7,7 @@ property wins.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from urllib.parse import urlsplit
 
 from status_tool.errors import ConfigurationError
@@ -47,6 +47,8 @@ class ThriftEndpoint:
     compact: bool = False
     http: bool = False
     tls: bool = False
+    authorities: str = field(default="", repr=False)
+    """Certificates (PEM) to verify the server by; empty: the environment's or the system's."""
 
     def __str__(self) -> str:
         return f"{self.host}:{self.port}"
@@ -81,6 +83,8 @@ class Settings:
     thrift_option: str | None = None
     webhdfs_option: tuple[str, ...] = ()
     zookeeper_option: str | None = None
+    authorities: str = field(default="", repr=False)
+    """Certificates (PEM) that servers are verified by; empty: the environment's or the system's."""
 
     def thrift(self) -> ThriftEndpoint:
         """The Thrift server: `--thrift`, else the site's `hbase.regionserver.thrift.*`; how it talks is the site's."""
@@ -93,6 +97,11 @@ class Settings:
                 "no HBase Thrift server known: give --thrift HOST:PORT, or --conf-dir with an hbase-site.xml "
                 "that sets hbase.regionserver.thrift.ipaddress and hbase.regionserver.thrift.port"
             )
+        if site.get("hbase.thrift.security.qop", "").strip():
+            raise ConfigurationError(
+                "the HBase Thrift server asks for Kerberos (hbase.thrift.security.qop in the site files), which is not "
+                "supported yet"
+            )
         kind = site.get("hbase.regionserver.thrift.server.type", "").strip().lower()
         http = site.flag("hbase.regionserver.thrift.http")
         return ThriftEndpoint(
@@ -103,6 +112,7 @@ class Settings:
             compact=not http and site.flag("hbase.regionserver.thrift.compact"),
             http=http,
             tls=site.flag("hbase.thrift.ssl.enabled"),
+            authorities=self.authorities,
         )
 
     @property

@@ -340,7 +340,7 @@ def verify_once(
         slave_df = spark_source.load(spark, _source(_shared_out(gathered, spark)))
     endpoint = None
     if check.deep and any(isinstance(source, WebHdfsSource) for source in gathered.sources):
-        endpoint = HdfsEndpoint(settings.webhdfs(), hdfs_user())
+        endpoint = HdfsEndpoint(settings.webhdfs(), hdfs_user(), settings.authorities)
     peers = [json.loads(row["detail"]) for row in gathered.rows if row["kind"] == "peer"]
     outcome = _verdict(spark, side, slave_df, gathered.header, check, say, scratch.folder, last, endpoint)
     return _with_map(outcome, side, gathered.header, peers)

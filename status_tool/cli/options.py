@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from status_tool.config import Settings, load_site
+from status_tool.sources.tls import read_authorities
 
 ConfDirs = Annotated[
     list[Path] | None,
@@ -27,12 +28,19 @@ ZooKeeperOption = Annotated[
     typer.Option("--zookeeper", metavar="HOST:PORT[,…]/ZNODE", help="ZooKeeper and HBase's znode."),
 ]
 
+CaCert = Annotated[
+    Path | None,
+    typer.Option("--cacert", metavar="FILE", help="Authorities (PEM) that servers are verified by over TLS."),
+]
+
 
 def settings_of(
     conf_dirs: list[Path] | None,
     thrift: str | None = None,
     webhdfs: list[str] | None = None,
     zookeeper: str | None = None,
+    cacert: Path | None = None,
 ) -> Settings:
     """The settings of the cluster that the options name."""
-    return Settings(load_site(conf_dirs or []), thrift, tuple(webhdfs or ()), zookeeper)
+    authorities = "" if cacert is None else read_authorities(cacert)
+    return Settings(load_site(conf_dirs or []), thrift, tuple(webhdfs or ()), zookeeper, authorities)

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from status_tool.cli.options import ConfDirs, WebHdfs, ZooKeeperOption, settings_of
+from status_tool.cli.options import CaCert, ConfDirs, WebHdfs, ZooKeeperOption, settings_of
 from status_tool.errors import ConfigurationError
 from status_tool.printable import duration, iso_time, safe
 from status_tool.replication import measure
@@ -26,9 +26,10 @@ def queues(
     conf_dir: ConfDirs = None,
     webhdfs: WebHdfs = None,
     zookeeper: ZooKeeperOption = None,
+    cacert: CaCert = None,
 ) -> int:
     """Show what replication still has to ship: exit code 0 drained, 1 not drained, 2 error."""
-    settings = settings_of(conf_dir, None, webhdfs, zookeeper)
+    settings = settings_of(conf_dir, None, webhdfs, zookeeper, cacert)
     with ZooKeeper(settings.zookeeper()) as session:
         cluster_id = session.cluster_id()
         peers = [one for one in session.peers() if peer in (None, one.id)]

@@ -13,7 +13,7 @@ from typing import Annotated, NamedTuple
 import typer
 
 from status_tool.atomic import check_target, file_mode
-from status_tool.cli.options import ConfDirs, Thrift, WebHdfs, ZooKeeperOption, settings_of
+from status_tool.cli.options import CaCert, ConfDirs, Thrift, WebHdfs, ZooKeeperOption, settings_of
 from status_tool.cli.shutdown_time import check_millis, iso
 from status_tool.collect import MASTER, SLAVE, FileOptions, Request
 from status_tool.config import Settings, load_site
@@ -178,6 +178,7 @@ def run(
     thrift: Thrift = None,
     webhdfs: WebHdfs = None,
     zookeeper: ZooKeeperOption = None,
+    cacert: CaCert = None,
     sign_key: Annotated[
         Path | None,
         typer.Option(
@@ -217,7 +218,7 @@ def run(
             check_target(target)
     key = _key(sign_key, require_signature, output, status_file)
     file_mode(_mode(mode))
-    settings = settings_of(conf_dir, thrift, webhdfs, zookeeper)
+    settings = settings_of(conf_dir, thrift, webhdfs, zookeeper, cacert)
     files = _files(deep, rate, exclude, layout)
     path_map = PathMap.parse(map_path or ())
     if path_map.pairs and status_file is None:
@@ -255,7 +256,9 @@ def run(
         if follow:
             # Only what the options name: the environment's site files are this cluster's.
             site = load_site(master_conf or [], environ={})
-            return _follow(settings, Settings(site, master_thrift, (), master_zookeeper), check, told, wait)
+            return _follow(
+                settings, Settings(site, master_thrift, (), master_zookeeper, settings.authorities), check, told, wait
+            )
         return _check(settings, check, told)
     request = Request(
         side=SLAVE if output is not None and not master else MASTER,

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from status_tool.cli.options import ConfDirs, Thrift, WebHdfs, ZooKeeperOption, settings_of
+from status_tool.cli.options import CaCert, ConfDirs, Thrift, WebHdfs, ZooKeeperOption, settings_of
 from status_tool.config import STATE_NAME_KEY, STATE_NAMESPACE_KEY, Settings
 from status_tool.errors import EXIT_UNVERIFIABLE
 from status_tool.sources.state_table import StateTable
@@ -43,9 +43,10 @@ def setup(
     thrift: Thrift = None,
     webhdfs: WebHdfs = None,
     zookeeper: ZooKeeperOption = None,
+    cacert: CaCert = None,
 ) -> int:
     """Create the state table, print how to install the trackers, check them on the live cluster."""
-    settings = settings_of(conf_dir, thrift, webhdfs, zookeeper)
+    settings = settings_of(conf_dir, thrift, webhdfs, zookeeper, cacert)
     typer.echo(STEPS.format(table=settings.state_table))
     if create:
         typer.echo(_create(settings))

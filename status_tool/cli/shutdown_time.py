@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from status_tool.cli.options import ConfDirs, Thrift, settings_of
+from status_tool.cli.options import CaCert, ConfDirs, Thrift, settings_of
 from status_tool.errors import UsageError
 from status_tool.sources.state_table import StateTable, now_ms
 
@@ -48,12 +48,13 @@ def record(
     ] = None,
     conf_dir: ConfDirs = None,
     thrift: Thrift = None,
+    cacert: CaCert = None,
 ) -> None:
     """Record the shutdown time in the state table; run it when the application has stopped."""
     moment = check_millis(shutdown, "-s") or now_ms()
     if moment > now_ms() + 1000:
         raise UsageError(f"-s {moment} ({iso(moment)}) lies in the future: record when the application has stopped")
-    settings = settings_of(conf_dir, thrift)
+    settings = settings_of(conf_dir, thrift, cacert=cacert)
     state = StateTable(settings.thrift(), settings.state_table)
     state.require()
     state.record_shutdown(moment)
@@ -64,10 +65,11 @@ def record(
 def show(
     conf_dir: ConfDirs = None,
     thrift: Thrift = None,
+    cacert: CaCert = None,
     as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
 ) -> None:
     """Show the recorded shutdown time."""
-    settings = settings_of(conf_dir, thrift)
+    settings = settings_of(conf_dir, thrift, cacert=cacert)
     state = StateTable(settings.thrift(), settings.state_table)
     state.require()
     moment = state.shutdown_ms()

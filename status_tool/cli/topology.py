@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from status_tool.atomic import atomic_write, check_target
-from status_tool.cli.options import ConfDirs, Thrift, ZooKeeperOption, settings_of
+from status_tool.cli.options import CaCert, ConfDirs, Thrift, ZooKeeperOption, settings_of
 from status_tool.cli.shutdown_time import check_millis
 from status_tool.config import Settings, load_site
 from status_tool.drift import Found, cluster_drift
@@ -35,6 +35,7 @@ def topology(
     conf_dir: ConfDirs = None,
     thrift: Thrift = None,
     zookeeper: ZooKeeperOption = None,
+    cacert: CaCert = None,
 ) -> int:
     """Show this cluster, its peers and theirs as a tree, and tables that drift: exit code 0, 1 if a link is broken or
     a table drifts, 2 error.
@@ -42,8 +43,8 @@ def topology(
     since = check_millis(since, "--since")
     if report is not None:
         check_target(report)
-    settings = settings_of(conf_dir, thrift, None, zookeeper)
-    peers = [Settings(load_site([folder], environ={})) for folder in peer_conf or ()]
+    settings = settings_of(conf_dir, thrift, None, zookeeper, cacert)
+    peers = [Settings(load_site([folder], environ={}), authorities=settings.authorities) for folder in peer_conf or ()]
     found = explore(settings.zookeeper())
     drift = cluster_drift(settings, found, peers, since)
     typer.echo(_json(found, drift) if as_json else "\n".join(safe(line) for line in _lines(found, drift)))

@@ -11,8 +11,6 @@ Used of HdfsCLI's internals (2.7, pinned by pyproject.toml, `tests/unit/test_hdf
 from __future__ import annotations
 
 import json
-import os
-import ssl
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -23,6 +21,9 @@ import urllib3
 from hdfs.client import Client, InsecureClient, _Request
 from requests.adapters import HTTPAdapter
 from requests.utils import get_environ_proxies, select_proxy
+
+from status_tool.errors import ConnectionFailed
+from status_tool.sources.tls import ca_bundle, distrust, tls_context
 
 OPERATIONS = ("GETFILESTATUS", "LISTSTATUS", "LISTSTATUS_BATCH", "GETFILECHECKSUM", "OPEN")
 BUSY = (429, 503, 504)
@@ -115,14 +116,14 @@ class Session(requests.Session):
     does around each costs 0.4 ms of CPU, more than all the rest. With an `auth` they are those of `requests`.
     """
 
-    def __init__(self, url: str, connections: int, timeout: tuple[float, float]) -> None:
-        """For so many threads; `timeout` is in seconds to connect and to read."""
+    def __init__(self, url: str, connections: int, timeout: tuple[float, float], authorities: str) -> None:
+        """For so many threads; `timeout` and `authorities` as for `Servers`."""
         super().__init__()
         self.mount(url, HTTPAdapter(pool_connections=1, pool_maxsize=connections, max_retries=0))
         self.proxies.update(get_environ_proxies(url))
         self.verify = ca_bundle() or True
         self.trust_env = False
-        self._servers = Servers(connections, timeout)
+        self._servers = Servers(connections, timeout, authorities)
 
     def request(self, method: str, url: str, **kwargs: Any) -> Any:  # type: ignore[override]
         """The answer, which has `status_code`, `content` and `headers`; raises what `requests` raises."""
@@ -147,37 +148,56 @@ class Answer:
     headers: Mapping[str, str]
 
 
-def client_of(url: str, user: str, connections: int, timeout: tuple[float, float]) -> NameNodeClient:
-    """The client of one NameNode for many threads; `timeout` is in seconds to connect and to read."""
-    return InsecureNameNode(url, user=user, session=Session(url, connections, timeout), timeout=timeout)
+def client_of(
+    url: str, user: str, connections: int, timeout: tuple[float, float], authorities: str = ""
+) -> NameNodeClient:
+    """The client of one NameNode for many threads; `timeout` and `authorities` as for `Servers`."""
+    session = Session(url, connections, timeout, authorities)
+    return InsecureNameNode(url, user=user, session=session, timeout=timeout)
 
 
 class Servers:
     """Connections to NameNodes and DataNodes, kept, by proxies where the environment names some."""
 
-    def __init__(self, connections: int, timeout: tuple[float, float]) -> None:
-        """For so many connections to each server; `timeout` is in seconds to connect and to read."""
-        bundle = ca_bundle()
+    def __init__(self, connections: int, timeout: tuple[float, float], authorities: str = "") -> None:
+        """For so many connections to each server; `timeout` is in seconds to connect and to read.
+
+        `authorities`: certificates (PEM) to verify servers by; empty: the environment's or the system's.
+        """
         self._settings: dict[str, Any] = {
             "num_pools": 256,
             "maxsize": connections,
             "retries": False,
             "timeout": urllib3.Timeout(connect=timeout[0], read=timeout[1]),
-            "ca_cert_dir" if bundle and os.path.isdir(bundle) else "ca_certs": bundle,
         }
-        self._by_proxy: dict[str | None, urllib3.PoolManager] = {None: urllib3.PoolManager(**self._settings)}
+        self._authorities = authorities
+        self._by_way: dict[tuple[str | None, bool], urllib3.PoolManager] = {}
         self._proxies: dict[str, str | None] = {}
 
     def get(self, url: str, **settings: Any) -> urllib3.BaseHTTPResponse:
-        """The answer to a GET, no redirect followed; raises what urllib3 raises."""
+        """The answer to a GET, no redirect followed.
+
+        Raises what urllib3 raises, and `ConnectionFailed` for a server that cannot be trusted: no waiting mends that.
+        """
         server = "/".join(url.split("/", 3)[:3])
         if server not in self._proxies:
             self._proxies[server] = proxy_of(server)
-        proxy = self._proxies[server]
-        pools = self._by_proxy.get(proxy)
-        if pools is None:
-            pools = self._by_proxy.setdefault(proxy, urllib3.ProxyManager(str(proxy), **self._settings))
-        return pools.request("GET", url, redirect=False, **settings)
+        try:
+            pools = self._pools(self._proxies[server], server.startswith("https:"))
+            return pools.request("GET", url, redirect=False, **settings)
+        except urllib3.exceptions.SSLError as error:
+            why = distrust(error)
+            if why is None:
+                raise
+            raise ConnectionFailed(f"{server} cannot be asked: {why}") from None
+
+    def _pools(self, proxy: str | None, tls: bool) -> urllib3.PoolManager:
+        found = self._by_way.get((proxy, tls))
+        if found is None:
+            settings = self._settings | ({"ssl_context": tls_context(self._authorities)} if tls else {})
+            made = urllib3.ProxyManager(proxy, **settings) if proxy else urllib3.PoolManager(**settings)
+            found = self._by_way.setdefault((proxy, tls), made)
+        return found
 
 
 def proxy_of(url: str) -> str | None:
@@ -186,15 +206,10 @@ def proxy_of(url: str) -> str | None:
     return proxy
 
 
-def ca_bundle() -> str | None:
-    """Where the certificates of trusted authorities are: what requests' users set, else the system's own."""
-    system = ssl.get_default_verify_paths()
-    named = (os.environ.get("REQUESTS_CA_BUNDLE"), os.environ.get("CURL_CA_BUNDLE"))
-    return next((where for where in (*named, system.cafile, system.capath) if where), None)
-
-
 def refusal(status: int, data: bytes) -> Refused:
     """What a server of HDFS says no with."""
+    if status == 401:
+        return Refused("Unauthorized", "it asks for Kerberos (HTTP status 401), which is not supported yet")
     try:
         remote = json.loads(data)["RemoteException"]
         lines = str(remote.get("message") or remote["exception"]).strip().splitlines()

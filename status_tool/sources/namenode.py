@@ -12,7 +12,7 @@ import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -61,6 +61,8 @@ class HdfsEndpoint:
 
     urls: tuple[str, ...]
     user: str
+    authorities: str = field(default="", repr=False)
+    """Certificates (PEM) to verify servers by; empty: the environment's or the system's."""
 
     def __str__(self) -> str:
         return " or ".join(self.urls)
@@ -129,8 +131,10 @@ class WebHdfs:
         self.endpoint = endpoint
         self._patience_s = patience_s
         waits = (CONNECT_TIMEOUT_S, READ_TIMEOUT_S)
-        self._datanodes = Servers(2 * load.concurrency, waits)
-        self._namenodes = [client_of(url, endpoint.user, 2 * load.concurrency, waits) for url in endpoint.urls]
+        self._datanodes = Servers(2 * load.concurrency, waits, endpoint.authorities)
+        self._namenodes = [
+            client_of(url, endpoint.user, 2 * load.concurrency, waits, endpoint.authorities) for url in endpoint.urls
+        ]
         self._limit = RateLimit(load.rate)
         self._active = 0
         self._batched = True

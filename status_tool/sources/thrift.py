@@ -9,9 +9,7 @@ from __future__ import annotations
 import contextlib
 import importlib
 import io
-import os
 import socket
-import ssl
 import time
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -31,7 +29,8 @@ from thriftpy2.transport.sslsocket import TSSLSocket
 
 from status_tool.config import ThriftEndpoint
 from status_tool.errors import ConnectionFailed
-from status_tool.sources.hdfscli import ca_bundle, reason
+from status_tool.sources.hdfscli import reason
+from status_tool.sources.tls import distrust, tls_context, tls_error
 
 Cells = dict[bytes, tuple[bytes, int]]
 """Column (`family:qualifier`) to value and cell timestamp."""
@@ -71,7 +70,7 @@ def _transport(endpoint: ThriftEndpoint, timeout_ms: int) -> TTransportBase:
     if endpoint.http:
         plain: Any = _HttpTransport(endpoint, timeout_ms)
     elif endpoint.tls:
-        plain = kind(endpoint.host, endpoint.port, ssl_context=_tls_context(), **settings)
+        plain = kind(endpoint.host, endpoint.port, ssl_context=tls_context(endpoint.authorities), **settings)
     else:
         plain = kind(endpoint.host, endpoint.port, **settings)
     wrapper: Any = TFramedTransport if endpoint.framed else TBufferedTransport
@@ -79,21 +78,12 @@ def _transport(endpoint: ThriftEndpoint, timeout_ms: int) -> TTransportBase:
     return transport
 
 
-def _tls_context() -> ssl.SSLContext:
-    """Certificates and host names are verified."""
-    bundle = ca_bundle()
-    if bundle is None:
-        return ssl.create_default_context()
-    folder = os.path.isdir(bundle)
-    return ssl.create_default_context(cafile=None if folder else bundle, capath=bundle if folder else None)
-
-
 class _HttpTransport(TTransportBase):
     """Thrift over HTTP: each message is a POST (thriftpy2's own sets time limits for the whole process)."""
 
     def __init__(self, endpoint: ThriftEndpoint, timeout_ms: int) -> None:
         self._url = f"{'https' if endpoint.tls else 'http'}://{endpoint}/"
-        context = _tls_context() if endpoint.tls else None
+        context = tls_context(endpoint.authorities) if endpoint.tls else None
         self._pool = urllib3.PoolManager(timeout=timeout_ms / 1000, retries=False, ssl_context=context)
         self._request = io.BytesIO()
         self._response = io.BytesIO()
@@ -127,7 +117,7 @@ class _HttpTransport(TTransportBase):
                 "POST", self._url, body=message, headers={"Content-Type": "application/x-thrift"}, redirect=False
             )
         except urllib3.exceptions.HTTPError as error:
-            raise TTransportException(TTransportException.NOT_OPEN, reason(error)) from None
+            raise TTransportException(TTransportException.NOT_OPEN, reason(error)) from error
         if answer.status != 200:
             raise TTransportException(TTransportException.UNKNOWN, f"HTTP status {answer.status}")
         self._response = io.BytesIO(answer.data)
@@ -135,13 +125,16 @@ class _HttpTransport(TTransportBase):
 
 def unreachable(endpoint: ThriftEndpoint, error: BaseException) -> ConnectionFailed:
     """The one line for a Thrift server that does not answer, or not what it should."""
+    if (why := distrust(error)) is not None:
+        return ConnectionFailed(f"the HBase Thrift server at {endpoint} cannot be asked: {why}")
     if isinstance(error, TApplicationException):
         return ConnectionFailed(
             f"the server at {endpoint} is no HBase Thrift server of version 1 ({_reason(error)}): start "
             "`hbase thrift`, not `hbase thrift2`; --thrift HOST:PORT names another"
         )
     refused = isinstance(error, OSError) and not isinstance(error, TimeoutError)
-    if refused or getattr(error, "type", None) == TTransportException.NOT_OPEN:
+    refused = refused or getattr(error, "type", None) == TTransportException.NOT_OPEN
+    if refused and tls_error(error) is None:
         return ConnectionFailed(
             f"cannot reach the HBase Thrift server at {endpoint} ({_reason(error)}): is `hbase thrift` (version 1) "
             "running there? --thrift HOST:PORT names another"
@@ -235,8 +228,6 @@ def _message(error: BaseException) -> str:
 
 
 def _reason(error: BaseException) -> str:
-    if isinstance(error.__context__, ssl.SSLError):  # thriftpy2 says only that it could not connect
-        return f"TLS: {getattr(error.__context__, 'verify_message', None) or error.__context__}"
     if isinstance(error, socket.timeout):
         return "no answer in time"
     return _message(error)

@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass
 
 from google.protobuf.message import DecodeError
 from kazoo.client import KazooClient
-from kazoo.exceptions import KazooException, NoNodeError
+from kazoo.exceptions import KazooException, NoAuthError, NoNodeError
 from kazoo.handlers.threading import KazooTimeoutError
 from kazoo.retry import KazooRetry
 
@@ -108,6 +108,11 @@ class ZooKeeper:
     def _asking(self) -> Iterator[None]:
         try:
             yield
+        except NoAuthError:
+            raise ConnectionFailed(
+                f"ZooKeeper at {self.endpoint.hosts} does not let this user read HBase's znodes: a cluster with "
+                "Kerberos is not supported yet"
+            ) from None
         except (KazooException, KazooTimeoutError, OSError) as error:
             raise ConnectionFailed(f"ZooKeeper at {self.endpoint.hosts} stopped answering ({error})") from None
 

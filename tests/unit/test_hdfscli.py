@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import ssl
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -15,9 +16,12 @@ import hdfs
 import pytest
 from hdfs.client import Client, InsecureClient, _Request
 
+from status_tool.cli.main import main
 from status_tool.errors import ConnectionFailed
 from status_tool.sources.hdfscli import OPERATIONS, Failover, Refused, client_of
 from status_tool.sources.namenode import HdfsEndpoint, WebHdfs
+from status_tool.sources.tls import read_authorities
+from tests.certificates import certificate
 
 
 class Server:
@@ -51,6 +55,13 @@ class Server:
         self.http.daemon_threads = True
         threading.Thread(target=self.http.serve_forever, args=(0.02,), daemon=True).start()
         self.url = f"http://127.0.0.1:{self.http.server_port}"
+
+    def over_tls(self, certificate: Path) -> None:
+        """From now on; its URL is another one then."""
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(certificate)
+        self.http.socket = context.wrap_socket(self.http.socket, server_side=True)
+        self.url = self.url.replace("http:", "https:")
 
     def ask(self, path: str = "/file", op: str = "GETFILESTATUS", **params: Any) -> dict[str, Any]:
         return client_of(self.url, "me", 2, (5, 5)).ask(op, path, **params)
@@ -165,3 +176,42 @@ def test_a_bean(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     server.status = 404
     assert client.bean("x") is None
     assert client_of("http://127.0.0.1:1", "me", 2, (1, 1)).bean("x") is None
+
+
+def test_tls_of_both_legs(server: Server, tmp_path: Path) -> None:
+    """By the authorities that are named; whoever cannot be trusted is not waited for."""
+    good, other = certificate(tmp_path, "IP:127.0.0.1"), certificate(tmp_path, "DNS:elsewhere")
+    server.over_tls(good)
+    server.body = json.dumps({"Location": f"{server.url}/datanode"}).encode()
+    trusted = read_authorities(Path(f"{good}.crt"))
+    assert WebHdfs(HdfsEndpoint((server.url,), "me", trusted)).start_of("/f")[0] == server.body
+    assert server.paths == ["/webhdfs/v1/f", "/datanode"]
+    strangers = HdfsEndpoint((server.url,), "me", read_authorities(Path(f"{other}.crt")))
+    with pytest.raises(ConnectionFailed, match=r"https://127\.0\.0\.1:\d+ cannot be asked: .*--cacert FILE"):
+        WebHdfs(strangers).status("/f")
+    with pytest.raises(ConnectionFailed, match="certificate is for another host"):
+        WebHdfs(HdfsEndpoint((server.url.replace("127.0.0.1", "localhost"),), "me", trusted)).status("/f")
+    assert "BEGIN" not in repr(strangers)
+
+
+def test_no_tls_where_it_was_asked_for(server: Server) -> None:
+    """Said as that, at once."""
+    with pytest.raises(ConnectionFailed, match="does not speak TLS"):
+        WebHdfs(HdfsEndpoint((server.url.replace("http:", "https:"),), "me")).status("/f")
+
+
+@pytest.mark.parametrize("content", ["", "no certificate", "\x00", "\u00e4", "-----BEGIN CERTIFICATE-----\nAA==\n"])
+def test_authorities_that_are_none(tmp_path: Path, content: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """A Java truststore, for instance: one line with the way out."""
+    (tmp_path / "store.jks").write_text(content)
+    assert main(["run", "-m", "-o", str(tmp_path / "f"), "--cacert", str(tmp_path / "store.jks")]) == 2
+    assert "PEM form: keytool -exportcert" in capsys.readouterr().err
+    assert main(["queues", "--cacert", str(tmp_path / "nothing")]) == 2
+    assert "No such file" in capsys.readouterr().err
+
+
+def test_a_cluster_that_asks_for_kerberos(server: Server) -> None:
+    """Said as that, not as a number."""
+    server.status, server.body = 401, b"<html>"
+    with pytest.raises(Refused, match="asks for Kerberos"):
+        server.ask()

@@ -5,10 +5,10 @@ from __future__ import annotations
 import importlib
 import socket
 import ssl
-import subprocess
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -26,8 +26,10 @@ from thriftpy2.transport import (
 )
 
 from status_tool.config import Settings, SiteConfig, ThriftEndpoint
-from status_tool.errors import ConnectionFailed
+from status_tool.errors import ConfigurationError, ConnectionFailed
 from status_tool.sources.thrift import connection
+from status_tool.sources.tls import read_authorities
+from tests.certificates import certificate
 
 TABLES = [b"one", b"two"]
 hbase = importlib.import_module("Hbase_thrift")
@@ -58,6 +60,10 @@ def serve() -> Iterator[Callable[..., ThriftEndpoint]]:
         processor = TProcessor(service, Handler())
         if http:
             server: Any = THttpServer(processor, ("127.0.0.1", port), TBufferedTransportFactory(), binary())
+            if certificate:
+                context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+                context.load_cert_chain(certificate)
+                server.httpd.socket = context.wrap_socket(server.httpd.socket, server_side=True)
             servers.append(server.httpd.shutdown)
         else:
             kind: Any = TSSLServerSocket if certificate else TServerSocket
@@ -127,26 +133,20 @@ def test_a_server_that_is_not_ours(serve: Callable[..., ThriftEndpoint]) -> None
         names(serve(service=other))
 
 
-def certificate(folder: Path, name: str) -> Path:
-    """A key and a certificate for this host name, which is its own authority."""
-    path = folder / f"{name}.pem"
-    command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1", "-keyout", str(path)]
-    command += ["-out", f"{path}.crt", "-subj", f"/CN={name}", "-addext", f"subjectAltName={name}"]
-    subprocess.run(command, check=True, capture_output=True)
-    path.write_text(path.read_text() + Path(f"{path}.crt").read_text())
-    return path
-
-
-def test_tls(serve: Callable[..., ThriftEndpoint], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("http", [False, True])
+def test_tls(serve: Callable[..., ThriftEndpoint], tmp_path: Path, http: bool) -> None:
     """A certificate has to be of a known authority and for the name that was asked for; it is said which is not."""
     good, other = certificate(tmp_path, "IP:127.0.0.1"), certificate(tmp_path, "DNS:elsewhere")
-    monkeypatch.setenv("REQUESTS_CA_BUNDLE", f"{good}.crt")
-    assert names(serve(certificate=good)) == TABLES
-    monkeypatch.setenv("REQUESTS_CA_BUNDLE", f"{other}.crt")
-    with pytest.raises(ConnectionFailed, match=r"TLS: .*self-signed"):
-        names(serve(certificate=good))
-    with pytest.raises(ConnectionFailed, match=r"TLS: .*IP address mismatch"):
-        names(serve(certificate=other))
+    endpoint = replace(serve(certificate=good, http=http), authorities=read_authorities(Path(f"{good}.crt")))
+    assert names(endpoint) == TABLES
+    elsewhere = read_authorities(Path(f"{other}.crt"))
+    with pytest.raises(ConnectionFailed, match=r"certificate is not trusted \(self-signed certificate\): --cacert"):
+        names(replace(endpoint, authorities=elsewhere))
+    endpoint = replace(serve(certificate=other, http=http), authorities=elsewhere)
+    with pytest.raises(ConnectionFailed, match=r"certificate is for another host .*IP address mismatch"):
+        names(endpoint)
+    with pytest.raises(ConnectionFailed, match=r"does not speak TLS|hbase.thrift.ssl.enabled in the site"):
+        names(replace(serve(http=http), tls=True))
 
 
 def test_how_the_server_talks_is_read_from_the_site() -> None:
@@ -158,4 +158,6 @@ def test_how_the_server_talks_is_read_from_the_site() -> None:
         "h", 1, http=True, tls=True
     )
     assert Settings(SiteConfig({f"{prefix}.server.type": "nonblocking"}), "h:1").thrift().framed
+    with pytest.raises(ConfigurationError, match=r"Kerberos \(hbase\.thrift\.security\.qop"):
+        Settings(SiteConfig({"hbase.thrift.security.qop": "auth-conf"}), "h:1").thrift()
     assert not Settings(SiteConfig({f"{prefix}.server.type": "threadpool"}), "h:1").thrift().framed

@@ -1,0 +1,16 @@
+"""Certificates for servers on loopback, by the openssl command."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+
+def certificate(folder: Path, name: str) -> Path:
+    """A key with a certificate for this host (`DNS:…`, `IP:…`), which is its own authority; that alone in `….crt`."""
+    path = folder / f"{name.replace(':', '-')}.pem"
+    command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1", "-keyout", str(path)]
+    command += ["-out", f"{path}.crt", "-subj", "/CN=lab", "-addext", f"subjectAltName={name}"]
+    subprocess.run(command, check=True, capture_output=True)
+    path.write_text(path.read_text() + Path(f"{path}.crt").read_text())
+    return path
