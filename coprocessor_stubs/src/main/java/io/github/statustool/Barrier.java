@@ -14,6 +14,7 @@ import java.util.function.LongSupplier;
 final class Barrier {
   private final LongSupplier clock;
   private byte[] claimed;
+  private byte[] doorbell;
 
   Barrier(LongSupplier clock) {
     this.clock = clock;
@@ -22,6 +23,7 @@ final class Barrier {
   /** Returns the echo that a flush beginning now may write, or null if there is no token but the one echoed last. */
   Echo read(StateStore store, Echo last) throws IOException {
     StoredRow row = store.get(List.of(Columns.BARRIER_ROW)).get(0);
+    doorbell = row.value(Columns.D);
     byte[] token = row.value(Columns.K);
     if (token == null || (last != null && Arrays.equals(token, last.token))) {
       return null;
@@ -31,6 +33,11 @@ final class Barrier {
       store.put(tableRows(store.tables(), token));
     }
     return seen;
+  }
+
+  /** Whose requests for row digests were news when the row was read last; null if nobody has asked. */
+  byte[] doorbell() {
+    return doorbell;
   }
 
   /**

@@ -10,6 +10,7 @@ final class Columns {
   static final byte[] D = Bits.ascii("d");
   static final byte[] E = Bits.ascii("e");
   static final byte[] F = Bits.ascii("f");
+  static final byte[] H = Bits.ascii("h");
   static final byte[] I = Bits.ascii("i");
   static final byte[] K = Bits.ascii("k");
   static final byte[] L = Bits.ascii("l");

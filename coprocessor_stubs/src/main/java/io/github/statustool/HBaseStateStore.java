@@ -89,7 +89,7 @@ final class HBaseStateStore implements StateStore, Closeable {
   }
 
   /** The server's own settings would let one call retry for minutes, which a stop cannot wait for. */
-  private static Configuration impatient(Configuration conf, Settings settings) {
+  static Configuration impatient(Configuration conf, Settings settings) {
     int timeout = (int) Math.min(Integer.MAX_VALUE, settings.operationTimeout);
     Configuration own = new Configuration(conf);
     own.setInt(HConstants.HBASE_CLIENT_RETRIES_NUMBER, MAX_ATTEMPTS);
@@ -184,7 +184,7 @@ final class HBaseStateStore implements StateStore, Closeable {
   public Map<String, String> tables() throws IOException {
     Map<String, String> tables = new TreeMap<>();
     for (TableDescriptor descriptor : await(connection.getAdmin().listTableDescriptors(false))) {
-      if (!descriptor.getTableName().equals(settings.table)) {
+      if (!settings.isOurs(descriptor.getTableName())) {
         boolean enabled = await(connection.getAdmin().isTableEnabled(descriptor.getTableName()));
         tables.put(descriptor.getTableName().getNameAsString(), TableJson.of(descriptor, enabled));
       }

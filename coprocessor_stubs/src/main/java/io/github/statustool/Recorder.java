@@ -41,6 +41,7 @@ final class Recorder {
   private final Flusher flusher;
   private final Compactor compactor;
   private final WriteThrough writeThrough;
+  private final Digests digests;
   private final Alarm nextTry;
   private final Alarm nextFlush;
   private final Alarm nextSweep;
@@ -70,6 +71,7 @@ final class Recorder {
         new Flusher(ledgers, health, clock, new WalSyncer(settings.operationTimeout), roles, clockWatch);
     this.compactor = new Compactor(ledgers.sink, settings.operationTimeout);
     this.writeThrough = new WriteThrough(() -> store, ledgers.sink, health, settings.writeThroughWait);
+    this.digests = new Digests(settings);
     this.nextTry = new Alarm(clock);
     this.nextFlush = new Alarm(clock);
     this.nextSweep = new Alarm(clock);
@@ -95,6 +97,10 @@ final class Recorder {
 
   WriteThrough writeThrough() {
     return writeThrough;
+  }
+
+  Digests digests() {
+    return digests;
   }
 
   /** One round. What could not be done is tried again after a pause that grows. */
@@ -138,6 +144,7 @@ final class Recorder {
     reopen(table, running);
     flusher.announce(table, running);
     Barrier.Echo token = barrier.read(table, flusher.lastEcho());
+    digests.ring(barrier.doorbell());
     if (token != null || isFlushDue()) {
       flush(table, running, token);
     }

@@ -41,9 +41,17 @@ public final class ReplicateTimeTracker implements RegionServerCoprocessor, Regi
     recorder = Recorders.of(env.getConfiguration()).recorder;
     try {
       recorder.roles().watchServer(new ServerWatch((RegionServerCoprocessorEnvironment) env));
+      recorder.digests().start(new DigestServer((RegionServerCoprocessorEnvironment) env));
     } catch (Throwable t) {
       recorder.health().error("starting the replicate-time tracker", t);
     }
+  }
+
+  /** HBase calls this before it closes the regions, which would wait for a scan. */
+  @Override
+  @SuppressWarnings("rawtypes") // as HBase declares it
+  public void stop(CoprocessorEnvironment env) {
+    recorder.digests().stop();
   }
 
   /** A request that failed half-way has left entries behind that were not applied. */

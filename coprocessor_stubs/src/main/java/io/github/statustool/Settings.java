@@ -8,6 +8,7 @@ import org.apache.hadoop.hbase.TableName;
 /** The configuration keys of the trackers. Times are milliseconds. The README explains each. */
 final class Settings {
   private static final String PREFIX = "hbase.replicationtable.";
+  private static final String REQUESTS_SUFFIX = "_rows";
   private static final String SPOOL_FOLDER = ".status-tool-spool";
 
   final TableName table;
@@ -20,6 +21,9 @@ final class Settings {
   final long operationTimeout;
   final long stopCloseWait;
   final long stopFlushWait;
+  final boolean digests;
+  /** Bytes a second. */
+  final long digestRate;
   private final String spoolDir;
 
   Settings(Configuration conf) {
@@ -34,7 +38,18 @@ final class Settings {
     operationTimeout = positive(conf, "operation.timeout", 3_000);
     stopCloseWait = positive(conf, "stop.closewait", 30_000);
     stopFlushWait = positive(conf, "stop.flushwait", 10_000);
+    digests = conf.getBoolean(PREFIX + "digest.enabled", true);
+    digestRate = positive(conf, "digest.rate", 20_000_000);
     spoolDir = conf.get(PREFIX + "spool.dir", new Path(conf.get(HConstants.HBASE_DIR, "/hbase"), SPOOL_FOLDER).toString());
+  }
+
+  /** Where row digests are asked for and answered; the tool creates it. */
+  TableName requestTable() {
+    return TableName.valueOf(table.getNamespaceAsString(), table.getQualifierAsString() + REQUESTS_SUFFIX);
+  }
+
+  boolean isOurs(TableName name) {
+    return name.equals(table) || name.equals(requestTable());
   }
 
   Path spoolDir() {

@@ -1,0 +1,199 @@
+package io.github.statustool;
+
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Deque;
+import java.util.List;
+import org.apache.hadoop.hbase.regionserver.Region;
+
+/**
+ * One request as this server works on it: reads its pages one after another, digests slice by slice, writes answers.
+ * It holds one page, and answers for as long as one slice takes.
+ */
+final class DigestJob {
+  private static final long REFRESH_MS = 2_000;
+  private static final long PROGRESS_MS = 5_000;
+  private static final long ABANDONED_MS = 30_000;
+  private static final long ANSWER_MS = 500;
+  private static final int ANSWER_BYTES = 256 << 10;
+
+  final byte[] id;
+  private final DigestServer server;
+  private final String origin;
+  private final Deque<DigestRequest.Range> ranges = new ArrayDeque<>();
+  private final List<DigestAnswer> answers = new ArrayList<>();
+  private DigestRequest request;
+  private long nextPage;
+  /** Greater than those of an earlier job of the same request. */
+  private long nextAnswer = System.currentTimeMillis() * 1_000;
+  private byte[] heartbeat;
+  private long aliveAt;
+  private long refreshAt;
+  private long progressAt;
+  private long answerAt;
+  private long bytes;
+  private int unsent;
+  private boolean over;
+
+  /** @param now milliseconds of a clock that only goes forward */
+  DigestJob(byte[] id, DigestServer server, String origin, long now) {
+    this.id = id;
+    this.server = server;
+    this.origin = origin;
+    this.aliveAt = now;
+    this.refreshAt = now;
+    this.progressAt = now;
+  }
+
+  boolean isOver() {
+    return over;
+  }
+
+  boolean hasWork() {
+    return !ranges.isEmpty() || !answers.isEmpty();
+  }
+
+  /** News may have come before their time. */
+  void refreshNow(long now) {
+    refreshAt = now;
+  }
+
+  /** Looks at the request and for a page, says that work goes on. */
+  void refresh(RequestTable table, long now) throws IOException {
+    if (now - aliveAt > ABANDONED_MS) {
+      over = true;
+    }
+    if (over || now < refreshAt) {
+      return;
+    }
+    StoredRow row = table.get(key('q', ""));
+    byte[] asked = row.value(Columns.D);
+    if (asked == null || row.value(Columns.X) != null) {
+      over = true;
+      return;
+    }
+    if (!Arrays.equals(heartbeat, row.value(Columns.H))) {
+      heartbeat = row.value(Columns.H);
+      aliveAt = now;
+    }
+    if (request == null) {
+      request = parsed(asked);
+    }
+    if (over) {
+      return;
+    }
+    readPage(table);
+    refreshAt = now + REFRESH_MS;
+    if (now >= progressAt) {
+      table.put(List.of(progress()));
+      progressAt = now + PROGRESS_MS;
+    }
+  }
+
+  /** What cannot be understood will not be understood later. */
+  private DigestRequest parsed(byte[] asked) {
+    try {
+      return DigestRequest.parse(asked);
+    } catch (IOException e) {
+      over = true;
+      return null;
+    }
+  }
+
+  private void readPage(RequestTable table) throws IOException {
+    if (!ranges.isEmpty()) {
+      return;
+    }
+    String prefix = "p" + origin + Bits.hex(id);
+    StoredRow page = table.first(Bits.ascii(prefix + number(nextPage)), Bits.ascii(prefix + "g"));
+    if (page != null) {
+      nextPage = 1 + Long.parseLong(new String(page.key, prefix.length(), page.key.length - prefix.length(),
+          StandardCharsets.US_ASCII), 16);
+      byte[] value = page.value(Columns.R);
+      if (value != null) {
+        addRanges(value);
+      }
+    }
+  }
+
+  private void addRanges(byte[] page) {
+    try {
+      ranges.addAll(DigestRequest.parsePage(page));
+    } catch (IOException e) {
+      over = true;
+    }
+  }
+
+  private StateRow progress() {
+    return new StateRow(key('s', origin)).add(Columns.V, Bits.utf8(TrackerVersion.get()), StateRow.SERVER_TIME)
+        .add(Columns.B, bytes, StateRow.SERVER_TIME);
+  }
+
+  private byte[] key(char type, String rest) {
+    return Bits.ascii(type + Bits.hex(id) + rest);
+  }
+
+  private static String number(long value) {
+    return Bits.hex(value).substring(Integer.BYTES * 2);
+  }
+
+  /** One slice of the next range, if there is one. */
+  void step(DigestScanner scanner) {
+    DigestRequest.Range range = ranges.poll();
+    if (range == null) {
+      return;
+    }
+    DigestAnswer answer;
+    try {
+      DigestScan.Slice slice = digest(range, scanner);
+      answer = DigestAnswer.slice(range, slice.readPoint, slice.buckets, slice.end);
+      slice.buckets.forEach(bucket -> bytes += bucket.sums.bytes());
+      if (!slice.reaches(range.stop)) {
+        ranges.add(range.from(slice.end));
+      }
+    } catch (IOException e) {
+      answer = DigestAnswer.refused(range, String.valueOf(e.getMessage()).split("\n", 2)[0]);
+    }
+    answers.add(answer);
+    unsent += answer.size();
+  }
+
+  private DigestScan.Slice digest(DigestRequest.Range range, DigestScanner scanner) throws IOException {
+    Region region = server.region(range.region);
+    if (region == null) {
+      throw new IOException("the region is not open here");
+    }
+    if (server.openSeq(region) != range.openSeq) {
+      throw new IOException("the region has been opened anew");
+    }
+    boolean isUsers = !request.table.isSystemTable() && region.getRegionInfo().getTable().equals(request.table);
+    if (!isUsers || !DigestScan.holds(region.getRegionInfo(), range.start, range.stop)) {
+      throw new IOException("the region does not hold that range");
+    }
+    return scanner.scan(region, request, range);
+  }
+
+  /** Writes answers that have waited long enough, or that are many, or that are the last for now. */
+  void send(RequestTable table, long now) throws IOException {
+    if (answers.isEmpty() || (!ranges.isEmpty() && now < answerAt && unsent < ANSWER_BYTES)) {
+      return;
+    }
+    table.put(List.of(new StateRow(key('a', origin + Bits.hex(nextAnswer)))
+        .add(Columns.A, DigestAnswer.cell(answers), StateRow.SERVER_TIME)));
+    nextAnswer++;
+    answers.clear();
+    unsent = 0;
+    answerAt = now + ANSWER_MS;
+    if (ranges.isEmpty()) {
+      refreshAt = now;
+    }
+  }
+
+  /** Reads one slice of a range of a region. */
+  interface DigestScanner {
+    DigestScan.Slice scan(Region region, DigestRequest request, DigestRequest.Range range) throws IOException;
+  }
+}

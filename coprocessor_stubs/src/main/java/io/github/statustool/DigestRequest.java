@@ -1,0 +1,138 @@
+package io.github.statustool;
+
+import java.io.ByteArrayInputStream;
+import java.io.DataInputStream;
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import org.apache.hadoop.hbase.Cell;
+import org.apache.hadoop.hbase.CellUtil;
+import org.apache.hadoop.hbase.TableName;
+import org.apache.hadoop.hbase.util.Bytes;
+
+/** What is to be digested and how, and pages of ranges, as the tool writes them (formats.md, "Row digests"). */
+final class DigestRequest {
+  static final byte VERSION = 1;
+  private static final int MAX_FAMILIES = 1_000;
+  private static final int MAX_RANGES = 500;
+
+  final TableName table;
+  final byte[] key;
+  /** Cells with a later timestamp are summed apart. */
+  final long cut;
+  /** Bytes a second, 0 for no other limit than the server's. */
+  final long rate;
+  final Map<byte[], Family> families;
+  private Family last;
+
+  DigestRequest(TableName table, byte[] key, long cut, long rate, Map<byte[], Family> families) {
+    this.table = table;
+    this.key = key;
+    this.cut = cut;
+    this.rate = rate;
+    this.families = families;
+  }
+
+  /** @throws IOException if it is not of this version, or damaged */
+  static DigestRequest parse(byte[] bytes) throws IOException {
+    try {
+      DataInputStream in = open(bytes);
+      TableName table = TableName.valueOf(read(in));
+      byte[] key = new byte[SipHash128.KEY_BYTES];
+      in.readFully(key);
+      long cut = in.readLong();
+      long rate = in.readLong();
+      int count = in.readInt();
+      bounded(count, MAX_FAMILIES);
+      Map<byte[], Family> families = new TreeMap<>(Bytes.BYTES_COMPARATOR);
+      for (int i = 0; i < count; i++) {
+        byte[] name = read(in);
+        families.put(name, new Family(name, in.readInt(), in.readLong()));
+      }
+      return new DigestRequest(table, key, cut, rate, families);
+    } catch (IllegalArgumentException e) {
+      throw new IOException("not the name of a table", e);
+    }
+  }
+
+  static List<Range> parsePage(byte[] bytes) throws IOException {
+    DataInputStream in = open(bytes);
+    int count = in.readInt();
+    bounded(count, MAX_RANGES);
+    List<Range> ranges = new ArrayList<>(count);
+    for (int i = 0; i < count; i++) {
+      int part = in.readInt();
+      String region = Bytes.toString(read(in));
+      ranges.add(new Range(part, region, in.readLong(), read(in), read(in)));
+    }
+    return ranges;
+  }
+
+  private static DataInputStream open(byte[] bytes) throws IOException {
+    DataInputStream in = new DataInputStream(new ByteArrayInputStream(bytes));
+    if (in.readByte() != VERSION) {
+      throw new IOException("a request of another version");
+    }
+    return in;
+  }
+
+  private static byte[] read(DataInputStream in) throws IOException {
+    int length = in.readInt();
+    bounded(length, in.available());
+    byte[] bytes = new byte[length];
+    in.readFully(bytes);
+    return bytes;
+  }
+
+  private static void bounded(int count, int limit) throws IOException {
+    if (count < 0 || count > limit) {
+      throw new IOException("a damaged request");
+    }
+  }
+
+  /** The family of a cell of a scan for these families. */
+  Family family(Cell cell) {
+    if (last == null || !CellUtil.matchingFamily(cell, last.name)) {
+      last = families.get(CellUtil.cloneFamily(cell));
+    }
+    return last;
+  }
+
+  /** A family, and which of its cells both sides can be expected to have. */
+  static final class Family {
+    final byte[] name;
+    /** The newest so many versions of a column. */
+    final int versions;
+    /** Cells with a lower timestamp are left out. */
+    final long oldest;
+
+    Family(byte[] name, int versions, long oldest) {
+      this.name = name;
+      this.versions = versions;
+      this.oldest = oldest;
+    }
+  }
+
+  /** A part of a region, as hbase:meta knew it. */
+  static final class Range {
+    final int part;
+    final String region;
+    final long openSeq;
+    final byte[] start;
+    final byte[] stop;
+
+    Range(int part, String region, long openSeq, byte[] start, byte[] stop) {
+      this.part = part;
+      this.region = region;
+      this.openSeq = openSeq;
+      this.start = start;
+      this.stop = stop;
+    }
+
+    Range from(byte[] key) {
+      return new Range(part, region, openSeq, key, stop);
+    }
+  }
+}

@@ -1,0 +1,147 @@
+package io.github.statustool;
+
+import java.io.IOException;
+import java.io.InterruptedIOException;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import java.util.function.BooleanSupplier;
+import org.apache.hadoop.hbase.Cell;
+import org.apache.hadoop.hbase.CellUtil;
+import org.apache.hadoop.hbase.client.ColumnFamilyDescriptor;
+import org.apache.hadoop.hbase.client.RegionInfo;
+import org.apache.hadoop.hbase.client.Scan;
+import org.apache.hadoop.hbase.regionserver.Region;
+import org.apache.hadoop.hbase.regionserver.RegionScanner;
+import org.apache.hadoop.hbase.regionserver.ScannerContext;
+import org.apache.hadoop.hbase.regionserver.ScannerContext.LimitScope;
+import org.apache.hadoop.hbase.regionserver.Shipper;
+import org.apache.hadoop.hbase.util.Bytes;
+
+/**
+ * Digests one slice of a range: one scanner, one read point, at most ten seconds or 64 MiB, ending before a row.
+ *
+ * <p>A region's close waits for a running {@code next()} without bound, so each is kept short: few cells, 20 ms. Blocks
+ * do not go into the cache; they stay in the pool of RPC buffers until {@code shipped()}, which therefore comes often.
+ */
+final class DigestScan {
+  static final long MAX_BYTES = 64L << 20;
+  private static final long MAX_NANOS = TimeUnit.SECONDS.toNanos(10);
+  private static final long NEXT_MS = 20;
+  private static final long SHIP_BYTES = 64 << 10;
+  private static final long SHIP_NANOS = TimeUnit.MILLISECONDS.toNanos(NEXT_MS);
+  private static final int MAX_BATCH = 256;
+  private static final long BATCH_BYTES = 1 << 20;
+
+  private final Region region;
+  private final DigestRequest request;
+  private final DigestPace pace;
+  private final BooleanSupplier cancelled;
+  private final long maxBytes;
+  /** Cells that one {@code next()} may bring; unknown values are taken for large ones at first. */
+  private int batch = 1;
+
+  DigestScan(Region region, DigestRequest request, DigestPace pace, BooleanSupplier cancelled, long maxBytes) {
+    this.region = region;
+    this.request = request;
+    this.pace = pace;
+    this.cancelled = cancelled;
+    this.maxBytes = maxBytes;
+  }
+
+  /** Whether the region holds the range. A key range that reaches beyond it would be answered with too little. */
+  static boolean holds(RegionInfo info, byte[] start, byte[] stop) {
+    byte[] end = info.getEndKey();
+    boolean ends = end.length == 0 || (stop.length > 0 && Bytes.compareTo(stop, end) <= 0);
+    return ends && Bytes.compareTo(start, info.getStartKey()) >= 0
+        && (stop.length == 0 || Bytes.compareTo(start, stop) < 0);
+  }
+
+  /** @throws IOException if the region is closing, or the work was cancelled */
+  Slice read(byte[] start, byte[] stop) throws IOException {
+    Scan scan = new Scan().withStartRow(start).withStopRow(stop).readAllVersions().setCacheBlocks(false);
+    for (ColumnFamilyDescriptor family : region.getTableDescriptor().getColumnFamilies()) {
+      if (request.families.containsKey(family.getName())) {
+        scan.addFamily(family.getName());
+      }
+    }
+    RowDigest digest = new RowDigest(request, start);
+    if (!scan.hasFamilies()) {
+      return new Slice(digest.buckets(), stop, 0);
+    }
+    try (RegionScanner scanner = region.getScanner(scan)) {
+      byte[] end = read(scanner, digest);
+      return new Slice(digest.buckets(), end == null ? stop : end, scanner.getMvccReadPoint());
+    }
+  }
+
+  /** Returns the row before which the slice ends, or null at the end of the range. */
+  private byte[] read(RegionScanner scanner, RowDigest digest) throws IOException {
+    List<Cell> cells = new ArrayList<>();
+    long started = System.nanoTime();
+    long shippedAt = started;
+    long shippedBytes = 0;
+    while (true) {
+      if (cancelled.getAsBoolean()) {
+        throw new InterruptedIOException("cancelled");
+      }
+      cells.clear();
+      boolean more = scanner.next(cells, limits());
+      boolean full = digest.hasRow() && (digest.bytes() >= maxBytes || System.nanoTime() - started >= MAX_NANOS);
+      byte[] end = add(digest, cells, full);
+      long now = System.nanoTime();
+      if (end != null || !more) {
+        pace.worked(now - shippedAt, digest.bytes() - shippedBytes);
+        return end;
+      }
+      if (digest.bytes() - shippedBytes >= SHIP_BYTES || now - shippedAt >= SHIP_NANOS) {
+        if (scanner instanceof Shipper) {
+          ((Shipper) scanner).shipped();
+        }
+        pace.worked(now - shippedAt, digest.bytes() - shippedBytes);
+        shippedAt = System.nanoTime();
+        shippedBytes = digest.bytes();
+      }
+    }
+  }
+
+  private ScannerContext limits() {
+    return ScannerContext.newBuilder()
+        .setBatchLimit(batch)
+        .setTimeLimit(LimitScope.BETWEEN_CELLS, System.currentTimeMillis() + NEXT_MS)
+        .build();
+  }
+
+  private byte[] add(RowDigest digest, List<Cell> cells, boolean full) {
+    long largest = 1;
+    for (Cell cell : cells) {
+      if (full && digest.startsRow(cell)) {
+        return CellUtil.cloneRow(cell);
+      }
+      digest.add(cell);
+      largest = Math.max(largest, (long) cell.getValueLength());
+    }
+    if (!cells.isEmpty()) {
+      batch = (int) Math.max(1, Math.min(Math.min(MAX_BATCH, 2L * batch), BATCH_BYTES / largest));
+    }
+    return null;
+  }
+
+  /** What was digested: from the start of the first bucket to {@code end}. */
+  static final class Slice {
+    final List<RowDigest.Bucket> buckets;
+    final byte[] end;
+    final long readPoint;
+
+    private Slice(List<RowDigest.Bucket> buckets, byte[] end, long readPoint) {
+      this.buckets = buckets;
+      this.end = end;
+      this.readPoint = readPoint;
+    }
+
+    boolean reaches(byte[] stop) {
+      return Arrays.equals(end, stop);
+    }
+  }
+}

@@ -1,0 +1,39 @@
+package io.github.statustool;
+
+import java.io.IOException;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.hbase.HBaseConfiguration;
+import org.apache.hadoop.hbase.coprocessor.RegionServerCoprocessorEnvironment;
+import org.apache.hadoop.hbase.regionserver.HRegion;
+import org.apache.hadoop.hbase.regionserver.HRegionServer;
+import org.apache.hadoop.hbase.regionserver.Region;
+
+/** What digests need of the region server that they run on. */
+class DigestServer {
+  private final RegionServerCoprocessorEnvironment env;
+
+  DigestServer(RegionServerCoprocessorEnvironment env) {
+    this.env = env;
+  }
+
+  /** Null until the server is online. */
+  String name() {
+    boolean online = !(env.getOnlineRegions() instanceof HRegionServer)
+        || ((HRegionServer) env.getOnlineRegions()).isOnline();
+    return online && env.getServerName() != null ? env.getServerName().getServerName() : null;
+  }
+
+  /** Null if the region is not open here. */
+  Region region(String encodedName) {
+    return env.getOnlineRegions().getRegion(encodedName);
+  }
+
+  long openSeq(Region region) {
+    return region instanceof HRegion ? ((HRegion) region).getOpenSeqNum() : -1;
+  }
+
+  RequestTable connect(Settings settings) throws IOException {
+    Configuration conf = HBaseConfiguration.create(env.getConfiguration());
+    return HBaseRequestTable.connect(conf, settings);
+  }
+}

@@ -1,0 +1,151 @@
+package io.github.statustool;
+
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicReference;
+import java.util.concurrent.locks.LockSupport;
+import org.apache.hadoop.hbase.regionserver.Region;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Answers requests for row digests of this server's regions, on one thread of its own that sleeps until somebody asks.
+ * Nothing of it is seen by hooks or by the recorder: an error ends a slice, never more.
+ */
+final class Digests {
+  private static final Logger LOG = LoggerFactory.getLogger(Digests.class);
+  private static final int MAX_JOBS = 4;
+  private static final long IDLE_PARK_MS = 500;
+  private static final long FAILED_PARK_MS = 1_000;
+
+  private final Settings settings;
+  private final AtomicReference<byte[]> rung = new AtomicReference<>();
+  private final List<DigestJob> jobs = new ArrayList<>();
+  private volatile DigestServer server;
+  private volatile Thread thread;
+  private volatile boolean stopped;
+  private volatile byte[] lastRing;
+  private RequestTable table;
+  private DigestPace pace;
+  private long paceRate;
+
+  Digests(Settings settings) {
+    this.settings = settings;
+  }
+
+  /** Begins to answer for this server, unless the configuration says no. */
+  synchronized void start(DigestServer of) {
+    if (!settings.digests || thread != null) {
+      return;
+    }
+    server = of;
+    Thread started = new Thread(this::run, "status-tool-digests");
+    started.setDaemon(true);
+    started.setPriority(Thread.MIN_PRIORITY);
+    thread = started;
+    started.start();
+  }
+
+  /** Drops what is being done. */
+  void stop() {
+    stopped = true;
+    LockSupport.unpark(thread);
+  }
+
+  /** @param doorbell the request's id (16 bytes) and what makes each ring another one; null or the last: nothing new */
+  void ring(byte[] doorbell) {
+    if (doorbell != null && thread != null && !Arrays.equals(doorbell, lastRing)) {
+      lastRing = doorbell;
+      rung.set(doorbell);
+      LockSupport.unpark(thread);
+    }
+  }
+
+  private void run() {
+    while (!stopped) {
+      long pause;
+      try {
+        pause = tick();
+      } catch (Throwable t) {
+        LOG.info("status-tool: row digests are not possible now: {}", String.valueOf(t).split("\n", 2)[0]);
+        LOG.debug("status-tool: row digests", t);
+        disconnect();
+        pause = FAILED_PARK_MS;
+      }
+      if (pause > 0) {
+        LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(pause));
+      }
+    }
+    disconnect();
+  }
+
+  /** One slice of each request. Returns for how long there is nothing to do, in milliseconds. */
+  private long tick() throws IOException {
+    accept(rung.getAndSet(null));
+    jobs.removeIf(DigestJob::isOver);
+    if (jobs.isEmpty()) {
+      disconnect();
+      return rung.get() == null ? Long.MAX_VALUE / 1_000_000 : 0;
+    }
+    boolean works = false;
+    for (DigestJob job : jobs) {
+      job.refresh(connected(), now());
+      job.step(this::scan);
+      job.send(connected(), now());
+      works |= job.hasWork();
+    }
+    return works || rung.get() != null ? 0 : IDLE_PARK_MS;
+  }
+
+  /** Who finds no place rings again. */
+  private void accept(byte[] doorbell) {
+    String name = server.name();
+    if (doorbell == null || doorbell.length < SipHash128.KEY_BYTES || name == null) {
+      return;
+    }
+    byte[] id = Arrays.copyOf(doorbell, SipHash128.KEY_BYTES);
+    for (DigestJob job : jobs) {
+      if (Arrays.equals(job.id, id)) {
+        job.refreshNow(now());
+        return;
+      }
+    }
+    if (jobs.size() < MAX_JOBS) {
+      jobs.add(new DigestJob(id, server, Bits.hex(Ids.origin(name)), now()));
+    }
+  }
+
+  private DigestScan.Slice scan(Region region, DigestRequest request, DigestRequest.Range range) throws IOException {
+    long rate = request.rate > 0 ? Math.min(request.rate, settings.digestRate) : settings.digestRate;
+    if (pace == null || paceRate != rate) {
+      pace = new DigestPace(rate, LockSupport::parkNanos);
+      paceRate = rate;
+    }
+    return new DigestScan(region, request, pace, () -> stopped, DigestScan.MAX_BYTES).read(range.start, range.stop);
+  }
+
+  private RequestTable connected() throws IOException {
+    if (table == null) {
+      table = server.connect(settings);
+    }
+    return table;
+  }
+
+  private void disconnect() {
+    if (table != null) {
+      try {
+        table.close();
+      } catch (IOException e) {
+        LOG.debug("status-tool: closing", e);
+      }
+      table = null;
+    }
+  }
+
+  private static long now() {
+    return TimeUnit.NANOSECONDS.toMillis(System.nanoTime());
+  }
+}
