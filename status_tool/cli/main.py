@@ -15,6 +15,7 @@ from typer.exceptions import Abort, TyperException
 
 from status_tool import __version__
 from status_tool.cli.queues import queues
+from status_tool.cli.rows import rows
 from status_tool.cli.run import run
 from status_tool.cli.setup import setup
 from status_tool.cli.shutdown_time import shutdown_time
@@ -33,6 +34,7 @@ app = typer.Typer(
 )
 app.command()(run)
 app.command()(queues)
+app.command()(rows)
 app.command()(topology)
 app.add_typer(shutdown_time, name="shutdown-time")
 app.command()(setup)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from status_tool.rows.digest import Family, Sums
@@ -64,12 +64,6 @@ def page(ranges: Sequence[Range]) -> bytes:
         parts += [struct.pack(">i", one.part), _field(one.region.encode()), struct.pack(">q", one.open_seq)]
         parts += [_field(one.start), _field(one.stop)]
     return b"".join(parts)
-
-
-def pages(ranges: Sequence[Range]) -> Iterator[bytes]:
-    """Any number of ranges."""
-    for first in range(0, len(ranges), PAGE_RANGES):
-        yield page(ranges[first : first + PAGE_RANGES])
 
 
 def answers(data: bytes) -> list[Answer]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
@@ -17,6 +18,18 @@ from status_tool.sources.thrift import Cells, connection, scan
 from status_tool.sources.zookeeper import unwrap
 
 META = "hbase:meta"
+
+
+@dataclass(frozen=True, slots=True)
+class HostedRegion:
+    """A region that is open, and where."""
+
+    encoded: str
+    start: bytes
+    stop: bytes
+    server: str
+    open_seq: int
+    """`seqnumDuringOpen`: another one after every opening."""
 
 
 def regions(endpoint: ThriftEndpoint, live: Collection[str], state_table: str, only: TableFilter) -> Iterator[Row]:
@@ -36,8 +49,22 @@ def regions(endpoint: ThriftEndpoint, live: Collection[str], state_table: str, o
         yield row | _hosting(row, cells, live, states.get(row["table"], True))
 
 
+def open_regions(endpoint: ThriftEndpoint, table: str) -> Iterator[HostedRegion]:
+    """The regions of one table that `hbase:meta` has as open, first replicas only, in key order."""
+    for key, cells in scan(endpoint, META, f"{table},".encode(), f"{table}-".encode()):
+        row, server = _region(key, cells), _server(cells)
+        opened = cells.get(b"info:seqnumDuringOpen")
+        state = cells.get(b"info:state", (b"OPEN", 0))[0]
+        if row is None or row["state"] == "split" or server is None or opened is None or state != b"OPEN":
+            continue
+        yield HostedRegion(
+            row["region"], row["start_key"], row["end_key"], server, int.from_bytes(opened[0], "big", signed=True)
+        )
+
+
 def _wanted(table: str, state_table: str, only: TableFilter) -> bool:
-    return not table.startswith("hbase:") and table != state_table and only.admits(table)
+    ours = (state_table, f"{state_table}_rows")
+    return not table.startswith("hbase:") and table not in ours and only.admits(table)
 
 
 def _is_table_row(cells: Cells) -> bool:

@@ -1,0 +1,193 @@
+"""`status-tool rows`: whether tables hold the same rows on both clusters, without streams."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from status_tool.cli.options import ConfDirs, Thrift, ZooKeeperOption, settings_of
+from status_tool.config import Settings, load_site
+from status_tool.errors import EXIT_COMPLETE, EXIT_INCOMPLETE, EXIT_UNVERIFIABLE, ConfigurationError, UsageError
+from status_tool.printable import iso_time, printable_key, safe
+from status_tool.report.progress import Progress, make_progress
+from status_tool.rows.compare import Asking, Result, Verdict, compare
+from status_tool.rows.differences import EXTRA, MISSING, OTHER_TIME, OTHER_VALUE, Difference
+from status_tool.rows.tables import Cluster, comparable, describe, shipped_families
+from status_tool.sources.state_table import now_ms
+
+VALUE_BYTES = 200
+"""So much of a value is shown."""
+
+
+def rows(
+    table: Annotated[
+        list[str] | None, typer.Option("--table", metavar="NS:TABLE", help="The table to compare (repeatable).")
+    ] = None,
+    master_conf: Annotated[
+        list[Path] | None, typer.Option("--master-conf", metavar="DIR", help="The master's site files (repeatable).")
+    ] = None,
+    master_thrift: Annotated[
+        str | None, typer.Option("--master-thrift", metavar="HOST:PORT", help="The master's Thrift server.")
+    ] = None,
+    master_zookeeper: Annotated[
+        str | None,
+        typer.Option("--master-zookeeper", metavar="HOST:PORT[,…]/ZNODE", help="The master's ZooKeeper."),
+    ] = None,
+    wait: Annotated[
+        float,
+        typer.Option("--wait", metavar="SECONDS", min=0, help="How long what differs is asked again while it changes."),
+    ] = 30.0,
+    rate: Annotated[
+        float | None,
+        typer.Option("--rate", metavar="MB", min=0.001, help="At most so many MB a second and region server."),
+    ] = None,
+    show_values: Annotated[bool, typer.Option("--show-values", help="Print the values of cells that differ.")] = False,
+    max_problems: Annotated[int, typer.Option("--max-problems", min=0, help="How many cells are listed.")] = 100,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON document on stdout, nothing else there.")] = False,
+    conf_dir: ConfDirs = None,
+    thrift: Thrift = None,
+    zookeeper: ZooKeeperOption = None,
+) -> int:
+    """Compare tables of the master with this cluster's by digests that the region servers compute.
+
+    Exit code 0 equal, 1 differs, 2 error, 3 could not be verified. Both clusters need ReplicateTimeTracker.
+    """
+    tables = list(dict.fromkeys(name.removeprefix("default:") for name in table or ()))
+    if not tables:
+        raise UsageError("rows needs --table NS:TABLE")
+    # Only what the options name: the environment's site files are this cluster's.
+    master = Settings(load_site(master_conf or [], environ={}), master_thrift, (), master_zookeeper)
+    if not (master_conf or (master_thrift and master_zookeeper)):
+        raise UsageError("rows needs the master: --master-conf DIR, or --master-thrift and --master-zookeeper")
+    asking = Asking(now_ms(), wait, int((rate or 0) * 1_000_000), max_problems)
+    with make_progress() as progress:
+        slave = settings_of(conf_dir, thrift, None, zookeeper)
+        results = _compare(master, slave, tables, asking, progress)
+    code = _exit_code(results)
+    if as_json:
+        typer.echo(json.dumps(_document(results, asking, code, show_values)))
+    else:
+        typer.echo("\n".join(safe(line) for line in _lines(results, show_values)))
+    return code
+
+
+def _compare(
+    master: Settings, slave: Settings, tables: Sequence[str], asking: Asking, progress: Progress
+) -> list[Result]:
+    sides = [describe(settings, tables, progress.step) for settings in (master, slave)]
+    if sides[0].id == sides[1].id:
+        raise UsageError(f"--master-conf and --conf-dir name the same cluster {sides[0].id}")
+    for name in tables:
+        if name not in sides[0].tables:
+            raise ConfigurationError(f"the master has no table {name}: check --table")
+    return [_compare_table(sides[0], sides[1], name, asking, progress) for name in tables]
+
+
+def _compare_table(master: Cluster, slave: Cluster, name: str, asking: Asking, progress: Progress) -> Result:
+    families, notices = shipped_families(master, slave, name)
+    if name not in slave.tables:
+        reason = "the table does not exist on the slave"
+        return Result(name, Verdict.DIFFERS, tuple(families), reasons=(reason,), notices=notices)
+    how = comparable(master, slave, name, families, notices)
+    progress.step(f"comparing {name}: rows digested on both sides")
+    return compare(master, slave, name, how, asking, progress.advance)
+
+
+def _exit_code(results: Sequence[Result]) -> int:
+    verdicts = {result.verdict for result in results}
+    if Verdict.DIFFERS in verdicts:
+        return EXIT_INCOMPLETE
+    return EXIT_UNVERIFIABLE if Verdict.UNVERIFIABLE in verdicts else EXIT_COMPLETE
+
+
+def _document(results: Sequence[Result], asking: Asking, code: int, show_values: bool) -> dict[str, Any]:
+    verdicts = {EXIT_COMPLETE: Verdict.EQUAL, EXIT_INCOMPLETE: Verdict.DIFFERS, EXIT_UNVERIFIABLE: Verdict.UNVERIFIABLE}
+    return {
+        "verdict": verdicts[code],
+        "exit_code": code,
+        "cut_ms": asking.cut_ms,
+        "tables": [_table(result, show_values) for result in results],
+    }
+
+
+def _table(result: Result, show_values: bool) -> dict[str, Any]:
+    return {
+        "table": result.table,
+        "verdict": result.verdict,
+        "families": list(result.families),
+        "rows": result.sums.rows,
+        "cells": result.sums.cells,
+        "cells_beyond_cut": result.sums.cells_beyond,
+        "bytes": result.sums.bytes,
+        "reasons": list(result.reasons),
+        "notices": list(result.notices),
+        "all_listed": result.is_all,
+        "differences": [_cell(one, show_values) for one in result.differences],
+    }
+
+
+def _cell(one: Difference, show_values: bool) -> dict[str, Any]:
+    cell: dict[str, Any] = {
+        "row": printable_key(one.row),
+        "family": printable_key(one.family),
+        "qualifier": printable_key(one.qualifier),
+        "kind": one.kind,
+        "master_ms": one.master_ms,
+        "slave_ms": one.slave_ms,
+    }
+    if show_values:
+        cell |= {"master_value": _value(one.master_value), "slave_value": _value(one.slave_value)}
+    return cell
+
+
+def _value(value: bytes | None) -> str | None:
+    if value is None:
+        return None
+    return printable_key(value[:VALUE_BYTES]) + ("…" if len(value) > VALUE_BYTES else "")
+
+
+_VERDICTS = {
+    EXIT_COMPLETE: "Rows are equal.",
+    EXIT_INCOMPLETE: "Rows are NOT equal.",
+    EXIT_UNVERIFIABLE: "Rows could not be verified.",
+}
+
+
+def _lines(results: Sequence[Result], show_values: bool) -> Iterator[str]:
+    for result in results:
+        yield from _table_lines(result, show_values)
+        yield ""
+    yield _VERDICTS[_exit_code(results)]
+
+
+def _table_lines(result: Result, show_values: bool) -> Iterator[str]:
+    sums = result.sums
+    counts = f"{sums.rows} rows, {sums.cells} cells, {sums.bytes} bytes of families {', '.join(result.families)}"
+    yield f"Table {result.table}: {result.verdict} ({counts} on the master)"
+    yield from (f"   {reason}" for reason in result.reasons)
+    yield from (f"   Note: {notice}" for notice in result.notices)
+    yield from (f"   {_words(one, show_values)}" for one in result.differences)
+    if not result.is_all:
+        yield "   … and more: --max-problems lists more of them"
+    if result.differences:
+        yield (
+            "   What to do: see `status-tool queues` on the master, for what replication has still to ship looks the "
+            "same; else copy these rows with CopyTable or SyncTable and compare again"
+        )
+
+
+def _words(one: Difference, show_values: bool) -> str:
+    cell = f"row {printable_key(one.row)}, column {printable_key(one.family + b':' + one.qualifier)}"
+    told = {
+        MISSING: f"missing on the slave, written {iso_time(one.master_ms or 0)}",
+        EXTRA: f"only on the slave, written {iso_time(one.slave_ms or 0)}",
+        OTHER_VALUE: f"another value on the slave, both written {iso_time(one.master_ms or 0)}",
+        OTHER_TIME: f"written {iso_time(one.master_ms or 0)} on the master, {iso_time(one.slave_ms or 0)} on the slave",
+    }[one.kind]
+    if not show_values:
+        return f"{cell}: {told}"
+    return f"{cell}: {told}; master {_value(one.master_value)}, slave {_value(one.slave_value)}"
