@@ -17,7 +17,7 @@ from status_tool.rows.coverage import Coverage
 from status_tool.rows.digest import FOREVER, Cell, Family, Sums, digest, framed
 from status_tool.rows.keys import Interval, cut
 from status_tool.rows.siphash import siphash128
-from status_tool.rows.wire import Answer, Bucket, DamagedAnswer
+from status_tool.rows.wire import Answer, Bucket, DamagedAnswer, Range
 
 VECTORS = Path(__file__).resolve().parents[2] / "coprocessor_stubs/src/test/resources/rows"
 KEY = bytes(range(16))
@@ -162,3 +162,20 @@ def test_intervals() -> None:
     assert Interval(b"a", b"").intersection(b"b", b"") == Interval(b"b", b"")
     assert cut(whole, [b"", b"m", b"m"]) == [Interval(b"", b"m"), Interval(b"m", b"")]
     assert cut(Interval(b"c", b"d"), [b"a", b"c", b"d", b"e"]) == [Interval(b"c", b"d")]
+
+
+def test_requests_and_answers_are_the_ones_that_java_reads_and_writes() -> None:
+    """`DigestJobTest` has the same files."""
+
+    def held(name: str) -> bytes:
+        return bytes.fromhex((VECTORS / name).read_text().strip())
+
+    families = {b"f": Family(3), b"g": Family(1, 99)}
+    assert wire.request("ns:t", bytes(range(16)), 1234, 5678, families) == held("request.hex")
+    ranges = [Range(7, "e" * 32, 11, b"a", b"\xff\x00"), Range(8, "f" * 32, 12, b"", b"")]
+    assert wire.page(ranges) == held("page.hex")
+    first, refused, _ = wire.answers(held("answer.hex"))
+    families = {b"f": Family(10)}
+    sums = digest([Cell(b"row000001", b"f", b"q", 5, b"v")], bytes(16), 100, families)
+    assert first == Answer(7, "e" * 32, 11, 77, (Bucket(b"a", b"k", sums),))
+    assert refused == Answer(8, "f" * 32, 12, -1, refused="the region is not open here")

@@ -134,7 +134,7 @@ final class DigestScan {
     final byte[] end;
     final long readPoint;
 
-    private Slice(List<RowDigest.Bucket> buckets, byte[] end, long readPoint) {
+    Slice(List<RowDigest.Bucket> buckets, byte[] end, long readPoint) {
       this.buckets = buckets;
       this.end = end;
       this.readPoint = readPoint;

@@ -1,0 +1,200 @@
+package io.github.statustool;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.io.IOException;
+import java.io.InputStream;
+import java.lang.reflect.Proxy;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import org.apache.hadoop.hbase.TableName;
+import org.apache.hadoop.hbase.client.RegionInfo;
+import org.apache.hadoop.hbase.client.RegionInfoBuilder;
+import org.apache.hadoop.hbase.regionserver.Region;
+import org.apache.hadoop.hbase.util.Bytes;
+import org.junit.jupiter.api.Test;
+
+class DigestJobTest {
+  private static final byte[] ID = Bits.unhex("000102030405060708090a0b0c0d0e0f");
+  private static final String HEX = Bits.hex(ID);
+  private static final String ORIGIN = "00000000000000aa";
+
+  private final Map<String, StoredRow> rows = new TreeMap<>();
+  private final List<String> put = new ArrayList<>();
+  private final RequestTable table = new RequestTable() {
+    @Override
+    public StoredRow get(byte[] key) {
+      return rows.getOrDefault(Bytes.toString(key), new StoredRow(key));
+    }
+
+    @Override
+    public StoredRow first(byte[] start, byte[] stop) {
+      for (StoredRow row : rows.values()) {
+        if (Bytes.compareTo(row.key, start) >= 0 && Bytes.compareTo(row.key, stop) < 0) {
+          return row;
+        }
+      }
+      return null;
+    }
+
+    @Override
+    public void put(List<StateRow> written) {
+      for (StateRow row : written) {
+        put.add(Bytes.toString(row.key));
+        row.columns().forEach(cell -> store(Bytes.toString(row.key), cell.qualifier, cell.value));
+      }
+    }
+
+    @Override
+    public void close() {}
+  };
+  private final DigestServer server = new DigestServer(null) {
+    @Override
+    Region region(String encodedName) {
+      return encodedName.startsWith("e") ? region : null;
+    }
+
+    @Override
+    long openSeq(Region opened) {
+      return openSeq;
+    }
+  };
+  private long openSeq = 11;
+  private final Region region = (Region) Proxy.newProxyInstance(Region.class.getClassLoader(),
+      new Class<?>[] {Region.class}, (proxy, method, args) -> info());
+  private final DigestJob job = new DigestJob(ID, server, ORIGIN, 0);
+
+  private static RegionInfo info() {
+    return RegionInfoBuilder.newBuilder(TableName.valueOf("ns:t")).build();
+  }
+
+  private static byte[] resource(String name) throws IOException {
+    try (InputStream in = DigestJobTest.class.getResourceAsStream("/rows/" + name)) {
+      return Bits.unhex(new String(in.readAllBytes(), StandardCharsets.UTF_8).trim());
+    }
+  }
+
+  private void store(String key, byte[] qualifier, byte[] value) {
+    rows.computeIfAbsent(key, absent -> new StoredRow(Bits.ascii(key))).values.put(qualifier, value);
+  }
+
+  private void ask() throws IOException {
+    store("q" + HEX, Columns.D, resource("request.hex"));
+    store("q" + HEX, Columns.H, Bits.ofLong(0));
+    store("p" + ORIGIN + HEX + "00000000", Columns.R, resource("page.hex"));
+  }
+
+  private static DigestScan.Slice slice(String end) {
+    RowDigest digest = new RowDigest(RowDigestTest.simpleRequest(), Bytes.toBytes("a"));
+    digest.add(RowDigestTest.cell(1, 5, "v"));
+    return new DigestScan.Slice(digest.buckets(), end == null ? Bits.unhex("ff00") : Bytes.toBytes(end), 77);
+  }
+
+  private List<String> answers() {
+    List<String> found = new ArrayList<>();
+    rows.forEach((key, row) -> {
+      if (key.startsWith("a" + HEX + ORIGIN)) {
+        found.add(Bits.hex(row.value(Columns.A)));
+      }
+    });
+    return found;
+  }
+
+  /** As the tool writes it (status_tool/rows/wire.py). */
+  @Test
+  void requestsAndPagesAreUnderstood() throws IOException {
+    DigestRequest request = DigestRequest.parse(resource("request.hex"));
+    assertEquals(List.of("ns:t", 1234L, 5678L), List.of(request.table.getNameAsString(), request.cut, request.rate));
+    DigestRequest.Family g = request.families.get(Bytes.toBytes("g"));
+    assertEquals(List.of(2, 3, 1, 99L), List.of(request.families.size(),
+        request.families.get(Bytes.toBytes("f")).versions, g.versions, g.oldest));
+    List<DigestRequest.Range> ranges = DigestRequest.parsePage(resource("page.hex"));
+    assertEquals(List.of(2, 7, 11L), List.of(ranges.size(), ranges.get(0).part, ranges.get(0).openSeq));
+    assertArrayEquals(Bits.unhex("ff00"), ranges.get(0).stop);
+  }
+
+  @Test
+  void whatIsDamagedIsRefused() throws IOException {
+    byte[] whole = resource("request.hex");
+    for (int length = 0; length < whole.length; length++) {
+      byte[] part = Arrays.copyOf(whole, length);
+      assertThrows(IOException.class, () -> DigestRequest.parse(part));
+    }
+    store("q" + HEX, Columns.D, new byte[] {9});
+    job.refresh(table, 0);
+    assertTrue(job.isOver());
+  }
+
+  @Test
+  void slicesAreAnsweredUntilTheRangeIsDoneAndOtherRegionsAreRefused() throws IOException {
+    ask();
+    job.refresh(table, 0);
+    assertTrue(put.contains("s" + HEX + ORIGIN), "it says that it works");
+    List<String> starts = new ArrayList<>();
+    for (int i = 0; i < 3; i++) {
+      job.step((opened, request, range) -> {
+        starts.add(Bytes.toString(range.start));
+        return slice(starts.size() == 1 ? "k" : null);
+      });
+    }
+    assertEquals(List.of("a", "k"), starts);
+    job.send(table, 0);
+    assertFalse(job.hasWork());
+    // One cell: a slice up to k, the refusal of the region that is not here, the rest of the range.
+    assertEquals(List.of(Bits.hex(resource("answer.hex"))), answers());
+  }
+
+  @Test
+  void aRegionThatWasOpenedAnewIsRefused() throws IOException {
+    ask();
+    openSeq = 12;
+    job.refresh(table, 0);
+    job.step((opened, request, range) -> {
+      throw new AssertionError("is not read");
+    });
+    job.step(null);
+    job.send(table, 0);
+    assertTrue(answers().get(0).contains(Bits.hex(Bits.utf8("the region has been opened anew"))));
+  }
+
+  @Test
+  void withdrawnOrAbandonedItEnds() throws IOException {
+    ask();
+    job.refresh(table, 0);
+    store("q" + HEX, Columns.H, Bits.ofLong(1));
+    job.refresh(table, 29_000);
+    job.refresh(table, 58_000);
+    assertFalse(job.isOver());
+    job.refresh(table, 60_000);
+    assertTrue(job.isOver());
+    DigestJob other = new DigestJob(ID, server, ORIGIN, 0);
+    store("q" + HEX, Columns.X, new byte[] {1});
+    other.refresh(table, 0);
+    assertTrue(other.isOver());
+  }
+
+  @Test
+  void laterPagesAreReadOneAfterAnother() throws IOException {
+    ask();
+    store("p" + ORIGIN + HEX + "00000003", Columns.R, resource("page.hex"));
+    int[] scans = {0};
+    for (int i = 0; i < 10; i++) {
+      job.refresh(table, 3_000L * i);
+      store("q" + HEX, Columns.H, Bits.ofLong(i));
+      job.step((opened, request, range) -> {
+        scans[0]++;
+        return slice(null);
+      });
+      job.send(table, 3_000L * i);
+    }
+    assertEquals(2, scans[0]);
+  }
+}

@@ -1,0 +1,257 @@
+"""Asking for digests and comparing them, over region servers in memory: fences, moves, refusals, narrowing, changes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from status_tool.rows import compare as compare_module
+from status_tool.rows import requests as requests_module
+from status_tool.rows.compare import Asking, Verdict, _Comparison, _Findings, _verdict
+from status_tool.rows.coverage import Coverage
+from status_tool.rows.digest import Cell, Family, Sums, digest
+from status_tool.rows.keys import Interval, cut
+from status_tool.rows.requests import Asked, _Round
+from status_tool.rows.tables import Comparable
+from status_tool.rows.wire import Answer, Bucket, Range
+from status_tool.sources.meta import HostedRegion
+
+KEY = bytes(16)
+FAMILIES = {b"f": Family(1)}
+
+
+@pytest.fixture(autouse=True)
+def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module, names in ((requests_module, ("POLL_S", "META_S")), (compare_module, ("PAUSE_S", "SETTLE_S"))):
+        for name in names:
+            monkeypatch.setattr(module, name, 0.0)
+    monkeypatch.setattr(requests_module, "UNHOSTED_S", 0.05)
+
+
+def cells_of(rows: Mapping[bytes, bytes]) -> list[Cell]:
+    """One cell a row."""
+    return [Cell(row, b"f", b"q", 5, rows[row]) for row in sorted(rows)]
+
+
+def summed(rows: Mapping[bytes, bytes], interval: Interval) -> Sums:
+    """The digest of an interval."""
+    inside = {row: value for row, value in rows.items() if interval.holds(row, row + b"\0")}
+    return digest(cells_of(inside), KEY, 10, FAMILIES)
+
+
+def numbered(count: int, **other: bytes) -> dict[bytes, bytes]:
+    """Rows `r000`, …, some with another value."""
+    return {**{b"r%03d" % number: b"v" for number in range(count)}, **{k.encode(): v for k, v in other.items()}}
+
+
+class Servers:
+    """What `_Round` sees of a cluster: two regions, `a` up to m and `b` from m on; servers do as they are told."""
+
+    def __init__(self) -> None:
+        self.hosted = [HostedRegion("a", b"", b"m", "s1", 1), HostedRegion("b", b"m", b"", "s2", 1)]
+        self.sent: list[tuple[str, Range]] = []
+        self.silent: set[str] = set()
+        self.before_answer: Callable[[str, Range], Answer | None] = lambda name, one: None
+        self._waiting: dict[str, list[Range]] = {}
+
+    def regions(self) -> list[HostedRegion]:
+        return list(self.hosted)
+
+    def send(self, by_server: Mapping[str, Sequence[Range]]) -> None:
+        for name, ranges in by_server.items():
+            self.sent += [(name, one) for one in ranges]
+            self._waiting.setdefault(name, []).extend(ranges)
+
+    def hear(self, name: str) -> Iterator[Answer]:
+        waiting = [] if name in self.silent else self._waiting.pop(name, [])
+        for one in waiting:
+            other = self.before_answer(name, one)
+            yield other or Answer(one.part, one.region, one.open_seq, 9, (Bucket(one.start, one.stop, Sums(rows=1)),))
+
+    def is_silent(self, name: str) -> bool:
+        return name in self.silent
+
+
+def ask(servers: Servers) -> Asked:
+    """The whole table as one part."""
+    fake: Any = servers
+    return _Round(fake, {0: Interval(b"", b"")}, lambda rows: None).run()
+
+
+def test_a_part_over_two_regions() -> None:
+    """Each server is asked for its own region; the sums add up."""
+    servers = Servers()
+    asked = ask(servers)
+    assert asked.coverages[0].is_whole
+    assert (asked.coverages[0].sums.rows, asked.unanswered) == (2, ())
+    assert [(name, one.start, one.stop) for name, one in servers.sent] == [("s1", b"", b"m"), ("s2", b"m", b"")]
+
+
+def test_an_answer_of_a_server_that_lost_the_region_does_not_count() -> None:
+    """`hbase:meta` is read after the answer: another server, or another opening, and it is asked again there."""
+    for moved in (HostedRegion("b", b"m", b"", "s3", 5), HostedRegion("b", b"m", b"", "s2", 5)):
+        servers = Servers()
+
+        def move(name: str, one: Range, servers: Servers = servers, moved: HostedRegion = moved) -> Answer | None:
+            if one.region == "b" and one.open_seq == 1:
+                servers.hosted[1] = moved
+                return Answer(one.part, "b", 1, 9, (Bucket(b"m", b"", Sums(rows=100)),))
+            return None
+
+        servers.before_answer = move
+        asked = ask(servers)
+        assert (asked.coverages[0].sums.rows, asked.unanswered) == (2, ())
+        assert servers.sent[-1] == (moved.server, Range(0, "b", 5, b"m", b""))
+
+
+def test_a_region_that_splits_meanwhile() -> None:
+    """What was answered before counts, the rest is asked of the daughters."""
+    servers = Servers()
+
+    def split(name: str, one: Range) -> Answer | None:
+        if one.region == "b":
+            servers.hosted[1:] = [HostedRegion("c", b"m", b"t", "s2", 2), HostedRegion("d", b"t", b"", "s1", 2)]
+            return Answer(one.part, "b", 1, -1, refused="the region is not open here")
+        return None
+
+    servers.before_answer = split
+    asked = ask(servers)
+    assert (asked.coverages[0].sums.rows, asked.unanswered) == (3, ())
+
+
+def test_a_server_that_does_not_answer() -> None:
+    """It is named, what others answered is kept, and the coverage is not whole."""
+    servers = Servers()
+    servers.silent.add("s2")
+    asked = ask(servers)
+    assert not asked.coverages[0].is_whole
+    assert asked.coverages[0].sums.rows == 1
+    assert "s2 does not answer" in asked.unanswered[0]
+
+
+def test_rows_that_nobody_hosts() -> None:
+    """A region in transition for too long."""
+    servers = Servers()
+    del servers.hosted[1]
+    asked = ask(servers)
+    assert asked.unanswered == ("rows are in no region that is open",)
+
+
+def test_a_server_that_always_refuses() -> None:
+    """There is an end to it."""
+    servers = Servers()
+    servers.before_answer = lambda name, one: Answer(one.part, one.region, one.open_seq, -1, refused="no")
+    assert "refused" in ask(servers).unanswered[0]
+
+
+class Side:
+    """What `_Comparison` sees of a cluster: a table in memory, answered in buckets of ten rows."""
+
+    def __init__(self, rows: dict[bytes, bytes], limits: Sequence[bytes] = ()) -> None:
+        self.rows = rows
+        self.limits = limits
+        self.asked: list[Interval] = []
+        self.rounds = 0
+        self.each_round: Callable[[int], None] = lambda number: None
+        self.unanswered: tuple[str, ...] = ()
+
+    def regions(self) -> list[HostedRegion]:
+        parts = cut(Interval(b"", b""), self.limits)
+        return [HostedRegion(str(part), part.start, part.stop, "s", 1) for part in parts]
+
+    def ask(self, parts: Mapping[int, Interval], progressed: Callable[[int], None]) -> Asked:
+        self.rounds += 1
+        self.each_round(self.rounds)
+        coverages = {}
+        for number, interval in parts.items():
+            self.asked.append(interval)
+            inside = sorted(row for row in self.rows if interval.holds(row, row + b"\0"))
+            coverages[number] = Coverage(interval)
+            if not self.unanswered:
+                coverages[number].add([Bucket(*one, summed(self.rows, one)) for one in cut(interval, inside[10::10])])
+        return Asked(coverages, self.unanswered)
+
+
+def compared(master: Side, slave: Side, wait_s: float = 5.0) -> _Findings:
+    """Both sides' digests, to the end."""
+    sides: Any = (master, slave)
+    with ThreadPoolExecutor(2) as pool:
+        return _Comparison(sides, pool, Asking(10, wait_s), lambda rows: None).run()
+
+
+def verdict(found: _Findings, *doubts: str) -> Verdict:
+    """What is said of it."""
+    return _verdict(found, Comparable(FAMILIES, doubts, None))[0]
+
+
+def test_equal_tables_with_other_regions() -> None:
+    """One round, cut at the limits of both sides' regions."""
+    master, slave = Side(numbered(500), [b"r100"]), Side(numbered(500), [b"r050", b"r300"])
+    found = compared(master, slave)
+    assert (verdict(found), found.sums.rows, master.rounds) == (Verdict.EQUAL, 500, 1)
+    assert len(master.asked) == 4
+
+
+@pytest.mark.parametrize("tampered", [{"r123": b"w"}, {"r123x": b"v"}])
+def test_what_differs_is_narrowed(tampered: dict[str, bytes]) -> None:
+    """To a range of few rows, with either side as the richer."""
+    for sides in (
+        (Side(numbered(500, **tampered)), Side(numbered(500))),
+        (Side(numbered(500)), Side(numbered(500, **tampered))),
+    ):
+        found = compared(*sides)
+        assert verdict(found) is Verdict.DIFFERS
+        (pair,) = found.confirmed
+        assert pair.interval.holds(b"r123", b"r123y")
+        assert pair.is_leaf
+
+
+def test_what_becomes_equal_is_equal() -> None:
+    """Replication was behind, and caught up."""
+    master, slave = Side(numbered(300, r007=b"w")), Side(numbered(300))
+    slave.each_round = lambda number: slave.rows.update({b"r007": b"w"}) if number == 2 else None
+    assert verdict(compared(master, slave)) is Verdict.EQUAL
+
+
+def test_what_keeps_changing_is_not_said_to_differ() -> None:
+    """Written to all the time, and never seen equal."""
+    master, slave = Side(numbered(30)), Side(numbered(30))
+    master.each_round = lambda number: master.rows.update({b"r007": b"%d" % number})
+    found = compared(master, slave, 0.3)
+    assert (verdict(found), found.changing) == (Verdict.UNVERIFIABLE, 1)
+
+
+def test_a_difference_that_may_be_as_it_should_is_unverifiable() -> None:
+    """Other descriptors: equal would prove equality, unequal proves nothing."""
+    found = compared(Side(numbered(30, r007=b"w")), Side(numbered(30)))
+    assert verdict(found, "KEEP_DELETED_CELLS") is Verdict.UNVERIFIABLE
+    assert verdict(compared(Side(numbered(30)), Side(numbered(30))), "KEEP_DELETED_CELLS") is Verdict.EQUAL
+
+
+def test_what_was_not_answered_is_never_equal() -> None:
+    """Nor what remains of it."""
+    slave = Side(numbered(300))
+    slave.unanswered = ("s2 does not answer",)
+    assert verdict(compared(Side(numbered(300)), slave)) is Verdict.UNVERIFIABLE
+
+
+def test_ranges_that_wait_for_their_turn_are_not_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first that are looked at become equal; those that had to wait still differ."""
+    monkeypatch.setattr(compare_module, "MAX_NARROWED", 2)
+    other = {f"r{number:03d}": b"w" for number in range(0, 300, 40)}
+    master, slave = Side(numbered(300, **other)), Side(numbered(300))
+
+    def catch_up(number: int) -> None:
+        if number == 2:
+            slave.rows.update({row: master.rows[row] for row in slave.rows if row < b"r200"})
+
+    slave.each_round = catch_up
+    found = compared(master, slave)
+    assert verdict(found) is Verdict.DIFFERS
+    assert {pair.interval.start >= b"r190" for pair in found.confirmed} == {True}
+    slave.each_round = lambda number: slave.rows.update(master.rows)
+    slave.rows = numbered(300)
+    assert verdict(compared(master, slave)) is Verdict.EQUAL
