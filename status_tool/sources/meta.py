@@ -51,7 +51,8 @@ def regions(endpoint: ThriftEndpoint, live: Collection[str], state_table: str, o
 
 def open_regions(endpoint: ThriftEndpoint, table: str) -> Iterator[HostedRegion]:
     """The regions of one table that `hbase:meta` has as open, first replicas only, in key order."""
-    for key, cells in scan(endpoint, META, f"{table},".encode(), f"{table}-".encode()):
+    # As ClientMetaTableAccessor has it: meta's rows are compared by their three parts, and there is no other order.
+    for key, cells in scan(endpoint, META, f"{table},,".encode(), f"{table} ,,".encode()):
         row, server = _region(key, cells), _server(cells)
         opened = cells.get(b"info:seqnumDuringOpen")
         state = cells.get(b"info:state", (b"OPEN", 0))[0]

@@ -13,8 +13,6 @@ import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
-import java.util.Map;
-import java.util.TreeMap;
 import org.apache.hadoop.hbase.TableName;
 import org.apache.hadoop.hbase.client.RegionInfo;
 import org.apache.hadoop.hbase.client.RegionInfoBuilder;
@@ -27,35 +25,7 @@ class DigestJobTest {
   private static final String HEX = Bits.hex(ID);
   private static final String ORIGIN = "00000000000000aa";
 
-  private final Map<String, StoredRow> rows = new TreeMap<>();
-  private final List<String> put = new ArrayList<>();
-  private final RequestTable table = new RequestTable() {
-    @Override
-    public StoredRow get(byte[] key) {
-      return rows.getOrDefault(Bytes.toString(key), new StoredRow(key));
-    }
-
-    @Override
-    public StoredRow first(byte[] start, byte[] stop) {
-      for (StoredRow row : rows.values()) {
-        if (Bytes.compareTo(row.key, start) >= 0 && Bytes.compareTo(row.key, stop) < 0) {
-          return row;
-        }
-      }
-      return null;
-    }
-
-    @Override
-    public void put(List<StateRow> written) {
-      for (StateRow row : written) {
-        put.add(Bytes.toString(row.key));
-        row.columns().forEach(cell -> store(Bytes.toString(row.key), cell.qualifier, cell.value));
-      }
-    }
-
-    @Override
-    public void close() {}
-  };
+  private final FakeRequestTable table = new FakeRequestTable();
   private final DigestServer server = new DigestServer(null) {
     @Override
     Region region(String encodedName) {
@@ -76,14 +46,14 @@ class DigestJobTest {
     return RegionInfoBuilder.newBuilder(TableName.valueOf("ns:t")).build();
   }
 
-  private static byte[] resource(String name) throws IOException {
+  static byte[] resource(String name) throws IOException {
     try (InputStream in = DigestJobTest.class.getResourceAsStream("/rows/" + name)) {
       return Bits.unhex(new String(in.readAllBytes(), StandardCharsets.UTF_8).trim());
     }
   }
 
   private void store(String key, byte[] qualifier, byte[] value) {
-    rows.computeIfAbsent(key, absent -> new StoredRow(Bits.ascii(key))).values.put(qualifier, value);
+    table.store(key, qualifier, value);
   }
 
   private void ask() throws IOException {
@@ -99,13 +69,7 @@ class DigestJobTest {
   }
 
   private List<String> answers() {
-    List<String> found = new ArrayList<>();
-    rows.forEach((key, row) -> {
-      if (key.startsWith("a" + HEX + ORIGIN)) {
-        found.add(Bits.hex(row.value(Columns.A)));
-      }
-    });
-    return found;
+    return table.values("a" + HEX + ORIGIN, Columns.A);
   }
 
   /** As the tool writes it (status_tool/rows/wire.py). */
@@ -137,7 +101,7 @@ class DigestJobTest {
   void slicesAreAnsweredUntilTheRangeIsDoneAndOtherRegionsAreRefused() throws IOException {
     ask();
     job.refresh(table, 0);
-    assertTrue(put.contains("s" + HEX + ORIGIN), "it says that it works");
+    assertEquals(1, table.values("s" + HEX + ORIGIN, Columns.V).size(), "it says that it works");
     List<String> starts = new ArrayList<>();
     for (int i = 0; i < 3; i++) {
       job.step((opened, request, range) -> {
