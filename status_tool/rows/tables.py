@@ -114,6 +114,6 @@ def _doubts(ours: Mapping[str, Any], theirs: Mapping[str, Any], ttl: int) -> lis
         doubts.append("MIN_VERSIONS keeps cells beyond their TTL until a compaction")
     if ours["keep_deleted"] != theirs["keep_deleted"]:
         doubts.append(f"KEEP_DELETED_CELLS is {ours['keep_deleted']} there and {theirs['keep_deleted']} here")
-    if ours["new_versions"] or theirs["new_versions"]:
+    if ours["new_version_behavior"] or theirs["new_version_behavior"]:
         doubts.append("with NEW_VERSION_BEHAVIOR the order of arrival counts")
     return doubts

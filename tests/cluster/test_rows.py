@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from typing import Any
 
@@ -29,9 +30,9 @@ def compared(pair: Pair, table: str, exit_code: int, *arguments: str) -> dict[st
     return document
 
 
-def thrift(cluster: Cluster) -> happybase.Connection:
+def thrift(cluster: Cluster) -> contextlib.closing[happybase.Connection]:
     """Writing past replication: to one side only."""
-    return happybase.Connection("127.0.0.1", cluster.thrift_port)
+    return contextlib.closing(happybase.Connection("127.0.0.1", cluster.thrift_port))
 
 
 def test_equal_whatever_the_regions(pair: Pair) -> None:

@@ -17,7 +17,14 @@ from status_tool.rows.keys import Interval
 from status_tool.rows.tables import HORIZON_MS, NO_TTL, Cluster, comparable
 from status_tool.sources.state_table import now_ms
 
-PLAIN = {"scope": 1, "versions": 3, "min_versions": 0, "ttl": NO_TTL, "keep_deleted": "FALSE", "new_versions": False}
+PLAIN = {
+    "scope": 1,
+    "versions": 3,
+    "min_versions": 0,
+    "ttl": NO_TTL,
+    "keep_deleted": "FALSE",
+    "new_version_behavior": False,
+}
 
 
 def cluster(**families: dict[str, Any]) -> Cluster:
@@ -44,7 +51,7 @@ def test_cells_that_may_outlive_their_ttl_are_left_out() -> None:
     ("ours", "theirs", "word"),
     [
         ({"keep_deleted": "TRUE"}, {}, "KEEP_DELETED_CELLS"),
-        ({}, {"new_versions": True}, "NEW_VERSION_BEHAVIOR"),
+        ({}, {"new_version_behavior": True}, "NEW_VERSION_BEHAVIOR"),
         ({"ttl": 60}, {"min_versions": 1}, "MIN_VERSIONS"),
     ],
 )
