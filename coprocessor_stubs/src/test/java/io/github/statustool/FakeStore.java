@@ -21,6 +21,7 @@ final class FakeStore implements StateStore {
   long serverTime = 1;
   boolean down;
   boolean hanging;
+  boolean segmentsUnreadable;
   /** The next check-and-put is done, but its caller sees a failure. */
   boolean answerLost;
   int asyncPuts;
@@ -73,6 +74,9 @@ final class FakeStore implements StateStore {
   public List<StoredRow> get(List<byte[]> keys) throws IOException {
     check();
     List<StoredRow> found = new ArrayList<>();
+    if (segmentsUnreadable && keys.stream().anyMatch(key -> key[0] == Columns.SEGMENTS)) {
+      throw new IOException("reading these rows takes too long");
+    }
     for (byte[] key : keys) {
       found.add(rows.getOrDefault(text(key), new StoredRow(key)));
     }

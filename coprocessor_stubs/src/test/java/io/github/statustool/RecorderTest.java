@@ -554,6 +554,22 @@ class RecorderTest {
     assertEquals(clock.get(), store.number(Columns.COVERAGE_ROW, Columns.A));
   }
 
+  /** Rows that take too long to be read must not hide servers without a tracker, nor the other way round. */
+  @Test
+  void onePartOfTidyingThatFailsDoesNotKeepTheOthersFromRunning() throws IOException {
+    recorder.tick();
+    store.segmentsUnreadable = true;
+    recorder.writeThrough().write(Fixtures.batch(Fixtures.entry("a", 0, 3)));
+    byte[] gone = new ServerRole(ServerRole.WRITER, OTHER_SERVER, 0).key();
+    store.put(List.of(new StateRow(gone).add(Columns.N, Bits.utf8(OTHER_SERVER), 1)));
+    tick(61_000);
+    assertNotNull(store.value(gone, Columns.X), "the sweep");
+    assertFalse(recorder.ledgers().sink.scattered().isEmpty());
+    store.segmentsUnreadable = false;
+    tick(5_000);
+    assertTrue(recorder.ledgers().sink.scattered().isEmpty());
+  }
+
   /** Found on a cluster of one server: its first sweep came before its WAL, and coverage a minute late. */
   @Test
   void coverageStartsAsSoonAsThereIsAWriter() {
