@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from status_tool.cli.options import ConfDirs, Thrift, ZooKeeperOption, settings_of
+from status_tool.cli.options import CaCert, ConfDirs, Thrift, ZooKeeperOption, settings_of
 from status_tool.config import Settings, load_site
 from status_tool.errors import EXIT_COMPLETE, EXIT_INCOMPLETE, EXIT_UNVERIFIABLE, ConfigurationError, UsageError
 from status_tool.printable import iso_time, printable_key, safe
@@ -51,6 +51,7 @@ def rows(
     conf_dir: ConfDirs = None,
     thrift: Thrift = None,
     zookeeper: ZooKeeperOption = None,
+    cacert: CaCert = None,
 ) -> int:
     """Compare tables of the master with this cluster's by digests that the region servers compute.
 
@@ -59,13 +60,14 @@ def rows(
     tables = list(dict.fromkeys(name.removeprefix("default:") for name in table or ()))
     if not tables:
         raise UsageError("rows needs --table NS:TABLE")
-    # Only what the options name: the environment's site files are this cluster's.
-    master = Settings(load_site(master_conf or [], environ={}), master_thrift, (), master_zookeeper)
     if not (master_conf or (master_thrift and master_zookeeper)):
         raise UsageError("rows needs the master: --master-conf DIR, or --master-thrift and --master-zookeeper")
     asking = Asking(now_ms(), wait, int((rate or 0) * 1_000_000), max_problems)
+    slave = settings_of(conf_dir, thrift, None, zookeeper, cacert)
+    # Only what the options name: the environment's site files are this cluster's.
+    site = load_site(master_conf or [], environ={})
+    master = Settings(site, master_thrift, (), master_zookeeper, slave.authorities)
     with make_progress() as progress:
-        slave = settings_of(conf_dir, thrift, None, zookeeper)
         results = _compare(master, slave, tables, asking, progress)
     code = _exit_code(results)
     if as_json:
