@@ -126,8 +126,9 @@ def compare(
     asked = request(table, key, asking.cut_ms, asking.rate, how.families)
     names = tuple(name.decode() for name in how.families)
     with ExitStack() as stack:
-        both = tuple(stack.enter_context(Requests(side.settings, table, asked)) for side in (master, slave))
+        # Left last: by Ctrl-C its threads end when the requests are withdrawn.
         pool = stack.enter_context(ThreadPoolExecutor(2))
+        both = tuple(stack.enter_context(Requests(side.settings, table, asked)) for side in (master, slave))
         found = _Comparison((both[0], both[1]), pool, asking, progressed).run()
     sides = [_side(cluster, table, how) for cluster in (master, slave)]
     listed = _listed(table, found.confirmed, how, sides[0], sides[1])

@@ -117,6 +117,11 @@ class Requests:
                 if not all(server.has_spoken for server in list(self._servers.values())):
                     self._ring()
 
+    @property
+    def is_over(self) -> bool:
+        """Whether the block has been left, say by Ctrl-C, while somebody still waits for answers."""
+        return self._over.is_set()
+
     def regions(self) -> list[HostedRegion]:
         """The table's open regions, as `hbase:meta` knows them now."""
         return list(meta.open_regions(self._endpoint, self._table))
@@ -188,7 +193,7 @@ class _Round:
     def run(self) -> Asked:
         self._look()
         self._send()
-        while self._open and self._refusals < MAX_REFUSALS and self._is_worth_waiting():
+        while self._open and self._refusals < MAX_REFUSALS and self._is_worth_waiting() and not self._requests.is_over:
             time.sleep(POLL_S)
             self._hear()
             if self._heard or time.monotonic() - self._read_at > META_S:

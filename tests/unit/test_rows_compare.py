@@ -54,6 +54,7 @@ class Servers:
         self.hosted = [HostedRegion("a", b"", b"m", "s1", 1), HostedRegion("b", b"m", b"", "s2", 1)]
         self.sent: list[tuple[str, Range]] = []
         self.silent: set[str] = set()
+        self.is_over = False
         self.before_answer: Callable[[str, Range], Answer | None] = lambda name, one: None
         self._waiting: dict[str, list[Range]] = {}
 
@@ -138,6 +139,16 @@ def test_rows_that_nobody_hosts() -> None:
     del servers.hosted[1]
     asked = ask(servers)
     assert asked.unanswered == ("rows are in no region that is open",)
+
+
+def test_waiting_ends_when_the_request_is_withdrawn() -> None:
+    """Ctrl-C does not wait for answers."""
+    servers = Servers()
+    servers.hear = lambda name: iter(())  # type: ignore[method-assign]
+    servers.is_over = True
+    asked = ask(servers)
+    assert not asked.coverages[0].is_whole
+    assert asked.unanswered
 
 
 def test_a_server_that_always_refuses() -> None:
