@@ -14,7 +14,7 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import urlencode, urlsplit
 
 import requests
 import urllib3
@@ -201,7 +201,13 @@ class Servers:
 
 
 def proxy_of(url: str) -> str | None:
-    """The proxy that the environment names for a URL (`http_proxy`, `no_proxy`, …), as requests' users expect it."""
+    """The proxy that the environment names for a URL (`http_proxy`, `no_proxy`, …), as requests' users expect it.
+
+    None for this machine's loopback, which no proxy can reach.
+    """
+    host = urlsplit(url).hostname or ""
+    if host == "localhost" or host.startswith("127.") or host == "::1":
+        return None
     proxy: str | None = select_proxy(url, get_environ_proxies(url))
     return proxy
 

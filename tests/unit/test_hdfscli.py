@@ -159,6 +159,8 @@ def test_the_environments_proxy_is_used_for_both_legs(server: Server, monkeypatc
     server.body = json.dumps({"Location": "http://datanode.invalid:9864/webhdfs/v1/f?op=OPEN"}).encode()
     client.start_of("/f")
     assert [headers["Host"] for headers in server.sent] == ["namenode.invalid:9870", "datanode.invalid:9864"]
+    assert client_of(server.url, "me", 2, (5, 5)).ask("GETFILESTATUS", "/f") == json.loads(server.body)
+    assert server.sent.pop()["Host"] == server.url.removeprefix("http://"), "loopback needs none"
     monkeypatch.setenv("no_proxy", ".invalid")
     with pytest.raises(ConnectionFailed, match="cannot reach the NameNode"):
         WebHdfs(client.endpoint, patience_s=0).status("/f")
