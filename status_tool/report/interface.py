@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import TextIO
 
 import pyarrow as pa
 
 from status_tool.atomic import atomic_write
 from status_tool.evidence.model import Evidence, FileStatus, Outcome, Status, Verdict
+from status_tool.evidence.overview import ServerState
 
 REGION_ORDER = (Status.COMPLETE, Status.BEHIND, Status.GAP, Status.MISSING, Status.UNVERIFIABLE)
 FILE_ORDER = (
@@ -48,18 +48,8 @@ DEFAULT_ADVICE = {
 """What to do about a problem that brings no advice of its own, by kind."""
 
 
-@dataclass(frozen=True, slots=True)
-class ServerLine:
-    """One tracked region server as the HTML report shows it. Times are epoch ms."""
-
-    cluster: str
-    server: str
-    role: str = ""
-    live: bool | None = None
-    tracked: bool | None = None
-    echoed: bool | None = None
-    flush_ms: int | None = None
-    detail: str = ""
+ServerLine = ServerState
+"""One tracked region server as the HTML report shows it."""
 
 
 class Reporter(ABC):

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from status_tool.errors import OutputError
@@ -283,6 +283,7 @@ def test_a_repair_covers_every_gap_of_its_table_with_one_command(tmp_path: Path)
     assert "SyncTable --dryrun=true" in script.read_text()
 
 
+@settings(deadline=None)
 @given(st.text(min_size=1).filter(lambda text: "\x00" not in text))
 def test_no_name_runs_in_the_script(name: str) -> None:
     outcome = many(1, 1)
@@ -328,6 +329,7 @@ def test_a_terminal_that_knows_only_ascii() -> None:
     assert b"tabelle-\\xfc" in buffer.getvalue()
 
 
+@settings(deadline=None)
 @given(st.text(min_size=1))
 def test_no_name_can_steer_a_terminal_or_fake_a_line(name: str) -> None:
     lines = told(TextReporter(), hostile(name)).split("\n")
@@ -384,6 +386,7 @@ def test_a_half_that_was_not_checked_is_null() -> None:
     assert (document["shutdown_ms"], document["peer_id"]) == (None, None)
 
 
+@settings(deadline=None)
 @given(st.text())
 def test_json_gives_names_back_unchanged_and_is_ascii(name: str) -> None:
     text = told(JsonReporter(), hostile(name))
@@ -425,6 +428,7 @@ def test_metrics_leave_out_what_was_not_checked() -> None:
     assert not any("hdfs" in key or "files" in key for key in found)
 
 
+@settings(deadline=None)
 @given(st.text())
 def test_no_name_breaks_the_metrics(name: str) -> None:
     assert len(samples(told(MetricsReporter(), hostile(name)))) == len(samples(told(MetricsReporter())))
@@ -445,9 +449,10 @@ class Page(HTMLParser):
         self.close()
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        assert not {name for name, _ in attrs} & {"src", "href", "onload", "onclick", "style"}
+        assert not {name for name, _ in attrs} & {"src", "onload", "onclick", "style"}
+        assert all((value or "").startswith("#") for name, value in attrs if name == "href"), attrs
         self.tags.append(tag)
-        if tag not in ("meta", "br"):
+        if tag not in ("meta", "br", "input", "col"):
             self.open.append(tag)
 
     def handle_endtag(self, tag: str) -> None:
@@ -465,7 +470,8 @@ def test_html_tells_all_of_it() -> None:
     assert "HDFS Replication is complete." in page.text
     for word in (
         "ns:t",
-        "sequence ids 5 to 9",
+        "sequence ids",
+        "5–9",
         "hbase CopyTable",
         "h,1,2",
         "write-time",
@@ -476,6 +482,7 @@ def test_html_tells_all_of_it() -> None:
     assert "http" not in text.replace("http-equiv", "")
 
 
+@settings(deadline=None)
 @given(st.text(min_size=1))
 def test_no_name_becomes_markup(name: str) -> None:
     servers = [ServerLine(name, name, name, detail=name)]
@@ -487,9 +494,9 @@ def test_no_name_becomes_markup(name: str) -> None:
 
 def test_html_of_the_hostile_name() -> None:
     text = told(HtmlReporter(run_ms=0), hostile(HOSTILE))
-    assert "<script" not in text
+    assert text.count("<script") == text.count("</script") == 1, "the page's own"
     assert not set(HOSTILE[:20]) & {"\x1b", "\x07"} & set(text)
-    assert "script" not in Page(text).tags
+    assert Page(text).tags.count("script") == 1
 
 
 def test_the_topology_is_drawn() -> None:
@@ -507,11 +514,11 @@ def test_the_topology_is_drawn() -> None:
     ]
     text = told(HtmlReporter(run_ms=0), replace(OUTCOME, clusters=clusters))
     page = Page(text)
-    assert (page.tags.count("rect"), page.tags.count("svg")) == (3, 1)
+    assert (text.count('<rect class="box'), text.count("<marker id")) == (3, 2)
     assert all(word in page.text for word in ("22-s", "z:1:/far", "peer back", "peer far: DISABLED"))
     assert text.count('class="link broken"') == 1
     assert "http" not in text.replace("http-equiv", "")
-    boxes = re.findall(r'<rect class="[^"]+" x="(\d+)" y="(\d+)"', text)
+    boxes = re.findall(r'<rect class="box[^"]*" x="(\d+)" y="(\d+)"', text)
     assert len(set(boxes)) == 3, "boxes lie on each other"
 
 
@@ -538,6 +545,7 @@ def test_reports_appear_whole_or_not_at_all(tmp_path: Path, reporter: Reporter) 
         write_report(reporter, OUTCOME, tmp_path)
 
 
+@settings(deadline=None)
 @given(st.text() | st.just(HOSTILE))
 def test_a_dump_line_is_one_line_and_the_same_document(name: str) -> None:
     """Spark's own `to_json` leaves bidi controls, line separators and C1 escapes as they are."""

@@ -1,0 +1,493 @@
+"""What the HTML report shows, prepared for its template: words, cells, and the pictures' coordinates."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any, TextIO
+
+from status_tool.evidence.model import SEVERITY, FileStatus, Outcome, Problem, Status, Verdict
+from status_tool.evidence.overview import LAG_BOUNDS_MS, Drawing, Group, Overview, groups_of
+from status_tool.printable import duration, iso_time, printable_key, safe
+from status_tool.report.interface import (
+    DEFAULT_ADVICE,
+    EVIDENCE_WORDS,
+    VERDICT_WORDS,
+    ServerLine,
+    counted,
+    file_counts,
+    region_counts,
+)
+from status_tool.report.picture import STYLE as PICTURE_STYLE
+from status_tool.report.picture import picture
+from status_tool.report.text import (
+    advice_for,
+    check_command,
+    headline,
+    not_replicated,
+    notices,
+    ordered_tables,
+    sync_for,
+    unlisted,
+)
+
+COMPACT_FROM = 3_000
+"""From so many problems on their rows are told as briefly as they can be: servers by number, times as far as they
+differ, no row keys (the complete lists have them)."""
+CHUNK = 250
+"""Rows of a table of their own: a browser lays out only the chunks that are on the screen."""
+LANES = 30
+CELL = 3
+"""Units of the time axis that are told apart."""
+WIDTH_AXIS = (200, 750)
+"""Where the time axis begins, and how long it is, in the drawing's units."""
+
+_KEYS = {
+    **{str(Status.COMPLETE): "c", str(Status.BEHIND): "b", str(Status.GAP): "g", str(Status.MISSING): "m"},
+    **{str(Status.UNVERIFIABLE): "u", str(FileStatus.MATCH): "c", str(FileStatus.MISMATCH): "g"},
+    **{str(FileStatus.INCOMPARABLE): "u", str(FileStatus.EXTRA): "b"},
+}
+_ROLES = {"w": "write-time", "r": "replicate-time"}
+_NUMBERED = ("gap", "behind", "may-fill", "missing")
+"""Codes whose detail says what the columns say."""
+
+
+def write_page(outcome: Outcome, servers: Sequence[ServerLine], run_ms: int, stream: TextIO) -> None:
+    """Write the page of a check."""
+    for part in _template().generate(**_content(outcome, servers, run_ms)):
+        stream.write(part)
+
+
+@cache
+def _template() -> Any:
+    from jinja2 import Environment, StrictUndefined
+
+    environment = Environment(
+        autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=StrictUndefined, finalize=_finalized
+    )
+    return environment.from_string(_asset("report.html.j2"))
+
+
+@cache
+def _asset(name: str) -> str:
+    return (files("status_tool.report") / "assets" / name).read_text(encoding="utf-8")
+
+
+def _finalized(value: Any) -> Any:
+    """What comes from outside is made harmless, besides being escaped; our own markup passes."""
+    return value if hasattr(value, "__html__") or not isinstance(value, str) else safe(value)
+
+
+def _content(outcome: Outcome, servers: Sequence[ServerLine], run_ms: int) -> dict[str, Any]:
+    from markupsafe import Markup
+
+    overview = outcome.overview or Overview(groups=groups_of(outcome.problems))
+    drawing = overview.drawing or Drawing()
+    problems = drawing.problems or outcome.problems
+    compact = len(problems) >= COMPACT_FROM
+    server_rows = _servers(servers, drawing, problems if compact else ())
+    numbers = {row[2]: row[0] for row in reversed(server_rows)}
+    placed = _numbered(problems)
+    script = _asset("report.js")
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    clusters = outcome.clusters if outcome.clusters is not None and outcome.clusters.links else None
+    groups = [
+        _group(group, own, numbers if compact else None, placed if len(problems) < 20_000 else {})
+        for group, own in _with_problems(overview.groups, problems)
+    ]
+    return {
+        "script": Markup(script),
+        "script_hash": f"sha256-{digest}",
+        "css": Markup(_asset("report.css") + PICTURE_STYLE),
+        "title": f"Replication status: {' '.join(headline(outcome))}",
+        "run_time": iso_time(run_ms),
+        "verdicts": list(_verdicts(outcome)),
+        "headline": " ".join(headline(outcome)) + ".",
+        "facts": _facts(outcome),
+        "counts": list(_counts(outcome)),
+        "statuses": [str(status) for status in reversed(Status)],
+        "tables": [_table_line(line) for line in overview.tables],
+        "legend": [(_KEYS[str(status)], str(status)) for status in Status],
+        "tiles": _tiles(drawing, problems, placed if len(problems) < 20_000 else {}),
+        "tiles_text": _tiles_text(drawing),
+        "axis": _axis(outcome, problems),
+        "lags": _lags(drawing),
+        "server_lags": _server_lags(problems),
+        "server_lags_text": _of_listed(overview.groups, problems),
+        "folders": [_folder(folder) for folder in drawing.folders],
+        "more_folders": drawing.more_folders,
+        "topology": [Markup(line) for line in picture(clusters)] if clusters else [],
+        "topology_words": "; ".join(
+            f"{link.source} replicates to {link.target} as peer {link.peer}{f' ({link.note})' if link.note else ''}"
+            for link in (clusters.links if clusters else ())
+        ),
+        "repairs": [_repair(repair) for repair in overview.repairs],
+        "groups": groups,
+        "total": sum(group.count for group in overview.groups),
+        "compact": compact,
+        "rest": unlisted(outcome) if outcome.overview is None else "",
+        "servers": server_rows,
+    }
+
+
+def _verdicts(outcome: Outcome) -> Iterator[tuple[str, str]]:
+    halves = (("HBase", outcome.hbase), ("HDFS", outcome.hdfs))
+    for name, half in halves:
+        if half is not None:
+            yield half.verdict.value, f"{name} Replication {VERDICT_WORDS[half.verdict]}."
+    if outcome.hbase is None and outcome.hdfs is None:
+        yield Verdict.UNVERIFIABLE.value, "Nothing was checked."
+
+
+def _facts(outcome: Outcome) -> list[tuple[str, str]]:
+    facts = [
+        ("Master cluster", outcome.master_cluster_id or "unknown"),
+        ("Slave cluster", outcome.slave_cluster_id or "unknown"),
+        ("Peer", "" if outcome.peer_id is None else outcome.peer_id),
+        ("Cut", f"{iso_time(outcome.cut_ms)} ({outcome.cut_ms})"),
+    ]
+    if outcome.shutdown_ms is not None:
+        facts.append(("Shutdown time", f"{iso_time(outcome.shutdown_ms)} ({outcome.shutdown_ms})"))
+    if outcome.hbase is not None:
+        evidence = outcome.hbase.evidence
+        facts.append(("Evidence", f"{evidence.value}: {EVIDENCE_WORDS[evidence]}"))
+        if outcome.hbase.ordered_tables:
+            facts.append(("Tables with evidence ordered", ordered_tables(outcome.hbase)))
+        if left_out := not_replicated(outcome.hbase):
+            facts.append(("Left out", left_out))
+        if outcome.hbase.worst_lag_ms is not None:
+            facts.append(("Worst lag", duration(outcome.hbase.worst_lag_ms)))
+    return [*facts, *(("Note", notice) for notice in notices(outcome))]
+
+
+def _counts(outcome: Outcome) -> Iterator[tuple[str, str, list[tuple[str, float, float]], list[tuple[str, str, int]]]]:
+    halves = [("Regions", region_counts(outcome))] * (outcome.hbase is not None)
+    halves += [("Files", file_counts(outcome))] * (outcome.hdfs is not None)
+    for name, counts in halves:
+        cells = [(_KEYS.get(status, "u"), status, count) for status, count in counts.items()]
+        yield name, _words(counts, name.lower()), _parts(counts), cells
+
+
+def _words(counts: dict[str, int], noun: str) -> str:
+    known = ", ".join(f"{count} {status}" for status, count in counts.items() if count)
+    return f"{sum(counts.values())} {noun}: {known or 'none'}"
+
+
+def _parts(counts: dict[str, int]) -> list[tuple[str, float, float]]:
+    """A bar of 100 units; whatever there is one of can be seen."""
+    present = {status: count for status, count in counts.items() if count}
+    total, least = sum(present.values()), 1.0
+    free = 100.0 - least * len(present)
+    parts, x = [], 0.0
+    for status, count in present.items():
+        width = least + free * count / total
+        parts.append((_KEYS.get(status, "u"), round(x, 2), round(width, 2)))
+        x += width
+    return parts
+
+
+def _table_line(line: Any) -> dict[str, Any]:
+    counts = {str(status): line.regions[status] for status in reversed(Status)}
+    return {
+        "name": line.table,
+        "counts": list(counts.values()),
+        "lag_ms": line.lag_ms or 0,
+        "lag": duration(line.lag_ms) if line.lag_ms else "",
+        "parts": _parts(counts),
+        "words": f"{line.table}: {_words(counts, 'regions')}",
+    }
+
+
+def _numbered(problems: Sequence[Problem]) -> dict[str, int]:
+    """Of each region the number of its first problem, for the tiles' links."""
+    numbers: dict[str, int] = {}
+    for number, problem in enumerate(problems, 1):
+        if problem.region:
+            numbers.setdefault(problem.region, number)
+    return numbers
+
+
+def _tiles(drawing: Drawing, problems: Sequence[Problem], placed: dict[str, int]) -> list[tuple[str, str, list[Any]]]:
+    details = {problem.region: problem.detail for problem in reversed(problems)} if placed else {}
+    by_table: dict[str, list[Any]] = defaultdict(list)
+    counts: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
+    for tile in drawing.tiles:
+        bad = tile.worst is not Status.COMPLETE
+        title = ""
+        if bad and (placed or tile.regions > 1):
+            several = f"{tile.at_fault} of {tile.regions} regions; " if tile.regions > 1 else ""
+            title = f"{several}{tile.region}: {details.get(tile.region, tile.worst)}"
+        number = placed.get(tile.region or "") if bad else None
+        by_table[tile.table].append((_KEYS[str(tile.worst)], number, title))
+        counts[tile.table][str(tile.worst)] += 1 if tile.regions == 1 else tile.at_fault
+        counts[tile.table][str(Status.COMPLETE)] += tile.regions - tile.at_fault if tile.regions > 1 else 0
+    order = sorted(by_table, key=lambda table: all(key == "c" for key, _, _ in by_table[table]))
+    return [
+        (table, _words({s: n for s, n in counts[table].items() if n}, "regions"), by_table[table]) for table in order
+    ]
+
+
+def _tiles_text(drawing: Drawing) -> str:
+    most = max((tile.regions for tile in drawing.tiles), default=1)
+    each = "one region" if most == 1 else f"up to {most} neighbouring regions, coloured by the worst of them"
+    return f"Every square is {each}, from the first row key to the last. A marked one leads to its problem."
+
+
+def _axis(outcome: Outcome, problems: Sequence[Problem]) -> dict[str, Any] | None:
+    """Lanes by server; a hole is drawn from its first missing write to its last, what is behind up to its end."""
+    drawn = [p for p in problems if p.written_from_ms is not None and p.written_to_ms is not None]
+    if not drawn:
+        return None
+    first = min(p.written_from_ms or 0 for p in drawn)
+    last = max(outcome.cut_ms, max(p.written_to_ms or 0 for p in drawn))
+    span = max(last - first, 1)
+    left, width = WIDTH_AXIS
+
+    def x_of(ms: int) -> float:
+        return round(left + width * (ms - first) / span, 1)
+
+    by_server: dict[str, list[Problem]] = defaultdict(list)
+    for problem in drawn:
+        by_server[problem.origin or "no server named"].append(problem)
+    servers = sorted(by_server, key=lambda name: -max(p.lag_ms or 0 for p in by_server[name]))
+    lanes = []
+    cells: dict[int, dict[int, list[str]]] = defaultdict(lambda: defaultdict(list))
+    for number, name in enumerate(servers):
+        lane = min(number, LANES)
+        if number <= LANES:
+            label = name if number < LANES else f"{len(servers) - LANES} more servers"
+            lanes.append((22 + 20 * lane, safe(label.partition(",")[0], 26), label))
+        for problem in by_server[name]:
+            start, end = (int(x_of(ms or 0) - left) // CELL for ms in (problem.written_from_ms, problem.written_to_ms))
+            for cell in range(start, max(end, start) + 1):
+                cells[lane][cell].append(str(problem.kind))
+    cut = x_of(outcome.cut_ms) if first <= outcome.cut_ms else left
+    return {
+        "words": (
+            f"{counted(len(drawn), 'problem')} of {counted(len(servers), 'server')}: what is missing was written"
+            f" between {iso_time(first)} and {iso_time(max(p.written_to_ms or 0 for p in drawn))}; the dashed line is"
+            f" the cut, {iso_time(outcome.cut_ms)}: everything before it is asked for."
+        ),
+        "height": 22 + 20 * len(lanes) + 26,
+        "lanes": lanes,
+        "marks": [
+            (key, left + CELL * at, 22 + 20 * lane, CELL * wide, title)
+            for lane, drawn in sorted(cells.items())
+            for key, at, wide, title in _runs(drawn)
+        ],
+        "ticks": [(left, iso_time(first), "start"), (left + width, iso_time(last), "end")],
+        "cut": cut,
+        "cut_anchor": "end" if cut > left + width / 2 else "start",
+        "cut_time": iso_time(outcome.cut_ms),
+    }
+
+
+def _runs(cells: dict[int, list[str]]) -> Iterator[tuple[str, int, int, str]]:
+    """Neighbouring cells of the same worst kind as one mark: so many at most as a lane has cells."""
+    runs: list[tuple[str, int, int, int]] = []
+    for at, kinds in sorted(cells.items()):
+        worst = max(kinds, key=lambda kind: (SEVERITY.get(Status(kind), 0) if kind in set(Status) else 0, kind))
+        if runs and runs[-1][0] == worst and runs[-1][1] + runs[-1][2] == at:
+            runs[-1] = (worst, runs[-1][1], runs[-1][2] + 1, max(runs[-1][3], len(kinds)))
+        else:
+            runs.append((worst, at, 1, len(kinds)))
+    for kind, at, wide, most in runs:
+        yield _KEYS.get(kind, "u"), at, wide, f"{kind}: {most} at a time"
+
+
+def _lags(drawing: Drawing) -> list[tuple[str, int, float]]:
+    if not any(drawing.lags):
+        return []
+    names = [f"less than {_bound(bound)}" for bound in LAG_BOUNDS_MS] + [f"{_bound(LAG_BOUNDS_MS[-1])} or more"]
+    most = max(drawing.lags)
+    return [(name, count, round(100 * count / most, 1)) for name, count in zip(names, drawing.lags, strict=True)]
+
+
+def _bound(ms: int) -> str:
+    for unit, size in (("day", 86_400_000), ("hour", 3_600_000), ("minute", 60_000), ("second", 1_000)):
+        if ms >= size:
+            return counted(ms // size, unit)
+    return f"{ms} ms"
+
+
+def _server_lags(problems: Iterable[Problem]) -> list[tuple[str, int, int, str, float]]:
+    found: dict[str, list[int]] = defaultdict(list)
+    for problem in problems:
+        if problem.origin and problem.lag_ms is not None:
+            found[problem.origin].append(problem.lag_ms)
+    most = max((max(lags) for lags in found.values()), default=0) or 1
+    order = sorted(found, key=lambda name: -max(found[name]))
+    return [
+        (name, len(found[name]), max(found[name]), duration(max(found[name])), round(100 * max(found[name]) / most, 1))
+        for name in order
+    ]
+
+
+def _of_listed(groups: Sequence[Group], problems: Sequence[Problem]) -> str:
+    total = sum(group.count for group in groups)
+    return f"Of the {len(problems)} worst problems of {total}." if total > len(problems) else ""
+
+
+def _folder(folder: Any) -> tuple[str, int, int, list[tuple[str, float, float]], str]:
+    total = sum(folder.files.values())
+    bad = total - folder.files.get(str(FileStatus.MATCH), 0)
+    return folder.path, total, bad, _parts(folder.files), f"{folder.path}: {_words(folder.files, 'files')}"
+
+
+def _repair(repair: Any) -> dict[str, Any]:
+    commands = [
+        ("On the master:", repair.commands.copy_table),
+        ("Or compare by hashes, which finds what else differs; on the master:", repair.commands.hash_table),
+        ("then on the slave (first with --dryrun=true: it compares and changes nothing):", repair.commands.sync_table),
+    ]
+    if repair.since_ms is not None:
+        commands.append(("Then check that table:", check_command(repair)))
+    return {
+        "table": repair.table,
+        "reasons": ", ".join(repair.reasons),
+        "stuck": repair.stuck,
+        "first": repair.first,
+        "commands": commands,
+    }
+
+
+def _servers(given: Sequence[ServerLine], drawing: Drawing, problems: Sequence[Problem]) -> list[tuple[str, ...]]:
+    """Every server that is known, and those that problems name besides: rows may tell them by number."""
+    known, rows = [*given, *drawing.servers], []
+    names = {line.server for line in known}
+    others = dict.fromkeys(p.origin for p in problems if p.origin and p.origin not in names)
+    known += [ServerLine("master", name) for name in others]
+    for number, line in enumerate(known, 1):
+        flags = [_yes(flag) for flag in (line.live, line.tracked, line.echoed)]
+        flush = "" if line.flush_ms is None else iso_time(line.flush_ms)
+        rows.append(
+            (f"{number}", line.cluster, line.server, _ROLES.get(line.role, line.role), *flags, flush, line.detail)
+        )
+    return rows
+
+
+def _yes(flag: bool | None) -> str:
+    return "" if flag is None else "yes" if flag else "no"
+
+
+# -- problems ----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Column:
+    name: str
+    style: str
+
+
+def _with_problems(
+    groups: Sequence[Group], problems: Sequence[Problem]
+) -> Iterator[tuple[Group, list[tuple[int, Problem]]]]:
+    """Each group with the problems that are listed of it."""
+    own: dict[tuple[str | None, str, str], list[tuple[int, Problem]]] = defaultdict(list)
+    for number, problem in enumerate(problems, 1):
+        own[problem.table, str(problem.kind), problem.code or problem.detail].append((number, problem))
+    for group in groups:
+        key = (group.table, group.kind, group.code or group.example.detail)
+        yield group, own.get(key) or [(0, group.example)]
+
+
+def _group(
+    group: Group, own: list[tuple[int, Problem]], numbers: dict[str, str] | None, placed: dict[str, int]
+) -> dict[str, Any]:
+    compact = numbers is not None
+    problems = [problem for _, problem in own]
+    details = {problem.detail for problem in problems}
+    told_once = len(details) == 1 or group.code in _NUMBERED
+    day = _common_day(problems) if compact else ""
+    kinds = {
+        "region": ("r", any(p.region for p in problems)),
+        "server": ("s", any(p.origin for p in problems)),
+        "file": ("r", any(p.path for p in problems)),
+        "sequence ids": ("q", any(p.to_seq is not None or p.from_seq is not None for p in problems)),
+        "written": ("w", any(p.written_from_ms is not None or p.written_to_ms is not None for p in problems)),
+        "behind by": ("l", any(p.lag_ms for p in problems)),
+        "rows": ("k", not compact and any(p.start_key or p.end_key for p in problems)),
+        "what": ("d", not told_once),
+        "advice": ("d", not compact and not group.todo and len({advice_for(p) for p in problems}) > 1),
+        "commands": ("d", not compact and not group.todo and any(p.repair for p in problems)),
+    }
+    names = [name for name, (_, shown) in kinds.items() if shown]
+    titles = {"behind by": "behind by, s"} if compact else {}
+    rows = [
+        (number if not compact or placed.get(problem.region or "") == number else 0,
+         [_cell(name, problem, numbers, day) for name in names])
+        for number, problem in own
+    ]  # fmt: skip
+    listed = len(own) if own[0][0] else 0
+    more = []
+    if listed < group.count:
+        more.append(f"{group.count - max(listed, 1)} more are not listed here: --missing, --differ, --unverifiable do.")
+    if compact:
+        more.append(
+            f"{f'Times are of {day}, UTC. ' if day else ''}Servers are the numbers of the table of region servers;"
+            " row keys are in the complete lists (--missing, --unverifiable)."
+        )
+    return {
+        "title": f"{group.kind}{f': table {group.table}' if group.table else ''}"
+        f"{f', {group.count} times' if group.count > 1 else ''}",
+        "detail": group.example.detail if told_once else "",
+        "todo": group.todo or advice_for(group.example) or DEFAULT_ADVICE.get(group.kind, ""),
+        "more": " ".join(more),
+        "columns": [_Column(titles.get(name, name), kinds[name][0]) for name in names],
+        "chunks": [rows[start : start + CHUNK] for start in range(0, len(rows), CHUNK)],
+        "server_column": names.index("server") if "server" in names else -1,
+    }
+
+
+def _common_day(problems: Iterable[Problem]) -> str:
+    """The date that all times share; empty where they do not."""
+    times = [ms for p in problems for ms in (p.written_from_ms, p.written_to_ms) if ms is not None]
+    days = {iso_time(ms)[:10] for ms in times}
+    return days.pop() if len(days) == 1 else ""
+
+
+def _cell(name: str, problem: Problem, numbers: dict[str, str] | None, day: str) -> tuple[int | None, str]:
+    """A cell's number to sort by, where its text does not do, and the text."""
+    compact = numbers is not None
+    if name == "server":
+        return None, (numbers or {}).get(problem.origin or "", problem.origin or "")
+    if name == "sequence ids":
+        return None, _span(problem.from_seq, problem.to_seq, str).replace("–", "-" if compact else "–")
+    if name == "written":
+        return None, _written(problem, day) if compact else _span(
+            problem.written_from_ms, problem.written_to_ms, iso_time
+        )
+    if name == "behind by":
+        if problem.lag_ms is None:
+            return None, ""
+        return (None, f"{problem.lag_ms / 1000:g}") if compact else (problem.lag_ms, duration(problem.lag_ms))
+    if name == "rows":
+        start, end = (safe(printable_key(key or b""), 80) for key in (problem.start_key, problem.end_key))
+        return None, f"{start or 'first'} to {end or 'end'}"
+    if name == "commands":
+        return None, sync_for(problem)
+    texts = {"region": problem.region, "file": problem.path, "what": problem.detail, "advice": advice_for(problem)}
+    return None, texts[name] or ""
+
+
+def _span(first: int | None, last: int | None, show: Any) -> str:
+    if first is None and last is None:
+        return ""
+    if first == last and first is not None:
+        return str(show(first))
+    return f"{'?' if first is None else show(first)}–{'?' if last is None else show(last)}"
+
+
+def _written(problem: Problem, day: str) -> str:
+    """From when, and for how long: as briefly as can be."""
+    first, last = problem.written_from_ms, problem.written_to_ms
+    at = first if first is not None else last
+    if at is None:
+        return ""
+    start = iso_time(at).removeprefix(f"{day}T").removesuffix("Z")
+    return start if first is None or last is None or first == last else f"{start} +{(last - first) / 1000:g}"
