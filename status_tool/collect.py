@@ -216,7 +216,7 @@ def _hbase(
 def _with_events(row: Row, small: Descriptors) -> Row:
     """A master's `table` row with what happened to the table beside the WAL."""
     events = small.events.get(row["table"], {})
-    told = {name: events[name] for name in ("skipped_ms", "raised_ms") if events.get(name)}
+    told = {name: events[name] for name in ("skipped_ms", "raised_ms", "tagged_ms") if events.get(name)}
     return row | {"detail": json.dumps(json.loads(row["detail"]) | told)} if told else row
 
 

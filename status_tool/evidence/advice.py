@@ -63,6 +63,7 @@ _TEXTS = {
     " has been copied",
     "scope-raised": "what was in the family before was never replicated; accept the past with --since when it has been"
     " copied",
+    "meta-family": "use another name for the family: a crash of a region server would lose its cells as well",
     "descriptor-unreadable": "record the status again; if it stays, look at the trackers' log lines",
     "no-regions": "run `run -m` again when the table's regions are in hbase:meta",
     "file-missing": "copy the file again (distcp)",

@@ -25,6 +25,8 @@ from status_tool.evidence.streams import CLUSTER_ID_BYTES, StreamRule, came_thro
 
 Row = Mapping[str, Any]
 
+MAX_NAMES = 10
+"""How many tables a notice names."""
 SMALL_KINDS = ("server", "table")
 """Kinds with one row a server or table: these are judged in plain Python, on the driver."""
 MOST_STRANGERS = 10
@@ -150,6 +152,7 @@ def build_context(
 def _table_notices(tables: tuple[TableFacts, ...], scope: Scope, slave_is_known: bool) -> Iterator[str]:
     for table in tables:
         yield from table.notices
+    yield from _beside(tables)
     compared = {table.table for table in tables if table.replicated}
     for name in sorted(scope.accepted_drift - compared):
         yield f"table {name}: nothing to accept (--accept-drift): it is not asked of this slave"
@@ -178,6 +181,35 @@ def _strangers(master: Header, unstamped: list[Row]) -> list[str]:
         "entries without a valid stamp were left out that came from another cluster than the master:"
         f" {', '.join(named[:MOST_STRANGERS])}{more}"
     ]
+
+
+def _beside(tables: tuple[TableFacts, ...]) -> Iterator[str]:
+    """What trackers saw pass that no stream tells of, the newest first."""
+    written = [(table.written_ms, table) for table in tables if table.written_ms is not None]
+    if written:
+        named = _few([_written(moment, table) for moment, table in sorted(written, key=lambda w: (-w[0], w[1].table))])
+        yield (
+            f"written to on the slave by others than replication: {named}. What they changed there no stream tells;"
+            " VerifyReplication does"
+        )
+    tagged = [(table.tagged_ms, table.table) for table in tables if table.tagged_ms is not None]
+    if tagged:
+        named = _few([f"{name} (last {iso(moment)})" for moment, name in sorted(tagged, key=lambda t: (-t[0], t[1]))])
+        yield (
+            f"cells with tags (a TTL, ACL or visibility label of their own) were written on the master: {named}."
+            " Replication leaves tags out unless hbase.replication.rpc.codec keeps them on both sides"
+            " (KeyValueCodecWithTags)"
+        )
+
+
+def _written(moment_ms: int, table: TableFacts) -> str:
+    deletes = "" if table.deleted_ms is None else f", deletes among them, last {iso(table.deleted_ms)}"
+    return f"{table.table} (last {iso(moment_ms)}{deletes})"
+
+
+def _few(names: list[str]) -> str:
+    more = len(names) - MAX_NAMES
+    return f"{', '.join(names[:MAX_NAMES])}{f' and {more} tables more' if more > 0 else ''}"
 
 
 def _kind(rows: list[Row], kind: str) -> list[Row]:

@@ -35,6 +35,7 @@ TABLE_CODES: dict[str, Status] = {
     "skipped-wal": Status.UNVERIFIABLE,
     "emptied": Status.UNVERIFIABLE,
     "keeps-less": Status.UNVERIFIABLE,
+    "meta-family": Status.UNVERIFIABLE,
     "older-than-tracker": Status.UNVERIFIABLE,
     "descriptor-unreadable": Status.UNVERIFIABLE,
     "no-regions": Status.UNVERIFIABLE,

@@ -216,6 +216,7 @@ _DETAILS: dict[str, Callable[[Finding, RunContext], str]] = {
     "absent": _noted("table absent on the slave"),
     "family-absent": _family_absent,
     "emptied": _emptied,
+    "meta-family": _noted("a family is called METAFAMILY: HBase takes its cells for markers of the WAL and ships none"),
     "keeps-less": _noted("drift: the slave keeps less than the master, so that what was applied may be gone there"),
     "skip-wal": _noted("SKIP_WAL: the table's writes bypass the WAL, and with it replication"),
     "skipped-wal": _skipped_wal,

@@ -17,6 +17,8 @@ Row = Mapping[str, Any]
 SPLIT_PARENT = "split"
 LINEAGE = ("split", "merge")
 HOSTED = "hosted"
+META_FAMILY = "METAFAMILY"
+"""What HBase calls the family of its WAL markers (`WALEdit.METAFAMILY`)."""
 DISABLED = "disabled"
 
 
@@ -53,6 +55,12 @@ class TableFacts:
     """What is to be said of it that is no problem."""
     is_compared: bool = True
     """Whether both sides' descriptors tell what they keep."""
+    written_ms: int | None = None
+    """When others than replication last wrote to it on the slave; None: never, not known, or accepted."""
+    deleted_ms: int | None = None
+    """When deletes were last among that."""
+    tagged_ms: int | None = None
+    """When cells with tags were last written on the master."""
 
     @property
     def family_ids(self) -> frozenset[str]:
@@ -173,6 +181,7 @@ def _facts(
         *([] if drift_is_accepted else drift),
         *_age_findings(table, age, master, since_ms),
     ]
+    here = slave[table].descriptor if table in slave else {}
     return TableFacts(
         table,
         True,
@@ -183,7 +192,14 @@ def _facts(
         shipped,
         tuple(_drift_notices(table, compared, drift_is_accepted)),
         compared.known,
+        _since(here.get("written_ms"), since_ms),
+        _since(here.get("deleted_ms"), since_ms),
+        _since((descriptor or {}).get("tagged_ms"), since_ms),
     )
+
+
+def _since(moment_ms: Any, since_ms: int | None) -> int | None:
+    return moment_ms if _happened_after(moment_ms, since_ms) else None
 
 
 def _compared(descriptor: dict[str, Any] | None, slave: _SlaveTable | None, families: tuple[str, ...]) -> Compared:
@@ -217,6 +233,8 @@ def _descriptor_findings(
 ) -> list[Finding]:
     if descriptor is None:
         return [Finding("descriptor-unreadable", table=table)]
+    if META_FAMILY in families:
+        return [Finding("meta-family", table=table)]
     if descriptor.get("durability") == "SKIP_WAL":
         return [Finding("skip-wal", table=table)]
     found = []

@@ -201,7 +201,8 @@ def table_events(rows: Iterable[tuple[bytes, Cells]]) -> dict[str, dict[str, Any
 
     `born_ms` is of the newest region that never held anything, `dropped_ms` of each family that was dropped,
     `skipped_ms` of the newest mutations that were seen to bypass the WAL, `raised_ms` of each family that is
-    replicated and was not before.
+    replicated and was not before. `written_ms` is of the newest write that did not come by replication, `deleted_ms` of
+    deletes among those, `tagged_ms` of cells with tags.
     """
     events: dict[str, dict[str, Any]] = {}
     for key, cells in rows:
@@ -216,6 +217,9 @@ def table_events(rows: Iterable[tuple[bytes, Cells]]) -> dict[str, dict[str, Any
             "dropped_ms": dropped,
             "skipped_ms": named.get(b"w"),
             "raised_ms": raised,
+            "written_ms": named.get(b"l"),
+            "deleted_ms": named.get(b"d"),
+            "tagged_ms": named.get(b"k"),
         }
     return events
 

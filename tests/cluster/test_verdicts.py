@@ -450,6 +450,10 @@ def test_what_the_slave_does_not_keep_is_named(pair: Pair, status: Path) -> None
     assert not pair.same("kept")
     accepted = assert_complete(pair.check(status, "--table", "kept", "--accept-drift", "kept"))
     assert "accepted (--accept-drift)" in " ".join(accepted["notices"])
+    slave.put_rows("kept", "f", 1, prefix="own")
+    slave.delete_rows("kept", 1, prefix="own")
+    told = " ".join(assert_complete(pair.check(status, "--table", "kept", "--accept-drift", "kept"))["notices"])
+    assert re.search(r"by others than replication: kept \(last [^)]*, deletes among them", told), told
     slave.set_versions("kept", "f", 3)
     assert not any("VERSIONS" in notice for notice in assert_complete(pair.check(status, "--table", "kept"))["notices"])
 

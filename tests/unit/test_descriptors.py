@@ -98,6 +98,23 @@ def test_descriptors_of_earlier_trackers_are_not_compared(old: Any) -> None:
     assert any("were not compared" in notice and "ns:t" in notice for notice in outcome.notices)
 
 
+def test_what_passes_beside_replication_is_told_and_no_alarm() -> None:
+    """Writes of others on the slave, deletes among them, and tags, each with its newest time after the baseline."""
+    theirs = {**TABLE, "written_ms": 20_000, "deleted_ms": 15_000}
+    outcome = judged(theirs, {**TABLE, "tagged_ms": 18_000})
+    assert outcome.verdict is Verdict.COMPLETE
+    written, tagged = outcome.notices
+    assert "ns:t (last 1970-01-01T00:00:20.000+00:00, deletes among them, last 1970-01-01T00:00:15" in written
+    assert "ns:t (last 1970-01-01T00:00:18.000+00:00)" in tagged
+    scope = replace(HBASE, since_ms=19_000)
+    rows = (changed(OURS, "table", detail=json.dumps(TABLE)), changed(THEIRS, "table", detail=json.dumps(theirs)))
+    assert "deletes" not in " ".join(check(*rows, scope=scope).notices)
+    assert "by others" in " ".join(check(*rows, scope=scope).notices)
+    unknowns: tuple[Any, ...] = ("x", True, [], None)
+    for unknown in unknowns:
+        assert judged({**TABLE, "written_ms": unknown}, {**TABLE, "tagged_ms": unknown}).notices == ()
+
+
 @pytest.mark.parametrize("value", [None, "x", True, [], {}, 1e99])
 @pytest.mark.parametrize("key", [*FAMILY, "durability", "coprocessors"])
 def test_values_that_nobody_can_understand_are_not_compared(key: str, value: Any) -> None:

@@ -179,6 +179,7 @@ def test_an_edit_that_came_from_the_slave_is_not_asked_of_it() -> None:
         ("region", {"region_id": None}, "older than the tracker"),
         ("table", {"detail": DETAIL.replace("USE_DEFAULT", "SKIP_WAL")}, "SKIP_WAL"),
         ("table", {"detail": "{"}, "descriptor unreadable"),
+        ("table", {"detail": DETAIL.replace('"f"', '"METAFAMILY"')}, "METAFAMILY"),
         ("stream", {"seq": None}, "could not be read"),
         ("stream", {"origin": 9}, "has no server row"),
     ],

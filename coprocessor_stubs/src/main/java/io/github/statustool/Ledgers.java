@@ -25,6 +25,7 @@ final class Ledgers {
     for (RegionFacts.Fact fact : facts.dirty()) {
       changes.add(new Change(row(fact), fact::flushed));
     }
+    changes.addAll(facts.writes.dirty());
     sink.collect(changes, now);
     return changes;
   }

@@ -22,6 +22,8 @@ final class RegionStreams {
   private final boolean exempt;
   private final long origin;
   private final HeadRegistry registry;
+  /** Of its table; null for an exempt region. */
+  final TableWrites writes;
   private final List<Relayed> relayed = new ArrayList<>(0);
   private StreamHead local;
   private NavigableMap<byte[], Integer> knownScopes;
@@ -29,7 +31,8 @@ final class RegionStreams {
   private int[] globalIds = new int[0];
 
   /** Exempt: a region of a system table or of the state table itself, which are never tracked. */
-  RegionStreams(RegionInfo region, boolean exempt, long origin, HeadRegistry registry) {
+  RegionStreams(RegionInfo region, boolean exempt, long origin, HeadRegistry registry, TableWrites.Registry tables) {
+    this.writes = exempt ? null : tables.of(region.getTable().getNameAsString());
     this.region = region;
     this.exempt = exempt;
     this.origin = origin;

@@ -57,13 +57,30 @@ final class WalStamper {
     stampedKey = null;
     NavigableMap<byte[], Integer> scopes = key.getReplicationScopes();
     if (scopes == null || scopes.isEmpty()) {
+      noteWrite(region, key, edit);
       return;
     }
     RegionStreams streams = streams(region);
     if (streams.isReplicable(edit, scopes, cells)) {
       stamp(key, streams);
-    } else if (edit.isMetaEdit() && !streams.isExempt()) {
+      streams.writes.add(key.getWriteTime(), edit, key.getClusterIds().isEmpty(), true);
+    } else if (!edit.isMetaEdit()) {
+      noteWrite(region, key, edit);
+    } else if (!streams.isExempt()) {
       noteBulkLoad(region, key, edit, scopes);
+    }
+  }
+
+  /**
+   * Of an edit that is not replicated from here. What replication brings names the clusters that it came through;
+   * Import names this one, and passes for that.
+   */
+  private void noteWrite(RegionInfo region, WALKeyImpl key, WALEdit edit) {
+    if (key.getClusterIds().isEmpty() && !edit.isMetaEdit() && !edit.isReplay()) {
+      TableWrites writes = streams(region).writes;
+      if (writes != null) {
+        writes.add(key.getWriteTime(), edit, true, false);
+      }
     }
   }
 
@@ -120,7 +137,7 @@ final class WalStamper {
       if (regions.size() >= MAX_REGIONS) {
         regions.clear();
       }
-      streams = new RegionStreams(region, isExempt(region.getTable()), origin, heads);
+      streams = new RegionStreams(region, isExempt(region.getTable()), origin, heads, facts.writes);
       regions.put(region, streams);
     }
     lastRegion = region;

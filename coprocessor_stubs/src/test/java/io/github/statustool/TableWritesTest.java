@@ -1,0 +1,117 @@
+package io.github.statustool;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.io.IOException;
+import java.util.List;
+import java.util.Map;
+import java.util.NavigableMap;
+import java.util.TreeMap;
+import java.util.UUID;
+import org.apache.hadoop.hbase.ArrayBackedTag;
+import org.apache.hadoop.hbase.KeyValue;
+import org.apache.hadoop.hbase.Tag;
+import org.apache.hadoop.hbase.TagType;
+import org.apache.hadoop.hbase.client.RegionInfo;
+import org.apache.hadoop.hbase.regionserver.MultiVersionConcurrencyControl;
+import org.apache.hadoop.hbase.util.Bytes;
+import org.apache.hadoop.hbase.wal.WALEdit;
+import org.apache.hadoop.hbase.wal.WALKeyImpl;
+import org.junit.jupiter.api.Test;
+
+class TableWritesTest {
+  private static final byte[] ROW = Bytes.toBytes("row");
+  private static final byte[] QUALIFIER = Bytes.toBytes("q");
+  private static final UUID MASTER = new UUID(1, 2);
+
+  private final Ledgers ledgers = new Ledgers();
+  private final RegionInfo region = Fixtures.region("t");
+  private final WalStamper stamper =
+      new WalStamper(Fixtures.ORIGIN, Fixtures.STATE_TABLE, ledgers.heads, ledgers.facts, Fixtures.health());
+  private long seq = 1;
+
+  private void append(RegionInfo of, long time, List<UUID> clusterIds, NavigableMap<byte[], Integer> scopes,
+      KeyValue... cells) throws IOException {
+    WALKeyImpl key = new WALKeyImpl(of.getEncodedNameAsBytes(), of.getTable(), ++seq, time, clusterIds, 0, 0,
+        new MultiVersionConcurrencyControl(), scopes);
+    WALEdit edit = new WALEdit();
+    for (KeyValue cell : cells) {
+      edit.add(cell);
+    }
+    stamper.before(of, key, edit);
+    stamper.after(of, key, edit);
+  }
+
+  private void append(long time, List<UUID> clusterIds, KeyValue... cells) throws IOException {
+    append(region, time, clusterIds, null, cells);
+  }
+
+  private static KeyValue put() {
+    return new KeyValue(ROW, Fixtures.GLOBAL, QUALIFIER, 1L, ROW);
+  }
+
+  private static KeyValue delete() {
+    return new KeyValue(ROW, Fixtures.GLOBAL, QUALIFIER, 1L, KeyValue.Type.DeleteColumn);
+  }
+
+  private static KeyValue tagged() {
+    Tag ttl = new ArrayBackedTag(TagType.TTL_TAG_TYPE, Bytes.toBytes(5L));
+    return new KeyValue(ROW, Fixtures.GLOBAL, QUALIFIER, 1L, ROW, new Tag[] {ttl});
+  }
+
+  /** What would be written now, by qualifier; and it counts as written. */
+  private Map<String, Long> flushed() {
+    Map<String, Long> told = new TreeMap<>();
+    for (Change change : ledgers.facts.writes.dirty()) {
+      assertArrayEquals(Bytes.toBytes("nt"), change.row.key);
+      for (StateRow.Column column : change.row.columns()) {
+        told.put(Bytes.toString(column.qualifier), Bits.getLong(column.value, 0));
+        assertEquals(Bits.getLong(column.value, 0), column.timestamp, "the newest wins");
+      }
+      change.stored();
+    }
+    return told;
+  }
+
+  @Test
+  void whatReplicationBringsIsNoWriteOfSomebodyElse() throws IOException {
+    append(1000, List.of(MASTER), put(), delete());
+    assertTrue(flushed().isEmpty());
+  }
+
+  @Test
+  void theNewestWriteOfOthersAndItsDeletesAreTold() throws IOException {
+    append(1000, List.of(), put());
+    append(900, List.of(), put());
+    assertEquals(Map.of("l", 1000L), flushed());
+    assertTrue(flushed().isEmpty(), "nothing new");
+    append(20_000, List.of(), put(), put(), delete());
+    append(40_000, List.of(), put());
+    assertEquals(Map.of("l", 40_000L, "d", 20_000L), flushed());
+    ledgers.forgetFlushes();
+    assertEquals(Map.of("l", 40_000L, "d", 20_000L), flushed());
+  }
+
+  @Test
+  void tagsCountInWhatIsReplicated() throws IOException {
+    NavigableMap<byte[], Integer> scopes = Fixtures.scopes();
+    append(20_000, List.of(), tagged());
+    assertEquals(Map.of("l", 20_000L), flushed());
+    append(region, 30_000, List.of(MASTER), scopes, put(), tagged());
+    assertEquals(Map.of("l", 20_000L, "k", 30_000L), flushed());
+    append(region, 30_001, List.of(MASTER), scopes, tagged());
+    assertTrue(flushed().isEmpty(), "nobody looks again so soon");
+    append(region, 90_000, List.of(MASTER), scopes, tagged());
+    assertEquals(Map.of("l", 20_000L, "k", 90_000L), flushed());
+  }
+
+  @Test
+  void systemTablesAndTheStateTableAreNobodysBusiness() throws IOException {
+    append(Fixtures.region("hbase:acl"), 1000, List.of(), null, put());
+    append(Fixtures.region(Fixtures.STATE_TABLE.getNameAsString()), 1000, List.of(), null, put());
+    append(1000, List.of(), new KeyValue(ROW, WALEdit.METAFAMILY, QUALIFIER, 1L, ROW));
+    assertTrue(flushed().isEmpty());
+  }
+}
