@@ -13,9 +13,9 @@ import pyarrow as pa
 
 from status_tool import __version__
 from status_tool.config import Settings
-from status_tool.errors import ConfigurationError
+from status_tool.errors import ConfigurationError, UsageError
 from status_tool.evidence.ids import origin_id
-from status_tool.evidence.model import Header
+from status_tool.evidence.model import BY_OPTION, RECORDED, Header
 from status_tool.evidence.sides import LOCAL_POOL
 from status_tool.replication import queue_rows
 from status_tool.sources import codec, meta
@@ -62,8 +62,8 @@ class FileOptions:
     deep: bool = False
     """Whether every file's content is read."""
     journal: str | None = None
-    layout: Layout = field(default_factory=Layout)
-    """What HDFS's checksum of local files is computed for."""
+    layout: Layout | None = None
+    """What HDFS's checksum of local files is computed for; None: HDFS's default."""
 
 
 @dataclass(frozen=True)
@@ -82,6 +82,10 @@ class Request:
     following: bool = False
     """Whether everything up to now is asked, whatever shutdown time is recorded (docs/decisions.md, 40)."""
     files: FileOptions = field(default_factory=FileOptions)
+    drained: bool = False
+    """Whether to wait, within `wait_s`, until the queues of crashed servers are drained, too."""
+    peer_id: str | None = None
+    """Whose queues are meant; None: every peer's that is enabled."""
 
 
 @dataclass(frozen=True)
@@ -156,7 +160,7 @@ def snapshot(settings: Settings, request: Request, say: Callable[[str], None]) -
             if request.hbase:
                 gathered = _hbase(settings, request, gathered, zookeeper, say)
     if not request.hbase and request.shutdown_ms is not None:
-        header = apply_shutdown(gathered.header, request.shutdown_ms, "-s", gathered.header.cut_ms)
+        header = apply_shutdown(gathered.header, request.shutdown_ms, BY_OPTION, gathered.header.cut_ms)
         gathered = dataclasses.replace(gathered, header=header)
     if request.hdfs:
         gathered = _hdfs(settings, request, gathered, say)
@@ -295,7 +299,7 @@ def _peer_rows(zookeeper: ZooKeeper) -> list[Row]:
 
 def _with_shutdown(header: Header, given: int | None, recorded: int | None) -> Header:
     """The cut: `-s`, else the recorded shutdown time, else now. A time in the future is not used."""
-    moment, whose = (given, "-s") if given is not None else (recorded, "the recorded shutdown time")
+    moment, whose = (given, BY_OPTION) if given is not None else (recorded, RECORDED)
     if moment is None:
         note = "no shutdown time was recorded: everything written up to the moment of the dump is asked"
         return dataclasses.replace(header, notices=(*header.notices, note))
@@ -303,11 +307,15 @@ def _with_shutdown(header: Header, given: int | None, recorded: int | None) -> H
 
 
 def apply_shutdown(header: Header, moment: int, whose: str, limit_ms: int) -> Header:
-    """The header with `moment` as shutdown time and cut, unless it lies behind `limit_ms`."""
+    """The header with `moment` as shutdown time and cut, unless it lies behind `limit_ms`.
+
+    `whose` is one of `SHUTDOWN_SOURCES`.
+    """
     if moment > limit_ms:
-        note = f"{whose} ({moment}) lies in the future of the dump ({limit_ms}): the moment of the dump is used instead"
+        name = "the recorded shutdown time" if whose == RECORDED else "-s"
+        note = f"{name} ({moment}) lies in the future of the dump ({limit_ms}): the moment of the dump is used instead"
         return dataclasses.replace(header, notices=(*header.notices, note))
-    return dataclasses.replace(header, shutdown_ms=moment, cut_ms=moment)
+    return dataclasses.replace(header, shutdown_ms=moment, cut_ms=moment, shutdown_from=whose)
 
 
 def _hdfs(settings: Settings, request: Request, gathered: Snapshot, say: Callable[[str], None]) -> Snapshot:
@@ -318,10 +326,14 @@ def _hdfs(settings: Settings, request: Request, gathered: Snapshot, say: Callabl
     absent: list[str] = []
     key, identity = "", ("", LOCAL_POOL)
     if local := tuple(root.removeprefix(LOCAL) for root in roots if root.startswith(LOCAL)):
-        disk = LocalSource(local, exclusions, request.files.layout, request.files.deep)
+        disk = LocalSource(local, exclusions, request.files.layout or Layout(), request.files.deep)
         sources.append(disk)
         absent += disk.absent()
         key = f"{LOCAL}{','.join(local)}"
+    elif request.files.layout is not None:
+        raise UsageError(
+            "--layout is for file:// folders, and none is read here: leave it out, or name one in -f or --map-path"
+        )
     if remote := tuple(root for root in roots if not root.startswith(LOCAL)):
         endpoint = HdfsEndpoint(settings.webhdfs(), hdfs_user(), settings.authorities)
         say(f"asking the NameNode at {endpoint}")

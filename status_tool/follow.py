@@ -29,6 +29,7 @@ from status_tool.runs import (
     MasterSide,
     asked_header,
     gather,
+    refuse_deep,
     scratch_of,
     slave_request,
     verify_once,
@@ -65,6 +66,7 @@ def follow(settings: Settings, master: Settings, check: Check, shown: Following,
         file = stack.enter_context(open_status(check.status_file, require_side=MASTER, key=check.key))
         base = MasterSide(file, asked_header(file.header, check))
         _refuse(base, check)
+        refuse_deep(file, check)
         scratch = stack.enter_context(scratch_of(check))
         request = slave_request(base, check)
         pool = stack.enter_context(ThreadPoolExecutor(1))

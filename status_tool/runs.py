@@ -37,7 +37,18 @@ from status_tool.config import Settings
 from status_tool.errors import Interrupted, StatusFileError, StatusToolError, UsageError
 from status_tool.evidence.in_force import shipped_since
 from status_tool.evidence.links import Side, known_clusters
-from status_tool.evidence.model import FileStatus, Header, Outcome, Scope, Verdict
+from status_tool.evidence.model import (
+    BY_CHECK,
+    BY_OPTION,
+    RECORDED,
+    Evidence,
+    FileStatus,
+    Header,
+    Outcome,
+    Scope,
+    Verdict,
+)
+from status_tool.evidence.origins import iso
 from status_tool.evidence.peers import (
     Choice,
     PeerFacts,
@@ -54,11 +65,12 @@ from status_tool.evidence.regions import local_families, replicated_families
 from status_tool.evidence.scoping import asked_filter
 from status_tool.evidence.segments import latest
 from status_tool.evidence.sides import same_hdfs
+from status_tool.modes import check_half, check_legacy
 from status_tool.reading import read_all
 from status_tool.sources.interface import Source
 from status_tool.sources.journal import Journal, forget, journal_path, opened, remove
 from status_tool.sources.namenode import HdfsEndpoint
-from status_tool.sources.selection import PathMap, glob_regex
+from status_tool.sources.selection import PathMap, exclusion_regexes, glob_regex
 from status_tool.sources.state_table import StateTableSource, TableFilter
 from status_tool.sources.webhdfs import WebHdfsSource, hdfs_user
 from status_tool.spark import source as spark_source
@@ -100,6 +112,8 @@ class Check:
     """Whether files that are otherwise incomparable are read; `files.deep` reads every file."""
     path_map: PathMap = field(default_factory=PathMap)
     debug_dir: Path | None = None
+    given: frozenset[str] = frozenset()
+    """Which options the command line gave, by parameter."""
     spark_master: str | None = None
     spark_conf: tuple[tuple[str, str], ...] = ()
     key: SignKey | None = None
@@ -153,7 +167,6 @@ def write_side(
                     journal.add(batch)
             if later:
                 gathered = _told_of_later_writes(gathered, later)
-                writer.header = gathered.header
     if debug_dir is not None:
         with open_status(path) as written:
             dump_rows(written.rows(), debug_dir)
@@ -201,7 +214,7 @@ def _written_later(batch: pa.RecordBatch, shutdown_ms: int | None) -> int:
 
 
 def _told_of_later_writes(gathered: Snapshot, streams: int) -> Snapshot:
-    """A shutdown time left from an earlier occasion must not pass for today's in silence."""
+    """A shutdown time left from an earlier occasion is told at once; which of the tables count, the check knows."""
     note = (
         f"{streams} streams were written to after the shutdown time; what was written then is not asked. "
         "If the application has run since, record the shutdown time again"
@@ -247,6 +260,7 @@ def check_live(settings: Settings, check: Check, say: Say) -> Outcome:
     with open_status(check.status_file, require_side=MASTER, key=check.key) as file:
         side = MasterSide(file, asked_header(file.header, check))
         refuse_since(side.header, check.scope.since_ms)
+        refuse_deep(file, check)
         request = slave_request(side, check)
         deadline = time.monotonic() + check.wait_s
         with ThreadPoolExecutor(1) as pool, scratch_of(check) as scratch:
@@ -379,8 +393,9 @@ def _verdict(
     scope = dataclasses.replace(_narrowed(check.scope, master, slave), offline=check.slave_status is not None)
     _refuse_same_hdfs(master, slave, scope)
     foreign = _foreign_tables(file, choice)
-    master_df = _restricted(side.rows(spark, folder), foreign, check.hdfs_paths)
-    slave_df = mapped_paths(_restricted(slave_df, foreign, ()), check.path_map.pairs)
+    excluded = exclusion_regexes(check.files.exclude)
+    master_df = _without(_restricted(side.rows(spark, folder), foreign, check.hdfs_paths), excluded)
+    slave_df = _without(mapped_paths(_restricted(slave_df, foreign, ()), check.path_map.pairs), excluded)
     queues = dataclasses.replace(
         _queue_facts(file, choice, master, scope),
         withheld=_withheld(file, choice),
@@ -421,6 +436,7 @@ def _verdict(
         outcome,
         cut_ms=master.cut_ms,
         shutdown_ms=master.shutdown_ms,
+        shutdown_from=master.shutdown_from,
         master_cluster_id=master.cluster_id,
         slave_cluster_id=slave.cluster_id,
         peer_id=str(choice.peer["id"]) if choice else None,
@@ -448,14 +464,45 @@ def refuse_since(master: Header, since_ms: int | None) -> None:
 
 
 def asked_header(header: Header, check: Check) -> Header:
-    """FILE's header with `-s` applied; refuses a half that FILE does not hold."""
+    """FILE's header with `-s` applied; refuses a half that FILE does not hold, and options that it cannot obey."""
     if (header.half == "hdfs" and not check.scope.check_hdfs) or (
         header.half == "hbase" and not check.scope.check_hbase
     ):
         raise UsageError(f"FILE holds only the {header.half} half: it was written with --only {header.half}")
-    if check.shutdown_ms is not None:
-        return apply_shutdown(header, check.shutdown_ms, "-s", header.created_ms)
-    return header
+    if header.evidence == Evidence.TIMESTAMPS:
+        check_legacy(check.given)
+    check_half(check.given, header.half)
+    return header if check.shutdown_ms is None else _asked_shutdown(header, check.shutdown_ms)
+
+
+def refuse_deep(file: StatusFile, check: Check) -> None:
+    """`UsageError` where FILE has no CRC32C that the slave's files could be held against."""
+    if not check.deep:
+        return
+    files = 0
+    for batch in file.rows({"file"}):
+        if batch.column("crc32c").null_count < batch.num_rows:
+            return
+        files += pc.sum(pc.greater(batch.column("length"), 0)).as_py() or 0
+    if files:
+        raise UsageError(
+            "--deep needs the CRC32C of the master's files, and FILE holds none: write it with `run -m -o FILE --deep`"
+        )
+
+
+def _asked_shutdown(header: Header, moment_ms: int) -> Header:
+    """The header with the `-s` of a check; the text says whose word it replaces."""
+    if moment_ms > header.created_ms:
+        raise UsageError(
+            f"-s {moment_ms} ({iso(moment_ms)}) lies after FILE was written ({iso(header.created_ms)}), which knows "
+            "nothing of what was written then: give an earlier time, or run `run -m` again"
+        )
+    known = {RECORDED: "recorded on the master", BY_OPTION: "given by -s when FILE was written"}
+    before = known.get(header.shutdown_from, "in FILE")
+    replaced = "FILE has none" if header.shutdown_ms is None else f"FILE has {iso(header.shutdown_ms)}, {before}"
+    note = f"the shutdown time {iso(moment_ms)} is the one given by -s of this check ({replaced})"
+    header = dataclasses.replace(header, notices=(*header.notices, note))
+    return apply_shutdown(header, moment_ms, BY_CHECK, header.created_ms)
 
 
 def slave_request(side: MasterSide, check: Check) -> Request:
@@ -471,7 +518,8 @@ def slave_request(side: MasterSide, check: Check) -> Request:
         hdfs_paths=check.path_map.slave_roots(
             check.hdfs_paths or master.hdfs_paths or (_legacy_roots(side.file) if hdfs else ())
         ),
-        files=check.files,
+        # With --map-path names differ on the slave: --exclude is about the master's, and applied when comparing.
+        files=dataclasses.replace(check.files, exclude=()) if check.path_map.pairs else check.files,
     )
 
 
@@ -590,4 +638,11 @@ def _restricted(rows: DataFrame, foreign: list[str], hdfs_paths: tuple[str, ...]
         for root in hdfs_paths:
             inside = inside | F.col("path").rlike(glob_regex(root))
         rows = rows.where((F.col("kind") != "file") | inside)
+    return rows
+
+
+def _without(rows: DataFrame, excluded: Sequence[str]) -> DataFrame:
+    """The rows without files that `--exclude` leaves out: of both sides, or they would be missing on one."""
+    for regex in excluded:
+        rows = rows.where((F.col("kind") != "file") | F.col("path").isNull() | ~F.col("path").rlike(regex))
     return rows

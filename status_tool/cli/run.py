@@ -20,6 +20,7 @@ from status_tool.config import Settings, load_site
 from status_tool.errors import ConfigurationError, UsageError
 from status_tool.evidence.model import Outcome, Scope
 from status_tool.follow import follow as follow_master
+from status_tool.modes import Mode, check_options, given_of
 from status_tool.printable import safe
 from status_tool.report.follow import make_following
 from status_tool.report.html_report import HtmlReporter
@@ -40,6 +41,7 @@ from status_tool.status_file.signature import SignKey, read_key
 
 DEFAULT_MASTER_WAIT_S = 60.0
 DEFAULT_DEBUG_DIR = Path("status-tool-debug")
+DEFAULT_MAX_PROBLEMS = 100
 
 
 class Half(StrEnum):
@@ -65,7 +67,10 @@ def run(
         bool,
         typer.Option("-d", help="Alone: dump this cluster's state. With -m or -i: also write debug dumps."),
     ] = False,
-    debug_dir: Annotated[Path, typer.Option("--debug-dir", metavar="DIR", help="Where -d writes.")] = DEFAULT_DEBUG_DIR,
+    debug_dir: Annotated[
+        Path | None,
+        typer.Option("--debug-dir", metavar="DIR", help="Where -d writes (default status-tool-debug)."),
+    ] = None,
     shutdown: Annotated[
         int | None,
         typer.Option("-s", metavar="MILLIS", help="Shutdown time (epoch ms) instead of the recorded one."),
@@ -88,6 +93,10 @@ def run(
         int | None,
         typer.Option("--since", metavar="MILLIS", help="Accept as baseline what was written up to this time."),
     ] = None,
+    ignore_later_writes: Annotated[
+        bool,
+        typer.Option("--ignore-later-writes", help="With -i: accept writes after a recorded shutdown time."),
+    ] = False,
     wait: Annotated[
         float | None,
         typer.Option(
@@ -97,6 +106,12 @@ def run(
             help="With -m (default 60): for the flush of every region server. With -i (default 0): until complete.",
         ),
     ] = None,
+    drained: Annotated[
+        bool,
+        typer.Option(
+            "--drained", help="With -m: wait, as long as --wait says, until queues of crashed servers are drained."
+        ),
+    ] = False,
     follow: Annotated[
         bool,
         typer.Option("--follow", help="With -i: read the master again, too, until complete, --wait is over or Ctrl-C."),
@@ -154,7 +169,10 @@ def run(
             "--accept-drift", metavar="NS:TABLE", help="With -i: the slave keeps less of this table (repeatable)."
         ),
     ] = None,
-    max_problems: Annotated[int, typer.Option("--max-problems", min=0, help="How many problems are listed.")] = 100,
+    max_problems: Annotated[
+        int | None,
+        typer.Option("--max-problems", metavar="N", min=0, help="How many problems are listed (default 100)."),
+    ] = None,
     report: Annotated[
         Path | None, typer.Option("--report", metavar="FILE.html", help="Also write an HTML report.")
     ] = None,
@@ -207,8 +225,12 @@ def run(
     ] = None,
 ) -> int:
     """Write this cluster's status (-m -o, -o), check the master's on the slave (-i), or dump (-d)."""
-    _check_letters(master, output, status_file, slave_status, debug, report or metrics)
-    _check_follow(follow, bool(master_conf or master_zookeeper), bool(master_thrift), status_file, slave_status)
+    given = given_of(locals())
+    form = check_options(given, only)
+    if form is Mode.FOLLOW and not (master_conf or master_zookeeper):
+        raise UsageError("--follow needs the master: --master-conf DIR or --master-zookeeper HOST:PORT/ZNODE")
+    if deep is not None and output is not None and output.suffix == ".json":
+        raise UsageError("--deep does not go with -o FILE.json: the original tool's format holds no CRC32C")
     shutdown, since = check_millis(shutdown, "-s"), check_millis(since, "--since")
     lists = _lists({"differ": differ, "missing": missing, "unverifiable": unverifiable}, as_json, status_file)
     if repair_script is not None and status_file is None:
@@ -221,19 +243,13 @@ def run(
     settings = settings_of(conf_dir, thrift, webhdfs, zookeeper, cacert)
     files = _files(deep, rate, exclude, layout)
     path_map = PathMap.parse(map_path or ())
-    if path_map.pairs and status_file is None:
-        raise UsageError("--map-path goes with -i FILE")
-    if resume and output is None:
-        raise UsageError("--resume goes with -o FILE")
-    if accept_drift and status_file is None:
-        raise UsageError("--accept-drift goes with -i FILE: the slave is compared there")
-    if accept_drift and only is Half.HDFS:
-        raise UsageError("--accept-drift is about HBase's tables, which --only hdfs leaves out")
     tables = frozenset(name.removeprefix("default:") for name in table or ())
     accepted = frozenset(name.removeprefix("default:") for name in accept_drift or ())
     hbase, hdfs = only is not Half.HDFS, only is not Half.HBASE
+    dumps = (debug_dir or DEFAULT_DEBUG_DIR) if debug else None
     if status_file is not None:
-        kept = (max_problems, strict_extra, accepted)
+        listed = DEFAULT_MAX_PROBLEMS if max_problems is None else max_problems
+        kept = (listed, strict_extra, accepted, ignore_later_writes)
         scope = Scope(tables, frozenset(namespace or ()), since, peer, hbase, hdfs, *kept)
         check = Check(
             status_file=status_file,
@@ -245,7 +261,8 @@ def run(
             files=dataclasses.replace(files, deep=deep == "all"),
             deep=deep is not None,
             path_map=path_map,
-            debug_dir=debug_dir if debug else None,
+            debug_dir=dumps,
+            given=given,
             spark_master=spark_master,
             spark_conf=_spark_conf(spark_conf),
             key=key,
@@ -261,7 +278,7 @@ def run(
             )
         return _check(settings, check, told)
     request = Request(
-        side=SLAVE if output is not None and not master else MASTER,
+        side=SLAVE if form is Mode.SLAVE else MASTER,
         wait_s=DEFAULT_MASTER_WAIT_S if wait is None else wait,
         only=TableFilter(tables, frozenset(namespace or ())),
         hbase=hbase,
@@ -269,41 +286,12 @@ def run(
         hdfs_paths=_paths(paths),
         shutdown_ms=shutdown,
         files=dataclasses.replace(files, journal="" if resume else None),
+        drained=drained,
+        peer_id=peer,
     )
     if output is None:
         return _dump(settings, request)
-    return _write(settings, request, output, debug_dir if debug else None, as_json, key)
-
-
-def _check_letters(
-    master: bool,
-    output: Path | None,
-    status_file: Path | None,
-    slave_status: Path | None,
-    debug: bool,
-    reports: Path | None,
-) -> None:
-    """`UsageError` for letters that do not go together."""
-    if status_file is not None and (master or output is not None):
-        raise UsageError("-i checks FILE on the slave; -m and -o write one: give either")
-    if slave_status is not None and status_file is None:
-        raise UsageError("--slave-status FILE2 goes with -i FILE")
-    if master and output is None:
-        raise UsageError("-m needs -o FILE: where to write the master's status")
-    if reports is not None and status_file is None:
-        raise UsageError("--report and --metrics tell the outcome of a check: they go with -i FILE")
-    if output is None and status_file is None and not debug:
-        raise UsageError("nothing to do: -m -o FILE on the master, -i FILE on the slave, or -d to dump")
-
-
-def _check_follow(follow: bool, named: bool, thrift: bool, status_file: Path | None, slave_status: Path | None) -> None:
-    """`UsageError` for what does not go with --follow."""
-    if follow and (status_file is None or slave_status is not None):
-        raise UsageError("--follow goes with -i FILE on the slave, and not with --slave-status")
-    if follow and not named:
-        raise UsageError("--follow needs the master: --master-conf DIR or --master-zookeeper HOST:PORT/ZNODE")
-    if (named or thrift) and not follow:
-        raise UsageError("--master-conf, --master-thrift and --master-zookeeper go with --follow")
+    return _write(settings, request, output, dumps, as_json, key)
 
 
 def _lists(named: dict[str, Path | None], as_json: bool, status_file: Path | None) -> tuple[FullList, ...]:
@@ -326,7 +314,7 @@ def _files(deep: str | None, rate: float | None, exclude: list[str] | None, layo
         load=Load(rate=rate),
         exclude=tuple(exclude or ()),
         deep=deep is not None,
-        layout=Layout.parse(layout) if layout else Layout(),
+        layout=Layout.parse(layout) if layout else None,
     )
 
 

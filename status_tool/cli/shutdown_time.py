@@ -1,4 +1,4 @@
-"""`status-tool shutdown-time record|show`: when the application stopped writing on the master."""
+"""`status-tool shutdown-time record|show|clear`: when the application stopped writing on the master."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from status_tool.errors import UsageError
 from status_tool.sources.state_table import StateTable, now_ms
 
 shutdown_time = typer.Typer(
-    help="Record or show when the application stopped writing on this master.",
+    help="Record, show or clear when the application stopped writing on this master.",
     context_settings={"help_option_names": ["-h", "--help"]},
     no_args_is_help=True,
     rich_markup_mode=None,
@@ -59,6 +59,18 @@ def record(
     state.require()
     state.record_shutdown(moment)
     typer.echo(f"Shutdown time recorded: {moment} ({iso(moment)})")
+
+
+@shutdown_time.command()
+def clear(conf_dir: ConfDirs = None, thrift: Thrift = None) -> None:
+    """Forget the recorded shutdown time: then everything up to the moment of `run -m` is asked."""
+    settings = settings_of(conf_dir, thrift)
+    state = StateTable(settings.thrift(), settings.state_table)
+    state.require()
+    moment = state.shutdown_ms()
+    state.clear_shutdown()
+    known = "none was recorded" if moment is None else f"it was {moment} ({iso(moment)})"
+    typer.echo(f"No shutdown time is recorded any more; {known}.")
 
 
 @shutdown_time.command()

@@ -77,6 +77,9 @@ _TEXTS = {
     "file-unreadable": "check permissions and missing blocks (hdfs fsck) on that side",
     "file-ambiguous": "the path was listed twice with different contents while it was read: record the status again",
     "no-checksum": "the file's checksum could not be had; check that its DataNodes are reachable",
+    "later-writes": "if the application has run since, record the shutdown time again on the master (`shutdown-time"
+    " record`; `shutdown-time clear` takes it away) and run `run -m` again; if these writes do not matter, check with"
+    " -s MILLIS or --ignore-later-writes, or leave the table out (--table, --namespace)",
     "slave-older": "write the slave's status again with `run -o FILE2` on the slave, now that FILE is there, or"
     " check on the slave without --slave-status",
     "file-extra": "nothing is lost; remove it on the slave if it should not be there",

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from status_tool.evidence.context import RunContext
 from status_tool.evidence.findings import Finding
+from status_tool.evidence.later import accepted_by, later_findings, later_notice, later_writes
 from status_tool.evidence.model import (
     Evidence,
     FileStatus,
@@ -33,6 +34,10 @@ class Tally:
     """How many regions rest on what."""
     worst_lag_ms: int | None = None
     timestamps_complete: int = 0
+    later: dict[str | None, tuple[int, int]] = field(default_factory=dict)
+    """By table, the streams that were written to after the shutdown time, and the newest write."""
+    later_streams: int = 0
+    """How many they are, where they have not been told apart yet."""
     files: dict[FileStatus, int] = field(default_factory=lambda: dict.fromkeys(FileStatus, 0))
     master_files: int = 0
     """How many paths the master's status names."""
@@ -45,9 +50,17 @@ def conclude(context: RunContext, tally: Tally, findings: Iterable[Finding]) -> 
     run = [*context.run_findings, *context.table_findings] if context.check_hbase else []
     if context.check_hbase and not sum(tally.regions.values()):
         run.append(Finding("nothing"))
+    later = later_writes(tally.later) if context.check_hbase else ()
+    accepted = accepted_by(context.master, context.scope, context.evidence)
+    run += [] if accepted else later_findings(later, context.master)
     older = older_findings(context.master, context.slave, context.scope)
     hbase = _hbase(context, tally, [*run, *older]) if context.check_hbase else None
-    notices = (*context.master.notices, *context.slave.notices, *context.notices)
+    notices = (
+        *context.master.notices,
+        *context.slave.notices,
+        *context.notices,
+        *([later_notice(later, accepted)] if later and accepted else []),
+    )
     files = _file_findings(context, tally) if context.check_hdfs else []
     run += [*files, *older]
     hdfs = _hdfs(context, tally, [*files, *older]) if context.check_hdfs else None
@@ -61,6 +74,7 @@ def conclude(context: RunContext, tally: Tally, findings: Iterable[Finding]) -> 
         problems=tuple(to_problem(finding, context) for finding in shown),
         cut_ms=context.master.cut_ms,
         shutdown_ms=context.master.shutdown_ms,
+        shutdown_from=context.master.shutdown_from,
         master_cluster_id=context.master.cluster_id,
         slave_cluster_id=context.slave.cluster_id,
         peer_id=context.scope.peer_id,
@@ -86,6 +100,7 @@ def _hbase(context: RunContext, tally: Tally, run: list[Finding]) -> HBaseOutcom
         tally.timestamps_complete,
         tally.evidence,
         context.ordered_tables,
+        later=later_writes(tally.later),
     )
 
 

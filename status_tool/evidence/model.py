@@ -106,6 +106,15 @@ class NotReplicated:
 
 
 @dataclass(frozen=True, slots=True)
+class LaterWrites:
+    """What was written to a table after the shutdown time: how many streams, and the newest write (epoch ms)."""
+
+    table: str | None
+    streams: int
+    newest_ms: int
+
+
+@dataclass(frozen=True, slots=True)
 class HBaseOutcome:
     """The HBase half. `regions` counts regions by their worst stream and is never bounded."""
 
@@ -121,6 +130,8 @@ class HBaseOutcome:
     """The asked tables of which the peer ships only some replicated families, so that holes are expected."""
     not_replicated: NotReplicated | None = None
     """None: not known."""
+    later: tuple[LaterWrites, ...] = ()
+    """Asked tables that were written to after the shutdown time, whoever told it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,6 +190,8 @@ class Outcome:
     """How many problems, or groups of them, are to be listed."""
     overview: Overview | None = None
     """All of it by table and cause; None where it was not asked for, as while a run still waits."""
+    shutdown_from: str = ""
+    """As `Header.shutdown_from`."""
 
     @property
     def verdict(self) -> Verdict:
@@ -193,6 +206,11 @@ class Outcome:
     def exit_code(self) -> int:
         """The contract's exit code for the verdict."""
         return EXIT_CODES[self.verdict]
+
+
+RECORDED, BY_OPTION, BY_CHECK = "recorded", "option", "check"
+SHUTDOWN_SOURCES = (RECORDED, BY_OPTION, BY_CHECK)
+"""A shutdown time was recorded on the master, given by -s when FILE was written, or by -s of the check itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,6 +253,8 @@ class Header:
     evidence: str = "exact"
     """`timestamps` for a file of the original tool."""
     notices: tuple[str, ...] = ()
+    shutdown_from: str = ""
+    """Who told the shutdown time: one of `SHUTDOWN_SOURCES`; empty: not known, or there is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,5 +271,7 @@ class Scope:
     strict_extra: bool = False
     accepted_drift: frozenset[str] = frozenset()
     """Tables of which the slave may keep less than the master."""
+    ignore_later_writes: bool = False
+    """Whether writes after a recorded shutdown time are no reason for doubt."""
     offline: bool = False
     """Whether the slave's side is from a file, too, so that it may be older than the master's."""

@@ -179,6 +179,14 @@ def _unreadable_descriptor(finding: Finding, context: RunContext) -> str:
     return f"descriptor unreadable: the table's families on the {finding.note or 'master'} are not known"
 
 
+def _later_writes(finding: Finding, context: RunContext) -> str:
+    return (
+        f"later writes: {finding.holes} streams were written to after the recorded shutdown time"
+        f" {iso(finding.written_from_ms)}, the newest write at {iso(finding.written_to_ms)}; what was written then is"
+        " not asked, so either that time is of an earlier occasion or something still writes"
+    )
+
+
 def _slave_older(finding: Finding, context: RunContext) -> str:
     age = duration((finding.written_to_ms or 0) - (finding.written_from_ms or 0))
     return (
@@ -245,4 +253,5 @@ _DETAILS: dict[str, Callable[[Finding, RunContext], str]] = {
     "file-ambiguous": _noted("listed more than once with different contents"),
     "no-checksum": _noted("no checksum"),
     "slave-older": _slave_older,
+    "later-writes": _later_writes,
 }

@@ -15,6 +15,7 @@ from status_tool.evidence.context import RunContext, build_context
 from status_tool.evidence.files import judge_file
 from status_tool.evidence.findings import FILE_CODES, STREAM_CODES, Finding, worst
 from status_tool.evidence.ids import UNKNOWN_FAMILY
+from status_tool.evidence.later import later_bound
 from status_tool.evidence.model import Evidence, FileStatus, Header, Outcome, Scope, Status
 from status_tool.evidence.origins import known_shutdown
 from status_tool.evidence.queues import QueueFacts
@@ -148,6 +149,7 @@ def _judge_region(region: _Region, context: RunContext, tally: Tally) -> list[Fi
     statuses = [verdict.status for _, verdict in judged] + [Status.UNVERIFIABLE for _ in own]
     _count(tally, worst([*statuses, table.status if table else Status.COMPLETE]))
     tally.evidence[_evidence_of(region, context)] += 1
+    _count_later(region.table, judged, context, tally)
     lags = (verdict.lag_ms for _, verdict in judged if verdict.status in INCOMPLETE_REGIONS)
     tally.worst_lag_ms = latest(tally.worst_lag_ms, *lags)
     tally.timestamps_complete += _timestamps_code(region, context) == "covered"
@@ -163,6 +165,21 @@ def _evidence_of(region: _Region, context: RunContext) -> Evidence:
 
 def _head_table(rows: list[Row]) -> str | None:
     return max((row["table"] for row in rows if row.get("table") is not None), default=None)
+
+
+def _count_later(
+    table: str | None, judged: list[tuple[Head, StreamVerdict]], context: RunContext, tally: Tally
+) -> None:
+    for head, verdict in judged:
+        after_ms = None if head.origin is None else context.origin_rules.get(head.origin, (False, None))[1]
+        bound_ms = later_bound(context.master, after_ms)
+        if verdict.code != "baseline" and bound_ms is not None and (head.write_ms or 0) > bound_ms:
+            _add_later(tally, table, head.write_ms or 0)
+
+
+def _add_later(tally: Tally, table: str | None, write_ms: int) -> None:
+    streams, newest = tally.later.get(table, (0, 0))
+    tally.later[table] = (streams + 1, max(newest, write_ms))
 
 
 def _judge_stream(region: _Region, key: StreamKey, rows: list[Row], context: RunContext) -> tuple[Head, StreamVerdict]:
@@ -267,6 +284,9 @@ def _judge_by_timestamps(region: _Region, context: RunContext, tally: Tally) -> 
     code, written_ms = _timestamps_code(region, context), _written_ms(region)
     _count(tally, STREAM_CODES[code])
     tally.evidence[Evidence.TIMESTAMPS] += 1
+    bound_ms = later_bound(context.master, None)
+    if bound_ms is not None and (written_ms or 0) > bound_ms:
+        _add_later(tally, region.table, written_ms or 0)
     if code == "covered":
         tally.timestamps_complete += 1
         return []

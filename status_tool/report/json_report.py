@@ -41,6 +41,7 @@ def document(outcome: Outcome) -> dict[str, Any]:
         "hdfs": _hdfs(outcome),
         "problems": [_problem(problem) for problem in outcome.problems],
         "notices": list(outcome.notices),
+        "shutdown_from": outcome.shutdown_from or None,
         "unlisted": {"regions": regions, "files": files},
         **_overview(outcome.overview),
     }
@@ -95,6 +96,7 @@ def _hbase(outcome: Outcome) -> dict[str, Any] | None:
         "evidence_by": evidence_counts(outcome),
         "ordered_tables": list(outcome.hbase.ordered_tables),
         "not_replicated": _not_replicated(outcome.hbase.not_replicated),
+        "later_writes": [asdict(later) for later in outcome.hbase.later],
     }
 
 

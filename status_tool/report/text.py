@@ -7,7 +7,17 @@ import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from typing import TextIO
 
-from status_tool.evidence.model import FileStatus, HBaseOutcome, Outcome, Problem, Status, Verdict
+from status_tool.evidence.model import (
+    BY_CHECK,
+    BY_OPTION,
+    RECORDED,
+    FileStatus,
+    HBaseOutcome,
+    Outcome,
+    Problem,
+    Status,
+    Verdict,
+)
 from status_tool.evidence.overview import Group, TableLine, TableRepair, groups_in
 from status_tool.printable import duration, iso_time, printable_key, safe
 from status_tool.report.interface import (
@@ -31,6 +41,11 @@ MAX_REPAIRS = 10
 MAX_NAME = 40
 MAX_NAMES = 20
 """How many tables a line names; the JSON document has them all."""
+SHUTDOWN_WORDS = {
+    RECORDED: " recorded on the master",
+    BY_OPTION: " given by -s when FILE was written",
+    BY_CHECK: " given by -s of this check",
+}
 
 
 class TextReporter(Reporter):
@@ -271,7 +286,7 @@ def _cut_origin(outcome: Outcome) -> str:
     if outcome.shutdown_ms is None:
         return "the moment of the dump (no shutdown time)"
     if outcome.shutdown_ms == outcome.cut_ms:
-        return "the shutdown time"
+        return f"the shutdown time{SHUTDOWN_WORDS.get(outcome.shutdown_from, '')}"
     return f"shutdown time {iso_time(outcome.shutdown_ms)} ({outcome.shutdown_ms})"
 
 

@@ -93,6 +93,22 @@ class Exclusions:
         return Exclusions(self.folders, (*self.names, *names), (*self.patterns, *paths))
 
 
+def exclusion_regexes(globs: Iterable[str]) -> list[str]:
+    """Regular expressions (Python's and Java's) for whole paths that `--exclude` leaves out.
+
+    As `Exclusions.also`: a folder that is left out takes all below it along.
+    """
+    regexes = []
+    for glob in globs:
+        if "/" not in glob:
+            regexes.append(f"(?s)/{_segment_regex(glob)}(/.*)?$")
+        else:
+            parts = re.findall(r"\[[^\]]+\]|.", plain_path(glob), re.DOTALL)
+            crossing = {"*": ".*", "?": "."}
+            regexes.append(f"(?s)^{''.join(crossing.get(part) or _part_regex(part) for part in parts)}(/.*)?$")
+    return regexes
+
+
 def outermost(roots: Sequence[str]) -> list[str]:
     """Roots that lie in no other root, so that no file is listed twice."""
     kept: list[str] = []

@@ -220,6 +220,11 @@ class StateTable:
         with self._open() as table:
             table.put(b"d", {codec.column("s"): moment_ms.to_bytes(8, "big")})
 
+    def clear_shutdown(self) -> None:
+        """Forget it."""
+        with self._open() as table:
+            table.delete(b"d", [codec.column("s")])
+
     def shutdown_ms(self) -> int | None:
         """The recorded shutdown time; None if none was recorded."""
         with self._open() as table:

@@ -102,7 +102,7 @@ def judge_streams(session: SparkSession, master_df: DataFrame, slave_df: DataFra
     folded = holed.groupBy(*_STREAM).agg(*named(aggregates))
     arrived = _with_origins(session, folded, context).select("*", *named(_arrived()))
     coded = arrived.select("*", *named({"code": _stream_code(context)}))
-    return coded.select("*", *named({"lag_ms": _stream_lag(), **_shown(context)}))
+    return coded.select("*", *named({"lag_ms": _stream_lag(), **_shown(context), **_later(context)}))
 
 
 # -- events ------------------------------------------------------------------------------------------------
@@ -302,6 +302,15 @@ def _shown(context: RunContext) -> dict[str, str]:
     }
 
 
+def _later(context: RunContext) -> dict[str, str]:
+    """Whether (1 or 0) and when the stream was written to after the shutdown time (`evidence.later`)."""
+    if not known_shutdown(context.master):
+        return {"later": "CAST(0 AS BIGINT)", "later_ms": "CAST(NULL AS BIGINT)"}
+    bound = f"coalesce(after_ms, CAST({context.master.shutdown_ms} AS BIGINT))"
+    later = known_true(f"heads > 0 AND code != 'baseline' AND write_ms > {bound}")
+    return {"later": f"CAST(IF({later}, 1, 0) AS BIGINT)", "later_ms": f"IF({later}, write_ms, NULL)"}
+
+
 def _stream_finding() -> str:
     """Null for a complete stream."""
     at_fault = f"code IS NOT NULL AND NOT ({is_in('code', _codes_of(Status.COMPLETE))})"
@@ -354,7 +363,7 @@ def _is_later(time: str, bound_ms: int | None) -> str:
 
 def _region_aggregates(context: RunContext) -> dict[str, str]:
     sums = ("heads", "region_rows", "existing", "lineage", "loads", "local_loads", "unstamped")
-    highest = ("table", "host", "load_ms", "local_load_ms", "unstamped_ms", "replicated_ms", "lag_ms")
+    highest = ("table", "host", "load_ms", "unstamped_ms", "replicated_ms", "lag_ms", "later_ms")
     return {
         **{name: f"sum({name})" for name in sums},
         **{name: f"max(`{name}`)" for name in highest},
@@ -460,6 +469,9 @@ def _timestamp_regions(master_df: DataFrame, slave_df: DataFrame, context: RunCo
         "end_key": "CAST(NULL AS BINARY)",
         "findings": present(f"IF(timestamps != 'covered', {at_fault}, NULL)"),
     }
+    later = f"heads > 0 AND written_ms > {context.master.shutdown_ms}" if known_shutdown(context.master) else "false"
+    later = known_true(later)
+    decision |= {"later": f"CAST(IF({later}, 1, 0) AS BIGINT)", "later_ms": f"IF({later}, written_ms, NULL)"}
     return coded.select("*", *named({"lag_ms": lag})).select("*", *named(decision))
 
 

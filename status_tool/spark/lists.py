@@ -76,6 +76,7 @@ def _findings(check: Check, one: FullList) -> Iterator[Finding]:
     if context.check_hbase:
         small = (*context.run_findings, *context.table_findings)
         yield from (finding for finding in small if kind_of(finding.code) in kinds)
+    yield from (finding for finding in check.header_findings if kind_of(finding.code) in kinds)
     frames = [check.regions()] * context.check_hbase + [check.files()] * context.check_hdfs
     for frame in frames:
         rows = frame.select(F.inline("findings")).where(chosen)

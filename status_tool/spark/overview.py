@@ -39,6 +39,7 @@ def overview_of(check: Check, outcome: Outcome, drawn: bool = False) -> Overview
     """The overview of a check that has been decided; `drawn`: with what a page's pictures need."""
     context = check.context
     found = causes([*context.run_findings, *context.table_findings] if context.check_hbase else [])
+    found += causes(check.header_findings)
     frames = []
     if outcome.hbase is not None and any(n for status, n in outcome.hbase.regions.items() if status != Status.COMPLETE):
         frames.append(check.regions())

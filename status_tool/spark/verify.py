@@ -15,10 +15,12 @@ from pyspark.sql import functions as F
 from status_tool.evidence.conclude import Tally, conclude
 from status_tool.evidence.context import SMALL_KINDS, RunContext, build_context
 from status_tool.evidence.findings import FILE_CODES, Finding
-from status_tool.evidence.model import SEVERITY, Evidence, FileStatus, Header, Outcome, Problem, Scope
+from status_tool.evidence.later import accepted_by, later_findings, later_writes
+from status_tool.evidence.model import SEVERITY, Evidence, FileStatus, Header, LaterWrites, Outcome, Problem, Scope
 from status_tool.evidence.problems import bound, to_problem
 from status_tool.evidence.queues import QueueFacts
 from status_tool.evidence.regions import LINEAGE, SPLIT_PARENT, TableAge
+from status_tool.evidence.sides import older_findings
 from status_tool.spark.expressions import is_in, named, to_finding, worst_first
 from status_tool.spark.hbase import judge_regions, judge_streams, with_drained_heads
 from status_tool.spark.hdfs import judge_files
@@ -81,6 +83,7 @@ class Check:
         # Timestamps know of no origins, so the queues have none to settle.
         self._queues = (queues if self._level != Evidence.TIMESTAMPS else None) or QueueFacts()
         self._kept: list[DataFrame] = []
+        self._later: tuple[LaterWrites, ...] = ()
         self._small_df, self._slave_df = self._keep(master_df), self._keep(slave_df)
         self._master_df = with_drained_heads(self._small_df, self._slave_df, self._queues.drained)
 
@@ -121,9 +124,20 @@ class Check:
         found = _worst(parts, context.scope.max_problems) if parts else []
         for observation, fill in observed:
             fill(tally, observation.get)
+        if tally.later_streams:
+            tally.later = _later(self.regions())
+        self._later = later_writes(tally.later)
         if context.check_hdfs:
             tally.entries = _entries(self._master_df, self._slave_df)
         return conclude(context, tally, found)
+
+    @property
+    def header_findings(self) -> list[Finding]:
+        """What the headers and the shutdown time say, after `outcome`; they are in no region and no file."""
+        context = self.context
+        accepted = accepted_by(context.master, context.scope, context.evidence)
+        later = [] if accepted else later_findings(self._later, context.master)
+        return [*later, *older_findings(context.master, context.slave, context.scope)]
 
     def problems(self, limit: int) -> tuple[Problem, ...]:
         """The worst so many problems, as `outcome` lists them."""
@@ -131,6 +145,7 @@ class Check:
         run = [*context.run_findings, *context.table_findings] if context.check_hbase else []
         frames = [self.regions()] * context.check_hbase + [self.files()] * context.check_hdfs
         found = _worst([frame.select(F.inline("findings")) for frame in frames], limit) if frames else []
+        run += self.header_findings
         return tuple(to_problem(finding, context) for finding in bound(run, found, limit))
 
     def regions(self) -> DataFrame:
@@ -239,13 +254,20 @@ def _region_counts() -> list[Column]:
     counts = {str(status): f"count_if(status = {rank})" for status, rank in SEVERITY.items()}
     timestamps = "count_if(timestamps = 'covered')"
     levels = {f"evidence {level}": f"count_if(evidence = '{level}')" for level in Evidence}
-    return named({**counts, **levels, "timestamps": timestamps, "lag_ms": "max(lag_ms)"})
+    return named({**counts, **levels, "timestamps": timestamps, "lag_ms": "max(lag_ms)", "later": "sum(later)"})
 
 
 def _tally_regions(tally: Tally, counted: dict[str, Any]) -> None:
     tally.regions = {status: counted[str(status)] for status in SEVERITY}
     tally.evidence = {level: counted[f"evidence {level}"] for level in Evidence}
     tally.timestamps_complete, tally.worst_lag_ms = counted["timestamps"], counted["lag_ms"]
+    tally.later_streams = counted["later"] or 0
+
+
+def _later(regions: DataFrame) -> dict[str | None, tuple[int, int]]:
+    """By table what was written after the shutdown time; a third action, where there is anything."""
+    counts = regions.where("later > 0").groupBy("table").agg(*named({"later": "sum(later)", "newest": "max(later_ms)"}))
+    return {row["table"]: (row["later"], row["newest"]) for row in counts.collect()}
 
 
 def _file_counts() -> list[Column]:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import MISSING, asdict, fields
 from typing import Any, NoReturn
 
-from status_tool.evidence.model import Evidence, Header
+from status_tool.evidence.model import SHUTDOWN_SOURCES, Evidence, Header
 from status_tool.status_file.schema import FORMAT_VERSION, KINDS
 
 HEADER_KEY = b"status-tool"
@@ -31,6 +31,7 @@ _CHOICES: dict[str, tuple[str, ...]] = {
     "side": SIDES,
     "half": HALVES,
     "evidence": tuple(level for level in Evidence if level is not Evidence.ROWS),
+    "shutdown_from": ("", *SHUTDOWN_SOURCES),
 }
 
 

@@ -508,7 +508,13 @@ def test_shutdown_time_record_show_and_use(pair: Pair, status: Path) -> None:
         assert result.exit_code == 1, result
     finally:
         pair.master.admin.enable_peer(PEER)
-    assert_complete(pair.check(status, "--table", "app", "--wait", "60"))
+    assert_complete(pair.check(status, "--table", "app", "--wait", "60", "--ignore-later-writes"))
+    doubtful = pair.check(status, "--table", "app")
+    assert doubtful.exit_code == 3, doubtful
+    (later,) = doubtful.json["hbase"]["later_writes"]
+    assert (later["table"], later["newest_ms"] > moment) == ("app", True)
+    given = assert_complete(pair.check(status, "--table", "app", "-s", str(moment)))
+    assert given["shutdown_from"] == "check"
     future = str(moment + 10**9)
     said = pair.write_master(status, "--table", "app", "-s", future)
     assert "future" in said.stderr

@@ -459,3 +459,50 @@ def test_a_hole_from_before_the_peer_is_accepted_by_since() -> None:
     assert "--since 5000" in problem.advice
     assert check(theirs=[*without(THEIRS, "segment"), late], scope=replace(HBASE, since_ms=4_000)).exit_code == 0
     assert check(theirs=[*without(THEIRS, "segment"), late], scope=replace(HBASE, since_ms=3_999)).exit_code == 1
+
+
+LATER = replace(MASTER, shutdown_ms=20_000, cut_ms=20_000, shutdown_from="recorded")
+
+
+@pytest.mark.parametrize("theirs", [THEIRS, changed(THEIRS, "segment", seq=9, write_ms=25_000)], ids=["all", "tail"])
+@pytest.mark.parametrize("told_by", ["recorded", ""])
+def test_later_writes_are_doubtful(theirs: list[Row], told_by: str) -> None:
+    """A recorded shutdown time may be of an earlier occasion: what was written since is named, arrived or not."""
+    outcome = check(theirs=theirs, master=replace(LATER, shutdown_from=told_by))
+    assert (outcome.verdict, regions(outcome)) == (Verdict.UNVERIFIABLE, {Status.COMPLETE: 1})
+    assert outcome.hbase is not None
+    (later,) = outcome.hbase.later
+    assert (later.table, later.streams, later.newest_ms) == ("ns:t", 1, 30_000)
+    problem = only(outcome)
+    assert "1 streams were written to after the recorded shutdown time" in problem.detail
+    assert problem.advice is not None
+    assert all(
+        way in problem.advice for way in ("shutdown-time record", "-s MILLIS", "--ignore-later-writes", "--table")
+    )
+
+
+@pytest.mark.parametrize(
+    ("scope", "master"),
+    [
+        (replace(HBASE, ignore_later_writes=True), LATER),
+        (HBASE, replace(LATER, shutdown_from="option")),
+        (HBASE, replace(LATER, shutdown_from="check")),
+        (replace(HBASE, since_ms=30_000), LATER),
+        # Written at the shutdown, on a clock that is ahead by as much as the barrier's echo shows it may be.
+        (HBASE, replace(LATER, shutdown_ms=29_950, cut_ms=29_950)),
+    ],
+)
+def test_later_writes_that_are_accepted(scope: Scope, master: Header) -> None:
+    """By today's word, as a baseline, or because they are none."""
+    outcome = check(scope=scope, master=master)
+    assert (outcome.verdict, outcome.problems) == (Verdict.COMPLETE, ())
+    assert outcome.hbase is not None
+    later = scope.since_ms is None and master.shutdown_ms == 20_000
+    assert bool(outcome.hbase.later) is later
+    assert any("written to after the shutdown time" in notice for notice in outcome.notices) is later
+
+
+def test_what_is_behind_outranks_later_writes() -> None:
+    outcome = check(theirs=changed(THEIRS, "segment", seq=9, write_ms=9_000), master=LATER)
+    assert outcome.verdict is Verdict.INCOMPLETE
+    assert {problem.kind for problem in outcome.problems} == {"behind", "unverifiable"}

@@ -193,6 +193,7 @@ def headers(draw: st.DrawFn) -> tuple[Header, Header]:
         shutdown_ms=draw(optional(mostly(NOW - 1_000, st.just(0) | TIMES))),
         barrier_issued_ms=draw(mostly(NOW - 2_000, optional(TIMES))),
         coverage_ms=draw(mostly(NOW - 30_000, optional(TIMES))),
+        shutdown_from=draw(st.sampled_from(["", "recorded", "option"])),
         tables=draw(filters),
         hdfs_paths=draw(st.sampled_from([("/",), ("/data",)])),
         hdfs_absent=draw(mostly((), st.just(("/gone",)))),
@@ -218,6 +219,8 @@ def worlds(draw: st.DrawFn) -> tuple[list[Row], list[Row], Header, Header, Scope
         max_problems=draw(mostly(1_000, st.integers(1, 6))),
         strict_extra=draw(st.booleans()),
         accepted_drift=draw(st.sampled_from([frozenset(), frozenset({"a", "b"})])),
+        ignore_later_writes=draw(mostly(False, st.booleans())),
+        offline=draw(mostly(False, st.booleans())),
     )
     queues = QueueFacts(
         draw(st.frozensets(ORIGINS, max_size=2)),

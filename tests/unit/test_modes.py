@@ -1,0 +1,250 @@
+"""Every option of `run` in every mode: it reaches the run, or it is refused in one line that names both."""
+
+from __future__ import annotations
+
+import inspect
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from status_tool.cli.main import main
+from status_tool.cli.run import run
+from status_tool.errors import EXIT_ERROR, StatusToolError
+from status_tool.evidence.model import Header
+from status_tool.modes import LETTERS, OPTIONS, Mode, as_markdown, refusal
+from status_tool.sources.selection import Exclusions, exclusion_regexes
+from status_tool.status_file.schema import STATUS_SCHEMA
+from status_tool.status_file.writer import StatusWriter
+from tests.pair import REPOSITORY
+
+MODES = {
+    Mode.MASTER: ["-m", "-o", "out.status"],
+    Mode.SLAVE: ["-o", "out.status"],
+    Mode.LIVE: ["-i", "in.status"],
+    Mode.OFFLINE: ["-i", "in.status", "--slave-status", "slave.status"],
+    Mode.FOLLOW: ["-i", "in.status", "--follow", "--master-zookeeper", "h:1/z"],
+    Mode.DUMP: ["-d"],
+}
+VALUES = {
+    "debug": [],
+    "require_signature": [],
+    "sign_key": ["key"],
+    "cacert": ["authorities.pem"],
+    "mode": ["640"],
+    "as_json": [],
+    "resume": [],
+    "strict_extra": [],
+    "ignore_later_writes": [],
+    "drained": [],
+    "deep": [],
+    "only": ["hbase"],
+    "debug_dir": ["dumps"],
+    "paths": ["paths"],
+    "report": ["r.html"],
+    "metrics": ["m.prom"],
+    "master_conf": ["conf"],
+    "conf_dir": ["conf"],
+    "shutdown": ["1700000000000"],
+    "since": ["1700000000000"],
+    "wait": ["7"],
+    "rate": ["3"],
+    "max_problems": ["5"],
+    "map_path": ["/a=/b"],
+    "layout": ["1024"],
+    "spark_conf": ["k=v"],
+    "webhdfs": ["http://h:1"],
+    "master_thrift": ["h:1"],
+    "thrift": ["h:1"],
+    "zookeeper": ["h:1/z"],
+    "master_zookeeper": ["h:2/z"],
+}
+COMPANIONS = {"debug_dir": ["-d"], "mode": ["-d"], "require_signature": ["--sign-key", "key"]}
+HALF_FREE = {"master_zookeeper", "only", "debug"}
+
+
+class _Reached(StatusToolError):
+    """The run was about to begin."""
+
+
+@pytest.fixture
+def begun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What the runs were called with; none of them begins. The folder has what the options name."""
+    calls: list[str] = []
+
+    modes: list[int | None] = []
+
+    def note(name: str) -> Any:
+        def noted(*arguments: Any) -> int:
+            calls.append(f"{name}{arguments!r}{modes[-1:]}")
+            raise _Reached("here")
+
+        return noted
+
+    for name in ("_write", "_dump", "_check", "_follow"):
+        monkeypatch.setattr(f"status_tool.cli.run.{name}", note(name))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("HBASE_CONF_DIR", raising=False)
+    monkeypatch.delenv("HADOOP_CONF_DIR", raising=False)
+    (tmp_path / "conf").mkdir()
+    (tmp_path / "conf" / "hdfs-site.xml").write_text(
+        "<configuration><property><name>a</name><value>b</value></property></configuration>"
+    )
+    (tmp_path / "paths").write_text("/data\n")
+    (tmp_path / "key").write_bytes(bytes(range(64)))
+    (tmp_path / "key").chmod(0o600)
+    monkeypatch.setattr("status_tool.cli.options.read_authorities", str)
+    monkeypatch.setattr("status_tool.cli.run.file_mode", lambda one: modes.append(one))
+    monkeypatch.setattr("status_tool.config.SiteConfig.__repr__", lambda self: repr(self._values), raising=False)
+    return calls
+
+
+def arguments(name: str) -> list[str]:
+    return [OPTIONS[name].flag, *VALUES.get(name, ["x"])]
+
+
+def told(begun: list[str], mode: Mode, more: list[str]) -> str:
+    """What a run in this mode is called with."""
+    begun.clear()
+    assert main(["run", *MODES[mode], *more]) == EXIT_ERROR
+    (call,) = begun
+    return call
+
+
+def test_every_option_is_in_the_table() -> None:
+    """A new one has to say where it is obeyed."""
+    assert {*OPTIONS, *LETTERS} == set(inspect.signature(run).parameters)
+
+
+@pytest.mark.parametrize("mode", list(Mode))
+@pytest.mark.parametrize("name", list(OPTIONS))
+def test_obeyed_or_refused(name: str, mode: Mode, begun: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    """By what the run is called with, with and without the option."""
+    if (mode, name) in ((Mode.DUMP, "debug"), (Mode.FOLLOW, "master_zookeeper")):
+        return  # the mode itself
+    companions = COMPANIONS.get(name, []) if mode is not Mode.DUMP else []
+    companions = ["--drained"] if (mode, name) == (Mode.MASTER, "peer") else companions
+    words = {"-d": "debug", "--drained": "drained", "--sign-key": "sign_key"}
+    given = frozenset({name, *(words[one] for one in companions if one in words)})
+    if refusal(name, mode, given, None) is None:
+        with_it, without = (told(begun, mode, [*companions, *more]) for more in (arguments(name), []))
+        # With --slave-status a folder is only read; a signature is demanded by the key already.
+        if (mode, name) != (Mode.OFFLINE, "conf_dir") and name != "require_signature":
+            assert _but_names(with_it) != _but_names(without)
+        return
+    assert main(["run", *MODES[mode], *companions, *arguments(name)]) == EXIT_ERROR
+    assert begun == []
+    (line,) = capsys.readouterr().err.strip().splitlines()
+    assert OPTIONS[name].flag in line
+    assert str(mode) in line
+
+
+def _but_names(call: str) -> str:
+    """Without the list of the options that were given: that an option is noted is not that it is obeyed."""
+    before, _, rest = call.partition("given=frozenset(")
+    return before + rest.partition(")")[2]
+
+
+@pytest.mark.parametrize("name", [name for name, option in OPTIONS.items() if option.half is not None])
+def test_refused_without_its_half(name: str, begun: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    """In every mode that takes it."""
+    half = "hdfs" if OPTIONS[name].half == "hbase" else "hbase"
+    for mode in OPTIONS[name].modes:
+        companions = ["--drained"] if (mode, name) == (Mode.MASTER, "peer") else []
+        assert main(["run", *MODES[mode], *companions, *arguments(name), "--only", half]) == EXIT_ERROR
+        (line,) = capsys.readouterr().err.strip().splitlines()
+        assert f"--only {half}" in line
+        assert OPTIONS[name].flag in line or companions
+    assert begun == []
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        (["-i", "f", "--debug-dir", "x"], ["--debug-dir", "-d"]),
+        (["-m", "-o", "f", "--peer", "1"], ["--peer", "--drained"]),
+        (["-m", "-o", "f", "--only", "hdfs", "--wait", "3"], ["--wait", "--only hdfs"]),
+        (["-m", "-o", "f.json", "--deep"], ["--deep", "FILE.json"]),
+        (["-i", "f", "--slave-status", "g", "--follow", "--master-zookeeper", "h:1/z"], ["--follow", "--slave-status"]),
+    ],
+)
+def test_pairs_of_options(
+    more: list[str], words: list[str], begun: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What would be ignored beside, or without, another one."""
+    assert main(["run", *more]) == EXIT_ERROR
+    (line,) = capsys.readouterr().err.strip().splitlines()
+    assert all(word in line for word in words), line
+    assert begun == []
+
+
+def test_the_document_is_the_table() -> None:
+    """docs/options.md is printed from the code."""
+    assert (REPOSITORY / "docs" / "options.md").read_text() == as_markdown()
+
+
+# -- what only FILE tells ------------------------------------------------------------------------------------
+
+
+def file_with(folder: Path, half: str = "both", **columns: Any) -> str:
+    """A master's status with one file."""
+    path = folder / "f.status"
+    header = Header("master", "m", 5, 5, half=half, hdfs_paths=("/",))
+    row = {"kind": "file", "path": "/a", "length": 3, "algorithm": "MD5", "checksum": "ab", **columns}
+    with StatusWriter(path, header) as writer:
+        writer.write(pa.RecordBatch.from_pylist([row], schema=STATUS_SCHEMA))
+    return str(path)
+
+
+def refused(capsys: pytest.CaptureFixture[str], *more: str) -> str:
+    assert main(["run", *more]) == EXIT_ERROR
+    return capsys.readouterr().err
+
+
+def test_deep_without_recorded_content(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Nothing could be held against the slave's content; empty files need nothing."""
+    for deep in ("--deep", "--deep=all"):
+        line = refused(
+            capsys, "-i", file_with(tmp_path), deep, "--zookeeper", "127.0.0.1:1/z", "--webhdfs", "http://127.0.0.1:1"
+        )
+        assert "`run -m -o FILE --deep`" in line
+    for columns in ({"crc32c": "00000001"}, {"length": 0}):
+        line = refused(
+            capsys, "-i", file_with(tmp_path, "hdfs", **columns), "--deep", "--webhdfs", "http://127.0.0.1:1"
+        )
+        assert "cannot reach the NameNode" in line
+
+
+def test_a_file_without_the_half(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Options about HBase with a FILE of HDFS alone."""
+    for option in (["--table", "t"], ["--since", "1700000000000"], ["--ignore-later-writes"]):
+        assert "holds only the hdfs half" in refused(capsys, "-i", file_with(tmp_path, "hdfs"), *option)
+
+
+def test_a_file_of_the_original(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """It names neither tables nor streams."""
+    legacy = tmp_path / "f.json"
+    legacy.write_text('{"shutdownTime": 0, "hdfsState": {}, "hBaseState": {"r": 5}}')
+    for option in (["--table", "t"], ["--namespace", "n"], ["--peer", "1"], ["--since", "1700000000000"], ["--deep"]):
+        assert "FILE of the original tool" in refused(capsys, "-i", str(legacy), *option)
+
+
+def test_s_later_than_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """FILE knows nothing of what was written then."""
+    assert "lies after FILE was written" in refused(capsys, "-i", file_with(tmp_path), "-s", "1700000000000")
+
+
+@pytest.mark.parametrize("glob", ["tmp", "*.log", "/data/*/x", "/data/t?p", "a[bc]", "/d[!x]ta/tmp", "b.d", "/a/b*"])
+def test_exclusions_by_regular_expression(glob: str) -> None:
+    """The same as the listing leaves out, with all that is below a folder."""
+    import re
+
+    exclusions = Exclusions((), ()).also([glob])
+    (regex,) = exclusion_regexes([glob])
+    names = ["/data/tmp", "/data/tmp/a/b", "/data/atmp", "/x.log", "/x.log/y", "/data/q/x", "/data/q/r/x", "/ab", "/ad"]
+    names += ["/dxta/tmp/1", "/dyta/tmp/1", "/bxd", "/b.d", "/a/bc/d", "/a/c", "/data/tap", "/data/taap"]
+    for path in names:
+        parts = path.strip("/").split("/")
+        left_out = any(exclusions.leave_out("/" + "/".join(parts[: n + 1])) for n in range(len(parts)))
+        assert bool(re.search(regex, path)) is left_out, path
