@@ -16,6 +16,7 @@ from status_tool.config import Settings
 from status_tool.errors import ConfigurationError, UsageError
 from status_tool.evidence.ids import origin_id
 from status_tool.evidence.model import BY_OPTION, RECORDED, Header
+from status_tool.evidence.queues import undrained_servers
 from status_tool.evidence.sides import LOCAL_POOL
 from status_tool.replication import queue_rows
 from status_tool.sources import codec, meta
@@ -44,6 +45,7 @@ TYPES = {MASTER: "hg", SLAVE: "su"}
 SLAVE_SETTLE_S = 5.0
 """How long a slave run waits for its own trackers' flush; they poll the barrier about once a second."""
 POLL_S = 0.2
+DRAIN_POLL_S = 1.0
 NAMENODE_INFO = "Hadoop:service=NameNode,name=NameNodeInfo"
 NEWCOMER_MS = 60_000
 """A tracker writes its first row within seconds; a server that is older and has none runs without."""
@@ -181,6 +183,8 @@ def _hbase(
     state = StateTable(endpoint, settings.state_table)
     state.require()
     deadline = time.monotonic() + request.wait_s
+    if request.drained:
+        _await_drained(settings, request, state, zookeeper, deadline, say)
     barrier = state.put_barrier()
     say("waiting until every region server has flushed past the barrier")
     live = _settle(state, zookeeper, barrier, ROLES[request.side], deadline)
@@ -215,6 +219,35 @@ def _hbase(
         described = {row["table"]: json.loads(row["detail"]) for row in small.tables}
         rows += meta.table_families(endpoint, small.events, described)
     return Snapshot(header, tuple(rows), (source,), tuple(_why_unsettled(servers)))
+
+
+def _await_drained(
+    settings: Settings,
+    request: Request,
+    state: StateTable,
+    zookeeper: ZooKeeper,
+    deadline: float,
+    say: Callable[[str], None],
+) -> None:
+    """Return when no queue holds anything of a crashed server, or at the deadline: then FILE tells what is left.
+
+    Before the barrier, so that everything else is read in its order after it (docs/decisions.md, 22).
+    """
+    nobody = Barrier(b"", now_ms(), set())
+    while True:
+        peers = [json.loads(peer.to_json()) for peer in zookeeper.peers()]
+        meant = [
+            peer for peer in peers if (peer["enabled"] if request.peer_id is None else peer["id"] == request.peer_id)
+        ]
+        if not meant and request.peer_id is not None:
+            raise ConfigurationError(f"the master has no peer {request.peer_id!r}: check --peer")
+        queued, _ = queue_rows(settings, zookeeper)
+        servers = _server_rows(state.descriptors(nobody), ROLES[MASTER], zookeeper.live_servers())
+        waiting = undrained_servers(queued, servers, meant)
+        if not waiting or time.monotonic() >= deadline:
+            return
+        say(f"waiting until the queues of crashed servers are drained: {', '.join(waiting)}")
+        time.sleep(DRAIN_POLL_S)
 
 
 def _with_events(row: Row, small: Descriptors) -> Row:

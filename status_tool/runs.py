@@ -275,7 +275,8 @@ def check_live(settings: Settings, check: Check, say: Say) -> Outcome:
                     def last(outcome: Outcome, stuck: bool = stuck) -> bool:
                         over = time.monotonic() + RECHECK_S > deadline
                         unverifiable = outcome.verdict is Verdict.UNVERIFIABLE and stuck
-                        return over or unverifiable or outcome.verdict is Verdict.COMPLETE
+                        decided = unverifiable or outcome.needs_new_file
+                        return over or decided or outcome.verdict is Verdict.COMPLETE
 
                     outcome = verify_once(settings, spark, side, gathered, check, say, scratch, last)
                     if outcome.overview is not None:

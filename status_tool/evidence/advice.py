@@ -85,6 +85,12 @@ _TEXTS = {
     "file-extra": "nothing is lost; remove it on the slave if it should not be there",
 }
 
+UNDRAINED = (
+    "waiting here does not help: its queue was not drained when FILE was written, and FILE cannot learn of it any more."
+    " Write a new FILE on the master, `run -m -o FILE --wait 300 --drained`, and check against that"
+)
+"""What to do about an origin whose queue was not drained when FILE was written."""
+
 TABLE_TEXTS = {code: _TEXTS[code] for code in TABLE_COPIES}
 """What to do about a table as such, before the command that copies it."""
 
@@ -104,6 +110,8 @@ def advise(finding: Finding, context: RunContext) -> str | None:
             "alter the table on the slave like the master's, then compare it once (VerifyReplication) and copy what is"
             f" gone already; or accept that it keeps less with --accept-drift {finding.table}"
         )
+    if finding.code == "origin" and finding.origin in context.queues.undrained:
+        return UNDRAINED
     if finding.code == "older-than-tracker":
         return _baseline(context.master.coverage_ms)
     return _TEXTS.get(finding.code)

@@ -75,6 +75,7 @@ def conclude(context: RunContext, tally: Tally, findings: Iterable[Finding]) -> 
         cut_ms=context.master.cut_ms,
         shutdown_ms=context.master.shutdown_ms,
         shutdown_from=context.master.shutdown_from,
+        needs_new_file=any(finding.origin in context.queues.undrained for finding in run if finding.code == "origin"),
         master_cluster_id=context.master.cluster_id,
         slave_cluster_id=context.slave.cluster_id,
         peer_id=context.scope.peer_id,

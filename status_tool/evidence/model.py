@@ -192,6 +192,8 @@ class Outcome:
     """All of it by table and cause; None where it was not asked for, as while a run still waits."""
     shutdown_from: str = ""
     """As `Header.shutdown_from`."""
+    needs_new_file: bool = False
+    """Whether no waiting on the slave can make it complete, because of what FILE knows of the master's queues."""
 
     @property
     def verdict(self) -> Verdict:

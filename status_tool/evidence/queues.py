@@ -52,6 +52,8 @@ class QueueFacts:
     """Crashed origins of which nothing is left for this peer."""
     left: Mapping[int, str] = field(default_factory=dict)
     """Of other crashed origins: what is left, or why the queues do not settle them."""
+    undrained: frozenset[int] = frozenset()
+    """Those of them whose WALs were being split or shipped when the queues were read: a later look may settle them."""
     strays: tuple[str, ...] = ()
     """WALs, in a queue or archived, of servers that the state table does not know, each in words."""
     loads_from_ms: int | None = None
@@ -108,6 +110,7 @@ def queue_facts(
         else:
             left[row["origin"]] = reason
     return QueueFacts(
+        undrained=frozenset(row["origin"] for row in servers if _crashed(row) and _is_undrained(row, state)),
         drained=frozenset(drained),
         left=left,
         strays=tuple(_strays(state, {str(row["server"]) for row in servers}, *asked)),
@@ -186,6 +189,25 @@ def _why_not(row: Row, spans: Sequence[Span], state: _State) -> str | None:
             " started, and no tracker tells that it was in force: what it skipped is not known"
         )
     return None
+
+
+def _is_undrained(row: Row, state: _State) -> bool:
+    """Whether time alone may change what the queues say of a crashed server."""
+    server = str(row["server"])
+    moving = not state.summary.get("consistent") or server in (state.summary.get("unsplit") or ())
+    return moving or any(_concerns(queue, server) for queue in state.queues)
+
+
+def undrained_servers(
+    queue_rows: Iterable[Row], server_rows: Iterable[Row], peers: Iterable[Mapping[str, Any]]
+) -> list[str]:
+    """Names of crashed servers of which a queue of one of these peers, or a folder of WALs, still holds something."""
+    queued, servers = list(queue_rows), [row for row in server_rows if row.get("server")]
+    waiting = set[str]()
+    for peer in peers:
+        state = _state(queued, peer)
+        waiting |= {str(row["server"]) for row in servers if state and _crashed(row) and _is_undrained(row, state)}
+    return sorted(waiting)
 
 
 def _concerns(queue: Mapping[str, Any], server: str) -> bool:

@@ -506,3 +506,17 @@ def test_what_is_behind_outranks_later_writes() -> None:
     outcome = check(theirs=changed(THEIRS, "segment", seq=9, write_ms=9_000), master=LATER)
     assert outcome.verdict is Verdict.INCOMPLETE
     assert {problem.kind for problem in outcome.problems} == {"behind", "unverifiable"}
+
+
+def test_a_queue_that_was_not_drained_needs_a_new_file() -> None:
+    """FILE never learns that it has been shipped since: waiting is in vain, and the advice says so (issue 12, D.9)."""
+    crashed = changed(OURS, "server", live=False, echoed=False)
+    outcome = check(crashed, queues=QueueFacts(left={1: "1 WALs left"}, undrained=frozenset({1})))
+    (advice,) = {
+        p.advice for p in outcome.problems if p.origin == "a,1,1" and "final flush" in p.detail and p.region is None
+    }
+    assert advice is not None
+    assert "--drained" in advice
+    assert outcome.needs_new_file
+    assert not check(crashed, queues=QueueFacts(left={1: "an endpoint of its own"})).needs_new_file
+    assert not check(queues=QueueFacts(undrained=frozenset({1}))).needs_new_file

@@ -77,7 +77,8 @@ def begun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     def note(name: str) -> Any:
         def noted(*arguments: Any) -> int:
-            calls.append(f"{name}{arguments!r}{modes[-1:]}")
+            trusted = [getattr(one, "authorities", "") for one in arguments]
+            calls.append(f"{name}{arguments!r}{modes[-1:]}{trusted}")
             raise _Reached("here")
 
         return noted

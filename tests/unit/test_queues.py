@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from status_tool.errors import ConfigurationError
-from status_tool.evidence.queues import CLOCK_MARGIN_MS, QueueFacts, queue_facts
+from status_tool.evidence.queues import CLOCK_MARGIN_MS, QueueFacts, queue_facts, undrained_servers
 from status_tool.replication import _plausible
 from status_tool.sources.queues import Queue, Wal, read_queues, wal_prefix
 from status_tool.sources.wals import Extent, _header_bytes
@@ -213,3 +213,28 @@ def test_archived_wals_of_a_server_that_nobody_knows(
     summary = {"kind": "queue", "detail": json.dumps({**SUMMARY, "writers": {server: wals}})}
     strays = queue_facts([summary], [CRASHED, RUNNING], PEER, asked).strays
     assert [stray.split(" ")[0] for stray in strays] == ([server] if is_stray else [])
+
+
+@pytest.mark.parametrize(
+    ("found", "undrained"),
+    [
+        (facts(queue(LIVE, f"1-{DEAD}", wal(DEAD), dead=(DEAD,))), True),
+        (facts(consistent=False), True),
+        (facts(unsplit=[DEAD]), True),
+        (facts(), False),
+        (facts(unsplit=None), False),
+        (facts(peer={**PEER, "endpoint": "x.Y"}), False),
+        (facts(peer={**PEER, "modified_ms": STARTED + 1}), False),
+    ],
+)
+def test_what_a_later_look_may_settle(found: QueueFacts, undrained: bool) -> None:
+    """Only that makes a new FILE worth while; FILE itself never learns of it (issue 12, D.9)."""
+    assert found.undrained == (frozenset({7}) if undrained else frozenset())
+
+
+def test_whose_queues_are_waited_for() -> None:
+    """Those of the peers that are meant."""
+    rows = [{"kind": "queue", "detail": json.dumps(SUMMARY)}, queue(LIVE, f"1-{DEAD}", wal(DEAD), dead=(DEAD,))]
+    assert undrained_servers(rows, [CRASHED, RUNNING], [PEER]) == [DEAD]
+    assert undrained_servers(rows, [CRASHED, RUNNING], [{**PEER, "id": "2"}]) == []
+    assert undrained_servers(rows, [{**CRASHED, "final_ms": 5}, RUNNING], [PEER]) == []
