@@ -6,18 +6,21 @@ import dataclasses
 import json
 import re
 import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, NamedTuple
 
 import typer
 
-from status_tool.atomic import check_target, file_mode
+from status_tool.atomic import atomic_write, check_target, file_mode
 from status_tool.cli.options import CaCert, ConfDirs, Thrift, WebHdfs, ZooKeeperOption, settings_of
 from status_tool.cli.shutdown_time import check_millis, iso
 from status_tool.collect import MASTER, SLAVE, FileOptions, Request
 from status_tool.config import Settings, load_site
-from status_tool.errors import ConfigurationError, UsageError
+from status_tool.errors import ConfigurationError, StatusToolError, UsageError
 from status_tool.evidence.model import Outcome, Scope
 from status_tool.follow import follow as follow_master
 from status_tool.modes import Mode, check_options, given_of
@@ -26,7 +29,7 @@ from status_tool.report.follow import make_following
 from status_tool.report.html_report import HtmlReporter
 from status_tool.report.interface import write_report
 from status_tool.report.json_report import JsonReporter
-from status_tool.report.metrics import MetricsReporter
+from status_tool.report.metrics import MetricsReporter, before
 from status_tool.report.progress import make_progress
 from status_tool.report.script import ScriptReporter
 from status_tool.report.text import TextReporter
@@ -371,6 +374,20 @@ class _Output(NamedTuple):
     report: Path | None
     metrics: Path | None
     repair_script: Path | None = None
+    started_s: float = 0.0
+
+
+@contextmanager
+def _down_told(output: _Output) -> Iterator[None]:
+    """A check that ends with an error says so in its metrics, too; an older verdict would look like today's."""
+    try:
+        yield
+    except Exception:
+        if output.metrics is not None:
+            with suppress(StatusToolError), atomic_write(output.metrics) as stream:
+                took = time.monotonic() - output.started_s
+                MetricsReporter(None, took, before(output.metrics)).write_failure(stream)
+        raise
 
 
 def _check(settings: Settings, check: Check, output: _Output) -> int:
@@ -404,7 +421,8 @@ def _write_reports(outcome: Outcome, output: _Output) -> None:
     if output.report is not None:
         write_report(HtmlReporter(), outcome, output.report)
     if output.metrics is not None:
-        write_report(MetricsReporter(), outcome, output.metrics)
+        took = time.monotonic() - output.started_s
+        write_report(MetricsReporter(None, took, before(output.metrics)), outcome, output.metrics)
     if output.repair_script is not None:
         write_report(ScriptReporter(output.repair_script.name), outcome, output.repair_script)
 

@@ -2,46 +2,100 @@
 
 from __future__ import annotations
 
+import os
+import re
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TextIO
 
 from status_tool.evidence.model import EXIT_CODES, Outcome
 from status_tool.printable import safe
 from status_tool.report.interface import Reporter, file_counts, region_counts
 
+MAX_BEFORE = 1 << 20
 _Sample = tuple[Mapping[str, str], float | int]
 
 
-class MetricsReporter(Reporter):
-    """Writes one gauge a fact. `run_ms` is when the check ran (epoch ms; default: now)."""
+@dataclass(frozen=True, slots=True)
+class Before:
+    """What the file of the run before said: a failed run keeps its names and the time of the last success."""
 
-    def __init__(self, run_ms: int | None = None) -> None:
+    names: dict[str, str] = field(default_factory=dict)
+    last_success_s: float | None = None
+
+
+def before(path: str | os.PathLike[str]) -> Before:
+    """Read FILE.prom of the run before; one that is not there or not ours tells nothing."""
+    try:
+        with open(path, encoding="utf-8") as stream:
+            text = stream.read(MAX_BEFORE)
+    except (OSError, UnicodeDecodeError):
+        return Before()
+    labels = re.search(r"^status_tool_up{(.*)} [01]$", text, re.MULTILINE)
+    success = re.search(r"^status_tool_last_success_timestamp_seconds{.*} ([0-9.]+)$", text, re.MULTILINE)
+    pairs = re.findall(r'(master|slave|peer)="((?:[^"\\]|\\.)*)"', labels[1]) if labels else []
+    names = {name: re.sub(r"\\(.)", r"\1", value) for name, value in pairs}
+    return Before(names, float(success[1]) if success else None)
+
+
+class MetricsReporter(Reporter):
+    """Writes one gauge a fact, every one with master, slave and peer.
+
+    `run_ms` is when the check ended (epoch ms; default: now), `duration_s` how long it took.
+    """
+
+    def __init__(self, run_ms: int | None = None, duration_s: float | None = None, last: Before | None = None) -> None:
         self._run_ms = int(time.time() * 1000) if run_ms is None else run_ms
+        self._duration_s = duration_s
+        self._last = last or Before()
 
     def write(self, outcome: Outcome, stream: TextIO) -> None:
-        for line in self._lines(outcome):
-            stream.write(line + "\n")
+        stream.writelines(line + "\n" for line in self._lines(outcome))
+
+    def write_failure(self, stream: TextIO) -> None:
+        """Write what a run that ended with an error leaves: `up` 0 under the names of the run before."""
+        names = {name: self._last.names.get(name, "") for name in ("master", "slave", "peer")}
+        lines = [*self._run(names, 0, self._last.last_success_s), "# EOF"]
+        stream.writelines(line + "\n" for line in lines)
+
+    def _run(self, names: Mapping[str, str], up: int, success_s: float | None) -> Iterator[str]:
+        ran_s = self._run_ms / 1000
+        gauges: list[tuple[str, str, float | None]] = [
+            ("up", "Whether the last run came to a verdict: 0 after an error (exit code 2).", up),
+            ("last_run_timestamp_seconds", "When the last run ended, with or without a verdict.", ran_s),
+            ("last_success_timestamp_seconds", "When a run last ended with the verdict complete.", success_s),
+            ("run_duration_seconds", "How long the last run took.", self._duration_s),
+        ]
+        for name, meaning, value in gauges:
+            yield from _gauge(name, meaning, [] if value is None else [({}, value)], names)
 
     def _lines(self, outcome: Outcome) -> Iterator[str]:
-        yield from _gauge("info", "What was checked.", [(_names(outcome), 1)])
-        yield from _gauge("exit_code", "Exit code of the last check.", [({}, outcome.exit_code)])
+        names = _names(outcome)
+        success_s = self._run_ms / 1000 if outcome.exit_code == 0 else self._last.last_success_s
+        yield from self._run(names, 1, success_s)
+        yield from _gauge("exit_code", "Exit code of the last check.", [({}, outcome.exit_code)], names)
         yield from _gauge(
             "verdict",
             "Verdict of a half: 0 complete, 1 not complete, 3 could not be verified.",
             _verdicts(outcome),
+            names,
         )
         if outcome.hbase is not None:
-            yield from _gauge("regions", "Regions by status.", _by_status(region_counts(outcome)))
+            yield from _gauge("regions", "Regions by status.", _by_status(region_counts(outcome)), names)
             lag = outcome.hbase.worst_lag_ms
             if lag is not None:
-                yield from _gauge("worst_lag_seconds", "How far the slowest region is behind.", [({}, lag / 1000)])
+                yield from _gauge(
+                    "worst_lag_seconds", "How far the slowest region is behind.", [({}, lag / 1000)], names
+                )
+            hole = outcome.overview.oldest_hole_ms if outcome.overview is not None else None
+            if hole is not None:
+                meaning = "When the oldest entry was written that is missing before later ones."
+                yield from _gauge("oldest_hole_timestamp_seconds", meaning, [({}, hole / 1000)], names)
         if outcome.hdfs is not None:
-            yield from _gauge("files", "Files by status.", _by_status(file_counts(outcome)))
-        yield from _gauge(
-            "cut_timestamp_seconds", "Everything written before was asked for.", [({}, outcome.cut_ms / 1000)]
-        )
-        yield from _gauge("run_timestamp_seconds", "When the check ran.", [({}, self._run_ms / 1000)])
+            yield from _gauge("files", "Files by status.", _by_status(file_counts(outcome)), names)
+        cut: list[_Sample] = [({}, outcome.cut_ms / 1000)]
+        yield from _gauge("cut_timestamp_seconds", "Everything written before was asked for.", cut, names)
         yield "# EOF"
 
 
@@ -62,14 +116,14 @@ def _by_status(counts: Mapping[str, int]) -> list[_Sample]:
     return [({"status": status}, count) for status, count in counts.items()]
 
 
-def _gauge(name: str, meaning: str, samples: list[_Sample]) -> Iterator[str]:
+def _gauge(name: str, meaning: str, samples: Sequence[_Sample], names: Mapping[str, str]) -> Iterator[str]:
     if not samples:
         return
     yield f"# HELP status_tool_{name} {meaning}"
     yield f"# TYPE status_tool_{name} gauge"
     for labels, value in samples:
-        text = ",".join(f'{label}="{_label(content)}"' for label, content in labels.items())
-        yield f"status_tool_{name}{'{' + text + '}' if text else ''} {value}"
+        text = ",".join(f'{label}="{_label(content)}"' for label, content in {**names, **labels}.items())
+        yield f"status_tool_{name}{{{text}}} {value}"
 
 
 def _label(value: str) -> str:

@@ -43,7 +43,7 @@ from status_tool.printable import duration, iso_time, printable_key, safe, safe_
 from status_tool.report.html_report import HtmlReporter
 from status_tool.report.interface import Reporter, ServerLine, left_out, server_lines, write_report
 from status_tool.report.json_report import JsonReporter
-from status_tool.report.metrics import MetricsReporter
+from status_tool.report.metrics import MetricsReporter, before
 from status_tool.report.script import ScriptReporter
 from status_tool.report.text import TextReporter
 from tests.unit.test_status_file import SERVER, STREAM, batch
@@ -410,17 +410,37 @@ def samples(text: str) -> dict[str, str]:
 def test_metrics() -> None:
     text = told(MetricsReporter(run_ms=1_700_000_001_500))
     found = samples(text)
-    assert found['status_tool_verdict{half="hbase"}'] == "1"
-    assert found['status_tool_verdict{half="hdfs"}'] == "0"
-    assert found['status_tool_regions{status="gap"}'] == "1"
-    assert found['status_tool_regions{status="missing"}'] == "0"
-    assert found['status_tool_files{status="match"}'] == "2"
-    assert found["status_tool_worst_lag_seconds"] == "61.0"
-    assert found["status_tool_cut_timestamp_seconds"] == "1700000000.0"
-    assert found["status_tool_run_timestamp_seconds"] == "1700000001.5"
+    names = 'master="11-m",slave="22-s",peer="1"'
+    assert found[f'status_tool_verdict{{{names},half="hbase"}}'] == "1"
+    assert found[f'status_tool_verdict{{{names},half="hdfs"}}'] == "0"
+    assert found[f'status_tool_regions{{{names},status="gap"}}'] == "1"
+    assert found[f'status_tool_regions{{{names},status="missing"}}'] == "0"
+    assert found[f'status_tool_files{{{names},status="match"}}'] == "2"
+    assert found[f"status_tool_worst_lag_seconds{{{names}}}"] == "61.0"
+    assert found[f"status_tool_cut_timestamp_seconds{{{names}}}"] == "1700000000.0"
+    assert found[f"status_tool_last_run_timestamp_seconds{{{names}}}"] == "1700000001.5"
+    assert found[f"status_tool_up{{{names}}}"] == "1"
+    assert all(names in key for key in found), "two peers' files can be scraped from one folder"
     assert text.endswith("\n# EOF\n")
     for name in {key.partition("{")[0] for key in found}:
         assert text.count(f"# HELP {name} ") == text.count(f"# TYPE {name} gauge\n") == 1
+
+
+def test_a_failed_run_is_down_under_the_names_of_the_run_before(tmp_path: Path) -> None:
+    """And it keeps the time of the last success, whatever the names hold."""
+    path = tmp_path / "f.prom"
+    good = replace(OUTCOME, hbase=replace(HBASE, verdict=Verdict.COMPLETE), peer_id='a"b|c')
+    write_report(MetricsReporter(1_700_000_000_000), good, path)
+    last = before(path)
+    assert (last.last_success_s, last.names["peer"]) == (1_700_000_000.0, 'a"b|c')
+    stream = io.StringIO()
+    MetricsReporter(1_700_000_009_000, 2.5, last).write_failure(stream)
+    found = {key.partition("{")[0]: value for key, value in samples(stream.getvalue()).items()}
+    assert found["status_tool_up"] == "0"
+    assert found["status_tool_last_success_timestamp_seconds"] == "1700000000.0"
+    assert found["status_tool_last_run_timestamp_seconds"] == "1700000009.0"
+    assert found["status_tool_run_duration_seconds"] == "2.5"
+    assert before(tmp_path / "none").last_success_s is None
 
 
 def test_metrics_leave_out_what_was_not_checked() -> None:
