@@ -64,7 +64,7 @@ from status_tool.evidence.queues import QueueFacts, queue_facts
 from status_tool.evidence.regions import local_families, replicated_families
 from status_tool.evidence.scoping import asked_filter
 from status_tool.evidence.segments import latest
-from status_tool.evidence.sides import same_hdfs
+from status_tool.evidence.sides import cannot_report, same_hdfs
 from status_tool.modes import check_half, check_legacy
 from status_tool.reading import read_all
 from status_tool.sources.interface import Source
@@ -356,6 +356,7 @@ def verify_once(
     endpoint = None
     if check.deep and any(isinstance(source, WebHdfsSource) for source in gathered.sources):
         endpoint = HdfsEndpoint(settings.webhdfs(), hdfs_user(), settings.authorities)
+    refuse_silent(gathered.rows, check)
     peers = [json.loads(row["detail"]) for row in gathered.rows if row["kind"] == "peer"]
     outcome = _verdict(spark, side, slave_df, gathered.header, check, say, scratch.folder, last, endpoint)
     return _with_map(outcome, side, gathered.header, peers)
@@ -371,6 +372,7 @@ def check_offline(check: Check, say: Say) -> Outcome:
             tempfile.TemporaryDirectory(prefix="status-tool-") as folder,
             spark_session(check.spark_master, check.spark_conf) as spark,
         ):
+            refuse_silent((row for batch in slave.rows({"server"}) for row in batch.to_pylist()), check)
             slave_df = read_status(spark, slave, Path(folder))
             outcome = _verdict(spark, side, slave_df, slave.header, check, say, Path(folder), lambda _: True)
             return _with_map(outcome, side, slave.header, _peers(slave))
@@ -554,6 +556,17 @@ def _peer(file: StatusFile, master: Header, slave: Header, scope: Scope) -> Choi
     if master.half == "hdfs":
         return None
     return choose_peer(_peers(file), slave.cluster_id, slave.cluster_key, scope.peer_id)
+
+
+def refuse_silent(rows: Iterable[dict[str, Any]], check: Check) -> None:
+    """`StatusFileError` where the slave's HBase cannot tell what has arrived: all of it would look missing."""
+    silent = cannot_report(rows) if check.scope.check_hbase else []
+    if silent:
+        raise StatusFileError(
+            f"the slave's HBase cannot report what replication has applied: {silent[0]}"
+            f"{f' and {len(silent) - 1} more' if len(silent) > 1 else ''} has no hook postReplicationSinkBatchMutate "
+            "(HBASE-27529); upgrade the slave to HBase 2.5.4 or later, or check HDFS alone with --only hdfs"
+        )
 
 
 def _refuse_same_hdfs(master: Header, slave: Header, scope: Scope) -> None:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from status_tool.evidence.details import loads
 from status_tool.evidence.findings import Finding
 from status_tool.evidence.model import Header, Scope
 from status_tool.printable import duration
@@ -10,6 +14,23 @@ LOCAL_POOL = "file:"
 """Stands for the identity of local folders."""
 CLOCKS_MS = 30_000
 """By how much the clocks of two hosts that run the tool may differ without a word; HBase allows its servers as much."""
+
+
+def cannot_report(rows: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Live region servers, of a slave's `server` rows, whose HBase does not tell what its sink has applied."""
+    return sorted(
+        str(row.get("server"))
+        for row in rows
+        if row.get("kind") == "server" and row.get("live") and _health(row).get("sink_hook") is False
+    )
+
+
+def _health(row: Mapping[str, Any]) -> Mapping[str, Any]:
+    try:
+        health = loads(row.get("detail") or "{}")
+    except ValueError:
+        return {}
+    return health if isinstance(health, dict) else {}
 
 
 def same_hdfs(master: Header, slave: Header) -> bool:

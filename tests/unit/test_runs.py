@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
 from status_tool.collect import apply_shutdown
-from status_tool.evidence.model import Header
+from status_tool.errors import StatusFileError
+from status_tool.evidence.model import Header, Scope
 from status_tool.evidence.origins import judge_origins
-from status_tool.runs import _written_later
+from status_tool.runs import Check, _written_later, refuse_silent
 from status_tool.status_file.schema import STATUS_SCHEMA
 
 HEADER = Header(side="master", cluster_id="id", created_ms=1000, cut_ms=900)
@@ -54,3 +56,26 @@ def test_a_tracker_with_errors_settles_nothing(detail: str | None, settled: bool
     row = {"kind": "server", "server": "h,1,1", "origin": 1, "role": "w", "tracked": True, "detail": detail, **fate}
     (origin,) = judge_origins([row], HEADER)
     assert (origin.reason is None) is settled
+
+
+@pytest.mark.parametrize(
+    ("detail", "refused"),
+    [
+        ('{"sink_hook":false}', True),
+        ('{"errors":0}', False),
+        (None, False),
+        ("{", False),
+        ('{"sink_hook":true}', False),
+    ],
+)
+def test_a_slave_that_cannot_report_is_refused(detail: str | None, refused: bool) -> None:
+    """Instead of calling everything missing (issue 12, D.8)."""
+    row = {"kind": "server", "server": "h,1,1", "origin": 1, "role": "r", "live": True, "detail": detail}
+    asked = Check(Path("f"), Scope())
+    if refused:
+        with pytest.raises(StatusFileError, match="HBASE-27529"):
+            refuse_silent([row], asked)
+    else:
+        refuse_silent([row], asked)
+    refuse_silent([row], Check(Path("f"), Scope(check_hbase=False)))
+    refuse_silent([{**row, "live": False}], asked)

@@ -8,6 +8,7 @@ import org.slf4j.Logger;
 final class Health {
   private static final long QUIET_MS = 60_000;
 
+  private volatile boolean sinkHook = true;
   private final AtomicLong errors = new AtomicLong();
   private final AtomicLong lastError = new AtomicLong();
   private final AtomicLong clockBack = new AtomicLong();
@@ -47,6 +48,13 @@ final class Health {
     }
   }
 
+  /** This HBase does not tell what its replication sink has applied (before HBASE-27529): nothing can be recorded. */
+  void sinkHookIsMissing() {
+    sinkHook = false;
+    log.error("status-tool: this HBase has no hook postReplicationSinkBatchMutate (HBASE-27529), so what replication"
+        + " applies here cannot be recorded; upgrade to HBase 2.5.4 or later");
+  }
+
   long errors() {
     return errors.get();
   }
@@ -55,7 +63,7 @@ final class Health {
   String json(long pending, String peers) {
     return "{\"failed_writes\":" + failedWrites.get() + ",\"pending\":" + pending + ",\"errors\":" + errors.get()
         + optional("last_error_ms", lastError.get()) + optional("clock_back_ms", clockBack.get())
-        + (peers == null ? "" : ",\"peers\":" + peers) + "}";
+        + (sinkHook ? "" : ",\"sink_hook\":false") + (peers == null ? "" : ",\"peers\":" + peers) + "}";
   }
 
   private static String optional(String name, long time) {

@@ -1,5 +1,6 @@
 package io.github.statustool;
 
+import java.util.Arrays;
 import java.util.Optional;
 import org.apache.hadoop.hbase.CoprocessorEnvironment;
 import org.apache.hadoop.hbase.client.Mutation;
@@ -39,12 +40,20 @@ public final class ReplicateTimeTracker implements RegionServerCoprocessor, Regi
   @SuppressWarnings("rawtypes") // as HBase declares it
   public void start(CoprocessorEnvironment env) {
     recorder = Recorders.of(env.getConfiguration()).recorder;
+    if (!hasSinkHook(RegionServerObserver.class)) {
+      recorder.health().sinkHookIsMissing();
+    }
     try {
       recorder.roles().watchServer(new ServerWatch((RegionServerCoprocessorEnvironment) env));
       recorder.digests().start(new DigestServer((RegionServerCoprocessorEnvironment) env));
     } catch (Throwable t) {
       recorder.health().error("starting the replicate-time tracker", t);
     }
+  }
+
+  /** Whether an observer of this HBase is told what has been applied. */
+  static boolean hasSinkHook(Class<?> observer) {
+    return Arrays.stream(observer.getMethods()).anyMatch(m -> m.getName().equals("postReplicationSinkBatchMutate"));
   }
 
   /** HBase calls this before it closes the regions, which would wait for a scan. */

@@ -2,6 +2,7 @@ package io.github.statustool;
 
 import static org.junit.jupiter.api.Assertions.assertDoesNotThrow;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.IOException;
@@ -97,5 +98,16 @@ class HooksTest {
     assertDoesNotThrow(recorder::tick);
     assertEquals(List.of(), recorder.ledgers().allChanges(0));
     assertEquals(0, recorder.health().errors());
+  }
+
+  /** HBase before HBASE-27529 (2.5.2 for one) never calls the hook; it must not look as if nothing had arrived. */
+  @Test
+  void anHBaseWithoutTheSinkHookIsTold() {
+    assertTrue(ReplicateTimeTracker.hasSinkHook(org.apache.hadoop.hbase.coprocessor.RegionServerObserver.class));
+    assertFalse(ReplicateTimeTracker.hasSinkHook(Runnable.class));
+    Health health = new Health(org.slf4j.LoggerFactory.getLogger(HooksTest.class));
+    assertFalse(health.json(0, null).contains("sink_hook"));
+    health.sinkHookIsMissing();
+    assertTrue(health.json(0, null).contains("\"sink_hook\":false"));
   }
 }
