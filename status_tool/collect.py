@@ -16,7 +16,8 @@ from status_tool.config import Settings
 from status_tool.errors import ConfigurationError, UsageError
 from status_tool.evidence.ids import origin_id
 from status_tool.evidence.model import BY_OPTION, RECORDED, Header
-from status_tool.evidence.queues import undrained_servers
+from status_tool.evidence.peers import parse_peer
+from status_tool.evidence.queues import newly_settled, undrained_servers
 from status_tool.evidence.sides import LOCAL_POOL
 from status_tool.replication import queue_rows
 from status_tool.sources import codec, meta
@@ -208,9 +209,10 @@ def _hbase(
             header = _with_shutdown(header, request.shutdown_ms, small.shutdown_ms)
         rows += [_with_events(row, small) for row in small.tables if request.only.admits(row["table"])]
         rows += _hosted_regions(settings, request, live, deadline)
-        rows += _peer_rows(zookeeper)
+        peers = _peer_rows(zookeeper)
         queued, notices = queue_rows(settings, zookeeper)
-        rows += queued
+        rows += [*peers, *queued]
+        _write_down_settled(state, servers, peers, queued)
         header = dataclasses.replace(header, notices=(*header.notices, *notices))
     else:
         # Where they lead is not asked: the master may be down by now.
@@ -248,6 +250,14 @@ def _await_drained(
             return
         say(f"waiting until the queues of crashed servers are drained: {', '.join(waiting)}")
         time.sleep(DRAIN_POLL_S)
+
+
+def _write_down_settled(state: StateTable, servers: Sequence[Row], peers: Sequence[Row], queued: Sequence[Row]) -> None:
+    """What the queues prove of crashed servers now would be in doubt after the next change of the peer."""
+    for row in peers:
+        peer = parse_peer(row["detail"])
+        for server, proof in newly_settled(queued, servers, peer, now_ms()):
+            state.record_settled(server, str(peer["id"]), proof)
 
 
 def _with_events(row: Row, small: Descriptors) -> Row:

@@ -25,6 +25,7 @@ from status_tool.evidence.details import (
 from status_tool.evidence.in_force import Span, in_force_before_flush, spans_of
 from status_tool.evidence.origins import iso
 from status_tool.evidence.peers import own_shipping
+from status_tool.evidence.settled import proof_of, settled_before
 
 Row = Mapping[str, Any]
 
@@ -100,8 +101,13 @@ def queue_facts(
     servers = [row for row in server_rows if row.get("server")]
     drained, left, names = set[int](), dict[int, str](), list[str]()
     spans = spans_of(servers, peer)
+    proven = list[str]()
     for row in servers:
         if not _crashed(row):
+            continue
+        if (before_ms := settled_before(row, peer)) is not None:
+            drained.add(row["origin"])
+            proven.append(_proven_notice(str(row["server"]), str(peer["id"]), before_ms))
             continue
         reason = _why_not(row, spans, state)
         if reason is None:
@@ -116,8 +122,21 @@ def queue_facts(
         strays=tuple(_strays(state, {str(row["server"]) for row in servers}, *asked)),
         loads_from_ms=_loads_from_ms(state),
         disabled_peer=disabled,
-        notices=tuple(_settled_notice(name, str(peer["id"])) for name in sorted(names)),
+        notices=(*(_settled_notice(name, str(peer["id"])) for name in sorted(names)), *sorted(proven)),
     )
+
+
+def newly_settled(
+    queue_rows: Iterable[Row], server_rows: Iterable[Row], peer: Mapping[str, Any], at_ms: int
+) -> list[tuple[Row, dict[str, Any]]]:
+    """`server` rows that the queues of this peer settle now, each with the proof that is not written down yet."""
+    rows, proof = list(server_rows), proof_of(peer, at_ms)
+    drained = queue_facts(queue_rows, rows, peer).drained if proof is not None else frozenset()
+    return [
+        (row, proof)
+        for row in rows
+        if proof is not None and row.get("origin") in drained and _crashed(row) and settled_before(row, peer) is None
+    ]
 
 
 def start_code(server: str) -> int | None:
@@ -141,6 +160,13 @@ def _settled_notice(name: str, peer: str) -> str:
     return (
         f"region server {name} ended without a final flush; the replication queues settled it: its WALs have been split"
         f" and peer {peer} has nothing of them left to ship"
+    )
+
+
+def _proven_notice(name: str, peer: str, at_ms: int) -> str:
+    return (
+        f"region server {name} ended without a final flush; at {iso(at_ms)} the queues of peer {peer} showed that"
+        " nothing of it was left to ship"
     )
 
 

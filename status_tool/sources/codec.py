@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from status_tool.evidence.ids import from_hex
 from status_tool.evidence.segments import Segment, merged
+from status_tool.evidence.settled import with_proofs
 from status_tool.sources.thrift import Cells
 from status_tool.status_file.schema import STATUS_SCHEMA
 
@@ -183,7 +184,17 @@ def server(cells: Cells, role: str, tokens: Collection[bytes]) -> Row:
         "read_ms": number(cells, "m"),
         "final_ms": number(cells, "z"),
         "gone_ms": number(cells, "x"),
-        "detail": text(cells, "q"),
+        "detail": with_proofs(text(cells, "q"), _proofs(cells)),
+    }
+
+
+def _proofs(cells: Cells) -> dict[str, str]:
+    """By peer, what `run -m` has written down of the server (`d` + peer id)."""
+    prefix = column("d")
+    return {
+        name[len(prefix) :].decode(errors="replace"): value.decode(errors="replace")
+        for name, (value, _) in cells.items()
+        if name.startswith(prefix) and len(name) > len(prefix)
     }
 
 

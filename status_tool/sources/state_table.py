@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -214,6 +215,14 @@ class StateTable:
                     from_hex(key[1:17]),
                     codec.server(cells, key[17:].decode("ascii", "replace"), barrier.accepted),
                 )
+
+    def record_settled(self, row: Mapping[str, Any], peer: str, proof: Mapping[str, Any]) -> None:
+        """Write down that the queues of a peer have settled a crashed server, beside its name: so no row is nameless."""
+        key = b"o%016x" % (row["origin"] & 0xFFFFFFFFFFFFFFFF) + b"w"
+        with self._open() as table:
+            table.put(
+                key, {codec.column("n"): row["server"].encode(), codec.column("d" + peer): json.dumps(proof).encode()}
+            )
 
     def record_shutdown(self, moment_ms: int) -> None:
         """Remember when the application stopped writing."""

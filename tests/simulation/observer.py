@@ -11,13 +11,13 @@ from typing import Any
 
 from status_tool.collect import _may_echo, _server_rows
 from status_tool.evidence.model import Header, Outcome, Scope
-from status_tool.evidence.queues import queue_facts
+from status_tool.evidence.queues import newly_settled, queue_facts
 from status_tool.evidence.reference import verify_reference
 from status_tool.sources import codec
 from status_tool.sources.queues import Queue, Wal
 from status_tool.sources.state_table import Barrier, Descriptors, newest_cells
 from tests.simulation.store import Cells, Store, cells
-from tests.simulation.tracker import TABLE
+from tests.simulation.tracker import TABLE, hex16
 from tests.simulation.world import PEER, REGIONS, START_MS, World
 
 MASTER_ID = "00000000-0000-4000-8000-000000000001"
@@ -83,7 +83,9 @@ class Observation:
         yield
         rows += self._peers()
         yield
-        rows += yield from self._queues()
+        queued = yield from self._queues()
+        self._write_down_settled(store, rows, queued)
+        rows += queued
         for region in REGIONS:
             rows += codec.heads(_region_rows(store, spooled, b"h", region))
             self.refused = self.refused or b"b" not in store.rows  # StateTableSource.read
@@ -164,9 +166,17 @@ class Observation:
         peer = self.world.peer
         if peer is None:
             return []
-        return [
-            {"kind": "peer", "name": PEER, "detail": json.dumps({"id": PEER, "cluster_id": SLAVE_ID, **vars(peer)})}
-        ]
+        part = {"replicate_all": False, "table_cfs": {TABLE: ["f"]}} if peer.narrow else {}
+        detail = json.dumps({"id": PEER, "cluster_id": SLAVE_ID, **vars(peer), **part})
+        return [{"kind": "peer", "name": PEER, "detail": detail}]
+
+    def _write_down_settled(self, store: Store, rows: Sequence[Row], queued: Sequence[Row]) -> None:
+        """`collect._write_down_settled`."""
+        servers = [row for row in rows if row["kind"] == "server"]
+        for peer in (json.loads(row["detail"]) for row in rows if row["kind"] == "peer"):
+            for server, proof in newly_settled(queued, servers, peer, self.world.now):
+                proven = cells(self.world.now, **{"n": server["server"], f"d{PEER}": json.dumps(proof)})
+                store.apply([(b"o" + hex16(server["origin"]) + b"w", proven)])
 
     def _queues(self) -> Generator[None, None, list[Row]]:
         """`replication.measure`: folders of WALs, then the queues, again while some are being claimed."""

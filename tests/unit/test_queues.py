@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from status_tool.errors import ConfigurationError
-from status_tool.evidence.queues import CLOCK_MARGIN_MS, QueueFacts, queue_facts, undrained_servers
+from status_tool.evidence.queues import CLOCK_MARGIN_MS, QueueFacts, newly_settled, queue_facts, undrained_servers
+from status_tool.evidence.settled import settled_before, with_proofs
 from status_tool.replication import _plausible
 from status_tool.sources.queues import Queue, Wal, read_queues, wal_prefix
 from status_tool.sources.wals import Extent, _header_bytes
@@ -238,3 +239,42 @@ def test_whose_queues_are_waited_for() -> None:
     assert undrained_servers(rows, [CRASHED, RUNNING], [PEER]) == [DEAD]
     assert undrained_servers(rows, [CRASHED, RUNNING], [{**PEER, "id": "2"}]) == []
     assert undrained_servers(rows, [{**CRASHED, "final_ms": 5}, RUNNING], [PEER]) == []
+
+
+def proven(peer: dict[str, Any], now: dict[str, Any]) -> QueueFacts:
+    """Settled for `peer` and written down; then asked for the peer as it is `now`, when nothing else settles it."""
+    first = {"kind": "queue", "detail": json.dumps(SUMMARY)}
+    ((row, proof),) = newly_settled([first], [CRASHED, RUNNING], peer, 99)
+    again = {**row, "detail": with_proofs(None, {"1": json.dumps(proof)})}
+    assert not newly_settled([first], [again, RUNNING], peer, 100), "once"
+    changed = {**peer, "modified_ms": STARTED + 1, **now}
+    assert not queue_facts([first], [CRASHED, RUNNING], changed).drained
+    return queue_facts([first], [again, RUNNING], changed)
+
+
+def test_what_was_proven_stays_proven() -> None:
+    """The peer is changed afterwards; the crashed server's entries have been shipped all the same."""
+    peer = {**PEER, "incarnation": 5}
+    assert proven(peer, {}).drained == {7}
+    assert "nothing of it was left to ship" in proven(peer, {}).notices[0]
+    narrower = {"replicate_all": False, "table_cfs": {"t": ["f"]}}
+    assert proven(peer, narrower).drained == {7}, "what is shipped now was shipped then"
+    assert proven({**peer, **narrower}, {}).drained == {7}, "the same filter as then"
+
+
+def test_a_proof_is_one_for_that_peer_and_for_what_it_shipped() -> None:
+    """Added again it may lead elsewhere; a table that it has come to ship since was not shipped then."""
+    peer = {**PEER, "incarnation": 5}
+    assert proven(peer, {"incarnation": 6}).drained == frozenset()
+    narrow = {**peer, "replicate_all": False, "namespaces": ["a"]}
+    assert proven(narrow, {"namespaces": ["a", "b"]}).drained == frozenset()
+    assert proven(narrow, {"namespaces": [], "replicate_all": True}).drained == frozenset()
+
+
+@pytest.mark.parametrize(
+    "detail", [None, "", "[]", "{", '{"settled": 1}', '{"settled": {"1": 3}}', '{"settled": {"1": {"incarnation": 5}}}']
+)
+def test_what_cannot_be_understood_proves_nothing(detail: str | None) -> None:
+    """Neither in the row nor in its cell."""
+    assert settled_before({"detail": detail}, {**PEER, "incarnation": 5}) is None
+    assert with_proofs(detail, {"1": "{"}) == detail
