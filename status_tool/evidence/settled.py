@@ -27,7 +27,7 @@ def proof_of(peer: Mapping[str, Any], at_ms: int) -> dict[str, Any] | None:
 
 
 def settled_before(row: Row, peer: Mapping[str, Any]) -> int | None:
-    """When the queues of this peer settled the server of a row, as it was written down; None: never, for what it ships."""
+    """When the queues of this peer settled the server of a row, as it was written down; None: never."""
     try:
         document = loads(row.get("detail"))
     except ValueError:

@@ -217,7 +217,7 @@ class StateTable:
                 )
 
     def record_settled(self, row: Mapping[str, Any], peer: str, proof: Mapping[str, Any]) -> None:
-        """Write down that the queues of a peer have settled a crashed server, beside its name: so no row is nameless."""
+        """Write down that the queues of a peer settled a crashed server, with its name: no row is nameless."""
         key = b"o%016x" % (row["origin"] & 0xFFFFFFFFFFFFFFFF) + b"w"
         with self._open() as table:
             table.put(

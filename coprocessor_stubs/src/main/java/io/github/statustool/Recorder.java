@@ -53,11 +53,12 @@ final class Recorder {
 
   /** With a clock that is never set back. */
   Recorder(Settings settings, Connector connector, Spool spool, LongSupplier clock) {
-    this(settings, connector, spool, clock, () -> TimeUnit.MILLISECONDS.toNanos(clock.getAsLong()));
+    this(settings, connector, spool, clock, () -> TimeUnit.MILLISECONDS.toNanos(clock.getAsLong()), (name, live) -> false);
   }
 
   /** @param nanos a clock that is never set, as System.nanoTime */
-  Recorder(Settings settings, Connector connector, Spool spool, LongSupplier clock, LongSupplier nanos) {
+  Recorder(Settings settings, Connector connector, Spool spool, LongSupplier clock, LongSupplier nanos,
+      Sweep.Traces traces) {
     this.settings = settings;
     this.clock = clock;
     this.connector = connector;
@@ -65,7 +66,7 @@ final class Recorder {
     this.drainer = new SpoolDrainer(spool, health);
     this.roles = new Roles(clock.getAsLong());
     this.barrier = new Barrier(clock);
-    this.sweep = new Sweep(settings, clock);
+    this.sweep = new Sweep(settings, clock, traces);
     this.clockWatch = new ClockWatch(clock, nanos, health);
     this.flusher =
         new Flusher(ledgers, health, clock, new WalSyncer(settings.operationTimeout), roles, clockWatch);

@@ -32,7 +32,7 @@ final class Recorders {
     Settings settings = new Settings(conf);
     Recorder recorder = new Recorder(settings, () -> HBaseStateStore.connect(conf, settings),
         new Spool(conf, settings.spoolDir()), EnvironmentEdgeManager::currentTime,
-        System::nanoTime);
+        System::nanoTime, new WalTraces(conf, EnvironmentEdgeManager::currentTime, settings.operationTimeout));
     RecorderThread thread = new RecorderThread(recorder);
     thread.start();
     finishWithJvm(thread);

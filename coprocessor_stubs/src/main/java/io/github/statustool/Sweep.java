@@ -20,7 +20,14 @@ import org.slf4j.LoggerFactory;
 final class Sweep {
   private static final Logger LOG = LoggerFactory.getLogger(Sweep.class);
 
+  /** What servers leave behind in the file system. */
+  interface Traces {
+    /** Whether it can be shown that this server has never written anything until now. */
+    boolean neverWrote(String server, boolean live);
+  }
+
   private final Settings settings;
+  private final Traces traces;
   private final LongSupplier clock;
   private final long started;
   private boolean begun;
@@ -28,7 +35,8 @@ final class Sweep {
   /** Servers that were seen to live since the last sweep; of those that do no more, when that was first seen. */
   private final Map<String, Long> seen = new HashMap<>();
 
-  Sweep(Settings settings, LongSupplier clock) {
+  Sweep(Settings settings, LongSupplier clock, Traces traces) {
+    this.traces = traces;
     this.settings = settings;
     this.clock = clock;
     this.started = clock.getAsLong();
@@ -87,7 +95,8 @@ final class Sweep {
     seen.keySet().removeAll(tracked);
     long now = clock.getAsLong();
     for (Map.Entry<String, Long> server : seen.entrySet()) {
-      if (server.getValue() != null || isOverdue(server.getKey(), now)) {
+      boolean isGone = server.getValue() != null;
+      if ((isGone || isOverdue(server.getKey(), now)) && !traces.neverWrote(server.getKey(), !isGone)) {
         LOG.warn("status-tool: region server {} has no write-time tracker; coverage starts anew", server.getKey());
         long since = server.getValue() == null ? now : server.getValue();
         store.put(List.of(new StateRow(Columns.COVERAGE_ROW).add(Columns.A, since, since)));

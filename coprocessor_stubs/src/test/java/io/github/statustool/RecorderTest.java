@@ -333,7 +333,7 @@ class RecorderTest {
   void aClockThatWasSetBackIsToldWithTheEcho() throws IOException {
     AtomicLong steady = new AtomicLong();
     Recorder watching = new Recorder(recorder.settings(), () -> store, spool, clock::get,
-        () -> steady.get() * 1_000_000);
+        () -> steady.get() * 1_000_000, (name, live) -> false);
     watching.roles().watchWal(wal);
     watching.tick();
     clock.addAndGet(60_000);
@@ -403,7 +403,7 @@ class RecorderTest {
   /** Found by the simulation: a sweep right after the loss gave coverage its old start back. */
   @Test
   void aSweepDoesNotBringAnOldStartOfCoverageBack() throws IOException {
-    Sweep sweep = new Sweep(recorder.settings(), clock::get);
+    Sweep sweep = new Sweep(recorder.settings(), clock::get, (name, live) -> false);
     sweep.run(store, true);
     long started = clock.getAndAdd(60_000);
     assertEquals(started, store.number(Columns.COVERAGE_ROW, Columns.A));

@@ -1,18 +1,28 @@
 package io.github.statustool;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.HashSet;
 import java.util.List;
+import java.util.Set;
+import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.hbase.ServerName;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
 
 class SweepTest {
   private static final ServerName PASSER_BY = ServerName.valueOf("other.example.org,16020,1700000000009");
 
   private final FakeStore store = new FakeStore();
+  private final Set<String> innocent = new HashSet<>();
   private long now = 1_700_000_000_000L;
-  private final Sweep sweep = new Sweep(new Settings(Fixtures.conf()), () -> now);
+  private final Sweep sweep = new Sweep(new Settings(Fixtures.conf()), () -> now,
+      (name, live) -> innocent.contains(name));
 
   private Long coverage() {
     return store.number(Columns.COVERAGE_ROW, Columns.A);
@@ -54,5 +64,55 @@ class SweepTest {
     now += 10_000;
     sweep.run(store, true);
     assertEquals(1_700_000_000_000L, coverage());
+  }
+
+  @Test
+  void aServerThatNeverWroteInterruptsNothing() throws IOException {
+    innocent.add(PASSER_BY.getServerName());
+    sweep.run(store, true);
+    store.live.add(PASSER_BY);
+    sweep.look(store);
+    now += 200_000;
+    sweep.run(store, true);
+    now += 200_000;
+    sweep.run(store, true);
+    assertEquals(1_700_000_000_000L, coverage(), "it lives, without a region");
+    store.live.clear();
+    sweep.look(store);
+    now += 10_000;
+    sweep.run(store, true);
+    assertEquals(1_700_000_000_000L, coverage(), "it has gone without ever having had one");
+  }
+
+  @Test
+  void anythingThatAServerHasLeftShowsThatItMayHaveWritten(@TempDir Path root) throws IOException {
+    Configuration conf = new Configuration(false);
+    conf.set("hbase.rootdir", root.toUri().toString());
+    String server = PASSER_BY.getServerName();
+    WalTraces traces = new WalTraces(conf, () -> now, 30_000);
+    assertTrue(traces.neverWrote(server, false), "it failed before it had a folder");
+    assertFalse(traces.neverWrote(server, true), "nothing is known of a server that lives and has no folder");
+    Path folder = Files.createDirectories(root.resolve("WALs").resolve(server));
+    assertTrue(traces.neverWrote(server, true), "it has no region");
+    assertFalse(traces.neverWrote(server, false), "it has not been split yet");
+    String name = "other.example.org%2C16020%2C1700000000009.1700000000010";
+    Path wal = Files.createFile(folder.resolve(name));
+    assertFalse(traces.neverWrote(server, true));
+    Files.delete(wal);
+    Path splitting = Files.move(folder, root.resolve("WALs").resolve(server + "-splitting"));
+    assertFalse(traces.neverWrote(server, false));
+    Files.delete(splitting);
+    assertTrue(traces.neverWrote(server, false));
+    for (String archive : new String[] {"oldWALs", "corrupt", "oldWALs/" + server}) {
+      Path archived = Files.createFile(Files.createDirectories(root.resolve(archive)).resolve(name));
+      assertFalse(traces.neverWrote(server, false), archive);
+      Files.delete(archived);
+      if (archive.contains("/")) {
+        Files.delete(root.resolve(archive));
+      }
+    }
+    assertTrue(traces.neverWrote(server, false));
+    now += 600_000;
+    assertFalse(traces.neverWrote(server, false), "what it wrote may have been cleaned up");
   }
 }
