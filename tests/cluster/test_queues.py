@@ -165,45 +165,10 @@ def test_killed_with_a_backlog(aged: Pair, status: Path) -> None:
     assert any(killed in notice and "settled" in notice for notice in result.json["notices"])
 
 
-def restart_hbase_master(cluster: Cluster) -> None:
-    """Kill -9 and start: it writes every peer's znode anew."""
-    cluster.master.kill9()
-    cluster.master.start()
-    wait_until(cluster.has_master, 90, "the new HBase master is ready")
-
-
 def tells_of_peers(cluster: Cluster, server: str) -> bool:
     """Whether the server's row names the peers that are in force there."""
     rows = scan(ThriftEndpoint("127.0.0.1", cluster.thrift_port), STATE_TABLE, b"o", b"p")
     return any(raw(cells, "n") == server.encode() and b'"peers":{"1"' in (raw(cells, "q") or b"") for _, cells in rows)
-
-
-def test_killed_while_the_peer_is_young(backlogged: Pair, status: Path) -> None:
-    """HBase masters start before and after the crash, so no clock tells whether the peer was changed; trackers do."""
-    master, (survivor, *_) = backlogged.master.admin, backlogged.master.region_servers
-    wait_until(lambda: tells_of_peers(backlogged.master, survivor.server_name), 30, "a tracker knows the peer")
-    restart_hbase_master(backlogged.master)
-    backlogged.create_table("young", {"f": 1})
-    victim = backlogged.master.add_region_server()
-    move_table(backlogged.master, "young", victim.server_name)
-    wait_until(lambda: tells_of_peers(backlogged.master, victim.server_name), 30, "its tracker knows the peer")
-    killed = crash_with_backlog(backlogged, "young", victim).server_name
-    backlogged.master.crash(victim)
-    wait_until(lambda: killed not in master.live_servers(), 60, "the master has noticed")
-    restart_hbase_master(backlogged.master)
-    master.enable_peer(PEER)
-    backlogged.wait_same("young", timeout=180)
-    wait_until(lambda: queues(backlogged.master).exit_code == 0, 60, "the claimed queue is gone")
-    # Within ten seconds the survivor's tracker has seen the znode that the last HBase master wrote.
-    time.sleep(12)
-    complete(backlogged.verdict(status, "young", "--wait", "20"))
-    # Then the peer is really changed, and changed back: now no tracker could tell, but it has been written down.
-    master.set_peer_tables(PEER, {"other": []})
-    master.set_peer_tables(PEER, None)
-    time.sleep(12)
-    result = backlogged.verdict(status, "young", "--wait", "10")
-    complete(result)
-    assert any(killed in notice and "nothing of it was left to ship" in notice for notice in result.json["notices"])
 
 
 def test_paused_past_its_session(aged: Pair, status: Path) -> None:
@@ -232,3 +197,38 @@ def test_paused_past_its_session(aged: Pair, status: Path) -> None:
     result = aged.verdict(status, "paused", "--wait", "20")
     complete(result)
     assert any(paused in notice and "settled" in notice for notice in result.json["notices"])
+
+
+def restart_hbase_master(cluster: Cluster) -> None:
+    """Kill -9 and start: it writes every peer's znode anew."""
+    cluster.master.kill9()
+    cluster.master.start()
+    wait_until(cluster.has_master, 90, "the new HBase master is ready")
+
+
+def test_killed_while_the_peer_is_young(backlogged: Pair, status: Path) -> None:
+    """HBase masters start before and after the crash, so no clock tells whether the peer was changed; trackers do."""
+    master, (survivor, *_) = backlogged.master.admin, backlogged.master.region_servers
+    wait_until(lambda: tells_of_peers(backlogged.master, survivor.server_name), 30, "a tracker knows the peer")
+    restart_hbase_master(backlogged.master)
+    backlogged.create_table("young", {"f": 1})
+    victim = backlogged.master.add_region_server()
+    move_table(backlogged.master, "young", victim.server_name)
+    wait_until(lambda: tells_of_peers(backlogged.master, victim.server_name), 30, "its tracker knows the peer")
+    killed = crash_with_backlog(backlogged, "young", victim).server_name
+    backlogged.master.crash(victim)
+    wait_until(lambda: killed not in master.live_servers(), 60, "the master has noticed")
+    restart_hbase_master(backlogged.master)
+    master.enable_peer(PEER)
+    backlogged.wait_same("young", timeout=180)
+    wait_until(lambda: queues(backlogged.master).exit_code == 0, 60, "the claimed queue is gone")
+    # Within ten seconds the survivor's tracker has seen the znode that the last HBase master wrote.
+    time.sleep(12)
+    complete(backlogged.verdict(status, "young", "--wait", "20"))
+    # Then the peer is really changed, and changed back: now no tracker could tell, but it has been written down.
+    master.set_peer_tables(PEER, {"other": []})
+    master.set_peer_tables(PEER, None)
+    time.sleep(12)
+    result = backlogged.verdict(status, "young", "--wait", "10")
+    complete(result)
+    assert any(killed in notice and "nothing of it was left to ship" in notice for notice in result.json["notices"])
