@@ -29,9 +29,10 @@ _PLAIN = frozenset(b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvw
 _TEXTS = {
     "unsettled": "see the problem of this origin",
     "unreadable-head": "the row of this stream in the master's state table is damaged; see the region server's log",
-    "origin": "check the server's log and its region server page; wait for it with --wait, start it with the tracker"
-    " (`status-tool setup`), or, if it is gone, compare the tables once (VerifyReplication, SyncTable) and then"
-    " accept what was written until then with --since",
+    "origin": "check the server's log and its region server page. If it lives, start it with the tracker (`status-tool"
+    " setup`) and run `run -m` again with a longer --wait; if it is gone, run `run -m` again when its queue has drained"
+    " (`status-tool queues`), or compare the tables once (VerifyReplication, SyncTable) and then accept what was"
+    " written until then with --since",
     "no-tracker": "set hbase.coprocessor.wal.classes on the master's region servers (`status-tool setup` prints how)",
     "own-shipping": "compare the tables (VerifyReplication); no run can say complete while the peer has them: take them"
     " off the peer, add it anew, and accept what was compared until then with --since",

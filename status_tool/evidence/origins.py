@@ -100,8 +100,9 @@ def _judge(row: Row, master: Header, since_ms: int | None, drained: frozenset[in
     reason = _blind_spot(row, since_ms) if echoed else _reason(row, live, tracked, since_ms)
     if not live and identity in drained:
         reason = None
-    elif reason is not None and not live and identity is not None and identity in left:
-        reason = f"{reason}; {left[identity]}"
+    elif reason is not None and not live and row.get("final_ms") is None:
+        why = f"; {left[identity]}" if identity is not None and identity in left else ""
+        reason = f"{reason}{why}; {_last_resort(row)}"
     name = row.get("server") or origin_name(identity, {}) or "unknown server"
     return Origin(identity, name, live, tracked, reason, _after_ms(row, master) if echoed else None)
 
@@ -117,6 +118,14 @@ def _reason(row: Row, live: bool, tracked: bool, since_ms: int | None) -> str | 
     if since_ms is not None and gone_ms is not None and since_ms >= gone_ms:
         return None
     return f"stopped without a final flush (crash, kill or abort), last flush at {iso(row.get('flush_ms'))}"
+
+
+def _last_resort(row: Row) -> str:
+    """What accepts a crashed server that nothing settles."""
+    gone_ms = row.get("gone_ms")
+    if gone_ms is None:
+        return "no tracker has noted yet that it is gone, which takes up to a minute: run `run -m` again"
+    return f"--since {gone_ms} or later accepts what was written until then, once the tables have been compared"
 
 
 def _blind_spot(row: Row, since_ms: int | None) -> str | None:

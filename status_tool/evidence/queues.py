@@ -200,12 +200,13 @@ def _why_not(row: Row, spans: Sequence[Span], state: _State) -> str | None:
         return "the replication queues kept moving while they were read: run `run -m` again"
     holding = [queue for queue in state.queues if _concerns(queue, server)]
     if holding:
-        return f"for peer {state.peer['id']} {backlog(holding, server)}"
+        waiting = f"for peer {state.peer['id']} {backlog(holding, server)}"
+        return f"{waiting}: run `run -m` again when it has drained (`status-tool queues`)"
     unsplit = state.summary.get("unsplit")
     if unsplit is None:
         return "whether its WALs have been split is not known: let `run -m` reach the NameNode (--webhdfs)"
     if server in unsplit:
-        return "the master has not split its WALs yet"
+        return "the master has not split its WALs yet: run `run -m` again"
     if own_shipping(state.peer):
         return f"peer {state.peer['id']} has an endpoint or filters of its own, so an empty queue proves nothing"
     if not (_unchanged_since_start(server, state.peer) or in_force_before_flush(row, spans, state.peer)):

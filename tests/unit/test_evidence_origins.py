@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
+
+import pytest
 
 from status_tool.evidence.model import Header
 from status_tool.evidence.origins import Origin, iso, judge_origins, origin_name, slave_is_settled
@@ -41,11 +44,12 @@ def test_a_final_flush_settles_only_what_is_gone() -> None:
 def test_a_crash_is_named_and_can_be_accepted_or_drained() -> None:
     crashed = {**LIVE, "live": False, "echoed": False, "flush_ms": 0, "gone_ms": 7_000}
     assert judge(crashed).reason == (
-        "stopped without a final flush (crash, kill or abort), last flush at 1970-01-01T00:00:00.000+00:00"
+        "stopped without a final flush (crash, kill or abort), last flush at 1970-01-01T00:00:00.000+00:00;"
+        " --since 7000 or later accepts what was written until then, once the tables have been compared"
     )
     assert judge(crashed, since_ms=6_999).reason is not None
     assert judge(crashed, since_ms=7_000).reason is None
-    assert judge({**crashed, "gone_ms": None}, since_ms=99_000).reason is not None
+    assert "run `run -m` again" in (judge({**crashed, "gone_ms": None}, since_ms=99_000).reason or "")
     assert judge(crashed, drained=frozenset({1})).reason is None
     assert judge({**crashed, "live": True}, drained=frozenset({1})).reason is not None
 
@@ -109,3 +113,20 @@ def test_names_and_times() -> None:
     assert origin_name(1, {1: "a,1,1"}) == "a,1,1"
     assert origin_name(None, {}) is None
     assert iso(2**62) == f"{2**62} ms"
+
+
+@pytest.mark.parametrize(
+    "stuck",
+    [
+        {"live": False, "echoed": False, "flush_ms": 0, "gone_ms": 7_000},
+        {"live": False, "echoed": False, "final_ms": 6_000, "detail": '{"errors": 1}'},
+        {"detail": '{"errors": 3, "last_error_ms": 4000}'},
+        {"detail": '{"errors": 3, "last_error_ms": 4000, "clock_back_ms": 9000}'},
+    ],
+)
+def test_the_since_that_a_message_names_is_enough_and_nothing_less(stuck: dict[str, Any]) -> None:
+    """The way out, walked as it is printed."""
+    row = {**LIVE, **stuck}
+    since_ms = int(re.findall(r"--since (\d+)", judge(row).reason or "")[0])
+    assert judge(row, since_ms=since_ms).reason is None
+    assert judge(row, since_ms=since_ms - 1).reason is not None
