@@ -363,7 +363,7 @@ def _is_later(time: str, bound_ms: int | None) -> str:
 
 def _region_aggregates(context: RunContext) -> dict[str, str]:
     sums = ("heads", "region_rows", "existing", "lineage", "loads", "local_loads", "unstamped")
-    highest = ("table", "host", "load_ms", "unstamped_ms", "replicated_ms", "lag_ms", "later_ms")
+    highest = ("table", "host", "load_ms", "local_load_ms", "unstamped_ms", "replicated_ms", "lag_ms", "later_ms")
     return {
         **{name: f"sum({name})" for name in sums},
         **{name: f"max(`{name}`)" for name in highest},
