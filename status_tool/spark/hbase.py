@@ -362,7 +362,7 @@ def _is_later(time: str, bound_ms: int | None) -> str:
 
 
 def _region_aggregates(context: RunContext) -> dict[str, str]:
-    sums = ("heads", "region_rows", "existing", "lineage", "loads", "local_loads", "unstamped")
+    sums = ("heads", "region_rows", "existing", "lineage", "loads", "local_loads", "unstamped", "later")
     highest = ("table", "host", "load_ms", "local_load_ms", "unstamped_ms", "replicated_ms", "lag_ms", "later_ms")
     return {
         **{name: f"sum({name})" for name in sums},
