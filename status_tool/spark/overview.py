@@ -20,6 +20,7 @@ from status_tool.evidence.overview import (
     TableLine,
     Tile,
     causes,
+    groups_of,
     merged,
     overview,
 )
@@ -38,7 +39,9 @@ MAX_DRAWN_PROBLEMS = 50_000
 def overview_of(check: Check, outcome: Outcome, drawn: bool = False) -> Overview:
     """The overview of a check that has been decided; `drawn`: with what a page's pictures need."""
     context = check.context
-    found = causes([*context.run_findings, *context.table_findings] if context.check_hbase else [])
+    found = causes(
+        [*context.run_findings, *context.table_findings, *check.header_findings] if context.check_hbase else []
+    )
     found += causes(check.header_findings)
     frames = []
     if outcome.hbase is not None and any(n for status, n in outcome.hbase.regions.items() if status != Status.COMPLETE):
@@ -50,6 +53,10 @@ def overview_of(check: Check, outcome: Outcome, drawn: bool = False) -> Overview
     # A complete run has nothing to look up, and a small one should not wait for it.
     tables = _tables(check.regions()) if context.check_hbase and outcome.verdict is not Verdict.COMPLETE else []
     whole = overview(context, _folded(found), tables)
+    # What holds for the run as a whole (nothing to check, a path that is absent) is in no row.
+    told = {(group.table, group.code) for group in whole.groups}
+    rest = groups_of(problem for problem in outcome.problems if (problem.table, problem.code) not in told)
+    whole = replace(whole, groups=(*whole.groups, *rest))
     return replace(whole, drawing=_drawing(check, outcome)) if drawn else whole
 
 
