@@ -42,7 +42,7 @@ from status_tool.sources.zookeeper import ZooKeeper, peer_cluster_id
 
 MASTER, SLAVE = "master", "slave"
 ROLES = {MASTER: "w", SLAVE: "r"}
-TYPES = {MASTER: "hg", SLAVE: "su"}
+TYPES = {MASTER: "hgf", SLAVE: "suf"}
 SLAVE_SETTLE_S = 5.0
 """How long a slave run waits for its own trackers' flush; they poll the barrier about once a second."""
 POLL_S = 0.2
@@ -208,7 +208,10 @@ def _hbase(
         else:
             header = _with_shutdown(header, request.shutdown_ms, small.shutdown_ms)
         rows += [_with_events(row, small) for row in small.tables if request.only.admits(row["table"])]
-        rows += _hosted_regions(settings, request, live, deadline)
+        regions = _hosted_regions(settings, request, live, deadline)
+        rows += regions
+        existing = codec.Existing.of((row["region"] for row in regions), barrier.issued_ms)
+        source = dataclasses.replace(source, existing=existing)
         peers = _peer_rows(zookeeper)
         queued, notices = queue_rows(settings, zookeeper)
         rows += [*peers, *queued]

@@ -24,6 +24,8 @@ REGION_COPIES = (*HOLES, "partial")
 """What is repaired by copying the rows of a region that were written in a time."""
 TABLE_COPIES = ("absent", "family-absent", "emptied", "scope-raised", "skip-wal", "skipped-wal", "truncated")
 """What is repaired by copying a whole table, or its families."""
+CONTENTS = ("content-changed", "slave-changed")
+"""What is repaired by comparing all rows of a region or table: rows may be missing, or be there too many."""
 _PLAIN = frozenset(b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz `~!@#$%^&*()-_=+[]{}|;:'\",.<>/?")
 
 _TEXTS = {
@@ -113,6 +115,8 @@ def advise(finding: Finding, context: RunContext) -> str | None:
         )
     if finding.code == "origin" and finding.origin in context.queues.undrained:
         return UNDRAINED
+    if finding.code in CONTENTS:
+        return _compare(finding, context)
     if finding.code == "older-than-tracker":
         return _baseline(context.master.coverage_ms)
     return _TEXTS.get(finding.code)
@@ -235,13 +239,12 @@ def _look(finding: Finding, server: str | None, disabled_peer: str | None) -> st
 
 def repair_of(finding: Finding, context: RunContext) -> Repair | None:
     """The commands that repair a finding; None where copying repairs nothing, or the table is not known."""
-    if finding.table is None or finding.code not in (*REGION_COPIES, *TABLE_COPIES, "filter-changed"):
+    if finding.table is None or finding.code not in (*REGION_COPIES, *TABLE_COPIES, *CONTENTS, "filter-changed"):
         return None
-    whole = finding.code in TABLE_COPIES
     return repair(
         finding.table,
-        (None, None) if whole else (finding.written_from_ms, finding.repair_to_ms),
-        (None, None) if whole else (finding.start_key, finding.end_key),
+        (None, None) if finding.code in (*TABLE_COPIES, *CONTENTS) else (finding.written_from_ms, finding.repair_to_ms),
+        (None, None) if finding.code in TABLE_COPIES else (finding.start_key, finding.end_key),
         families_of(finding, context),
         context.master,
         context.slave.cluster_key,
@@ -284,6 +287,14 @@ def _afterwards(finding: Finding) -> str:
         " (SyncTable, without --starttime and --endtime, where clients set their own timestamps);"
         f" then check with --since {since}"
     )
+
+
+def _compare(finding: Finding, context: RunContext) -> str:
+    commands = repair_of(finding, context)
+    how = f": {commands.hash_table} on the master, then {commands.sync_table} on the slave" if commands else ""
+    since = finding.written_to_ms
+    accept = "" if since is None else f"; then accept the past with --since {since}"
+    return f"compare the rows of both sides, deletes included{how}{accept}"
 
 
 def _baseline(coverage_ms: int | None) -> str:

@@ -18,7 +18,7 @@ from status_tool.evidence.origins import (
     untracked_names,
 )
 from status_tool.evidence.queues import QueueFacts
-from status_tool.evidence.regions import TableAge, TableFacts, judge_tables
+from status_tool.evidence.regions import TableAge, TableFacts, judge_tables, newest_changes
 from status_tool.evidence.scoping import TableFilter, asked_filter, namespace_of, recorded_filter
 from status_tool.evidence.sides import identity_notice, older_notice
 from status_tool.evidence.streams import CLUSTER_ID_BYTES, StreamRule, came_through
@@ -108,7 +108,7 @@ def build_context(
     scope: Scope,
     queues: QueueFacts | None = None,
 ) -> RunContext:
-    """Judge servers and tables. The rows are those of `SMALL_KINDS`; others are left aside."""
+    """Judge servers and tables, by the rows of `SMALL_KINDS` and a slave's `fact` rows; others are left aside."""
     queues = queues or QueueFacts()
     level = Evidence(master.evidence)
     ours, theirs = list(master_rows), list(slave_rows)
@@ -137,6 +137,7 @@ def build_context(
         queues.loads_from_ms,
         queues.withheld,
         scope.accepted_drift,
+        newest_changes(_kind(theirs, "fact")),
     )
     found = (
         *_origin_findings(origins),

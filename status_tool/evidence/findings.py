@@ -24,7 +24,17 @@ STREAM_CODES: dict[str, Status] = {
 }
 """Why a stream has its status."""
 
-REGION_CODES = ("unhosted", "untracked", "truncated", "undescribed", "bulkload", "localload", "unstamped", "partial")
+REGION_CODES = (
+    "unhosted",
+    "untracked",
+    "truncated",
+    "undescribed",
+    "content-changed",
+    "bulkload",
+    "localload",
+    "unstamped",
+    "partial",
+)
 """Why a region as such is unverifiable."""
 
 TABLE_CODES: dict[str, Status] = {
@@ -36,6 +46,7 @@ TABLE_CODES: dict[str, Status] = {
     "emptied": Status.UNVERIFIABLE,
     "keeps-less": Status.UNVERIFIABLE,
     "meta-family": Status.UNVERIFIABLE,
+    "slave-changed": Status.UNVERIFIABLE,
     "older-than-tracker": Status.UNVERIFIABLE,
     "descriptor-unreadable": Status.UNVERIFIABLE,
     "no-regions": Status.UNVERIFIABLE,

@@ -128,6 +128,22 @@ def _not_replicated(finding: Finding, context: RunContext) -> str:
     return f"not replicated: {asked} was asked for, but the master knows no replicated family there"
 
 
+def _content_changed(finding: Finding, context: RunContext) -> str:
+    return (
+        f"content changed: at {iso(finding.written_to_ms)} the region opened with other store files than those that it"
+        " was closed with: a snapshot was restored or cloned, the region truncated, or files were placed or removed by"
+        " hand, none of which replication carries"
+    )
+
+
+def _slave_changed(finding: Finding, context: RunContext) -> str:
+    return (
+        f"content changed on the slave: at {iso(finding.written_to_ms)}, after replicated entries had arrived, a region"
+        " of the table opened with other store files than those that it was closed with (a snapshot restored or cloned,"
+        " a region truncated, files placed or removed by hand): what had arrived may be gone"
+    )
+
+
 def _bulkload(finding: Finding, context: RunContext) -> str:
     return f"bulk load: files were loaded at {iso(finding.written_to_ms)}, which the WAL does not carry"
 
@@ -216,6 +232,8 @@ _DETAILS: dict[str, Callable[[Finding, RunContext], str]] = {
     "unhosted": _noted("unhosted: the region is hosted by no region server"),
     "untracked": _noted("untracked: the region's server runs without the tracker, or is not known to run"),
     "truncated": _truncated,
+    "content-changed": _content_changed,
+    "slave-changed": _slave_changed,
     "undescribed": _noted("undescribed: the table's descriptor was not recorded"),
     "bulkload": _bulkload,
     "localload": _local_load,

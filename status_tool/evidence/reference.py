@@ -19,7 +19,7 @@ from status_tool.evidence.later import later_bound
 from status_tool.evidence.model import Evidence, FileStatus, Header, Outcome, Scope, Status
 from status_tool.evidence.origins import known_shutdown
 from status_tool.evidence.queues import QueueFacts
-from status_tool.evidence.regions import LINEAGE, SPLIT_PARENT, TableFacts, host_code, table_ages
+from status_tool.evidence.regions import CHANGED, CONTENT, LINEAGE, SPLIT_PARENT, TableFacts, host_code, table_ages
 from status_tool.evidence.segments import Segment, earliest, latest
 from status_tool.evidence.streams import (
     Head,
@@ -33,6 +33,8 @@ from status_tool.evidence.streams import (
 Row = Mapping[str, Any]
 StreamKey = tuple[int | None, int]
 
+_OWN_CODES = frozenset({"bulkload", "localload", "unstamped", "truncated"})
+"""What makes a region count although it has neither a stream nor a place in a replicated table."""
 _HOST_ORDER = (None, "untracked", "unhosted")
 
 
@@ -98,7 +100,7 @@ def _is_possible(row: Row) -> bool:
 
 def _regions(ours: list[Row], theirs: list[Row], context: RunContext) -> dict[str, _Region]:
     regions: dict[str, _Region] = {}
-    for row in (*ours, *theirs):
+    for row in (*ours, *(row for row in theirs if row["kind"] != "fact")):
         name, table = row.get("region"), row.get("table")
         if name is None or not context.asked(table) or not _asked_row(row, context):
             continue
@@ -144,7 +146,7 @@ def _judge_region(region: _Region, context: RunContext, tally: Tally) -> list[Fi
     table = next((t for t in context.tables if t.table == region.table), None)
     judged = [_judge_stream(region, key, rows, context) for key, rows in region.heads.items()]
     own = list(_region_findings(region, table, context))
-    if not (judged or _is_member(region, table) or {"bulkload", "localload", "unstamped"} & {f.code for f in own}):
+    if not (judged or _is_member(region, table) or _OWN_CODES & {f.code for f in own}):
         return []
     statuses = [verdict.status for _, verdict in judged] + [Status.UNVERIFIABLE for _ in own]
     _count(tally, worst([*statuses, table.status if table else Status.COMPLETE]))
@@ -225,6 +227,9 @@ def _region_findings(region: _Region, table: TableFacts | None, context: RunCont
         yield found("truncated")
     if region.heads and region.rows and context.tables and not (table and table.described):
         yield found("undescribed")
+    changes = [fact.get("write_ms") for fact in region.facts if fact.get("state") == CHANGED]
+    if _is_member(region, table) and any(_later(time, since_ms) for time in changes):
+        yield found("content-changed", latest(*changes))
     loads = [fact.get("write_ms") for fact in region.facts if fact.get("state") == "bulkload"]
     if any(_later(time, since_ms) for time in loads) and not (table and table.loads_shipped):
         yield found("bulkload", latest(*loads))
@@ -249,11 +254,13 @@ def _is_member(region: _Region, table: TableFacts | None) -> bool:
 
 
 def _is_gone(region: _Region, table: TableFacts | None, context: RunContext) -> bool:
-    if not region.heads or region.rows or any(fact.get("state") in LINEAGE for fact in region.facts):
+    states = {fact.get("state") for fact in region.facts}
+    if not (region.heads or CONTENT in states) or region.rows or states & set(LINEAGE):
         return False
     if table is not None:
         return not table.gone_accepted
-    written_ms = _written_ms(region)
+    had = [fact.get("write_ms") for fact in region.facts if fact.get("state") == CONTENT]
+    written_ms = latest(_written_ms(region), *had)
     return written_ms is None or _later(written_ms, context.scope.since_ms)
 
 

@@ -16,6 +16,8 @@ Row = Mapping[str, Any]
 
 SPLIT_PARENT = "split"
 LINEAGE = ("split", "merge")
+CONTENT = "content"
+CHANGED = "changed"
 HOSTED = "hosted"
 META_FAMILY = "METAFAMILY"
 """What HBase calls the family of its WAL markers (`WALEdit.METAFAMILY`)."""
@@ -93,12 +95,14 @@ def judge_tables(
     loads_from_ms: int | None = None,
     withheld: Mapping[str, tuple[str, ...]] | None = None,
     accepted_drift: Collection[str] = (),
+    changed: Mapping[str, int] | None = None,
 ) -> tuple[TableFacts, ...]:
     """Judge every asked table that has a descriptor or a region on the master, by name.
 
     `master_rows` and `slave_rows` are the `table` rows of either side; `asked` tells which names count. Bulk loads
     since `loads_from_ms` are known to have been shipped. `withheld` families are not replicated to this slave. Of
-    tables in `accepted_drift` it is known that the slave keeps less.
+    tables in `accepted_drift` it is known that the slave keeps less. `changed` tells when store files of a
+    table last changed beside the WAL on the slave.
     """
     descriptors = {row["table"]: row.get("detail") for row in master_rows if asked(row.get("table"))}
     slave = {row["table"]: _SlaveTable.of(row.get("detail")) for row in slave_rows if row.get("table")}
@@ -115,6 +119,7 @@ def judge_tables(
             loads_from_ms,
             (withheld or {}).get(table, ()),
             table in accepted_drift,
+            (changed or {}).get(table),
         )
         for table in sorted(descriptors.keys() | by_name.keys())
         if table is not None
@@ -165,6 +170,7 @@ def _facts(
     loads_from_ms: int | None,
     withheld: tuple[str, ...],
     drift_is_accepted: bool,
+    changed_ms: int | None,
 ) -> TableFacts:
     descriptor = _descriptor(detail)
     families = tuple(family for family in replicated_families(detail) or () if family not in withheld)
@@ -179,6 +185,7 @@ def _facts(
         *_descriptor_findings(table, descriptor, families, since_ms),
         *_slave_findings(table, families, slave, since_ms),
         *([] if drift_is_accepted else drift),
+        *_slave_changes(table, slave, changed_ms, since_ms),
         *_age_findings(table, age, master, since_ms),
     ]
     here = slave[table].descriptor if table in slave else {}
@@ -306,6 +313,31 @@ def _slave_findings(
     if emptied_ms is not None and (since_ms is None or since_ms < emptied_ms):
         found.append(Finding("emptied", table=table, written_to_ms=emptied_ms))
     return found
+
+
+def _slave_changes(
+    table: str, slave: dict[str, _SlaveTable], changed_ms: int | None, since_ms: int | None
+) -> list[Finding]:
+    """What was there before the first entry arrived says nothing of what has arrived."""
+    arrived_ms = slave[table].arrived_ms if table in slave else None
+    if (
+        changed_ms is None
+        or arrived_ms is None
+        or changed_ms <= arrived_ms
+        or not _happened_after(changed_ms, since_ms)
+    ):
+        return []
+    return [Finding("slave-changed", table=table, written_to_ms=changed_ms)]
+
+
+def newest_changes(rows: Iterable[Row]) -> dict[str, int]:
+    """Of a slave's `fact` rows, by table: when store files last changed beside the WAL."""
+    newest: dict[str, int] = {}
+    for row in rows:
+        table, moment = row.get("table"), row.get("write_ms")
+        if row.get("state") == CHANGED and table is not None and moment is not None:
+            newest[table] = max(moment, newest.get(table, moment))
+    return newest
 
 
 def _age_findings(table: str, age: TableAge | None, master: Header, since_ms: int | None) -> list[Finding]:

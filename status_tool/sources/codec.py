@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import struct
 from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 
+from status_tool.evidence.content import Life, life_of, parse_tenure
 from status_tool.evidence.ids import from_hex
 from status_tool.evidence.segments import Segment, merged
 from status_tool.evidence.settled import with_proofs
@@ -24,6 +26,8 @@ _COLUMN = 9  # `c` + who writes it
 _PARTIAL = 5  # `m` + family
 _COLUMN_VERSION = 1
 _PART = struct.Struct(">6q")  # prev, seq, write times of first and last entry and of prev, recorded
+_TENURE = 17  # `k` + origin + time of the opening
+_PREFIX = 8  # bytes of a region's encoded name that tell it from all others of a cluster
 
 
 def column(qualifier: str | bytes) -> bytes:
@@ -172,6 +176,59 @@ def facts(rows: Iterable[tuple[bytes, Cells]]) -> Iterator[Row]:
             yield base | {"state": lineage, "region_id": number(cells, "i")}
 
 
+@dataclass(frozen=True)
+class Existing:
+    """The regions that a master has, and up to when a region that opened must be among them."""
+
+    packed: bytes
+    """The first bytes of their encoded names, sorted."""
+    until_ms: int
+
+    @classmethod
+    def of(cls, regions: Iterable[str], until_ms: int) -> Existing:
+        """Of encoded names."""
+        return cls(b"".join(sorted(_prefix(region) for region in regions)), until_ms)
+
+    def names(self) -> frozenset[bytes]:
+        """To look a region up with `is_missing`."""
+        return frozenset(self.packed[at : at + _PREFIX] for at in range(0, len(self.packed), _PREFIX))
+
+
+def _prefix(region: str) -> bytes:
+    try:
+        return bytes.fromhex(region)[:_PREFIX].ljust(_PREFIX, b"\0")
+    except ValueError:
+        return region.encode()[:_PREFIX].ljust(_PREFIX, b"\0")
+
+
+def contents(rows: Iterable[tuple[bytes, Cells]], existing: Existing | None = None) -> Iterator[Row]:
+    """`fact` rows of `f` rows: only what needs saying, which of an ordinary region is nothing.
+
+    `changed`: its store files changed beside the WAL; `bulkload`: a load that its server could not tell of any more.
+    With `existing`, for a master: `content` of a region that is gone and had store files of replicated families.
+    """
+    names = existing.names() if existing else frozenset()
+    for key, cells in rows:
+        region = key[1:].decode("ascii", errors="replace")
+        tenures = [parse_tenure(value) for name, (value, _) in cells.items() if _is_tenure(name)]
+        life = life_of((tenure for tenure in tenures if tenure), replicated_only=existing is not None)
+        base: Row = {"kind": "fact", "table": text(cells, "t"), "region": region}
+        if life.changed_ms is not None:
+            yield base | {"state": "changed", "write_ms": life.changed_ms}
+        if existing and life.loaded_ms is not None:
+            yield base | {"state": "bulkload", "write_ms": life.loaded_ms}
+        if existing and _prefix(region) not in names and _had_content(life, existing.until_ms) and life.last:
+            yield base | {"state": "content", "write_ms": life.last.until_ms}
+
+
+def _is_tenure(name: bytes) -> bool:
+    return len(name) == len(FAMILY) + 1 + _TENURE and name.startswith(column("k"))
+
+
+def _had_content(life: Life, until_ms: int) -> bool:
+    return life.last is not None and life.last.holds_replicated and life.last.began_ms < until_ms
+
+
 def server(cells: Cells, role: str, tokens: Collection[bytes]) -> Row:
     """A `server` row of an `o` row; `live` and `tracked` are for the caller to know."""
     return {
@@ -240,6 +297,7 @@ DECODERS: dict[str, Callable[[Iterable[tuple[bytes, Cells]]], Iterator[Row]]] = 
     "s": segments,
     "u": unstamped,
     "g": facts,
+    "f": contents,
 }
 """Row types that are many and are read in parallel."""
 

@@ -70,6 +70,8 @@ class StateTableSource(Source):
     types: str
     only: TableFilter = field(default_factory=TableFilter)
     spooled: tuple[tuple[bytes, Cells], ...] = ()
+    existing: codec.Existing | None = None
+    """Of a master: the regions that it has."""
     digits_a_part: int = 4
 
     def partitions(self) -> Sequence[tuple[KeyRange, ...]]:
@@ -94,7 +96,8 @@ class StateTableSource(Source):
         stored = scan(self.endpoint, self.table, span.start, span.stop)
         spooled = sorted((row for row in self.spooled if span.start <= row[0] < span.stop), key=lambda row: row[0])
         rows = merge_rows(stored, spooled)
-        return (row for row in codec.DECODERS[span.type](rows) if self.only.admits(row["table"]))
+        decoded = codec.contents(rows, self.existing) if span.type == "f" else codec.DECODERS[span.type](rows)
+        return (row for row in decoded if self.only.admits(row["table"]))
 
 
 def merge_rows(

@@ -18,7 +18,7 @@ from status_tool.evidence.findings import STREAM_CODES
 from status_tool.evidence.ids import UNKNOWN_FAMILY
 from status_tool.evidence.model import SEVERITY, Evidence, Status
 from status_tool.evidence.origins import known_shutdown
-from status_tool.evidence.regions import DISABLED, HOSTED, LINEAGE, SPLIT_PARENT
+from status_tool.evidence.regions import CHANGED, CONTENT, DISABLED, HOSTED, LINEAGE, SPLIT_PARENT
 from status_tool.evidence.scoping import DEFAULT_NAMESPACE, SYSTEM_NAMESPACE, TableFilter, plain_name
 from status_tool.evidence.segments import SINCE_MARGIN_MS
 from status_tool.evidence.streams import CLUSTER_ID_BYTES, cluster_bytes
@@ -327,6 +327,7 @@ def _fact_aggregates(context: RunContext) -> dict[str, str]:
     is_region, is_unstamped = "kind = 'region'", "kind = 'unstamped'"
     is_load = "kind = 'fact' AND state = 'bulkload'"
     is_local_load = "kind = 'fact' AND state = 'localload'"
+    is_change, is_content = (f"kind = 'fact' AND state = '{state}'" for state in (CHANGED, CONTENT))
     since_ms = context.scope.since_ms
     known = [time for time in (since_ms, context.master.coverage_ms) if time is not None]
     lineage = f"kind = 'fact' AND {is_in('state', LINEAGE)}"
@@ -339,6 +340,10 @@ def _fact_aggregates(context: RunContext) -> dict[str, str]:
         "load_ms": f"max(IF({is_load}, write_ms, NULL))",
         "local_loads": f"count_if({is_local_load} AND {_is_later('write_ms', since_ms)})",
         "local_load_ms": f"max(IF({is_local_load}, write_ms, NULL))",
+        "changes": f"count_if({is_change} AND {_is_later('write_ms', since_ms)})",
+        "change_ms": f"max(IF({is_change}, write_ms, NULL))",
+        "contents": f"count_if({is_content})",
+        "content_ms": f"max(IF({is_content}, write_ms, NULL))",
         "unstamped": f"count_if({is_unstamped} AND {_is_later('write_ms', max(known, default=None))})",
         "unstamped_ms": f"max(IF({is_unstamped}, write_ms, NULL))",
         "replicated_ms": "max(IF(kind = 'replicated', write_ms, NULL))",
@@ -362,8 +367,30 @@ def _is_later(time: str, bound_ms: int | None) -> str:
 
 
 def _region_aggregates(context: RunContext) -> dict[str, str]:
-    sums = ("heads", "region_rows", "existing", "lineage", "loads", "local_loads", "unstamped", "later")
-    highest = ("table", "host", "load_ms", "local_load_ms", "unstamped_ms", "replicated_ms", "lag_ms", "later_ms")
+    sums = (
+        "heads",
+        "region_rows",
+        "existing",
+        "lineage",
+        "loads",
+        "local_loads",
+        "changes",
+        "contents",
+        "unstamped",
+        "later",
+    )
+    highest = (
+        "table",
+        "host",
+        "load_ms",
+        "local_load_ms",
+        "change_ms",
+        "content_ms",
+        "unstamped_ms",
+        "replicated_ms",
+        "lag_ms",
+        "later_ms",
+    )
     return {
         **{name: f"sum({name})" for name in sums},
         **{name: f"max(`{name}`)" for name in highest},
@@ -393,7 +420,7 @@ def _with_tables(session: SparkSession, by_region: DataFrame, context: RunContex
 
 def _flags(context: RunContext) -> dict[str, str]:
     member = f"existing > 0 AND {known_true('replicated')}"
-    accepted = f"coalesce(gone_accepted, NOT {_is_later('written_ms', context.scope.since_ms)})"
+    accepted = f"coalesce(gone_accepted, NOT {_is_later('greatest(written_ms, content_ms)', context.scope.since_ms)})"
     asked = f"(heads > 0 OR ({member}))"
     counted = (
         "(family_ids IS NULL OR part.family = '" + UNKNOWN_FAMILY + "' OR array_contains(family_ids, part.family))"
@@ -403,7 +430,8 @@ def _flags(context: RunContext) -> dict[str, str]:
     return {
         "member": member,
         "host_code": case((f"{asked} AND host = 2", "'unhosted'"), (f"{asked} AND host = 1", "'untracked'")),
-        "is_gone": f"heads > 0 AND region_rows = 0 AND lineage = 0 AND NOT {accepted}",
+        "is_changed": f"changes > 0 AND ({member})",
+        "is_gone": f"(heads > 0 OR contents > 0) AND region_rows = 0 AND lineage = 0 AND NOT {accepted}",
         "is_undescribed": undescribed if context.tables else "false",
         "is_partial": f"{asked} AND exists(partial, part -> {counted} AND {later})",
         "partial_ms": f"array_max(transform(filter(partial, part -> {counted}), part -> part.write_ms))",
@@ -421,6 +449,7 @@ def _own_findings() -> str:
         when("host_code IS NOT NULL", "host_code"),
         when("is_gone", "'truncated'"),
         when("is_undescribed", "'undescribed'"),
+        when("is_changed", "'content-changed'", written_to_ms="change_ms"),
         when("is_loaded", "'bulkload'", written_to_ms="load_ms"),
         when("local_loads > 0", "'localload'", written_to_ms="local_load_ms"),
         when("unstamped > 0", "'unstamped'", written_to_ms="unstamped_ms"),
@@ -431,7 +460,7 @@ def _own_findings() -> str:
 def _region_decision(context: RunContext) -> dict[str, str]:
     own = f"IF(size(own) > 0, {SEVERITY[Status.UNVERIFIABLE]}, 0)"
     return {
-        "asked": "heads > 0 OR member OR is_loaded OR local_loads > 0 OR unstamped > 0",
+        "asked": "heads > 0 OR member OR is_loaded OR local_loads > 0 OR is_gone OR unstamped > 0",
         "status": f"greatest(stream_status, coalesce(table_status, 0), {own})",
         "findings": "concat(stream_findings, own)",
         "evidence": f"IF(is_ordered OR {_is_ordered('`table`', context)}, '{Evidence.ORDERED}', '{Evidence.EXACT}')",

@@ -19,7 +19,7 @@ from status_tool.evidence.later import accepted_by, later_findings, later_writes
 from status_tool.evidence.model import SEVERITY, Evidence, FileStatus, Header, LaterWrites, Outcome, Problem, Scope
 from status_tool.evidence.problems import bound, to_problem
 from status_tool.evidence.queues import QueueFacts
-from status_tool.evidence.regions import LINEAGE, SPLIT_PARENT, TableAge
+from status_tool.evidence.regions import CHANGED, LINEAGE, SPLIT_PARENT, TableAge
 from status_tool.evidence.sides import older_findings
 from status_tool.spark.expressions import is_in, named, to_finding, worst_first
 from status_tool.spark.hbase import judge_regions, judge_streams, with_drained_heads
@@ -42,6 +42,8 @@ _SMALL_COLUMNS = (
     "gone_ms",
     "detail",
     "via_ids",
+    "state",
+    "write_ms",
 )
 
 SMALL_BYTES = 1 << 20
@@ -207,14 +209,20 @@ def _is_small(rows: DataFrame) -> bool:
 
 
 def _small_rows(master_df: DataFrame, slave_df: DataFrame) -> DataFrame:
-    """Servers and tables of both sides, and per table of the master what its region ids say."""
+    """Servers and tables of both sides, and per table what the master's region ids and the slave's contents say."""
     ages = _ages(master_df)
     nulls = {name: "NULL" for name in _AGES}
     small = [
         df.where(is_in("kind", SMALL_KINDS)).select(*_SMALL_COLUMNS, *named({"side": f"'{side}'", **nulls}))
         for df, side in ((master_df, "master"), (slave_df, "slave"))
     ]
-    return small[0].unionByName(small[1]).unionByName(ages).unionByName(_unstamped_sources(slave_df))
+    return (
+        small[0]
+        .unionByName(small[1])
+        .unionByName(ages)
+        .unionByName(_unstamped_sources(slave_df))
+        .unionByName(_changes(slave_df))
+    )
 
 
 def _unstamped_sources(slave_df: DataFrame) -> DataFrame:
@@ -222,6 +230,16 @@ def _unstamped_sources(slave_df: DataFrame) -> DataFrame:
     sources = slave_df.where("kind = 'unstamped' AND via_ids IS NOT NULL").select("via_ids").distinct()
     rest = {name: "NULL" for name in (*_SMALL_COLUMNS, *_AGES) if name not in ("kind", "via_ids")}
     return sources.select("via_ids", *named({"kind": "'unstamped'", "side": "'slave'", **rest}))
+
+
+def _changes(slave_df: DataFrame) -> DataFrame:
+    """As `evidence.regions.newest_changes`."""
+    changed = slave_df.where(f"kind = 'fact' AND state = '{CHANGED}' AND `table` IS NOT NULL")
+    newest = changed.groupBy("table").agg(*named({"write_ms": "max(write_ms)"}))
+    rest = {name: "NULL" for name in (*_SMALL_COLUMNS, *_AGES) if name not in ("kind", "table", "state", "write_ms")}
+    return newest.select(
+        "table", "write_ms", *named({"kind": "'fact'", "state": f"'{CHANGED}'", "side": "'slave'", **rest})
+    )
 
 
 def _ages(master_df: DataFrame) -> DataFrame:

@@ -100,6 +100,7 @@ def table_rows(draw: st.DrawFn, side: str) -> list[Row]:
         {"families": families, "durability": draw(st.sampled_from(["USE_DEFAULT", "USE_DEFAULT", "SKIP_WAL"]))},
         {"families": {"f": {"scope": 0}}},
         {"families": ["f", "g"]} if side == "slave" else "broken",
+        {"families": ["f", "g"], "arrived_ms": NOW - 30_000} if side == "slave" else "broken",
     ]
     names = draw(mostly(["a", "b", "ns:c"], st.lists(st.sampled_from(["a", "b", "ns:c"]), unique=True)))
     return [
@@ -135,11 +136,12 @@ def region_rows(draw: st.DrawFn, name: str) -> tuple[list[Row], list[Row]]:
             {"kind": "region", **at, **region, "region_id": draw(mostly(NOW, optional(TIMES))), "end_key": b"y"}
         )
     if draw(mostly(False, st.booleans())):
-        fact = {
-            "state": draw(st.sampled_from(["bulkload", "localload", "split", "merge"])),
-            "write_ms": draw(optional(TIMES)),
-        }
+        states = st.sampled_from(["bulkload", "localload", "split", "merge", "changed", "content"])
+        fact = {"state": draw(states), "write_ms": draw(optional(TIMES))}
         ours.append({"kind": "fact", **at, **fact, "region_id": draw(optional(TIMES))})
+    if draw(mostly(False, st.booleans())):
+        told = draw(mostly("changed", st.just("split")))
+        theirs.append({"kind": "fact", **at, "state": told, "write_ms": draw(TIMES)})
     for kind in draw(st.lists(mostly("replicated", st.just("unstamped")), max_size=2)):
         sources = draw(mostly(None, st.sampled_from([MASTER_BYTES, OTHER_BYTES, OTHER_BYTES + MASTER_BYTES, b"odd"])))
         via_ids = sources if kind == "unstamped" else None

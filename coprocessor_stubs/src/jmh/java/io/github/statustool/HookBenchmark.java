@@ -72,8 +72,8 @@ public class HookBenchmark {
       names[i] = regions[i].getEncodedNameAsBytes();
     }
     Recorder recorder = recorder();
-    writer = new WriteTimeTracker(recorder, new WalStamper(ORIGIN, recorder.settings().table,
-        recorder.ledgers().heads, recorder.ledgers().facts, recorder.health()));
+    writer = new WriteTimeTracker(recorder, new WalStamper(ORIGIN, recorder.settings().table, recorder.ledgers(),
+        recorder.health()));
     replicator = new ReplicateTimeTracker(recorder);
     fillBatch();
   }

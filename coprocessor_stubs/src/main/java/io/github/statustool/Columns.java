@@ -33,6 +33,7 @@ final class Columns {
   static final char SEGMENTS = 's';
   static final char UNSTAMPED = 'u';
   static final char FACTS = 'g';
+  static final char CONTENT = 'f';
   static final char SERVER = 'o';
   static final char TABLE = 't';
   static final char TABLE_EVENTS = 'n';

@@ -109,6 +109,11 @@ final class Flusher {
     lastEcho = echo;
   }
 
+  /** What does not wait for the next flush, and says nothing of the server. */
+  void writeUrgent(StateStore store) throws IOException {
+    write(store, ledgers.urgentChanges());
+  }
+
   /**
    * Heads that no crash can undo, with everything that was acknowledged before: ASYNC_WAL is acknowledged while the
    * entry is still in the ring buffer, so the first sync has to come even if no head seems to have changed.

@@ -17,6 +17,10 @@ final class Ids {
     return first8OfSha256(Bits.utf8(serverName));
   }
 
+  static long hash(String name) {
+    return first8OfSha256(Bits.utf8(name));
+  }
+
   static long via(List<UUID> clusterIds) {
     return clusterIds.isEmpty() ? LOCAL : first8OfSha256(sortedBytes(clusterIds));
   }

@@ -2,13 +2,19 @@ package io.github.statustool;
 
 import java.util.ArrayList;
 import java.util.List;
+import java.util.function.LongSupplier;
 
 /** Everything that this JVM's trackers have seen: heads, facts, what happened to tables, and applied segments. */
 final class Ledgers {
   final HeadRegistry heads = new HeadRegistry();
   final RegionFacts facts = new RegionFacts();
+  final ContentLedger content;
   final TableEvents tables = new TableEvents();
   final SinkLedger sink = new SinkLedger(tables);
+
+  Ledgers(Health health, LongSupplier clock) {
+    content = new ContentLedger(health, clock);
+  }
 
   /** The heads that the state table does not have yet. */
   List<Change> headChanges() {
@@ -26,7 +32,21 @@ final class Ledgers {
       changes.add(new Change(row(fact), fact::flushed));
     }
     changes.addAll(facts.writes.dirty());
+    changes.addAll(content.dirty());
     sink.collect(changes, now);
+    return changes;
+  }
+
+  /**
+   * What only this server knows and nothing else can tell once it has crashed, not even the queues of what it had left to
+   * ship: this does not wait for the next flush.
+   */
+  List<Change> urgentChanges() {
+    List<Change> changes = tables.dirty();
+    for (RegionFacts.Fact fact : facts.dirty()) {
+      changes.add(new Change(row(fact), fact::flushed));
+    }
+    changes.addAll(content.urgent());
     return changes;
   }
 
@@ -40,6 +60,7 @@ final class Ledgers {
   void forgetFlushes() {
     heads.all().forEach(StreamHead::forgetFlush);
     facts.forgetFlushes();
+    content.forgetFlushes();
     tables.forgetFlushes();
   }
 
@@ -77,7 +98,10 @@ final class Ledgers {
       row.add(Columns.L, Bits.utf8(fact.lineage), fact.lineageTime)
           .add(Columns.I, fact.regionId, fact.lineageTime);
     }
-    long newest = Math.max(Math.max(fact.bulkLoadTime, fact.localLoadTime), fact.lineageTime);
+    if (fact.bornTime > 0) {
+      row.add(Columns.C, fact.bornTime, fact.bornTime);
+    }
+    long newest = Math.max(fact.bornTime, Math.max(Math.max(fact.bulkLoadTime, fact.localLoadTime), fact.lineageTime));
     return row.add(Columns.T, Bits.utf8(fact.table), newest);
   }
 }

@@ -34,8 +34,15 @@ final class MetaLineage {
   private void read(Cell cell, long writeTime) throws IOException {
     if (isSplit(cell)) {
       splitParent(CellUtil.cloneRow(cell), writeTime);
+      child(RegionInfo.parseFromOrNull(cell.getValueArray(), cell.getValueOffset(), cell.getValueLength()), writeTime);
     } else if (isMerge(cell)) {
       mergeParent(cell, writeTime);
+    }
+  }
+
+  private void child(RegionInfo region, long writeTime) {
+    if (region != null) {
+      facts.child(region.getEncodedName(), region.getTable().getNameAsString(), writeTime);
     }
   }
 
@@ -64,6 +71,8 @@ final class MetaLineage {
     if (parent != null) {
       facts.parent(parent.getEncodedName(), parent.getTable().getNameAsString(), MERGE, parent.getRegionId(),
           writeTime);
+      byte[] child = CellUtil.cloneRow(cell);
+      facts.child(RegionInfo.encodeRegionName(child), RegionInfo.getTable(child).getNameAsString(), writeTime);
     }
   }
 }

@@ -32,14 +32,15 @@ final class Recorder {
   private final Connector connector;
   private final Spool spool;
   private final SpoolDrainer drainer;
-  private final Ledgers ledgers = new Ledgers();
   private final Health health = new Health(LOG);
+  private final Ledgers ledgers;
   private final Roles roles;
   private final Barrier barrier;
   private final Sweep sweep;
   private final ClockWatch clockWatch;
   private final Flusher flusher;
   private final Compactor compactor;
+  private final TenureJoiner joiner;
   private final WriteThrough writeThrough;
   private final Digests digests;
   private final Alarm nextTry;
@@ -63,6 +64,7 @@ final class Recorder {
     this.clock = clock;
     this.connector = connector;
     this.spool = spool;
+    this.ledgers = new Ledgers(health, clock);
     this.drainer = new SpoolDrainer(spool, health);
     this.roles = new Roles(clock.getAsLong());
     this.barrier = new Barrier(clock);
@@ -71,6 +73,7 @@ final class Recorder {
     this.flusher =
         new Flusher(ledgers, health, clock, new WalSyncer(settings.operationTimeout), roles, clockWatch);
     this.compactor = new Compactor(ledgers.sink, settings.operationTimeout);
+    this.joiner = new TenureJoiner(ledgers.content, ledgers.facts, clock, settings.operationTimeout);
     this.writeThrough = new WriteThrough(() -> store, ledgers.sink, health, settings.writeThroughWait);
     this.digests = new Digests(settings);
     this.nextTry = new Alarm(clock);
@@ -148,6 +151,8 @@ final class Recorder {
     digests.ring(barrier.doorbell());
     if (token != null || isFlushDue()) {
       flush(table, running, token);
+    } else {
+      flusher.writeUrgent(table);
     }
     tidy(table);
   }
@@ -155,6 +160,7 @@ final class Recorder {
   /** Work that may fail by itself, say because there is no master just now: nothing else suffers from it. */
   private void tidy(StateStore table) {
     apart("shortening rows of the state table", () -> compactor.step(table, clock.getAsLong()));
+    apart("joining rows of the content ledger", () -> joiner.step(table));
     apart("looking who lives", () -> look(table));
     apart("sweeping the state table", () -> sweep(table));
   }

@@ -18,6 +18,11 @@ final class RegionFacts {
     facts.compute(region, (key, old) -> new Fact(key, table, old).withLineage(lineage, regionId, writeTime));
   }
 
+  /** A region that came of a split or merge, so that its first files are those of its parents. */
+  void child(String region, String table, long writeTime) {
+    facts.compute(region, (key, old) -> new Fact(key, table, old).withBirth(writeTime));
+  }
+
   List<Fact> dirty() {
     List<Fact> dirty = new ArrayList<>();
     for (Fact fact : facts.values()) {
@@ -43,6 +48,7 @@ final class RegionFacts {
     String lineage;
     long regionId;
     long lineageTime;
+    long bornTime;
     private volatile boolean flushed;
 
     private Fact(String region, String table, Fact old) {
@@ -54,6 +60,7 @@ final class RegionFacts {
         lineage = old.lineage;
         regionId = old.regionId;
         lineageTime = old.lineageTime;
+        bornTime = old.bornTime;
       }
     }
 
@@ -63,6 +70,11 @@ final class RegionFacts {
       } else {
         localLoadTime = Math.max(localLoadTime, writeTime);
       }
+      return this;
+    }
+
+    private Fact withBirth(long writeTime) {
+      bornTime = writeTime;
       return this;
     }
 

@@ -44,6 +44,7 @@ public final class ReplicateTimeTracker implements RegionServerCoprocessor, Regi
       recorder.health().sinkHookIsMissing();
     }
     try {
+      ServerWatch.watchMarkers((RegionServerCoprocessorEnvironment) env);
       recorder.roles().watchServer(new ServerWatch((RegionServerCoprocessorEnvironment) env));
       recorder.digests().start(new DigestServer((RegionServerCoprocessorEnvironment) env));
     } catch (Throwable t) {

@@ -28,6 +28,13 @@ final class ServerWatch implements Watched {
     this.server = env.getOnlineRegions();
   }
 
+  /** Before the server makes its WALs. The environment's own configuration cannot be written to. */
+  static void watchMarkers(RegionServerCoprocessorEnvironment env) {
+    if (env.getOnlineRegions() instanceof HRegionServer) {
+      MarkerObserver.install(((HRegionServer) env.getOnlineRegions()).getConfiguration());
+    }
+  }
+
   /** Null until the server is online: the master may give it another host name than it gave itself. */
   @Override
   public String serverName() {

@@ -8,7 +8,6 @@ import org.apache.hadoop.hbase.util.Bytes;
 final class StoredRow {
   final byte[] key;
   final NavigableMap<byte[], byte[]> values = new TreeMap<>(Bytes.BYTES_COMPARATOR);
-
   private final NavigableMap<byte[], Long> timestamps = new TreeMap<>(Bytes.BYTES_COMPARATOR);
 
   StoredRow(byte[] key) {

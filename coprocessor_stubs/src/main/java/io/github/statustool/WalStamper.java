@@ -28,6 +28,7 @@ final class WalStamper {
   private final HeadRegistry heads;
   private final RegionFacts facts;
   private final MetaLineage lineage;
+  private final MarkerNotes markers;
   private final Health health;
   private final StampCodec codec = new StampCodec();
   private final FamilyCells cells = new FamilyCells();
@@ -39,14 +40,17 @@ final class WalStamper {
   private StreamHead stampedHead;
   /** Stamped entries that have been appended, each time anew after a failed sync. Written by the WAL's thread alone. */
   private final AtomicLong appended = new AtomicLong();
+  /** Of the entry that is being appended; HBase takes them off a marker before {@code after}. */
+  private NavigableMap<byte[], Integer> scopes;
 
-  WalStamper(long origin, TableName stateTable, HeadRegistry heads, RegionFacts facts, Health health) {
+  WalStamper(long origin, TableName stateTable, Ledgers ledgers, Health health) {
     this.origin = origin;
-    this.stateTable = stateTable;
-    this.heads = heads;
-    this.facts = facts;
-    this.lineage = new MetaLineage(facts);
     this.health = health;
+    this.stateTable = stateTable;
+    this.heads = ledgers.heads;
+    this.facts = ledgers.facts;
+    this.lineage = new MetaLineage(facts);
+    this.markers = new MarkerNotes(origin, stateTable, ledgers.content);
   }
 
   long appended() {
@@ -55,7 +59,7 @@ final class WalStamper {
 
   void before(RegionInfo region, WALKeyImpl key, WALEdit edit) throws IOException {
     stampedKey = null;
-    NavigableMap<byte[], Integer> scopes = key.getReplicationScopes();
+    scopes = key.getReplicationScopes();
     if (scopes == null || scopes.isEmpty()) {
       noteWrite(region, key, edit);
       return;
@@ -93,8 +97,11 @@ final class WalStamper {
       appended.setRelease(appended.getPlain() + 1);
     } else if (region.isMetaRegion()) {
       lineage.read(edit, key.getWriteTime());
-    } else if (edit.isRegionCloseMarker()) {
-      forget(region);
+    } else if (edit.isMetaEdit()) {
+      markers.note(region, key, edit, scopes);
+      if (edit.isRegionCloseMarker()) {
+        forget(region);
+      }
     }
   }
 

@@ -86,8 +86,7 @@ public final class WriteTimeTracker implements WALCoprocessor, WALObserver {
     String server = ignored || watch == null ? null : watch.serverName();
     ignored = server == null; // the WAL of the master's own store
     if (!ignored) {
-      Ledgers ledgers = recorder.ledgers();
-      stamper = new WalStamper(Ids.origin(server), recorder.settings().table, ledgers.heads, ledgers.facts,
+      stamper = new WalStamper(Ids.origin(server), recorder.settings().table, recorder.ledgers(),
           recorder.health());
       watch.counts(stamper::appended);
     }

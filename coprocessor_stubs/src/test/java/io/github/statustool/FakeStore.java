@@ -22,9 +22,11 @@ final class FakeStore implements StateStore {
   boolean down;
   boolean hanging;
   boolean segmentsUnreadable;
+  boolean refusing;
   /** The next check-and-put is done, but its caller sees a failure. */
   boolean answerLost;
   int asyncPuts;
+  int gets;
 
   private void check() throws IOException {
     if (down) {
@@ -73,12 +75,16 @@ final class FakeStore implements StateStore {
   @Override
   public List<StoredRow> get(List<byte[]> keys) throws IOException {
     check();
+    gets++;
     List<StoredRow> found = new ArrayList<>();
     if (segmentsUnreadable && keys.stream().anyMatch(key -> key[0] == Columns.SEGMENTS)) {
       throw new IOException("reading these rows takes too long");
     }
     for (byte[] key : keys) {
-      found.add(rows.getOrDefault(text(key), new StoredRow(key)));
+      StoredRow copy = new StoredRow(key);
+      StoredRow stored = rows.getOrDefault(text(key), copy);
+      stored.values.forEach((qualifier, value) -> copy.put(qualifier, value, stored.timestamp(qualifier)));
+      found.add(copy);
     }
     return found;
   }
@@ -93,6 +99,9 @@ final class FakeStore implements StateStore {
 
   @Override
   public CompletableFuture<Void> replaceAsync(StateRow row, StoredRow read, List<byte[]> deletedQualifiers) {
+    if (refusing) {
+      return CompletableFuture.failedFuture(new IOException("refused"));
+    }
     store(row);
     StoredRow stored = rows.get(text(row.key));
     for (byte[] qualifier : deletedQualifiers) {

@@ -41,8 +41,7 @@ class HooksTest {
 
   @Test
   void nothingLeavesTheWalHooks() {
-    WalStamper stamper = new WalStamper(Fixtures.ORIGIN, Fixtures.STATE_TABLE, recorder.ledgers().heads,
-        recorder.ledgers().facts, recorder.health());
+    WalStamper stamper = new WalStamper(Fixtures.ORIGIN, Fixtures.STATE_TABLE, recorder.ledgers(), recorder.health());
     WriteTimeTracker tracker = new WriteTimeTracker(recorder, stamper);
     assertDoesNotThrow(() -> {
       tracker.preWALWrite(null, region, Fixtures.key(region, 1, Fixtures.scopes()), throwing());

@@ -1,6 +1,7 @@
 package io.github.statustool;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.IOException;
@@ -20,7 +21,8 @@ import org.junit.jupiter.api.Test;
 class MetaLineageTest {
   private static final TableName TABLE = TableName.valueOf("ns", "t");
 
-  private final RegionFacts facts = new RegionFacts();
+  private final Ledgers ledgers = new Ledgers(Fixtures.health(), () -> 0);
+  private final RegionFacts facts = ledgers.facts;
   private final RegionInfo low = region("", "m", 11);
   private final RegionInfo high = region("m", "", 12);
   private final RegionInfo whole = region("", "", 13);
@@ -39,8 +41,7 @@ class MetaLineageTest {
     List.of(cells).forEach(cell -> edit.add(cell, HConstants.CATALOG_FAMILY));
     RegionInfo meta = RegionInfoBuilder.FIRST_META_REGIONINFO;
     WALKeyImpl key = Fixtures.key(meta, 5, null);
-    WalStamper stamper =
-        new WalStamper(Fixtures.ORIGIN, Fixtures.STATE_TABLE, new HeadRegistry(), facts, Fixtures.health());
+    WalStamper stamper = new WalStamper(Fixtures.ORIGIN, Fixtures.STATE_TABLE, ledgers, Fixtures.health());
     stamper.before(meta, key, edit);
     stamper.after(meta, key, edit);
     Map<String, RegionFacts.Fact> found = new TreeMap<>();
@@ -62,8 +63,12 @@ class MetaLineageTest {
         put(whole.getRegionName(), "regioninfo", RegionInfo.toByteArray(whole)),
         put(whole.getRegionName(), "splitA", RegionInfo.toByteArray(low)),
         put(whole.getRegionName(), "splitB", RegionInfo.toByteArray(high)));
-    assertEquals(1, found.size());
+    assertEquals(3, found.size());
     assertParent(whole, "split", found.get(whole.getEncodedName()));
+    for (RegionInfo daughter : List.of(low, high)) {
+      assertEquals(1005, found.get(daughter.getEncodedName()).bornTime);
+      assertNull(found.get(daughter.getEncodedName()).lineage);
+    }
   }
 
   @Test
@@ -71,7 +76,8 @@ class MetaLineageTest {
     Map<String, RegionFacts.Fact> found = read(
         put(whole.getRegionName(), "merge0000", RegionInfo.toByteArray(low)),
         put(whole.getRegionName(), "merge0001", RegionInfo.toByteArray(high)));
-    assertEquals(2, found.size());
+    assertEquals(3, found.size());
+    assertEquals(1005, found.get(whole.getEncodedName()).bornTime);
     assertParent(low, "merge", found.get(low.getEncodedName()));
     assertParent(high, "merge", found.get(high.getEncodedName()));
   }

@@ -59,7 +59,7 @@ class SoakTest {
       }
     });
     writer = new WriteTimeTracker(recorder, new WalStamper(Fixtures.ORIGIN, Fixtures.STATE_TABLE,
-        recorder.ledgers().heads, recorder.ledgers().facts, recorder.health()));
+        recorder.ledgers(), recorder.health()));
     sink = new ReplicateTimeTracker(recorder);
   }
 

@@ -44,7 +44,8 @@ class WalEndTest {
   private java.nio.file.Path folder;
 
   private final RegionInfo region = Fixtures.region("t");
-  private final HeadRegistry heads = new HeadRegistry();
+  private final Ledgers ledgers = new Ledgers(Fixtures.health(), () -> 0);
+  private final HeadRegistry heads = ledgers.heads;
   private final EventLoopGroup group = new NioEventLoopGroup(1);
   private final MultiVersionConcurrencyControl mvcc = new MultiVersionConcurrencyControl();
   private Wal wal;
@@ -128,7 +129,7 @@ class WalEndTest {
     Configuration conf = HBaseConfiguration.create();
     conf.set(CoprocessorHost.WAL_COPROCESSOR_CONF_KEY, Hooks.class.getName());
     conf.setBoolean("hbase.unsafe.stream.capability.enforce", false);
-    Hooks.stamper = new WalStamper(Fixtures.ORIGIN, Fixtures.STATE_TABLE, heads, new RegionFacts(), Fixtures.health());
+    Hooks.stamper = new WalStamper(Fixtures.ORIGIN, Fixtures.STATE_TABLE, ledgers, Fixtures.health());
     Hooks.open = new CountDownLatch(0);
     wal = new Wal(conf, new Path(folder.toUri()), group);
     wal.init();

@@ -33,16 +33,17 @@ class WalStamperTest {
   private static final UUID CLUSTER = new UUID(1, 2);
   private static final UUID OTHER_CLUSTER = new UUID(3, 4);
 
-  private final HeadRegistry heads = new HeadRegistry();
-  private final RegionFacts facts = new RegionFacts();
   private final Health health = Fixtures.health();
+  private final Ledgers ledgers = new Ledgers(health, () -> 0);
+  private final HeadRegistry heads = ledgers.heads;
+  private final RegionFacts facts = ledgers.facts;
   private final RegionInfo region = Fixtures.region("t");
   private final NavigableMap<byte[], Integer> scopes = Fixtures.scopes();
   private final StampCodec codec = new StampCodec();
   private WalStamper stamper = newStamper();
 
   private WalStamper newStamper() {
-    return new WalStamper(Fixtures.ORIGIN, Fixtures.STATE_TABLE, heads, facts, health);
+    return new WalStamper(Fixtures.ORIGIN, Fixtures.STATE_TABLE, ledgers, health);
   }
 
   private WALKeyImpl append(WALKeyImpl key, WALEdit edit) throws IOException {

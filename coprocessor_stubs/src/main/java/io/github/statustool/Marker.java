@@ -1,0 +1,25 @@
+package io.github.statustool;
+
+import java.util.List;
+import org.apache.hadoop.hbase.Cell;
+import org.apache.hadoop.hbase.client.RegionInfo;
+
+/** A WAL entry in which HBase notes what becomes of a region's store files; kept as it came, to be read off the WAL's thread. */
+final class Marker {
+  final long origin;
+  final RegionInfo region;
+  final long seq;
+  final long writeTime;
+  final List<Cell> cells;
+  /** The families with the replication scope 1. */
+  final List<String> replicated;
+
+  Marker(long origin, RegionInfo region, long seq, long writeTime, List<Cell> cells, List<String> replicated) {
+    this.origin = origin;
+    this.region = region;
+    this.seq = seq;
+    this.writeTime = writeTime;
+    this.cells = cells;
+    this.replicated = replicated;
+  }
+}

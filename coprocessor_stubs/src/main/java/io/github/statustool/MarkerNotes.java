@@ -1,0 +1,47 @@
+package io.github.statustool;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.NavigableMap;
+import org.apache.hadoop.hbase.HConstants;
+import org.apache.hadoop.hbase.TableName;
+import org.apache.hadoop.hbase.client.RegionInfo;
+import org.apache.hadoop.hbase.client.RegionReplicaUtil;
+import org.apache.hadoop.hbase.util.Bytes;
+import org.apache.hadoop.hbase.wal.WALEdit;
+import org.apache.hadoop.hbase.wal.WALKeyImpl;
+
+/** Hands the markers of one WAL to the content ledger: those of user tables, of first replicas. For the WAL's thread. */
+final class MarkerNotes {
+  private final long origin;
+  private final TableName stateTable;
+  private final ContentLedger ledger;
+
+  MarkerNotes(long origin, TableName stateTable, ContentLedger ledger) {
+    this.origin = origin;
+    this.stateTable = stateTable;
+    this.ledger = ledger;
+  }
+
+  /** @param scopes of the families, as they were before HBase took them off the marker; or null */
+  void note(RegionInfo region, WALKeyImpl key, WALEdit edit, NavigableMap<byte[], Integer> scopes) {
+    TableName table = region.getTable();
+    if (!table.isSystemTable() && !table.equals(stateTable) && RegionReplicaUtil.isDefaultReplica(region)) {
+      ledger.note(new Marker(origin, region, key.getSequenceId(), key.getWriteTime(), edit.getCells(),
+          replicated(scopes)));
+    }
+  }
+
+  private static List<String> replicated(NavigableMap<byte[], Integer> scopes) {
+    List<String> families = new ArrayList<>(0);
+    if (scopes != null) {
+      for (Map.Entry<byte[], Integer> scope : scopes.entrySet()) {
+        if (scope.getValue() == HConstants.REPLICATION_SCOPE_GLOBAL) {
+          families.add(Bytes.toString(scope.getKey()));
+        }
+      }
+    }
+    return families;
+  }
+}

@@ -1,0 +1,145 @@
+package io.github.statustool;
+
+import java.util.Collection;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeMap;
+import java.util.TreeSet;
+import java.util.function.LongSupplier;
+import org.apache.hadoop.hbase.client.RegionInfo;
+
+/** A tenure of a region of this JVM, with what is needed to go on with it and to write it. For the recorder's thread only. */
+final class OpenTenure {
+  private static final int QUALIFIER_LENGTH = 1 + 2 * Long.BYTES;
+  private static final byte QUALIFIER_TYPE = 'k';
+
+  final RegionInfo region;
+  final byte[] qualifier;
+  /** Regions whose split or merge this one comes from, as far as its files tell. */
+  final Set<String> parents = new TreeSet<>();
+  final Tenure tenure = new Tenure();
+  /** When its row is read to join it with the tenure before. */
+  final TenureJoiner.Attempts attempts;
+  private final Map<String, StoreFiles> files = new TreeMap<>();
+  /** Counts changes; the state table has the tenure as of one of them. */
+  private long changes = 1;
+  /** The timestamp of the newest change, and which one that is. */
+  private long timestamp;
+  private long stampedChange;
+  private long storedChanges;
+  private boolean urgent = true;
+
+  /** @param opened the marker of the opening */
+  OpenTenure(Marker opened, long openSeq, Map<String, ? extends Collection<String>> stores) {
+    region = opened.region;
+    qualifier = qualifier(opened.origin, opened.writeTime);
+    tenure.open = openSeq;
+    tenure.began = opened.writeTime;
+    tenure.seq = Math.max(openSeq, opened.seq);
+    tenure.replicated = opened.replicated;
+    stores.forEach((family, names) -> {
+      files(family).add(names);
+      names.forEach(this::look);
+    });
+    tenure.before = contents();
+    tenure.after = tenure.before;
+    boolean isNew = openSeq <= TableEvents.NEWBORN && parents.isEmpty() && tenure.elsewhere == 0;
+    attempts = new TenureJoiner.Attempts(!isNew);
+  }
+
+  private void look(String name) {
+    if (StoreFileName.isFromElsewhere(name, region)) {
+      tenure.elsewhere = tenure.began;
+    } else if (StoreFileName.parent(name) != null) {
+      parents.add(StoreFileName.parent(name));
+    }
+  }
+
+  StoreFiles files(String family) {
+    return files.computeIfAbsent(family, absent -> new StoreFiles());
+  }
+
+  private Map<String, StoreFiles.Content> contents() {
+    Map<String, StoreFiles.Content> contents = new TreeMap<>();
+    files.forEach((family, held) -> contents.put(family, held.content()));
+    return contents;
+  }
+
+  /** After its files have changed, or it was closed. */
+  void changed(Marker by, boolean closed) {
+    tenure.seq = by.seq;
+    tenure.after = contents();
+    if (closed) {
+      tenure.closed = by.writeTime;
+      files.clear();
+    }
+    urgent |= closed;
+    touch();
+  }
+
+  /** Something else of it is to be written. */
+  void touch() {
+    changes++;
+  }
+
+  boolean isClosed() {
+    return tenure.closed > 0;
+  }
+
+  boolean isStored() {
+    return storedChanges == changes;
+  }
+
+  /** Whether a crash before the next flush would lose more than a few names. */
+  boolean isUrgent() {
+    return urgent && !isStored();
+  }
+
+  void forgetStored() {
+    storedChanges = 0;
+    urgent = true;
+  }
+
+  byte[] key() {
+    return rowKey(region.getEncodedName());
+  }
+
+  private StateRow row() {
+    return new StateRow(key())
+        .add(qualifier, Bits.utf8(tenure.toJson()), timestamp)
+        .add(Columns.T, Bits.utf8(region.getTable().getNameAsString()), timestamp)
+        .add(Columns.I, region.getRegionId(), timestamp);
+  }
+
+  /**
+   * What is written again because no answer came has the timestamp that it had: meanwhile it may have been taken over, and
+   * must not come back.
+   */
+  Change change(LongSupplier timestamps) {
+    long as = changes;
+    if (stampedChange != as) {
+      timestamp = timestamps.getAsLong();
+      stampedChange = as;
+    }
+    return new Change(row(), () -> {
+      storedChanges = as;
+      urgent &= as != changes;
+    });
+  }
+
+  static byte[] rowKey(String region) {
+    return Bits.ascii(Columns.CONTENT + region);
+  }
+
+  private static byte[] qualifier(long origin, long opened) {
+    byte[] qualifier = new byte[QUALIFIER_LENGTH];
+    qualifier[0] = QUALIFIER_TYPE;
+    Bits.putLong(qualifier, 1, origin);
+    Bits.putLong(qualifier, 1 + Long.BYTES, opened);
+    return qualifier;
+  }
+
+  static boolean isQualifier(byte[] qualifier) {
+    return qualifier.length == QUALIFIER_LENGTH && qualifier[0] == QUALIFIER_TYPE;
+  }
+}

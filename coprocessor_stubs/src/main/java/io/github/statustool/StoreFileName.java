@@ -1,0 +1,44 @@
+package io.github.statustool;
+
+import org.apache.hadoop.hbase.TableName;
+import org.apache.hadoop.hbase.client.RegionInfo;
+import org.apache.hadoop.hbase.io.HFileLink;
+import org.apache.hadoop.hbase.regionserver.StoreFileInfo;
+
+/** What the name of a store file tells: nothing else in a file says where it came from. */
+final class StoreFileName {
+  private static final String LOADED = "_SeqId_";
+
+  private StoreFileName() {}
+
+  static long hash(String name) {
+    return Ids.hash(name);
+  }
+
+  /** Whether the content is in a file of another region: HFileLinks and references. */
+  static boolean isLink(String name) {
+    return HFileLink.isHFileLink(name) || StoreFileInfo.isReference(name);
+  }
+
+  static boolean isLoaded(String name) {
+    return !isLink(name) && name.contains(LOADED);
+  }
+
+  /** The region whose split or merge left this reference; null for any other file. */
+  static String parent(String name) {
+    return StoreFileInfo.isReference(name) ? name.substring(name.lastIndexOf('.') + 1) : null;
+  }
+
+  /**
+   * Whether a link leads where no split or merge of this region's table would make one lead: into another table, or to
+   * a file that this very region had. Snapshots are restored and cloned with such links.
+   */
+  static boolean isFromElsewhere(String name, RegionInfo region) {
+    String link = StoreFileInfo.isReference(name) ? name.substring(0, name.lastIndexOf('.')) : name;
+    if (!HFileLink.isHFileLink(link)) {
+      return false;
+    }
+    TableName table = HFileLink.getReferencedTableName(link);
+    return !region.getTable().equals(table) || region.getEncodedName().equals(HFileLink.getReferencedRegionName(link));
+  }
+}

@@ -1,0 +1,172 @@
+package io.github.statustool;
+
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Collection;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.function.LongSupplier;
+import org.apache.hadoop.hbase.util.Bytes;
+
+/**
+ * Keeps the rows of the content ledger small: the tenure of an open region takes over the one that it follows, which the
+ * server before has written. What does not join stays, for the tool to judge.
+ *
+ * <p>The server before may be late, so a row is read a few times, then never again: the cost does not grow.
+ */
+final class TenureJoiner {
+  private static final int ROWS_A_STEP = 200;
+  private static final int ATTEMPTS = 6;
+  private static final long FIRST_PAUSE_MS = 1_000;
+
+  private final ContentLedger ledger;
+  private final RegionFacts facts;
+  private final LongSupplier clock;
+  private final long timeout;
+
+  TenureJoiner(ContentLedger ledger, RegionFacts facts, LongSupplier clock, long timeout) {
+    this.ledger = ledger;
+    this.facts = facts;
+    this.clock = clock;
+    this.timeout = timeout;
+  }
+
+  /** Does a part of the work, so that the recorder can look for a barrier in between. */
+  void step(StateStore store) throws IOException {
+    List<OpenTenure> due = due();
+    List<byte[]> keys = new ArrayList<>();
+    for (OpenTenure tenure : due) {
+      keys.addAll(keys(tenure));
+    }
+    if (keys.isEmpty()) {
+      return;
+    }
+    List<StoredRow> rows = store.get(keys);
+    int at = 0;
+    for (OpenTenure tenure : due) {
+      int count = keys(tenure).size();
+      look(store, tenure, rows.subList(at, at + count));
+      at += count;
+    }
+  }
+
+  private List<OpenTenure> due() {
+    List<OpenTenure> due = new ArrayList<>();
+    long now = clock.getAsLong();
+    for (OpenTenure tenure : ledger.open()) {
+      if (due.size() < ROWS_A_STEP && tenure.isStored() && tenure.attempts.isDue(now)) {
+        tenure.attempts.next(now);
+        due.add(tenure);
+      }
+    }
+    return due;
+  }
+
+  /** Its own row, what the WAL of hbase:meta says of it, and the rows of its parents. */
+  private static List<byte[]> keys(OpenTenure tenure) {
+    String region = tenure.region.getEncodedName();
+    List<byte[]> keys = new ArrayList<>(List.of(tenure.key(), Bits.ascii(Columns.FACTS + region)));
+    tenure.parents.forEach(parent -> keys.add(OpenTenure.rowKey(parent)));
+    return keys;
+  }
+
+  private void look(StateStore store, OpenTenure tenure, List<StoredRow> rows) throws IOException {
+    if (tenure.tenure.elsewhere != 0 && rows.get(1).value(Columns.C) != null) {
+      tenure.tenure.elsewhere = 0; // its parent had these links
+      tenure.touch();
+    }
+    noteParents(tenure, rows.subList(2, rows.size()));
+    Map<byte[], Tenure> others = others(tenure, rows.get(0));
+    byte[] next = others.entrySet().stream().filter(other -> tenure.tenure.hasTheBeginningOf(other.getValue()))
+        .map(Map.Entry::getKey).findFirst().orElse(null);
+    if (next == null) {
+      next = others.entrySet().stream().filter(other -> isNext(other.getValue(), tenure.tenure, others.values()))
+          .map(Map.Entry::getKey).findFirst().orElse(null);
+    }
+    if (next != null) {
+      join(store, tenure, rows.get(0), next, others.get(next));
+    }
+  }
+
+  /** A server that crashed at once leaves a tenure in between, though the next one opens with the same sequence id. */
+  private static boolean isNext(Tenure earlier, Tenure later, Collection<Tenure> others) {
+    return earlier.isFollowedBy(later)
+        && others.stream().noneMatch(other -> other.open > earlier.open && other.open <= later.open);
+  }
+
+  private static Map<byte[], Tenure> others(OpenTenure tenure, StoredRow row) {
+    Map<byte[], Tenure> others = new TreeMap<>(Bytes.BYTES_COMPARATOR);
+    for (Map.Entry<byte[], byte[]> column : row.values.entrySet()) {
+      Tenure other = OpenTenure.isQualifier(column.getKey()) ? Tenure.parse(column.getValue()) : null;
+      if (other != null && !Arrays.equals(column.getKey(), tenure.qualifier)) {
+        others.put(column.getKey(), other);
+      }
+    }
+    return others;
+  }
+
+  /**
+   * One at a time. Set first, then written: should that fail, both beginnings are the same, and the earlier one counts for
+   * nothing. So those with the same beginning have to go before the next is taken over.
+   */
+  private void join(StateStore store, OpenTenure tenure, StoredRow read, byte[] qualifier, Tenure earlier)
+      throws IOException {
+    if (!tenure.tenure.hasTheBeginningOf(earlier)) {
+      tenure.tenure.takeOver(earlier);
+      tenure.touch();
+    }
+    Change change = tenure.change(ledger::timestamp);
+    HBaseStateStore.await(store.replaceAsync(change.row, read, List.of(qualifier)), timeout);
+    change.stored();
+    tenure.attempts.again();
+  }
+
+  /**
+   * The references of a daughter prove the split or merge of its parents, should the server of hbase:meta have crashed
+   * before it could say so.
+   */
+  private void noteParents(OpenTenure tenure, List<StoredRow> rows) {
+    String lineage = rows.size() > 1 ? "merge" : "split";
+    int at = 0;
+    for (String parent : tenure.parents) {
+      byte[] id = rows.get(at++).value(Columns.I);
+      if (id != null && id.length == Long.BYTES) {
+        facts.parent(parent, tenure.region.getTable().getNameAsString(), lineage, Bits.getLong(id, 0),
+            tenure.tenure.began);
+      }
+    }
+    if (!rows.isEmpty() && rows.stream().noneMatch(StoredRow::isEmpty)) {
+      tenure.parents.clear();
+    }
+  }
+
+  /** When a tenure's row is read again. */
+  static final class Attempts {
+    private int left;
+    private long at;
+    private long pause = FIRST_PAUSE_MS;
+
+    /** @param any whether there can be anything to join with */
+    Attempts(boolean any) {
+      left = any ? ATTEMPTS : 0;
+    }
+
+    private boolean isDue(long now) {
+      return left > 0 && now >= at;
+    }
+
+    private void next(long now) {
+      left--;
+      at = now + pause;
+      pause *= 4;
+    }
+
+    /** What was taken over may follow another one. */
+    private void again() {
+      left++;
+      at = 0;
+    }
+  }
+}

@@ -1,0 +1,378 @@
+package io.github.statustool;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNotNull;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.NavigableMap;
+import java.util.TreeMap;
+import java.util.concurrent.atomic.AtomicLong;
+import org.apache.hadoop.fs.Path;
+import org.apache.hadoop.hbase.ServerName;
+import org.apache.hadoop.hbase.TableName;
+import org.apache.hadoop.hbase.client.RegionInfo;
+import org.apache.hadoop.hbase.client.RegionInfoBuilder;
+import org.apache.hadoop.hbase.shaded.protobuf.ProtobufUtil;
+import org.apache.hadoop.hbase.shaded.protobuf.generated.WALProtos.FlushDescriptor.FlushAction;
+import org.apache.hadoop.hbase.shaded.protobuf.generated.WALProtos.RegionEventDescriptor.EventType;
+import org.apache.hadoop.hbase.util.Bytes;
+import org.apache.hadoop.hbase.wal.WALEdit;
+import org.apache.hadoop.hbase.wal.WALKeyImpl;
+import org.apache.hbase.thirdparty.com.google.protobuf.ByteString;
+import org.junit.jupiter.api.Test;
+
+class ContentLedgerTest {
+  private static final String OTHER_SERVER = "other,16020,1700000000001";
+  private static final String ONE = "0123456789abcdef0123456789abcdef";
+  private static final String TWO = "123456789abcdef0123456789abcdef0";
+  private static final String THREE = "23456789abcdef0123456789abcdef01";
+  private static final String PARENT = "00000000000000000000000000000001";
+  private static final ServerName NAME = ServerName.valueOf(Fixtures.SERVER);
+
+  private final AtomicLong clock = new AtomicLong(5_000);
+  private final FakeStore store = new FakeStore();
+  private final RegionInfo region = Fixtures.region("t");
+  private Server here = new Server(Fixtures.SERVER);
+  private final Server there = new Server(OTHER_SERVER);
+
+  /** A region server's ledger, its WAL and its recorder. */
+  private final class Server {
+    private final Ledgers ledgers = new Ledgers(Fixtures.health(), clock::get);
+    private final WalStamper stamper;
+    private final TenureJoiner joiner = new TenureJoiner(ledgers.content, ledgers.facts, clock::get, 1_000);
+
+    private Server(String name) {
+      stamper = new WalStamper(Ids.origin(name), Fixtures.STATE_TABLE, ledgers, Fixtures.health());
+    }
+
+    private void append(RegionInfo of, long seq, WALEdit edit) throws IOException {
+      WALKeyImpl key = Fixtures.key(of, seq, Fixtures.scopes());
+      stamper.before(of, key, edit);
+      key.clearReplicationScope(); // as a listener of HBase does with markers
+      stamper.after(of, key, edit);
+    }
+
+    private void open(long openSeq, String... names) throws IOException {
+      open(region, openSeq, names);
+    }
+
+    private void open(RegionInfo of, long openSeq, String... names) throws IOException {
+      append(of, openSeq + 1, event(of, EventType.REGION_OPEN, openSeq, files(names)));
+    }
+
+    private void flush(long seq, String name) throws IOException {
+      append(region, seq, WALEdit.createFlushWALEdit(region,
+          ProtobufUtil.toFlushDescriptor(FlushAction.COMMIT_FLUSH, region, seq - 1, files(name))));
+    }
+
+    private void compact(long seq, List<String> inputs, String... outputs) throws IOException {
+      append(region, seq, WALEdit.createCompaction(region, ProtobufUtil.toCompactionDescriptor(region,
+          Fixtures.GLOBAL, paths(inputs.toArray(new String[0])), paths(outputs), new Path("/g"))));
+    }
+
+    private void load(long seq, String name) throws IOException {
+      append(region, seq, WALEdit.createBulkLoadEvent(region, ProtobufUtil.toBulkLoadDescriptor(region.getTable(),
+          ByteString.copyFrom(region.getEncodedNameAsBytes()), files(name), Map.of(name, 1L), 5)));
+    }
+
+    /** HBase has cleared its lists of files by then. */
+    private void close(long seq) throws IOException {
+      append(region, seq, event(region, EventType.REGION_CLOSE, seq - 1, files()));
+    }
+
+    private void write() throws IOException {
+      List<Change> changes = ledgers.urgentChanges();
+      for (Change change : changes) {
+        store.put(List.of(change.row));
+        change.stored();
+      }
+    }
+
+    private void join() throws IOException {
+      clock.addAndGet(10_000);
+      write();
+      joiner.step(store);
+    }
+  }
+
+  private static WALEdit event(RegionInfo of, EventType type, long seq, Map<byte[], List<Path>> files) {
+    return WALEdit.createRegionEventWALEdit(of, ProtobufUtil.toRegionEventDescriptor(type, of, seq, NAME, files));
+  }
+
+  private static NavigableMap<byte[], List<Path>> files(String... names) {
+    NavigableMap<byte[], List<Path>> files = new TreeMap<>(Bytes.BYTES_COMPARATOR);
+    files.put(Fixtures.GLOBAL, paths(names));
+    return files;
+  }
+
+  private static List<Path> paths(String... names) {
+    List<Path> paths = new ArrayList<>();
+    for (String name : names) {
+      paths.add(new Path(name));
+    }
+    return paths;
+  }
+
+  private List<Tenure> stored() {
+    return stored(region.getEncodedName());
+  }
+
+  private List<Tenure> stored(String of) {
+    List<Tenure> tenures = new ArrayList<>();
+    StoredRow row = store.rows.get(FakeStore.text(OpenTenure.rowKey(of)));
+    if (row != null) {
+      row.values.forEach((qualifier, value) -> {
+        if (OpenTenure.isQualifier(qualifier)) {
+          tenures.add(Tenure.parse(value));
+        }
+      });
+    }
+    return tenures;
+  }
+
+  private Tenure only() {
+    assertEquals(1, stored().size());
+    return stored().get(0);
+  }
+
+  private static StoreFiles.Content content(String... names) {
+    StoreFiles files = new StoreFiles();
+    files.add(List.of(names));
+    return files.content();
+  }
+
+  @Test
+  void aTenureHasTheFilesOfItsOpeningAndOfItsEnd() throws IOException {
+    here.open(10, ONE);
+    here.flush(13, TWO);
+    here.compact(14, List.of(ONE, TWO), THREE);
+    here.load(16, "abc_SeqId_15_");
+    here.close(18);
+    here.write();
+    Tenure tenure = only();
+    assertEquals(10, tenure.open);
+    assertEquals(18, tenure.seq);
+    assertEquals(12, tenure.flushed);
+    assertEquals(1018, tenure.closed);
+    assertEquals(content(ONE), tenure.before.get("g"));
+    assertEquals(content(THREE, "abc_SeqId_15_"), tenure.after.get("g"));
+    assertEquals(1, tenure.after.get("g").loaded);
+    assertEquals(0, tenure.elsewhere);
+  }
+
+  @Test
+  void aMarkerAppendedAgainChangesNothing() throws IOException {
+    here.open(10, ONE);
+    here.open(10, ONE);
+    here.compact(14, List.of(ONE), TWO);
+    here.flush(13, ONE);
+    here.compact(14, List.of(ONE), TWO);
+    here.close(15);
+    here.close(15);
+    here.write();
+    assertEquals(content(TWO), only().after.get("g"));
+  }
+
+  @Test
+  void openingsAndClosesAreWrittenAtOnceTheRestWithTheFlush() throws IOException {
+    here.open(10, ONE);
+    assertEquals(1, here.ledgers.urgentChanges().size());
+    here.write();
+    here.flush(13, TWO);
+    assertTrue(here.ledgers.urgentChanges().isEmpty());
+    assertEquals(1, here.ledgers.otherChanges(clock.get()).size());
+    here.close(15);
+    assertEquals(1, here.ledgers.urgentChanges().size());
+    here.write();
+    assertTrue(here.ledgers.otherChanges(clock.get()).isEmpty());
+  }
+
+  private long timestamp() {
+    return here.ledgers.otherChanges(clock.get()).get(0).row.columns().get(0).timestamp;
+  }
+
+  /** Written twice, because the answer to the first was lost, it must not come back once it has been taken over. */
+  @Test
+  void timestampsGrowWithEachChangeAndOnlyThen() throws IOException {
+    here.open(10, ONE);
+    long first = timestamp();
+    clock.set(9_000);
+    assertEquals(first, timestamp());
+    clock.set(4_000);
+    here.close(12);
+    assertEquals(first + 1, timestamp());
+  }
+
+  @Test
+  void whoOpensNextTakesOverWhatJoins() throws IOException {
+    here.open(10, ONE);
+    here.flush(13, TWO);
+    here.close(14);
+    there.open(15, ONE, TWO);
+    there.join();
+    assertEquals(15, only().open, "the server before is late");
+    here.write();
+    assertEquals(2, stored().size());
+    there.join();
+    assertEquals(10, only().open);
+    assertEquals(1011, only().began);
+    assertEquals(16, only().seq);
+    assertEquals(content(ONE), only().before.get("g"));
+    there.close(20);
+    here.open(21, ONE, TWO);
+    there.write();
+    here.join();
+    assertEquals(10, only().open);
+    assertEquals(content(ONE, TWO), only().after.get("g"));
+  }
+
+  /** As after a snapshot was restored, and as after a failed opening in between. */
+  @Test
+  void whatDoesNotJoinStays() throws IOException {
+    here.open(10, ONE);
+    here.flush(13, TWO);
+    here.close(14);
+    here.write();
+    there.open(15, ONE);
+    there.join();
+    assertEquals(2, stored().size());
+    there.close(17);
+    there.write();
+    here.open(19, ONE);
+    here.join();
+    assertEquals(3, stored().size());
+  }
+
+  /** The next one opens with the same sequence id, if nothing was written. */
+  @Test
+  void aServerThatCrashedInBetweenIsNotPassedOver() throws IOException {
+    here.open(10, ONE);
+    here.close(14);
+    here.write();
+    Server crashed = new Server("crashed,16020,1700000000002");
+    crashed.append(region, 17, event(region, EventType.REGION_OPEN, 15, files(ONE)));
+    crashed.write();
+    there.open(15, ONE);
+    there.join();
+    assertEquals(3, stored().size());
+  }
+
+  @Test
+  void whatWasTakenOverAlreadyIsTakenAwayShouldTheAnswerHaveBeenLost() throws IOException {
+    here.open(10, ONE);
+    here.close(14);
+    here.write();
+    there.open(15, ONE);
+    store.refusing = true;
+    clock.addAndGet(10_000);
+    there.write();
+    assertThrows(IOException.class, () -> there.joiner.step(store));
+    store.refusing = false;
+    for (Change change : there.ledgers.otherChanges(clock.get())) {
+      store.put(List.of(change.row));
+      change.stored();
+    }
+    assertEquals(2, stored().size());
+    assertTrue(stored().get(0).hasTheBeginningOf(stored().get(1)));
+    there.join();
+    assertEquals(16, only().seq);
+  }
+
+  @Test
+  void linksIntoAnotherTableOrToItsOwnFilesAreFromElsewhere() throws IOException {
+    here.open(10, "t=" + PARENT + "-" + ONE);
+    here.write();
+    assertEquals(0, only().elsewhere, "of the parent in the same table");
+    here.open(20, "source=" + PARENT + "-" + ONE);
+    assertEquals(1021, Tenure.parse(here.ledgers.urgentChanges().get(0).row.columns().get(0).value).elsewhere);
+    assertTrue(StoreFileName.isFromElsewhere("t=" + region.getEncodedName() + "-" + ONE, region));
+    assertTrue(StoreFileName.isFromElsewhere("ns=t=" + PARENT + "-" + ONE, region));
+    assertTrue(StoreFileName.isFromElsewhere("source=" + PARENT + "-" + ONE + "." + PARENT, region));
+    RegionInfo spaced = RegionInfoBuilder.newBuilder(TableName.valueOf("ns", "t")).build();
+    assertFalse(StoreFileName.isFromElsewhere("ns=t=" + PARENT + "-" + ONE, spaced));
+  }
+
+  @Test
+  void aDaughterOfAClonedRegionIsNot() throws IOException {
+    here.open(10, "source=" + PARENT + "-" + ONE);
+    here.write();
+    here.ledgers.facts.child(region.getEncodedName(), "t", 1_000);
+    here.join();
+    here.write();
+    for (Change change : here.ledgers.otherChanges(clock.get())) {
+      store.put(List.of(change.row));
+    }
+    assertEquals(0, only().elsewhere);
+  }
+
+  @Test
+  void aDaughterProvesTheSplitOfItsParent() throws IOException {
+    RegionInfo parent = RegionInfoBuilder.newBuilder(region.getTable()).setRegionId(3).build();
+    here.open(parent, 5, ONE);
+    here.write();
+    there.open(2, ONE + "." + parent.getEncodedName());
+    there.join();
+    there.write();
+    byte[] fact = Bits.ascii(Columns.FACTS + parent.getEncodedName());
+    assertEquals(3, store.number(fact, Columns.I));
+    assertEquals("split", Bytes.toString(store.value(fact, Columns.L)));
+  }
+
+  @Test
+  void aParentThatNobodyKnowsIsNotMadeUp() throws IOException {
+    there.open(2, ONE + "." + PARENT);
+    there.join();
+    there.write();
+    assertNull(store.rows.get(Columns.FACTS + PARENT));
+  }
+
+  @Test
+  void rowsAreNotReadForEver() throws IOException {
+    here.open(10, ONE);
+    Map<Integer, Integer> reads = new HashMap<>();
+    for (int round = 0; round < 40; round++) {
+      int before = store.gets;
+      clock.addAndGet(100_000_000);
+      here.join();
+      reads.merge(store.gets - before, 1, Integer::sum);
+    }
+    assertEquals(6, reads.get(1));
+    assertEquals(34, reads.get(0));
+  }
+
+  @Test
+  void onlyFirstReplicasOfUserTablesAreKept() throws IOException {
+    RegionInfo replica = RegionInfoBuilder.newBuilder(region.getTable()).setReplicaId(1).build();
+    for (RegionInfo other : List.of(Fixtures.region("hbase:acl"), Fixtures.region("replicationstate"), replica)) {
+      here.open(other, 10, ONE);
+    }
+    assertTrue(here.ledgers.urgentChanges().isEmpty());
+  }
+
+  @Test
+  void replicatedFamiliesAreThoseOfTheMarker() throws IOException {
+    here.open(10, ONE);
+    here.write();
+    String json = new String(store.rows.get(FakeStore.text(OpenTenure.rowKey(region.getEncodedName())))
+        .values.tailMap(Bits.ascii("k"), true).firstEntry().getValue());
+    assertTrue(json.contains("\"r\":[\"g\"]"), json);
+    assertNotNull(only().before.get("g"));
+  }
+
+  @Test
+  void aTableThatLostItsRowsGetsBackWhatIsOpen() throws IOException {
+    here.open(10, ONE);
+    here.write();
+    assertTrue(here.ledgers.otherChanges(clock.get()).isEmpty());
+    here.ledgers.forgetFlushes();
+    assertEquals(1, here.ledgers.otherChanges(clock.get()).size());
+  }
+}

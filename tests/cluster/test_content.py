@@ -1,0 +1,136 @@
+"""What changes beside the WAL on real clusters, and an ordinary week: the content ledger names the first alone.
+
+The slave has `ReplicateTimeTracker` alone, as the contract allows.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from tests.lab.cluster import Cluster
+from tests.lab.lab import Lab
+from tests.lab.waiting import wait_until
+from tests.pair import REPLICATE_TRACKER, Pair, Result, start_pair, tracked_spec
+
+pytestmark = [pytest.mark.cluster, pytest.mark.spark]
+
+PERIODS = {"hbase.replicationtable.updateperiod": "20000"}
+"""As in production: what does not wait for it must not be lost."""
+
+
+@pytest.fixture(scope="module")
+def pair(warm_spark: None) -> Iterator[Pair]:
+    """A tracked master, and a slave that has only what the contract asks for."""
+    with Lab() as lab:
+        slave = tracked_spec("slave", trackers=REPLICATE_TRACKER, site=PERIODS)
+        yield start_pair(lab, tracked_spec("master", site=PERIODS), slave)
+
+
+def named(result: Result) -> dict[str, str]:
+    """By table, the details of its problems."""
+    told: dict[str, str] = {}
+    for problem in result.json["problems"]:
+        table = problem["table"] or ""
+        told[table] = f"{told.get(table, '')} {problem['detail']}"
+    return told
+
+
+def advised_since(result: Result) -> int:
+    """The latest `--since` that the advice names."""
+    found = [int(moment) for p in result.json["problems"] for moment in re.findall(r"--since (\d+)", p["advice"] or "")]
+    return max(found)
+
+
+def is_open(cluster: Cluster, table: str) -> bool:
+    """Whether every region of the table is on a server."""
+    return all(region.server for region in cluster.admin.regions(table))
+
+
+def tables(*names: str) -> list[str]:
+    """As options."""
+    return [f"--table={name}" for name in names]
+
+
+def test_an_ordinary_week_raises_no_alarm(pair: Pair, status: Path) -> None:
+    """Moves, splits, compactions, changes of families, a clean restart and a crash: complete, without `--since`."""
+    pair.create_table("week", {"f": 1, "old": 1}, [b"row00000050"])
+    master, slave = pair.master.admin, pair.slave.admin
+    for round_ in range(3):
+        for admin in (master, slave):
+            for region in admin.regions("week"):
+                admin.move(region.encoded, next(s for s in admin.live_servers() if s != region.server))
+        master.put_rows("week", "f", 40, start=40 * round_)
+        pair.wait_same("week")
+        for admin in (master, slave):
+            admin.flush("week")
+    for admin in (master, slave):
+        admin.major_compact("week")
+        admin.split(admin.regions("week")[0].encoded, b"row00000030")
+    master.add_family("week", "new", 1)
+    slave.add_family("week", "new", 1)
+    master.drop_family("week", "old")
+    master.put_rows("week", "new", 10)
+    stopped = pair.master.region_servers[1]
+    stopped.stop()
+    stopped.start()
+    pair.slave.region_servers[0].kill9()
+    pair.slave.region_servers[0].start()
+    master.put_rows("week", "f", 10, prefix="later")
+    pair.wait_same("week", ["f", "new"])
+    for cluster in (pair.master, pair.slave):
+        wait_until(partial(is_open, cluster, "week"), 60, "all regions are open")
+    result = pair.verdict(status, "week", "--wait", "90")
+    assert (result.exit_code, result.json["problems"]) == (0, []), result
+
+
+def test_what_changes_beside_the_wal_is_named_until_it_is_accepted(pair: Pair, status: Path) -> None:
+    """Snapshots restored and cloned, regions and tables truncated, on either side: each is named, and accepted."""
+    master, slave = pair.master.admin, pair.slave.admin
+    changed = ("restored", "cut", "backwards", "again", "slavecut")
+    for table in ("quiet", "halves", "source", *changed):
+        pair.create_table(table, {"f": 1})
+        master.put_rows(table, "f", 20)
+    for table in ("quiet", "halves", "source", *changed):
+        pair.wait_same(table)
+    master.snapshot("m1", "restored")
+    master.snapshot("m2", "source")
+    for table in ("backwards", "again"):
+        slave.snapshot(f"s-{table}", table)
+    for table in ("restored", "backwards", "again", "quiet"):
+        master.put_rows(table, "f", 10, prefix="later")
+        pair.wait_same(table)
+    master.split(master.regions("halves")[0].encoded, b"row00000010")
+    before = pair.verdict(status, "restored", "--wait", "60")
+    assert before.exit_code == 0, before
+    time.sleep(1)
+    master.restore_snapshot("m1", "restored")
+    slave.create_table("cloned", {"f": 1})
+    master.clone_snapshot("m2", "cloned")
+    master.truncate_region(master.regions("cut")[0].name)
+    master.truncate_table("halves")
+    slave.restore_snapshot("s-backwards", "backwards")
+    slave.drop_table("again")
+    slave.clone_snapshot("s-again", "again")
+    slave.truncate_region(slave.regions("slavecut")[0].name)
+    master.put_rows("cut", "f", 5, prefix="anew")
+    wait_until(lambda: len(slave.rows("cut")) == 25, 60, "a truncated region is replicated on")
+    asked = tables("quiet", "halves", "cloned", *changed)
+    pair.write_master(status, *asked, "--wait", "60")
+    result = pair.check(status, *asked, "--wait", "20")
+    told = named(result)
+    assert result.exit_code == 3, result
+    for table in ("restored", "cut", "cloned"):
+        assert "content changed: at" in told.pop(table), result
+    for table in ("backwards", "again", "slavecut"):
+        assert "content changed on the slave" in told.pop(table), result
+    assert "truncated" in told.pop("halves"), result
+    assert told == {}, result
+    since = max(advised_since(result), int(time.time() * 1000))
+    accepted = pair.check(status, *asked, "--since", str(since))
+    assert accepted.exit_code == 0, accepted

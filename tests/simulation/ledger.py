@@ -1,0 +1,391 @@
+"""The content ledger by itself: regions with store files, servers that open, change, close or lose them, and what
+comes beside the WAL; the trackers' `ContentLedger` and `TenureJoiner` as the Java ones are, against a table whose
+writes fail, come late, or twice. The decoder and the rule are the tool's own.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from status_tool.evidence.content import Files, Tenure, parse_tenure
+from status_tool.evidence.ids import origin_id
+from status_tool.sources.codec import Existing, Row, column, contents
+from tests.simulation.dice import Dice
+from tests.simulation.store import APPLIED, APPLIED_BUT_FAILED, LATE, REFUSED, Cells, Store, StoreError, cells, encode
+
+START_MS = 1_700_000_000_000
+REGIONS = ("00" * 16, "11" * 16)
+FAMILY = "f"
+NEWBORN = 2
+
+
+@dataclass
+class LedgerStore(Store):
+    """A delete of a version stays in the way of what comes late: HBase's delete markers do until a major compaction."""
+
+    deleted: dict[tuple[bytes, bytes], int] = field(default_factory=dict)
+
+    def apply(self, writes: Iterable[tuple[bytes, Cells]]) -> None:
+        """Without what has been deleted since."""
+        for key, written in writes:
+            kept = {name: cell for name, cell in written.items() if cell[1] > self.deleted.get((key, name), -1)}
+            super().apply([(key, kept)])
+
+    def take_over(self, key: bytes, put: Cells, name: bytes, version: int, fate: int) -> None:
+        """`StateStore.takeOverAsync`."""
+        if fate in (APPLIED, APPLIED_BUT_FAILED):
+            self.apply([(key, put)])
+            self.deleted[key, name] = max(version, self.deleted.get((key, name), -1))
+            if self.rows[key].get(name, (b"", version + 1))[1] <= version:
+                del self.rows[key][name]
+        if fate != APPLIED:
+            raise StoreError
+
+
+@dataclass(eq=False)
+class Held:
+    """`OpenTenure`."""
+
+    name: bytes
+    open: int
+    began: int
+    seq: int
+    files: set[str]
+    before: Files
+    flushed: int = 0
+    closed: int | None = None
+    elsewhere: int | None = None
+    stored: bool = False
+    ever_stored: bool = False
+    stamped: int = 0
+    """The timestamp of its newest change; 0: of which there is none yet."""
+
+    def to_json(self) -> str:
+        """`Tenure.toJson`."""
+        optional = {"c": self.closed, "m": self.flushed or None, "x": self.elsewhere}
+        ends = {"a": {FAMILY: _numbers(self.before)}, "b": {FAMILY: _numbers(files_of(self.files))}}
+        known = {key: value for key, value in optional.items() if value is not None}
+        return json.dumps({"o": self.open, "t": self.began, "s": self.seq, "r": [FAMILY], **known, **ends})
+
+
+def files_of(names: Iterable[str]) -> Files:
+    """`StoreFiles.content`."""
+    total = count = links = loaded = 0
+    for name in names:
+        count, links, loaded = count + 1, links + ("=" in name), loaded + ("_SeqId_" in name and "=" not in name)
+        total += int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "big", signed=True)
+    return Files(count, (total + (1 << 63)) % (1 << 64) - (1 << 63), links, loaded)
+
+
+def _numbers(files: Files) -> list[int]:
+    return [files.count, files.sum, files.links, files.loaded]
+
+
+@dataclass(eq=False)
+class Server:
+    """A region server with its ledger."""
+
+    name: str
+    offset: int
+    held: dict[str, Held] = field(default_factory=dict)
+    over: list[tuple[str, Held]] = field(default_factory=list)
+    stamp: int = 0
+    alive: bool = True
+
+
+@dataclass
+class Region:
+    """What is on disk, and where it is open."""
+
+    files: set[str] = field(default_factory=set)
+    seq: int = 1
+    """The newest sequence id that was given out."""
+    stored_seq: int = 1
+    """The highest in a store file or in the sequence id file."""
+    edits: int = 0
+    """In the memstore, and in the WAL."""
+    edit_seq: int = 0
+    host: Server | None = None
+    changed: bool = False
+    """Whether its files have changed beside the WAL: the truth."""
+    touched: bool = False
+    """Whether something was done to it beside the WAL, perhaps with the same files as before."""
+
+
+class LedgerWorld:
+    """One cluster. Two promises: what changed is named, and what did not is not."""
+
+    def __init__(self) -> None:
+        self.now = START_MS
+        self.store = LedgerStore()
+        self.servers: list[Server] = []
+        self.regions = {name: Region() for name in REGIONS}
+        self.names = 0
+        self.snapshots: dict[str, list[frozenset[str]]] = {name: [] for name in REGIONS}
+        self.unseen: set[str] = set()
+        """Regions of which a crash took a tenure along that nobody had written down yet."""
+        for _ in range(3):
+            self.start()
+        for name in REGIONS:
+            self.open(name, self.servers[0], NEWBORN)
+
+    def start(self) -> None:
+        """A new server; clocks differ."""
+        self.now += 1
+        self.servers.append(Server(f"s{len(self.servers)},1,{self.now}", (0, 900, -700)[len(self.servers) % 3]))
+
+    def living(self) -> list[Server]:
+        """Those that run."""
+        return [server for server in self.servers if server.alive]
+
+    def new_file(self) -> str:
+        """A name that there never was."""
+        self.names += 1
+        return f"{self.names:032x}"
+
+    # What HBase does
+
+    def open(self, name: str, server: Server, seq: int) -> None:
+        """The marker of the opening has all files; the sequence id file says from where the next one counts."""
+        region = self.regions[name]
+        self.now += 5
+        region.host, region.seq = server, seq + 1
+        region.stored_seq = max(region.stored_seq, seq - 1)
+        clock = self.now + server.offset
+        held = Held(
+            b"k" + encode(origin_id(server.name)) + encode(clock),
+            seq,
+            clock,
+            region.seq,
+            set(region.files),
+            files_of(region.files),
+            elsewhere=clock if any("=" in file for file in region.files) else None,
+        )
+        server.held[name] = held
+
+    def close(self, name: str) -> None:
+        """Flush, then the marker; its sequence id is the last one."""
+        self.flush(name)
+        region = self.regions[name]
+        server, held = self.hosting(name)
+        region.seq += 1
+        region.stored_seq = region.seq
+        held.seq, held.closed, held.stored, held.stamped = region.seq, self.now + server.offset, False, 0
+        server.over.append((name, server.held.pop(name)))
+        region.host = None
+
+    def hosting(self, name: str) -> tuple[Server, Held]:
+        """Where it is open."""
+        server = self.regions[name].host
+        assert server is not None
+        return server, server.held[name]
+
+    def write(self, name: str) -> None:
+        """An edit."""
+        region = self.regions[name]
+        region.seq += 1
+        region.edits, region.edit_seq = region.edits + 1, region.seq
+
+    def flush(self, name: str) -> None:
+        """A new file, then the marker."""
+        region = self.regions[name]
+        if region.edits:
+            file = self.new_file()
+            region.files.add(file)
+            region.stored_seq = max(region.stored_seq, region.seq)
+            flushed, region.edits = region.seq, 0
+            self.marker(name, {file}, set())
+            self.hosting(name)[1].flushed = flushed
+
+    def marker(self, name: str, added: set[str], removed: set[str]) -> None:
+        """A flush, compaction or bulk load as the ledger sees it; with a sequence id of its own."""
+        region, held = self.regions[name], self.hosting(name)[1]
+        region.seq += 1
+        held.files = (held.files - removed) | added
+        held.seq, held.stored, held.stamped = region.seq, False, 0
+
+    def compact(self, name: str, dice: Dice) -> None:
+        """Some files into one; what has expired into none."""
+        region = self.regions[name]
+        removed = {file for file in sorted(region.files) if dice.below(3)}
+        added = {self.new_file()} if removed and dice.below(8) else set()
+        if removed:
+            region.files = (region.files - removed) | added
+            self.marker(name, added, removed)
+
+    def load(self, name: str) -> None:
+        """A bulk load."""
+        file = f"{self.new_file()}_SeqId_{self.regions[name].seq}_"
+        self.regions[name].files.add(file)
+        self.marker(name, {file}, set())
+
+    def crash(self, server: Server) -> None:
+        """Regions open elsewhere: what was not flushed is replayed and flushed without a marker."""
+        server.alive = False
+        for name, held in (*server.held.items(), *server.over):
+            if not held.ever_stored or held.closed is not None:
+                self.unseen.add(name)
+        self.start()
+        for name, region in self.regions.items():
+            if region.host is server:
+                if region.edits:
+                    region.files.add(self.new_file())
+                    region.stored_seq, region.edits = max(region.stored_seq, region.edit_seq), 0
+                self.open(name, self.living()[-1], region.stored_seq + 1)
+
+    def move(self, name: str, dice: Dice) -> None:
+        """Closed here, opened there."""
+        self.close(name)
+        self.open(name, dice.pick(self.living()), self.regions[name].stored_seq + 1)
+
+    # What comes beside the WAL
+
+    def beside(self, name: str, dice: Dice) -> None:
+        """To a closed region: restored, cloned anew under its name, truncated, or files put or taken by hand."""
+        region = self.regions[name]
+        before, region.touched = frozenset(region.files), True
+        kind = dice.pick(("restore", "clone", "truncate", "take", "put"))
+        self.close(name)
+        after = set(self.snapshots[name][-1]) if self.snapshots[name] else set[str]()
+        if kind == "restore":
+            region.files = {file if file in region.files else link(name, file) for file in after}
+        elif kind == "clone":
+            region.files, region.stored_seq = {link(name, file) for file in after}, NEWBORN + len(after)
+        elif kind == "truncate":
+            region.files, region.stored_seq = set(), NEWBORN - 1
+        elif kind == "take":
+            region.files = set(sorted(region.files)[1:])
+        else:
+            region.files = {*region.files, self.new_file()}
+        region.changed |= frozenset(region.files) != before
+        self.now += 120_000 if region.stored_seq < region.seq else 0
+        self.open(name, dice.pick(self.living()), region.stored_seq + 1)
+
+    def snapshot(self, name: str) -> None:
+        """Flushes."""
+        self.flush(name)
+        self.snapshots[name].append(frozenset(self.regions[name].files))
+
+    # The trackers
+
+    def write_ledger(self, server: Server, *, urgent: bool, fate: int = APPLIED) -> None:
+        """`ContentLedger.urgent` or `.dirty`, then what a store does with it."""
+        for name, held in (*server.over, *server.held.items()):
+            if not held.stored and (not urgent or held.closed is not None or not held.ever_stored):
+                self.store.put([(b"f" + name.encode(), self.cells_of(server, held))], fate)
+                held.stored = held.ever_stored = True
+        server.over = [(name, held) for name, held in server.over if not held.stored]
+
+    def cells_of(self, server: Server, held: Held) -> Cells:
+        """Timestamps grow, whatever the clock does; what is written again has the one that it had."""
+        if not held.stamped:
+            held.stamped = server.stamp = max(self.now + server.offset, server.stamp + 1)
+        return {column(held.name): (held.to_json().encode(), held.stamped), **cells(held.stamped, t="t")}
+
+    def join(self, server: Server, fate: int = APPLIED) -> None:
+        """`TenureJoiner.look`."""
+        for name, held in server.held.items():
+            if not held.stored:
+                continue
+            key = b"f" + name.encode()
+            others = {
+                qualifier: (earlier, version)
+                for qualifier, (value, version) in self.store.get(key).items()
+                if len(qualifier) == 19 and qualifier != column(held.name) and (earlier := parse_tenure(value))
+            }
+            same = [q for q, (t, _) in others.items() if (t.open, t.began_ms) == (held.open, held.began)]
+            opened = [t.open for t, _ in others.values() if t.open <= held.open]
+            following = [q for q, (t, _) in others.items() if self.follows(t, held) and self.is_last(t, opened)]
+            if chosen := self.next_to_join(same, following):
+                self.take_over(server, held, key, chosen, *others[chosen], fate)
+
+    def is_last(self, earlier: Tenure, opened: list[int]) -> bool:
+        """A server that crashed at once leaves a tenure in between, though the next one opens with the same id."""
+        return earlier.open == max(opened)
+
+    def next_to_join(self, same: list[bytes], following: list[bytes]) -> bytes | None:
+        """Those with the same beginning have to go before the next is taken over."""
+        return next(iter((*same, *following)), None)
+
+    def take_over(
+        self, server: Server, held: Held, key: bytes, qualifier: bytes, earlier: Tenure, version: int, fate: int
+    ) -> None:
+        """`TenureJoiner.join`: set first, then written."""
+        if (earlier.open, earlier.began_ms) != (held.open, held.began):
+            held.open, held.began, held.before = earlier.open, earlier.began_ms, earlier.before[FAMILY]
+            held.elsewhere, held.flushed = earlier.elsewhere_ms, max(held.flushed, earlier.flushed)
+            held.stored, held.stamped = False, 0
+        self.store.take_over(key, self.cells_of(server, held), qualifier, version, fate)
+        held.stored = True
+
+    def follows(self, earlier: Tenure, held: Held) -> bool:
+        """`Tenure.isFollowedBy`."""
+        closed = earlier.closed_ms is not None and held.open == earlier.seq + 1
+        return closed and earlier.after[FAMILY].same(held.before)
+
+    # The end
+
+    def settle(self) -> None:
+        """Everybody writes what there is; what was on its way arrives."""
+        for _ in range(8):
+            for server in self.living():
+                self.write_ledger(server, urgent=False)
+            self.store.apply(self.store.late)
+            self.store.late.clear()
+            for server in self.living():
+                self.join(server)
+
+    def named(self) -> Mapping[str, Row]:
+        """What the tool says, by region."""
+        existing = Existing.of(REGIONS, self.now + 10_000)
+        rows = contents(sorted(self.store.rows.items()), existing)
+        return {row["region"]: row for row in rows if row["state"] == "changed"}
+
+
+def link(region: str, file: str) -> str:
+    """As snapshots are restored: a link to a file that was archived."""
+    return file if "=" in file else f"t={region}-{file}"
+
+
+_STEPS = ("write",) * 6 + ("flush",) * 4 + ("tick",) * 10 + ("compact", "compact", "load", "move", "move", "move")
+
+
+def play(steps: Iterable[int], *, beside: bool, crashes: bool = True) -> LedgerWorld:
+    """A world after random steps, settled. A round of the recorder comes after all but a few of the steps."""
+    world = LedgerWorld()
+    rare = (*(("crash",) if crashes else ()), *(("beside", "snapshot", "snapshot") if beside else ()))
+    for number in steps:
+        dice = Dice(number)
+        world.now += dice.pick((1, 40, 900, 20_000))
+        step, name = dice.pick((*_STEPS, *rare)), dice.pick(REGIONS)
+        match step:
+            case "write" | "flush" | "load" | "snapshot":
+                getattr(world, step)(name)
+            case "compact" | "move" | "beside":
+                getattr(world, step)(name, dice)
+            case "crash":
+                world.crash(dice.pick(world.living()))
+            case "tick":
+                tick(world, dice)
+        if dice.below(4):
+            for server in world.living():
+                world.write_ledger(server, urgent=True)
+    world.settle()
+    return world
+
+
+def tick(world: LedgerWorld, dice: Dice) -> None:
+    """Some server's round, with what becomes of its writes."""
+    fates = (APPLIED, APPLIED, APPLIED, REFUSED, APPLIED_BUT_FAILED, LATE)
+    server = dice.pick(world.living())
+    try:
+        world.write_ledger(server, urgent=not dice.below(2), fate=dice.pick(fates))
+        world.join(server, dice.pick(fates[:5]))
+    except StoreError:
+        return
+    if not dice.below(3):
+        world.store.apply(world.store.late)
+        world.store.late.clear()

@@ -1,0 +1,105 @@
+"""What changed beside the WAL is named, and nothing else; and a rule that is taken away on purpose is found."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+
+import pytest
+
+from status_tool.evidence import content
+from tests.simulation import ledger
+from tests.simulation.ledger import REGIONS, LedgerWorld, play
+
+RUNS = 200
+STEPS = 60
+
+
+def runs(*, beside: bool, crashes: bool, count: int = RUNS) -> list[LedgerWorld]:
+    """Random worlds, the same in every run."""
+    dice = random.Random(7)
+    return [play([dice.getrandbits(62) for _ in range(STEPS)], beside=beside, crashes=crashes) for _ in range(count)]
+
+
+def false_alarms(worlds: list[LedgerWorld]) -> int:
+    """Regions that are named although nothing happened to them that their servers did not note."""
+    return sum(
+        name in world.named() and not world.regions[name].touched and name not in world.unseen
+        for world in worlds
+        for name in REGIONS
+    )
+
+
+def missed(worlds: list[LedgerWorld]) -> int:
+    """Regions that changed and are not named."""
+    return sum(
+        world.regions[name].changed and name not in world.named() and name not in world.unseen
+        for world in worlds
+        for name in REGIONS
+    )
+
+
+def test_an_ordinary_life_is_never_named() -> None:
+    worlds = runs(beside=False, crashes=True)
+    assert false_alarms(worlds) == 0
+    assert sum(len(world.unseen) < len(REGIONS) for world in worlds) > RUNS // 2
+
+
+def test_what_came_beside_the_wal_is_always_named() -> None:
+    worlds = runs(beside=True, crashes=True)
+    assert missed(worlds) == 0
+    assert false_alarms(worlds) == 0
+    assert sum(world.regions[name].changed for world in worlds for name in REGIONS) > RUNS // 2
+
+
+def test_rows_stay_small() -> None:
+    """However often a region moves, one tenure is left."""
+    for world in runs(beside=False, crashes=False, count=50):
+        assert all(len(row) == 2 for row in world.store.rows.values()), world.store.rows
+
+
+def broken_rules() -> dict[str, tuple[object, str, Callable[..., object]]]:
+    follows, in_order = content._follows, content._in_order
+    return {
+        "files not compared": (content, "_follows", lambda *_: True),
+        "a close taken for a crash": (
+            content,
+            "_follows",
+            lambda a, b, f: follows(content.Tenure(a.open, a.began_ms, a.seq, a.before, a.after), b, f),
+        ),
+        "a crash taken for a close": (
+            content,
+            "_follows",
+            lambda a, b, f: b.open > a.seq and a.after["f"].same(b.before["f"]),
+        ),
+        "beginnings not compared": (content, "_in_order", lambda many: sorted(many, key=lambda t: (t.open, t.seq))),
+        "the order of clocks": (
+            content,
+            "_in_order",
+            lambda many: sorted(in_order(many), key=lambda t: t.began_ms),
+        ),
+        "tenures that were taken over whatever they held": (
+            ledger.LedgerWorld,
+            "follows",
+            lambda _, earlier, held: earlier.closed_ms is not None and held.open > earlier.seq,
+        ),
+        "a beginning left before it is cleared": (
+            ledger.LedgerWorld,
+            "next_to_join",
+            lambda _, same, following: next(iter((*following, *same)), None),
+        ),
+        "a crash in between": (ledger.LedgerWorld, "is_last", lambda *_: True),
+        "tenures that were taken over after a gap": (
+            ledger.LedgerWorld,
+            "follows",
+            lambda _, earlier, held: earlier.after["f"].same(held.before),
+        ),
+    }
+
+
+@pytest.mark.parametrize("rule", broken_rules())
+def test_a_rule_that_is_taken_away_is_found(rule: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    where, name, instead = broken_rules()[rule]
+    monkeypatch.setattr(where, name, instead)
+    worlds = [*runs(beside=True, crashes=True), *runs(beside=False, crashes=True)]
+    assert missed(worlds) + false_alarms(worlds) > 0
