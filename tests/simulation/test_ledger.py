@@ -83,17 +83,7 @@ def broken_rules() -> dict[str, tuple[object, str, Callable[..., object]]]:
             "follows",
             lambda _, earlier, held: earlier.closed_ms is not None and held.open > earlier.seq,
         ),
-        "a beginning left before it is cleared": (
-            ledger.LedgerWorld,
-            "next_to_join",
-            lambda _, same, following: next(iter((*following, *same)), None),
-        ),
         "a crash in between": (ledger.LedgerWorld, "is_last", lambda *_: True),
-        "tenures that were taken over after a gap": (
-            ledger.LedgerWorld,
-            "follows",
-            lambda _, earlier, held: earlier.after["f"].same(held.before),
-        ),
     }
 
 
