@@ -26,10 +26,10 @@ class TableWritesTest {
   private static final byte[] QUALIFIER = Bytes.toBytes("q");
   private static final UUID MASTER = new UUID(1, 2);
 
-  private final Ledgers ledgers = new Ledgers();
+  private final Ledgers ledgers = new Ledgers(Fixtures.health(), () -> 0);
   private final RegionInfo region = Fixtures.region("t");
   private final WalStamper stamper =
-      new WalStamper(Fixtures.ORIGIN, Fixtures.STATE_TABLE, ledgers.heads, ledgers.facts, Fixtures.health());
+      new WalStamper(Fixtures.ORIGIN, Fixtures.STATE_TABLE, ledgers, Fixtures.health());
   private long seq = 1;
 
   private void append(RegionInfo of, long time, List<UUID> clusterIds, NavigableMap<byte[], Integer> scopes,
