@@ -30,7 +30,7 @@ CLUSTER = frozenset(Mode) - {Mode.OFFLINE}
 """Modes that read a live cluster."""
 _OFFLINE = "both sides are files there"
 _FOLLOWED = "it asks for everything written up to its last look at the master"
-_CHECK_ONLY = "it is about a check"
+_CHECK_ONLY = "it is about a check: it goes with -i FILE"
 
 
 @dataclass(frozen=True, slots=True)

@@ -122,7 +122,7 @@ def test_a_key_file_that_is_none(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("-i", "f", "--require-signature"), "needs --sign-key"),
+        (("-i", "f", "--require-signature"), "goes with --sign-key"),
         (("-m", "-o", "f", "--require-signature"), "goes with -i"),
         (("-d", "--sign-key", "k"), "goes with -o"),
         (("-m", "-o", "f.json", "--sign-key", "k"), "cannot be signed"),
