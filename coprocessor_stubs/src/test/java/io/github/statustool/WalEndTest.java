@@ -129,6 +129,8 @@ class WalEndTest {
     Configuration conf = HBaseConfiguration.create();
     conf.set(CoprocessorHost.WAL_COPROCESSOR_CONF_KEY, Hooks.class.getName());
     conf.setBoolean("hbase.unsafe.stream.capability.enforce", false);
+    // The shared file system of this JVM has the configuration of whichever test asked for it first.
+    conf.setBoolean("fs.file.impl.disable.cache", true);
     Hooks.stamper = new WalStamper(Fixtures.ORIGIN, Fixtures.STATE_TABLE, ledgers, Fixtures.health());
     Hooks.open = new CountDownLatch(0);
     wal = new Wal(conf, new Path(folder.toUri()), group);
