@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.lab.waiting import wait_until
 from tests.pair import Pair, Result, tool_environment, tool_here
 
 pytestmark = [pytest.mark.cluster, pytest.mark.spark]
@@ -135,7 +136,10 @@ def test_interrupted_while_waiting(pair: Pair, tmp_path: Path, number: signal.Si
     # A paused server does not echo the barrier. Not for long, or it would lose its ZooKeeper session.
     pair.master.region_servers[1].pause()
     try:
-        time.sleep(4)
+        # An interpreter that is still importing knows nothing of signals; a busy machine takes seconds for that.
+        loaded = Path(f"/proc/{process.pid}/maps")
+        wait_until(lambda: "thriftpy2" in loaded.read_text(), 30, "the tool has been loaded")
+        time.sleep(2)
         process.send_signal(number)
     finally:
         pair.master.region_servers[1].resume()
