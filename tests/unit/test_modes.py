@@ -204,13 +204,13 @@ def refused(capsys: pytest.CaptureFixture[str], *more: str) -> str:
 
 
 def test_deep_without_recorded_content(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Nothing could be held against the slave's content; empty files need nothing."""
+    """Nothing could be held against the slave's content; empty files need nothing, unreadable ones have nothing."""
     for deep in ("--deep", "--deep=all"):
         line = refused(
             capsys, "-i", file_with(tmp_path), deep, "--zookeeper", "127.0.0.1:1/z", "--webhdfs", "http://127.0.0.1:1"
         )
         assert "`run -m -o FILE --deep`" in line
-    for columns in ({"crc32c": "00000001"}, {"length": 0}):
+    for columns in ({"crc32c": "00000001"}, {"length": 0}, {"state": "unreadable"}):
         line = refused(
             capsys, "-i", file_with(tmp_path, "hdfs", **columns), "--deep", "--webhdfs", "http://127.0.0.1:1"
         )
