@@ -141,7 +141,7 @@ def test_follow_ends_when_all_has_arrived(pair: Pair, status: Path, tmp_path: Pa
         assert (wrong.exit_code, "leads to" in wrong.stderr) == (2, True), wrong
         wait_until(lambda: "1 of 1 (1 behind)" in log.read_text(), 120, "it has looked")
         stopped.send_signal(signal.SIGINT)
-        assert stopped.communicate(timeout=60)[0] == ""
+        assert json.loads(stopped.communicate(timeout=60)[0])["exit_code"] == 130
         assert stopped.returncode == 130, log.read_text()
         enabling = threading.Thread(target=write_and_enable, args=(pair, sys.stderr))
         enabling.start()
