@@ -55,7 +55,8 @@ class Observation:
         queues = [row for row in ours if row["kind"] == "queue"]
         servers = [row for row in ours if row["kind"] == "server"]
         facts = queue_facts(queues, servers, peers[0] if peers else None)
-        scope = Scope(check_hdfs=False, since_ms=self.since_ms)
+        # As with -s: what was written later must not be what keeps a verdict from being complete.
+        scope = Scope(check_hdfs=False, since_ms=self.since_ms, ignore_later_writes=True)
         # Without a peer that leads to the slave the tool refuses; what a narrow one leaves out is not modelled.
         if peers and not self.refused and not peers[0]["narrow"]:
             self.outcome = verify_reference(ours, theirs, master, slave, scope, facts)
