@@ -142,10 +142,15 @@ def _is_shipped(slave_cluster_id: str) -> str:
     slave = cluster_bytes(slave_cluster_id)
     if slave is None:
         return "true"
+    consumed = _is_among(slave)
+    return case((f"length(via_ids) >= {CLUSTER_ID_BYTES}", f"NOT {consumed}"), default="true")
+
+
+def _is_among(cluster: bytes) -> str:
+    """Whether a cluster's id is one of those in `via_ids`, which holds one after another."""
     width = 2 * CLUSTER_ID_BYTES
     starts = f"sequence(1, length(hex(via_ids)) - {width - 1}, {width})"
-    consumed = f"exists({starts}, at -> substr(hex(via_ids), at, {width}) = {quoted(slave.hex().upper())})"
-    return case((f"length(via_ids) >= {CLUSTER_ID_BYTES}", f"NOT {consumed}"), default="true")
+    return f"exists({starts}, at -> substr(hex(via_ids), at, {width}) = {quoted(cluster.hex().upper())})"
 
 
 def _came_through(master_cluster_id: str) -> str:
@@ -153,9 +158,7 @@ def _came_through(master_cluster_id: str) -> str:
     master = cluster_bytes(master_cluster_id)
     if master is None:
         return "true"
-    width = 2 * CLUSTER_ID_BYTES
-    starts = f"sequence(1, length(hex(via_ids)) - {width - 1}, {width})"
-    known = f"exists({starts}, at -> substr(hex(via_ids), at, {width}) = {quoted(master.hex().upper())})"
+    known = _is_among(master)
     whole = f"length(via_ids) > 0 AND length(via_ids) % {CLUSTER_ID_BYTES} = 0"
     return case((whole, known), default="true")
 

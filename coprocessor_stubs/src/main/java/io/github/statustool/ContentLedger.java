@@ -10,6 +10,7 @@ import java.util.Queue;
 import java.util.TreeMap;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.function.LongSupplier;
+import java.util.function.Predicate;
 import org.apache.hadoop.hbase.Cell;
 import org.apache.hadoop.hbase.shaded.protobuf.generated.WALProtos.BulkLoadDescriptor;
 import org.apache.hadoop.hbase.shaded.protobuf.generated.WALProtos.CompactionDescriptor;
@@ -52,26 +53,22 @@ final class ContentLedger {
   }
 
   List<Change> dirty() {
-    fold();
-    List<Change> changes = new ArrayList<>();
-    over.removeIf(OpenTenure::isStored);
-    over.forEach(tenure -> changes.add(tenure.change(this::timestamp)));
-    for (OpenTenure tenure : open.values()) {
-      if (!tenure.isStored()) {
-        changes.add(tenure.change(this::timestamp));
-      }
-    }
-    return changes;
+    return changes(tenure -> !tenure.isStored());
   }
 
   /** Openings and closes, which do not wait for the next flush. */
   List<Change> urgent() {
+    return changes(OpenTenure::isUrgent);
+  }
+
+  /** Of what is over and not written yet, and of the open ones that are asked for. */
+  private List<Change> changes(Predicate<OpenTenure> ofOpen) {
     fold();
     List<Change> changes = new ArrayList<>();
     over.removeIf(OpenTenure::isStored);
     over.forEach(tenure -> changes.add(tenure.change(this::timestamp)));
     for (OpenTenure tenure : open.values()) {
-      if (tenure.isUrgent()) {
+      if (ofOpen.test(tenure)) {
         changes.add(tenure.change(this::timestamp));
       }
     }
