@@ -104,7 +104,9 @@ final class PeerCommands {
     if (args.has("filters")) {
       peer.putConfiguration(FILTERS_KEY, args.text("filters"));
     } else {
-      peer.removeConfiguration(FILTERS_KEY);
+      // HBase merges the new configuration into the old one, so that a key can be emptied but not removed
+      // (ReplicationPeerManager.updatePeerConfig).
+      peer.putConfiguration(FILTERS_KEY, "");
     }
     admin.updateReplicationPeerConfig(id, peer.build());
     return null;
