@@ -232,7 +232,7 @@ class Cluster:
         self._wait_for(
             lambda: all(server.server_name for server in self.region_servers), self.servers, "region servers"
         )
-        self._wait_for(lambda: self.admin.call("ready"), self.servers, "the master has initialised")
+        self._wait_for(self.has_master, self.servers, "the master has initialised")
         self._wait_live(self.region_servers)
         self._wait_datanodes()
         self.admin.balancer(False)
