@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 import tempfile
 import time
@@ -14,7 +15,7 @@ from tests.campaign.arena import Arena, arena
 from tests.campaign.runner import Record, run_schedule
 from tests.campaign.schedule import ARENAS, Schedule, draw
 from tests.campaign.shrink import shrink
-from tests.campaign.summary import table
+from tests.campaign.summary import read, table, undecided
 
 REUSED = 25
 """Schedules that share an arena before a fresh one is started."""
@@ -26,7 +27,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     schedules = _asked_schedules(asked)
     records: list[Record] = []
     with spark_session(), asked.out.open("a") as out:
-        for kind in ARENAS:
+        for kind in [asked.arena] if asked.arena else ARENAS:
             for record in _run_all(kind, [one for one in schedules if one.arena == kind]):
                 records.append(record)
                 out.write(record.to_json() + "\n")
@@ -44,6 +45,10 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--count", type=int, default=3, help="how many, with seeds one after another")
     parser.add_argument("--step", type=int, default=1, help="between two seeds; several campaigns may share a range")
     parser.add_argument("--schedule", help="a schedule's own JSON instead of a seed")
+    parser.add_argument(
+        "--again", type=Path, help="the schedules of this file's records that lost nothing and did not end complete"
+    )
+    parser.add_argument("--arena", choices=ARENAS, help="only schedules of this kind of arena")
     parser.add_argument("--out", type=Path, default=Path("campaign.jsonl"), help="records are added to this file")
     parser.add_argument("--shrink", action="store_true", help="cut a failing schedule down")
     parser.add_argument("--tries", type=int, default=2, help="how often a shorter schedule may fail to fail")
@@ -53,6 +58,8 @@ def _parser() -> argparse.ArgumentParser:
 def _asked_schedules(asked: argparse.Namespace) -> list[Schedule]:
     if asked.schedule:
         return [Schedule.from_json(asked.schedule)]
+    if asked.again:
+        return [Schedule.from_json(json.dumps(record["schedule"])) for record in undecided(read([asked.again]))]
     return [draw(asked.seed + number * asked.step) for number in range(asked.count)]
 
 

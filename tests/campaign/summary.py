@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sys
+import textwrap
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -18,6 +19,15 @@ _MOMENT = re.compile(r"\d{4}-\d\d-\d\dT[\d:.+]+")
 def read(paths: Iterable[Path]) -> list[dict[str, Any]]:
     """Records of several files."""
     return [json.loads(line) for path in paths for line in path.read_text().splitlines()]
+
+
+def undecided(records: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Records at whose end nothing was lost, and which the tool did not call complete."""
+    return [record for record in records if any(map(_is_undecided, record["looks"]))]
+
+
+def _is_undecided(look: dict[str, Any]) -> bool:
+    return bool(look["when"] == "end" and look["missing"] == 0 and look["verdict"] != COMPLETE)
 
 
 def table(paths: Sequence[Path]) -> str:
@@ -61,7 +71,7 @@ def reasons(paths: Sequence[Path]) -> str:
     seeds: dict[str, list[int]] = {}
     for record in read(paths):
         for look in record["looks"]:
-            if look["when"] == "end" and look["missing"] == 0 and look["verdict"] != COMPLETE:
+            if _is_undecided(look):
                 kind = f"{look['verdict']}: {_kind(look['told'].split(' | ')[0])}"
                 seeds.setdefault(kind, []).append(record["schedule"]["seed"])
     ordered = sorted(seeds.items(), key=lambda found: -len(found[1]))
@@ -71,7 +81,7 @@ def reasons(paths: Sequence[Path]) -> str:
 def _kind(reason: str) -> str:
     """A reason without what differs each time: servers, moments, numbers."""
     plain = _MOMENT.sub("…", _SERVER.sub("a server", reason.removeprefix("unverifiable: ")))
-    return re.sub(r"\b\d+\b", "n", plain)[:260]
+    return textwrap.shorten(re.sub(r"\b\d+\b", "n", plain), 260, placeholder=" …")
 
 
 if __name__ == "__main__":
