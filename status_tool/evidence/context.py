@@ -19,7 +19,7 @@ from status_tool.evidence.origins import (
 )
 from status_tool.evidence.queues import QueueFacts
 from status_tool.evidence.regions import TableAge, TableFacts, judge_tables, newest_changes
-from status_tool.evidence.scoping import TableFilter, asked_filter, namespace_of, recorded_filter
+from status_tool.evidence.scoping import TableFilter, asked_filter, in_scope, namespace_of, recorded_filter
 from status_tool.evidence.sides import identity_notice, older_notice
 from status_tool.evidence.streams import CLUSTER_ID_BYTES, StreamRule, came_through
 
@@ -96,7 +96,7 @@ class RunContext:
 
     def asked(self, table: str | None) -> bool:
         """Whether a table is in the scope of the question and of both files."""
-        return all(one.holds(table) for one in self.filters)
+        return in_scope(table, self.filters)
 
 
 def build_context(

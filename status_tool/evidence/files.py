@@ -6,9 +6,40 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from status_tool.evidence.findings import Finding
+from status_tool.evidence.model import FileStatus
+from status_tool.evidence.sql import case
 
 Row = Mapping[str, Any]
 
+FILE_CODES: dict[str, FileStatus] = {
+    # Both sides have it, with the same content as far as checksums tell, or it is empty on both.
+    "match": FileStatus.MATCH,
+    # Only the slave has it.
+    "file-extra": FileStatus.EXTRA,
+    # A side could not read it; its `detail` says why.
+    "file-unreadable": FileStatus.UNVERIFIABLE,
+    # It was open for writing on a side, so its length and checksum are not final.
+    "file-open": FileStatus.UNVERIFIABLE,
+    # It differs, and the master changed it after the cut: what it was at the cut is not known.
+    "file-changed": FileStatus.UNVERIFIABLE,
+    # A side lists it more than once, with different contents.
+    "file-ambiguous": FileStatus.UNVERIFIABLE,
+    # The lengths agree, or one is not known, and a side has no checksum.
+    "no-checksum": FileStatus.UNVERIFIABLE,
+    # Both checksums are known but of different algorithms or block layouts.
+    "algorithm": FileStatus.INCOMPARABLE,
+    # Only the master has it.
+    "file-missing": FileStatus.MISSING,
+    # The lengths differ.
+    "size": FileStatus.MISMATCH,
+    # The lengths agree, and checksums of one algorithm differ.
+    "checksum": FileStatus.MISMATCH,
+    # Both sides' content was read, and its CRC32C differs.
+    "content": FileStatus.MISMATCH,
+}
+"""Why a file has its status."""
+
+SIDES = ("master", "slave")
 UNREADABLE, OPEN = "unreadable", "open"
 COMPARED = ("state", "length", "algorithm", "checksum", "crc32c")
 ENCRYPTED = " encrypted"
@@ -90,3 +121,69 @@ def _first_detail(ours: list[Row], theirs: list[Row]) -> str | None:
         if row.get("state") == UNREADABLE and row.get("detail")
     ]
     return min(known, default=None)
+
+
+# -- the same in SQL, over the rows of both sides with their `side`, grouped by path -----------------------
+
+
+def path_aggregates_sql() -> dict[str, str]:
+    """What a path's rows say; `master` and `slave` are one distinct content of either side, `…_other` another."""
+    return {name: text for side in SIDES for name, text in _side_aggregates(side).items()}
+
+
+def compare_sql() -> str:
+    """As `_compare` and `_compare_contents`, in the same order."""
+    read, known = (f"(master.{name} IS NOT NULL AND slave.{name} IS NOT NULL)" for name in ("crc32c", "checksum"))
+    alike = f"({known} AND master.algorithm <=> slave.algorithm)"
+    return case(
+        ("master_rows = 0", "'file-extra'"),
+        ("master_folder > 0", "'file-unreadable'"),
+        ("master_open > 0", "'file-open'"),
+        ("slave_rows = 0", "'file-missing'"),
+        ("master_unreadable > 0 OR slave_unreadable > 0", "'file-unreadable'"),
+        ("slave_open > 0", "'file-open'"),
+        ("NOT (master <=> master_other) OR NOT (slave <=> slave_other)", "'file-ambiguous'"),
+        ("master.length IS NULL OR slave.length IS NULL", "'no-checksum'"),
+        ("master.length != slave.length", "'size'"),
+        ("master.length = 0", "'match'"),
+        (f"{read} AND master.crc32c != slave.crc32c", "'content'"),
+        (f"{alike} AND master.checksum = slave.checksum", "'match'"),
+        (f"{alike} AND NOT coalesce(endswith(master.algorithm, '{ENCRYPTED}'), false)", "'checksum'"),
+        (read, "'match'"),
+        (f"NOT {known}", "'no-checksum'"),
+        default="'algorithm'",
+    )
+
+
+def changed_sql(cut_ms: int) -> str:
+    """The code as `judge_file` has it, over that of `compare_sql`."""
+    explained = ", ".join(f"'{code}'" for code in CHANGEABLE)
+    return f"IF(code IN ({explained}) AND master_modified_ms > {cut_ms}, 'file-changed', code)"
+
+
+def note_sql() -> str:
+    """The note of a code; null where it needs none."""
+    sizes = "concat(master.length, ' bytes on the master, ', slave.length, ' on the slave')"
+    algorithms = [f"coalesce(nullif({side}.algorithm, ''), 'unknown')" for side in SIDES]
+    return case(
+        ("code = 'file-unreadable'", "least(master_said, slave_said)"),
+        ("code = 'size'", sizes),
+        ("code = 'algorithm'", f"concat({algorithms[0]}, ' on the master, ', {algorithms[1]}, ' on the slave')"),
+        ("code = 'content'", "concat(master.crc32c, ' on the master, ', slave.crc32c, ' on the slave')"),
+        ("code = 'file-open'", "IF(master_open > 0, 'master', 'slave')"),
+    )
+
+
+def _side_aggregates(side: str) -> dict[str, str]:
+    here, content = f"side = '{side}'", f"struct({', '.join(COMPARED)})"
+    unreadable = f"{here} AND state = '{UNREADABLE}'"
+    return {
+        f"{side}_rows": f"count_if({here})",
+        f"{side}_unreadable": f"count_if({unreadable})",
+        f"{side}_folder": f"count_if({unreadable} AND length IS NULL)",
+        f"{side}_open": f"count_if({here} AND state = '{OPEN}')",
+        f"{side}_modified_ms": f"max(IF({here}, modified_ms, NULL))",
+        side: f"min(IF({here}, {content}, NULL))",
+        f"{side}_other": f"max(IF({here}, {content}, NULL))",
+        f"{side}_said": f"min(IF({unreadable} AND detail != '', concat('{side}: ', detail), NULL))",
+    }

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from status_tool.evidence.model import SEVERITY, FileStatus, Status
+from status_tool.evidence.model import SEVERITY, Status
 
 STREAM_CODES: dict[str, Status] = {
     "covered": Status.COMPLETE,
@@ -52,22 +52,6 @@ TABLE_CODES: dict[str, Status] = {
     "no-regions": Status.UNVERIFIABLE,
 }
 """Why every region of a table is at fault."""
-
-FILE_CODES: dict[str, FileStatus] = {
-    "match": FileStatus.MATCH,
-    "file-extra": FileStatus.EXTRA,
-    "file-unreadable": FileStatus.UNVERIFIABLE,
-    "file-open": FileStatus.UNVERIFIABLE,
-    "file-changed": FileStatus.UNVERIFIABLE,
-    "file-ambiguous": FileStatus.UNVERIFIABLE,
-    "no-checksum": FileStatus.UNVERIFIABLE,
-    "algorithm": FileStatus.INCOMPARABLE,
-    "file-missing": FileStatus.MISSING,
-    "size": FileStatus.MISMATCH,
-    "checksum": FileStatus.MISMATCH,
-    "content": FileStatus.MISMATCH,
-}
-"""Why a file has its status."""
 
 RANKS: dict[str, int] = {
     "gap": 0,

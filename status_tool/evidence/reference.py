@@ -12,8 +12,8 @@ from typing import Any
 
 from status_tool.evidence.conclude import INCOMPLETE_REGIONS, Tally, conclude
 from status_tool.evidence.context import RunContext, build_context
-from status_tool.evidence.files import judge_file
-from status_tool.evidence.findings import FILE_CODES, STREAM_CODES, Finding, worst
+from status_tool.evidence.files import FILE_CODES, judge_file
+from status_tool.evidence.findings import STREAM_CODES, Finding, worst
 from status_tool.evidence.ids import UNKNOWN_FAMILY
 from status_tool.evidence.later import later_bound
 from status_tool.evidence.model import Evidence, FileStatus, Header, Outcome, Scope, Status

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from status_tool.evidence.model import Header, Scope
+from status_tool.evidence.sql import is_in, quoted
 
 SYSTEM_NAMESPACE = "hbase"
 DEFAULT_NAMESPACE = "default"
@@ -70,3 +71,22 @@ def recorded_filter(header: Header) -> TableFilter:
     """What a side's status was recorded for."""
     own = plain_name(header.state_table) if header.side == "master" else None
     return TableFilter.of(header.tables, header.namespaces, own)
+
+
+def in_scope(table: str | None, filters: Sequence[TableFilter]) -> bool:
+    """Whether a table is in the scope of the question and of both files."""
+    return all(one.holds(table) for one in filters)
+
+
+def in_scope_sql(filters: Sequence[TableFilter]) -> str:
+    """As `in_scope`, of a row's `table`."""
+    own = [f" OR `table` = {quoted(one.state_table)}" for one in filters if one.state_table is not None]
+    system = f"startswith(`table`, '{SYSTEM_NAMESPACE}:'){''.join(own)}"
+    chosen = [_holds_sql(one) for one in filters if not one.everything]
+    return " AND ".join([f"(`table` IS NULL OR NOT ({system}))", *chosen])
+
+
+def _holds_sql(chosen: TableFilter) -> str:
+    space = f"IF(contains(`table`, ':'), substring_index(`table`, ':', 1), '{DEFAULT_NAMESPACE}')"
+    tables, spaces = is_in("`table`", sorted(chosen.tables)), is_in(space, sorted(chosen.namespaces))
+    return f"(`table` IS NULL OR {tables} OR {spaces})"

@@ -19,10 +19,11 @@ from status_tool.evidence.ids import UNKNOWN_FAMILY
 from status_tool.evidence.model import SEVERITY, Evidence, Status
 from status_tool.evidence.origins import known_shutdown
 from status_tool.evidence.regions import CHANGED, CONTENT, DISABLED, HOSTED, LINEAGE, SPLIT_PARENT
-from status_tool.evidence.scoping import DEFAULT_NAMESPACE, SYSTEM_NAMESPACE, TableFilter, plain_name
+from status_tool.evidence.scoping import in_scope_sql
 from status_tool.evidence.segments import SINCE_MARGIN_MS
+from status_tool.evidence.sql import case, finding, is_in, known_true, present, quoted
 from status_tool.evidence.streams import CLUSTER_ID_BYTES, cluster_bytes
-from status_tool.spark.expressions import case, finding, is_in, known_true, named, present, quoted
+from status_tool.spark.expressions import named
 
 MASTER_KINDS = ("stream", "region", "fact")
 SLAVE_KINDS = ("segment", "partial", "replicated", "unstamped")
@@ -110,11 +111,12 @@ def judge_streams(session: SparkSession, master_df: DataFrame, slave_df: DataFra
 
 def _events(master_df: DataFrame, slave_df: DataFrame, context: RunContext) -> DataFrame:
     """All rows that count, clustered by region."""
+    asked = in_scope_sql(context.filters)
     shipped = f"NOT ({_IS_HEAD}) OR {_is_shipped(context.slave.cluster_id)}"
     possible = f"NOT ({_IS_SEGMENT}) OR {known_true('prev >= 0 AND seq > prev')}"
-    ours = _event_columns(master_df, MASTER_KINDS, f"({_asked(context)}) AND ({shipped})")
+    ours = _event_columns(master_df, MASTER_KINDS, f"({asked}) AND ({shipped})")
     ours_too = f"NOT (kind = 'unstamped') OR {_came_through(context.master.cluster_id)}"
-    theirs = _event_columns(slave_df, SLAVE_KINDS, f"({_asked(context)}) AND ({possible}) AND ({ours_too})")
+    theirs = _event_columns(slave_df, SLAVE_KINDS, f"({asked}) AND ({possible}) AND ({ours_too})")
     return ours.unionByName(theirs).repartition("region")
 
 
@@ -122,19 +124,6 @@ def _event_columns(rows: DataFrame, kinds: tuple[str, ...], condition: str = "tr
     via = case((is_in("kind", ("stream", "segment", "partial")), "coalesce(via, CAST(0 AS BIGINT))"))
     counting = rows.where(f"{is_in('kind', kinds)} AND region IS NOT NULL AND ({condition})")
     return counting.select(*_EVENT_COLUMNS, *named({"via": via}))
-
-
-def _asked(context: RunContext) -> str:
-    own = quoted(plain_name(context.master.state_table))
-    system = f"startswith(`table`, '{SYSTEM_NAMESPACE}:') OR `table` = {own}"
-    chosen = [_holds(one) for one in context.filters if not one.everything]
-    return " AND ".join([f"(`table` IS NULL OR NOT ({system}))", *chosen])
-
-
-def _holds(chosen: TableFilter) -> str:
-    space = f"IF(contains(`table`, ':'), substring_index(`table`, ':', 1), '{DEFAULT_NAMESPACE}')"
-    tables, spaces = is_in("`table`", sorted(chosen.tables)), is_in(space, sorted(chosen.namespaces))
-    return f"(`table` IS NULL OR {tables} OR {spaces})"
 
 
 def _is_shipped(slave_cluster_id: str) -> str:

@@ -13,7 +13,8 @@ from typing import Any, TextIO
 from pyspark.sql import functions as F
 
 from status_tool.atomic import atomic_write
-from status_tool.evidence.findings import FILE_CODES, STREAM_CODES, TABLE_CODES, Finding
+from status_tool.evidence.files import FILE_CODES
+from status_tool.evidence.findings import STREAM_CODES, TABLE_CODES, Finding
 from status_tool.evidence.model import FileStatus, Status
 from status_tool.evidence.problems import kind_of, to_problem
 from status_tool.printable import printable_key, safe

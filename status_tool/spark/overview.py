@@ -8,7 +8,7 @@ from dataclasses import replace
 from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 
-from status_tool.evidence.findings import FILE_CODES
+from status_tool.evidence.files import FILE_CODES
 from status_tool.evidence.model import SEVERITY, FileStatus, Outcome, Status, Verdict
 from status_tool.evidence.overview import (
     LAG_BOUNDS_MS,
@@ -24,7 +24,8 @@ from status_tool.evidence.overview import (
     merged,
     overview,
 )
-from status_tool.spark.expressions import FIELDS, is_in, named, to_finding
+from status_tool.evidence.sql import FIELDS, is_in
+from status_tool.spark.expressions import named, to_finding
 from status_tool.spark.verify import Check
 
 _UNNAMED = "(table not recorded)"

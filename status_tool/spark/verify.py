@@ -14,14 +14,16 @@ from pyspark.sql import functions as F
 
 from status_tool.evidence.conclude import Tally, conclude
 from status_tool.evidence.context import SMALL_KINDS, RunContext, build_context
-from status_tool.evidence.findings import FILE_CODES, Finding
+from status_tool.evidence.files import FILE_CODES
+from status_tool.evidence.findings import Finding
 from status_tool.evidence.later import accepted_by, later_findings, later_writes
 from status_tool.evidence.model import SEVERITY, Evidence, FileStatus, Header, LaterWrites, Outcome, Problem, Scope
 from status_tool.evidence.problems import bound, to_problem
 from status_tool.evidence.queues import QueueFacts
 from status_tool.evidence.regions import CHANGED, LINEAGE, SPLIT_PARENT, TableAge
 from status_tool.evidence.sides import older_findings
-from status_tool.spark.expressions import is_in, named, to_finding, worst_first
+from status_tool.evidence.sql import is_in
+from status_tool.spark.expressions import named, to_finding, worst_first
 from status_tool.spark.hbase import judge_regions, judge_streams, with_drained_heads
 from status_tool.spark.hdfs import judge_files
 from status_tool.spark.session import small_query
