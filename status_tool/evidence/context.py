@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
 from uuid import UUID
 
 from status_tool.evidence.findings import Finding
-from status_tool.evidence.model import Evidence, Header, Scope
+from status_tool.evidence.model import Evidence, Header, Row, Scope
 from status_tool.evidence.origins import (
     Origin,
     iso,
@@ -22,8 +21,6 @@ from status_tool.evidence.regions import TableAge, TableFacts, judge_tables, new
 from status_tool.evidence.scoping import TableFilter, asked_filter, in_scope, namespace_of, recorded_filter
 from status_tool.evidence.sides import identity_notice, older_notice
 from status_tool.evidence.streams import CLUSTER_ID_BYTES, StreamRule, came_through
-
-Row = Mapping[str, Any]
 
 MAX_NAMES = 10
 """How many tables a notice names."""

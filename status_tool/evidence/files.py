@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable
 
 from status_tool.evidence.findings import Finding
-from status_tool.evidence.model import FileStatus
+from status_tool.evidence.model import FileStatus, Row
 from status_tool.evidence.sql import case
-
-Row = Mapping[str, Any]
 
 FILE_CODES: dict[str, FileStatus] = {
     # Both sides have it, with the same content as far as checksums tell, or it is empty on both.

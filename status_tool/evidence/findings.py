@@ -10,20 +10,6 @@ from dataclasses import dataclass
 
 from status_tool.evidence.model import SEVERITY, Status
 
-STREAM_CODES: dict[str, Status] = {
-    "covered": Status.COMPLETE,
-    "after-cut": Status.COMPLETE,
-    "baseline": Status.COMPLETE,
-    "unsettled": Status.UNVERIFIABLE,
-    "unreadable-head": Status.UNVERIFIABLE,
-    "filter-changed": Status.UNVERIFIABLE,
-    "behind": Status.BEHIND,
-    "may-fill": Status.BEHIND,
-    "missing": Status.MISSING,
-    "gap": Status.GAP,
-}
-"""Why a stream has its status."""
-
 REGION_CODES = (
     "unhosted",
     "untracked",

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from status_tool.evidence.details import is_number, loads
-
-Row = Mapping[str, Any]
+from status_tool.evidence.model import Row
 
 REFRESHED_MS = 60_000
 """A change is in force on every region server this long after it is on one: HBase has them all load it at once."""

@@ -12,6 +12,7 @@ from status_tool.evidence.findings import Finding
 from status_tool.evidence.model import BY_CHECK, BY_OPTION, Evidence, Header, LaterWrites, Scope
 from status_tool.evidence.origins import iso, known_shutdown
 from status_tool.evidence.scoping import plain_name
+from status_tool.evidence.sql import known_true
 
 Counts = Mapping[str | None, tuple[int, int]]
 """By table: streams, and the newest write (epoch ms)."""
@@ -25,6 +26,15 @@ def later_bound(master: Header, after_ms: int | None) -> int | None:
     if not known_shutdown(master):
         return None
     return after_ms if after_ms is not None else master.shutdown_ms
+
+
+def later_sql(master: Header) -> dict[str, str]:
+    """Whether (1 or 0) and when a stream was written to beyond `later_bound`; the baseline is not held against it."""
+    if not known_shutdown(master):
+        return {"later": "CAST(0 AS BIGINT)", "later_ms": "CAST(NULL AS BIGINT)"}
+    bound = f"coalesce(after_ms, CAST({master.shutdown_ms} AS BIGINT))"
+    later = known_true(f"heads > 0 AND code != 'baseline' AND write_ms > {bound}")
+    return {"later": f"CAST(IF({later}, 1, 0) AS BIGINT)", "later_ms": f"IF({later}, write_ms, NULL)"}
 
 
 def later_writes(counts: Counts) -> tuple[LaterWrites, ...]:

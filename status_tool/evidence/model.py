@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from status_tool.evidence.overview import Overview
+
+Row = Mapping[str, Any]
+"""A row of a status file by column (`status_file.schema`); a column that is null may be left out."""
 
 
 class Status(StrEnum):

@@ -8,9 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from status_tool.evidence.details import is_number, loads
-from status_tool.evidence.model import Header
-
-Row = Mapping[str, Any]
+from status_tool.evidence.model import Header, Row
 
 CLOCK_STEP_MS = 50
 """Trackers take no notice of clocks that are set back by less (`ClockWatch`)."""

@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterable
 from status_tool.evidence.advice import advise, repair_of
 from status_tool.evidence.context import RunContext
 from status_tool.evidence.files import FILE_CODES
-from status_tool.evidence.findings import STREAM_CODES, TABLE_CODES, Finding, sort_key
+from status_tool.evidence.findings import TABLE_CODES, Finding, sort_key
 from status_tool.evidence.model import Problem, Status
 from status_tool.evidence.origins import iso
+from status_tool.evidence.streams import STREAM_CODES
 from status_tool.printable import duration
 
 

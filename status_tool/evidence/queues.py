@@ -23,11 +23,10 @@ from status_tool.evidence.details import (
     parse_detail,
 )
 from status_tool.evidence.in_force import Span, in_force_before_flush, spans_of
+from status_tool.evidence.model import Row
 from status_tool.evidence.origins import iso
 from status_tool.evidence.peers import own_shipping
 from status_tool.evidence.settled import proof_of, settled_before
-
-Row = Mapping[str, Any]
 
 CLOCK_MARGIN_MS = 30_000
 """HBase refuses region servers whose clock is off by more (`hbase.master.maxclockskew`); ZooKeeper's may be, too."""

@@ -6,31 +6,32 @@ Rows are mappings of the wide schema (docs/formats.md); columns that are absent 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from status_tool.evidence.conclude import INCOMPLETE_REGIONS, Tally, conclude
 from status_tool.evidence.context import RunContext, build_context
 from status_tool.evidence.files import FILE_CODES, judge_file
-from status_tool.evidence.findings import STREAM_CODES, Finding, worst
+from status_tool.evidence.findings import Finding, worst
 from status_tool.evidence.ids import UNKNOWN_FAMILY
 from status_tool.evidence.later import later_bound
-from status_tool.evidence.model import Evidence, FileStatus, Header, Outcome, Scope, Status
+from status_tool.evidence.model import Evidence, FileStatus, Header, Outcome, Row, Scope, Status
 from status_tool.evidence.origins import known_shutdown
 from status_tool.evidence.queues import QueueFacts
 from status_tool.evidence.regions import CHANGED, CONTENT, LINEAGE, SPLIT_PARENT, TableFacts, host_code, table_ages
-from status_tool.evidence.segments import Segment, earliest, latest
+from status_tool.evidence.segments import Segment, is_later, latest
 from status_tool.evidence.streams import (
+    STREAM_CODES,
     Head,
     StreamVerdict,
-    asked_of,
     came_through,
+    drained_heads,
+    head_of,
+    is_shipped,
     judge_stream,
     stream_finding,
 )
 
-Row = Mapping[str, Any]
 StreamKey = tuple[int | None, int]
 
 _OWN_CODES = frozenset({"bulkload", "localload", "unstamped", "truncated"})
@@ -79,25 +80,6 @@ def verify_reference(
     return conclude(context, tally, findings)
 
 
-def drained_heads(slave_rows: Iterable[Row], drained: frozenset[int]) -> list[Row]:
-    """Of crashed origins that the queues settled: heads as the slave knows them, one a segment.
-
-    The last heads died with the origin. Whatever the slave has of it is asked as well, so that a hole below the
-    highest segment is a gap, known head or not.
-    """
-    columns = ("table", "region", "origin", "via", "seq", "first_ms", "write_ms")
-    return [
-        {"kind": "stream", **{name: row.get(name) for name in columns}}
-        for row in slave_rows
-        if row["kind"] == "segment" and row.get("origin") in drained and _is_possible(row)
-    ]
-
-
-def _is_possible(row: Row) -> bool:
-    prev, seq = row.get("prev"), row.get("seq")
-    return prev is not None and seq is not None and 0 <= prev < seq
-
-
 def _regions(ours: list[Row], theirs: list[Row], context: RunContext) -> dict[str, _Region]:
     regions: dict[str, _Region] = {}
     for row in (*ours, *(row for row in theirs if row["kind"] != "fact")):
@@ -116,7 +98,7 @@ def _asked_row(row: Row, context: RunContext) -> bool:
         return row["kind"] in ("stream", "replicated")
     if row["kind"] == "unstamped":
         return came_through(row.get("via_ids"), context.master.cluster_id)
-    return row["kind"] != "stream" or asked_of(row.get("via_ids"), context.slave.cluster_id)
+    return row["kind"] != "stream" or is_shipped(row.get("via_ids"), context.slave.cluster_id)
 
 
 def _add(region: _Region, row: Row) -> None:
@@ -161,12 +143,8 @@ def _judge_region(region: _Region, context: RunContext, tally: Tally) -> list[Fi
 
 def _evidence_of(region: _Region, context: RunContext) -> Evidence:
     """What the verdict on a region rests on: ORDERED where its own table or that of one of its heads is."""
-    heads = {_head_table(rows) for rows in region.heads.values()}
+    heads = {head_of(region.name, *key, rows).table for key, rows in region.heads.items()}
     return Evidence.ORDERED if context.rule.ordered & {region.table, *heads} else Evidence.EXACT
-
-
-def _head_table(rows: list[Row]) -> str | None:
-    return max((row["table"] for row in rows if row.get("table") is not None), default=None)
 
 
 def _count_later(
@@ -185,17 +163,7 @@ def _add_later(tally: Tally, table: str | None, write_ms: int) -> None:
 
 
 def _judge_stream(region: _Region, key: StreamKey, rows: list[Row], context: RunContext) -> tuple[Head, StreamVerdict]:
-    head = Head(
-        region=region.name,
-        origin=key[0],
-        via=key[1],
-        seq=latest(*(row.get("seq") for row in rows)),
-        first_ms=earliest(*(row.get("first_ms") for row in rows)),
-        write_ms=latest(*(row.get("write_ms") for row in rows)),
-        table=_head_table(rows),
-        start_key=max((row["start_key"] for row in rows if row.get("start_key") is not None), default=None),
-        end_key=max((row["end_key"] for row in rows if row.get("end_key") is not None), default=None),
-    )
+    head = head_of(region.name, *key, rows)
     unknown = (False, None, None)
     rules = unknown if key[0] is None else context.origin_rules.get(key[0], unknown)
     return head, judge_stream(head, region.segments[key], context.rule, *rules)
@@ -228,19 +196,19 @@ def _region_findings(region: _Region, table: TableFacts | None, context: RunCont
     if region.heads and region.rows and context.tables and not (table and table.described):
         yield found("undescribed")
     changes = [fact.get("write_ms") for fact in region.facts if fact.get("state") == CHANGED]
-    if _is_member(region, table) and any(_later(time, since_ms) for time in changes):
+    if _is_member(region, table) and any(is_later(time, since_ms) for time in changes):
         yield found("content-changed", latest(*changes))
     loads = [fact.get("write_ms") for fact in region.facts if fact.get("state") == "bulkload"]
-    if any(_later(time, since_ms) for time in loads) and not (table and table.loads_shipped):
+    if any(is_later(time, since_ms) for time in loads) and not (table and table.loads_shipped):
         yield found("bulkload", latest(*loads))
     local = [fact.get("write_ms") for fact in region.facts if fact.get("state") == "localload"]
-    if any(_later(time, since_ms) for time in local):
+    if any(is_later(time, since_ms) for time in local):
         yield found("localload", latest(*local))
     unstamped = [row.get("write_ms") for row in region.unstamped]
-    if any(_later(time, latest(since_ms, context.master.coverage_ms)) for time in unstamped):
+    if any(is_later(time, latest(since_ms, context.master.coverage_ms)) for time in unstamped):
         yield found("unstamped", latest(*unstamped))
     partial = [row.get("write_ms") for row in region.partial if _is_asked_family(row.get("name"), table)]
-    if member and any(_later(time, since_ms) for time in partial):
+    if member and any(is_later(time, since_ms) for time in partial):
         yield replace(found("partial", latest(*partial)), repair_to_ms=latest(*partial))
 
 
@@ -261,16 +229,11 @@ def _is_gone(region: _Region, table: TableFacts | None, context: RunContext) -> 
         return not table.gone_accepted
     had = [fact.get("write_ms") for fact in region.facts if fact.get("state") == CONTENT]
     written_ms = latest(_written_ms(region), *had)
-    return written_ms is None or _later(written_ms, context.scope.since_ms)
+    return written_ms is None or is_later(written_ms, context.scope.since_ms)
 
 
 def _written_ms(region: _Region) -> int | None:
     return latest(*(row.get("write_ms") for rows in region.heads.values() for row in rows))
-
-
-def _later(time_ms: int | None, bound_ms: int | None) -> bool:
-    """Whether a time is later than a bound; unknown ones are taken to be."""
-    return time_ms is None or bound_ms is None or time_ms > bound_ms
 
 
 def _timestamps_code(region: _Region, context: RunContext) -> str:

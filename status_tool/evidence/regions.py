@@ -10,9 +10,7 @@ from status_tool.evidence.descriptors import Compared, compare
 from status_tool.evidence.details import fits, is_number, loads, map_of, optional
 from status_tool.evidence.findings import TABLE_CODES, Finding, worst
 from status_tool.evidence.ids import family_id
-from status_tool.evidence.model import Header, Status
-
-Row = Mapping[str, Any]
+from status_tool.evidence.model import Header, Row, Status
 
 SPLIT_PARENT = "split"
 LINEAGE = ("split", "merge")

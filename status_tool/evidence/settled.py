@@ -12,8 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from status_tool.evidence.details import is_number, loads
-
-Row = Mapping[str, Any]
+from status_tool.evidence.model import Row
 
 KEY = "settled"
 """In a server row's `detail`: proofs by peer id."""

@@ -38,11 +38,6 @@ def known_true(condition: str) -> str:
     return f"coalesce({condition}, false)"
 
 
-def is_later(time: str, bound_ms: int | None) -> str:
-    """As `segments.is_later`."""
-    return "true" if bound_ms is None else f"coalesce({time} > {bound_ms}, true)"
-
-
 def case(*branches: tuple[str, str], default: str = "NULL") -> str:
     """The value of the first condition that holds."""
     whens = " ".join(f"WHEN {condition} THEN {value}" for condition, value in branches)

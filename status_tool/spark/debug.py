@@ -12,9 +12,9 @@ from pyspark.sql import functions as F
 from status_tool.atomic import atomic_write
 from status_tool.errors import OutputError
 from status_tool.evidence.files import FILE_CODES
-from status_tool.evidence.findings import STREAM_CODES
 from status_tool.evidence.model import SEVERITY, Evidence
 from status_tool.evidence.origins import origin_name
+from status_tool.evidence.streams import STREAM_CODES
 from status_tool.printable import safe_json
 from status_tool.spark.verify import Check
 

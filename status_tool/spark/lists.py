@@ -14,9 +14,10 @@ from pyspark.sql import functions as F
 
 from status_tool.atomic import atomic_write
 from status_tool.evidence.files import FILE_CODES
-from status_tool.evidence.findings import STREAM_CODES, TABLE_CODES, Finding
+from status_tool.evidence.findings import TABLE_CODES, Finding
 from status_tool.evidence.model import FileStatus, Status
 from status_tool.evidence.problems import kind_of, to_problem
+from status_tool.evidence.streams import STREAM_CODES
 from status_tool.printable import printable_key, safe
 from status_tool.spark.expressions import to_finding
 from status_tool.spark.verify import Check

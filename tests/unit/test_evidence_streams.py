@@ -15,8 +15,8 @@ from status_tool.evidence.streams import (
     Head,
     StreamRule,
     StreamVerdict,
-    asked_of,
     cluster_bytes,
+    is_shipped,
     judge_stream,
     stream_finding,
 )
@@ -141,11 +141,11 @@ def test_a_hole_from_before_the_peer_was_changed_may_be_a_loss() -> None:
 def test_a_stream_that_has_passed_through_the_slave_is_not_asked_of_it() -> None:
     slave = cluster_bytes(SLAVE)
     assert slave is not None
-    assert not asked_of(slave, SLAVE)
-    assert not asked_of(bytes(16) + slave, SLAVE)
-    assert asked_of(bytes(8) + slave + bytes(8), SLAVE), "ids are compared whole"
-    assert asked_of(None, SLAVE)
-    assert asked_of(slave, "not a uuid")
+    assert not is_shipped(slave, SLAVE)
+    assert not is_shipped(bytes(16) + slave, SLAVE)
+    assert is_shipped(bytes(8) + slave + bytes(8), SLAVE), "ids are compared whole"
+    assert is_shipped(None, SLAVE)
+    assert is_shipped(slave, "not a uuid")
 
 
 @given(st.integers(0, 2**32), st.integers(-400, 400), st.booleans())
