@@ -61,10 +61,10 @@ from status_tool.evidence.peers import (
     withheld,
 )
 from status_tool.evidence.queues import QueueFacts, queue_facts
-from status_tool.evidence.regions import local_families, replicated_families
 from status_tool.evidence.scoping import asked_filter
 from status_tool.evidence.segments import latest
 from status_tool.evidence.sides import cannot_report, same_hdfs
+from status_tool.evidence.tables import local_families, replicated_families
 from status_tool.modes import check_half, check_legacy
 from status_tool.reading import read_all
 from status_tool.sources.interface import Source

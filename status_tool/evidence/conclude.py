@@ -9,6 +9,7 @@ from status_tool.evidence.context import RunContext
 from status_tool.evidence.findings import Finding
 from status_tool.evidence.later import accepted_by, later_findings, later_notice, later_writes
 from status_tool.evidence.model import (
+    INCOMPLETE_REGIONS,
     Evidence,
     FileStatus,
     HBaseOutcome,
@@ -20,7 +21,6 @@ from status_tool.evidence.model import (
 from status_tool.evidence.problems import bound, to_problem
 from status_tool.evidence.sides import older_findings
 
-INCOMPLETE_REGIONS = (Status.GAP, Status.MISSING, Status.BEHIND)
 INCOMPLETE_FILES = (FileStatus.MISSING, FileStatus.MISMATCH)
 UNVERIFIABLE_FILES = (FileStatus.UNVERIFIABLE, FileStatus.INCOMPARABLE)
 

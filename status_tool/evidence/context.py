@@ -17,10 +17,10 @@ from status_tool.evidence.origins import (
     untracked_names,
 )
 from status_tool.evidence.queues import QueueFacts
-from status_tool.evidence.regions import TableAge, TableFacts, judge_tables, newest_changes
 from status_tool.evidence.scoping import TableFilter, asked_filter, in_scope, namespace_of, recorded_filter
 from status_tool.evidence.sides import identity_notice, older_notice
 from status_tool.evidence.streams import CLUSTER_ID_BYTES, StreamRule, came_through
+from status_tool.evidence.tables import TableAge, TableFacts, judge_tables, newest_changes
 
 MAX_NAMES = 10
 """How many tables a notice names."""

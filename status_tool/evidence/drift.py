@@ -10,7 +10,7 @@ from typing import Any
 from status_tool.evidence.advice import TABLE_TEXTS, repair
 from status_tool.evidence.model import Header, Repair, Row
 from status_tool.evidence.peers import PeerFacts, ships, withheld
-from status_tool.evidence.regions import LINEAGE, replicated_families
+from status_tool.evidence.tables import LINEAGE, replicated_families
 
 Tables = Mapping[str, frozenset[str] | None]
 """A slave's families by table; None where they are not known."""

@@ -10,19 +10,6 @@ from dataclasses import dataclass
 
 from status_tool.evidence.model import SEVERITY, Status
 
-REGION_CODES = (
-    "unhosted",
-    "untracked",
-    "truncated",
-    "undescribed",
-    "content-changed",
-    "bulkload",
-    "localload",
-    "unstamped",
-    "partial",
-)
-"""Why a region as such is unverifiable."""
-
 TABLE_CODES: dict[str, Status] = {
     "absent": Status.MISSING,
     "family-absent": Status.MISSING,

@@ -28,8 +28,13 @@ def later_bound(master: Header, after_ms: int | None) -> int | None:
     return after_ms if after_ms is not None else master.shutdown_ms
 
 
+def written_later(code: str, write_ms: int | None, bound_ms: int | None) -> bool:
+    """Whether a stream was written to beyond its `later_bound`; the baseline is not held against it."""
+    return code != "baseline" and bound_ms is not None and (write_ms or 0) > bound_ms
+
+
 def later_sql(master: Header) -> dict[str, str]:
-    """Whether (1 or 0) and when a stream was written to beyond `later_bound`; the baseline is not held against it."""
+    """As `written_later` (1 or 0), and when."""
     if not known_shutdown(master):
         return {"later": "CAST(0 AS BIGINT)", "later_ms": "CAST(NULL AS BIGINT)"}
     bound = f"coalesce(after_ms, CAST({master.shutdown_ms} AS BIGINT))"

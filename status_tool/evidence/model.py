@@ -28,6 +28,7 @@ class Status(StrEnum):
 
 
 SEVERITY: dict[Status, int] = {status: rank for rank, status in enumerate(Status)}
+INCOMPLETE_REGIONS = (Status.GAP, Status.MISSING, Status.BEHIND)
 
 
 class FileStatus(StrEnum):

@@ -10,6 +10,7 @@ from status_tool.evidence.files import FILE_CODES
 from status_tool.evidence.findings import TABLE_CODES, Finding, sort_key
 from status_tool.evidence.model import Problem, Status
 from status_tool.evidence.origins import iso
+from status_tool.evidence.region import REGION_CODES
 from status_tool.evidence.streams import STREAM_CODES
 from status_tool.printable import duration
 
@@ -38,7 +39,7 @@ def to_problem(finding: Finding, context: RunContext) -> Problem:
 
 def kind_of(code: str) -> str:
     """The status value that a code stands for."""
-    known: dict[str, str] = {**FILE_CODES, **STREAM_CODES, **TABLE_CODES}
+    known: dict[str, str] = {**FILE_CODES, **STREAM_CODES, **REGION_CODES, **TABLE_CODES}
     return str(known.get(code, Status.UNVERIFIABLE))
 
 

@@ -20,9 +20,9 @@ from status_tool.evidence.later import accepted_by, later_findings, later_writes
 from status_tool.evidence.model import SEVERITY, Evidence, FileStatus, Header, LaterWrites, Outcome, Problem, Scope
 from status_tool.evidence.problems import bound, to_problem
 from status_tool.evidence.queues import QueueFacts
-from status_tool.evidence.regions import CHANGED, LINEAGE, SPLIT_PARENT, TableAge
 from status_tool.evidence.sides import older_findings
 from status_tool.evidence.sql import is_in
+from status_tool.evidence.tables import CHANGED, LINEAGE, SPLIT_PARENT, TableAge
 from status_tool.spark.expressions import named, to_finding, worst_first
 from status_tool.spark.hbase import judge_regions, judge_streams, with_drained_heads
 from status_tool.spark.hdfs import judge_files
@@ -60,7 +60,7 @@ _AGES = {
 
 
 class Check:
-    """One verification of two sets of rows in the wide schema; equal to `evidence.reference.verify_reference`.
+    """One verification of two sets of rows in the wide schema; the tests hold it equal to `tests.reference`.
 
     Rows that do not come from files (a live source) are read once and kept until `close` (use it with
     `contextlib.closing`). Errors of a live source come out as Spark's; `source.explain` turns them into the tool's.

@@ -12,10 +12,10 @@ from typing import Any
 from status_tool.collect import _may_echo, _server_rows
 from status_tool.evidence.model import Header, Outcome, Scope
 from status_tool.evidence.queues import newly_settled, queue_facts
-from status_tool.evidence.reference import verify_reference
 from status_tool.sources import codec
 from status_tool.sources.queues import Queue, Wal
 from status_tool.sources.state_table import Barrier, Descriptors, newest_cells
+from tests.reference import verify_reference
 from tests.simulation.store import Cells, Store, cells
 from tests.simulation.tracker import TABLE, hex16
 from tests.simulation.world import PEER, REGIONS, START_MS, World

@@ -13,7 +13,7 @@ from status_tool.evidence.advice import to_string_binary
 from status_tool.evidence.ids import UNKNOWN_FAMILY, family_id
 from status_tool.evidence.model import Evidence, FileStatus, Header, Outcome, Problem, Scope, Status, Verdict
 from status_tool.evidence.queues import QueueFacts
-from status_tool.evidence.reference import verify_reference
+from tests.reference import verify_reference
 
 Row = dict[str, Any]
 

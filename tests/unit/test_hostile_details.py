@@ -13,7 +13,7 @@ from status_tool.errors import StatusToolError
 from status_tool.evidence.model import Verdict
 from status_tool.evidence.peers import choose_peer, filtered_tables, parse_peer, ships, withheld
 from status_tool.evidence.queues import queue_facts
-from status_tool.evidence.reference import verify_reference
+from tests.reference import verify_reference
 from tests.unit.test_evidence_reference import HBASE, MASTER, OURS, SLAVE, THEIRS, Row, changed
 
 NAMES = st.sampled_from(

@@ -18,10 +18,10 @@ from pyspark.sql import DataFrame, SparkSession
 from status_tool.evidence.ids import UNKNOWN_FAMILY, family_id
 from status_tool.evidence.model import Evidence, Header, Outcome, Scope
 from status_tool.evidence.queues import QueueFacts
-from status_tool.evidence.reference import verify_reference
 from status_tool.spark.session import spark_session
 from status_tool.spark.verify import Check
 from status_tool.status_file.schema import STATUS_SCHEMA
+from tests.reference import verify_reference
 
 pytestmark = pytest.mark.spark
 

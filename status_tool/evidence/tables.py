@@ -1,4 +1,4 @@
-"""What may be wrong with a table or a region whatever its streams say."""
+"""The table rule: what may be wrong with a table whatever its streams say."""
 
 from __future__ import annotations
 
@@ -138,15 +138,6 @@ def local_families(detail: str | None) -> tuple[str, ...] | None:
     if descriptor is None or replicated is None:
         return None
     return tuple(sorted(set(descriptor["families"]) - set(replicated)))
-
-
-def host_code(state: str | None, server: str | None, tracked_servers: frozenset[str]) -> str | None:
-    """Why a region's server cannot vouch for it; None: it can, or the region needs none."""
-    if state in (SPLIT_PARENT, DISABLED):
-        return None
-    if server is None or state not in (HOSTED, None):
-        return "unhosted"
-    return None if server in tracked_servers else "untracked"
 
 
 def _age(table: str, rows: list[Row]) -> TableAge:
