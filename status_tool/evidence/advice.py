@@ -38,6 +38,8 @@ _TEXTS = {
     "no-tracker": "set hbase.coprocessor.wal.classes on the master's region servers (`status-tool setup` prints how)",
     "own-shipping": "compare the tables (VerifyReplication); no run can say complete while the peer has them: take them"
     " off the peer, add it anew, and accept what was compared until then with --since",
+    "own-service": "take the setting off those servers, restart them, compare the tables (VerifyReplication), and"
+    " accept what was written until then with --since",
     "no-descriptors": "let a tracker see a barrier: run `run -m` with --wait, and look at the trackers' log lines",
     "slave-tables-unknown": "record the slave's status again, with its Thrift server reachable",
     "not-recorded": "record that side again with the same --table and --namespace",
@@ -112,6 +114,10 @@ def advise(finding: Finding, context: RunContext) -> str | None:
         return (
             "alter the table on the slave like the master's, then compare it once (VerifyReplication) and copy what is"
             f" gone already; or accept that it keeps less with --accept-drift {finding.table}"
+        )
+    if finding.code == "own-service" and finding.written_to_ms is not None:
+        return (
+            f"compare the tables (VerifyReplication), then accept what was written with --since {finding.written_to_ms}"
         )
     if finding.code == "origin" and finding.origin in context.queues.undrained:
         return UNDRAINED

@@ -18,6 +18,7 @@ from status_tool.evidence.origins import (
 )
 from status_tool.evidence.queues import QueueFacts
 from status_tool.evidence.scoping import TableFilter, asked_filter, in_scope, namespace_of, recorded_filter
+from status_tool.evidence.server_settings import ServerSettings, judge_settings
 from status_tool.evidence.sides import identity_notice, older_notice
 from status_tool.evidence.streams import CLUSTER_ID_BYTES, StreamRule, came_through
 from status_tool.evidence.tables import TableAge, TableFacts, judge_tables, newest_changes
@@ -124,6 +125,7 @@ def build_context(
     if level is Evidence.TIMESTAMPS:
         return RunContext(master, slave, scope, level, (), rule, notices=notices)
     origins = judge_origins(_kind(ours, "server"), master, scope.since_ms, queues.drained, queues.left)
+    settings = judge_settings(_kind(ours, "server"), _kind(theirs, "server"), scope.since_ms)
     tables = judge_tables(
         _kind(ours, "table"),
         _kind(theirs, "table"),
@@ -131,7 +133,7 @@ def build_context(
         master,
         bare.asked,
         scope.since_ms,
-        queues.loads_from_ms,
+        None if settings.drops_loads else queues.loads_from_ms,
         queues.withheld,
         scope.accepted_drift,
         newest_changes(_kind(theirs, "fact")),
@@ -140,17 +142,20 @@ def build_context(
         *_origin_findings(origins),
         *(Finding("origin", note=stray) for stray in queues.strays),
         *([Finding("own-shipping", note=queues.own_shipping)] if queues.own_shipping else []),
+        *settings.findings,
         *_table_gaps(_kind(ours, "table"), _kind(theirs, "table")),
         *_scope_findings(filters, tables),
     )
-    told = (*notices, *_table_notices(tables, scope, bool(_kind(theirs, "table"))))
+    told = (*notices, *settings.notices, *_table_notices(tables, scope, bool(_kind(theirs, "table")), settings))
     return RunContext(master, slave, scope, level, filters, rule, origins, tables, queues, found, told)
 
 
-def _table_notices(tables: tuple[TableFacts, ...], scope: Scope, slave_is_known: bool) -> Iterator[str]:
+def _table_notices(
+    tables: tuple[TableFacts, ...], scope: Scope, slave_is_known: bool, settings: ServerSettings
+) -> Iterator[str]:
     for table in tables:
         yield from table.notices
-    yield from _beside(tables)
+    yield from _beside(tables, settings.keeps_tags)
     compared = {table.table for table in tables if table.replicated}
     for name in sorted(scope.accepted_drift - compared):
         yield f"table {name}: nothing to accept (--accept-drift): it is not asked of this slave"
@@ -181,7 +186,7 @@ def _strangers(master: Header, unstamped: list[Row]) -> list[str]:
     ]
 
 
-def _beside(tables: tuple[TableFacts, ...]) -> Iterator[str]:
+def _beside(tables: tuple[TableFacts, ...], keeps_tags: bool) -> Iterator[str]:
     """What trackers saw pass that no stream tells of, the newest first."""
     written = [(table.written_ms, table) for table in tables if table.written_ms is not None]
     if written:
@@ -190,13 +195,19 @@ def _beside(tables: tuple[TableFacts, ...]) -> Iterator[str]:
             f"written to on the slave by others than replication: {named}. What they changed there no stream tells;"
             " VerifyReplication does"
         )
+    observed = [f"{table.table} ({', '.join(table.observers)})" for table in tables if table.observers]
+    if observed:
+        yield (
+            f"tables with coprocessors of their own: {_few(observed)}. On the slave they see what replication writes,"
+            " and may drop or change it without a trace in the streams"
+        )
     tagged = [(table.tagged_ms, table.table) for table in tables if table.tagged_ms is not None]
-    if tagged:
+    if tagged and not keeps_tags:
         named = _few([f"{name} (last {iso(moment)})" for moment, name in sorted(tagged, key=lambda t: (-t[0], t[1]))])
         yield (
             f"cells with tags (a TTL, ACL or visibility label of their own) were written on the master: {named}."
             " Replication leaves tags out unless hbase.replication.rpc.codec keeps them on both sides"
-            " (KeyValueCodecWithTags)"
+            " (KeyValueCodecWithTags, which is HBase's default); that all servers have it was not told"
         )
 
 

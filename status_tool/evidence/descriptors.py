@@ -15,6 +15,7 @@ from status_tool.evidence.details import is_flag, is_number, is_text, list_of
 FOREVER = 2**31 - 1
 """HBase's TTL, in seconds, of what never expires."""
 _KEPT_DELETES = ("FALSE", "TTL", "TRUE")
+_TIES = "a delete and a put of one timestamp that replication applies in one batch count as deleted on the slave"
 _LOSSY = ("SKIP_WAL", "ASYNC_WAL")
 
 
@@ -63,6 +64,7 @@ def compare(master: Mapping[str, Any], slave: Mapping[str, Any], families: Itera
     common = [family for family in families if family in ours and family in theirs]
     less = [text for family in common for text in _kept_less(family, ours[family], theirs[family])]
     other = [text for family in common for text in _different(family, ours[family], theirs[family])]
+    less += [f"NEW_VERSION_BEHAVIOR of family {f}: {_TIES}" for f in common if _counts_ties(ours[f], theirs[f])]
     durability = slave.get("durability")
     if durability in _LOSSY:
         less.append(f"durability {durability} on the slave, where a crash may lose what was applied")
@@ -70,6 +72,14 @@ def compare(master: Mapping[str, Any], slave: Mapping[str, Any], families: Itera
     if all(list_of(is_text)(names) for names in classes) and (classes[0] != classes[1]):
         other.append(f"coprocessors {_names(classes[1])} on the slave, {_names(classes[0])} on the master")
     return Compared(tuple(less), tuple(other), isinstance(slave.get("families"), dict) and _told(common, ours, theirs))
+
+
+def _counts_ties(ours: Any, theirs: Any) -> bool:
+    """Whether both sides have NEW_VERSION_BEHAVIOR (one alone is a difference).
+
+    `NewVersionBehaviorTracker.isDeleted` goes by sequence ids, and those of one batch have the same.
+    """
+    return all(isinstance(family, dict) and family.get("new_version_behavior") is True for family in (ours, theirs))
 
 
 def _told(families: Iterable[str], *sides: Mapping[str, Any]) -> bool:

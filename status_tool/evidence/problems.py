@@ -108,6 +108,14 @@ def _own_shipping(finding: Finding, context: RunContext) -> str:
     )
 
 
+def _own_service(finding: Finding, context: RunContext) -> str:
+    side, _, setting = (finding.note or "").partition("|")
+    return (
+        f"replicated by other code: on the {side} {setting}, which may leave out or change entries, or cells of an"
+        " entry that counts as applied"
+    )
+
+
 def _older(finding: Finding, context: RunContext) -> str:
     start = iso(context.master.coverage_ms) if context.master.coverage_ms is not None else None
     known = f"every region server has been tracked only since {start}" if start else "no tracker coverage is known"
@@ -231,6 +239,7 @@ _DETAILS: dict[str, Callable[[Finding, RunContext], str]] = {
     "unsettled": _unsettled,
     "filter-changed": _filter_changed,
     "own-shipping": _own_shipping,
+    "own-service": _own_service,
     "unreadable-head": _noted("unreadable: the stream's head could not be read"),
     "unhosted": _noted("unhosted: the region is hosted by no region server"),
     "untracked": _noted("untracked: the region's server runs without the tracker, or is not known to run"),

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from status_tool.evidence.descriptors import Compared, compare
-from status_tool.evidence.details import fits, is_number, loads, map_of, optional
+from status_tool.evidence.details import fits, is_number, is_text, list_of, loads, map_of, optional
 from status_tool.evidence.findings import TABLE_CODES, Finding, worst
 from status_tool.evidence.ids import family_id
 from status_tool.evidence.model import Header, Row, Status
@@ -60,6 +60,8 @@ class TableFacts:
     deleted_ms: int | None = None
     """When deletes were last among that."""
     tagged_ms: int | None = None
+    observers: tuple[str, ...] = ()
+    """Coprocessors that are not HBase's and that it has on both sides."""
     """When cells with tags were last written on the master."""
 
     @property
@@ -191,7 +193,14 @@ def _facts(
         _since(here.get("written_ms"), since_ms),
         _since(here.get("deleted_ms"), since_ms),
         _since((descriptor or {}).get("tagged_ms"), since_ms),
+        _observers(descriptor or {}, here),
     )
+
+
+def _observers(master: Mapping[str, Any], slave: Mapping[str, Any]) -> tuple[str, ...]:
+    """Coprocessors of a table that both sides have; others are told as a difference."""
+    names: Any = slave.get("coprocessors")
+    return tuple(names) if list_of(is_text)(names) and names == master.get("coprocessors") else ()
 
 
 def _since(moment_ms: Any, since_ms: int | None) -> int | None:

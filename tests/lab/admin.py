@@ -324,8 +324,9 @@ class Admin:
         qualifier: str = "q",
         value: str = "v",
         durability: str | None = None,
+        ttl_ms: int | None = None,
     ) -> int:
-        """Write rows start … start+count-1 in batches; returns how many."""
+        """Write rows start … start+count-1 in batches; returns how many. `ttl_ms`: each cell has a TTL of its own."""
         return cast(
             int,
             self.call(
@@ -338,6 +339,7 @@ class Admin:
                 qualifier=qualifier,
                 value=value,
                 durability=durability,
+                ttl_ms=ttl_ms,
             ),
         )
 

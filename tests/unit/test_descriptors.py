@@ -73,6 +73,22 @@ def test_what_differs_otherwise_is_told(theirs: dict[str, Any], words: str) -> N
     assert any(words in notice for notice in outcome.notices)
 
 
+def test_new_version_behavior_on_both_sides_counts_what_comes_in_one_batch_as_deleted() -> None:
+    """A put after a delete of the same timestamp stays visible on the master only."""
+    both = slave({"new_version_behavior": True})
+    problem = only(judged(both, both))
+    assert "NEW_VERSION_BEHAVIOR of family f: a delete and a put of one timestamp" in problem.detail
+    assert judged(both, both, "ns:t").verdict is Verdict.COMPLETE
+
+
+def test_coprocessors_of_a_table_are_named_where_both_sides_have_them() -> None:
+    """They may let the slave's region skip what the sink has written."""
+    both = slave(coprocessors=["org.Own"])
+    (notice,) = judged(both, both).notices
+    assert "tables with coprocessors of their own: ns:t (org.Own)" in notice
+    assert judged(both, both).verdict is Verdict.COMPLETE
+
+
 def test_equal_descriptors_say_nothing() -> None:
     """Nor does a family that is not replicated."""
     assert judged(TABLE).notices == ()

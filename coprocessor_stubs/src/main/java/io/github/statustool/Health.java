@@ -9,6 +9,7 @@ final class Health {
   private static final long QUIET_MS = 60_000;
 
   private volatile boolean sinkHook = true;
+  private volatile String settings;
   private final AtomicLong errors = new AtomicLong();
   private final AtomicLong lastError = new AtomicLong();
   private final AtomicLong clockBack = new AtomicLong();
@@ -55,6 +56,11 @@ final class Health {
         + " applies here cannot be recorded; upgrade to HBase 2.5.4 or later");
   }
 
+  /** @param json of {@link ServerSettings}, or null */
+  void serverSettings(String json) {
+    settings = json;
+  }
+
   long errors() {
     return errors.get();
   }
@@ -63,7 +69,11 @@ final class Health {
   String json(long pending, String peers) {
     return "{\"failed_writes\":" + failedWrites.get() + ",\"pending\":" + pending + ",\"errors\":" + errors.get()
         + optional("last_error_ms", lastError.get()) + optional("clock_back_ms", clockBack.get())
-        + (sinkHook ? "" : ",\"sink_hook\":false") + (peers == null ? "" : ",\"peers\":" + peers) + "}";
+        + (sinkHook ? "" : ",\"sink_hook\":false") + object("peers", peers) + object("settings", settings) + "}";
+  }
+
+  private static String object(String name, String json) {
+    return json == null ? "" : ",\"" + name + "\":" + json;
   }
 
   private static String optional(String name, long time) {

@@ -33,6 +33,7 @@ final class Recorders {
     Recorder recorder = new Recorder(settings, () -> HBaseStateStore.connect(conf, settings),
         new Spool(conf, settings.spoolDir()), EnvironmentEdgeManager::currentTime,
         System::nanoTime, new WalTraces(conf, EnvironmentEdgeManager::currentTime, settings.operationTimeout));
+    recorder.health().serverSettings(ServerSettings.json(conf));
     RecorderThread thread = new RecorderThread(recorder);
     thread.start();
     finishWithJvm(thread);

@@ -1,12 +1,6 @@
 package io.github.statustool;
 
-import java.util.ArrayList;
-import java.util.HashMap;
 import java.util.List;
-import java.util.Map;
-import org.apache.hadoop.hbase.client.ColumnFamilyDescriptor;
-import org.apache.hadoop.hbase.client.RegionInfo;
-import org.apache.hadoop.hbase.client.RegionReplicaUtil;
 import org.apache.hadoop.hbase.coprocessor.RegionServerCoprocessorEnvironment;
 import org.apache.hadoop.hbase.regionserver.HRegion;
 import org.apache.hadoop.hbase.regionserver.HRegionServer;
@@ -21,6 +15,7 @@ import org.apache.hadoop.hbase.util.EnvironmentEdgeManager;
 final class ServerWatch implements Watched {
   private final RegionServerCoprocessorEnvironment env;
   private final OnlineRegions server;
+  private final RegionLook regions = new RegionLook(ServerWatch::openSeq);
   private PeerWatch peers;
 
   ServerWatch(RegionServerCoprocessorEnvironment env) {
@@ -64,24 +59,12 @@ final class ServerWatch implements Watched {
     return peers == null ? null : peers.json().toString();
   }
 
-  /** Of user tables, first replicas only. */
+  private static long openSeq(Region region) {
+    return region instanceof HRegion ? ((HRegion) region).getOpenSeqNum() : Long.MAX_VALUE;
+  }
+
   @Override
   public List<TableEvents.OpenRegion> openRegions() {
-    List<TableEvents.OpenRegion> open = new ArrayList<>();
-    long now = System.currentTimeMillis();
-    for (Region region : server.getRegions()) {
-      RegionInfo info = region.getRegionInfo();
-      boolean counts = !info.getTable().isSystemTable() && RegionReplicaUtil.isDefaultReplica(info);
-      if (counts && region instanceof HRegion) {
-        Map<String, Integer> scopes = new HashMap<>();
-        for (ColumnFamilyDescriptor family : region.getTableDescriptor().getColumnFamilies()) {
-          scopes.put(family.getNameAsString(), family.getScope());
-        }
-        open.add(new TableEvents.OpenRegion(info.getEncodedName(), info.getTable().getNameAsString(),
-            info.getRegionId(), ((HRegion) region).getOpenSeqNum(), scopes,
-            region.getNumMutationsWithoutWAL(), now));
-      }
-    }
-    return open;
+    return regions.look(server.getRegions(), EnvironmentEdgeManager.currentTime());
   }
 }

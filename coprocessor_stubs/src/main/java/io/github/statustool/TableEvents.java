@@ -47,7 +47,7 @@ final class TableEvents {
       if (isNew) {
         opened(region);
       }
-      if (region.skipped > (isNew ? 0 : known.skipped)) {
+      if (region.skipped > 0 && (isNew || region.skipped != known.skipped)) { // fewer: others since a flush
         note(new Event(region.table, Columns.W, region.now, region.now));
       }
     }

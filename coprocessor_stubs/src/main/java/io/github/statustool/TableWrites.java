@@ -11,7 +11,8 @@ import org.apache.hadoop.hbase.wal.WALEdit;
 /**
  * What a table's WAL entries tell beside its streams: when somebody other than replication last wrote to it here, when
  * last a delete was among that, and when cells with tags (a TTL, ACL or label of their own) were last written, which
- * HBase's default codec for replication leaves out. For people, so a moment may be seconds old; bulk loads are not seen.
+ * replication leaves out if its codec is not HBase's default one. For people, so a moment may be seconds old; bulk loads
+ * are not seen.
  */
 final class TableWrites {
   /** Once a delete or tag was seen, nobody looks at cells again for so long: the moment is told to about this. */

@@ -82,6 +82,10 @@ class TableEventsTest {
     assertEquals(Set.of(), written());
     events.regions(List.of(skipping(1, 9)));
     assertEquals(Set.of("nt w 9@9"), written());
+    events.regions(List.of(skipping(4, 10)));
+    assertEquals(Set.of("nt w 10@10"), written());
+    events.regions(List.of(skipping(2, 11))); // a flush and two more since
+    assertEquals(Set.of("nt w 11@11"), written());
   }
 
   @Test

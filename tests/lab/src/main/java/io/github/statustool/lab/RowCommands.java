@@ -69,7 +69,11 @@ final class RowCommands {
     byte[] qualifier = Bytes.toBytes(args.text("qualifier"));
     byte[] value = Bytes.toBytes(args.text("value"));
     Durability durability = args.durability();
-    return write(args, row -> new Put(row).addColumn(family, qualifier, value).setDurability(durability));
+    long ttl = args.has("ttl_ms") ? args.number("ttl_ms") : 0;
+    return write(args, row -> {
+      Put put = new Put(row).addColumn(family, qualifier, value).setDurability(durability);
+      return ttl > 0 ? put.setTTL(ttl) : put;
+    });
   }
 
   private long write(Args args, Function<byte[], Mutation> mutation) throws IOException {

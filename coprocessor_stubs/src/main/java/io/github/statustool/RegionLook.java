@@ -1,0 +1,57 @@
+package io.github.statustool;
+
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.Collections;
+import java.util.HashMap;
+import java.util.IdentityHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.function.ToLongFunction;
+import org.apache.hadoop.hbase.client.ColumnFamilyDescriptor;
+import org.apache.hadoop.hbase.client.RegionInfo;
+import org.apache.hadoop.hbase.client.RegionReplicaUtil;
+import org.apache.hadoop.hbase.regionserver.Region;
+
+/**
+ * Looks at the regions of a server that are open, of user tables, first replicas only. One that has been closed since the
+ * last look is told once more, before the others: a close flushes what bypassed the WAL, but leaves HBase's count of it.
+ */
+final class RegionLook {
+  private final ToLongFunction<Region> openSeq;
+  private Set<Region> open = Set.of();
+
+  RegionLook(ToLongFunction<Region> openSeq) {
+    this.openSeq = openSeq;
+  }
+
+  List<TableEvents.OpenRegion> look(Collection<? extends Region> regions, long now) {
+    Set<Region> before = open;
+    open = Collections.newSetFromMap(new IdentityHashMap<>());
+    for (Region region : regions) {
+      RegionInfo info = region.getRegionInfo();
+      if (!info.getTable().isSystemTable() && RegionReplicaUtil.isDefaultReplica(info)) {
+        open.add(region);
+      }
+    }
+    List<TableEvents.OpenRegion> told = new ArrayList<>(open.size());
+    for (Region region : before) {
+      if (!open.contains(region)) {
+        told.add(tell(region, now));
+      }
+    }
+    open.forEach(region -> told.add(tell(region, now)));
+    return told;
+  }
+
+  private TableEvents.OpenRegion tell(Region region, long now) {
+    RegionInfo info = region.getRegionInfo();
+    Map<String, Integer> scopes = new HashMap<>();
+    for (ColumnFamilyDescriptor family : region.getTableDescriptor().getColumnFamilies()) {
+      scopes.put(family.getNameAsString(), family.getScope());
+    }
+    return new TableEvents.OpenRegion(info.getEncodedName(), info.getTable().getNameAsString(), info.getRegionId(),
+        openSeq.applyAsLong(region), scopes, region.getNumMutationsWithoutWAL(), now);
+  }
+}

@@ -1,0 +1,99 @@
+"""What region servers' own settings mean for a verdict: doubted, told, or nothing."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from status_tool.evidence.model import Outcome, Verdict
+from status_tool.evidence.queues import QueueFacts
+from status_tool.evidence.server_settings import judge_settings
+from tests.unit.test_evidence_reference import DETAIL, HBASE, OURS, THEIRS, changed, check, only
+
+FILTER = "hbase.replication.sink.walentrysinkfilter"
+WITH_TAGS = {"hbase.replication.rpc.codec": "org.apache.hadoop.hbase.codec.KeyValueCodecWithTags"}
+FACT = {"kind": "fact", "table": "ns:t", "region": "r1", "state": "bulkload", "write_ms": 9_000}
+
+
+def having(rows: list[dict[str, Any]], settings: Any, **more: Any) -> list[dict[str, Any]]:
+    return changed(rows, "server", detail=json.dumps({"errors": 0, "settings": settings}), **more)
+
+
+def told(outcome: Outcome) -> str:
+    return " ".join(outcome.notices)
+
+
+@pytest.mark.parametrize(
+    ("side", "key"),
+    [
+        ("slave", FILTER),
+        ("slave", "hbase.replication.sink.service"),
+        ("master", "hbase.replication.source.service"),
+    ],
+)
+def test_nothing_is_complete_where_other_code_replicates(side: str, key: str) -> None:
+    """A sink filter skips entries: where holes are excused, nothing would tell."""
+    ours, theirs = (
+        having(rows, {key: "com.x.F"}) if side == of else rows for rows, of in ((OURS, "master"), (THEIRS, "slave"))
+    )
+    outcome = check(ours, theirs)
+    problem = only(outcome)
+    assert (outcome.verdict, problem.kind) == (Verdict.UNVERIFIABLE, "unverifiable")
+    assert f"on the {side} {key} is com.x.F on a,1,1" in problem.detail
+    assert "take the setting off" in str(problem.advice)
+    assert check(ours, theirs, replace(HBASE, since_ms=99_000)).verdict is Verdict.UNVERIFIABLE
+
+
+def test_what_a_server_did_that_is_gone_can_be_accepted() -> None:
+    """With the time that the advice names, and nothing less."""
+    gone = {**THEIRS[0], "server": "old,1,1", "origin": 9, "live": False, "final_ms": 20_000}
+    theirs = [*THEIRS, *having([gone], {FILTER: "com.x.F"})]
+    assert "--since 20000" in str(only(check(theirs=theirs)).advice)
+    assert check(theirs=theirs, scope=replace(HBASE, since_ms=19_999)).verdict is Verdict.UNVERIFIABLE
+    assert check(theirs=theirs, scope=replace(HBASE, since_ms=20_000)).verdict is Verdict.COMPLETE
+
+
+def test_settings_that_cannot_be_understood_are_doubted() -> None:
+    assert check(theirs=having(THEIRS, ["x"])).verdict is Verdict.UNVERIFIABLE
+    assert check(theirs=having(THEIRS, {"unreadable": "a loop"})).verdict is Verdict.UNVERIFIABLE
+
+
+def test_coprocessors_and_skipped_errors_are_told() -> None:
+    ours = having(OURS, {"hbase.coprocessor.wal.classes": "com.x.Wal"})
+    theirs = having(
+        THEIRS, {"hbase.coprocessor.user.region.classes": "com.x.Index", "hbase.hlog.split.skip.errors": "true"}
+    )
+    outcome = check(ours, theirs)
+    assert outcome.verdict is Verdict.COMPLETE
+    assert "run on the master's region servers" in told(outcome)
+    assert "hbase.coprocessor.user.region.classes: com.x.Index (a,1,1)" in told(outcome)
+    assert "hbase.hlog.split.skip.errors is true on the slave (a,1,1)" in told(outcome)
+    assert "region servers" not in told(check())
+
+
+def test_a_bulk_load_is_not_shipped_where_its_marker_may_be_dropped() -> None:
+    queues = QueueFacts(loads_from_ms=1_000)
+    assert check([*OURS, FACT], queues=queues).verdict is Verdict.COMPLETE
+    ours = having(OURS, {"hbase.replication.drop.on.deleted.columnfamily": "true"})
+    outcome = check([*ours, FACT], queues=queues)
+    assert (outcome.verdict, only(outcome).code) == (Verdict.UNVERIFIABLE, "bulkload")
+    assert "no bulk load is taken for shipped" in told(outcome)
+
+
+def test_tags_are_told_unless_every_server_keeps_them() -> None:
+    detail = json.dumps({**json.loads(DETAIL), "tagged_ms": 5_000})
+    ours, theirs = changed(having(OURS, WITH_TAGS), "table", detail=detail), having(THEIRS, WITH_TAGS)
+    assert "cells with tags" not in told(check(ours, theirs))
+    assert "cells with tags" in told(check(ours, THEIRS))
+    plain = {"hbase.replication.rpc.codec": "org.apache.hadoop.hbase.codec.KeyValueCodec"}
+    assert "cells with tags" in told(check(ours, having(THEIRS, plain)))
+    gone = having([{**THEIRS[0], "server": "old,1,1", "live": False, "final_ms": 20_000}], plain)
+    assert "cells with tags" in told(check(ours, [*theirs, *gone]))
+
+
+def test_both_rows_of_a_server_count_once() -> None:
+    rows = [*having([OURS[0]], {FILTER: "f"}), {**OURS[0], "role": "r", "detail": None}]
+    assert len(judge_settings([], rows, None).findings) == 1
