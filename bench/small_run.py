@@ -61,11 +61,11 @@ def _one_run(kind: str, folder: Path) -> float:
 def _verify(folder: Path) -> None:
     from status_tool.evidence.model import Scope
     from status_tool.spark.session import spark_session
-    from status_tool.spark.verify import Check
+    from status_tool.spark.verify import Verification
 
     with spark_session() as session:
         ours, theirs = (session.read.parquet(str(folder / f"{side}.parquet")) for side in ("master", "slave"))
-        with closing(Check(session, ours, theirs, verify_scale.MASTER, verify_scale.SLAVE, Scope())) as check:
+        with closing(Verification(session, ours, theirs, verify_scale.MASTER, verify_scale.SLAVE, Scope())) as check:
             outcome = check.outcome()
         assert outcome.hbase is not None
         assert sum(outcome.hbase.regions.values()) == STREAMS

@@ -23,7 +23,7 @@ import pyarrow.parquet as pq
 
 from status_tool.evidence.model import Header, Scope
 from status_tool.spark.session import spark_session
-from status_tool.spark.verify import Check
+from status_tool.spark.verify import Verification
 from status_tool.status_file.schema import STATUS_SCHEMA
 
 BATCH = 50_000
@@ -57,7 +57,10 @@ def main() -> int:
             session = context.__enter__()
         ours_df, theirs_df = (session.read.parquet(str(path)) for path in (ours, theirs))
         for _ in range(2):
-            with _timed("verified"), closing(Check(session, ours_df, theirs_df, MASTER, SLAVE, Scope())) as check:
+            with (
+                _timed("verified"),
+                closing(Verification(session, ours_df, theirs_df, MASTER, SLAVE, Scope())) as check,
+            ):
                 outcome = check.outcome()
         print({str(status): number for status, number in outcome.hbase.regions.items()} if outcome.hbase else None)
         _print_memory()

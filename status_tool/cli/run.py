@@ -22,7 +22,6 @@ from status_tool.collect import MASTER, SLAVE, FileOptions, Request
 from status_tool.config import Settings, load_site
 from status_tool.errors import ConfigurationError, StatusToolError, UsageError
 from status_tool.evidence.model import Outcome, Scope
-from status_tool.follow import follow as follow_master
 from status_tool.modes import Mode, check_options, given_of
 from status_tool.printable import safe
 from status_tool.report.follow import make_following
@@ -33,7 +32,9 @@ from status_tool.report.metrics import MetricsReporter, before
 from status_tool.report.progress import make_progress
 from status_tool.report.script import ScriptReporter
 from status_tool.report.text import TextReporter
-from status_tool.runs import Check, Written, check_live, check_offline, dump_live, write_side
+from status_tool.runs.check import Check, check_live, check_offline
+from status_tool.runs.follow import follow as follow_master
+from status_tool.runs.write import Written, dump_live, write_side
 from status_tool.sources.crc import Layout
 from status_tool.sources.namenode import Load
 from status_tool.sources.selection import PathMap, read_path_file

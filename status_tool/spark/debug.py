@@ -16,12 +16,12 @@ from status_tool.evidence.model import SEVERITY, Evidence
 from status_tool.evidence.origins import origin_name
 from status_tool.evidence.streams import STREAM_CODES
 from status_tool.printable import safe_json
-from status_tool.spark.verify import Check
+from status_tool.spark.verify import Verification
 
 _KEYS = {"ignoreNullFields": "false"}
 
 
-def debug_rows(check: Check) -> dict[str, DataFrame]:
+def debug_rows(check: Verification) -> dict[str, DataFrame]:
     """`streams`, `regions` and `files` of the halves that are checked, one row each, in no order."""
     frames: dict[str, DataFrame] = {}
     if check.context.check_hbase:
@@ -33,7 +33,7 @@ def debug_rows(check: Check) -> dict[str, DataFrame]:
     return frames
 
 
-def write_debug(check: Check, directory: Path) -> None:
+def write_debug(check: Verification, directory: Path) -> None:
     """Write `streams.jsonl`, `regions.jsonl`, `files.jsonl` and `servers.jsonl`, each whole or not at all.
 
     Rows stream through the driver, a partition at a time. Raises OutputError where a file cannot be written.
@@ -58,7 +58,7 @@ def _lines(rows: DataFrame) -> Iterator[str]:
     return (safe_json(row["json"]) for row in as_json.toLocalIterator(prefetchPartitions=True))
 
 
-def _server_lines(check: Check) -> Iterator[str]:
+def _server_lines(check: Verification) -> Iterator[str]:
     for row in sorted(check.servers(), key=lambda row: (row["side"], str(row["server"]), str(row["role"]))):
         yield json.dumps({**row, "origin": origin_name(row["origin"], {})})
 

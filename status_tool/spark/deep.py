@@ -14,10 +14,10 @@ from status_tool.sources.codec import Row
 from status_tool.sources.namenode import HdfsEndpoint, Load, webhdfs
 from status_tool.sources.selection import PathMap
 from status_tool.sources.webhdfs import BATCH_ROWS, with_content
-from status_tool.spark.verify import Check
+from status_tool.spark.verify import Verification
 
 
-def with_crc(check: Check, endpoint: HdfsEndpoint, load: Load, path_map: PathMap) -> DataFrame:
+def with_crc(check: Verification, endpoint: HdfsEndpoint, load: Load, path_map: PathMap) -> DataFrame:
     """The slave's rows, with the CRC32C of each file that only it can settle. The executors read the files."""
     rows = check.slave_rows
     asked = check.files().where((F.col("code") == "algorithm") & F.col("master.crc32c").isNotNull()).select("path")

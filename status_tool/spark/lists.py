@@ -20,7 +20,7 @@ from status_tool.evidence.problems import kind_of, to_problem
 from status_tool.evidence.streams import STREAM_CODES
 from status_tool.printable import printable_key, safe
 from status_tool.spark.expressions import to_finding
-from status_tool.spark.verify import Check
+from status_tool.spark.verify import Verification
 
 KINDS: dict[str, frozenset[str]] = {
     "differ": frozenset({str(FileStatus.MISMATCH), "differs"}),
@@ -44,7 +44,7 @@ class FullList:
         return self.to is not None and self.to.suffix == ".txt"
 
 
-def write_lists(check: Check, lists: tuple[FullList, ...]) -> None:
+def write_lists(check: Verification, lists: tuple[FullList, ...]) -> None:
     """Write each list, whole or not at all (stdout: as it comes); raises `OutputError`."""
     for one in lists:
         with _opened(one) as stream:
@@ -67,7 +67,7 @@ def _opened(one: FullList) -> Iterator[TextIO]:
         yield stream
 
 
-def _findings(check: Check, one: FullList) -> Iterator[Finding]:
+def _findings(check: Verification, one: FullList) -> Iterator[Finding]:
     """A partition at a time: nothing is collected."""
     kinds, context = KINDS[one.name], check.context
     known = {**STREAM_CODES, **TABLE_CODES, **FILE_CODES}
@@ -85,7 +85,7 @@ def _findings(check: Check, one: FullList) -> Iterator[Finding]:
         yield from (to_finding(row) for row in rows.toLocalIterator(prefetchPartitions=True))
 
 
-def _write_line(one: FullList, finding: Finding, check: Check, stream: TextIO) -> bool:
+def _write_line(one: FullList, finding: Finding, check: Verification, stream: TextIO) -> bool:
     """Whether the finding could be written: a list of paths holds no regions."""
     if one.paths_only:
         if finding.path is None:
@@ -96,7 +96,7 @@ def _write_line(one: FullList, finding: Finding, check: Check, stream: TextIO) -
     return True
 
 
-def _document(finding: Finding, check: Check) -> dict[str, Any]:
+def _document(finding: Finding, check: Verification) -> dict[str, Any]:
     problem = to_problem(finding, check.context)
     known: dict[str, Any] = {
         "kind": problem.kind,

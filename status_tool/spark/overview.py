@@ -26,7 +26,7 @@ from status_tool.evidence.overview import (
 )
 from status_tool.evidence.sql import FIELDS, is_in
 from status_tool.spark.expressions import named, to_finding
-from status_tool.spark.verify import Check
+from status_tool.spark.verify import Verification
 
 _UNNAMED = "(table not recorded)"
 
@@ -37,7 +37,7 @@ MAX_FOLDERS = 100
 MAX_DRAWN_PROBLEMS = 50_000
 
 
-def overview_of(check: Check, outcome: Outcome, drawn: bool = False) -> Overview:
+def overview_of(check: Verification, outcome: Outcome, drawn: bool = False) -> Overview:
     """The overview of a check that has been decided; `drawn`: with what a page's pictures need."""
     context = check.context
     found = causes(
@@ -61,7 +61,7 @@ def overview_of(check: Check, outcome: Outcome, drawn: bool = False) -> Overview
     return replace(whole, drawing=_drawing(check, outcome)) if drawn else whole
 
 
-def _drawing(check: Check, outcome: Outcome) -> Drawing:
+def _drawing(check: Verification, outcome: Outcome) -> Drawing:
     regions = check.regions() if outcome.hbase is not None else None
     more = replace(check.context.scope, max_problems=max(MAX_DRAWN_PROBLEMS, check.context.scope.max_problems))
     folders = _folders(check.files()) if outcome.hdfs is not None else []
@@ -119,7 +119,7 @@ def _folders(files: DataFrame) -> list[Folder]:
     return [Folder(row["folder"], {name: row[name] for name in counts}) for row in rows.collect()]
 
 
-def _servers(check: Check) -> Iterator[ServerState]:
+def _servers(check: Verification) -> Iterator[ServerState]:
     rows = check.servers() if check.context.check_hbase else []
     for row in sorted(rows, key=lambda row: (row["side"], str(row["server"]), str(row["role"]))):
         known = (row["side"], row["server"] or "", row["role"] or "", row["live"], row["tracked"], row["echoed"])

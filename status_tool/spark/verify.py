@@ -59,7 +59,7 @@ _AGES = {
 }
 
 
-class Check:
+class Verification:
     """One verification of two sets of rows in the wide schema; the tests hold it equal to `tests.reference`.
 
     Rows that do not come from files (a live source) are read once and kept until `close` (use it with

@@ -10,8 +10,10 @@ from collections.abc import Generator, Sequence
 from typing import Any
 
 from status_tool.collect import _may_echo, _server_rows
+from status_tool.errors import StatusFileError
 from status_tool.evidence.model import Header, Outcome, Scope
-from status_tool.evidence.queues import newly_settled, queue_facts
+from status_tool.evidence.queues import newly_settled
+from status_tool.runs.question import SideFacts, question_of
 from status_tool.sources import codec
 from status_tool.sources.queues import Queue, Wal
 from status_tool.sources.state_table import Barrier, Descriptors, newest_cells
@@ -51,17 +53,20 @@ class Observation:
     def _run(self) -> Generator[None, None, None]:
         master, ours = yield from self._master()
         slave, theirs = yield from self._slave()
-        peers = [json.loads(row["detail"]) for row in ours if row["kind"] == "peer"]
-        queues = [row for row in ours if row["kind"] == "queue"]
-        servers = [row for row in ours if row["kind"] == "server"]
-        facts = queue_facts(queues, servers, peers[0] if peers else None)
         # As with -s: what was written later must not be what keeps a verdict from being complete.
         scope = Scope(check_hdfs=False, since_ms=self.since_ms, ignore_later_writes=True)
-        # Without a peer that leads to the slave the tool refuses; what a narrow one leaves out is not modelled.
-        if peers and not self.refused and not peers[0]["narrow"]:
-            self.outcome = verify_reference(ours, theirs, master, slave, scope, facts)
-        else:
+        peers = [json.loads(row["detail"]) for row in ours if row["kind"] == "peer"]
+        # What a narrow peer leaves out is not modelled.
+        if self.refused or any(peer["narrow"] for peer in peers):
             self.outcome = verify_reference([], [], master, slave, scope)
+            return
+        sides = SideFacts(master, tuple(ours), frozenset({TABLE})), SideFacts(slave, tuple(theirs))
+        try:
+            asked = question_of(*sides, scope)
+        except StatusFileError:  # without a peer that leads to the slave
+            self.outcome = verify_reference([], [], master, slave, scope)
+            return
+        self.outcome = asked.answered(verify_reference(ours, theirs, asked.master, slave, asked.scope, asked.queues))
 
     def _master(self) -> Generator[None, None, tuple[Header, list[Row]]]:
         world, store = self.world, self.world.master_store

@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 
 from status_tool.evidence.model import Header
-from status_tool.follow import left_bytes, with_files_of
 from status_tool.report.follow import Following, LiveFollowing, Pace, Round, make_following
+from status_tool.runs.follow import left_bytes, with_files_of
 
 FILE = Header("master", "id", 2_000, 1_000)
 

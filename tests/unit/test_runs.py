@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -12,7 +11,8 @@ from status_tool.collect import apply_shutdown
 from status_tool.errors import StatusFileError
 from status_tool.evidence.model import Header, Scope
 from status_tool.evidence.origins import judge_origins
-from status_tool.runs import Check, _written_later, refuse_silent
+from status_tool.runs.question import refuse_silent
+from status_tool.runs.write import streams_written_later
 from status_tool.status_file.schema import STATUS_SCHEMA
 
 HEADER = Header(side="master", cluster_id="id", created_ms=1000, cut_ms=900)
@@ -32,9 +32,9 @@ def test_streams_written_to_after_the_shutdown_are_counted() -> None:
         {"kind": "stream"},
         {"kind": "fact", "write_ms": 900},
     )
-    assert _written_later(batch, 500) == 1
-    assert _written_later(batch, None) == 0
-    assert _written_later(rows(), 500) == 0
+    assert streams_written_later(batch, 500) == 1
+    assert streams_written_later(batch, None) == 0
+    assert streams_written_later(rows(), 500) == 0
 
 
 def test_a_shutdown_time_is_the_cut_unless_it_lies_in_the_future() -> None:
@@ -71,11 +71,11 @@ def test_a_tracker_with_errors_settles_nothing(detail: str | None, settled: bool
 def test_a_slave_that_cannot_report_is_refused(detail: str | None, refused: bool) -> None:
     """Instead of calling everything missing (issue 12, D.8)."""
     row = {"kind": "server", "server": "h,1,1", "origin": 1, "role": "r", "live": True, "detail": detail}
-    asked = Check(Path("f"), Scope())
+    asked = Scope()
     if refused:
         with pytest.raises(StatusFileError, match="HBASE-27529"):
             refuse_silent([row], asked)
     else:
         refuse_silent([row], asked)
-    refuse_silent([row], Check(Path("f"), Scope(check_hbase=False)))
+    refuse_silent([row], Scope(check_hbase=False))
     refuse_silent([{**row, "live": False}], asked)

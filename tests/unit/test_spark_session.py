@@ -20,7 +20,7 @@ from status_tool.sources.interface import Source
 from status_tool.spark.debug import write_debug
 from status_tool.spark.session import spark_session
 from status_tool.spark.source import explain, load
-from status_tool.spark.verify import Check
+from status_tool.spark.verify import Verification
 from status_tool.status_file.schema import STATUS_SCHEMA
 from tests.unit.test_evidence_reference import FILE, MASTER, OURS, SLAVE, THEIRS
 
@@ -56,7 +56,7 @@ def test_a_live_source_is_read_once_for_check_and_dump(session: SparkSession, tm
     log = tmp_path / "log"
     slave = load(session, Rows([[*THEIRS, FILE], []], log))
     master = load(session, Rows([[*OURS, FILE]], tmp_path / "other"))
-    with closing(Check(session, master, slave, MASTER, SLAVE, Scope())) as check:
+    with closing(Verification(session, master, slave, MASTER, SLAVE, Scope())) as check:
         outcome = check.outcome()
         write_debug(check, tmp_path / "debug")
     assert outcome.verdict is Verdict.COMPLETE, outcome
@@ -93,7 +93,7 @@ def test_an_existing_session_is_used_and_left_running(session: SparkSession) -> 
 def test_a_check_leaves_the_settings_of_a_session_alone(session: SparkSession, tmp_path: Path) -> None:
     before = dict(session.sparkContext.getConf().getAll()), session.conf.get("spark.sql.adaptive.enabled")
     rows = load(session, Rows([[]], tmp_path / "log"))
-    with closing(Check(session, rows, rows, MASTER, SLAVE, Scope(), small=True)):
+    with closing(Verification(session, rows, rows, MASTER, SLAVE, Scope(), small=True)):
         assert session.conf.get("spark.sql.adaptive.enabled") == "false"
     assert before == (
         dict(session.sparkContext.getConf().getAll()),

@@ -19,7 +19,7 @@ from status_tool.evidence.ids import UNKNOWN_FAMILY, family_id
 from status_tool.evidence.model import Evidence, Header, Outcome, Scope
 from status_tool.evidence.queues import QueueFacts
 from status_tool.spark.session import spark_session
-from status_tool.spark.verify import Check
+from status_tool.spark.verify import Verification
 from status_tool.status_file.schema import STATUS_SCHEMA
 from tests.reference import verify_reference
 
@@ -50,7 +50,7 @@ def frame(session: SparkSession, rows: list[Row]) -> DataFrame:
 
 
 def on_spark(session: SparkSession, ours: list[Row], theirs: list[Row], *args: Any) -> Outcome:
-    with closing(Check(session, frame(session, ours), frame(session, theirs), *args)) as check:
+    with closing(Verification(session, frame(session, ours), frame(session, theirs), *args)) as check:
         return check.outcome()
 
 

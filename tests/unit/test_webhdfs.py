@@ -22,7 +22,7 @@ from status_tool.collect import FileOptions, Request
 from status_tool.config import Settings, SiteConfig
 from status_tool.errors import EXIT_ERROR, ConnectionFailed, Interrupted
 from status_tool.reading import read_all
-from status_tool.runs import write_side
+from status_tool.runs.write import write_side
 from status_tool.sources.crc import Layout
 from status_tool.sources.hdfscli import Refused
 from status_tool.sources.journal import journal_path

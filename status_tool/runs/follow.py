@@ -9,107 +9,85 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from status_tool.collect import MASTER, Request, Snapshot
+from status_tool.collect import MASTER, Request
 from status_tool.config import Settings
 from status_tool.errors import ConnectionFailed, StatusFileError, UsageError
-from status_tool.evidence.model import Evidence, Header, Outcome, Verdict
+from status_tool.evidence.model import Evidence, Header, Outcome
 from status_tool.replication import queue_rows
 from status_tool.report.follow import Following, Round
-from status_tool.runs import (
-    RECHECK_S,
+from status_tool.runs.check import (
     Check,
+    Look,
+    Master,
     MasterSide,
     asked_header,
-    gather,
+    check_in_rounds,
     refuse_deep,
     scratch_of,
-    slave_request,
-    verify_once,
-    write_side,
 )
+from status_tool.runs.write import write_side
 from status_tool.sources.state_table import TableFilter
 from status_tool.sources.zookeeper import ZooKeeper
-from status_tool.spark.session import spark_session
 from status_tool.status_file.reader import StatusFile, open_status
 
 MASTER_WAIT_S = 10.0
 """How long a round waits for the echo of the master's servers; who has not answered is asked in the next round."""
 
 
-@dataclass(frozen=True)
-class _Read:
-    """The master's side of one round, and the `detail`s of its queues."""
+class LiveMaster(Master):
+    """The master read anew in each round.
 
-    side: MasterSide
-    queues: tuple[Mapping[str, Any], ...]
-    left_open: bool = False
-    """Whether the next round may know more of the master."""
+    Without a Thrift server in its settings only its queues are looked at, to be shown: what is asked is FILE then.
+    """
+
+    def __init__(
+        self, file: MasterSide, settings: Settings, check: Check, folder: Path, shown: Following, files: ExitStack
+    ) -> None:
+        """`files` holds what a round opens, until the next; `folder` has to stay as long."""
+        super().__init__(file)
+        self._settings, self._check, self._folder, self._shown, self._files = settings, check, folder, shown, files
+
+    def look(self) -> Look:
+        """A whole `run -m` into a file of its own."""
+        self._files.close()
+        return _read_master(self._settings, self.file, self._check, self._folder, self._shown, self._files)
+
+    def is_decided(self, outcome: Outcome) -> bool:
+        """Never: the next round has newer queues."""
+        return False
+
+    def told(self, outcome: Outcome, look: Look, left_s: float) -> None:
+        """What the round has found."""
+        self._shown.round(_round(outcome, look))
+
+    def lost(self, error: ConnectionFailed) -> None:
+        """It is asked again."""
+        self._shown.note(f"{error}; asking again")
 
 
 def follow(settings: Settings, master: Settings, check: Check, shown: Following, limit_s: float | None) -> Outcome:
     """Check until complete, or until `limit_s` are over (None: no limit, Ctrl-C ends it); the last outcome.
 
-    `master` are the master's settings. Without a Thrift server in them only its queues are looked at, for what is
-    shown; what is asked is FILE then. Raises what `check_live` does; a master that stops answering after the first
+    `master` are the master's settings. Raises what `check_live` does; a master that stops answering after the first
     round is asked again.
     """
-    deadline = None if limit_s is None else time.monotonic() + limit_s
+    deadline = math.inf if limit_s is None else time.monotonic() + limit_s
     with ExitStack() as stack:
         file = stack.enter_context(open_status(check.status_file, require_side=MASTER, key=check.key))
         base = MasterSide(file, asked_header(file.header, check))
         _refuse(base, check)
         refuse_deep(file, check)
         scratch = stack.enter_context(scratch_of(check))
-        request = slave_request(base, check)
-        pool = stack.enter_context(ThreadPoolExecutor(1))
-
-        def both(files: ExitStack) -> tuple[_Read, Snapshot]:
-            read = _read_master(master, base, check, scratch.folder, shown, files)
-            return read, gather(settings, request, shown.step, scratch.near)
-
         files = stack.enter_context(ExitStack())
-        first = pool.submit(both, files)
-        spark = stack.enter_context(spark_session(check.spark_master, check.spark_conf))
-        read, gathered = first.result()
-        while True:
-            stuck = not (gathered.unsettled or read.left_open)
-
-            def last(outcome: Outcome, stuck: bool = stuck) -> bool:
-                unverifiable = outcome.verdict is Verdict.UNVERIFIABLE and stuck
-                return outcome.verdict is Verdict.COMPLETE or unverifiable or _over(deadline)
-
-            outcome = verify_once(settings, spark, read.side, gathered, check, shown.step, scratch, last)
-            shown.round(_round(outcome, read))
-            if outcome.overview is not None:
-                return outcome
-            read, gathered = _again(lambda: both(files), files, shown, deadline)
-
-
-def _again(
-    both: Callable[[], tuple[_Read, Snapshot]], files: ExitStack, shown: Following, deadline: float | None
-) -> tuple[_Read, Snapshot]:
-    """Both sides, read anew; while one of them does not answer nothing newer is known, so it is asked again."""
-    while True:
-        time.sleep(RECHECK_S)
-        files.close()
-        try:
-            return both()
-        except ConnectionFailed as error:
-            shown.note(f"{error}; asking again")
-            if _over(deadline):
-                raise
-
-
-def _over(deadline: float | None) -> bool:
-    return deadline is not None and time.monotonic() + RECHECK_S > deadline
+        live = LiveMaster(base, master, check, scratch.folder, shown, files)
+        return check_in_rounds(settings, check, live, deadline, shown.step, scratch)
 
 
 def _refuse(base: MasterSide, check: Check) -> None:
@@ -123,12 +101,12 @@ def _refuse(base: MasterSide, check: Check) -> None:
 
 def _read_master(
     master: Settings, base: MasterSide, check: Check, folder: Path, shown: Following, files: ExitStack
-) -> _Read:
+) -> Look:
     with ZooKeeper(master.zookeeper()) as zookeeper:
         _same_cluster(zookeeper.cluster_id(), base.header)
         if not master.knows_thrift:
             rows, _ = queue_rows(master, zookeeper)
-            return _Read(base, tuple(_details(rows)))
+            return Look(base, tuple(_details(rows)))
     path = folder / "master.status"
     scope = check.scope
     asked = (scope.tables, scope.namespaces)
@@ -143,7 +121,7 @@ def _read_master(
     written = write_side(master, request, path, None, shown.step)
     fresh = files.enter_context(open_status(path, require_side=MASTER))
     side = MasterSide(fresh, with_files_of(written.header, base.header), base.file)
-    return _Read(side, tuple(_queue_details(fresh)), left_open=True)
+    return Look(side, tuple(_queue_details(fresh)), left_open=True)
 
 
 def _same_cluster(cluster_id: str, file: Header) -> None:
@@ -185,12 +163,12 @@ def left_bytes(queues: Iterable[Mapping[str, Any]], peer_id: str | None) -> int 
     return None if None in lefts else sum(lefts)
 
 
-def _round(outcome: Outcome, read: _Read) -> Round:
+def _round(outcome: Outcome, look: Look) -> Round:
     counts = outcome.hbase.regions if outcome.hbase else {}
     return Round(
         at_s=time.monotonic(),
         cut_ms=outcome.cut_ms,
         regions={str(status): count for status, count in counts.items() if count},
-        left_bytes=left_bytes(read.queues, outcome.peer_id),
+        left_bytes=left_bytes(look.queues, outcome.peer_id),
         verdict=str(outcome.verdict),
     )

@@ -1,0 +1,470 @@
+"""`run -i`: FILE against the live slave in rounds, or both sides from files."""
+
+from __future__ import annotations
+
+import dataclasses
+import tempfile
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from status_tool.collect import (
+    MASTER,
+    SLAVE,
+    SLAVE_SETTLE_S,
+    FileOptions,
+    Request,
+    Snapshot,
+    apply_shutdown,
+    snapshot,
+)
+from status_tool.config import Settings
+from status_tool.errors import ConnectionFailed, UsageError
+from status_tool.evidence.model import (
+    BY_CHECK,
+    BY_OPTION,
+    RECORDED,
+    Evidence,
+    FileStatus,
+    Header,
+    Outcome,
+    Scope,
+    Verdict,
+)
+from status_tool.evidence.origins import iso
+from status_tool.modes import check_half, check_legacy
+from status_tool.reading import read_all
+from status_tool.runs.question import Question, SideFacts, question_of, refuse_since
+from status_tool.runs.write import Say, source_of
+from status_tool.sources.namenode import HdfsEndpoint
+from status_tool.sources.selection import PathMap
+from status_tool.sources.state_table import TableFilter
+from status_tool.sources.webhdfs import WebHdfsSource, hdfs_user
+from status_tool.spark import source as spark_source
+from status_tool.spark.cluster import read_status, runs_here
+from status_tool.spark.debug import write_debug
+from status_tool.spark.deep import with_crc
+from status_tool.spark.hdfs import mapped_paths
+from status_tool.spark.lists import FullList, write_lists
+from status_tool.spark.overview import overview_of
+from status_tool.spark.session import LOCAL_MASTER, spark_session, submitted
+from status_tool.spark.verify import SMALL_BYTES, Verification
+from status_tool.status_file.reader import StatusFile, open_status
+from status_tool.status_file.schema import STATUS_SCHEMA
+from status_tool.status_file.signature import SignKey
+
+Last = Callable[[Outcome], bool]
+"""Whether an outcome ends the run: only then its overview and the complete lists are made."""
+RECHECK_S = 2.0
+NEAR_ROWS = 5_000
+"""Up to so many rows of the slave are read by this process while Spark starts."""
+LEGACY_ROOTS = 10_000
+
+
+@dataclass(frozen=True)
+class Check:
+    """What `run -i` was asked."""
+
+    status_file: Path
+    scope: Scope
+    slave_status: Path | None = None
+    wait_s: float = 0.0
+    shutdown_ms: int | None = None
+    hdfs_paths: tuple[str, ...] = ()
+    files: FileOptions = field(default_factory=FileOptions)
+    deep: bool = False
+    """Whether files that are otherwise incomparable are read; `files.deep` reads every file."""
+    path_map: PathMap = field(default_factory=PathMap)
+    debug_dir: Path | None = None
+    given: frozenset[str] = frozenset()
+    """Which options the command line gave, by parameter."""
+    spark_master: str | None = None
+    spark_conf: tuple[tuple[str, str], ...] = ()
+    key: SignKey | None = None
+    """Only status files that were signed with it are taken."""
+    lists: tuple[FullList, ...] = ()
+    """Where everything that differs, is missing or cannot be verified is written."""
+    for_report: bool = False
+    """Whether the overview is drawn: with the servers, and every region in its place."""
+
+
+@dataclass(frozen=True)
+class MasterSide:
+    """What a check holds against the slave: FILE, or while following what has been read of the master since."""
+
+    file: StatusFile
+    header: Header
+    older: StatusFile | None = None
+    """FILE, where `file` is newer: its streams are asked still, and its files are those that are compared."""
+
+    def rows(self, spark: SparkSession, folder: Path) -> DataFrame:
+        """All rows, for Spark; `folder` has to stay as long as they are used."""
+        rows = read_status(spark, self.file, folder)
+        if self.older is None:
+            return rows
+        kept = read_status(spark, self.older, folder).where(F.col("kind").isin("stream", "file", "count"))
+        return rows.unionByName(kept)
+
+
+@dataclass(frozen=True)
+class Look:
+    """The master's side as one round has it."""
+
+    side: MasterSide
+    queues: tuple[Mapping[str, Any], ...] = ()
+    """The `detail`s of its queues, where they were looked at anew."""
+    left_open: bool = False
+    """Whether the next round may know more of the master."""
+
+
+@dataclass(frozen=True)
+class Both:
+    """Both sides as one round has them, and what is asked of them."""
+
+    look: Look
+    slave: Snapshot
+    question: Question
+
+
+class Master(ABC):
+    """The master's side of a live check: fixed, as FILE has it, or read anew in each round."""
+
+    def __init__(self, file: MasterSide) -> None:
+        self.file = file
+
+    @abstractmethod
+    def look(self) -> Look:
+        """What is known of the master now."""
+
+    @abstractmethod
+    def is_decided(self, outcome: Outcome) -> bool:
+        """Whether no further round can bring anything new, though time is left."""
+
+    @abstractmethod
+    def told(self, outcome: Outcome, look: Look, left_s: float) -> None:
+        """A round is over; the last one has an overview."""
+
+    @abstractmethod
+    def lost(self, error: ConnectionFailed) -> None:
+        """One of the sides did not answer, after the first round: raise, or say so and it is asked again."""
+
+
+class FixedMaster(Master):
+    """FILE, and nothing newer."""
+
+    def __init__(self, file: MasterSide, say: Say) -> None:
+        super().__init__(file)
+        self._say = say
+
+    def look(self) -> Look:
+        """FILE."""
+        return Look(self.file)
+
+    def is_decided(self, outcome: Outcome) -> bool:
+        """What is missing in FILE stays missing: waiting would not bring it."""
+        return outcome.needs_new_file
+
+    def told(self, outcome: Outcome, look: Look, left_s: float) -> None:
+        """That it goes on."""
+        if outcome.overview is None:
+            self._say(f"not complete yet, checking again ({left_s:.0f} s left)")
+
+    def lost(self, error: ConnectionFailed) -> None:
+        """The slave's error ends the check."""
+        raise error
+
+
+def check_live(settings: Settings, check: Check, say: Say) -> Outcome:
+    """Verify FILE against this live cluster, again and again until complete or `wait_s` is over."""
+    with open_status(check.status_file, require_side=MASTER, key=check.key) as file, scratch_of(check) as scratch:
+        side = MasterSide(file, asked_header(file.header, check))
+        refuse_since(side.header, check.scope.since_ms)
+        refuse_deep(file, check)
+        deadline = time.monotonic() + check.wait_s
+        return check_in_rounds(settings, check, FixedMaster(side, say), deadline, say, scratch)
+
+
+def check_in_rounds(
+    settings: Settings, check: Check, master: Master, deadline: float, say: Say, scratch: Scratch
+) -> Outcome:
+    """Check until complete, until nothing new is to be expected, or until the deadline (monotonic); the last outcome.
+
+    The order of each round is what makes it right: the slave is read after the master.
+    """
+    request = slave_request(master.file, check)
+
+    def both() -> Both:
+        look = master.look()
+        slave = gather(settings, request, say, scratch.near)
+        return Both(look, slave, _question(look.side, SideFacts(slave.header, slave.rows), check))
+
+    with ThreadPoolExecutor(1) as pool:
+        # The JVM takes seconds to start: meanwhile the trackers flush, and the slave's few rows are read.
+        first = pool.submit(both)
+        with spark_session(check.spark_master, check.spark_conf) as spark:
+            sides = first.result()
+            while True:
+                stuck = not (sides.slave.unsettled or sides.look.left_open)
+
+                def last(outcome: Outcome, stuck: bool = stuck) -> bool:
+                    unverifiable = outcome.verdict is Verdict.UNVERIFIABLE and stuck
+                    decided = unverifiable or master.is_decided(outcome)
+                    return _over(deadline) or decided or outcome.verdict is Verdict.COMPLETE
+
+                outcome = verify_once(settings, spark, sides, check, say, scratch, last)
+                master.told(outcome, sides.look, deadline - time.monotonic())
+                if outcome.overview is not None:
+                    return outcome
+                sides = _again(both, master, deadline)
+
+
+def _again(both: Callable[[], Both], master: Master, deadline: float) -> Both:
+    """Both sides once more; while one of them does not answer nothing newer is known."""
+    while True:
+        time.sleep(RECHECK_S)
+        try:
+            return both()
+        except ConnectionFailed as error:
+            master.lost(error)
+            if _over(deadline):
+                raise
+
+
+def _over(deadline: float) -> bool:
+    return time.monotonic() + RECHECK_S > deadline
+
+
+def check_offline(check: Check, say: Say) -> Outcome:
+    """The same check with both sides from files."""
+    assert check.slave_status is not None
+    with open_status(check.status_file, require_side=MASTER, key=check.key) as file:
+        side = MasterSide(file, asked_header(file.header, check))
+        with (
+            open_status(check.slave_status, require_side=SLAVE, key=check.key) as slave,
+            tempfile.TemporaryDirectory(prefix="status-tool-") as folder,
+        ):
+            question = _question(side, facts_of(slave, slave.header), check)
+            with spark_session(check.spark_master, check.spark_conf) as spark:
+                slave_df = read_status(spark, slave, Path(folder))
+                return _answer(spark, side, slave_df, question, check, say, Path(folder), lambda _: True)
+
+
+@dataclass(frozen=True)
+class Scratch:
+    """Where a check puts what Spark is to read."""
+
+    folder: Path
+    near: Path | None
+    """Where `gather` may put the slave's rows: a file, if Spark's tasks run on this machine."""
+
+
+@contextmanager
+def scratch_of(check: Check) -> Iterator[Scratch]:
+    """A temporary folder for a check."""
+    with tempfile.TemporaryDirectory(prefix="status-tool-") as name:
+        folder = Path(name)
+        yield Scratch(folder, folder / "slave.parquet" if _reads_local_files(check) else None)
+
+
+def _reads_local_files(check: Check) -> bool:
+    """Whether Spark's tasks run on this machine."""
+    return not submitted() and runs_here(check.spark_master or LOCAL_MASTER)
+
+
+def gather(settings: Settings, request: Request, say: Say, near: Path | None) -> Snapshot:
+    """A snapshot of the slave; if all of it is few rows, they are put into the file `near` at once.
+
+    Spark's Python workers take longer to start than a small state table to be read. A bigger one is left to them:
+    they read it in parallel, and nothing is held here.
+    """
+    gathered = snapshot(settings, request, say)
+    if near is None:
+        return gathered
+    near.unlink(missing_ok=True)
+    rows: list[pa.RecordBatch] = []
+    with closing(read_all(source_of(gathered))) as batches:
+        for batch in batches:
+            rows.append(batch)
+            if sum(part.num_rows for part in rows) > NEAR_ROWS:
+                return gathered
+    pq.write_table(pa.Table.from_batches(rows, schema=STATUS_SCHEMA), near, store_schema=False)
+    return gathered
+
+
+def _shared_out(gathered: Snapshot, spark: SparkSession) -> Snapshot:
+    """`--rate` and the concurrency are for all of Spark's tasks together, each of which may be a process."""
+    tasks = max(1, spark.sparkContext.defaultParallelism)
+    sources = tuple(
+        dataclasses.replace(source, load=source.load.shared(tasks)) if isinstance(source, WebHdfsSource) else source
+        for source in gathered.sources
+    )
+    return dataclasses.replace(gathered, sources=sources)
+
+
+def verify_once(
+    settings: Settings, spark: SparkSession, sides: Both, check: Check, say: Say, scratch: Scratch, last: Last
+) -> Outcome:
+    """Compare the two sides; an outcome that is `last` has an overview."""
+    if scratch.near is not None and scratch.near.exists():
+        slave_df = spark.read.parquet(scratch.near.as_uri())
+    else:
+        slave_df = spark_source.load(spark, source_of(_shared_out(sides.slave, spark)))
+    endpoint = None
+    if check.deep and any(isinstance(source, WebHdfsSource) for source in sides.slave.sources):
+        endpoint = HdfsEndpoint(settings.webhdfs(), hdfs_user(), settings.authorities)
+    return _answer(spark, sides.look.side, slave_df, sides.question, check, say, scratch.folder, last, endpoint)
+
+
+def facts_of(file: StatusFile, header: Header) -> SideFacts:
+    """A file's small rows, and the names of its regions' tables; `header` is its own or stands for it."""
+    if file.is_json:
+        return SideFacts(header, legacy=True)
+    rows = (row for batch in file.rows({"peer", "table", "server", "queue"}) for row in batch.to_pylist())
+    tables = {name for batch in file.rows({"region"}) for name in batch.column("table").to_pylist()}
+    return SideFacts(header, tuple(rows), frozenset(name for name in tables if name is not None))
+
+
+def _question(side: MasterSide, slave: SideFacts, check: Check) -> Question:
+    scope = dataclasses.replace(check.scope, offline=check.slave_status is not None)
+    return question_of(facts_of(side.file, side.header), slave, scope, check.hdfs_paths, check.files.exclude)
+
+
+def _answer(
+    spark: SparkSession,
+    side: MasterSide,
+    slave_df: DataFrame,
+    question: Question,
+    check: Check,
+    say: Say,
+    folder: Path,
+    last: Last,
+    endpoint: HdfsEndpoint | None = None,
+) -> Outcome:
+    """Compare; `endpoint` is where files that are otherwise incomparable can be read; `folder` is a temporary one."""
+    excluded = question.excluded_regexes
+    master_df = _without(_in_question(side.rows(spark, folder), question, question.path_regexes), excluded)
+    slave_df = _without(mapped_paths(_in_question(slave_df, question), check.path_map.pairs), excluded)
+    say("comparing every stream and file")
+    small = side.file.parquet_path.stat().st_size <= SMALL_BYTES
+    context = (question.master, question.slave, question.scope, question.queues, small)
+    try:
+        with (
+            closing(Verification(spark, master_df, slave_df, *context)) as checked,
+            ExitStack() as again,
+        ):
+            outcome = checked.outcome()
+            decided = checked
+            if endpoint is not None and outcome.hdfs and outcome.hdfs.files[FileStatus.INCOMPARABLE]:
+                say("reading the files that checksums cannot settle")
+                load = check.files.load.shared(checked.parallelism)
+                read_df = with_crc(checked, endpoint, load, check.path_map)
+                decided = again.enter_context(closing(Verification(spark, master_df, read_df, *context)))
+                outcome = decided.outcome()
+            if check.debug_dir is not None:
+                write_debug(decided, check.debug_dir)
+            if last(outcome):
+                outcome = dataclasses.replace(outcome, overview=overview_of(decided, outcome, check.for_report))
+                write_lists(decided, check.lists)
+    except Exception as error:
+        if (clear := spark_source.explain(error)) is not None:
+            raise clear from None
+        raise
+    return question.answered(outcome)
+
+
+def asked_header(header: Header, check: Check) -> Header:
+    """FILE's header with `-s` applied; refuses a half that FILE does not hold, and options that it cannot obey."""
+    if (header.half == "hdfs" and not check.scope.check_hdfs) or (
+        header.half == "hbase" and not check.scope.check_hbase
+    ):
+        raise UsageError(f"FILE holds only the {header.half} half: it was written with --only {header.half}")
+    if header.evidence == Evidence.TIMESTAMPS:
+        check_legacy(check.given)
+    check_half(check.given, header.half)
+    return header if check.shutdown_ms is None else _asked_shutdown(header, check.shutdown_ms)
+
+
+def refuse_deep(file: StatusFile, check: Check) -> None:
+    """`UsageError` where FILE has no CRC32C that the slave's files could be held against."""
+    if not check.deep:
+        return
+    files = 0
+    for batch in file.rows({"file"}):
+        if batch.column("crc32c").null_count < batch.num_rows:
+            return
+        # With --deep, too, there is no CRC32C of what could not be read.
+        readable = pc.and_(pc.greater(batch.column("length"), 0), pc.is_null(batch.column("state")))
+        files += pc.sum(readable).as_py() or 0
+    if files:
+        raise UsageError(
+            "--deep needs the CRC32C of the master's files, and FILE holds none: write it with `run -m -o FILE --deep`"
+        )
+
+
+def _asked_shutdown(header: Header, moment_ms: int) -> Header:
+    """The header with the `-s` of a check; the text says whose word it replaces."""
+    if moment_ms > header.created_ms:
+        raise UsageError(
+            f"-s {moment_ms} ({iso(moment_ms)}) lies after FILE was written ({iso(header.created_ms)}), which knows "
+            "nothing of what was written then: give an earlier time, or run `run -m` again"
+        )
+    known = {RECORDED: "recorded on the master", BY_OPTION: "given by -s when FILE was written"}
+    before = known.get(header.shutdown_from, "in FILE")
+    replaced = "FILE has none" if header.shutdown_ms is None else f"FILE has {iso(header.shutdown_ms)}, {before}"
+    note = f"the shutdown time {iso(moment_ms)} is the one given by -s of this check ({replaced})"
+    header = dataclasses.replace(header, notices=(*header.notices, note))
+    return apply_shutdown(header, moment_ms, BY_CHECK, header.created_ms)
+
+
+def slave_request(side: MasterSide, check: Check) -> Request:
+    """What is to be gathered of the slave."""
+    master = side.header
+    hdfs = check.scope.check_hdfs and master.half in ("both", "hdfs")
+    return Request(
+        side=SLAVE,
+        wait_s=max(SLAVE_SETTLE_S, min(check.wait_s, 60.0)),
+        only=TableFilter(check.scope.tables, check.scope.namespaces),
+        hbase=check.scope.check_hbase and master.half in ("both", "hbase"),
+        hdfs=hdfs,
+        hdfs_paths=check.path_map.slave_roots(
+            check.hdfs_paths or master.hdfs_paths or (_legacy_roots(side.file) if hdfs else ())
+        ),
+        # With --map-path names differ on the slave: --exclude is about the master's, and applied when comparing.
+        files=dataclasses.replace(check.files, exclude=()) if check.path_map.pairs else check.files,
+    )
+
+
+def _legacy_roots(file: StatusFile) -> tuple[str, ...]:
+    """The original's file names no roots: the files themselves are the roots, if they are not too many."""
+    paths = [path for batch in file.rows({"file"}) for path in batch.column("path").to_pylist()]
+    return tuple(paths) if len(paths) <= LEGACY_ROOTS else ()
+
+
+def _in_question(rows: DataFrame, question: Question, path_regexes: Sequence[str] = ()) -> DataFrame:
+    """The rows that are asked about: the peer's tables, the paths of `-f`."""
+    if question.left_out:
+        rows = rows.where(F.col("table").isNull() | ~F.col("table").isin(list(question.left_out)))
+    if path_regexes:
+        inside = F.lit(False)
+        for regex in path_regexes:
+            inside = inside | F.col("path").rlike(regex)
+        rows = rows.where((F.col("kind") != "file") | inside)
+    return rows
+
+
+def _without(rows: DataFrame, excluded: Sequence[str]) -> DataFrame:
+    """The rows without files that `--exclude` leaves out: of both sides, or they would be missing on one."""
+    for regex in excluded:
+        rows = rows.where((F.col("kind") != "file") | F.col("path").isNull() | ~F.col("path").rlike(regex))
+    return rows

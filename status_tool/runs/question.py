@@ -1,0 +1,252 @@
+"""What a check asks, known before Spark starts: one value, made of both sides' headers and few small rows.
+
+Pure: the live check, the one from files, `--follow` and the simulation all make it by `question_of`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+
+from status_tool.errors import StatusFileError, UsageError
+from status_tool.evidence.in_force import shipped_since
+from status_tool.evidence.links import Side, known_clusters
+from status_tool.evidence.model import ClusterMap, Header, NotReplicated, Outcome, Row, Scope
+from status_tool.evidence.peers import (
+    Choice,
+    PeerFacts,
+    choose_peer,
+    filtered_tables,
+    not_replicated,
+    own_shipping,
+    parse_peer,
+    ships,
+    withheld,
+)
+from status_tool.evidence.queues import QueueFacts, queue_facts
+from status_tool.evidence.scoping import asked_filter
+from status_tool.evidence.segments import latest
+from status_tool.evidence.sides import cannot_report, same_hdfs
+from status_tool.evidence.tables import local_families, replicated_families
+from status_tool.sources.selection import exclusion_regexes, glob_regex
+
+
+@dataclass(frozen=True)
+class SideFacts:
+    """A side before its streams and files are read."""
+
+    header: Header
+    rows: tuple[Row, ...] = ()
+    """Its `peer`, `table`, `server` and `queue` rows; others are left aside."""
+    region_tables: frozenset[str] = frozenset()
+    """Names of tables that have a region."""
+    legacy: bool = False
+    """Whether it is of the original tool, which knows of no peers."""
+
+    def kind(self, *kinds: str) -> list[Row]:
+        """The rows of some kinds."""
+        return [row for row in self.rows if row["kind"] in kinds]
+
+    @cached_property
+    def peers(self) -> list[PeerFacts]:
+        """The side's own peers; `StatusFileError` where one cannot be understood."""
+        return [parse_peer(row.get("detail")) for row in self.kind("peer")]
+
+    @property
+    def tables(self) -> frozenset[str]:
+        """Names of tables that have a region or a descriptor."""
+        return self.region_tables | {row["table"] for row in self.kind("table") if row.get("table") is not None}
+
+    @cached_property
+    def families(self) -> dict[str, tuple[tuple[str, ...], tuple[str, ...]]]:
+        """By table the families with replication scope 1 and those without, where the descriptor could be read."""
+        known = {
+            row["table"]: (replicated_families(row.get("detail")), local_families(row.get("detail")))
+            for row in self.kind("table")
+        }
+        return {
+            table: (ours, local) for table, (ours, local) in known.items() if ours is not None and local is not None
+        }
+
+    @property
+    def replicated(self) -> dict[str, tuple[str, ...]]:
+        """Replicated families by table, where the descriptor could be read."""
+        return {table: ours for table, (ours, _) in self.families.items()}
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is asked of the slave, and what is known of the way there."""
+
+    master: Header
+    slave: Header
+    scope: Scope
+    """With the halves that both sides hold."""
+    peer: PeerFacts | None
+    """The master's peer that leads to the slave; None: HBase is not asked, or FILE is of the original tool."""
+    queues: QueueFacts
+    """What the queues and the peer's configuration prove, and on which evidence each table rests."""
+    left_out: tuple[str, ...]
+    """Tables of the master that the peer does not replicate."""
+    not_replicated: NotReplicated | None
+    clusters: ClusterMap | None
+    path_regexes: tuple[str, ...]
+    """`-f`: of the master's files only those count."""
+    excluded_regexes: tuple[str, ...]
+    """`--exclude`: files of neither side that count."""
+    notices: tuple[str, ...]
+
+    def answered(self, outcome: Outcome) -> Outcome:
+        """The outcome with what the question itself tells."""
+        hbase = outcome.hbase
+        if hbase is not None and self.peer is not None:
+            hbase = dataclasses.replace(hbase, not_replicated=self.not_replicated)
+        return dataclasses.replace(
+            outcome,
+            hbase=hbase,
+            cut_ms=self.master.cut_ms,
+            shutdown_ms=self.master.shutdown_ms,
+            shutdown_from=self.master.shutdown_from,
+            master_cluster_id=self.master.cluster_id,
+            slave_cluster_id=self.slave.cluster_id,
+            peer_id=str(self.peer["id"]) if self.peer else None,
+            notices=tuple(dict.fromkeys((*self.notices, *outcome.notices))),
+            clusters=self.clusters if hbase is not None else None,
+        )
+
+
+def question_of(
+    master: SideFacts,
+    slave: SideFacts,
+    scope: Scope,
+    hdfs_paths: tuple[str, ...] = (),
+    excluded: tuple[str, ...] = (),
+) -> Question:
+    """What `scope` asks of these two sides; `hdfs_paths` are those of `-f`, `excluded` the globs of `--exclude`.
+
+    Raises `UsageError` or `StatusFileError` where the two cannot be compared: the message says what to do.
+    """
+    refuse_silent(slave.rows, scope)
+    header = _asked_paths(master.header, hdfs_paths)
+    refuse_since(header, scope.since_ms)
+    choice = _peer(master, slave.header, scope)
+    scope = _narrowed(scope, header, slave.header)
+    _refuse_same_hdfs(header, slave.header, scope)
+    return Question(
+        master=header,
+        slave=slave.header,
+        scope=scope,
+        peer=choice.peer if choice else None,
+        queues=_queue_facts(master, choice.peer, scope) if choice else QueueFacts(),
+        left_out=_left_out(master, choice.peer) if choice else (),
+        not_replicated=_not_replicated(master, choice.peer, scope) if choice and scope.check_hbase else None,
+        clusters=_clusters(master, slave) if scope.check_hbase and not master.legacy else None,
+        path_regexes=tuple(glob_regex(root) for root in hdfs_paths),
+        excluded_regexes=tuple(exclusion_regexes(excluded)),
+        notices=(*header.notices, *slave.header.notices, *(choice.notices if choice else ())),
+    )
+
+
+def refuse_silent(rows: Iterable[Row], scope: Scope) -> None:
+    """`StatusFileError` where the slave's HBase cannot tell what has arrived: all of it would look missing."""
+    silent = cannot_report(rows) if scope.check_hbase else []
+    if silent:
+        raise StatusFileError(
+            f"the slave's HBase cannot report what replication has applied: {silent[0]}"
+            f"{f' and {len(silent) - 1} more' if len(silent) > 1 else ''} has no hook postReplicationSinkBatchMutate "
+            "(HBASE-27529); upgrade the slave to HBase 2.5.4 or later, or check HDFS alone with --only hdfs"
+        )
+
+
+def refuse_since(master: Header, since_ms: int | None) -> None:
+    """`UsageError` for a baseline that leaves nothing to be asked: complete would say nothing."""
+    if since_ms is not None and since_ms > master.cut_ms:
+        raise UsageError(
+            f"--since {since_ms} lies after the cut of the master's status ({master.cut_ms}), so that everything would"
+            " be accepted and nothing checked: write the master's status again (run -m), or give an earlier time"
+        )
+
+
+def _asked_paths(master: Header, asked: tuple[str, ...]) -> Header:
+    """The header for the paths of `run -i -f`: of those that FILE does not hold nothing is known."""
+    if not asked or not master.hdfs_paths:
+        return master
+    held = [path for path in asked if any(re.match(glob_regex(root), path, re.DOTALL) for root in master.hdfs_paths)]
+    gone = [path for path in master.hdfs_absent if path in asked]
+    unheld = [path for path in asked if path not in held]
+    return dataclasses.replace(master, hdfs_paths=asked, hdfs_absent=tuple(dict.fromkeys([*gone, *unheld])))
+
+
+def _narrowed(scope: Scope, master: Header, slave: Header) -> Scope:
+    """Only halves that both sides hold are checked."""
+    halves = [header.half for header in (master, slave)]
+    hbase = scope.check_hbase and "hdfs" not in halves
+    hdfs = scope.check_hdfs and "hbase" not in halves
+    if not (hbase or hdfs):
+        raise UsageError("nothing to check: the two sides hold different halves (--only)")
+    return dataclasses.replace(scope, check_hbase=hbase, check_hdfs=hdfs)
+
+
+def _peer(master: SideFacts, slave: Header, scope: Scope) -> Choice | None:
+    """The peer that leads to the slave; refuses a file of the wrong cluster."""
+    if master.legacy:
+        return None
+    header = master.header
+    if (header.cluster_id, header.cluster_key) == (slave.cluster_id, slave.cluster_key) or (
+        header.cluster_id and header.cluster_id == slave.cluster_id
+    ):
+        raise StatusFileError(
+            f"FILE is this cluster's own ({slave.cluster_id or slave.cluster_key}): write it on the master, "
+            "run -i on the slave"
+        )
+    if header.half == "hdfs":
+        return None
+    return choose_peer(master.peers, slave.cluster_id, slave.cluster_key, scope.peer_id)
+
+
+def _refuse_same_hdfs(master: Header, slave: Header, scope: Scope) -> None:
+    if scope.check_hdfs and same_hdfs(master, slave):
+        raise StatusFileError(
+            f"both sides are the same HDFS (cluster {slave.hdfs_cluster_id or 'unknown'}, block pool "
+            f"{slave.hdfs_pool_id}), so its files would be compared with themselves: check that fs.defaultFS in the "
+            "site files, or --webhdfs, names this side's own NameNodes, or check the HBase half alone with --only hbase"
+        )
+
+
+def _queue_facts(master: SideFacts, peer: PeerFacts, scope: Scope) -> QueueFacts:
+    """What the master's queues prove for the peer, and what its configuration means for the tables."""
+    header, servers = master.header, master.kind("server")
+    asked = (latest(header.coverage_ms, scope.since_ms), header.barrier_issued_ms)
+    kept_back = withheld(peer, master.replicated)
+    return dataclasses.replace(
+        queue_facts(master.kind("queue"), servers, peer, asked),
+        withheld=kept_back,
+        ordered=_ordered(master, peer, kept_back),
+        shipped_since=shipped_since(servers, peer),
+        own_shipping=own_shipping(peer),
+    )
+
+
+def _ordered(master: SideFacts, peer: PeerFacts, kept_back: Iterable[str]) -> frozenset[str]:
+    """Tables of which the peer leaves out some replicated families, or may do so as their families are not known.
+
+    Each by itself: one that is shipped in part says nothing of the others.
+    """
+    unsure = {table for table in filtered_tables(peer) if table in master.tables and table not in master.families}
+    return frozenset({*kept_back, *unsure})
+
+
+def _left_out(master: SideFacts, peer: PeerFacts) -> tuple[str, ...]:
+    return tuple(sorted(table for table in master.tables if not ships(peer, table)))
+
+
+def _not_replicated(master: SideFacts, peer: PeerFacts, scope: Scope) -> NotReplicated:
+    holds = asked_filter(scope).holds
+    return not_replicated(peer, {table: both for table, both in master.families.items() if holds(table)})
+
+
+def _clusters(master: SideFacts, slave: SideFacts) -> ClusterMap:
+    return known_clusters((Side(master.header, master.peers, "master"), Side(slave.header, slave.peers, "slave")))

@@ -1,0 +1,143 @@
+"""One side of a live cluster, written to a status file or dumped."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TextIO
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from status_tool.atomic import atomic_write
+from status_tool.collect import Request, SmallRows, Snapshot, Together, snapshot
+from status_tool.config import Settings
+from status_tool.errors import Interrupted, StatusToolError
+from status_tool.evidence.model import Header
+from status_tool.reading import read_all
+from status_tool.sources.interface import Source
+from status_tool.sources.journal import Journal, forget, journal_path, opened, remove
+from status_tool.sources.state_table import StateTableSource
+from status_tool.status_file.legacy import open_writer
+from status_tool.status_file.reader import open_status
+from status_tool.status_file.signature import SignKey
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Written:
+    """What a writing run has done."""
+
+    header: Header
+    rows: dict[str, int]
+    unsettled: tuple[str, ...] = field(default=())
+
+
+def write_side(
+    settings: Settings, request: Request, path: Path, debug_dir: Path | None, say: Say, key: SignKey | None = None
+) -> Written:
+    """Write one side of a live cluster to a status file, signed with `key`. Nothing unless all of it could be."""
+    with journaling(path, request) as (request, journal):
+        gathered = snapshot(settings, request, say)
+        later = 0
+        with open_writer(path, gathered.header, key) as writer:
+            say("reading streams and files" if request.hdfs else "reading streams")
+            for batch in read_all(source_of(gathered)):
+                writer.write(batch)
+                later += streams_written_later(batch, gathered.header.shutdown_ms)
+                if journal is not None:
+                    journal.add(batch)
+            if later:
+                gathered = _told_of_later_writes(gathered, later)
+    if debug_dir is not None:
+        with open_status(path) as written:
+            dump_rows(written.rows(), debug_dir)
+    return Written(gathered.header, writer.counts, gathered.unsettled)
+
+
+@contextmanager
+def journaling(path: Path, request: Request) -> Iterator[tuple[Request, Journal | None]]:
+    """Checksums are kept beside FILE until it is whole; with `--resume` those of an interrupted run are used.
+
+    A run that ends early says what is kept: by `Interrupted` for a Ctrl-C or SIGTERM, else in its own error.
+    """
+    where = journal_path(path)
+    if not request.hdfs:
+        yield request, None
+        return
+    if request.files.journal is None:
+        remove(where)
+    journal = opened(str(where))
+    files = dataclasses.replace(request.files, journal=str(where) if len(journal) else None)
+    try:
+        yield dataclasses.replace(request, files=files), journal
+    except BaseException as error:
+        kept = len(journal)
+        if not kept:
+            remove(where)
+            raise
+        journal.close()
+        forget(where)
+        left = f"the checksums of {kept} files stay in {where}: the same command with --resume goes on from there"
+        if isinstance(error, KeyboardInterrupt):
+            raise Interrupted(f"interrupted; FILE was not written, but {left}") from None
+        if isinstance(error, StatusToolError):
+            raise type(error)(f"{error}; {left}") from None
+        raise
+    remove(where)
+
+
+def streams_written_later(batch: pa.RecordBatch, shutdown_ms: int | None) -> int:
+    """How many streams of the batch were written to after the shutdown time."""
+    if shutdown_ms is None:
+        return 0
+    later = pc.and_(pc.equal(batch.column("kind"), "stream"), pc.greater(batch.column("write_ms"), shutdown_ms))
+    return pc.sum(later).as_py() or 0
+
+
+def _told_of_later_writes(gathered: Snapshot, streams: int) -> Snapshot:
+    """A shutdown time left from an earlier occasion is told at once; which of the tables count, the check knows."""
+    note = (
+        f"{streams} streams were written to after the shutdown time; what was written then is not asked. "
+        "If the application has run since, record the shutdown time again"
+    )
+    header = dataclasses.replace(gathered.header, notices=(*gathered.header.notices, note))
+    return dataclasses.replace(gathered, header=header)
+
+
+def source_of(gathered: Snapshot) -> Source:
+    """All rows of a snapshot."""
+    return Together((SmallRows(gathered.rows), *gathered.sources))
+
+
+def dump_rows(batches: Iterable[pa.RecordBatch], debug_dir: Path) -> None:
+    """Write rows as JSON lines, one file a kind."""
+    debug_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with ExitStack() as files:
+        streams: dict[str, TextIO] = {}
+        for row in _json_rows(batches):
+            kind = row["kind"]
+            if kind not in streams:
+                streams[kind] = files.enter_context(atomic_write(debug_dir / f"{kind}.jsonl"))
+            streams[kind].write(json.dumps(row) + "\n")
+
+
+def _json_rows(batches: Iterable[pa.RecordBatch]) -> Iterator[dict[str, Any]]:
+    for batch in batches:
+        for row in batch.to_pylist():
+            yield {k: v.hex() if isinstance(v, bytes) else v for k, v in row.items() if v is not None}
+
+
+def dump_live(settings: Settings, request: Request, out: TextIO, say: Say) -> None:
+    """Print this cluster's own state, written and replicated, as JSON lines."""
+    gathered = snapshot(settings, request, say)
+    sources = list(gathered.sources)
+    if request.hbase:
+        sources.append(StateTableSource(settings.thrift(), settings.state_table, "su", request.only))
+    for row in _json_rows(read_all(Together((SmallRows(gathered.rows), *sources)))):
+        out.write(json.dumps(row) + "\n")

@@ -1,0 +1,123 @@
+"""What a check asks, from headers and small rows alone; and what it refuses to ask."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from status_tool.errors import StatusFileError, StatusToolError, UsageError
+from status_tool.evidence.model import Evidence as Level
+from status_tool.evidence.model import HBaseOutcome, Header, NotReplicated, Outcome, Row, Scope, Verdict
+from status_tool.runs.question import Question, SideFacts, question_of
+
+MASTER = Header("master", "m", 2_000, 1_000, coverage_ms=100, hdfs_paths=("/data",), notices=("from FILE",))
+SLAVE = Header("slave", "s", 3_000, 3_000, notices=("from the slave",))
+PEER = {"id": "1", "cluster_id": "s", "replicate_all": True}
+
+
+def peer(**changed: Any) -> Row:
+    """A `peer` row."""
+    return {"kind": "peer", "name": "1", "detail": json.dumps({**PEER, **changed})}
+
+
+def table(name: str, **scopes: int) -> Row:
+    """A `table` row with the scope of each family."""
+    families = {family: {"scope": scope} for family, scope in scopes.items()}
+    return {"kind": "table", "table": name, "detail": json.dumps({"families": families})}
+
+
+def facts(*rows: Row, header: Header = MASTER, **more: Any) -> SideFacts:
+    """The master's side."""
+    return SideFacts(header, rows, **more)
+
+
+def asked(master: SideFacts, scope: Scope | None = None, slave: SideFacts | None = None, **more: Any) -> Question:
+    """What a check of these asks."""
+    return question_of(master, slave or SideFacts(SLAVE), scope or Scope(), **more)
+
+
+def test_tables_that_the_peer_does_not_ship_are_left_out() -> None:
+    """Whether they have a descriptor or just a region; and they are named, with families that stay behind."""
+    narrow = peer(replicate_all=False, table_cfs={"a": ["f"]})
+    found = asked(facts(narrow, table("a", f=1, g=1, h=0), table("b", f=1), region_tables=frozenset({"a", "c"})))
+    assert found.left_out == ("b", "c")
+    assert found.not_replicated == NotReplicated(("b",), (("a", "g"), ("a", "h")))
+    assert (found.queues.withheld, found.queues.ordered) == ({"a": ("g",)}, frozenset({"a"}))
+
+
+def test_a_table_of_unknown_families_may_be_shipped_in_part() -> None:
+    """Only if it is there at all, and only that table."""
+    narrow = peer(replicate_all=False, table_cfs={"a": ["f"], "gone": ["f"]})
+    found = asked(facts(narrow, {"kind": "table", "table": "a", "detail": "broken"}, table("b", f=1)))
+    assert found.queues.ordered == {"a"}
+
+
+def test_what_is_not_replicated_is_told_within_the_scope() -> None:
+    found = asked(facts(peer(), table("a", f=0), table("b", f=0)), Scope(tables=frozenset({"a"})))
+    assert found.not_replicated == NotReplicated(("a",))
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "halves"), [("both", "hdfs", (False, True)), ("hbase", "both", (True, False))]
+)
+def test_only_halves_that_both_sides_hold_are_asked(ours: str, theirs: str, halves: tuple[bool, bool]) -> None:
+    found = asked(facts(peer(), header=replace(MASTER, half=ours)), slave=SideFacts(replace(SLAVE, half=theirs)))
+    assert (found.scope.check_hbase, found.scope.check_hdfs) == halves
+    assert (found.not_replicated is None, found.clusters is None) == (not halves[0], not halves[0])
+
+
+def test_files_of_the_original_tool_have_no_peer() -> None:
+    found = asked(facts(header=replace(MASTER, evidence="timestamps"), legacy=True))
+    assert (found.peer, found.clusters, found.left_out, found.not_replicated) == (None, None, (), None)
+
+
+def test_a_path_that_file_does_not_hold_is_absent() -> None:
+    """What `-f` names narrows the question, and never lets unknown files pass for checked ones."""
+    found = asked(facts(peer()), hdfs_paths=("/data/x", "/other"), excluded=("*.tmp",))
+    assert (found.master.hdfs_paths, found.master.hdfs_absent) == (("/data/x", "/other"), ("/other",))
+    assert len(found.path_regexes) == 2
+    assert len(found.excluded_regexes) == 1
+
+
+def test_the_outcome_tells_who_was_compared() -> None:
+    found = asked(facts(peer(enabled=False), table("a", f=0)))
+    half = HBaseOutcome(Verdict.COMPLETE, Level.EXACT, {})
+    told = found.answered(Outcome(half, None, (), 0, notices=("from the rules", "from FILE")))
+    assert (told.master_cluster_id, told.slave_cluster_id, told.peer_id, told.cut_ms) == ("m", "s", "1", 1_000)
+    assert told.notices[:2] == ("from FILE", "from the slave")
+    assert "disabled" in told.notices[2]
+    assert told.notices[3:] == ("from the rules",)
+    assert told.hbase is not None
+    assert told.hbase.not_replicated == NotReplicated(("a",))
+    assert [link.target for link in told.clusters.links] == ["s"] if told.clusters else False
+
+
+SILENT = {"kind": "server", "server": "h,1,1", "live": True, "detail": '{"sink_hook":false}'}
+
+
+@pytest.mark.parametrize(
+    ("master", "slave", "scope", "kind", "message"),
+    [
+        (facts(peer()), SideFacts(SLAVE, (SILENT,)), Scope(), StatusFileError, "HBASE-27529"),
+        (facts(peer()), SideFacts(replace(SLAVE, cluster_id="m")), Scope(), StatusFileError, "this cluster's own"),
+        (facts(peer(cluster_id="x")), SideFacts(SLAVE), Scope(), StatusFileError, "does not replicate to this one"),
+        (facts(), SideFacts(SLAVE), Scope(), StatusFileError, "no replication peer"),
+        (facts(peer()), SideFacts(SLAVE), Scope(since_ms=1_001), UsageError, "after the cut"),
+        (
+            facts(peer(), header=replace(MASTER, half="hbase")),
+            *(SideFacts(replace(SLAVE, half="hdfs")), Scope(), UsageError, "nothing to check"),
+        ),
+        (
+            facts(peer(), header=replace(MASTER, hdfs_pool_id="BP-1")),
+            *(SideFacts(replace(SLAVE, hdfs_pool_id="BP-1")), Scope(), StatusFileError, "same HDFS"),
+        ),
+    ],
+)
+def test_what_cannot_be_compared_is_refused(
+    master: SideFacts, slave: SideFacts, scope: Scope, kind: type[StatusToolError], message: str
+) -> None:
+    with pytest.raises(kind, match=message):
+        question_of(master, slave, scope)
