@@ -1,0 +1,142 @@
+"""The rounds of a live check: when they end, and what is read in which order."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from status_tool.collect import Snapshot
+from status_tool.errors import ConnectionFailed
+from status_tool.evidence.model import Evidence, HBaseOutcome, Header, Outcome, Scope, Verdict
+from status_tool.evidence.overview import Overview
+from status_tool.runs import check as rounds
+from status_tool.runs.check import Check, FixedMaster, Look, Master, MasterSide, Scratch, check_in_rounds
+
+HEADER = Header("master", "m", 2, 1)
+NO_SETTINGS: Any = None
+"""What would read a cluster is replaced."""
+COMPLETE, INCOMPLETE, UNVERIFIABLE = (
+    Outcome(HBaseOutcome(verdict, Evidence.EXACT, {}), None, (), 0)
+    for verdict in (Verdict.COMPLETE, Verdict.INCOMPLETE, Verdict.UNVERIFIABLE)
+)
+
+
+class Rounds:
+    """Answers of the two sides, one a round; what happens is noted."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, *outcomes: Outcome, unsettled: tuple[str, ...] = ()) -> None:
+        self.outcomes, self.done, self.unsettled = iter(outcomes), list[str](), unsettled
+        self.lost: list[ConnectionFailed] = []
+        for name in ("gather", "verify_once", "_question"):
+            monkeypatch.setattr(rounds, name, getattr(self, name.strip("_")))
+        monkeypatch.setattr(rounds, "spark_session", self.spark)
+        monkeypatch.setattr(rounds, "slave_request", lambda *_: None)
+        monkeypatch.setattr(time, "sleep", lambda _: None)
+
+    @contextmanager
+    def spark(self, *_: Any) -> Iterator[None]:
+        yield None
+
+    def gather(self, *_: Any) -> Snapshot:
+        if self.lost:
+            raise self.lost.pop()
+        self.done.append("slave")
+        return Snapshot(HEADER, (), (), self.unsettled)
+
+    def question(self, *_: Any) -> None:
+        self.done.append("question")
+
+    def verify_once(self, *arguments: Any) -> Outcome:
+        outcome = next(self.outcomes)
+        return replace(outcome, overview=Overview((), ())) if arguments[-1](outcome) else outcome
+
+    def run(self, master: Master, left_s: float) -> Outcome:
+        check, scratch = Check(Path("f"), Scope()), Scratch(Path("/nowhere"), None)
+        deadline = time.monotonic() + left_s
+        return check_in_rounds(NO_SETTINGS, check, master, deadline, lambda _: None, scratch)
+
+
+class Watched(Master):
+    """A master that is read anew."""
+
+    def __init__(self, rounds: Rounds, left_open: bool = False) -> None:
+        super().__init__(FILE)
+        self.rounds, self.left_open = rounds, left_open
+
+    def look(self) -> Look:
+        self.rounds.done.append("master")
+        return Look(self.file, left_open=self.left_open)
+
+    def is_decided(self, outcome: Outcome) -> bool:
+        return False
+
+    def told(self, outcome: Outcome, look: Look, left_s: float) -> None:
+        self.rounds.done.append(f"told {outcome.verdict}")
+
+    def lost(self, error: ConnectionFailed) -> None:
+        self.rounds.done.append("lost")
+
+
+FILE = MasterSide(None, HEADER)  # type: ignore[arg-type]  # nothing reads it here
+
+
+def test_the_slave_is_read_after_the_master_in_each_round(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise what the master wrote in between would look missing, or what arrived would not be asked."""
+    seen = Rounds(monkeypatch, INCOMPLETE, COMPLETE)
+    assert seen.run(Watched(seen), math.inf).verdict is Verdict.COMPLETE
+    each = ["master", "slave", "question"]
+    assert seen.done == [*each, "told incomplete", *each, "told complete"]
+
+
+def test_a_fixed_master_is_told_to_wait_for_until_the_time_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[str] = []
+    seen = Rounds(monkeypatch, INCOMPLETE, INCOMPLETE, COMPLETE)
+    assert seen.run(FixedMaster(FILE, told.append), 60.0).verdict is Verdict.COMPLETE
+    assert len(told) == 2
+    assert all("checking again" in line for line in told)
+    seen = Rounds(monkeypatch, INCOMPLETE, COMPLETE)
+    assert seen.run(FixedMaster(FILE, told.append), 0.0).verdict is Verdict.INCOMPLETE
+    assert len(told) == 2
+
+
+def test_what_only_a_new_file_can_mend_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Unless the master is read anew in each round."""
+    stuck = replace(INCOMPLETE, needs_new_file=True)
+    seen = Rounds(monkeypatch, stuck, COMPLETE)
+    assert seen.run(FixedMaster(FILE, lambda _: None), math.inf).needs_new_file
+    seen = Rounds(monkeypatch, stuck, COMPLETE)
+    assert seen.run(Watched(seen), math.inf).verdict is Verdict.COMPLETE
+
+
+@pytest.mark.parametrize(("unsettled", "left_open"), [((), False), (("h: silent",), False), ((), True)])
+def test_a_doubt_ends_it_where_nobody_can_settle_it(
+    unsettled: tuple[str, ...], left_open: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A server that has not flushed yet may, and the next look at the master may know more."""
+    seen = Rounds(monkeypatch, UNVERIFIABLE, COMPLETE, unsettled=unsettled)
+    ends = not (unsettled or left_open)
+    expected = Verdict.UNVERIFIABLE if ends else Verdict.COMPLETE
+    assert seen.run(Watched(seen, left_open), math.inf).verdict is expected
+
+
+def test_a_side_that_is_away_is_asked_again_by_followers_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After the first round; then the deadline ends it with the error."""
+
+    class Loses(Rounds):
+        def verify_once(self, *arguments: Any) -> Outcome:
+            self.lost.append(ConnectionFailed("away"))
+            return super().verify_once(*arguments)
+
+    seen = Loses(monkeypatch, INCOMPLETE, COMPLETE)
+    assert seen.run(Watched(seen), math.inf).verdict is Verdict.COMPLETE
+    assert seen.done.count("lost") == 1
+    seen = Loses(monkeypatch, INCOMPLETE, COMPLETE)
+    with pytest.raises(ConnectionFailed, match="away"):
+        seen.run(FixedMaster(FILE, lambda _: None), 1000.0)
