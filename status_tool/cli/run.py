@@ -273,7 +273,7 @@ def run(
             lists=lists,
             for_report=report is not None,
         )
-        told = _Output(as_json, report, metrics, repair_script)
+        told = _Output(as_json, report, metrics, repair_script, time.monotonic())
         if follow:
             # Only what the options name: the environment's site files are this cluster's.
             site = load_site(master_conf or [], environ={})
@@ -374,8 +374,8 @@ class _Output(NamedTuple):
     as_json: bool
     report: Path | None
     metrics: Path | None
-    repair_script: Path | None = None
-    started_s: float = 0.0
+    repair_script: Path | None
+    started_s: float
 
 
 @contextmanager
@@ -392,17 +392,18 @@ def _down_told(output: _Output) -> Iterator[None]:
 
 
 def _check(settings: Settings, check: Check, output: _Output) -> int:
-    with make_progress() as progress:
-        outcome = (
-            check_offline(check, progress.step) if check.slave_status else check_live(settings, check, progress.step)
-        )
-    return _told(outcome, output)
+    with _down_told(output):
+        with make_progress() as progress:
+            say = progress.step
+            outcome = check_offline(check, say) if check.slave_status else check_live(settings, check, say)
+        return _told(outcome, output)
 
 
 def _follow(settings: Settings, master: Settings, check: Check, output: _Output, limit_s: float | None) -> int:
-    with make_following() as shown:
-        outcome = follow_master(settings, master, check, shown, limit_s)
-    return _told(outcome, output)
+    with _down_told(output):
+        with make_following() as shown:
+            outcome = follow_master(settings, master, check, shown, limit_s)
+        return _told(outcome, output)
 
 
 def _told(outcome: Outcome, output: _Output) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -178,3 +179,13 @@ def test_a_closed_pipe_is_no_complaint() -> None:
     command = f"{sys.executable} -m status_tool run -i {files[0]} {files[1]} {files[2]} | true"
     done = subprocess.run(command, shell=True, capture_output=True, text=True, env=tool_environment(), check=False)
     assert "Traceback" not in done.stderr
+
+
+def test_a_check_that_ends_with_an_error_is_down_in_its_metrics(tmp_path: Path) -> None:
+    """The verdict of the run before would look like today's. The duration is the run's own."""
+    metrics, started_s = tmp_path / "f.prom", time.monotonic()
+    assert_refused(tool_here("run", "-i", tmp_path / "none", "--metrics", metrics), "none")
+    lines = metrics.read_text().splitlines()
+    told = {line.partition("{")[0]: float(line.rpartition(" ")[2]) for line in lines if line[0] != "#"}
+    assert told["status_tool_up"] == 0
+    assert told["status_tool_run_duration_seconds"] < started_s
