@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import uuid
-from collections.abc import Iterable
 
 import google_crc32c
 
@@ -22,18 +21,12 @@ def origin_id(server_name: str) -> int:
     return _first_eight(server_name.encode())
 
 
-def via_id(cluster_ids: Iterable[bytes]) -> int:
-    """The via of 16-byte cluster ids; 0 for a local write."""
-    ordered = sorted(cluster_ids)
-    return _first_eight(b"".join(ordered)) if ordered else 0
-
-
-def cluster_id_bytes(cluster_id: str) -> bytes:
-    """The 16 bytes that a WALKey holds for a cluster id; empty if the id is no UUID."""
+def cluster_bytes(cluster_id: str) -> bytes | None:
+    """The 16 bytes that a WALKey holds for a cluster id; None when it is no UUID."""
     try:
         return uuid.UUID(cluster_id).bytes
     except ValueError:
-        return b""
+        return None
 
 
 def as_hex(number: int) -> str:

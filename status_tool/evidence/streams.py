@@ -7,12 +7,12 @@ origin's `settled`, `after_ms` and `shipped_ms`.
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
 from status_tool.evidence.findings import Finding
+from status_tool.evidence.ids import cluster_bytes
 from status_tool.evidence.model import SEVERITY, Header, Row, Status
 from status_tool.evidence.segments import (
     SINCE_MARGIN_MS,
@@ -144,14 +144,6 @@ def _is_among_sql(cluster: bytes) -> str:
     width = 2 * CLUSTER_ID_BYTES
     starts = f"sequence(1, length(hex(via_ids)) - {width - 1}, {width})"
     return f"exists({starts}, at -> substr(hex(via_ids), at, {width}) = {quoted(cluster.hex().upper())})"
-
-
-def cluster_bytes(cluster_id: str) -> bytes | None:
-    """The 16 bytes of a cluster id; None when it is no UUID."""
-    try:
-        return uuid.UUID(cluster_id).bytes
-    except ValueError:
-        return None
 
 
 def head_of(region: str, origin: int | None, via: int, rows: Collection[Row]) -> Head:

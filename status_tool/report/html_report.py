@@ -11,7 +11,6 @@ from status_tool.evidence.model import ClusterMap, Outcome
 from status_tool.printable import iso_time, safe
 from status_tool.report.interface import (
     Reporter,
-    ServerLine,
 )
 from status_tool.report.picture import STYLE as PICTURE_STYLE
 from status_tool.report.picture import picture
@@ -58,17 +57,16 @@ _HEAD = f"""<!DOCTYPE html>
 
 
 class HtmlReporter(Reporter):
-    """Writes one page. `servers` are shown besides those of the outcome; `run_ms` is when the check ran (now)."""
+    """Writes one page; `run_ms` is when the check ran (now)."""
 
-    def __init__(self, servers: Sequence[ServerLine] = (), run_ms: int | None = None) -> None:
-        self._servers = servers
+    def __init__(self, run_ms: int | None = None) -> None:
         self._run_ms = int(time.time() * 1000) if run_ms is None else run_ms
 
     def write(self, outcome: Outcome, stream: TextIO) -> None:
         # Imported here: a run without a page needs no templates.
         from status_tool.report.page import write_page
 
-        write_page(outcome, self._servers, self._run_ms, stream)
+        write_page(outcome, self._run_ms, stream)
 
 
 def _figure(clusters: ClusterMap) -> Iterator[str]:

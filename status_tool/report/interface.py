@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import TextIO
-
-import pyarrow as pa
 
 from status_tool.atomic import atomic_write
 from status_tool.evidence.model import Evidence, FileStatus, Outcome, Status, Verdict
-from status_tool.evidence.overview import ServerState
 
 REGION_ORDER = (Status.COMPLETE, Status.BEHIND, Status.GAP, Status.MISSING, Status.UNVERIFIABLE)
 FILE_ORDER = (
@@ -48,7 +45,6 @@ DEFAULT_ADVICE = {
 """What to do about a problem that brings no advice of its own, by kind."""
 
 
-ServerLine = ServerState
 """One tracked region server as the HTML report shows it."""
 
 
@@ -110,22 +106,3 @@ def timestamps_notice(outcome: Outcome) -> str | None:
 def counted(number: int, noun: str) -> str:
     """Return `1 region`, `2 regions`."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
-
-
-def server_lines(cluster: str, batches: Iterable[pa.RecordBatch]) -> list[ServerLine]:
-    """Return the `server` rows of `batches` (rows of the status schema) as lines for the HTML report."""
-    return [
-        ServerLine(
-            cluster=cluster,
-            server=row["server"] or "",
-            role=row["role"] or "",
-            live=row["live"],
-            tracked=row["tracked"],
-            echoed=row["echoed"],
-            flush_ms=row["flush_ms"],
-            detail=row["detail"] or "",
-        )
-        for batch in batches
-        for row in batch.to_pylist()
-        if row["kind"] == "server"
-    ]

@@ -12,13 +12,12 @@ from importlib.resources import files
 from typing import Any, TextIO
 
 from status_tool.evidence.model import SEVERITY, FileStatus, Outcome, Problem, Status, Verdict
-from status_tool.evidence.overview import LAG_BOUNDS_MS, Drawing, Group, Overview, groups_of
+from status_tool.evidence.overview import LAG_BOUNDS_MS, Drawing, Group, Overview, ServerState, groups_of
 from status_tool.printable import duration, iso_time, printable_key, safe
 from status_tool.report.interface import (
     DEFAULT_ADVICE,
     EVIDENCE_WORDS,
     VERDICT_WORDS,
-    ServerLine,
     counted,
     file_counts,
     region_counts,
@@ -57,9 +56,9 @@ _NUMBERED = ("gap", "behind", "may-fill", "missing")
 """Codes whose detail says what the columns say."""
 
 
-def write_page(outcome: Outcome, servers: Sequence[ServerLine], run_ms: int, stream: TextIO) -> None:
+def write_page(outcome: Outcome, run_ms: int, stream: TextIO) -> None:
     """Write the page of a check."""
-    for part in _template().generate(**_content(outcome, servers, run_ms)):
+    for part in _template().generate(**_content(outcome, run_ms)):
         stream.write(part)
 
 
@@ -83,14 +82,14 @@ def _finalized(value: Any) -> Any:
     return value if hasattr(value, "__html__") or not isinstance(value, str) else safe(value)
 
 
-def _content(outcome: Outcome, servers: Sequence[ServerLine], run_ms: int) -> dict[str, Any]:
+def _content(outcome: Outcome, run_ms: int) -> dict[str, Any]:
     from markupsafe import Markup
 
     overview = outcome.overview or Overview(groups=groups_of(outcome.problems))
     drawing = overview.drawing or Drawing()
     problems = drawing.problems or outcome.problems
     compact = len(problems) >= COMPACT_FROM
-    server_rows = _servers(servers, drawing, problems if compact else ())
+    server_rows = _servers(drawing, problems if compact else ())
     numbers = {row[2]: row[0] for row in reversed(server_rows)}
     placed = _numbered(problems)
     script = _asset("report.js")
@@ -356,12 +355,12 @@ def _repair(repair: Any) -> dict[str, Any]:
     }
 
 
-def _servers(given: Sequence[ServerLine], drawing: Drawing, problems: Sequence[Problem]) -> list[tuple[str, ...]]:
+def _servers(drawing: Drawing, problems: Sequence[Problem]) -> list[tuple[str, ...]]:
     """Every server that is known, and those that problems name besides: rows may tell them by number."""
-    known, rows = [*given, *drawing.servers], []
+    known, rows = [*drawing.servers], []
     names = {line.server for line in known}
     others = dict.fromkeys(p.origin for p in problems if p.origin and p.origin not in names)
-    known += [ServerLine("master", name) for name in others]
+    known += [ServerState("master", name) for name in others]
     for number, line in enumerate(known, 1):
         flags = [_yes(flag) for flag in (line.live, line.tracked, line.echoed)]
         flush = "" if line.flush_ms is None else iso_time(line.flush_ms)

@@ -300,13 +300,8 @@ def _lag(worst_lag_ms: int | None) -> str:
     return f"; worst lag {duration(worst_lag_ms)}" if worst_lag_ms else ""
 
 
-def extent_of(problem: Problem) -> str:
-    """Return sequence ids, write times, lag and row range in words; empty where nothing is known."""
-    return "; ".join(extents(problem))
-
-
 def extents(problem: Problem) -> list[str]:
-    """Return the same, one fact each."""
+    """Return sequence ids, write times, lag and row range in words, one fact each; nothing is known: none."""
     parts = [
         _range("sequence ids", problem.from_seq, problem.to_seq, str),
         _range("written", problem.written_from_ms, problem.written_to_ms, iso_time),

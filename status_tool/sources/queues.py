@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from urllib.parse import quote, unquote
+from urllib.parse import unquote
 
 from google.protobuf.message import DecodeError
 
@@ -92,11 +92,6 @@ class Queues:
     hfile_refs: tuple[HFileRefs, ...]
     consistent: bool
     """False: queues were being claimed whenever they were read, so one of them may be missing here."""
-
-
-def wal_prefix(server: str) -> str:
-    """How the names of a server's WALs begin (Java's URLEncoder)."""
-    return quote(server, safe="-_.*") + "."
 
 
 def read_queues(zookeeper: ZooKeeper) -> Queues:

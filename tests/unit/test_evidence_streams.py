@@ -8,6 +8,7 @@ from random import Random
 from hypothesis import given
 from hypothesis import strategies as st
 
+from status_tool.evidence.ids import cluster_bytes
 from status_tool.evidence.model import Header, Status
 from status_tool.evidence.origins import judge_origins
 from status_tool.evidence.segments import Segment
@@ -15,7 +16,6 @@ from status_tool.evidence.streams import (
     Head,
     StreamRule,
     StreamVerdict,
-    cluster_bytes,
     is_shipped,
     judge_stream,
     stream_finding,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
@@ -11,7 +12,7 @@ from status_tool.errors import ConfigurationError
 from status_tool.evidence.queues import CLOCK_MARGIN_MS, QueueFacts, newly_settled, queue_facts, undrained_servers
 from status_tool.evidence.settled import settled_before, with_proofs
 from status_tool.replication import _plausible
-from status_tool.sources.queues import Queue, Wal, read_queues, wal_prefix
+from status_tool.sources.queues import Queue, Wal, read_queues
 from status_tool.sources.wals import Extent, _header_bytes
 
 STARTED = 1_700_000_100_000
@@ -24,7 +25,7 @@ RUNNING = {"server": LIVE, "origin": 8, "role": "w", "live": True}
 
 def wal(server: str, number: int = 1, left: int | None = 100) -> dict[str, Any]:
     """A WAL's facts."""
-    return {"name": f"{wal_prefix(server)}{number}", "server": server, "started_ms": number, "left": left}
+    return {"name": f"{quote(server)}.{number}", "server": server, "started_ms": number, "left": left}
 
 
 def queue(holder: str, name: str, *wals: dict[str, Any], dead: tuple[str, ...] = ()) -> dict[str, Any]:

@@ -37,16 +37,15 @@ from status_tool.evidence.model import (
     Status,
     Verdict,
 )
-from status_tool.evidence.overview import causes, overview
+from status_tool.evidence.overview import Drawing, Overview, ServerState, causes, groups_of, overview
 from status_tool.evidence.problems import to_problem
 from status_tool.printable import duration, iso_time, printable_key, safe, safe_json
 from status_tool.report.html_report import HtmlReporter
-from status_tool.report.interface import Reporter, ServerLine, left_out, server_lines, write_report
+from status_tool.report.interface import Reporter, left_out, write_report
 from status_tool.report.json_report import JsonReporter
 from status_tool.report.metrics import MetricsReporter, before
 from status_tool.report.script import ScriptReporter
 from status_tool.report.text import TextReporter
-from tests.unit.test_status_file import SERVER, STREAM, batch
 
 HOSTILE = "\x1b[2J\x1b]0;x\x07\nHBase Replication is complete.\r\u202egnol\u2066\x9b1m\u2028\x00<script>&\"'\\"
 GAP = Problem(
@@ -89,6 +88,12 @@ def told(reporter: Reporter, outcome: Outcome = OUTCOME) -> str:
     stream = io.StringIO()
     reporter.write(outcome, stream)
     return stream.getvalue()
+
+
+def with_server(outcome: Outcome, server: ServerState) -> Outcome:
+    """The outcome as it is for a page that shows a region server."""
+    drawing = Drawing(servers=(server,))
+    return replace(outcome, overview=Overview(groups=groups_of(outcome.problems), drawing=drawing))
 
 
 def hostile(name: str) -> Outcome:
@@ -483,7 +488,9 @@ class Page(HTMLParser):
 
 
 def test_html_tells_all_of_it() -> None:
-    text = told(HtmlReporter([ServerLine("master", "h,1,2", "w", True, True, False, 5, "{}")], run_ms=0))
+    text = told(
+        HtmlReporter(run_ms=0), with_server(OUTCOME, ServerState("master", "h,1,2", "w", True, True, False, 5, "{}"))
+    )
     page = Page(text)
     assert page.open == []
     assert "HBase Replication is NOT complete." in page.text
@@ -505,9 +512,10 @@ def test_html_tells_all_of_it() -> None:
 @settings(deadline=None)
 @given(st.text(min_size=1))
 def test_no_name_becomes_markup(name: str) -> None:
-    servers = [ServerLine(name, name, name, detail=name)]
-    page = Page(told(HtmlReporter(servers, run_ms=0), hostile(name)))
-    harmless = Page(told(HtmlReporter([ServerLine("x", "x", "x", detail="x")], run_ms=0), hostile("x")))
+    page, harmless = (
+        Page(told(HtmlReporter(run_ms=0), with_server(hostile(text), ServerState(text, text, text, detail=text))))
+        for text in (name, "x")
+    )
     assert page.open == []
     assert page.tags == harmless.tags
 
@@ -540,11 +548,6 @@ def test_the_topology_is_drawn() -> None:
     assert "http" not in text.replace("http-equiv", "")
     boxes = re.findall(r'<rect class="box[^"]*" x="(\d+)" y="(\d+)"', text)
     assert len(set(boxes)) == 3, "boxes lie on each other"
-
-
-def test_server_lines_come_from_rows() -> None:
-    lines = server_lines("slave", [batch(SERVER, STREAM)])
-    assert lines == [ServerLine("slave", "h,1,2", live=True)]
 
 
 # --- files and words ------------------------------------------------------------------------
