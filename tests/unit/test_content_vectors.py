@@ -1,0 +1,49 @@
+"""The content ledger's joins by vectors that the trackers' own test reads as well (`TenureVectorsTest`)."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from status_tool.evidence.content import Tenure, life_of, parse_tenure
+from tests.simulation.ledger import Held, LedgerWorld, files_of
+
+PATH = Path(__file__).resolve().parents[2] / "coprocessor_stubs/src/test/resources/ledger/tenures.json"
+VECTORS: dict[str, Any] = json.loads(PATH.read_text())
+
+
+def tenure(text: str) -> Tenure:
+    parsed = parse_tenure(text.encode())
+    assert parsed is not None
+    return parsed
+
+
+@pytest.mark.parametrize("files", VECTORS["files"], ids=lambda files: str(len(files["names"])))
+def test_the_sum_of_a_familys_store_files(files: dict[str, Any]) -> None:
+    """The simulation counts as the trackers do."""
+    known = files_of(files["names"])
+    assert [known.count, known.sum, known.links, known.loaded] == files["numbers"]
+
+
+@pytest.mark.parametrize("case", VECTORS["tenures"], ids=lambda case: case["what"])
+def test_what_is_judged_of_two_tenures(case: dict[str, Any]) -> None:
+    """Whether anything changed; and that it is the same once a tracker has joined them."""
+    both = [tenure(case["earlier"]), tenure(case["later"])]
+    life = life_of(both, replicated_only=True)
+    assert (life.changed_ms is None) is case["follows"]
+    if case["joined"] is not None:
+        joined = life_of([tenure(case["joined"])], replicated_only=True)
+        assert (joined.changed_ms, joined.last and joined.last.after) == (life.changed_ms, both[1].after)
+
+
+@pytest.mark.parametrize("case", VECTORS["tenures"], ids=lambda case: case["what"])
+def test_the_simulations_trackers_join_the_same(case: dict[str, Any]) -> None:
+    """Otherwise it would prove something of other trackers."""
+    later = tenure(case["later"])
+    held = Held(b"", later.open, later.began_ms, later.seq, set(), later.before["f"])
+    assert LedgerWorld.follows(LedgerWorld.__new__(LedgerWorld), tenure(case["earlier"]), held) is (
+        case["joined"] is not None
+    )
