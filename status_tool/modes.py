@@ -203,10 +203,10 @@ def as_markdown() -> str:
         lines.append(f"| `{option.flag}` | {' | '.join(cells)} | {half} |")
     lines += [
         "",
-        "Besides: `--wait` is refused with `--only hdfs` where it waits for region servers only "
+        "Besides: `--wait` is refused with `--only hdfs` where it waits for region servers only",
         f"({', '.join(f'`{mode}`' for mode in Mode if mode in BARRIER_MODES)}).",
         "`--file-mode` is refused for a check that writes no file.",
-        "With a FILE that holds one half only, options about the other one are refused; with one of the original tool "
+        "With a FILE that holds one half only, options about the other one are refused; with one of the original tool",
         f"{', '.join(f'`{OPTIONS[name].flag}`' for name in LEGACY_REFUSED)}.",
         "`--deep` is refused with a FILE in which no file's CRC32C was recorded (`run -m --deep` does), and with",
         "`-o FILE.json`; `--layout` where no `file://` folder is read. `--conf-dir` with `--slave-status` is read and",

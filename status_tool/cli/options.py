@@ -14,6 +14,7 @@ ConfDirs = Annotated[
     list[Path] | None,
     typer.Option(
         "--conf-dir",
+        metavar="DIR",
         help="Folder with hbase-site.xml, hdfs-site.xml, core-site.xml (repeatable; then $HBASE_CONF_DIR, "
         "$HADOOP_CONF_DIR).",
     ),

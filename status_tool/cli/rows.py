@@ -46,7 +46,9 @@ def rows(
         typer.Option("--rate", metavar="MB", min=0.001, help="At most so many MB a second and region server."),
     ] = None,
     show_values: Annotated[bool, typer.Option("--show-values", help="Print the values of cells that differ.")] = False,
-    max_problems: Annotated[int, typer.Option("--max-problems", min=0, help="How many cells are listed.")] = 100,
+    max_problems: Annotated[
+        int, typer.Option("--max-problems", min=0, metavar="N", help="How many cells are listed.")
+    ] = 100,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON document on stdout, nothing else there.")] = False,
     conf_dir: ConfDirs = None,
     thrift: Thrift = None,

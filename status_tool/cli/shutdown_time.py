@@ -62,9 +62,9 @@ def record(
 
 
 @shutdown_time.command()
-def clear(conf_dir: ConfDirs = None, thrift: Thrift = None) -> None:
-    """Forget the recorded shutdown time: then everything up to the moment of `run -m` is asked."""
-    settings = settings_of(conf_dir, thrift)
+def clear(conf_dir: ConfDirs = None, thrift: Thrift = None, cacert: CaCert = None) -> None:
+    """Forget the recorded shutdown time: then everything up to the moment of `run -m` is in question."""
+    settings = settings_of(conf_dir, thrift, cacert=cacert)
     state = StateTable(settings.thrift(), settings.state_table)
     state.require()
     moment = state.shutdown_ms()

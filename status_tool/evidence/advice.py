@@ -132,9 +132,9 @@ def todo(finding: Finding, context: RunContext) -> str | None:
     """What to do about a finding, in words alone; the commands are those of its table's repair."""
     if finding.code in HOLES and finding.table is not None:
         server = context.origin_name(finding.origin)
-        return f"{_look(finding, server, context.queues.disabled_peer)}the repair of its table is below"
+        return f"{_look(finding, server, context.queues.disabled_peer)}the commands are under Repairs"
     if finding.code in TABLE_COPIES:
-        return f"{_TEXTS[finding.code]}: the repair of its table is below"
+        return f"{_TEXTS[finding.code]}: the commands are under Repairs"
     return advise(finding, context)
 
 

@@ -75,7 +75,8 @@ def reasons(paths: Sequence[Path]) -> str:
                 kind = f"{look['verdict']}: {_kind(look['told'].split(' | ')[0])}"
                 seeds.setdefault(kind, []).append(record["schedule"]["seed"])
     ordered = sorted(seeds.items(), key=lambda found: -len(found[1]))
-    return "\n".join(f"- {len(found)} × {kind}. Seeds {', '.join(map(str, found))}" for kind, found in ordered)
+    items = (f"- {len(found)} × {kind}. Seeds {', '.join(map(str, found))}" for kind, found in ordered)
+    return "\n".join(textwrap.fill(item, 120, subsequent_indent="  ", break_on_hyphens=False) for item in items)
 
 
 def _kind(reason: str) -> str:

@@ -144,7 +144,7 @@ def test_a_half_that_the_file_does_not_hold(tmp_path: Path) -> None:
 
 
 def test_help_names_every_option_of_the_contract() -> None:
-    """`-h` of the command line that the README describes."""
+    """`-h` of the command line."""
     text = tool_here("run", "-h").stdout
     for option in (
         *("-m", "-o", "-i", "-d", "-s", "-f", "--slave-status", "--debug-dir", "--only", "--table", "--namespace"),
@@ -152,14 +152,6 @@ def test_help_names_every_option_of_the_contract() -> None:
         *("--conf-dir", "--spark-master", "--spark-conf", "--max-problems"),
     ):
         assert f"{option} " in text
-
-
-def test_readme_shows_the_help_as_it_is() -> None:
-    """The README's help text is the tool's."""
-    environment = tool_environment() | {"COLUMNS": "100", "TERM": "dumb"}
-    command = [sys.executable, "-m", "status_tool", "run", "-h"]
-    shown = subprocess.run(command, capture_output=True, text=True, env=environment, check=True).stdout
-    assert shown.strip() in (REPOSITORY / "README.md").read_text()
 
 
 def test_an_own_fault_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,12 +1,82 @@
-"""The documents: what can be checked of them by a program."""
+"""The documents: what a program can check of them."""
 
 from __future__ import annotations
 
 import re
+import subprocess
+from pathlib import Path
 
-from tests.pair import REPOSITORY
+import pytest
 
+from status_tool.cli.reference import as_markdown
+
+REPOSITORY = Path(__file__).resolve().parents[2]
 DOCS = REPOSITORY / "docs"
+LONGEST = 120
+"""Characters of a line of prose; tables and code may be wider."""
+UNWRAPPED = (
+    "docs/closed-world.md",
+    "docs/campaign.md",
+    "docs/correctness.md",
+    "docs/formats.md",
+    "docs/ways-out.md",
+    "coprocessor_stubs/README.md",
+)
+
+
+def documents() -> list[Path]:
+    """Every Markdown file under version control, or about to be."""
+    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "*.md"]
+    listed = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=False).stdout.split()
+    # A copy without .git has at least these.
+    named = [REPOSITORY / name for name in listed] or [*REPOSITORY.glob("*.md"), *DOCS.glob("*.md")]
+    return [path for path in named if path.is_file()]
+
+
+def prose(text: str) -> list[str]:
+    """Its lines without tables and code."""
+    plain = re.sub(r"^ *```.*?^ *```", "", text, flags=re.M | re.S)
+    return [line for line in plain.splitlines() if not line.lstrip().startswith("|")]
+
+
+@pytest.mark.parametrize("path", documents(), ids=lambda path: str(path.relative_to(REPOSITORY)))
+def test_lines_are_short_and_links_lead_somewhere(path: Path) -> None:
+    """Prose at most 120 characters a line; relative links name files, and headings in them, that are there."""
+    lines = prose(path.read_text())
+    if str(path.relative_to(REPOSITORY)) not in UNWRAPPED:
+        assert [line for line in lines if len(line) > LONGEST] == []
+    for target, _, heading in re.findall(r"\]\(([^)#:]*)(#([^)]+))?\)", "\n".join(lines)):
+        other = (path.parent / target) if target else path
+        assert other.exists(), target
+        if heading:
+            assert heading in anchors(other.read_text()), f"{target}#{heading}"
+
+
+def anchors(text: str) -> set[str]:
+    """What a heading is linked by."""
+    headings = re.findall(r"^#+ (.+)$", text, re.M)
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def test_the_readme_is_short() -> None:
+    """What an operator needs first; all else is in docs/."""
+    assert len((REPOSITORY / "README.md").read_text().splitlines()) < 150
+
+
+def test_the_command_reference_is_the_commands() -> None:
+    """docs/commands.md is printed from the code."""
+    assert (DOCS / "commands.md").read_text() == as_markdown(), "python -m status_tool.cli.reference > docs/commands.md"
+
+
+def test_every_document_is_reached_from_the_readme() -> None:
+    """What was moved out of the README can be found from it."""
+    reached, ahead = set(), [REPOSITORY / "README.md"]
+    while ahead:
+        path = ahead.pop().resolve()
+        if path not in reached and path.suffix == ".md" and path.exists():
+            reached.add(path)
+            ahead += [path.parent / link for link in re.findall(r"\]\(([^)#:]+)", path.read_text())]
+    assert {path.resolve() for path in DOCS.glob("*.md")} <= reached
 
 
 def test_decisions_are_listed_by_topic() -> None:
@@ -18,6 +88,8 @@ def test_decisions_are_listed_by_topic() -> None:
     assert {title: re.findall(r"\d+", numbers) for title, numbers in listed.items()} == stands
     numbers = [number for found in stands.values() for number in found]
     assert len(numbers) == len(set(numbers))
+    # Written in the order of dates at the end of the file, as they once were, they would be found by nobody.
+    assert re.findall(r"^\d+\. \*\*", text, re.M) == []
 
 
 def test_the_closed_world_lists_every_row_of_the_survey_once() -> None:

@@ -252,6 +252,14 @@ def test_problems_are_told_by_table_and_cause_and_fit_a_terminal() -> None:
     assert {"--startrow=row00000", "--stoprow=row00200", "--peer.adr=z:1:/s"} <= set(words)
 
 
+@pytest.mark.parametrize("reporter", [TextReporter(), HtmlReporter(run_ms=0), JsonReporter()])
+def test_a_problem_says_where_its_repair_stands_whatever_the_report(reporter: Reporter) -> None:
+    """The same words go into reports that have the repairs after the problems, before them, or not of all tables."""
+    text = " ".join(told(reporter, many(12, 1)).split())
+    assert "are under Repairs" in text
+    assert "is below" not in text
+
+
 def test_a_repair_covers_every_gap_of_its_table_with_one_command(tmp_path: Path) -> None:
     outcome = many(50, 200)
     assert outcome.overview is not None
