@@ -10,6 +10,7 @@ import pytest
 from status_tool.spark.session import spark_session
 from tests.lab.lab import Lab
 from tests.pair import JAR, Pair, start_pair
+from tests.standing import borrowed_pair
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -29,14 +30,19 @@ def warm_spark() -> Iterator[None]:
 
 
 @pytest.fixture(scope="module")
-def pair(warm_spark: None) -> Iterator[Pair]:
+def pair(request: pytest.FixtureRequest, warm_spark: None) -> Iterator[Pair]:
     """Two tracked clusters, two region servers each, asyncfs WALs. Tests use tables of their own.
 
     One a module, for modules run side by side, and what they hold of the memory is wanted by others afterwards.
+    With `--lab` it is the pair that stands ready.
     """
     assert JAR.is_file(), "build the trackers first: make setup"
-    with Lab() as lab:
-        yield start_pair(lab)
+    if request.config.getoption("--lab"):
+        with borrowed_pair() as ready:
+            yield ready
+    else:
+        with Lab() as lab:
+            yield start_pair(lab)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

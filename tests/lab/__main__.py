@@ -1,4 +1,7 @@
-"""`python -m tests.lab up --clusters a,b`: clusters to play with, until Ctrl-C. `warm`: faster starts."""
+"""`python -m tests.lab up --clusters a,b`: clusters to play with, until Ctrl-C. `warm`: faster starts.
+
+`up --tracked`: a fresh pair with the trackers stands ready for `pytest --lab`.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +10,12 @@ import contextlib
 import itertools
 import signal
 import sys
+from functools import partial
 from pathlib import Path
 
 from .classpath import PROFILES
 from .cluster import Cluster, ClusterSpec
+from .errors import LabError
 from .lab import Lab
 from .warm import warm
 
@@ -24,6 +29,7 @@ def _arguments() -> argparse.Namespace:
     up.add_argument("--site", action="append", default=[], metavar="KEY=VALUE", help="for hbase-site.xml")
     up.add_argument("--jar", action="append", default=[], type=Path, help="for the servers' class path")
     up.add_argument("--chain", action="store_true", help="add a peer from each cluster to the next one")
+    up.add_argument("--tracked", action="store_true", help="keep a fresh pair with the trackers for `pytest --lab`")
     up.add_argument("--keep", action="store_true", help="keep the folder with the logs")
     ready = commands.add_parser("warm", help="make the shared archive of classes")
     for command in (up, ready):
@@ -58,6 +64,15 @@ def _up(arguments: argparse.Namespace) -> None:
             signal.pause()
 
 
+def _stand() -> None:
+    from tests.standing import stand  # knows the trackers, which the lab itself does not
+
+    try:
+        stand(partial(print, flush=True))
+    except LabError as error:
+        sys.exit(f"lab: {error}")
+
+
 def _interrupt(number: int, frame: object) -> None:
     raise KeyboardInterrupt
 
@@ -66,6 +81,8 @@ def main() -> None:
     arguments = _arguments()
     if arguments.command == "warm":
         print(warm(arguments.hbase))
+    elif arguments.tracked:
+        _stand()
     else:
         _up(arguments)
 

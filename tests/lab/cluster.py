@@ -18,7 +18,7 @@ from . import config
 from .admin import Admin, AdminProcess
 from .config import LOOPBACK, Addresses
 from .errors import AdminError, LabError
-from .ports import Ports, accepts
+from .ports import Drawn, accepts
 from .process import Java, RegionServer, Server
 from .waiting import wait_until
 
@@ -54,12 +54,12 @@ class ClusterSpec:
 class Cluster:
     """A running cluster. Made by `Lab.cluster`, ended by the lab."""
 
-    def __init__(self, spec: ClusterSpec, *, root: Path, java: Java, ports: Ports, zk_port: int) -> None:
+    def __init__(self, spec: ClusterSpec, *, root: Path, java: Java, ports: Drawn, zk_port: int) -> None:
         self.spec = spec
         self.name = spec.name
         self.folder = root / spec.name
         self._java = java
-        self._ports = ports
+        self.ports = ports
         self._at = Addresses(
             name=spec.name,
             zk_port=zk_port,
@@ -123,7 +123,7 @@ class Cluster:
 
     def _define_datanode(self, number: int) -> Server:
         folder = self.folder / f"datanode{number}"
-        port, http_port, ipc_port = (self._ports.take() for _ in range(3))
+        port, http_port, ipc_port = (self.ports.take() for _ in range(3))
         main = f"{_HDFS}.datanode.DataNode"
         server = Server(self._java, f"{self.name}-datanode{number}", folder, main, (), 256, port)
         hdfs = config.datanode(folder, port, http_port, ipc_port)
@@ -142,7 +142,7 @@ class Cluster:
             f"{_HBASE}.master.HMaster",
             ("start",),
             512,
-            self._ports.take(),
+            self.ports.take(),
             self.spec.extra_classpath,
         )
         self._hbase_conf(server, {"hbase.master.port": str(server.port)})
@@ -156,7 +156,7 @@ class Cluster:
             f"{_HBASE}.regionserver.HRegionServer",
             ("start",),
             768,
-            self._ports.take(),
+            self.ports.take(),
             self.spec.extra_classpath,
         )
         self._hbase_conf(server, {"hbase.regionserver.port": str(server.port), **overrides})
@@ -339,9 +339,13 @@ class Cluster:
         self.stop()
         self.start()
 
+    def release(self) -> None:
+        """End the admin, with its background writers; the servers stay."""
+        self._admin_process.close()
+
     def kill(self) -> None:
         """Kill every process, the admin's included."""
-        self._admin_process.close()
+        self.release()
         for server in self.servers:
             server.kill9()
 

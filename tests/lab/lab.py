@@ -21,8 +21,19 @@ from . import config, watchdog
 from .classpath import HOME, servers_classpath, shared_classes
 from .cluster import Cluster, ClusterSpec
 from .errors import LabError
-from .ports import Ports
+from .ports import Drawn, Ports
 from .process import Java, Server
+
+
+def server_java(hbase_version: str, root: Path, mark: str, jvm_options: Sequence[str] | None = None) -> Java:
+    """How the servers of the lab with this folder and mark are started. See `Lab` for the options."""
+    archive = shared_classes(hbase_version)
+    shared = (f"-XX:SharedArchiveFile={archive}",) if archive else ()
+    # Jetty and the native libraries unpack into it; a killed server never removes what it unpacked.
+    scratch = root / "tmp"
+    scratch.mkdir(exist_ok=True)
+    options = (f"-Djava.io.tmpdir={scratch}", *(shared if jvm_options is None else jvm_options))
+    return Java(mark, servers_classpath(hbase_version), HOME / "conf" / "log4j.properties", options)
 
 
 class Lab:
@@ -47,22 +58,15 @@ class Lab:
         self.keep = os.environ.get("LAB_KEEP") == "1" if keep is None else keep
         self.clusters: dict[str, Cluster] = {}
         self._say = say or (lambda text: None)
-        self._mark = uuid.uuid4().hex
+        self.mark = uuid.uuid4().hex
         self._closing = threading.Lock()
         self._closed = False
-        classpath = servers_classpath(hbase_version)
         self.root = Path(tempfile.mkdtemp(prefix="status-tool-lab-"))
         self._watchdog = self._start_watchdog()
         atexit.register(self.close)
         self._ports = Ports()
-        archive = shared_classes(hbase_version)
-        shared = (f"-XX:SharedArchiveFile={archive}",) if archive else ()
-        # Jetty and the native libraries unpack into it; a killed server never removes what it unpacked.
-        scratch = self.root / "tmp"
-        scratch.mkdir()
-        options = (f"-Djava.io.tmpdir={scratch}", *(shared if jvm_options is None else jvm_options))
-        self._java = Java(self._mark, classpath, HOME / "conf" / "log4j.properties", options)
         try:
+            self._java = server_java(hbase_version, self.root, self.mark, jvm_options)
             self.zk_port = self._ports.take()
             self.zookeeper = self._start_zookeeper()
         except BaseException:
@@ -73,7 +77,7 @@ class Lab:
         folder = "" if self.keep else str(self.root)
         script = [sys.executable, "-S", "-E", watchdog.__file__]
         return subprocess.Popen(
-            [*script, str(os.getpid()), self._mark, folder],
+            [*script, str(os.getpid()), self.mark, folder],
             stdin=subprocess.PIPE,
             start_new_session=True,  # it must outlive a Ctrl-C
         )
@@ -135,13 +139,13 @@ class Lab:
             raise LabError("the lab is closed")
         if spec.name in self.clusters:
             raise LabError(f"there is a cluster {spec.name} already")
-        cluster = Cluster(spec, root=self.root, java=self._java, ports=self._ports, zk_port=self.zk_port)
+        cluster = Cluster(spec, root=self.root, java=self._java, ports=Drawn(self._ports), zk_port=self.zk_port)
         self.clusters[spec.name] = cluster
         return cluster
 
     def pids(self) -> list[int]:
         """Every living server and admin process of this lab, as the system knows them."""
-        return watchdog.marked(self._mark)
+        return watchdog.marked(self.mark)
 
     def close(self) -> None:
         """Kill all, remove the folder unless it is to be kept. May be called again."""
@@ -155,7 +159,7 @@ class Lab:
         if hasattr(self, "zookeeper"):
             self.zookeeper.kill9()
         # Also catches what is missing above: a server that was just being started.
-        watchdog.kill_marked(self._mark)
+        watchdog.kill_marked(self.mark)
         self._ports.release()
         if self.keep:
             self._say(f"kept {self.root}")

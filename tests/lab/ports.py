@@ -7,6 +7,7 @@ import os
 import random
 import socket
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from .errors import LabError
@@ -47,6 +48,21 @@ def accepts(port: int) -> bool:
             return True
     except OSError:
         return False
+
+
+class Drawn:
+    """The ports of one cluster in the order in which it took them, so that another process can take the same ones."""
+
+    def __init__(self, ports: Ports, known: Sequence[int] = ()) -> None:
+        """`known` are handed out first: they are taken already."""
+        self.taken: list[int] = []
+        self._ports = ports
+        self._known = list(known)
+
+    def take(self) -> int:
+        """The next one."""
+        self.taken.append(self._known.pop(0) if self._known else self._ports.take())
+        return self.taken[-1]
 
 
 class Ports:

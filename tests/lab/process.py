@@ -8,6 +8,7 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Protocol
 
 from .classpath import java
 from .errors import LabError, LabTimeout, ServerDied
@@ -66,6 +67,17 @@ class Java:
         return env
 
 
+class Process(Protocol):
+    """What a `Server` needs of its process: a child (`subprocess.Popen`) or an adopted one."""
+
+    pid: int
+
+    def poll(self) -> int | None: ...
+    def wait(self, timeout: float | None = None) -> int: ...
+    def terminate(self) -> None: ...
+    def kill(self) -> None: ...
+
+
 @dataclass
 class Server:
     """One JVM. It can be ended in every way that matters and started again at the same port."""
@@ -79,7 +91,7 @@ class Server:
     port: int
     extra_classpath: Sequence[Path] = ()
     environment: Mapping[str, str] = field(default_factory=dict)
-    _process: subprocess.Popen[bytes] | None = field(default=None, repr=False)
+    _process: Process | None = field(default=None, repr=False)
 
     @property
     def log(self) -> Path:
@@ -111,7 +123,7 @@ class Server:
         self.folder.mkdir(parents=True, exist_ok=True)
         env = self.java.environment(self.conf_dir, self.extra_classpath) | dict(self.environment)
         with self.log.open("ab") as log:
-            self._process = subprocess.Popen(
+            process = subprocess.Popen(
                 self.java.command(self.heap_mb, self.main, self.arguments),
                 cwd=self.folder,
                 env=env,
@@ -120,7 +132,12 @@ class Server:
                 stderr=log,
                 start_new_session=True,  # a Ctrl-C is for the lab, which then ends its servers in order
             )
-        return self._process
+        self._process = process
+        return process
+
+    def adopt(self, process: Process) -> None:
+        """It runs already, started by somebody else."""
+        self._process = process
 
     def kill9(self) -> None:
         """Kill -9; nothing happens to a server that has ended already."""
