@@ -46,7 +46,7 @@ test-python: setup ## Unit, property and cluster tests
 	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 test-unit: $(VENV)/installed ## Tests that need no cluster
-	$(BIN)/python -m pytest -m "not cluster"
+	$(BIN)/python -m pytest -m "not cluster" -n 2 --dist loadfile
 
 SEED ?= 1
 N ?= 3

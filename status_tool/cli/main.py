@@ -7,11 +7,13 @@ import os
 import signal
 import sys
 from contextlib import suppress
+from functools import cache
 from types import FrameType
 from typing import Any
 
 import typer
 from typer.exceptions import Abort, TyperException
+from typer.main import get_command
 
 from status_tool import __version__
 from status_tool.cli.queues import queues
@@ -80,9 +82,15 @@ complaints: list[str] = []
 """What the command line that is running was refused or ended for."""
 
 
+@cache
+def _commands() -> Any:
+    """All commands, made from the functions' signatures once a process: that takes longer than most command lines."""
+    return get_command(app)
+
+
 def _main(arguments: list[str]) -> int:
     try:
-        result: Any = app(
+        result: Any = _commands()(
             args=[_BARE.get(one, one) for one in arguments], prog_name="status-tool", standalone_mode=False
         )
     except StatusToolError as error:
