@@ -1,13 +1,15 @@
 """What a stream's row in the state table costs to read after many batches: one column a segment, or one a server.
 
-`python -m bench.state_row [--batches N,N,…]`: on a cluster of its own, by Thrift. Both forms get the same batches, as a
-tracker writes them. The old form: a column for each, then merged with its predecessor and deleted. The new one: an
-overwritten column of one segment. Printed: the median time of a Get and of a scan of the row.
+`python -m bench.state_row [--batches N,N,…]`: on a cluster of its own. Both forms get the same batches, with the cells
+that a tracker writes for them, though many in one call. The old form: a column for each batch, then merged with its
+predecessor and deleted. The new one: an overwritten column. Printed: the median time of a Get and of a scan of the row
+by Thrift.
 """
 
 from __future__ import annotations
 
 import argparse
+import base64
 import statistics
 import time
 from collections.abc import Callable, Iterator
@@ -17,13 +19,14 @@ import happybase
 
 from status_tool.config import ThriftEndpoint
 from status_tool.sources.thrift import connection
+from tests.lab.cluster import Cluster
 from tests.lab.lab import Lab
 from tests.pair import tracked_spec
 
 TABLE = "rows"
 READS = 15
-FIRST_TIMESTAMP = 1_000_000
-COLUMN = b"t:c" + b"\x07" * 8
+PATIENCE_S = 1800.0
+FORMS = {"one column a segment": "state_row_merged", "one column a server": "state_row_overwritten"}
 
 
 def main() -> None:
@@ -35,8 +38,8 @@ def main() -> None:
         (cluster,) = lab.start_clusters(tracked_spec("one", region_servers=1, trackers={}))
         cluster.admin.create_table(TABLE, {"t": 0})
         with opened(ThriftEndpoint("127.0.0.1", cluster.thrift_port)) as table:
-            for name, write in (("one column a segment", put_and_delete), ("one column a server", overwrite)):
-                measure(table, name, write, steps)
+            for name, command in FORMS.items():
+                measure(cluster, table, name, command, steps)
 
 
 @contextmanager
@@ -46,43 +49,16 @@ def opened(endpoint: ThriftEndpoint) -> Iterator[happybase.Table]:
         yield client.table(TABLE)
 
 
-def measure(
-    table: happybase.Table, name: str, write: Callable[[happybase.Table, bytes, int], None], steps: list[int]
-) -> None:
+def measure(cluster: Cluster, table: happybase.Table, name: str, command: str, steps: list[int]) -> None:
     """One form, read after each step."""
     row, done = name.encode(), 0
+    text = base64.b64encode(row).decode()
     for step in steps:
-        began = time.perf_counter()
-        for number in range(done, step):
-            write(table, row, number)
-        spent = time.perf_counter() - began
+        cluster.admin.call(command, PATIENCE_S, table=TABLE, row=text, start=done, end=step)
+        done = step
         get = median(lambda: table.row(row))
         scan = median(lambda: list(table.scan(row_start=row, row_stop=row + b"\0")))
-        each = spent / (step - done) * 1000
-        done = step
-        print(
-            f"{name}, {step:>7} batches: get {get:7.2f} ms, scan {scan:7.2f} ms; written at {each:.2f} ms each",
-            flush=True,
-        )
-
-
-def put_and_delete(table: happybase.Table, row: bytes, number: int) -> None:
-    """The batch's segment; then it is merged with what was there before."""
-    table.put(row, {segment(number, number + 1): bytes(16)})
-    if number:
-        with table.batch() as batch:
-            batch.put(row, {segment(0, number + 1): bytes(16)})
-            batch.delete(row, [segment(number, number + 1), *([segment(0, number)] if number > 1 else [])])
-
-
-def overwrite(table: happybase.Table, row: bytes, number: int) -> None:
-    """All that is known, under the next timestamp."""
-    table.put(row, {COLUMN: b"\x01" + bytes(48)}, timestamp=FIRST_TIMESTAMP + number)
-
-
-def segment(prev: int, seq: int) -> bytes:
-    """A column of the old form."""
-    return b"t:p" + prev.to_bytes(8, "big") + seq.to_bytes(8, "big")
+        print(f"{name}, {step:>7} batches: get {get:7.2f} ms, scan {scan:7.2f} ms", flush=True)
 
 
 def median(read: Callable[[], object]) -> float:

@@ -237,6 +237,10 @@ class Admin:
         """Keep so many versions from now on, and no deleted cell."""
         self.call("set_versions", table=table, family=family, versions=versions)
 
+    def set_durability(self, table: str, durability: str) -> None:
+        """One of HBase's, such as "SKIP_WAL" or "USE_DEFAULT"."""
+        self.call("set_durability", table=table, durability=durability)
+
     # -- snapshots, and regions emptied
 
     def snapshot(self, name: str, table: str) -> None:

@@ -39,6 +39,7 @@ public final class LabAdmin {
     new RegionCommands(connection, admin).register(commands);
     new RowCommands(connection, files).register(commands);
     new LoadCommands(connection).register(commands);
+    new StateRowCommands(connection).register(commands);
     new MixCommands(connection).register(commands);
     new VerifyCommands(connection.getConfiguration(), files).register(commands);
     new FileCommands(files).register(commands);

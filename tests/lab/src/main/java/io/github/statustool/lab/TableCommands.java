@@ -32,6 +32,7 @@ final class TableCommands {
     commands.put("add_family", args -> done(() -> admin.addColumnFamily(args.table(), family(args))));
     commands.put("drop_family", args -> done(() -> admin.deleteColumnFamily(args.table(), name(args))));
     commands.put("set_scope", args -> done(() -> setScope(args)));
+    commands.put("set_durability", args -> done(() -> setDurability(args)));
     commands.put("set_versions", args -> done(() -> setVersions(args)));
   }
 
@@ -79,6 +80,11 @@ final class TableCommands {
 
   private void setScope(Args args) throws IOException {
     admin.modifyColumnFamily(args.table(), changed(args).setScope(args.integer("scope")).build());
+  }
+
+  private void setDurability(Args args) throws IOException {
+    TableDescriptorBuilder table = TableDescriptorBuilder.newBuilder(admin.getDescriptor(args.table()));
+    admin.modifyTable(table.setDurability(args.durability()).build());
   }
 
   /** Keeps so many versions from now on, and no deleted cell. */

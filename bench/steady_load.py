@@ -1,0 +1,159 @@
+"""A long steady load on many regions: what recording costs the slave, and that nothing of it grows.
+
+`python -m bench.steady_load [--minutes N] [--regions N] [--rate N]`: one master replicates the same edits to a slave
+with trackers and to one without, so that the CPU of their region servers can be compared over the same time. In every
+round are measured: that ratio, the Get of one stream's row and the scan of all of them in the slave's state table, and
+`run -i` as a whole process against a bare Spark session with one join.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from bench.run_on_cluster import BARE, timed
+from status_tool.config import ThriftEndpoint
+from status_tool.sources.thrift import connection
+from tests.lab.cluster import Cluster
+from tests.lab.lab import Lab
+from tests.pair import STATE_TABLE, Pair, start_pair, tool, tracked_spec
+
+TABLE = "steady"
+READS = 15
+ROUND_S = 300
+CHECKS = 3
+TICKS = os.sysconf("SC_CLK_TCK")
+STREAM_ROWS = (b"s", b"t")
+"""First and last (exclusive) key of the rows of streams."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """One round. Times in ms, but for those of processes, which are in seconds."""
+
+    rows: int
+    get_ms: float
+    scan_ms: float
+    columns: int
+    cpu_ratio: float
+    run_s: float
+    bare_s: float
+
+
+def main() -> None:
+    """Measure, print each round, and what has grown from the first third of the rounds to the last."""
+    parser = argparse.ArgumentParser(prog="python -m bench.steady_load", description=__doc__)
+    parser.add_argument("--minutes", type=int, default=60)
+    parser.add_argument("--regions", type=int, default=24, help="each has a writer of its own")
+    parser.add_argument("--rate", type=int, default=10, help="rows a second and region")
+    asked = parser.parse_args()
+    with tempfile.TemporaryDirectory() as name, Lab() as lab:
+        pair = start_pair(lab)
+        (plain,) = lab.start_clusters(tracked_spec("plain", trackers={}))
+        pair.master.admin.add_peer("2", plain.cluster_key)
+        loads = start_load(pair, plain, asked.regions, asked.rate)
+        time.sleep(30)
+        readings: list[Reading] = []
+        end = time.monotonic() + asked.minutes * 60
+        while time.monotonic() < end or not readings:
+            readings.append(one_round(pair, plain, Path(name), loads))
+            print(readings[-1], flush=True)
+    report(readings)
+
+
+def start_load(pair: Pair, plain: Cluster, regions: int, rate: int) -> list[int]:
+    """A table of so many regions on all clusters, and a writer for each region."""
+    prefixes = [f"{number:03d}" for number in range(regions)]
+    splits = [prefix.encode() for prefix in prefixes[1:]]
+    for cluster in (pair.slave, plain, pair.master):
+        cluster.admin.create_table(TABLE, {"f": 1}, splits)
+    return [pair.master.admin.load_start(TABLE, "f", rate, prefix) for prefix in prefixes]
+
+
+def one_round(pair: Pair, plain: Cluster, folder: Path, loads: list[int]) -> Reading:
+    """Let it run for a while, then read and check."""
+    before, began = (cpu_s(pair.slave), cpu_s(plain)), time.monotonic()
+    time.sleep(ROUND_S)
+    spent = [now - then for now, then in zip((cpu_s(pair.slave), cpu_s(plain)), before, strict=True)]
+    get_ms, scan_ms, columns = read_state(pair.slave)
+    run_s, bare_s = check(pair, folder)
+    written = sum(pair.master.admin.load_count(load) for load in loads)
+    print(f"round of {time.monotonic() - began:.0f} s, CPU seconds {spent[0]:.1f} and {spent[1]:.1f}", flush=True)
+    return Reading(written, get_ms, scan_ms, columns, spent[0] / spent[1], run_s, bare_s)
+
+
+def cpu_s(cluster: Cluster) -> float:
+    """CPU seconds of its region servers so far (utime and stime of proc(5))."""
+    stats = [
+        Path(f"/proc/{server.pid}/stat").read_text().rpartition(")")[2].split() for server in cluster.region_servers
+    ]
+    return sum(int(stat[11]) + int(stat[12]) for stat in stats) / TICKS
+
+
+def read_state(cluster: Cluster) -> tuple[float, float, int]:
+    """Median ms of a Get of a stream's row and of a scan of them all, and the most columns that a row has."""
+    with connection(ThriftEndpoint("127.0.0.1", cluster.thrift_port)) as client:
+        table = client.table(STATE_TABLE)
+        found = dict(table.scan(row_start=STREAM_ROWS[0], row_stop=STREAM_ROWS[1]))
+        row = max(found, key=lambda key: len(found[key]))
+        return (
+            median_ms(lambda: table.row(row)),
+            median_ms(lambda: list(table.scan(row_start=STREAM_ROWS[0], row_stop=STREAM_ROWS[1]))),
+            len(found[row]),
+        )
+
+
+def median_ms(read: Callable[[], object]) -> float:
+    """Of so many reads."""
+    times = []
+    for _ in range(READS):
+        began = time.perf_counter()
+        read()
+        times.append((time.perf_counter() - began) * 1000)
+    return statistics.median(times)
+
+
+def check(pair: Pair, folder: Path) -> tuple[float, float]:
+    """Seconds of `run -i` and of the bare session, medians of alternating processes."""
+    master, slave = folder / "master", folder / "slave"
+    for cluster, words, file in ((pair.master, ["-m"], master), (pair.slave, [], slave)):
+        written = tool("run", *words, "-o", file, "--only", "hbase", conf=cluster)
+        if written.exit_code:
+            raise SystemExit(f"run -o failed: {written}")
+    run, bare = [], []
+    for _ in range(CHECKS):
+        began = time.perf_counter()
+        checked = tool("run", "-i", master, "--only", "hbase", "--wait", "60", conf=pair.slave)
+        if checked.exit_code:
+            raise SystemExit(f"run -i failed: {checked}")
+        run.append(time.perf_counter() - began)
+        bare.append(timed([sys.executable, "-c", BARE, str(master), str(slave)]))
+    return statistics.median(run), statistics.median(bare)
+
+
+def report(readings: list[Reading]) -> None:
+    """What has become of each figure from the first third of the rounds to the last."""
+    third = max(1, len(readings) // 3)
+    print(f"{readings[-1].rows} rows in {len(readings)} rounds; medians of the first and of the last {third}")
+    figures: dict[str, Callable[[Reading], float]] = {
+        "Get of a stream's row, ms": lambda one: one.get_ms,
+        "scan of all streams' rows, ms": lambda one: one.scan_ms,
+        "columns of a row": lambda one: one.columns,
+        "CPU of the slave's region servers, with trackers to without": lambda one: one.cpu_ratio,
+        "run -i to a bare session": lambda one: one.run_s / one.bare_s,
+    }
+    for name, figure in figures.items():
+        first = statistics.median(map(figure, readings[:third]))
+        last = statistics.median(map(figure, readings[-third:]))
+        print(f"{name}: {first:.2f}, {last:.2f}, ratio {last / first:.2f}")
+
+
+if __name__ == "__main__":
+    main()
