@@ -29,6 +29,7 @@ TABLE = "steady"
 READS = 15
 ROUND_S = 300
 CHECKS = 3
+PATIENCE_S = 900
 TICKS = os.sysconf("SC_CLK_TCK")
 STREAM_ROWS = (b"s", b"t")
 """First and last (exclusive) key of the rows of streams."""
@@ -52,7 +53,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.steady_load", description=__doc__)
     parser.add_argument("--minutes", type=int, default=60)
     parser.add_argument("--regions", type=int, default=24, help="each has a writer of its own")
-    parser.add_argument("--rate", type=int, default=10, help="rows a second and region")
+    parser.add_argument("--rate", type=int, default=2, help="rows a second and region")
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as name, Lab() as lab:
         pair = start_pair(lab)
@@ -124,14 +125,14 @@ def check(pair: Pair, folder: Path) -> tuple[float, float]:
     """Seconds of `run -i` and of the bare session, medians of alternating processes."""
     master, slave = folder / "master", folder / "slave"
     for cluster, words, file in ((pair.master, ["-m"], master), (pair.slave, [], slave)):
-        written = tool("run", *words, "-o", file, "--only", "hbase", conf=cluster)
+        written = tool("run", *words, "-o", file, "--only", "hbase", conf=cluster, timeout=PATIENCE_S)
         if written.exit_code:
             raise SystemExit(f"run -o failed: {written}")
     run, bare = [], []
     for _ in range(CHECKS):
         began = time.perf_counter()
-        checked = tool("run", "-i", master, "--only", "hbase", "--wait", "60", conf=pair.slave)
-        if checked.exit_code:
+        checked = tool("run", "-i", master, "--only", "hbase", conf=pair.slave, timeout=PATIENCE_S)
+        if checked.exit_code not in (0, 1):  # what is behind is no matter here
             raise SystemExit(f"run -i failed: {checked}")
         run.append(time.perf_counter() - began)
         bare.append(timed([sys.executable, "-c", BARE, str(master), str(slave)]))

@@ -1,0 +1,37 @@
+"""docs/ways-out.md names every code of a problem, and tests that exist."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from status_tool.evidence.advice import _TEXTS
+from status_tool.evidence.problems import _DETAILS
+
+TESTS = Path(__file__).resolve().parent.parent
+PAGE = (TESTS.parent / "docs" / "ways-out.md").read_text()
+_CELL = re.compile(r"^\| ((?:`[a-z-]+`(?:, )?)+) \|", re.MULTILINE)
+_TEST = re.compile(r"`((?:[a-z]+/)?test_\w+\.py)?(?:::(\w+))?`")
+_JAVA_TEST = re.compile(r"`(\w+Test)\.(\w+)`")
+JAVA_TESTS = TESTS.parent / "coprocessor_stubs" / "src" / "test" / "java" / "io" / "github" / "statustool"
+
+
+def test_every_code_has_its_way_out() -> None:
+    """Those that the tool can print, and no others."""
+    named = {code for cell in _CELL.findall(PAGE) for code in re.findall(r"`([a-z-]+)`", cell)}
+    assert named == set(_DETAILS) | set(_TEXTS)
+
+
+def test_the_tests_that_are_named_exist() -> None:
+    """`file.py`, `file.py::test`, or `::test` of the file before; a unit test where no folder is named."""
+    source, found = "", 0
+    for file, function in _TEST.findall(PAGE):
+        if file:
+            source = (TESTS / (file if "/" in file else f"unit/{file}")).read_text()
+        if function:
+            assert f"def {function}(" in source, (file, function)
+            found += 1
+    for name, function in _JAVA_TEST.findall(PAGE):
+        assert f"void {function}(" in (JAVA_TESTS / f"{name}.java").read_text(), (name, function)
+        found += 1
+    assert found > 30
