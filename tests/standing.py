@@ -54,6 +54,7 @@ def _offer_one(say: Callable[[str], None]) -> None:
                 time.sleep(0.2)
         finally:
             READY.unlink(missing_ok=True)
+            _taken(lab.mark).unlink(missing_ok=True)  # of a run that was killed
 
 
 def _publish(description: Description) -> None:
