@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from status_tool.cli.reference import as_markdown
+from tests.wrap import wrap
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 DOCS = REPOSITORY / "docs"
@@ -50,6 +51,16 @@ def test_lines_are_short_and_links_lead_somewhere(path: Path) -> None:
         assert other.exists(), target
         if heading:
             assert heading in anchors(other.read_text()), f"{target}#{heading}"
+
+
+@pytest.mark.parametrize("path", documents(), ids=lambda path: str(path.relative_to(REPOSITORY)))
+def test_wrapping_changes_white_space_only_and_none_the_second_time(path: Path) -> None:
+    """`python -m tests.wrap` on what is there."""
+    text = path.read_text()
+    wrapped = wrap(text)
+    assert wrapped.split() == text.split()
+    assert wrap(wrapped) == wrapped
+    assert [line for line in prose(wrapped) if len(line) > LONGEST] == []
 
 
 def anchors(text: str) -> set[str]:
