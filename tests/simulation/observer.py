@@ -13,7 +13,7 @@ from status_tool.collect import _may_echo, _server_rows
 from status_tool.errors import StatusFileError
 from status_tool.evidence.model import Header, Outcome, Scope
 from status_tool.evidence.queues import newly_settled
-from status_tool.runs.question import SideFacts, question_of
+from status_tool.runs.question import Question, SideFacts, question_of
 from status_tool.sources import codec
 from status_tool.sources.queues import Queue, Wal
 from status_tool.sources.state_table import Barrier, Descriptors, newest_cells
@@ -41,6 +41,8 @@ class Observation:
         self.since_ms = since_ms
         self.cut = world.now
         self.outcome: Outcome | None = None
+        self.judged: tuple[Question, list[Row], list[Row]] | None = None
+        """What was asked of which rows of the two sides; None where nothing could be."""
         self.refused = False
         """Whether the run ends with an error instead of a verdict."""
         self.steps = self._run()
@@ -66,6 +68,7 @@ class Observation:
         except StatusFileError:  # without a peer that leads to the slave
             self.outcome = verify_reference([], [], master, slave, scope)
             return
+        self.judged = (asked, ours, theirs)
         self.outcome = asked.answered(verify_reference(ours, theirs, asked.master, slave, asked.scope, asked.queues))
 
     def _master(self) -> Generator[None, None, tuple[Header, list[Row]]]:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+import random
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -16,12 +18,18 @@ from hypothesis import strategies as st
 from pyspark.sql import DataFrame, SparkSession
 
 from status_tool.evidence.ids import UNKNOWN_FAMILY, family_id
-from status_tool.evidence.model import Evidence, Header, Outcome, Scope
+from status_tool.evidence.model import Evidence, Header, Outcome, Scope, Status
 from status_tool.evidence.queues import QueueFacts
+from status_tool.runs.question import Question
 from status_tool.spark.session import spark_session
 from status_tool.spark.verify import Verification
 from status_tool.status_file.schema import STATUS_SCHEMA
 from tests.reference import verify_reference
+from tests.simulation.dice import STEP_BYTES
+from tests.simulation.observer import Observation
+from tests.simulation.steps import SWITCHES, Run
+from tests.simulation.test_simulation import STEPS_A_RUN
+from tests.simulation.tracker import TABLE
 
 pytestmark = pytest.mark.spark
 
@@ -37,6 +45,7 @@ EXAMPLES = int(os.environ.get("STATUS_TOOL_FUZZ", "25"))
 """More of them are random; the default ones are the same in every run."""
 
 Row = dict[str, Any]
+Judged = tuple[Question, list[Row], list[Row]]
 
 
 @pytest.fixture(scope="module")
@@ -248,3 +257,84 @@ def test_spark_equals_the_reference(session: SparkSession, world: Any, small: bo
     for one, other in zip(found.problems, expected.problems, strict=True):
         assert one == other
     assert found == expected
+
+
+# --- what the simulation's clusters hold, beside the random rows ---------------------------------------------
+
+
+class Watched(Run):
+    """A run of the simulation; what is judged on the way is kept."""
+
+    def __init__(self, without: int) -> None:
+        super().__init__(without)
+        self.judged: list[Judged] = []
+
+    def check(self, observation: Observation) -> Outcome:
+        if observation.judged is not None:
+            self.judged.append(observation.judged)
+        return super().check(observation)
+
+
+def simulated(seeds: Iterable[int], each: int = 4) -> Iterator[Judged]:
+    """Of random runs the last rows that were judged, when most has happened."""
+    for seed in seeds:
+        dice = random.Random(seed)
+        run = Watched(dice.getrandbits(len(SWITCHES)) if dice.randrange(3) else 0)
+        run.play(dice.getrandbits(8 * STEP_BYTES) for _ in range(STEPS_A_RUN))
+        run.drain()
+        yield from run.judged[-each:]
+
+
+def apart(rows: Iterable[Mapping[str, Any]], world: int) -> list[Row]:
+    """The rows with names that no other world has: many worlds fit into one run, and one Spark job."""
+    told = {"table": "table{}-{}", "region": "{}-{}", "server": "world{}-{}"}
+    return [
+        {
+            **row,
+            **{name: form.format(world, row[name]) for name, form in told.items() if row.get(name) is not None},
+            **({"origin": moved(row["origin"], world)} if row.get("origin") is not None else {}),
+        }
+        for row in rows
+        if row["kind"] not in ("peer", "queue")
+    ]
+
+
+def moved(origin: int, world: int) -> int:
+    """Another origin for each world."""
+    return origin ^ (world << 32)
+
+
+def together(worlds: list[Judged]) -> tuple[list[Row], list[Row], Header, Header, Scope, QueueFacts]:
+    """Many worlds as one run, asked what the first one is asked."""
+    ours = [row for number, (_, rows, _) in enumerate(worlds) for row in apart(rows, number)]
+    theirs = [row for number, (_, _, rows) in enumerate(worlds) for row in apart(rows, number)]
+    facts = [(number, question.queues) for number, (question, _, _) in enumerate(worlds)]
+    queues = QueueFacts(
+        frozenset(moved(origin, number) for number, one in facts for origin in one.drained),
+        {moved(origin, number): why for number, one in facts for origin, why in one.left.items()},
+        shipped_since={moved(origin, number): ms for number, one in facts for origin, ms in one.shipped_since.items()},
+        ordered=frozenset(f"table{number}-{TABLE}" for number, _ in facts if number % 5 == 0),
+    )
+    question = worlds[0][0]
+    scope = replace(question.scope, max_problems=100_000)
+    return ours, theirs, question.master, question.slave, scope, queues
+
+
+@pytest.fixture(scope="module")
+def judged() -> list[Judged]:
+    first = 0 if EXAMPLES == 25 else random.SystemRandom().randrange(10**9)
+    return list(simulated(range(first, first + 2 * EXAMPLES)))
+
+
+@pytest.mark.parametrize("shut", [False, True], ids=["up to the barrier", "up to a shutdown time"])
+def test_spark_equals_the_reference_on_simulated_worlds(
+    session: SparkSession, judged: list[Judged], shut: bool
+) -> None:
+    """Rows as servers that crash, restart and lose their connections leave them behind, of many runs in one."""
+    asked_first = [world for world in judged if (world[0].master.shutdown_ms is not None) == shut]
+    run = together([asked_first[0], *judged])
+    found, expected = on_spark(session, *run, True), verify_reference(*run)
+    assert found == expected
+    assert found.hbase is not None
+    assert all(found.hbase.regions[status] > 1 for status in Status), "too few cases to prove anything"
+    assert bool(found.hbase.later) == shut
