@@ -15,7 +15,7 @@ from status_tool.evidence.findings import Finding
 from status_tool.evidence.later import later_bound, written_later
 from status_tool.evidence.model import Evidence, FileStatus, Header, Outcome, Row, Scope
 from status_tool.evidence.queues import QueueFacts
-from status_tool.evidence.region import Region, RegionVerdict, judge_region
+from status_tool.evidence.regions import Region, RegionVerdict, judge_region
 from status_tool.evidence.segments import latest
 from status_tool.evidence.streams import STREAM_CODES, came_through, drained_heads, is_shipped
 from status_tool.evidence.tables import table_ages

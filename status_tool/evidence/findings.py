@@ -10,22 +10,6 @@ from dataclasses import dataclass
 
 from status_tool.evidence.model import SEVERITY, Status
 
-TABLE_CODES: dict[str, Status] = {
-    "absent": Status.MISSING,
-    "family-absent": Status.MISSING,
-    "skip-wal": Status.UNVERIFIABLE,
-    "scope-raised": Status.UNVERIFIABLE,
-    "skipped-wal": Status.UNVERIFIABLE,
-    "emptied": Status.UNVERIFIABLE,
-    "keeps-less": Status.UNVERIFIABLE,
-    "meta-family": Status.UNVERIFIABLE,
-    "slave-changed": Status.UNVERIFIABLE,
-    "older-than-tracker": Status.UNVERIFIABLE,
-    "descriptor-unreadable": Status.UNVERIFIABLE,
-    "no-regions": Status.UNVERIFIABLE,
-}
-"""Why every region of a table is at fault."""
-
 RANKS: dict[str, int] = {
     "gap": 0,
     "missing": 1,

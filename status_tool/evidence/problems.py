@@ -7,12 +7,16 @@ from collections.abc import Callable, Iterable
 from status_tool.evidence.advice import advise, repair_of
 from status_tool.evidence.context import RunContext
 from status_tool.evidence.files import FILE_CODES
-from status_tool.evidence.findings import TABLE_CODES, Finding, sort_key
-from status_tool.evidence.model import Problem, Status
+from status_tool.evidence.findings import Finding, sort_key
+from status_tool.evidence.model import FileStatus, Problem, Status
 from status_tool.evidence.origins import iso
-from status_tool.evidence.region import REGION_CODES
+from status_tool.evidence.regions import REGION_CODES
 from status_tool.evidence.streams import STREAM_CODES
+from status_tool.evidence.tables import TABLE_CODES
 from status_tool.printable import duration
+
+CODES: dict[str, Status | FileStatus] = {**FILE_CODES, **STREAM_CODES, **REGION_CODES, **TABLE_CODES}
+"""The codes of all rules; others are of the run, and unverifiable."""
 
 
 def to_problem(finding: Finding, context: RunContext) -> Problem:
@@ -39,8 +43,7 @@ def to_problem(finding: Finding, context: RunContext) -> Problem:
 
 def kind_of(code: str) -> str:
     """The status value that a code stands for."""
-    known: dict[str, str] = {**FILE_CODES, **STREAM_CODES, **REGION_CODES, **TABLE_CODES}
-    return str(known.get(code, Status.UNVERIFIABLE))
+    return str(CODES.get(code, Status.UNVERIFIABLE))
 
 
 def bound(run: Iterable[Finding], rows: Iterable[Finding], limit: int) -> list[Finding]:

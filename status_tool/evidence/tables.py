@@ -8,9 +8,37 @@ from typing import Any
 
 from status_tool.evidence.descriptors import Compared, compare
 from status_tool.evidence.details import fits, is_number, is_text, list_of, loads, map_of, optional
-from status_tool.evidence.findings import TABLE_CODES, Finding, worst
+from status_tool.evidence.findings import Finding, worst
 from status_tool.evidence.ids import family_id
 from status_tool.evidence.model import Header, Row, Status
+
+TABLE_CODES: dict[str, Status] = {
+    # The slave does not have it.
+    "absent": Status.MISSING,
+    # The slave's table lacks replicated families.
+    "family-absent": Status.MISSING,
+    # Its writes bypass the WAL by its descriptor.
+    "skip-wal": Status.UNVERIFIABLE,
+    # A family was not replicated at first; its older rows stay on the master.
+    "scope-raised": Status.UNVERIFIABLE,
+    # Mutations that bypass the WAL were seen.
+    "skipped-wal": Status.UNVERIFIABLE,
+    # The slave's was created anew, truncated or lost a family after entries had arrived.
+    "emptied": Status.UNVERIFIABLE,
+    # The slave's descriptor keeps less, so that what was applied may be gone.
+    "keeps-less": Status.UNVERIFIABLE,
+    # A replicated family has the name by which HBase marks entries that it does not ship.
+    "meta-family": Status.UNVERIFIABLE,
+    # Store files of the slave's changed beside the WAL after entries had arrived.
+    "slave-changed": Status.UNVERIFIABLE,
+    # It may hold rows from before every region server was tracked.
+    "older-than-tracker": Status.UNVERIFIABLE,
+    # A side's descriptor cannot be read.
+    "descriptor-unreadable": Status.UNVERIFIABLE,
+    # It is described, but none of its regions was recorded.
+    "no-regions": Status.UNVERIFIABLE,
+}
+"""Why every region of a table is at fault."""
 
 SPLIT_PARENT = "split"
 LINEAGE = ("split", "merge")

@@ -10,7 +10,7 @@ from status_tool.evidence.findings import Finding
 from status_tool.evidence.later import later_bound
 from status_tool.evidence.model import Evidence
 from status_tool.evidence.origins import known_shutdown
-from status_tool.evidence.region import Region
+from status_tool.evidence.regions import Region
 from status_tool.evidence.sql import IS_HEAD, case, finding, known_true, present
 from status_tool.evidence.streams import severity_sql
 
@@ -74,7 +74,7 @@ def lag_sql() -> str:
 
 
 def decision_sql(context: RunContext) -> dict[str, str]:
-    """As `judge_by_timestamps`, over `timestamps` and `lag_ms`, with the columns of `region.decision_sql`."""
+    """As `judge_by_timestamps`, over `timestamps` and `lag_ms`, with the columns of `regions.decision_sql`."""
     times = {"written_from_ms": "replicated_ms", "written_to_ms": "written_ms", "repair_to_ms": "written_ms"}
     at_fault = finding("timestamps", table="`table`", region="region", lag_ms="lag_ms", **times)
     decision = {

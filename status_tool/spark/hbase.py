@@ -1,4 +1,4 @@
-"""The plan for streams and regions; the rules are in `evidence.streams`, `.segments`, `.region` and `.timestamps`.
+"""The plan for streams and regions; the rules are in `evidence.streams`, `.segments`, `.regions` and `.timestamps`.
 
 Rows of both sides become one set of events that is shuffled once, by region, and sorted once: by stream,
 the head before its segments. Running aggregates over that order find the holes; the aggregations over
@@ -17,7 +17,7 @@ from status_tool.evidence import timestamps
 from status_tool.evidence.context import RunContext
 from status_tool.evidence.later import later_sql
 from status_tool.evidence.model import SEVERITY, Evidence
-from status_tool.evidence.region import (
+from status_tool.evidence.regions import (
     decision_sql,
     fact_aggregates_sql,
     flags_sql,

@@ -13,11 +13,9 @@ from typing import Any, TextIO
 from pyspark.sql import functions as F
 
 from status_tool.atomic import atomic_write
-from status_tool.evidence.files import FILE_CODES
-from status_tool.evidence.findings import TABLE_CODES, Finding
+from status_tool.evidence.findings import Finding
 from status_tool.evidence.model import FileStatus, Status
-from status_tool.evidence.problems import kind_of, to_problem
-from status_tool.evidence.streams import STREAM_CODES
+from status_tool.evidence.problems import CODES, kind_of, to_problem
 from status_tool.printable import printable_key, safe
 from status_tool.spark.expressions import to_finding
 from status_tool.spark.verify import Verification
@@ -70,10 +68,9 @@ def _opened(one: FullList) -> Iterator[TextIO]:
 def _findings(check: Verification, one: FullList) -> Iterator[Finding]:
     """A partition at a time: nothing is collected."""
     kinds, context = KINDS[one.name], check.context
-    known = {**STREAM_CODES, **TABLE_CODES, **FILE_CODES}
     # A code that is in no table is unverifiable, as in `problems.kind_of`.
-    wanted = [code for code, status in known.items() if str(status) in kinds]
-    others = [code for code in known if code not in wanted]
+    wanted = [code for code, status in CODES.items() if str(status) in kinds]
+    others = [code for code in CODES if code not in wanted]
     chosen = ~F.col("code").isin(others) if str(Status.UNVERIFIABLE) in kinds else F.col("code").isin(wanted)
     if context.check_hbase:
         small = (*context.run_findings, *context.table_findings)

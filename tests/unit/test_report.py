@@ -17,8 +17,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from status_tool.errors import OutputError
+from status_tool.evidence import problems
 from status_tool.evidence.context import build_context
-from status_tool.evidence.findings import Finding
+from status_tool.evidence.findings import RANKS, Finding
 from status_tool.evidence.links import Side, known_clusters
 from status_tool.evidence.model import (
     Cluster,
@@ -308,6 +309,15 @@ def test_no_name_runs_in_the_script(name: str) -> None:
     assert stream.isprintable() or set(stream) - {"\n"} == {c for c in stream if c.isprintable()}
     code = [line for line in stream.split("\n") if not line.startswith("#")]
     assert len(code) == len([line for line in harmless.split("\n") if not line.startswith("#")])
+
+
+def test_every_code_of_a_rule_has_words_and_a_rank() -> None:
+    """Complete ones are not told."""
+    at_fault = {code for code, status in problems.CODES.items() if status not in ("complete", "match")}
+    assert at_fault <= problems._DETAILS.keys()
+    ranked = {code for code, status in problems.CODES.items() if code in RANKS}
+    assert ranked == RANKS.keys()
+    assert {problems.kind_of(code) for code in at_fault - ranked} == {"unverifiable", "incomparable"}
 
 
 def test_every_kind_of_problem_has_advice() -> None:
