@@ -11,6 +11,7 @@ from status_tool.evidence.details import fits, is_number, is_text, list_of, load
 from status_tool.evidence.findings import Finding, worst
 from status_tool.evidence.ids import family_id
 from status_tool.evidence.model import Header, Row, Status
+from status_tool.evidence.sql import is_in
 
 TABLE_CODES: dict[str, Status] = {
     # The slave does not have it.
@@ -111,6 +112,23 @@ def table_ages(rows: Iterable[Row]) -> list[TableAge]:
         if row.get("table") is not None and (row["kind"] == "region" or lineage):
             by_table.setdefault(row["table"], []).append(row)
     return [_age(table, members) for table, members in sorted(by_table.items())]
+
+
+def has_age_sql() -> str:
+    """Whether a master's row tells of its table's age."""
+    lineage = f"kind = 'fact' AND {is_in('state', LINEAGE)}"
+    return f"(kind = 'region' OR ({lineage})) AND `table` IS NOT NULL"
+
+
+def age_aggregates_sql() -> dict[str, str]:
+    """As `TableAge`, over a table's rows with an age; `unknown` counts them."""
+    existing = f"kind = 'region' AND NOT (state <=> '{SPLIT_PARENT}')"
+    return {
+        "regions": f"count_if({existing})",
+        "oldest": "min(region_id)",
+        "newest": f"max(IF({existing}, region_id, NULL))",
+        "unknown": "count_if(region_id IS NULL)",
+    }
 
 
 def judge_tables(
@@ -364,6 +382,11 @@ def newest_changes(rows: Iterable[Row]) -> dict[str, int]:
         if row.get("state") == CHANGED and table is not None and moment is not None:
             newest[table] = max(moment, newest.get(table, moment))
     return newest
+
+
+def is_change_sql() -> str:
+    """Whether `newest_changes` counts a slave's row; the newest `write_ms` of a table is its answer."""
+    return f"kind = 'fact' AND state = '{CHANGED}' AND `table` IS NOT NULL"
 
 
 def _age_findings(table: str, age: TableAge | None, master: Header, since_ms: int | None) -> list[Finding]:

@@ -22,7 +22,7 @@ from status_tool.evidence.problems import bound, to_problem
 from status_tool.evidence.queues import QueueFacts
 from status_tool.evidence.sides import older_findings
 from status_tool.evidence.sql import is_in
-from status_tool.evidence.tables import CHANGED, LINEAGE, SPLIT_PARENT, TableAge
+from status_tool.evidence.tables import CHANGED, TableAge, age_aggregates_sql, has_age_sql, is_change_sql
 from status_tool.spark.expressions import named, to_finding, worst_first
 from status_tool.spark.hbase import judge_regions, judge_streams, with_drained_heads
 from status_tool.spark.hdfs import judge_files
@@ -50,13 +50,7 @@ _SMALL_COLUMNS = (
 
 SMALL_BYTES = 1 << 20
 """A status file of this size holds some ten thousand streams."""
-_EXISTING = f"kind = 'region' AND NOT (state <=> '{SPLIT_PARENT}')"
-_AGES = {
-    "regions": f"count_if({_EXISTING})",
-    "oldest": "min(region_id)",
-    "newest": f"max(IF({_EXISTING}, region_id, NULL))",
-    "unknown": "count_if(region_id IS NULL)",
-}
+_AGES = age_aggregates_sql()
 
 
 class Verification:
@@ -235,9 +229,8 @@ def _unstamped_sources(slave_df: DataFrame) -> DataFrame:
 
 
 def _changes(slave_df: DataFrame) -> DataFrame:
-    """As `evidence.regions.newest_changes`."""
-    changed = slave_df.where(f"kind = 'fact' AND state = '{CHANGED}' AND `table` IS NOT NULL")
-    newest = changed.groupBy("table").agg(*named({"write_ms": "max(write_ms)"}))
+    """As `evidence.tables.newest_changes`."""
+    newest = slave_df.where(is_change_sql()).groupBy("table").agg(*named({"write_ms": "max(write_ms)"}))
     rest = {name: "NULL" for name in (*_SMALL_COLUMNS, *_AGES) if name not in ("kind", "table", "state", "write_ms")}
     return newest.select(
         "table", "write_ms", *named({"kind": "'fact'", "state": f"'{CHANGED}'", "side": "'slave'", **rest})
@@ -245,9 +238,7 @@ def _changes(slave_df: DataFrame) -> DataFrame:
 
 
 def _ages(master_df: DataFrame) -> DataFrame:
-    lineage = f"kind = 'fact' AND {is_in('state', LINEAGE)}"
-    counted = master_df.where(f"(kind = 'region' OR ({lineage})) AND `table` IS NOT NULL")
-    ages = counted.groupBy("table").agg(*named(_AGES))
+    ages = master_df.where(has_age_sql()).groupBy("table").agg(*named(_AGES))
     rest = {name: "NULL" for name in _SMALL_COLUMNS if name not in ("kind", "table")}
     return ages.select("table", *_AGES, *named({"kind": "'age'", "side": "'master'", **rest}))
 
