@@ -192,8 +192,9 @@ def _hbase(
     # The spool before the table: a tracker puts a file's rows into the table before it deletes the file.
     spooled = _spooled(settings)
     small = state.descriptors(barrier, spooled)
-    servers = _server_rows(small, ROLES[request.side], live)
-    source = StateTableSource(endpoint, settings.state_table, TYPES[request.side], request.only, spooled)
+    servers = server_rows(small, ROLES[request.side], live)
+    kinds = TYPES[request.side]
+    source = StateTableSource(endpoint, settings.state_table, kinds, request.only, spooled, pruning=small.pruning)
     header = dataclasses.replace(
         gathered.header,
         barrier_issued_ms=barrier.issued_ms,
@@ -207,17 +208,18 @@ def _hbase(
             header = dataclasses.replace(header, notices=(*header.notices, FOLLOWING))
         else:
             header = _with_shutdown(header, request.shutdown_ms, small.shutdown_ms)
-        rows += [_with_events(row, small) for row in small.tables if request.only.admits(row["table"])]
+        rows += [with_events(row, small) for row in small.tables if request.only.admits(row["table"])]
         regions = _hosted_regions(settings, request, live, deadline)
         rows += regions
         existing = codec.Existing.of((row["region"] for row in regions), barrier.issued_ms)
         source = dataclasses.replace(source, existing=existing)
-        peers = _peer_rows(zookeeper)
+        peers = peer_rows(zookeeper)
         queued, notices = queue_rows(settings, zookeeper)
         rows += [*peers, *queued]
         _write_down_settled(state, servers, peers, queued)
         header = dataclasses.replace(header, notices=(*header.notices, *notices))
     else:
+        header = dataclasses.replace(header, pruned=small.pruned_files)
         # Where they lead is not asked: the master may be down by now.
         rows += [{"kind": "peer", "name": peer.id, "detail": peer.to_json()} for peer in zookeeper.peers()]
         # All of them: a filter is no reason for a table to be missing.
@@ -247,7 +249,7 @@ def _await_drained(
         if not meant and request.peer_id is not None:
             raise ConfigurationError(f"the master has no peer {request.peer_id!r}: check --peer")
         queued, _ = queue_rows(settings, zookeeper)
-        servers = _server_rows(state.descriptors(nobody), ROLES[MASTER], zookeeper.live_servers())
+        servers = server_rows(state.descriptors(nobody), ROLES[MASTER], zookeeper.live_servers())
         waiting = undrained_servers(queued, servers, meant)
         if not waiting or time.monotonic() >= deadline:
             return
@@ -263,10 +265,12 @@ def _write_down_settled(state: StateTable, servers: Sequence[Row], peers: Sequen
             state.record_settled(server, str(peer["id"]), proof)
 
 
-def _with_events(row: Row, small: Descriptors) -> Row:
+def with_events(row: Row, small: Descriptors) -> Row:
     """A master's `table` row with what happened to the table beside the WAL."""
     events = small.events.get(row["table"], {})
     told = {name: events[name] for name in ("skipped_ms", "raised_ms", "tagged_ms") if events.get(name)}
+    if marks := small.pruned.get(row["table"]):
+        told["pruned"] = marks
     return row | {"detail": json.dumps(json.loads(row["detail"]) | told)} if told else row
 
 
@@ -297,7 +301,7 @@ def _may_echo(server: str, has_row: bool) -> bool:
     return has_row or (startcode.isdigit() and now_ms() - int(startcode) < NEWCOMER_MS)
 
 
-def _server_rows(small: Descriptors, role: str, live: Collection[str]) -> list[Row]:
+def server_rows(small: Descriptors, role: str, live: Collection[str]) -> list[Row]:
     """Server rows of a role; live servers without one appear as not tracked."""
     known = [row | {"origin": origin} for origin, row in small.servers if row["role"] == role]
     rows = [row | {"live": row["server"] in live, "tracked": True} for row in known]
@@ -337,7 +341,7 @@ def _spooled(settings: Settings) -> Spooled:
     return read_spool(WebHdfs(endpoint, patience_s=0), settings.spool_dir)
 
 
-def _peer_rows(zookeeper: ZooKeeper) -> list[Row]:
+def peer_rows(zookeeper: ZooKeeper) -> list[Row]:
     names = zookeeper.endpoint.names
     peers = [dataclasses.replace(peer, cluster_id=peer_cluster_id(peer, names)) for peer in zookeeper.peers()]
     return [{"kind": "peer", "name": peer.id, "detail": peer.to_json()} for peer in peers]

@@ -16,6 +16,7 @@ from typer.exceptions import Abort, TyperException
 from typer.main import get_command
 
 from status_tool import __version__
+from status_tool.cli.prune import prune
 from status_tool.cli.queues import queues
 from status_tool.cli.rows import rows
 from status_tool.cli.run import run
@@ -40,6 +41,7 @@ app.command()(rows)
 app.command()(topology)
 app.add_typer(shutdown_time, name="shutdown-time")
 app.command()(setup)
+app.command()(prune)
 
 
 def _version(value: bool) -> None:

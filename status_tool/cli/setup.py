@@ -14,6 +14,9 @@ from status_tool.sources.thrift import connection
 from status_tool.sources.zookeeper import ZooKeeper
 
 STEPS = """\
+Needed: HBase 2.5.4 or later on both clusters. Before, HBase has no hook that tells what replication has applied
+(HBASE-27529): such a cluster can be no slave, and checks against it are refused.
+
 Install, on every region server of both clusters (so that failing back needs no further restart):
   1. Build the trackers:      cd coprocessor_stubs && mvn -q package
   2. Copy coprocessor_stubs/target/status-tool-coprocessors.jar into HBase's lib folder.

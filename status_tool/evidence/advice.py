@@ -22,7 +22,7 @@ ALL_VERSIONS = 2**31 - 1
 HOLES = ("gap", "may-fill", "behind", "missing")
 REGION_COPIES = (*HOLES, "partial")
 """What is repaired by copying the rows of a region that were written in a time."""
-TABLE_COPIES = ("absent", "family-absent", "emptied", "scope-raised", "skip-wal", "skipped-wal", "truncated")
+TABLE_COPIES = ("absent", "family-absent", "emptied", "pruned", "scope-raised", "skip-wal", "skipped-wal", "truncated")
 """What is repaired by copying a whole table, or its families."""
 CONTENTS = ("content-changed", "slave-changed")
 """What is repaired by comparing all rows of a region or table: rows may be missing, or be there too many."""
@@ -64,6 +64,7 @@ _TEXTS = {
     " 'USE_DEFAULT'`, then copy its rows",
     "emptied": "compare the table once (VerifyReplication), and accept the past with --since when what is missing has"
     " been copied",
+    "pruned": "compare the table once (VerifyReplication), copy what is missing, and accept the past with --since",
     "skipped-wal": "replication never sees mutations with SKIP_WAL; accept the past with --since when what they wrote"
     " has been copied",
     "scope-raised": "what was in the family before was never replicated; accept the past with --since when it has been"

@@ -137,6 +137,7 @@ def build_context(
         queues.withheld,
         scope.accepted_drift,
         newest_changes(_kind(theirs, "fact")),
+        slave.cluster_id,
     )
     found = (
         *_origin_findings(origins),

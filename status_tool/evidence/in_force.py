@@ -32,7 +32,7 @@ class Span:
 
 def spans_of(rows: Iterable[Row], peer: Mapping[str, Any]) -> list[Span]:
     """What all `server` rows of a run say of the peer."""
-    return [span for span in (_span(row, peer) for row in rows) if span is not None]
+    return [span for span in (span_of(row, peer) for row in rows) if span is not None]
 
 
 def in_force_before_flush(row: Row, spans: Sequence[Span], peer: Mapping[str, Any]) -> bool:
@@ -43,7 +43,7 @@ def in_force_before_flush(row: Row, spans: Sequence[Span], peer: Mapping[str, An
     added, the change must have been in force for a while, for another server ships what a crashed one has left.
     """
     version, flush_ms = peer.get("version"), row.get("flush_ms")
-    own = _span(row, peer)
+    own = span_of(row, peer)
     if own is None or version is None or flush_ms is None:
         return False
     first, last = _joined(own, spans)
@@ -66,7 +66,7 @@ def shipped_since(rows: Iterable[Row], peer: Mapping[str, Any]) -> dict[int, int
     latest_ms = None if began_ms is None else min(began_ms, _MOST_MS) + REFRESHED_MS
     found: dict[int, int | None] = {}
     for row in servers:
-        own, crashed = _span(row, peer), row.get("live") is False and row.get("final_ms") is None
+        own, crashed = span_of(row, peer), row.get("live") is False and row.get("final_ms") is None
         joins = own is not None and own.first <= last and first <= own.last
         if own is None or crashed or not joins or latest_ms is None:
             found[row["origin"]] = latest_ms
@@ -99,7 +99,7 @@ def _joined(own: Span, others: Sequence[Span]) -> tuple[int, int]:
     return first, last
 
 
-def _span(row: Row, peer: Mapping[str, Any]) -> Span | None:
+def span_of(row: Row, peer: Mapping[str, Any]) -> Span | None:
     """What a row says of this incarnation of the peer; what cannot be understood says nothing."""
     try:
         document = loads(row.get("detail"))

@@ -262,6 +262,8 @@ class Header:
     notices: tuple[str, ...] = ()
     shutdown_from: str = ""
     """Who told the shutdown time: one of `SHUTDOWN_SOURCES`; empty: not known, or there is none."""
+    pruned: Mapping[str, int] = field(default_factory=dict)
+    """Of a slave, by master cluster id: FILEs with a barrier from before this ask for segments that are pruned."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -126,6 +126,11 @@ def _last_resort(row: Row) -> str:
     return f"--since {gone_ms} or later accepts what was written until then, once the tables have been compared"
 
 
+def has_doubts(row: Row) -> bool:
+    """Whether entries may have gone unseen on a `server` row's server."""
+    return _blind_spot(row, None) is not None
+
+
 def _blind_spot(row: Row, since_ms: int | None) -> str | None:
     """A write-time tracker that counts errors may have let entries pass unseen; None where it counts none.
 

@@ -205,6 +205,13 @@ def _emptied(finding: Finding, context: RunContext) -> str:
     )
 
 
+def _pruned(finding: Finding, context: RunContext) -> str:
+    return (
+        f"pruned: the master has dropped heads of streams that were written until {iso(finding.written_to_ms)}, when"
+        " others were known to have them (`status-tool prune`): whether this slave has them is not known any more"
+    )
+
+
 def _unreadable_descriptor(finding: Finding, context: RunContext) -> str:
     return f"descriptor unreadable: the table's families on the {finding.note or 'master'} are not known"
 
@@ -257,6 +264,7 @@ _DETAILS: dict[str, Callable[[Finding, RunContext], str]] = {
     "absent": _noted("table absent on the slave"),
     "family-absent": _family_absent,
     "emptied": _emptied,
+    "pruned": _pruned,
     "meta-family": _noted("a family is called METAFAMILY: HBase takes its cells for markers of the WAL and ships none"),
     "keeps-less": _noted("drift: the slave keeps less than the master, so that what was applied may be gone there"),
     "skip-wal": _noted("SKIP_WAL: the table's writes bypass the WAL, and with it replication"),

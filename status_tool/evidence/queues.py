@@ -138,6 +138,22 @@ def newly_settled(
     ]
 
 
+def known_writers(queue_rows: Iterable[Row]) -> set[str] | None:
+    """Servers of which a WAL, or a queue, is still there; None: not known for sure.
+
+    Raises `StatusFileError` for `queue` rows that cannot be understood.
+    """
+    details = [(row, row["detail"]) for row in queue_rows if row.get("detail") is not None]
+    queues = [parse_detail(detail, _QUEUE, "replication queue") for row, detail in details if row.get("name")]
+    summary = [parse_detail(detail, _SUMMARY, "replication queue") for row, detail in details if not row.get("name")]
+    if len(summary) != 1 or not summary[0].get("consistent") or summary[0].get("unsplit") is None:
+        return None
+    servers = {*summary[0]["unsplit"], *(summary[0].get("writers") or {})}
+    for queue in queues:
+        servers |= {*queue["dead_servers"], *(str(wal.get("server")) for wal in queue["wals"])}
+    return servers | {str(row["server"]) for row, _ in details if row.get("name")}
+
+
 def start_code(server: str) -> int | None:
     """When a region server `host,port,startcode` was started, on its own clock (epoch ms)."""
     code = server.rpartition(",")[2]

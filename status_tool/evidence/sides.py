@@ -38,6 +38,12 @@ def same_hdfs(master: Header, slave: Header) -> bool:
     return master.hdfs_pool_id == slave.hdfs_pool_id and master.hdfs_pool_id not in ("", LOCAL_POOL)
 
 
+def is_pruned(master: Header, slave: Header) -> bool:
+    """Whether FILE may ask for segments that the slave has dropped, as a newer FILE did not ask for them any more."""
+    pruned_ms = slave.pruned.get(master.cluster_id)
+    return pruned_ms is not None and (master.barrier_issued_ms or 0) < pruned_ms
+
+
 def identity_notice(master: Header, slave: Header) -> str | None:
     """What is to be said where two sides of the same HDFS would not be noticed."""
     unknown = [header.side for header in (master, slave) if not header.hdfs_pool_id]

@@ -11,6 +11,7 @@ from status_tool.evidence.details import fits, is_number, is_text, list_of, load
 from status_tool.evidence.findings import Finding, worst
 from status_tool.evidence.ids import family_id
 from status_tool.evidence.model import Header, Row, Status
+from status_tool.evidence.pruning import unproven_ms
 from status_tool.evidence.sql import is_in
 
 TABLE_CODES: dict[str, Status] = {
@@ -32,6 +33,8 @@ TABLE_CODES: dict[str, Status] = {
     "meta-family": Status.UNVERIFIABLE,
     # Store files of the slave's changed beside the WAL after entries had arrived.
     "slave-changed": Status.UNVERIFIABLE,
+    # Heads of it were pruned that this slave was not proven to have.
+    "pruned": Status.UNVERIFIABLE,
     # It may hold rows from before every region server was tracked.
     "older-than-tracker": Status.UNVERIFIABLE,
     # A side's descriptor cannot be read.
@@ -142,13 +145,14 @@ def judge_tables(
     withheld: Mapping[str, tuple[str, ...]] | None = None,
     accepted_drift: Collection[str] = (),
     changed: Mapping[str, int] | None = None,
+    slave_id: str = "",
 ) -> tuple[TableFacts, ...]:
     """Judge every asked table that has a descriptor or a region on the master, by name.
 
     `master_rows` and `slave_rows` are the `table` rows of either side; `asked` tells which names count. Bulk loads
     since `loads_from_ms` are known to have been shipped. `withheld` families are not replicated to this slave. Of
     tables in `accepted_drift` it is known that the slave keeps less. `changed` tells when store files of a
-    table last changed beside the WAL on the slave.
+    table last changed beside the WAL on the slave, whose cluster id is `slave_id`.
     """
     descriptors = {row["table"]: row.get("detail") for row in master_rows if asked(row.get("table"))}
     slave = {row["table"]: _SlaveTable.of(row.get("detail")) for row in slave_rows if row.get("table")}
@@ -166,6 +170,7 @@ def judge_tables(
             (withheld or {}).get(table, ()),
             table in accepted_drift,
             (changed or {}).get(table),
+            slave_id,
         )
         for table in sorted(descriptors.keys() | by_name.keys())
         if table is not None
@@ -208,6 +213,7 @@ def _facts(
     withheld: tuple[str, ...],
     drift_is_accepted: bool,
     changed_ms: int | None,
+    slave_id: str,
 ) -> TableFacts:
     descriptor = _descriptor(detail)
     families = tuple(family for family in replicated_families(detail) or () if family not in withheld)
@@ -223,6 +229,7 @@ def _facts(
         *_slave_findings(table, families, slave, since_ms),
         *([] if drift_is_accepted else drift),
         *_slave_changes(table, slave, changed_ms, since_ms),
+        *_pruned_findings(table, descriptor, slave_id, since_ms),
         *_age_findings(table, age, master, since_ms),
     ]
     here = slave[table].descriptor if table in slave else {}
@@ -372,6 +379,13 @@ def _slave_changes(
     ):
         return []
     return [Finding("slave-changed", table=table, written_to_ms=changed_ms)]
+
+
+def _pruned_findings(
+    table: str, descriptor: dict[str, Any] | None, slave_id: str, since_ms: int | None
+) -> list[Finding]:
+    until_ms = unproven_ms((descriptor or {}).get("pruned", []), slave_id)
+    return [Finding("pruned", table=table, written_to_ms=until_ms)] if _happened_after(until_ms, since_ms) else []
 
 
 def newest_changes(rows: Iterable[Row]) -> dict[str, int]:

@@ -15,6 +15,7 @@ from status_tool.errors import StatusFileError, UsageError
 from status_tool.evidence.in_force import shipped_since
 from status_tool.evidence.links import Side, known_clusters
 from status_tool.evidence.model import ClusterMap, Header, NotReplicated, Outcome, Row, Scope
+from status_tool.evidence.origins import iso
 from status_tool.evidence.peers import (
     Choice,
     PeerFacts,
@@ -29,7 +30,7 @@ from status_tool.evidence.peers import (
 from status_tool.evidence.queues import QueueFacts, queue_facts
 from status_tool.evidence.scoping import asked_filter
 from status_tool.evidence.segments import latest
-from status_tool.evidence.sides import cannot_report, same_hdfs
+from status_tool.evidence.sides import cannot_report, is_pruned, same_hdfs
 from status_tool.evidence.tables import local_families, replicated_families
 from status_tool.sources.selection import exclusion_regexes, glob_regex
 
@@ -135,6 +136,7 @@ def question_of(
     choice = _peer(master, slave.header, scope)
     scope = _narrowed(scope, header, slave.header)
     _refuse_same_hdfs(header, slave.header, scope)
+    refuse_pruned(header, slave.header, scope)
     return Question(
         master=header,
         slave=slave.header,
@@ -205,6 +207,16 @@ def _peer(master: SideFacts, slave: Header, scope: Scope) -> Choice | None:
     if header.half == "hdfs":
         return None
     return choose_peer(master.peers, slave.cluster_id, slave.cluster_key, scope.peer_id)
+
+
+def refuse_pruned(master: Header, slave: Header, scope: Scope) -> None:
+    """`StatusFileError` for a FILE that asks for segments which the slave has dropped since."""
+    if scope.check_hbase and is_pruned(master, slave):
+        raise StatusFileError(
+            f"FILE (barrier {iso(master.barrier_issued_ms)}) is older than the one by which this slave's state table "
+            f"was pruned ({iso(slave.pruned[master.cluster_id])}), so it asks for what is proven and dropped: write a "
+            "new FILE (`run -m -o FILE`)"
+        )
 
 
 def _refuse_same_hdfs(master: Header, slave: Header, scope: Scope) -> None:

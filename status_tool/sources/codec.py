@@ -53,7 +53,7 @@ def raw(cells: Cells, qualifier: str) -> bytes | None:
     return cell[0] if cell else None
 
 
-def _stream_key(key: bytes) -> tuple[str, int, int] | None:
+def stream_key(key: bytes) -> tuple[str, int, int] | None:
     """(region, origin, via) of an `h` or `s` row key; None if it is no such key."""
     digits = key[1:].decode("ascii", errors="replace")
     if len(digits) <= 2 * _ID:
@@ -67,7 +67,7 @@ def _stream_key(key: bytes) -> tuple[str, int, int] | None:
 def heads(rows: Iterable[tuple[bytes, Cells]]) -> Iterator[Row]:
     """`stream` rows of `h` rows."""
     for key, cells in rows:
-        if (stream := _stream_key(key)) is None:
+        if (stream := stream_key(key)) is None:
             continue
         region, origin, via = stream
         yield {
@@ -93,7 +93,7 @@ def segments(rows: Iterable[tuple[bytes, Cells]]) -> Iterator[Row]:
     """
     newest: Row | None = None
     for key, cells in rows:
-        if (stream := _stream_key(key)) is None:
+        if (stream := stream_key(key)) is None:
             continue
         region, origin, via = stream
         table = text(cells, "t")
@@ -262,6 +262,28 @@ def descriptor(key: bytes, cells: Cells) -> Row:
     except (ValueError, RecursionError):
         detail = "{}"
     return {"kind": "table", "table": key[1:].decode(errors="replace"), "detail": detail}
+
+
+def pruned_marks(rows: Iterable[tuple[bytes, Cells]]) -> dict[str, list[list[Any]]]:
+    """Of `p` rows by table, for its `detail`: ids (hex) of the clusters that have what was pruned, and its time."""
+    marks: dict[str, list[list[Any]]] = {}
+    for key, cells in rows:
+        marks[key[1:].decode(errors="replace")] = [
+            [name[len(FAMILY) + 2 :].hex(), int.from_bytes(value, "big", signed=True)]
+            for name, (value, _) in sorted(cells.items())
+            if name.startswith(column("w"))
+        ]
+    return marks
+
+
+def pruned_files(cells: Cells) -> dict[str, int]:
+    """Of row `d`, by master cluster id: the barrier of the FILE by which a slave's segments were pruned last."""
+    prefix = column("p")
+    return {
+        name[len(prefix) :].decode(errors="replace"): int.from_bytes(value, "big", signed=True)
+        for name, (value, _) in cells.items()
+        if name.startswith(prefix) and len(value) == 8
+    }
 
 
 def table_events(rows: Iterable[tuple[bytes, Cells]]) -> dict[str, dict[str, Any]]:

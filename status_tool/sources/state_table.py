@@ -73,6 +73,8 @@ class StateTableSource(Source):
     existing: codec.Existing | None = None
     """Of a master: the regions that it has."""
     digits_a_part: int = 4
+    pruning: bytes | None = None
+    """Which pruning was the last when the marks were read (`Descriptors.pruning`); None: none may be missed here."""
 
     def partitions(self) -> Sequence[tuple[KeyRange, ...]]:
         """Ranges by the region's first hex digits: region names are hashes, so the parts are even."""
@@ -87,9 +89,14 @@ class StateTableSource(Source):
         heads that were not there any more.
         """
         yield from codec.batches(row for span in partition for row in self._rows(span))
-        if not any(True for _ in scan(self.endpoint, self.table, BARRIER_ROW, BARRIER_END)):
+        barrier = next((cells for _, cells in scan(self.endpoint, self.table, BARRIER_ROW, BARRIER_END)), None)
+        if barrier is None:
             raise ConnectionFailed(
                 f"the state table {self.table} lost its rows while it was read (dropped or truncated?): run again"
+            )
+        if self.pruning is not None and pruning_of(barrier) != self.pruning:
+            raise ConnectionFailed(
+                f"the state table {self.table} was pruned while it was read (status-tool prune): run again"
             )
 
     def _rows(self, span: KeyRange) -> Iterator[Row]:
@@ -98,6 +105,11 @@ class StateTableSource(Source):
         rows = merge_rows(stored, spooled)
         decoded = codec.contents(rows, self.existing) if span.type == "f" else codec.DECODERS[span.type](rows)
         return (row for row in decoded if self.only.admits(row["table"]))
+
+
+def pruning_of(barrier: Cells) -> bytes:
+    """Which pruning was announced last, by the barrier's row; empty: none ever was."""
+    return codec.raw(barrier, "p") or b""
 
 
 def merge_rows(
@@ -144,6 +156,12 @@ class Descriptors:
     shutdown_ms: int | None
     events: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """By table: `codec.table_events`."""
+    pruned: Mapping[str, list[list[Any]]] = field(default_factory=dict)
+    """By table: `codec.pruned_marks`."""
+    pruning: bytes = b""
+    """`pruning_of`, from before the marks were read."""
+    pruned_files: Mapping[str, int] = field(default_factory=dict)
+    """`codec.pruned_files`."""
 
 
 class StateTable:
@@ -193,7 +211,11 @@ class StateTable:
                 barrier.accepted.add(token)
 
     def descriptors(self, barrier: Barrier, spooled: Sequence[tuple[bytes, Cells]] = ()) -> Descriptors:
-        """Servers, table descriptors of this barrier, coverage and shutdown time."""
+        """Servers, table descriptors of this barrier, coverage and shutdown time.
+
+        Which pruning was the last comes first: whoever prunes marks, announces, and then deletes.
+        """
+        pruning = pruning_of(dict(scan(self.endpoint, self.name, BARRIER_ROW, BARRIER_END)).get(BARRIER_ROW, {}))
         rows = dict(merge_rows(scan(self.endpoint, self.name, b"c", b"e"), _span(spooled, b"c", b"e")))
         tables = [
             codec.descriptor(key, cells)
@@ -208,6 +230,9 @@ class StateTable:
             codec.table_events(
                 merge_rows(scan(self.endpoint, self.name, b"n", b"o"), _span(spooled, b"n", b"o")),
             ),
+            codec.pruned_marks(scan(self.endpoint, self.name, b"p", b"q")),
+            pruning,
+            codec.pruned_files(rows.get(b"d", {})),
         )
 
     def _servers(self, barrier: Barrier, spooled: Sequence[tuple[bytes, Cells]]) -> Iterator[tuple[int, Row]]:
@@ -226,6 +251,29 @@ class StateTable:
             table.put(
                 key, {codec.column("n"): row["server"].encode(), codec.column("d" + peer): json.dumps(proof).encode()}
             )
+
+    def mark_pruned(self, marks: Mapping[tuple[str, bytes], int]) -> None:
+        """Before heads are deleted: until when they were written, by table and the clusters that have them.
+
+        A time is its cell's timestamp, too, so that the latest stays. Then the pruning is announced: a run that has
+        read the marks before must not miss it.
+        """
+        with self._open() as table:
+            for (name, ids), until_ms in marks.items():
+                cell = {codec.column(b"w" + ids): until_ms.to_bytes(8, "big")}
+                table.put(b"p" + name.encode(), cell, timestamp=until_ms)
+            table.put(BARRIER_ROW, {codec.column("p"): os.urandom(8)})
+
+    def note_pruned_by(self, cluster_id: str, barrier_ms: int) -> None:
+        """Before segments are deleted: FILEs of that master with an earlier barrier may ask for them."""
+        with self._open() as table:
+            table.put(b"d", {codec.column("p" + cluster_id): barrier_ms.to_bytes(8, "big")}, timestamp=barrier_ms)
+
+    def delete(self, rows: Iterable[tuple[bytes, int]]) -> None:
+        """Delete rows, of each only what is not newer than the timestamp that was read: what comes later stays."""
+        with connection(self.endpoint) as client:
+            for key, newest in rows:
+                client.client.deleteAllRowTs(self.name.encode(), key, newest, {})
 
     def record_shutdown(self, moment_ms: int) -> None:
         """Remember when the application stopped writing."""

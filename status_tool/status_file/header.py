@@ -133,6 +133,12 @@ def _texts(name: str, value: Any) -> tuple[str, ...]:
     return tuple(_text(name, item) for item in value)
 
 
+def _times(name: str, value: Any) -> dict[str, int]:
+    if not isinstance(value, Mapping):
+        raise ValueError(f"the header's {name} is no JSON object")
+    return {_text(name, key): _number(name, time) for key, time in value.items()}
+
+
 def _optional(check: Callable[[str, Any], Any]) -> Callable[[str, Any], Any]:
     return lambda name, value: None if value is None else check(name, value)
 
@@ -146,6 +152,7 @@ _CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "bool": _flag,
     "bool | None": _optional(_flag),
     "tuple[str, ...]": _texts,
+    "Mapping[str, int]": _times,
 }
 
 

@@ -9,10 +9,11 @@ import json
 from collections.abc import Generator, Sequence
 from typing import Any
 
-from status_tool.collect import _may_echo, _server_rows
+from status_tool.collect import _may_echo, server_rows, with_events
 from status_tool.errors import StatusFileError
 from status_tool.evidence.model import Header, Outcome, Scope
 from status_tool.evidence.queues import newly_settled
+from status_tool.evidence.sides import is_pruned
 from status_tool.runs.question import Question, SideFacts, question_of
 from status_tool.sources import codec
 from status_tool.sources.queues import Queue, Wal
@@ -45,6 +46,7 @@ class Observation:
         """What was asked of which rows of the two sides; None where nothing could be."""
         self.refused = False
         """Whether the run ends with an error instead of a verdict."""
+        self.slave_id = SLAVE_ID
         self.steps = self._run()
 
     def advance(self) -> bool:
@@ -55,6 +57,7 @@ class Observation:
     def _run(self) -> Generator[None, None, None]:
         master, ours = yield from self._master()
         slave, theirs = yield from self._slave()
+        self.refused = self.refused or is_pruned(master, slave)
         # As with -s: what was written later must not be what keeps a verdict from being complete.
         scope = Scope(check_hdfs=False, since_ms=self.since_ms, ignore_later_writes=True)
         peers = [json.loads(row["detail"]) for row in ours if row["kind"] == "peer"]
@@ -79,6 +82,10 @@ class Observation:
         live = yield from self._settle(store, world.live_names, barrier, "w")
         spooled = [write for file in world.spool for write in file]
         yield
+        pruning = _pruning(store)
+        yield
+        marks = codec.pruned_marks(store.scan(b"p", b"q"))
+        yield
         coverage = codec.number(_with(store, spooled, b"c"), "a")
         yield
         tables = [
@@ -87,7 +94,8 @@ class Observation:
         yield
         rows = self._servers(store, spooled, barrier, live, "w")
         yield
-        rows += tables
+        events = Descriptors((), (), None, None, pruned=marks)
+        rows += [with_events(row, events) for row in tables]
         rows += self._regions(live)
         yield
         rows += self._peers()
@@ -97,7 +105,7 @@ class Observation:
         rows += queued
         for region in REGIONS:
             rows += codec.heads(_region_rows(store, spooled, b"h", region))
-            self.refused = self.refused or b"b" not in store.rows  # StateTableSource.read
+            self.refused = self.refused or b"b" not in store.rows or _pruning(store) != pruning  # StateTableSource.read
             yield
         header = Header(
             *("master", MASTER_ID, world.now, self.cut),
@@ -113,14 +121,18 @@ class Observation:
         yield
         live = yield from self._settle(store, self._live_sinks, barrier, "r")
         spooled: list[tuple[bytes, Cells]] = []
+        pruning, pruned = _pruning(store), codec.pruned_files(store.rows.get(b"d", {}))
+        yield
         rows = self._servers(store, spooled, barrier, live, "r")
         rows.append({"kind": "table", "table": TABLE, "detail": '{"families": ["f", "g"]}'})
         yield
         for region in REGIONS:
             rows += codec.segments(_region_rows(store, spooled, b"s", region))
             rows += codec.unstamped(_region_rows(store, spooled, b"u", region))
+            self.refused = self.refused or _pruning(store) != pruning
             yield
-        return Header("slave", SLAVE_ID, world.now, world.now, barrier_issued_ms=barrier.issued_ms), rows
+        barrier_ms = barrier.issued_ms
+        return Header("slave", self.slave_id, world.now, world.now, barrier_issued_ms=barrier_ms, pruned=pruned), rows
 
     def _put_barrier(self, store: Store) -> Barrier:
         self.world.tokens += 1
@@ -156,7 +168,7 @@ class Observation:
         for key in keys:
             row = codec.server(_with(store, spooled, key), key[17:].decode(), barrier.accepted)
             servers.append((int.from_bytes(bytes.fromhex(key[1:17].decode()), "big", signed=True), row))
-        return list(_server_rows(Descriptors(tuple(servers), (), None, None), role, live))
+        return list(server_rows(Descriptors(tuple(servers), (), None, None), role, live))
 
     def _live_sinks(self) -> list[str]:
         return [sink.tracker.name for sink in self.world.slaves if sink.session]
@@ -221,6 +233,10 @@ class Observation:
             detail = {"peer": queue.peer, "live": live, "dead_servers": list(queue.dead_servers), "wals": wals}
             rows.append({"kind": "queue", "server": holder, "name": queue_id, "detail": json.dumps(detail)})
         return rows
+
+
+def _pruning(store: Store) -> bytes:
+    return codec.raw(store.rows.get(b"b", {}), "p") or b""
 
 
 def _with(store: Store, spooled: list[tuple[bytes, Cells]], key: bytes) -> Cells:

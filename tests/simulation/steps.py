@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from status_tool.evidence.model import Outcome, Verdict
 from tests.simulation.dice import Dice
 from tests.simulation.observer import Observation
+from tests.simulation.pruner import Pruning
 from tests.simulation.store import APPLIED
 from tests.simulation.tracker import Entry, Recorder
 from tests.simulation.world import MAX_OFFSET_MS, MAX_SERVERS, REGIONS, MasterServer, World
@@ -28,6 +29,7 @@ class Run:
         self.without = {name for bit, name in enumerate(SWITCHES) if without >> bit & 1}
         self.world = World()
         self.observations: list[Observation] = []
+        self.pruning: Pruning | None = None
         self.seen: Counter[str] = Counter()
         self.shutdown_ms: int | None = None
         """What `ask` asks with."""
@@ -138,8 +140,7 @@ class Run:
             if dice.below(2):
                 self.world.lose_master_rows()
             else:
-                self.world.slave_store.rows.clear()
-                self.world.slave_store.late.clear()
+                self.world.slave_store.lose()
             self.world.blemishes.add("state table lost")
             self.world.say("state table lost")
 
@@ -305,6 +306,17 @@ class Run:
                     self.check(observation)
                     return
 
+    def _prune(self, dice: Dice) -> None:
+        """Some of a run of `prune`, which may be given up."""
+        if self.pruning is None or dice.once_in(30):
+            self.pruning = Pruning(self.world, on_master=bool(dice.below(2)))
+        for _ in range(1 + dice.below(120)):
+            if dice.once_in(16):
+                self._beat(Dice(0))
+            if self.pruning.advance():
+                self.pruning = None
+                return
+
     def beat(self) -> None:
         """Every tracker does some rounds, and nothing fails."""
         for tracker in self._trackers():
@@ -362,6 +374,21 @@ class Run:
         world.spool.clear()
         self._expire_sink(Dice(0))
         self._judge_at_rest()
+        if not world.blemishes:
+            before = world.pruned.total()
+            self.prune()
+            if world.pruned.total() > before:
+                self._judge_at_rest()
+
+    def prune(self) -> None:
+        """Both sides, until nothing is left to be pruned: heads, then segments, then the servers' rows."""
+        self.world.advance(60_000)
+        self.beat()
+        for on_master in (True, False, True):
+            pruning = Pruning(self.world, on_master=on_master)
+            while not pruning.advance():
+                for tracker in self._trackers():
+                    tracker.tick(lambda: APPLIED)
 
     def _end_of(self, server: MasterServer) -> None:
         """Servers that are on their way out go; the others sync and know the peer."""
@@ -436,9 +463,9 @@ _WEIGHTS = {
         "lose_table": 1,
         "drain_spool": 1,
     },
-    **{"start": 2, "crash": 2, "expire": 4, "split": 5, "claim": 6, "stop": 1, "finish": 2},
+    **{"start": 2, "crash": 2, "expire": 4, "split": 5, "claim": 6, "stop": 2, "finish": 4},
     **{"start_sink": 1, "crash_sink": 1, "expire_sink": 1},
-    **{"ship": 16, "late_request": 2, "peer": 1, "filter": 1, "introduce": 3, "observe": 5, "look": 12},
+    **{"ship": 16, "late_request": 2, "peer": 1, "filter": 1, "introduce": 3, "observe": 5, "look": 12, "prune": 3},
 }
 SWITCHES = ("peer", "lose_table", "hook_error", "untracked", "crash_sink", "crash", "outage", "late_request", "filter")
 _TABLE = [name for name, weight in _WEIGHTS.items() for _ in range(weight)]

@@ -42,6 +42,14 @@ class Store:
     late: list[Write] = field(default_factory=list)
     """Given up by their client, still on their way."""
     clock: int = 0
+    erased: dict[bytes, int] = field(default_factory=dict)
+    """Rows that were deleted, up to which timestamp: until a major compaction that hides what comes later as well."""
+
+    def lose(self) -> None:
+        """It is dropped, and made anew."""
+        self.rows.clear()
+        self.late.clear()
+        self.erased.clear()
 
     def put(self, writes: Sequence[Write], fate: int = APPLIED) -> None:
         """Write rows; `StoreError` for every fate but `APPLIED`."""
@@ -62,7 +70,7 @@ class Store:
             row = self.rows.setdefault(key, {})
             for name, (value, stamped) in written.items():
                 timestamp = self.clock if stamped == SERVER_TIME else stamped
-                if name not in row or row[name][1] <= timestamp:
+                if timestamp > self.erased.get(key, -1) and (name not in row or row[name][1] <= timestamp):
                     row[name] = (value, timestamp)
 
     def replace(self, key: bytes, put: Cells, deleted: Mapping[bytes, int], fate: int = APPLIED) -> None:
@@ -79,6 +87,14 @@ class Store:
                 del row[name]
         if fate != APPLIED:
             raise StoreError
+
+    def delete(self, key: bytes, newest: int) -> None:
+        """A whole row, up to a timestamp."""
+        self.erased[key] = max(newest, self.erased.get(key, -1))
+        kept = {name: cell for name, cell in self.rows.get(key, {}).items() if cell[1] > self.erased[key]}
+        self.rows[key] = kept
+        if not kept:
+            del self.rows[key]
 
     def get(self, key: bytes) -> Cells:
         """A row's cells; empty where there is none."""

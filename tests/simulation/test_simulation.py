@@ -19,7 +19,7 @@ from hypothesis import HealthCheck, note, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
 
-from status_tool.evidence import in_force, origins, queues, streams
+from status_tool.evidence import in_force, origins, pruning, queues, streams
 from status_tool.evidence.segments import Fold, fold
 from tests.simulation import world
 from tests.simulation.dice import STEP_BYTES, Dice, numbers
@@ -207,7 +207,7 @@ def _peers_last(tracker: Recorder, token: tuple[bytes, int] | None, *, end: bool
     yield
 
 
-def _any_incarnation(row: Any, peer: Any, honest: Callable[..., Any] = in_force._span) -> Any:
+def _any_incarnation(row: Any, peer: Any, honest: Callable[..., Any] = in_force.span_of) -> Any:
     told = (json.loads(row.get("detail") or "{}").get("peers") or {}).get(peer["id"])
     return honest(row, {**peer, "incarnation": told[0]} if told else peer)
 
@@ -270,6 +270,27 @@ def _whole_by_its_stamp(self: world.World, entries: list[Entry], honest: Any = w
     return [dataclasses.replace(part, written=part.families) for part in parts]
 
 
+def _by_its_last_entry(target: pruning.Target, head: Any) -> bool:
+    """A slave that has the end of a stream has all of it."""
+    seq: int = head["seq"]
+    return fold(target.segments.get(pruning.key_of(head), ()), seq).reach >= seq
+
+
+def _left_in_part(row: pruning.Applied, asked: Any, over: Any, honest: Any = pruning._is_left) -> bool:
+    return bool(honest(dataclasses.replace(row, partial=False), asked, over))
+
+
+def _left_behind(row: pruning.Applied, asked: Any, over: Any, honest: Any = pruning._is_left) -> bool:
+    """Segments whose head the master still has."""
+    return bool(honest(row, (), over))
+
+
+def _any_end(rows: Any, used: Any, peers: Any, before_ms: int, honest: Any = pruning.prunable_servers) -> Any:
+    """A crash is a clean end."""
+    ended = [{**row, "final_ms": row["gone_ms"] if row["final_ms"] is None else row["final_ms"]} for row in rows]
+    return list(honest(ended, used, peers, before_ms))
+
+
 FALSE_COMPLETE, FALSE_ALARM = "but missing", "false alarm"
 
 
@@ -279,7 +300,7 @@ FALSE_COMPLETE, FALSE_ALARM = "but missing", "false alarm"
         pytest.param(origins, "_reason", _trust_the_dead, FALSE_COMPLETE, id="a crash taken for a clean stop"),
         pytest.param(streams, "fold", _no_holes, FALSE_COMPLETE, id="prev ignored"),
         pytest.param(queues, "_unchanged_since_start", lambda *_: True, FALSE_COMPLETE, id="a peer added again"),
-        pytest.param(in_force, "_span", _any_incarnation, FALSE_COMPLETE, id="an older peer of the same name"),
+        pytest.param(in_force, "span_of", _any_incarnation, FALSE_COMPLETE, id="an older peer of the same name"),
         pytest.param(world.World, "ship", _record_first, FALSE_COMPLETE, id="segments before they are applied"),
         pytest.param(WriteTracker, "changes", _heads_unsynced, FALSE_ALARM, id="heads that a crash undoes"),
         pytest.param(WriteTracker, "is_torn", lambda _: False, FALSE_ALARM, id="a clean end of a fenced server"),
@@ -288,6 +309,13 @@ FALSE_COMPLETE, FALSE_ALARM = "but missing", "false alarm"
         pytest.param(
             SinkTracker, "others", _dropped_with_what_came_since, FALSE_ALARM, id="a column dropped with newer versions"
         ),
+        pytest.param(
+            pruning.Target, "has_all", _by_its_last_entry, FALSE_COMPLETE, id="heads of which the end arrived"
+        ),
+        pytest.param(pruning, "_is_left", _left_in_part, FALSE_COMPLETE, id="segments that tell of parts pruned"),
+        pytest.param(pruning, "_is_left", _left_behind, FALSE_ALARM, id="segments pruned before their heads"),
+        pytest.param(pruning, "is_over", lambda *_: True, FALSE_ALARM, id="segments of a server that lives pruned"),
+        pytest.param(pruning, "prunable_servers", _any_end, FALSE_COMPLETE, id="the row of a crashed server pruned"),
         pytest.param(Record, "row", _versions_by_arrival, FALSE_ALARM, id="late writes over newer ones"),
     ],
 )

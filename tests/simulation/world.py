@@ -7,6 +7,7 @@ an entry arrives is modelled: which WALs a queue holds, from where on, and who s
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field, replace
 
 from status_tool.evidence.ids import origin_id
@@ -134,6 +135,8 @@ class World:
         """Origins that lived when the state table was lost."""
         self.interrupted: set[int] = set()
         """Origins that a sweep has found without a tracker."""
+        self.pruned: Counter[str] = Counter()
+        """Rows of the state tables that were pruned, by their first letter."""
         self.log: list[str] = []
         self.tokens = 0
         for _ in range(2):
@@ -189,8 +192,7 @@ class World:
 
     def lose_master_rows(self) -> None:
         """The state table is dropped; servers that live write their rows again with their next flush."""
-        self.master_store.rows.clear()
-        self.master_store.late.clear()
+        self.master_store.lose()
         self.row_lost |= {server.origin for server in self.living()}
 
     def is_unseen(self, origin: int) -> bool:

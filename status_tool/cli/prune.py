@@ -1,0 +1,63 @@
+"""`status-tool prune`: drop rows of the state table that no verdict needs any more."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from status_tool.cli.options import CaCert, ConfDirs, Thrift, WebHdfs, ZooKeeperOption, settings_of
+from status_tool.printable import safe
+from status_tool.prune import Pruned, Request
+from status_tool.prune import prune as prune_rows
+from status_tool.status_file.signature import read_key
+
+DAY_MS = 86_400_000
+DEFAULT_DAYS = 7.0
+_NAMES = {"heads": "heads of streams", "segments": "rows of segments", "servers": "rows of servers"}
+
+
+def prune(
+    files: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="FILE",
+            help="On a master: `run -o FILE` of each of its slaves. On a slave: `run -m -o FILE` of its master.",
+            show_default=False,
+        ),
+    ],
+    gone_for: Annotated[
+        float, typer.Option("--gone-for", metavar="DAYS", min=0, help="Leave servers alone that ended later.")
+    ] = DEFAULT_DAYS,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be dropped.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON document on stdout, nothing else there.")] = False,
+    sign_key: Annotated[
+        Path | None, typer.Option("--sign-key", metavar="FILE", help="Take only files that were signed with this key.")
+    ] = None,
+    conf_dir: ConfDirs = None,
+    thrift: Thrift = None,
+    webhdfs: WebHdfs = None,
+    zookeeper: ZooKeeperOption = None,
+    cacert: CaCert = None,
+) -> None:
+    """Drop rows of region servers that are long gone from this cluster's state table, as far as the other side's status
+    files prove that no verdict needs them.
+    """
+    settings = settings_of(conf_dir, thrift, webhdfs, zookeeper, cacert)
+    key = None if sign_key is None else read_key(sign_key)
+    done = prune_rows(settings, Request(tuple(files), int(gone_for * DAY_MS), dry_run, key))
+    typer.echo(
+        json.dumps(_document(done, dry_run)) if as_json else "\n".join(safe(line) for line in _lines(done, dry_run))
+    )
+
+
+def _document(done: Pruned, dry_run: bool) -> dict[str, object]:
+    return {"side": done.side, "dry_run": dry_run, "dropped": done.dropped, "rows": done.rows, "notices": done.notices}
+
+
+def _lines(done: Pruned, dry_run: bool) -> list[str]:
+    verb = "would be dropped" if dry_run else "dropped"
+    lines = [f"{done.dropped[kind]} of {rows} {_NAMES[kind]} {verb}" for kind, rows in done.rows.items() if rows]
+    return [f"As {done.side}: {'; '.join(lines) or 'nothing to prune'}", *done.notices]
