@@ -11,7 +11,7 @@ from typing import Any
 
 from status_tool.evidence import pruning
 from status_tool.evidence.ids import from_hex
-from status_tool.evidence.pruning import Applied, Target, key_of
+from status_tool.evidence.pruning import Applied, Target, key_of, prunable_servers
 from status_tool.evidence.queues import known_writers
 from status_tool.evidence.segments import Segment
 from status_tool.sources import codec
@@ -71,7 +71,7 @@ class Pruning:
         if known is None or store.down:
             return
         used |= {row["origin"] for row in servers if row["server"] in known}
-        for server in pruning.prunable_servers(servers, used, peers, world.now - GONE_FOR_MS):
+        for server in prunable_servers(servers, used, peers, world.now - GONE_FOR_MS):
             yield
             self._delete_server(store, server)
 

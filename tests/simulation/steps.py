@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from status_tool.evidence.model import Outcome, Verdict
 from tests.simulation.dice import Dice
-from tests.simulation.observer import Observation
+from tests.simulation.observer import SLAVE_ID, Observation
 from tests.simulation.pruner import Pruning
 from tests.simulation.store import APPLIED
 from tests.simulation.tracker import Entry, Recorder
@@ -33,6 +33,8 @@ class Run:
         self.seen: Counter[str] = Counter()
         self.shutdown_ms: int | None = None
         """What `ask` asks with."""
+        self.slave_id = SLAVE_ID
+        """Which slave `ask` asks about."""
 
     def play(self, steps: Iterable[int]) -> None:
         """Steps, each a number."""
@@ -326,6 +328,7 @@ class Run:
     def ask(self) -> None:
         """A run of the tool in which only the trackers' rounds come between its reads."""
         observation = Observation(self.world, self.shutdown_ms, None)
+        observation.slave_id = self.slave_id
         while not observation.advance():
             for tracker in self._trackers():
                 tracker.tick(lambda: APPLIED)

@@ -19,10 +19,11 @@ from hypothesis import HealthCheck, note, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
 
-from status_tool.evidence import in_force, origins, pruning, queues, streams
+from status_tool.evidence import in_force, origins, pruning, queues, streams, tables
 from status_tool.evidence.segments import Fold, fold
-from tests.simulation import world
+from tests.simulation import pruner, world
 from tests.simulation.dice import STEP_BYTES, Dice, numbers
+from tests.simulation.observer import MASTER_ID
 from tests.simulation.steps import SWITCHES, BrokenPromise, Run
 from tests.simulation.store import APPLIED, REFUSED, SERVER_TIME, Cells, Store, Write, encode
 from tests.simulation.tracker import (
@@ -34,6 +35,7 @@ from tests.simulation.tracker import (
     StreamKey,
     WriteTracker,
     head_row,
+    hex16,
     stream_row,
 )
 
@@ -276,10 +278,6 @@ def _by_its_last_entry(target: pruning.Target, head: Any) -> bool:
     return fold(target.segments.get(pruning.key_of(head), ()), seq).reach >= seq
 
 
-def _left_in_part(row: pruning.Applied, asked: Any, over: Any, honest: Any = pruning._is_left) -> bool:
-    return bool(honest(dataclasses.replace(row, partial=False), asked, over))
-
-
 def _left_behind(row: pruning.Applied, asked: Any, over: Any, honest: Any = pruning._is_left) -> bool:
     """Segments whose head the master still has."""
     return bool(honest(row, (), over))
@@ -312,10 +310,8 @@ FALSE_COMPLETE, FALSE_ALARM = "but missing", "false alarm"
         pytest.param(
             pruning.Target, "has_all", _by_its_last_entry, FALSE_COMPLETE, id="heads of which the end arrived"
         ),
-        pytest.param(pruning, "_is_left", _left_in_part, FALSE_COMPLETE, id="segments that tell of parts pruned"),
         pytest.param(pruning, "_is_left", _left_behind, FALSE_ALARM, id="segments pruned before their heads"),
         pytest.param(pruning, "is_over", lambda *_: True, FALSE_ALARM, id="segments of a server that lives pruned"),
-        pytest.param(pruning, "prunable_servers", _any_end, FALSE_COMPLETE, id="the row of a crashed server pruned"),
         pytest.param(Record, "row", _versions_by_arrival, FALSE_ALARM, id="late writes over newer ones"),
     ],
 )
@@ -354,6 +350,16 @@ def _a_hook_fails(run: Run) -> None:
     _lose_the_backlog(run)
 
 
+def _end_cleanly(run: Run, server: world.MasterServer) -> None:
+    assert server.tracker is not None
+    server.tracker.over, server.tracker.busy = True, None
+    run.world.move_regions(server)
+    while not server.tracker.ended:
+        server.tracker.tick(lambda: APPLIED)
+    server.running = server.session = False
+    run.world.split(server, 0)
+
+
 def _a_table_is_lost(run: Run) -> None:
     """A server stops cleanly with all it knew in the table; then the table is dropped."""
     here = run.world
@@ -362,13 +368,7 @@ def _a_table_is_lost(run: Run) -> None:
     here.append("a1", 0, 0)
     _lose_the_backlog(run)
     run.beat()
-    assert server.tracker is not None
-    server.tracker.over, server.tracker.busy = True, None
-    here.move_regions(server)
-    while not server.tracker.ended:
-        server.tracker.tick(lambda: APPLIED)
-    server.running = server.session = False
-    here.split(server, 0)
+    _end_cleanly(run, server)
     run.ship_all()
     here.lose_master_rows()
     here.advance(61_000)  # past the next sweep, which gives the table a start of coverage again
@@ -449,6 +449,62 @@ def _a_filter_was_narrower(run: Run) -> None:
     here.advance(1)
 
 
+def _arrives(run: Run, region: str) -> Entry:
+    """A write, on its way to the end."""
+    entry = run.world.append(region, 0, 0)
+    run.world.sync(run.world.host[region])
+    run.ship_all()
+    run.beat()
+    return entry
+
+
+def _a_head_above_a_hole(run: Run) -> None:
+    """Of a server that is gone the slave has the last entry, and not all before; then both sides are pruned."""
+    server = run.world.host["a1"]
+    run.ask()
+    _arrives(run, "a1")
+    run.world.append("a1", 0, 0)
+    _lose_the_backlog(run)
+    _arrives(run, "a1")
+    _end_cleanly(run, server)
+    _arrives(run, "a1")
+    run.prune()
+
+
+def _a_crash_without_heads(run: Run) -> None:
+    """A server is killed before its first heads, and what it wrote is lost with the peer; then it is long gone."""
+    here = run.world
+    run.ask()
+    server = here.start_master(0, tracked=True)
+    run.beat()
+    here.host["a1"] = server
+    here.append("a1", 0, 0)
+    _lose_the_backlog(run)
+    here.crash(server, 0)
+    server.session = False
+    here.split(server, 0)
+    for _ in range(3):
+        here.advance(61_000)  # past a sweep
+        run.beat()
+    _arrives(run, "a1")
+    run.prune()
+
+
+def _a_slave_that_came_later(run: Run) -> None:
+    """Proven and pruned for one slave; another one has only what was written since."""
+    here = run.world
+    server = here.host["a1"]
+    run.ask()
+    entry = _arrives(run, "a1")
+    _end_cleanly(run, server)
+    _arrives(run, "a1")
+    run.prune()
+    assert here.pruned["h"] == 1
+    for key in [key for key in here.slave_store.rows if key[:1] == b"s" and hex16(server.origin) in key]:
+        del here.slave_store.rows[key]
+    run.slave_id, here.outstanding[entry.number] = MASTER_ID[:-1] + "7", entry
+
+
 def _changes_without_first_sync(tracker: WriteTracker) -> Iterator[None]:
     """Heads are collected before the sync, and nothing is synced where none has changed."""
     collected = [(key, head, head.seq) for key, head in tracker.heads.items() if head.seq != head.flushed]
@@ -490,6 +546,15 @@ def refuse_heads(store: Store) -> None:
         ),
         pytest.param(
             _a_clock_is_set_back, Recorder, "look_at_clock", lambda _: {}, id="write times of a clock that was set back"
+        ),
+        pytest.param(
+            _a_head_above_a_hole, pruning.Target, "has_all", _by_its_last_entry, id="heads of which the end arrived"
+        ),
+        pytest.param(
+            _a_crash_without_heads, pruner, "prunable_servers", _any_end, id="the row of a crashed server pruned"
+        ),
+        pytest.param(
+            _a_slave_that_came_later, tables, "unproven_ms", lambda *_: None, id="pruned without the slave's proof"
         ),
         pytest.param(
             _a_peer_comes_during_a_flush, WriteTracker, "flush", _peers_last, id="peers that came after the heads"
