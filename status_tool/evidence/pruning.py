@@ -12,13 +12,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from status_tool.evidence.details import is_number
+from status_tool.evidence.ids import cluster_bytes
 from status_tool.evidence.in_force import Span, span_of
 from status_tool.evidence.model import Row
 from status_tool.evidence.origins import has_doubts
 from status_tool.evidence.peers import PeerFacts, ships
 from status_tool.evidence.segments import Segment, fold, latest, union
 from status_tool.evidence.settled import settled_before
-from status_tool.evidence.streams import CLUSTER_ID_BYTES, cluster_bytes, is_shipped
+from status_tool.evidence.streams import CLUSTER_ID_BYTES, is_shipped
 
 StreamKey = tuple[str, int, int]
 """Region, origin, via."""
