@@ -45,7 +45,7 @@ from status_tool.evidence.model import (
 from status_tool.evidence.origins import iso
 from status_tool.modes import check_half, check_legacy
 from status_tool.reading import read_all
-from status_tool.runs.question import Question, SideFacts, question_of, refuse_since
+from status_tool.runs.question import Question, SideFacts, question_of, refuse_pruned, refuse_since
 from status_tool.runs.write import Say, source_of
 from status_tool.sources.namenode import HdfsEndpoint
 from status_tool.sources.selection import PathMap
@@ -337,6 +337,8 @@ def facts_of(file: StatusFile, header: Header) -> SideFacts:
 
 def _question(side: MasterSide, slave: SideFacts, check: Check) -> Question:
     scope = dataclasses.replace(check.scope, offline=check.slave_status is not None)
+    if side.older is not None:
+        refuse_pruned(side.older.header, slave.header, scope)
     return question_of(facts_of(side.file, side.header), slave, scope, check.hdfs_paths, check.files.exclude)
 
 
