@@ -188,7 +188,7 @@ class Observation:
         if peer is None:
             return []
         part = {"replicate_all": False, "table_cfs": {TABLE: ["f"]}} if peer.narrow else {}
-        detail = json.dumps({"id": PEER, "cluster_id": SLAVE_ID, **vars(peer), **part})
+        detail = json.dumps({"id": PEER, "cluster_id": self.slave_id, **vars(peer), **part})
         return [{"kind": "peer", "name": PEER, "detail": detail}]
 
     def _write_down_settled(self, store: Store, rows: Sequence[Row], queued: Sequence[Row]) -> None:
