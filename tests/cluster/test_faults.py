@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import shutil
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
+from status_tool.evidence.ids import origin_id
 from tests.cluster.test_verdicts import assert_complete, dump
 from tests.lab.lab import Lab
 from tests.lab.waiting import wait_until
@@ -91,20 +94,80 @@ def test_slave_region_server_killed_under_load(fragile: Pair, status: Path) -> N
     assert document["hbase"]["regions"]["gap"] == 0
 
 
-def test_whole_master_stopped_and_started(fragile: Pair, status: Path) -> None:
-    """When the last servers stop, the state table is gone: the rest is spooled and found again."""
-    fragile.create_table("cold", {"f": 1}, [b"row00000050"])
-    fragile.master.admin.put_rows("cold", "f", 100)
+@dataclass(frozen=True)
+class Restart:
+    """A master that was stopped and started as a whole."""
+
+    stopped: list[str]
+    """The region servers that there were before."""
+    unproven: Path
+    """The slave's status, while something that they wrote was still on its way: to the table `worn`."""
+
+
+@pytest.fixture(scope="module")
+def restart(fragile: Pair, tmp_path_factory: pytest.TempPathFactory) -> Restart:
+    """Both tables have two regions; of `worn` the second is behind until the peer is enabled again."""
+    unproven = tmp_path_factory.mktemp("restart") / "unproven"
+    for table in ("cold", "worn"):
+        fragile.create_table(table, {"f": 1}, [b"row00000050"])
+        fragile.master.admin.put_rows(table, "f", 100)
+        fragile.wait_same(table)
+    fragile.master.admin.disable_peer(PEER)
+    fragile.master.admin.put_rows("worn", "f", 5, start=100)
     stopped = [server.server_name for server in fragile.master.region_servers]
-    fragile.wait_same("cold")
     fragile.master.restart_all()
+    result = tool_here("run", "-o", unproven, "--only", "hbase", conf=fragile.slave)
+    assert result.exit_code == 0, result
+    fragile.master.admin.enable_peer(PEER)
+    return Restart(stopped, unproven)
+
+
+def test_whole_master_stopped_and_started(fragile: Pair, restart: Restart, status: Path) -> None:
+    """When the last servers stop, the state table is gone: the rest is spooled and found again."""
     fragile.master.admin.put_rows("cold", "f", 100, start=100)
     document = assert_complete(fragile.verdict(status, "cold", "--wait", "120"))
     assert document["hbase"]["regions"]["complete"] == 2
     servers = {row["server"]: row for row in dump(status) if row["kind"] == "server"}
-    assert all(servers[name]["final_ms"] > 0 for name in stopped)
+    assert all(servers[name]["final_ms"] > 0 for name in restart.stopped)
     origins = {row["origin"] for row in dump(status) if row["kind"] == "stream"}
-    assert origins & {servers[name]["origin"] for name in stopped}
+    assert origins & {servers[name]["origin"] for name in restart.stopped}
+
+
+def test_what_servers_that_are_gone_left_behind_is_pruned(
+    fragile: Pair, restart: Restart, status: Path, tmp_path: Path
+) -> None:
+    """By the slave's status on the master, then by FILE on the slave: only what is proven, and the verdict stays."""
+    fragile.master.admin.put_rows("worn", "f", 100)
+    assert_complete(fragile.verdict(status, "worn", "--wait", "120"))
+    second = next(r.encoded for r in fragile.master.admin.regions("worn") if r.start_key)
+    stopped = {origin_id(name) for name in restart.stopped}
+
+    def left() -> set[str]:
+        """Regions of `worn` of which a head, or segments, of the stopped servers are left."""
+        return {row["region"] for row in dump(status) if row.get("table") == "worn" and row.get("origin") in stopped}
+
+    assert len(left()) == 2
+    done = tool_here("prune", restart.unproven, "--gone-for", "0", "--json", conf=fragile.master)
+    assert (done.exit_code, done.json["dropped"]["heads"] > 0) == (0, True), done
+    assert_complete(fragile.verdict(status, "worn", "--wait", "10"))
+    assert left() == {second}, "what had not arrived by then is asked still"
+
+    proven, older = tmp_path / "proven", tmp_path / "older"
+    shutil.copy(status, older)
+    assert tool_here("run", "-o", proven, "--only", "hbase", conf=fragile.slave).exit_code == 0
+    done = tool_here("prune", proven, "--gone-for", "0", "--json", conf=fragile.master)
+    assert (done.exit_code, done.json["dropped"]["heads"] > 0) == (0, True), done
+    fragile.write_master(status)
+    assert left() == set()
+    done = tool_here("prune", status, "--gone-for", "0", "--json", conf=fragile.slave)
+    assert (done.exit_code, done.json["dropped"]["segments"] > 1) == (0, True), done
+    assert_complete(fragile.check(status, "--table", "worn"))
+    refused = fragile.check(older, "--table", "worn")
+    assert (refused.exit_code, "write a new FILE" in refused.stderr) == (2, True), refused
+
+    assert tool_here("run", "-o", status, "--only", "hbase", conf=fragile.slave).exit_code == 0
+    assert left() == set()
+    assert_complete(fragile.verdict(status, "worn"))
 
 
 def test_server_without_the_tracker(fragile: Pair, status: Path) -> None:
