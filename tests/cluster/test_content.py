@@ -58,8 +58,8 @@ def tables(*names: str) -> list[str]:
 
 
 def test_an_ordinary_week_raises_no_alarm(pair: Pair, status: Path) -> None:
-    """Moves, splits, compactions, changes of families, a clean restart and a crash: complete, without `--since`."""
-    pair.create_table("week", {"f": 1, "old": 1}, [b"row00000050"])
+    """Moves, splits, merges, compactions, new families, a clean restart, a crash of either side: complete as it is."""
+    pair.create_table("week", {"f": 1, "old": 1}, [b"row00000050", b"row00000090"])
     master, slave = pair.master.admin, pair.slave.admin
     for round_ in range(3):
         for admin in (master, slave):
@@ -70,6 +70,7 @@ def test_an_ordinary_week_raises_no_alarm(pair: Pair, status: Path) -> None:
         for admin in (master, slave):
             admin.flush("week")
     for admin in (master, slave):
+        admin.merge(*(region.encoded for region in admin.regions("week")[1:]))
         admin.major_compact("week")
         admin.split(admin.regions("week")[0].encoded, b"row00000030")
     master.add_family("week", "new", 1)
@@ -83,9 +84,14 @@ def test_an_ordinary_week_raises_no_alarm(pair: Pair, status: Path) -> None:
     pair.slave.region_servers[0].start()
     master.put_rows("week", "f", 10, prefix="later")
     pair.wait_same("week", ["f", "new"])
+    pair.master.region_servers[0].kill9()
+    pair.master.region_servers[0].start()
+    master.put_rows("week", "f", 10, prefix="last")
+    pair.wait_same("week", ["f", "new"])
     for cluster in (pair.master, pair.slave):
         wait_until(partial(is_open, cluster, "week"), 60, "all regions are open")
-    result = pair.verdict(status, "week", "--wait", "90")
+    pair.write_master(status, "--table", "week", "--wait", "240", "--drained")
+    result = pair.check(status, "--table", "week", "--wait", "90")
     assert (result.exit_code, result.json["problems"]) == (0, []), result
 
 

@@ -10,9 +10,24 @@ import pytest
 from tests.cluster.test_verdicts import assert_complete
 from tests.lab.lab import Lab
 from tests.lab.waiting import wait_until
-from tests.pair import PEER, start_pair, tool_here, tracked_spec
+from tests.pair import PEER, Pair, start_pair, tool_here, tracked_spec
 
 pytestmark = [pytest.mark.cluster, pytest.mark.spark]
+
+
+def assert_restored_is_named(pair: Pair, status: Path) -> None:
+    """A snapshot that is restored on the master: the content ledger reads this version's markers, of all WALs."""
+    pair.create_table("snap", {"f": 1})
+    pair.master.admin.put_rows("snap", "f", 20)
+    pair.wait_same("snap")
+    pair.master.admin.snapshot("s", "snap")
+    pair.master.admin.put_rows("snap", "f", 5, prefix="newer")
+    pair.wait_same("snap")
+    pair.master.admin.restore_snapshot("s", "snap")
+    result = pair.verdict(status, "snap", "--wait", "60")
+    assert result.exit_code == 3, result
+    (problem,) = result.json["problems"]
+    assert "content changed: at" in problem["detail"], result
 
 
 @pytest.mark.parametrize(
@@ -32,6 +47,7 @@ def test_complete_then_gap(version: str, provider: str, warm_spark: None, status
         assert all(pair.master.admin.load_stop(load) > 50 for load in loads)
         assert_complete(pair.verdict(status, "t", "--wait", "90"))
         assert pair.same("t", ["f"])
+        assert_restored_is_named(pair, status)
         found = tool_here("topology", "--json", "--peer-conf", pair.slave.conf_dir, conf=pair.master)
         assert (found.exit_code, found.json["shape"], found.json["unchecked"]) == (0, "master-slave", []), found
         wait_until(lambda: tool_here("queues", conf=pair.master).exit_code == 0, 30, "the queues are drained")
