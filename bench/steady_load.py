@@ -1,9 +1,10 @@
 """A long steady load on many regions: what recording costs the slave, and that nothing of it grows.
 
-`python -m bench.steady_load [--minutes N] [--regions N] [--rate N]`: one master replicates the same edits to a slave
-with trackers and to one without, so that the CPU of their region servers can be compared over the same time. In every
-round are measured: that ratio, the Get of one stream's row and the scan of all of them in the slave's state table, and
-`run -i` as a whole process against a bare Spark session with one join.
+`python -m bench.steady_load [--minutes N] [--regions N] [--rate N] [--burst N]`: one master replicates the same edits
+to a slave with trackers and to one without, so that the CPU of their region servers can be compared over the same time.
+In every round are measured: that ratio under the steady load, whose requests to the sink are small, and for a burst of
+rows at full speed; the Get of one stream's row and the scan of all of them in the slave's state table; and `run -i` as
+a whole process against a bare Spark session with one join. The trackers run with their default periods.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from bench.run_on_cluster import BARE, timed
@@ -23,6 +25,7 @@ from status_tool.config import ThriftEndpoint
 from status_tool.sources.thrift import connection
 from tests.lab.cluster import Cluster
 from tests.lab.lab import Lab
+from tests.lab.waiting import wait_until
 from tests.pair import STATE_TABLE, Pair, start_pair, tool, tracked_spec
 
 TABLE = "steady"
@@ -31,6 +34,12 @@ ROUND_S = 300
 CHECKS = 3
 PATIENCE_S = 900
 TICKS = os.sysconf("SC_CLK_TCK")
+DEFAULT_PERIODS = {
+    "hbase.replicationtable.updatedelay": "30000",
+    "hbase.replicationtable.updateperiod": "20000",
+    "hbase.replicationtable.barrierpoll": "1000",
+}
+"""Those of the trackers (`Settings`); the tests' own are shorter."""
 STREAM_ROWS = (b"s", b"t")
 """First and last (exclusive) key of the rows of streams."""
 
@@ -40,10 +49,12 @@ class Reading:
     """One round. Times in ms, but for those of processes, which are in seconds."""
 
     rows: int
+    """Written so far by the steady load."""
     get_ms: float
     scan_ms: float
     columns: int
     cpu_ratio: float
+    burst_ratio: float
     run_s: float
     bare_s: float
 
@@ -54,9 +65,11 @@ def main() -> None:
     parser.add_argument("--minutes", type=int, default=60)
     parser.add_argument("--regions", type=int, default=24, help="each has a writer of its own")
     parser.add_argument("--rate", type=int, default=2, help="rows a second and region")
+    parser.add_argument("--round", type=int, default=ROUND_S, help="seconds of steady load in each round")
+    parser.add_argument("--burst", type=int, default=50_000, help="rows of each burst")
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as name, Lab() as lab:
-        pair = start_pair(lab)
+        pair = start_pair(lab, *(tracked_spec(name, site=DEFAULT_PERIODS) for name in ("master", "slave")))
         (plain,) = lab.start_clusters(tracked_spec("plain", trackers={}))
         pair.master.admin.add_peer("2", plain.cluster_key)
         loads = start_load(pair, plain, asked.regions, asked.rate)
@@ -64,7 +77,7 @@ def main() -> None:
         readings: list[Reading] = []
         end = time.monotonic() + asked.minutes * 60
         while time.monotonic() < end or not readings:
-            readings.append(one_round(pair, plain, Path(name), loads))
+            readings.append(one_round(pair, plain, Path(name), loads, asked))
             print(readings[-1], flush=True)
     report(readings)
 
@@ -78,16 +91,39 @@ def start_load(pair: Pair, plain: Cluster, regions: int, rate: int) -> list[int]
     return [pair.master.admin.load_start(TABLE, "f", rate, prefix) for prefix in prefixes]
 
 
-def one_round(pair: Pair, plain: Cluster, folder: Path, loads: list[int]) -> Reading:
-    """Let it run for a while, then read and check."""
-    before, began = (cpu_s(pair.slave), cpu_s(plain)), time.monotonic()
-    time.sleep(ROUND_S)
-    spent = [now - then for now, then in zip((cpu_s(pair.slave), cpu_s(plain)), before, strict=True)]
+def one_round(pair: Pair, plain: Cluster, folder: Path, loads: list[int], asked: argparse.Namespace) -> Reading:
+    """Let it run for a while, then a burst, then read and check."""
+    steady = cpu_ratio(pair, plain, lambda: time.sleep(asked.round))
+    burst = cpu_ratio(pair, plain, lambda: write_burst(pair, plain, asked.burst))
     get_ms, scan_ms, columns = read_state(pair.slave)
     run_s, bare_s = check(pair, folder)
     written = sum(pair.master.admin.load_count(load) for load in loads)
-    print(f"round of {time.monotonic() - began:.0f} s, CPU seconds {spent[0]:.1f} and {spent[1]:.1f}", flush=True)
-    return Reading(written, get_ms, scan_ms, columns, spent[0] / spent[1], run_s, bare_s)
+    return Reading(written, get_ms, scan_ms, columns, steady, burst, run_s, bare_s)
+
+
+def cpu_ratio(pair: Pair, plain: Cluster, work: Callable[[], None]) -> float:
+    """CPU seconds of the region servers with trackers to those without, while something is done."""
+    before = cpu_s(pair.slave), cpu_s(plain)
+    work()
+    tracked, untracked = (now - then for now, then in zip((cpu_s(pair.slave), cpu_s(plain)), before, strict=True))
+    print(f"CPU seconds {tracked:.1f} with trackers, {untracked:.1f} without", flush=True)
+    return tracked / untracked
+
+
+def write_burst(pair: Pair, plain: Cluster, rows: int) -> None:
+    """A new table's rows at full speed, until both slaves have them."""
+    name = f"burst{time.monotonic_ns()}"
+    splits = [f"row{at:08d}".encode() for at in range(rows // 8, rows, rows // 8)]
+    for cluster in (pair.slave, plain, pair.master):
+        cluster.admin.create_table(name, {"f": 1}, splits)
+    pair.master.admin.put_rows(name, "f", rows, value="x" * 100)
+    for cluster in (pair.slave, plain):
+        wait_until(partial(has_rows, cluster, name, rows), 900, f"{cluster.name} has the burst", interval=2)
+
+
+def has_rows(cluster: Cluster, table: str, rows: int) -> bool:
+    """Whether all have arrived; counting costs both slaves the same."""
+    return cluster.admin.digest(table).rows == rows
 
 
 def cpu_s(cluster: Cluster) -> float:
@@ -147,7 +183,8 @@ def report(readings: list[Reading]) -> None:
         "Get of a stream's row, ms": lambda one: one.get_ms,
         "scan of all streams' rows, ms": lambda one: one.scan_ms,
         "columns of a row": lambda one: one.columns,
-        "CPU of the slave's region servers, with trackers to without": lambda one: one.cpu_ratio,
+        "CPU of the slave's region servers with trackers to without, small requests": lambda one: one.cpu_ratio,
+        "the same, a burst": lambda one: one.burst_ratio,
         "run -i to a bare session": lambda one: one.run_s / one.bare_s,
     }
     for name, figure in figures.items():
