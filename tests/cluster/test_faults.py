@@ -193,10 +193,7 @@ def test_server_without_the_tracker(fragile: Pair, status: Path) -> None:
 
 
 def test_master_region_server_killed_before_its_flush(fragile: Pair, status: Path) -> None:
-    """Its last heads are lost with it, and the queues prove nothing for a server as old as the peer's znode.
-
-    `test_queues.py` has the case that ends in complete.
-    """
+    """Its last heads are lost with it: unverifiable while its queue waits, and later unless the queues settle it."""
     fragile.create_table("crash", {"f": 1})
     (region,) = fragile.master.admin.regions("crash")
     victim = next(s for s in fragile.master.region_servers if s.running and s.server_name == region.server)
@@ -219,7 +216,12 @@ def test_master_region_server_killed_before_its_flush(fragile: Pair, status: Pat
     fragile.wait_same("crash", timeout=180)
     wait_until(lambda: tool_here("queues", conf=fragile.master).exit_code == 0, 120, "the claimed queue has drained")
     result = fragile.verdict(status, "crash", "--wait", "20")
-    # The queues are empty, but the HBase master that started along with these servers wrote the peer anew.
+    # The queues are empty. They prove something only if the peer, which the HBase master wrote anew when it started
+    # along with these servers, had been in force for a minute before the last flush of the killed one: that depends on
+    # how long the tests before took (`test_queues.py` has both cases for themselves).
+    if result.exit_code == 0:
+        assert any(killed in notice for notice in result.json["notices"]), result
+        return
     assert result.exit_code == 3, result
     (problem,) = [problem for problem in result.json["problems"] if problem["origin"] == killed]
     assert "nothing of it is in a queue" in problem["detail"]
