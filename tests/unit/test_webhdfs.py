@@ -258,7 +258,7 @@ def test_an_interrupted_run_is_resumed(fake: FakeHdfs, tmp_path: Path, monkeypat
         return 0
 
     with monkeypatch.context() as patch:
-        patch.setattr("status_tool.runs._written_later", interrupted)
+        patch.setattr("status_tool.runs.write.streams_written_later", interrupted)
         with pytest.raises(Interrupted, match=r"status\.resume: the same command with --resume goes on"):
             write_side(settings, request, output, None, lambda _: None)
     assert not output.exists()
@@ -282,7 +282,7 @@ def test_a_run_that_fails_says_what_it_keeps(
     """One line, exit code 2, with the failure and how to go on; the checksums are there."""
     for name in ("BATCH_ROWS", "PARTS", "SPLIT_PAGES"):
         monkeypatch.setattr(f"status_tool.sources.webhdfs.{name}", 1)
-    monkeypatch.setattr("status_tool.runs.read_all", partial(read_all, threads=1))
+    monkeypatch.setattr("status_tool.runs.write.read_all", partial(read_all, threads=1))
     fake.refused = {"/data/c"}
     paths, output = tmp_path / "paths", tmp_path / "status"
     paths.write_text("/data\n")
