@@ -62,7 +62,7 @@ def measure(cluster: Cluster, table: happybase.Table, name: str, command: str, s
 
 
 def median(read: Callable[[], object]) -> float:
-    """Milliseconds."""
+    """Of so many reads, in milliseconds."""
     times = []
     for _ in range(READS):
         began = time.perf_counter()

@@ -21,6 +21,7 @@ from functools import partial
 from pathlib import Path
 
 from bench.run_on_cluster import BARE, timed
+from bench.state_row import median
 from status_tool.config import ThriftEndpoint
 from status_tool.sources.thrift import connection
 from tests.lab.cluster import Cluster
@@ -29,7 +30,6 @@ from tests.lab.waiting import wait_until
 from tests.pair import STATE_TABLE, Pair, start_pair, tool, tracked_spec
 
 TABLE = "steady"
-READS = 15
 ROUND_S = 300
 CHECKS = 3
 PATIENCE_S = 900
@@ -141,20 +141,10 @@ def read_state(cluster: Cluster) -> tuple[float, float, int]:
         found = dict(table.scan(row_start=STREAM_ROWS[0], row_stop=STREAM_ROWS[1]))
         row = max(found, key=lambda key: len(found[key]))
         return (
-            median_ms(lambda: table.row(row)),
-            median_ms(lambda: list(table.scan(row_start=STREAM_ROWS[0], row_stop=STREAM_ROWS[1]))),
+            median(lambda: table.row(row)),
+            median(lambda: list(table.scan(row_start=STREAM_ROWS[0], row_stop=STREAM_ROWS[1]))),
             len(found[row]),
         )
-
-
-def median_ms(read: Callable[[], object]) -> float:
-    """Of so many reads."""
-    times = []
-    for _ in range(READS):
-        began = time.perf_counter()
-        read()
-        times.append((time.perf_counter() - began) * 1000)
-    return statistics.median(times)
 
 
 def check(pair: Pair, folder: Path) -> tuple[float, float]:

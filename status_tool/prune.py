@@ -193,7 +193,7 @@ class _Pruner:
         gone = prunable_sinks(rows, before_ms)
         if with_segments is not None:
             gone += self._writers(rows, self.pruned.origins | with_segments, peers, before_ms)
-        keys = {_server_key(row) for row in gone}
+        keys = {codec.server_key(row["origin"], row["role"]) for row in gone}
         self.pruned.count("servers", len(rows), len(keys))
         if keys and not self.request.dry_run:
             stored = dict(scan(self.state.endpoint, self.state.name, b"o", b"p"))
@@ -265,10 +265,6 @@ def _applied(key: bytes, cells: Cells) -> Iterator[Applied]:
         parts = tuple(Segment(row["prev"], row["seq"]) for row in rows if row["kind"] == "segment")
         replicated = next((row["write_ms"] for row in rows if row["kind"] == "replicated"), None)
         yield Applied(stream, parts, any(row["kind"] == "partial" for row in rows), replicated)
-
-
-def _server_key(row: Mapping[str, Any]) -> bytes:
-    return f"o{row['origin'] & 0xFFFFFFFFFFFFFFFF:016x}{row['role']}".encode()
 
 
 def _newest(cells: Cells) -> int:

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from status_tool.evidence.details import is_number, loads
+from status_tool.evidence.ids import as_hex
 from status_tool.evidence.model import Header, Row
 
 CLOCK_STEP_MS = 50
@@ -70,7 +71,7 @@ def origin_name(origin: int | None, names: Mapping[int, str]) -> str | None:
     """The server name of an origin, or its id in hex where the name is unknown."""
     if origin is None:
         return None
-    return names.get(origin) or f"{origin & 0xFFFFFFFFFFFFFFFF:016x}"
+    return names.get(origin) or as_hex(origin)
 
 
 def iso(epoch_ms: int | None) -> str:

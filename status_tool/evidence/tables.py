@@ -92,9 +92,9 @@ class TableFacts:
     deleted_ms: int | None = None
     """When deletes were last among that."""
     tagged_ms: int | None = None
+    """When cells with tags were last written on the master."""
     observers: tuple[str, ...] = ()
     """Coprocessors that are not HBase's and that it has on both sides."""
-    """When cells with tags were last written on the master."""
 
     @property
     def family_ids(self) -> frozenset[str]:

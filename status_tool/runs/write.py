@@ -110,9 +110,9 @@ def _told_of_later_writes(gathered: Snapshot, streams: int) -> Snapshot:
     return dataclasses.replace(gathered, header=header)
 
 
-def source_of(gathered: Snapshot) -> Source:
-    """All rows of a snapshot."""
-    return Together((SmallRows(gathered.rows), *gathered.sources))
+def source_of(gathered: Snapshot, *more: Source) -> Source:
+    """All rows of a snapshot, and those of further sources."""
+    return Together((SmallRows(gathered.rows), *gathered.sources, *more))
 
 
 def dump_rows(batches: Iterable[pa.RecordBatch], debug_dir: Path) -> None:
@@ -136,8 +136,6 @@ def _json_rows(batches: Iterable[pa.RecordBatch]) -> Iterator[dict[str, Any]]:
 def dump_live(settings: Settings, request: Request, out: TextIO, say: Say) -> None:
     """Print this cluster's own state, written and replicated, as JSON lines."""
     gathered = snapshot(settings, request, say)
-    sources = list(gathered.sources)
-    if request.hbase:
-        sources.append(StateTableSource(settings.thrift(), settings.state_table, "su", request.only))
-    for row in _json_rows(read_all(Together((SmallRows(gathered.rows), *sources)))):
+    applied = [StateTableSource(settings.thrift(), settings.state_table, "su", request.only)] if request.hbase else []
+    for row in _json_rows(read_all(source_of(gathered, *applied))):
         out.write(json.dumps(row) + "\n")

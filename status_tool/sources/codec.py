@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from status_tool.evidence.content import Life, life_of, parse_tenure
-from status_tool.evidence.ids import from_hex
+from status_tool.evidence.ids import as_hex, from_hex
 from status_tool.evidence.segments import Segment, merged
 from status_tool.evidence.settled import with_proofs
 from status_tool.sources.thrift import Cells
@@ -62,6 +62,11 @@ def stream_key(key: bytes) -> tuple[str, int, int] | None:
         return digits[: -2 * _ID], from_hex(digits[-2 * _ID : -_ID]), from_hex(digits[-_ID:])
     except ValueError:
         return None
+
+
+def server_key(origin: int, role: str) -> bytes:
+    """The `o` row key of what a server wrote (`w`) or applied (`r`)."""
+    return f"o{as_hex(origin)}{role}".encode()
 
 
 def heads(rows: Iterable[tuple[bytes, Cells]]) -> Iterator[Row]:

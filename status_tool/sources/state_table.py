@@ -246,7 +246,7 @@ class StateTable:
 
     def record_settled(self, row: Mapping[str, Any], peer: str, proof: Mapping[str, Any]) -> None:
         """Write down that the queues of a peer settled a crashed server, with its name: no row is nameless."""
-        key = b"o%016x" % (row["origin"] & 0xFFFFFFFFFFFFFFFF) + b"w"
+        key = codec.server_key(row["origin"], "w")
         with self._open() as table:
             table.put(
                 key, {codec.column("n"): row["server"].encode(), codec.column("d" + peer): json.dumps(proof).encode()}
