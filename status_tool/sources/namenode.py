@@ -41,6 +41,12 @@ PASSED_OVER, AVOIDED_S = 20, 5.0
 """How often a DataNode that has failed within so many seconds is not even tried, for one file."""
 REFUSAL_TRIES = 2
 """A refused checksum is asked for once more: a DataNode that has just died makes another one refuse."""
+SETTLING_S, SETTLED_S = 20.0, 60.0
+"""For how long a refusal for a block that cannot be reached is asked again, and after how long without one it is
+again: DataNodes and a NameNode that come back need seconds to know each other, a block that is lost stays lost.
+"""
+_NO_BLOCK = ("Fail to get block", "Could not obtain block")
+"""By Hadoop's FileChecksumHelper and DFSInputStream, when none of the DataNodes that hold a block serves it."""
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.1, 5.0
 _CUT_OFF = (
     *("ConnectException", "NoRouteToHostException", "SocketTimeoutException", "SocketException", "EOFException"),
@@ -140,6 +146,7 @@ class WebHdfs:
         self._batched = True
         self._stop = threading.Event()
         self._failed: dict[str, float] = {}
+        self._unreached, self._settled = float("-inf"), 0.0
         self.pool = ThreadPoolExecutor(load.concurrency, thread_name_prefix="hdfs-file")
         """For work on files, of all partitions that this process reads."""
         self.range_pool = ThreadPoolExecutor(load.concurrency, thread_name_prefix="hdfs-range")
@@ -259,13 +266,23 @@ class WebHdfs:
                     raise Refused("IOException", f"no DataNode answers: {failure}") from None
             except Refused as refusal:
                 cut_off = refusal.name in _CUT_OFF or _CALL_FAILED in str(refusal)
-                if cut_off and time.monotonic() < deadline:
+                if (cut_off and time.monotonic() < deadline) or self._may_settle(refusal):
                     self._pause(tried + refused)
                     continue
                 refused += 1
                 if refused >= REFUSAL_TRIES or refusal.name != "IOException":
                     raise
             self._pause(tried + refused)
+
+    def _may_settle(self, refusal: Refused) -> bool:
+        """Whether a block that cannot be reached is worth another question: at first, not for each of many files."""
+        if not any(sign in f"{refusal.name}: {refusal}" for sign in _NO_BLOCK):
+            return False
+        now = time.monotonic()
+        if now - self._unreached > SETTLED_S:
+            self._settled = now + SETTLING_S
+        self._unreached = now
+        return now < self._settled
 
     def _has_just_failed(self, location: str) -> bool:
         failed = self._failed.get(urlsplit(location).netloc)

@@ -168,4 +168,4 @@ def test_nothing_survives_when_the_owner_is_killed(tmp_path: Path) -> None:
     finally:
         os.kill(owner.pid, signal.SIGKILL)
         owner.wait()
-    wait_until(lambda: not marked(mark) and not Path(root).exists(), 20, "the watchdog ends its servers")
+    wait_until(lambda: not marked(mark) and not Path(root).exists(), 60, "the watchdog ends its servers")

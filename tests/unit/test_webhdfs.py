@@ -23,6 +23,7 @@ from status_tool.config import Settings, SiteConfig
 from status_tool.errors import EXIT_ERROR, ConnectionFailed, Interrupted
 from status_tool.reading import read_all
 from status_tool.runs.write import write_side
+from status_tool.sources import namenode
 from status_tool.sources.crc import Layout
 from status_tool.sources.hdfscli import Refused
 from status_tool.sources.journal import journal_path
@@ -192,6 +193,28 @@ def test_a_datanode_that_lost_its_namenode_is_asked_again(fake: FakeHdfs, name: 
     """What it answers then says nothing of the file."""
     fake.trouble["DATA"] = [(403, name)] * 3
     assert all(row["checksum"] for row in rows(source(fake)))
+
+
+def test_a_block_that_cannot_be_reached_just_now_is_asked_for_again(fake: FakeHdfs) -> None:
+    """While DataNodes and the NameNode come back, more often than any other refusal."""
+    fake.trouble["DATA"] = [(403, "Fail to get block MD5:")] * 4
+    client = WebHdfs(HdfsEndpoint((fake.url,), "me"))
+    assert client.checksum("/data/a/3")[0] == "MD5"
+
+
+def test_blocks_that_stay_lost_are_waited_for_once(fake: FakeHdfs, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After that no other file waits for them."""
+    monkeypatch.setattr(namenode, "SETTLING_S", 0.5)
+    fake.trouble["DATA"] = [(403, "Fail to get block MD5:")] * 1000
+    client = WebHdfs(HdfsEndpoint((fake.url,), "me"))
+    with pytest.raises(Refused):
+        client.checksum("/data/a/3")
+    assert fake.asked["DATA"] > 2
+    fake.asked.clear()
+    for name in "01":
+        with pytest.raises(Refused):
+            client.checksum(f"/data/a/{name}")
+    assert fake.asked["DATA"] == 2
 
 
 def test_a_refusal_is_the_files_own(fake: FakeHdfs) -> None:
