@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -505,6 +506,14 @@ def test_what_only_the_peer_or_the_loader_decides_is_named(pair: Pair, status: P
     assert_complete(pair.check(status, "--table=decided", "--since", str(past.json["cut_ms"])))
 
 
+@pytest.fixture
+def shutdown_time(pair: Pair) -> Iterator[None]:
+    """No shutdown time is left behind for the tests that follow."""
+    yield
+    tool_here("shutdown-time", "clear", conf=pair.master)
+
+
+@pytest.mark.usefixtures("shutdown_time")
 def test_shutdown_time_record_show_and_use(pair: Pair, status: Path) -> None:
     """What other tables write after the shutdown does not matter; a future or missing time is said."""
     pair.create_table("app", {"f": 1})
