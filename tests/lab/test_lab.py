@@ -158,7 +158,7 @@ def test_nothing_survives_when_the_owner_is_killed(tmp_path: Path) -> None:
     report = tmp_path / "report"
     script = (
         "import pathlib, sys, time; from tests.lab import Lab; lab = Lab();"
-        "pathlib.Path(sys.argv[1]).write_text(lab._mark + ' ' + str(lab.root)); time.sleep(600)"
+        "pathlib.Path(sys.argv[1]).write_text(lab.mark + ' ' + str(lab.root)); time.sleep(600)"
     )
     owner = subprocess.Popen([sys.executable, "-c", script, str(report)], cwd=REPOSITORY)
     try:
