@@ -1,29 +1,24 @@
 package io.github.statustool;
 
+import io.github.statustool.StateTable.SegmentRow;
 import java.util.List;
 
 /** The columns of a stream's row on the side of the slave. */
 final class AppliedColumn {
-  private static final byte SEGMENTS = 'c';
-  private static final byte PARTIAL = 'm';
   private static final byte VERSION = 1;
   private static final int LENGTH = 1 + Long.BYTES;
 
   private AppliedColumn() {}
 
   static byte[] qualifier(long writer) {
-    byte[] bytes = new byte[LENGTH];
-    bytes[0] = SEGMENTS;
-    Bits.putLong(bytes, 1, writer);
-    return bytes;
+    return Bits.concat(SegmentRow.WRITER, Bits.ofLong(writer));
   }
 
   /** Of a family of which cells were missing. */
   static byte[] partial(int family) {
-    byte[] bytes = new byte[1 + Integer.BYTES];
-    bytes[0] = PARTIAL;
-    Bits.putInt(bytes, 1, family);
-    return bytes;
+    byte[] id = new byte[Integer.BYTES];
+    Bits.putInt(id, 0, family);
+    return Bits.concat(SegmentRow.PARTIAL, id);
   }
 
   static byte[] value(List<Segment> segments) {
@@ -37,7 +32,7 @@ final class AppliedColumn {
 
   /** One column a segment, as trackers before version 2 wrote them. */
   static boolean isOfFirstForm(byte[] qualifier) {
-    return qualifier[0] != SEGMENTS;
+    return qualifier[0] != SegmentRow.WRITER[0];
   }
 
   /** Adds what a column says to the union. Returns false for a column that tells no segments, or none that we know. */
@@ -47,7 +42,7 @@ final class AppliedColumn {
       into.add(single);
       return true;
     }
-    boolean isKnown = qualifier.length == LENGTH && qualifier[0] == SEGMENTS
+    boolean isKnown = qualifier.length == LENGTH && qualifier[0] == SegmentRow.WRITER[0]
         && value.length % Segment.LENGTH == 1 && value[0] == VERSION;
     for (int at = 1; isKnown && at < value.length; at += Segment.LENGTH) {
       into.add(Segment.read(value, at));

@@ -1,5 +1,6 @@
 package io.github.statustool;
 
+import io.github.statustool.StateTable.SegmentRow;
 import java.security.SecureRandom;
 import java.util.HashMap;
 import java.util.List;
@@ -61,10 +62,10 @@ final class AppliedRecord {
   synchronized Change toChange(long now) {
     lastTimestamp = Math.max(now, lastTimestamp + 1);
     long written = version;
-    StateRow row = new StateRow(id.rowKey(Columns.SEGMENTS))
+    StateRow row = new StateRow(id.rowKey(SegmentRow.TYPE))
         .add(qualifier, AppliedColumn.value(segments.asList()), lastTimestamp)
-        .add(Columns.R, newest, newest)
-        .add(Columns.T, Bits.utf8(table), StateRow.SERVER_TIME);
+        .add(SegmentRow.REPLICATED_MS, newest, newest)
+        .add(SegmentRow.TABLE, Bits.utf8(table), StateRow.SERVER_TIME);
     partial.forEach((family, time) -> row.add(AppliedColumn.partial(family), time, time));
     return new Change(row, () -> stored(written));
   }

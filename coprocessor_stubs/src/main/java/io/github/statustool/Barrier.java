@@ -1,5 +1,7 @@
 package io.github.statustool;
 
+import io.github.statustool.StateTable.BarrierRow;
+import io.github.statustool.StateTable.TableRow;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -22,9 +24,9 @@ final class Barrier {
 
   /** Returns the echo that a flush beginning now may write, or null if there is no token but the one echoed last. */
   Echo read(StateStore store, Echo last) throws IOException {
-    StoredRow row = store.get(List.of(Columns.BARRIER_ROW)).get(0);
-    doorbell = row.value(Columns.D);
-    byte[] token = row.value(Columns.K);
+    StoredRow row = store.get(List.of(BarrierRow.KEY)).get(0);
+    doorbell = row.value(BarrierRow.DOORBELL);
+    byte[] token = row.value(BarrierRow.TOKEN);
     if (token == null || (last != null && Arrays.equals(token, last.token))) {
       return null;
     }
@@ -48,13 +50,13 @@ final class Barrier {
     if (Arrays.equals(token, claimed)) {
       return true;
     }
-    byte[] claimant = row.value(Columns.C);
+    byte[] claimant = row.value(BarrierRow.CLAIM);
     if (Arrays.equals(token, claimant)) {
       return false;
     }
-    StateRow claim = new StateRow(Columns.BARRIER_ROW).add(Columns.C, token, StateRow.SERVER_TIME);
+    StateRow claim = new StateRow(BarrierRow.KEY).add(BarrierRow.CLAIM, token, StateRow.SERVER_TIME);
     claimed = token;
-    if (!store.putIf(claim, Columns.C, claimant)) {
+    if (!store.putIf(claim, BarrierRow.CLAIM, claimant)) {
       claimed = null;
     }
     return claimed != null;
@@ -63,9 +65,9 @@ final class Barrier {
   private static List<StateRow> tableRows(Map<String, String> tables, byte[] token) {
     List<StateRow> rows = new ArrayList<>(tables.size());
     for (Map.Entry<String, String> table : tables.entrySet()) {
-      rows.add(new StateRow(Bits.utf8(Columns.TABLE + table.getKey()))
-          .add(Columns.D, Bits.utf8(table.getValue()), StateRow.SERVER_TIME)
-          .add(Columns.E, token, StateRow.SERVER_TIME));
+      rows.add(new StateRow(Bits.utf8(TableRow.TYPE + table.getKey()))
+          .add(TableRow.DESCRIPTOR, Bits.utf8(table.getValue()), StateRow.SERVER_TIME)
+          .add(TableRow.ECHO, token, StateRow.SERVER_TIME));
     }
     return rows;
   }

@@ -1,5 +1,6 @@
 package io.github.statustool;
 
+import io.github.statustool.StateTable.SegmentRow;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -62,7 +63,7 @@ final class Compactor {
       AppliedRecord record = ledger.record(id);
       if (record != null) {
         records.add(record);
-        keys.add(id.rowKey(Columns.SEGMENTS));
+        keys.add(id.rowKey(SegmentRow.TYPE));
       }
     }
     List<StoredRow> rows = store.get(keys);

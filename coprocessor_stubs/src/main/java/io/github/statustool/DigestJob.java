@@ -1,5 +1,9 @@
 package io.github.statustool;
 
+import io.github.statustool.DigestTable.AnswerRow;
+import io.github.statustool.DigestTable.PageRow;
+import io.github.statustool.DigestTable.ProgressRow;
+import io.github.statustool.DigestTable.RequestRow;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayDeque;
@@ -69,14 +73,14 @@ final class DigestJob {
     if (over || now < refreshAt) {
       return;
     }
-    StoredRow row = table.get(key('q', ""));
-    byte[] asked = row.value(Columns.D);
-    if (asked == null || row.value(Columns.X) != null) {
+    StoredRow row = table.get(key(RequestRow.TYPE, ""));
+    byte[] asked = row.value(RequestRow.REQUEST);
+    if (asked == null || row.value(RequestRow.WITHDRAWN) != null) {
       over = true;
       return;
     }
-    if (!Arrays.equals(heartbeat, row.value(Columns.H))) {
-      heartbeat = row.value(Columns.H);
+    if (!Arrays.equals(heartbeat, row.value(RequestRow.HEARTBEAT))) {
+      heartbeat = row.value(RequestRow.HEARTBEAT);
       aliveAt = now;
     }
     if (request == null) {
@@ -107,12 +111,12 @@ final class DigestJob {
     if (!ranges.isEmpty()) {
       return;
     }
-    String prefix = "p" + origin + Bits.hex(id);
+    String prefix = PageRow.TYPE + origin + Bits.hex(id);
     StoredRow page = table.first(Bits.ascii(prefix + number(nextPage)), Bits.ascii(prefix + "g"));
     if (page != null) {
       nextPage = 1 + Long.parseLong(new String(page.key, prefix.length(), page.key.length - prefix.length(),
           StandardCharsets.US_ASCII), 16);
-      byte[] value = page.value(Columns.R);
+      byte[] value = page.value(PageRow.RANGES);
       if (value != null) {
         addRanges(value);
       }
@@ -128,8 +132,9 @@ final class DigestJob {
   }
 
   private StateRow progress() {
-    return new StateRow(key('s', origin)).add(Columns.V, Bits.utf8(TrackerVersion.get()), StateRow.SERVER_TIME)
-        .add(Columns.B, bytes, StateRow.SERVER_TIME);
+    return new StateRow(key(ProgressRow.TYPE, origin))
+        .add(ProgressRow.VERSION, Bits.utf8(TrackerVersion.get()), StateRow.SERVER_TIME)
+        .add(ProgressRow.BYTES, bytes, StateRow.SERVER_TIME);
   }
 
   private byte[] key(char type, String rest) {
@@ -181,8 +186,8 @@ final class DigestJob {
     if (answers.isEmpty() || (!ranges.isEmpty() && now < answerAt && unsent < ANSWER_BYTES)) {
       return;
     }
-    table.put(List.of(new StateRow(key('a', origin + Bits.hex(nextAnswer)))
-        .add(Columns.A, DigestAnswer.cell(answers), StateRow.SERVER_TIME)));
+    table.put(List.of(new StateRow(key(AnswerRow.TYPE, origin + Bits.hex(nextAnswer)))
+        .add(AnswerRow.ANSWERS, DigestAnswer.cell(answers), StateRow.SERVER_TIME)));
     nextAnswer++;
     answers.clear();
     unsent = 0;

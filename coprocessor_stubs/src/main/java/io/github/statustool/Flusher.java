@@ -1,5 +1,7 @@
 package io.github.statustool;
 
+import io.github.statustool.StateTable.CoverageRow;
+import io.github.statustool.StateTable.ServerRow;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -154,7 +156,7 @@ final class Flusher {
   /** The mark of a clean end must not stay in the row of a server that went on after all. */
   void reopen(StateStore store, ServerRole role, long timeout) throws IOException {
     Change row = role.row(lastBegan, lastEcho, ServerRole.End.NONE, health(role, lastPeers), clock.getAsLong());
-    HBaseStateStore.await(store.replaceAsync(row.row, List.of(Columns.Z)), timeout);
+    HBaseStateStore.await(store.replaceAsync(row.row, List.of(ServerRow.FINAL_MS)), timeout);
     row.stored();
   }
 
@@ -164,14 +166,14 @@ final class Flusher {
    * after the loss by a flush that began before it. Whoever sees the loss first moves coverage, and all others see that.
    */
   private void checkNothingWasLost(StateStore store, Collection<ServerRole> roles) throws IOException {
-    List<byte[]> keys = new ArrayList<>(List.of(Columns.COVERAGE_ROW));
+    List<byte[]> keys = new ArrayList<>(List.of(CoverageRow.KEY));
     for (ServerRole role : roles) {
       if (role.isWritten()) {
         keys.add(role.key());
       }
     }
     List<StoredRow> rows = store.get(keys);
-    byte[] coverage = rows.get(0).value(Columns.A);
+    byte[] coverage = rows.get(0).value(CoverageRow.START_MS);
     boolean rowLost = rows.subList(1, rows.size()).stream().anyMatch(StoredRow::isEmpty);
     boolean coverageLost = coverage == null && lastCoverage != null;
     if (rowLost || coverageLost || (lastCoverage != null && !Arrays.equals(coverage, lastCoverage))) {
@@ -180,7 +182,7 @@ final class Flusher {
     }
     if ((rowLost || coverageLost) && roles.stream().anyMatch(role -> role.role == ServerRole.WRITER)) {
       coverage = Bits.ofLong(clock.getAsLong());
-      store.put(List.of(new StateRow(Columns.COVERAGE_ROW).add(Columns.A, coverage, Bits.getLong(coverage, 0))));
+      store.put(List.of(new StateRow(CoverageRow.KEY).add(CoverageRow.START_MS, coverage, Bits.getLong(coverage, 0))));
     }
     lastCoverage = coverage;
   }

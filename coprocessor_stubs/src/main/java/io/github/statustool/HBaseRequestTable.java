@@ -43,13 +43,13 @@ final class HBaseRequestTable implements RequestTable {
 
   @Override
   public StoredRow get(byte[] key) throws IOException {
-    Get get = new Get(key).addFamily(Columns.FAMILY);
+    Get get = new Get(key).addFamily(StateTable.FAMILY);
     return toRow(key, HBaseStateStore.await(table.get(get), timeout));
   }
 
   @Override
   public StoredRow first(byte[] start, byte[] stop) throws IOException {
-    Scan scan = new Scan().withStartRow(start).withStopRow(stop).addFamily(Columns.FAMILY).setLimit(1);
+    Scan scan = new Scan().withStartRow(start).withStopRow(stop).addFamily(StateTable.FAMILY).setLimit(1);
     List<Result> results = HBaseStateStore.await(table.scanAll(scan), timeout);
     return results.isEmpty() ? null : toRow(results.get(0).getRow(), results.get(0));
   }
@@ -59,7 +59,7 @@ final class HBaseRequestTable implements RequestTable {
     List<Put> puts = new ArrayList<>(rows.size());
     for (StateRow row : rows) {
       Put put = new Put(row.key);
-      row.columns().forEach(cell -> put.addColumn(Columns.FAMILY, cell.qualifier, cell.timestamp, cell.value));
+      row.columns().forEach(cell -> put.addColumn(StateTable.FAMILY, cell.qualifier, cell.timestamp, cell.value));
       puts.add(put);
     }
     HBaseStateStore.await(table.putAll(puts), timeout);

@@ -126,7 +126,7 @@ final class HBaseStateStore implements StateStore, Closeable {
   public List<StoredRow> get(List<byte[]> keys) throws IOException {
     List<Get> gets = new ArrayList<>(keys.size());
     for (byte[] key : keys) {
-      gets.add(new Get(key).addFamily(Columns.FAMILY));
+      gets.add(new Get(key).addFamily(StateTable.FAMILY));
     }
     List<StoredRow> rows = new ArrayList<>(keys.size());
     List<Result> results = await(table.getAll(gets));
@@ -155,7 +155,7 @@ final class HBaseStateStore implements StateStore, Closeable {
     Delete delete = new Delete(row.key);
     for (byte[] qualifier : deletedQualifiers) {
       long version = read.timestamp(qualifier);
-      delete.addColumns(Columns.FAMILY, qualifier, version == 0 ? HConstants.LATEST_TIMESTAMP : version);
+      delete.addColumns(StateTable.FAMILY, qualifier, version == 0 ? HConstants.LATEST_TIMESTAMP : version);
     }
     Put put = toPut(row);
     return RowMutations.of(put.isEmpty() ? List.of(delete) : List.of(put, delete));
@@ -165,14 +165,14 @@ final class HBaseStateStore implements StateStore, Closeable {
   public boolean putIf(StateRow row, byte[] qualifier, byte[] expected) throws IOException {
     CheckAndMutate.Builder check = CheckAndMutate.newBuilder(row.key);
     check = expected == null
-        ? check.ifNotExists(Columns.FAMILY, qualifier)
-        : check.ifEquals(Columns.FAMILY, qualifier, expected);
+        ? check.ifNotExists(StateTable.FAMILY, qualifier)
+        : check.ifEquals(StateTable.FAMILY, qualifier, expected);
     return await(table.checkAndMutate(check.build(toPut(row)))).isSuccess();
   }
 
   @Override
   public List<StoredRow> scan(char rowType) throws IOException {
-    Scan scan = new Scan().setStartStopRowForPrefixScan(new byte[] {(byte) rowType}).addFamily(Columns.FAMILY);
+    Scan scan = new Scan().setStartStopRowForPrefixScan(new byte[] {(byte) rowType}).addFamily(StateTable.FAMILY);
     List<StoredRow> rows = new ArrayList<>();
     for (Result result : await(table.scanAll(scan))) {
       rows.add(toRow(result.getRow(), result));
@@ -205,7 +205,7 @@ final class HBaseStateStore implements StateStore, Closeable {
   private static Put toPut(StateRow row) {
     Put put = new Put(row.key);
     for (StateRow.Column column : row.columns()) {
-      put.addColumn(Columns.FAMILY, column.qualifier, column.timestamp, column.value);
+      put.addColumn(StateTable.FAMILY, column.qualifier, column.timestamp, column.value);
     }
     return put;
   }

@@ -1,5 +1,7 @@
 package io.github.statustool;
 
+import io.github.statustool.StateTable.FactRow;
+import io.github.statustool.StateTable.HeadRow;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.function.LongSupplier;
@@ -72,36 +74,36 @@ final class Ledgers {
   }
 
   private static StateRow row(StreamHead head, StreamHead.Snapshot seen) {
-    StateRow row = new StateRow(head.id.rowKey(Columns.HEAD))
-        .add(Columns.S, seen.seq, seen.seq)
-        .add(Columns.W, seen.writeTime, seen.seq)
-        .add(Columns.F, seen.firstTime, seen.seq)
-        .add(Columns.N, seen.count, seen.seq)
-        .add(Columns.T, Bits.utf8(head.table), seen.seq)
-        .add(Columns.K, head.startKey, seen.seq)
-        .add(Columns.E, head.endKey, seen.seq);
+    StateRow row = new StateRow(head.id.rowKey(HeadRow.TYPE))
+        .add(HeadRow.SEQ, seen.seq, seen.seq)
+        .add(HeadRow.WRITE_MS, seen.writeTime, seen.seq)
+        .add(HeadRow.FIRST_MS, seen.firstTime, seen.seq)
+        .add(HeadRow.ENTRIES, seen.count, seen.seq)
+        .add(HeadRow.TABLE, Bits.utf8(head.table), seen.seq)
+        .add(HeadRow.START_KEY, head.startKey, seen.seq)
+        .add(HeadRow.END_KEY, head.endKey, seen.seq);
     if (head.viaIds.length > 0) {
-      row.add(Columns.V, head.viaIds, seen.seq);
+      row.add(HeadRow.VIA_IDS, head.viaIds, seen.seq);
     }
     return row;
   }
 
   private static StateRow row(RegionFacts.Fact fact) {
-    StateRow row = new StateRow(Bits.ascii(Columns.FACTS + fact.region));
+    StateRow row = new StateRow(Bits.ascii(FactRow.TYPE + fact.region));
     if (fact.bulkLoadTime > 0) {
-      row.add(Columns.B, fact.bulkLoadTime, fact.bulkLoadTime);
+      row.add(FactRow.BULK_LOAD_MS, fact.bulkLoadTime, fact.bulkLoadTime);
     }
     if (fact.localLoadTime > 0) {
-      row.add(Columns.U, fact.localLoadTime, fact.localLoadTime);
+      row.add(FactRow.LOCAL_LOAD_MS, fact.localLoadTime, fact.localLoadTime);
     }
     if (fact.lineage != null) {
-      row.add(Columns.L, Bits.utf8(fact.lineage), fact.lineageTime)
-          .add(Columns.I, fact.regionId, fact.lineageTime);
+      row.add(FactRow.LINEAGE, Bits.utf8(fact.lineage), fact.lineageTime)
+          .add(FactRow.REGION_ID, fact.regionId, fact.lineageTime);
     }
     if (fact.bornTime > 0) {
-      row.add(Columns.C, fact.bornTime, fact.bornTime);
+      row.add(FactRow.CHILD_MS, fact.bornTime, fact.bornTime);
     }
     long newest = Math.max(fact.bornTime, Math.max(Math.max(fact.bulkLoadTime, fact.localLoadTime), fact.lineageTime));
-    return row.add(Columns.T, Bits.utf8(fact.table), newest);
+    return row.add(FactRow.TABLE, Bits.utf8(fact.table), newest);
   }
 }

@@ -1,5 +1,6 @@
 package io.github.statustool;
 
+import io.github.statustool.StateTable.ContentRow;
 import java.util.Collection;
 import java.util.Map;
 import java.util.Set;
@@ -11,7 +12,6 @@ import org.apache.hadoop.hbase.client.RegionInfo;
 /** A tenure of a region of this JVM, with what is needed to go on with it and to write it. For the recorder's thread only. */
 final class OpenTenure {
   private static final int QUALIFIER_LENGTH = 1 + 2 * Long.BYTES;
-  private static final byte QUALIFIER_TYPE = 'k';
 
   final RegionInfo region;
   final byte[] qualifier;
@@ -107,8 +107,8 @@ final class OpenTenure {
   private StateRow row() {
     return new StateRow(key())
         .add(qualifier, Bits.utf8(tenure.toJson()), timestamp)
-        .add(Columns.T, Bits.utf8(region.getTable().getNameAsString()), timestamp)
-        .add(Columns.I, region.getRegionId(), timestamp);
+        .add(ContentRow.TABLE, Bits.utf8(region.getTable().getNameAsString()), timestamp)
+        .add(ContentRow.REGION_ID, region.getRegionId(), timestamp);
   }
 
   /**
@@ -128,18 +128,14 @@ final class OpenTenure {
   }
 
   static byte[] rowKey(String region) {
-    return Bits.ascii(Columns.CONTENT + region);
+    return Bits.ascii(ContentRow.TYPE + region);
   }
 
   private static byte[] qualifier(long origin, long opened) {
-    byte[] qualifier = new byte[QUALIFIER_LENGTH];
-    qualifier[0] = QUALIFIER_TYPE;
-    Bits.putLong(qualifier, 1, origin);
-    Bits.putLong(qualifier, 1 + Long.BYTES, opened);
-    return qualifier;
+    return Bits.concat(ContentRow.TENURE, Bits.ofLongs(origin, opened));
   }
 
   static boolean isQualifier(byte[] qualifier) {
-    return qualifier.length == QUALIFIER_LENGTH && qualifier[0] == QUALIFIER_TYPE;
+    return qualifier.length == QUALIFIER_LENGTH && qualifier[0] == ContentRow.TENURE[0];
   }
 }

@@ -1,8 +1,9 @@
 package io.github.statustool;
 
+import io.github.statustool.StateTable.SegmentRow;
+
 /** The fact that the entries of a stream in {@code (prev, seq]} have been applied here. */
 final class Segment {
-  private static final byte PREFIX = 'p';
   private static final int QUALIFIER_LENGTH = 1 + 2 * Long.BYTES;
   private static final int VALUE_LENGTH = 2 * Long.BYTES;
   /** What {@link #write} takes. */
@@ -59,7 +60,7 @@ final class Segment {
    * @param timestamp the cell's: when it was recorded
    */
   static Segment parseColumn(byte[] qualifier, byte[] value, long timestamp) {
-    if (qualifier.length != QUALIFIER_LENGTH || qualifier[0] != PREFIX || value.length != VALUE_LENGTH) {
+    if (qualifier.length != QUALIFIER_LENGTH || qualifier[0] != SegmentRow.SINGLE[0] || value.length != VALUE_LENGTH) {
       return null;
     }
     return new Segment(Bits.getLong(qualifier, 1), Bits.getLong(qualifier, 1 + Long.BYTES),

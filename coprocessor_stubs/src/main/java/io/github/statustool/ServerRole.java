@@ -1,5 +1,7 @@
 package io.github.statustool;
 
+import io.github.statustool.StateTable.ServerRow;
+
 /** One role ({@code w} or {@code r}) of one server: its row, and whether it has come to its end. */
 final class ServerRole {
   static final char WRITER = 'w';
@@ -32,7 +34,7 @@ final class ServerRole {
   }
 
   byte[] key() {
-    return Bits.ascii(Columns.SERVER + Bits.hex(origin) + role);
+    return Bits.ascii(ServerRow.TYPE + Bits.hex(origin) + role);
   }
 
   /** Whether the state table has had this row. If it is gone later, so is everything else that was flushed. */
@@ -50,18 +52,18 @@ final class ServerRole {
     lastTimestamp = Math.max(time, lastTimestamp + 1);
     long now = lastTimestamp;
     StateRow row = new StateRow(key())
-        .add(Columns.N, Bits.utf8(serverName), now)
-        .add(Columns.A, started, now)
-        .add(Columns.V, Bits.utf8(TrackerVersion.get()), now)
-        .add(Columns.Q, Bits.utf8(health), now);
+        .add(ServerRow.NAME, Bits.utf8(serverName), now)
+        .add(ServerRow.STARTED_MS, started, now)
+        .add(ServerRow.VERSION, Bits.utf8(TrackerVersion.get()), now)
+        .add(ServerRow.HEALTH, Bits.utf8(health), now);
     if (flushed != null) {
-      row.add(Columns.F, flushed, now);
+      row.add(ServerRow.FLUSHED_MS, flushed, now);
     }
     if (echo != null) {
-      row.add(Columns.E, echo.token, now).add(Columns.M, echo.readAt, now);
+      row.add(ServerRow.ECHO, echo.token, now).add(ServerRow.READ_MS, echo.readAt, now);
     }
     if (end == End.CLEAN) {
-      row.add(Columns.Z, flushed, now);
+      row.add(ServerRow.FINAL_MS, flushed, now);
     }
     return new Change(row, () -> {
       written = true;

@@ -43,13 +43,13 @@ final class StateTableMaker {
 
   private boolean createTable() throws IOException {
     TableDescriptor descriptor = TableDescriptorBuilder.newBuilder(settings.table)
-        .setColumnFamily(ColumnFamilyDescriptorBuilder.newBuilder(Columns.FAMILY)
+        .setColumnFamily(ColumnFamilyDescriptorBuilder.newBuilder(StateTable.FAMILY)
             .setMaxVersions(1)
             .setScope(HConstants.REPLICATION_SCOPE_LOCAL)
             .build())
         .build();
     try {
-      HBaseStateStore.await(admin.createTable(descriptor, Columns.splitKeys()), CREATE_TIMEOUT_MS);
+      HBaseStateStore.await(admin.createTable(descriptor, StateTable.splitKeys()), CREATE_TIMEOUT_MS);
       return true;
     } catch (TableExistsException e) {
       return false;

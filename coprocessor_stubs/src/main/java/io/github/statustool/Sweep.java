@@ -1,5 +1,7 @@
 package io.github.statustool;
 
+import io.github.statustool.StateTable.CoverageRow;
+import io.github.statustool.StateTable.ServerRow;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.util.Collection;
@@ -57,7 +59,7 @@ final class Sweep {
   void run(StateStore store, boolean keepsCoverage) throws IOException {
     Set<String> live = names(store.liveServers());
     remember(live);
-    List<StoredRow> rows = store.scan(Columns.SERVER);
+    List<StoredRow> rows = store.scan(ServerRow.TYPE);
     markGone(store, rows, live);
     if (keepsCoverage) {
       startCoverage(store);
@@ -67,11 +69,11 @@ final class Sweep {
 
   private void markGone(StateStore store, List<StoredRow> rows, Set<String> live) throws IOException {
     for (StoredRow row : rows) {
-      byte[] name = row.value(Columns.N);
-      boolean settled = row.value(Columns.Z) != null || row.value(Columns.X) != null;
+      byte[] name = row.value(ServerRow.NAME);
+      boolean settled = row.value(ServerRow.FINAL_MS) != null || row.value(ServerRow.GONE_MS) != null;
       if (name != null && !settled && !live.contains(text(name))) {
         long now = clock.getAsLong();
-        store.putIf(new StateRow(row.key).add(Columns.X, now, now), Columns.X, null);
+        store.putIf(new StateRow(row.key).add(ServerRow.GONE_MS, now, now), ServerRow.GONE_MS, null);
       }
     }
   }
@@ -79,15 +81,15 @@ final class Sweep {
   /** Where the row was there before and is not any more, the table has lost what it had: nobody vouches for before. */
   private void startCoverage(StateStore store) throws IOException {
     long since = begun ? clock.getAsLong() : started;
-    store.putIf(new StateRow(Columns.COVERAGE_ROW).add(Columns.A, since, since), Columns.A, null);
+    store.putIf(new StateRow(CoverageRow.KEY).add(CoverageRow.START_MS, since, since), CoverageRow.START_MS, null);
     begun = true;
   }
 
   private void interruptCoverage(StateStore store, List<StoredRow> rows, Set<String> live) throws IOException {
     Set<String> tracked = new HashSet<>();
     for (StoredRow row : rows) {
-      if (row.key[row.key.length - 1] == ServerRole.WRITER && row.value(Columns.N) != null) {
-        tracked.add(text(row.value(Columns.N)));
+      if (row.key[row.key.length - 1] == ServerRole.WRITER && row.value(ServerRow.NAME) != null) {
+        tracked.add(text(row.value(ServerRow.NAME)));
       }
     }
     untracked.keySet().retainAll(live);
@@ -99,7 +101,7 @@ final class Sweep {
       if ((isGone || isOverdue(server.getKey(), now)) && !traces.neverWrote(server.getKey(), !isGone)) {
         LOG.warn("status-tool: region server {} has no write-time tracker; coverage starts anew", server.getKey());
         long since = server.getValue() == null ? now : server.getValue();
-        store.put(List.of(new StateRow(Columns.COVERAGE_ROW).add(Columns.A, since, since)));
+        store.put(List.of(new StateRow(CoverageRow.KEY).add(CoverageRow.START_MS, since, since)));
       }
     }
     seen.keySet().retainAll(live);

@@ -1,5 +1,6 @@
 package io.github.statustool;
 
+import io.github.statustool.StateTable.TableEventRow;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.HashMap;
@@ -33,7 +34,7 @@ final class TableEvents {
     if (arrivals.containsKey(table)) {
       return false;
     }
-    return arrivals.putIfAbsent(table, new Event(table, Columns.A, now, EARLIEST_WINS - now)) == null;
+    return arrivals.putIfAbsent(table, new Event(table, TableEventRow.ARRIVED_MS, now, EARLIEST_WINS - now)) == null;
   }
 
   /** The regions that are open now; by one thread. Two looks may miss what begins and ends between them. */
@@ -48,14 +49,14 @@ final class TableEvents {
         opened(region);
       }
       if (region.skipped > 0 && (isNew || region.skipped != known.skipped)) { // fewer: others since a flush
-        note(new Event(region.table, Columns.W, region.now, region.now));
+        note(new Event(region.table, TableEventRow.SKIPPED_MS, region.now, region.now));
       }
     }
   }
 
   private void opened(OpenRegion region) {
     if (region.openSeq <= NEWBORN) {
-      note(new Event(region.table, Columns.B, region.id, region.id));
+      note(new Event(region.table, TableEventRow.BORN_MS, region.id, region.id));
     }
     Map<String, Integer> known = scopes.put(region.table, region.scopes);
     if (known != null) {
@@ -66,9 +67,9 @@ final class TableEvents {
   private void compare(OpenRegion region, String family, int scopeBefore) {
     Integer scope = region.scopes.get(family);
     if (scope == null) {
-      note(new Event(region.table, Bits.utf8("f" + family), region.now, region.now));
+      note(new Event(region.table, Bits.concat(TableEventRow.DROPPED_MS, Bits.utf8(family)), region.now, region.now));
     } else if (scopeBefore == HConstants.REPLICATION_SCOPE_LOCAL && scope != HConstants.REPLICATION_SCOPE_LOCAL) {
-      note(new Event(region.table, Bits.utf8("g" + family), region.now, region.now));
+      note(new Event(region.table, Bits.concat(TableEventRow.RAISED_MS, Bits.utf8(family)), region.now, region.now));
     }
   }
 
@@ -136,7 +137,7 @@ final class TableEvents {
     }
 
     private StateRow toRow() {
-      return new StateRow(Bits.utf8(Columns.TABLE_EVENTS + table)).add(qualifier, value, timestamp);
+      return new StateRow(Bits.utf8(TableEventRow.TYPE + table)).add(qualifier, value, timestamp);
     }
   }
 }

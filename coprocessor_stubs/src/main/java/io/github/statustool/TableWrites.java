@@ -1,5 +1,6 @@
 package io.github.statustool;
 
+import io.github.statustool.StateTable.TableEventRow;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.List;
@@ -59,10 +60,10 @@ final class TableWrites {
 
   private Change change() {
     long newest = sum();
-    StateRow row = new StateRow(Bits.utf8(Columns.TABLE_EVENTS + table));
-    add(row, Columns.L, local);
-    add(row, Columns.D, deleted);
-    add(row, Columns.K, tagged);
+    StateRow row = new StateRow(Bits.utf8(TableEventRow.TYPE + table));
+    add(row, TableEventRow.WRITTEN_MS, local);
+    add(row, TableEventRow.DELETED_MS, deleted);
+    add(row, TableEventRow.TAGGED_MS, tagged);
     return new Change(row, () -> flushed = newest);
   }
 

@@ -1,5 +1,7 @@
 package io.github.statustool;
 
+import io.github.statustool.StateTable.ContentRow;
+import io.github.statustool.StateTable.FactRow;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -67,13 +69,13 @@ final class TenureJoiner {
   /** Its own row, what the WAL of hbase:meta says of it, and the rows of its parents. */
   private static List<byte[]> keys(OpenTenure tenure) {
     String region = tenure.region.getEncodedName();
-    List<byte[]> keys = new ArrayList<>(List.of(tenure.key(), Bits.ascii(Columns.FACTS + region)));
+    List<byte[]> keys = new ArrayList<>(List.of(tenure.key(), Bits.ascii(FactRow.TYPE + region)));
     tenure.parents.forEach(parent -> keys.add(OpenTenure.rowKey(parent)));
     return keys;
   }
 
   private void look(StateStore store, OpenTenure tenure, List<StoredRow> rows) throws IOException {
-    if (tenure.tenure.elsewhere != 0 && rows.get(1).value(Columns.C) != null) {
+    if (tenure.tenure.elsewhere != 0 && rows.get(1).value(FactRow.CHILD_MS) != null) {
       tenure.tenure.elsewhere = 0; // its parent had these links
       tenure.touch();
     }
@@ -131,7 +133,7 @@ final class TenureJoiner {
     String lineage = rows.size() > 1 ? "merge" : "split";
     int at = 0;
     for (String parent : tenure.parents) {
-      byte[] id = rows.get(at++).value(Columns.I);
+      byte[] id = rows.get(at++).value(ContentRow.REGION_ID);
       if (id != null && id.length == Long.BYTES) {
         facts.parent(parent, tenure.region.getTable().getNameAsString(), lineage, Bits.getLong(id, 0),
             tenure.tenure.began);

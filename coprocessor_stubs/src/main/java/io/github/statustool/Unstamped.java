@@ -1,5 +1,7 @@
 package io.github.statustool;
 
+import io.github.statustool.StateTable.UnstampedRow;
+
 /**
  * Entries of a region that came without a valid stamp: nothing can be proved of them, but they are counted, by the
  * clusters that they came through.
@@ -36,9 +38,9 @@ final class Unstamped {
   }
 
   StateRow toRow() {
-    return new StateRow(Bits.ascii(Columns.UNSTAMPED + region))
-        .add(Bits.concat(Columns.R, clusters), newest, newest)
-        .add(Bits.concat(Columns.N, clusters), count, newest)
-        .add(Columns.T, Bits.utf8(table), newest);
+    return new StateRow(Bits.ascii(UnstampedRow.TYPE + region))
+        .add(Bits.concat(UnstampedRow.WRITE_MS, clusters), newest, newest)
+        .add(Bits.concat(UnstampedRow.ENTRIES, clusters), count, newest)
+        .add(UnstampedRow.TABLE, Bits.utf8(table), newest);
   }
 }

@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.github.statustool.StateTable.SegmentRow;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
@@ -13,7 +14,7 @@ import org.junit.jupiter.api.Test;
 
 class CompactorTest {
   private static final long HOUR_MS = 3_600_000;
-  private static final String ROW = FakeStore.text(new StreamId("a", Fixtures.ORIGIN, 0).rowKey(Columns.SEGMENTS));
+  private static final String ROW = FakeStore.text(new StreamId("a", Fixtures.ORIGIN, 0).rowKey(SegmentRow.TYPE));
 
   private final FakeStore store = new FakeStore();
   private final Server one = new Server();
@@ -125,7 +126,7 @@ class CompactorTest {
 
   @Test
   void columnsOfTheFirstFormAreTakenOverAndDropped() throws IOException {
-    StateRow old = new StateRow(new StreamId("a", Fixtures.ORIGIN, 0).rowKey(Columns.SEGMENTS));
+    StateRow old = new StateRow(new StreamId("a", Fixtures.ORIGIN, 0).rowKey(SegmentRow.TYPE));
     for (long seq : new long[] {3, 4, 9}) {
       old.add(Bits.concat(Bits.ascii("p"), Bits.ofLongs(seq - 1, seq)), Bits.ofLongs(seq, seq), now());
     }

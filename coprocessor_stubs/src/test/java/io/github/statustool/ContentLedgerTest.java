@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.github.statustool.StateTable.FactRow;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -321,9 +322,9 @@ class ContentLedgerTest {
     there.open(2, ONE + "." + parent.getEncodedName());
     there.join();
     there.write();
-    byte[] fact = Bits.ascii(Columns.FACTS + parent.getEncodedName());
-    assertEquals(3, store.number(fact, Columns.I));
-    assertEquals("split", Bytes.toString(store.value(fact, Columns.L)));
+    byte[] fact = Bits.ascii(FactRow.TYPE + parent.getEncodedName());
+    assertEquals(3, store.number(fact, FactRow.REGION_ID));
+    assertEquals("split", Bytes.toString(store.value(fact, FactRow.LINEAGE)));
   }
 
   @Test
@@ -331,7 +332,7 @@ class ContentLedgerTest {
     there.open(2, ONE + "." + PARENT);
     there.join();
     there.write();
-    assertNull(store.rows.get(Columns.FACTS + PARENT));
+    assertNull(store.rows.get(FactRow.TYPE + PARENT));
   }
 
   @Test

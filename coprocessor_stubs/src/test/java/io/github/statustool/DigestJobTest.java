@@ -6,6 +6,10 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.github.statustool.DigestTable.AnswerRow;
+import io.github.statustool.DigestTable.PageRow;
+import io.github.statustool.DigestTable.ProgressRow;
+import io.github.statustool.DigestTable.RequestRow;
 import java.io.IOException;
 import java.io.InputStream;
 import java.lang.reflect.Proxy;
@@ -57,9 +61,9 @@ class DigestJobTest {
   }
 
   private void ask() throws IOException {
-    store("q" + HEX, Columns.D, resource("request.hex"));
-    store("q" + HEX, Columns.H, Bits.ofLong(0));
-    store("p" + ORIGIN + HEX + "00000000", Columns.R, resource("page.hex"));
+    store(RequestRow.TYPE + HEX, RequestRow.REQUEST, resource("request.hex"));
+    store(RequestRow.TYPE + HEX, RequestRow.HEARTBEAT, Bits.ofLong(0));
+    store(PageRow.TYPE + ORIGIN + HEX + "00000000", PageRow.RANGES, resource("page.hex"));
   }
 
   private static DigestScan.Slice slice(String end) {
@@ -69,7 +73,7 @@ class DigestJobTest {
   }
 
   private List<String> answers() {
-    return table.values("a" + HEX + ORIGIN, Columns.A);
+    return table.values(AnswerRow.TYPE + HEX + ORIGIN, AnswerRow.ANSWERS);
   }
 
   /** As the tool writes it (status_tool/rows/wire.py). */
@@ -92,7 +96,7 @@ class DigestJobTest {
       byte[] part = Arrays.copyOf(whole, length);
       assertThrows(IOException.class, () -> DigestRequest.parse(part));
     }
-    store("q" + HEX, Columns.D, new byte[] {9});
+    store(RequestRow.TYPE + HEX, RequestRow.REQUEST, new byte[] {9});
     job.refresh(table, 0);
     assertTrue(job.isOver());
   }
@@ -101,7 +105,7 @@ class DigestJobTest {
   void slicesAreAnsweredUntilTheRangeIsDoneAndOtherRegionsAreRefused() throws IOException {
     ask();
     job.refresh(table, 0);
-    assertEquals(1, table.values("s" + HEX + ORIGIN, Columns.V).size(), "it says that it works");
+    assertEquals(1, table.values(ProgressRow.TYPE + HEX + ORIGIN, ProgressRow.VERSION).size(), "it says that it works");
     List<String> starts = new ArrayList<>();
     for (int i = 0; i < 3; i++) {
       job.step((opened, request, range) -> {
@@ -133,14 +137,14 @@ class DigestJobTest {
   void withdrawnOrAbandonedItEnds() throws IOException {
     ask();
     job.refresh(table, 0);
-    store("q" + HEX, Columns.H, Bits.ofLong(1));
+    store(RequestRow.TYPE + HEX, RequestRow.HEARTBEAT, Bits.ofLong(1));
     job.refresh(table, 29_000);
     job.refresh(table, 58_000);
     assertFalse(job.isOver());
     job.refresh(table, 60_000);
     assertTrue(job.isOver());
     DigestJob other = new DigestJob(ID, server, ORIGIN, 0);
-    store("q" + HEX, Columns.X, new byte[] {1});
+    store(RequestRow.TYPE + HEX, RequestRow.WITHDRAWN, new byte[] {1});
     other.refresh(table, 0);
     assertTrue(other.isOver());
   }
@@ -148,11 +152,11 @@ class DigestJobTest {
   @Test
   void laterPagesAreReadOneAfterAnother() throws IOException {
     ask();
-    store("p" + ORIGIN + HEX + "00000003", Columns.R, resource("page.hex"));
+    store(PageRow.TYPE + ORIGIN + HEX + "00000003", PageRow.RANGES, resource("page.hex"));
     int[] scans = {0};
     for (int i = 0; i < 10; i++) {
       job.refresh(table, 3_000L * i);
-      store("q" + HEX, Columns.H, Bits.ofLong(i));
+      store(RequestRow.TYPE + HEX, RequestRow.HEARTBEAT, Bits.ofLong(i));
       job.step((opened, request, range) -> {
         scans[0]++;
         return slice(null);

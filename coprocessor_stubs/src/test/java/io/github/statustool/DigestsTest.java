@@ -3,6 +3,9 @@ package io.github.statustool;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.github.statustool.DigestTable.AnswerRow;
+import io.github.statustool.DigestTable.PageRow;
+import io.github.statustool.DigestTable.RequestRow;
 import java.io.IOException;
 import java.util.Arrays;
 import java.util.function.BooleanSupplier;
@@ -66,17 +69,17 @@ class DigestsTest {
   }
 
   private void ask() throws IOException {
-    table.store("q" + HEX, Columns.D, DigestJobTest.resource("request.hex"));
-    table.store("q" + HEX, Columns.H, Bits.ofLong(0));
-    table.store("p" + ORIGIN + HEX + "00000000", Columns.R, DigestJobTest.resource("page.hex"));
+    table.store(RequestRow.TYPE + HEX, RequestRow.REQUEST, DigestJobTest.resource("request.hex"));
+    table.store(RequestRow.TYPE + HEX, RequestRow.HEARTBEAT, Bits.ofLong(0));
+    table.store(PageRow.TYPE + ORIGIN + HEX + "00000000", PageRow.RANGES, DigestJobTest.resource("page.hex"));
   }
 
   @Test
   void whoRingsIsAnsweredAlthoughTheTableWasNotThereAtFirstAndNothingStaysOpen() throws Exception {
     ask();
     started().ring(bell(1));
-    waitFor(() -> !table.values("a" + HEX + ORIGIN, Columns.A).isEmpty());
-    table.store("q" + HEX, Columns.X, new byte[] {1});
+    waitFor(() -> !table.values(AnswerRow.TYPE + HEX + ORIGIN, AnswerRow.ANSWERS).isEmpty());
+    table.store(RequestRow.TYPE + HEX, RequestRow.WITHDRAWN, new byte[] {1});
     digests.ring(bell(2));
     waitFor(() -> table.closed() > 0);
   }

@@ -1,5 +1,6 @@
 package io.github.statustool;
 
+import io.github.statustool.StateTable.SegmentRow;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
@@ -77,7 +78,7 @@ final class FakeStore implements StateStore {
     check();
     gets++;
     List<StoredRow> found = new ArrayList<>();
-    if (segmentsUnreadable && keys.stream().anyMatch(key -> key[0] == Columns.SEGMENTS)) {
+    if (segmentsUnreadable && keys.stream().anyMatch(key -> key[0] == SegmentRow.TYPE)) {
       throw new IOException("reading these rows takes too long");
     }
     for (byte[] key : keys) {

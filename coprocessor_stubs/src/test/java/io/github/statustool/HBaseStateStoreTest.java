@@ -5,6 +5,8 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.github.statustool.StateTable.SegmentRow;
+import io.github.statustool.StateTable.ServerRow;
 import java.io.Closeable;
 import java.io.IOException;
 import java.util.List;
@@ -24,7 +26,7 @@ class HBaseStateStoreTest {
   private static RowMutations mutations(StateRow row) throws IOException {
     StoredRow read = new StoredRow(row.key);
     read.put(OLD, new byte[0], 5);
-    return HBaseStateStore.replacement(row, read, List.of(OLD, Columns.Z));
+    return HBaseStateStore.replacement(row, read, List.of(OLD, ServerRow.FINAL_MS));
   }
 
   private static List<String> kinds(StateRow row) throws IOException {
@@ -33,7 +35,7 @@ class HBaseStateStoreTest {
 
   @Test
   void theWholeIsPutAndThePartsAreDeleted() throws IOException {
-    StateRow row = new StateRow(Bits.ascii("s")).add(Columns.T, new byte[0], StateRow.SERVER_TIME);
+    StateRow row = new StateRow(Bits.ascii("s")).add(SegmentRow.TABLE, new byte[0], StateRow.SERVER_TIME);
     assertEquals(List.of("Put", "Delete"), kinds(row));
   }
 
@@ -47,7 +49,7 @@ class HBaseStateStoreTest {
   void aColumnIsDeletedUpToTheVersionThatWasRead() throws IOException {
     Mutation delete = mutations(new StateRow(Bits.ascii("s"))).getMutations().get(0);
     assertTrue(delete instanceof Delete);
-    List<Cell> cells = delete.getFamilyCellMap().get(Columns.FAMILY);
+    List<Cell> cells = delete.getFamilyCellMap().get(StateTable.FAMILY);
     assertEquals(5, cells.get(0).getTimestamp());
     assertEquals(HConstants.LATEST_TIMESTAMP, cells.get(1).getTimestamp());
   }

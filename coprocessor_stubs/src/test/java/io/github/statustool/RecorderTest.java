@@ -7,6 +7,11 @@ import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.github.statustool.StateTable.BarrierRow;
+import io.github.statustool.StateTable.CoverageRow;
+import io.github.statustool.StateTable.HeadRow;
+import io.github.statustool.StateTable.ServerRow;
+import io.github.statustool.StateTable.TableRow;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.List;
@@ -93,7 +98,7 @@ class RecorderTest {
   }
 
   private byte[] headRow() {
-    return new StreamId(region.getEncodedName(), Fixtures.ORIGIN, 0).rowKey(Columns.HEAD);
+    return new StreamId(region.getEncodedName(), Fixtures.ORIGIN, 0).rowKey(HeadRow.TYPE);
   }
 
   private void tick(long later) {
@@ -102,7 +107,7 @@ class RecorderTest {
   }
 
   private void issue(byte[] token) throws IOException {
-    store.put(List.of(new StateRow(Columns.BARRIER_ROW).add(Columns.K, token, StateRow.SERVER_TIME)));
+    store.put(List.of(new StateRow(BarrierRow.KEY).add(BarrierRow.TOKEN, token, StateRow.SERVER_TIME)));
     store.log.clear();
   }
 
@@ -114,25 +119,25 @@ class RecorderTest {
   void theServersRowIsThereAtOnceButSaysNothingOfAFlush() {
     append();
     recorder.tick();
-    assertArrayEquals(Bits.utf8(Fixtures.SERVER), store.value(writerRow, Columns.N));
-    assertNotNull(store.value(replicatorRow, Columns.A));
-    assertNull(store.value(writerRow, Columns.F));
-    assertNull(store.value(headRow(), Columns.S));
+    assertArrayEquals(Bits.utf8(Fixtures.SERVER), store.value(writerRow, ServerRow.NAME));
+    assertNotNull(store.value(replicatorRow, ServerRow.STARTED_MS));
+    assertNull(store.value(writerRow, ServerRow.FLUSHED_MS));
+    assertNull(store.value(headRow(), HeadRow.SEQ));
   }
 
   @Test
   void theFirstFlushComesAfterTheDelayTheNextAfterThePeriod() {
     append();
     tick(29_999);
-    assertNull(store.value(headRow(), Columns.S));
+    assertNull(store.value(headRow(), HeadRow.SEQ));
     tick(1);
-    assertEquals(1, store.number(headRow(), Columns.S));
-    assertEquals(clock.get(), store.number(writerRow, Columns.F));
+    assertEquals(1, store.number(headRow(), HeadRow.SEQ));
+    assertEquals(clock.get(), store.number(writerRow, ServerRow.FLUSHED_MS));
     append();
     tick(19_999);
-    assertEquals(1, store.number(headRow(), Columns.S));
+    assertEquals(1, store.number(headRow(), HeadRow.SEQ));
     tick(1);
-    assertEquals(2, store.number(headRow(), Columns.S));
+    assertEquals(2, store.number(headRow(), HeadRow.SEQ));
   }
 
   /** Whoever reads the row may take it that what was appended after its flush is in the queues of these peers. */
@@ -144,12 +149,12 @@ class RecorderTest {
     store.down = false;
     append();
     tick(5_000);
-    assertEquals(1, store.number(headRow(), Columns.S));
-    assertEquals(clock.get(), store.number(writerRow, Columns.F));
+    assertEquals(1, store.number(headRow(), HeadRow.SEQ));
+    assertEquals(clock.get(), store.number(writerRow, ServerRow.FLUSHED_MS));
     assertArrayEquals(Bits.utf8("{\"failed_writes\":1,\"pending\":0,\"errors\":0,\"peers\":{\"1\":[7,0,0,5]}}"),
-        store.value(writerRow, Columns.Q));
+        store.value(writerRow, ServerRow.HEALTH));
     assertArrayEquals(Bits.utf8("{\"failed_writes\":1,\"pending\":0,\"errors\":0}"),
-        store.value(replicatorRow, Columns.Q));
+        store.value(replicatorRow, ServerRow.HEALTH));
     store.log.clear();
     tick(5_000);
     assertFalse(isWritten(writerRow));
@@ -170,11 +175,11 @@ class RecorderTest {
     append();
     tick(30_000);
     StoredRow row = store.rows.get(FakeStore.text(headRow()));
-    assertEquals(1, store.number(headRow(), Columns.N));
-    assertArrayEquals(Bits.utf8("t"), row.value(Columns.T));
-    assertArrayEquals(region.getStartKey(), row.value(Columns.K));
-    assertArrayEquals(region.getEndKey(), row.value(Columns.E));
-    assertNull(row.value(Columns.V));
+    assertEquals(1, store.number(headRow(), HeadRow.ENTRIES));
+    assertArrayEquals(Bits.utf8("t"), row.value(HeadRow.TABLE));
+    assertArrayEquals(region.getStartKey(), row.value(HeadRow.START_KEY));
+    assertArrayEquals(region.getEndKey(), row.value(HeadRow.END_KEY));
+    assertNull(row.value(HeadRow.VIA_IDS));
   }
 
   @Test
@@ -186,10 +191,10 @@ class RecorderTest {
     tick(1_000);
     List<String> order = List.of("b", "tns:t", FakeStore.text(headRow()), FakeStore.text(replicatorRow));
     assertEquals(order, List.copyOf(store.log.subList(0, 4)));
-    assertArrayEquals(TOKEN, store.value(writerRow, Columns.E));
-    assertArrayEquals(TOKEN, store.value(replicatorRow, Columns.E));
-    assertEquals(clock.get(), store.number(writerRow, Columns.M));
-    assertArrayEquals(TOKEN, store.value(Bits.ascii("tns:t"), Columns.E));
+    assertArrayEquals(TOKEN, store.value(writerRow, ServerRow.ECHO));
+    assertArrayEquals(TOKEN, store.value(replicatorRow, ServerRow.ECHO));
+    assertEquals(clock.get(), store.number(writerRow, ServerRow.READ_MS));
+    assertArrayEquals(TOKEN, store.value(Bits.ascii("tns:t"), TableRow.ECHO));
   }
 
   @Test
@@ -198,21 +203,21 @@ class RecorderTest {
     recorder.tick();
     append();
     tick(1_000);
-    assertNull(store.value(headRow(), Columns.S));
+    assertNull(store.value(headRow(), HeadRow.SEQ));
     issue(OTHER_TOKEN);
     tick(1_000);
-    assertArrayEquals(OTHER_TOKEN, store.value(writerRow, Columns.E));
-    assertEquals(1, store.number(headRow(), Columns.S));
+    assertArrayEquals(OTHER_TOKEN, store.value(writerRow, ServerRow.ECHO));
+    assertEquals(1, store.number(headRow(), HeadRow.SEQ));
   }
 
   @Test
   void whoDoesNotWinTheClaimLeavesTheTablesAlone() throws IOException {
     store.tables.put("t", "{}");
-    store.put(List.of(new StateRow(Columns.BARRIER_ROW).add(Columns.C, TOKEN, StateRow.SERVER_TIME)));
+    store.put(List.of(new StateRow(BarrierRow.KEY).add(BarrierRow.CLAIM, TOKEN, StateRow.SERVER_TIME)));
     issue(TOKEN);
     recorder.tick();
-    assertArrayEquals(TOKEN, store.value(writerRow, Columns.E));
-    assertNull(store.value(Bits.ascii("tt"), Columns.D));
+    assertArrayEquals(TOKEN, store.value(writerRow, ServerRow.ECHO));
+    assertNull(store.value(Bits.ascii("tt"), TableRow.DESCRIPTOR));
   }
 
   @Test
@@ -225,10 +230,10 @@ class RecorderTest {
     append();
     tick(10_000);
     store.down = false;
-    assertNull(store.value(writerRow, Columns.E));
+    assertNull(store.value(writerRow, ServerRow.ECHO));
     tick(10_000);
-    assertEquals(2, store.number(headRow(), Columns.S));
-    assertArrayEquals(TOKEN, store.value(writerRow, Columns.E));
+    assertEquals(2, store.number(headRow(), HeadRow.SEQ));
+    assertArrayEquals(TOKEN, store.value(writerRow, ServerRow.ECHO));
   }
 
   @Test
@@ -251,12 +256,12 @@ class RecorderTest {
     issue(TOKEN);
     wal.broken = true;
     tick(1_000);
-    assertNull(store.value(headRow(), Columns.S));
-    assertNull(store.value(writerRow, Columns.E));
+    assertNull(store.value(headRow(), HeadRow.SEQ));
+    assertNull(store.value(writerRow, ServerRow.ECHO));
     wal.broken = false;
     tick(1_000);
-    assertEquals(1, store.number(headRow(), Columns.S));
-    assertArrayEquals(TOKEN, store.value(writerRow, Columns.E));
+    assertEquals(1, store.number(headRow(), HeadRow.SEQ));
+    assertArrayEquals(TOKEN, store.value(writerRow, ServerRow.ECHO));
   }
 
   /** ASYNC_WAL: acknowledged before the token, but no head tells of it until a sync has emptied the ring buffer. */
@@ -266,8 +271,8 @@ class RecorderTest {
     issue(TOKEN);
     wal.inRingBuffer = this::append;
     tick(1_000);
-    assertEquals(1, store.number(headRow(), Columns.S));
-    assertArrayEquals(TOKEN, store.value(writerRow, Columns.E));
+    assertEquals(1, store.number(headRow(), HeadRow.SEQ));
+    assertArrayEquals(TOKEN, store.value(writerRow, ServerRow.ECHO));
   }
 
   @Test
@@ -276,7 +281,7 @@ class RecorderTest {
     issue(TOKEN);
     wal.broken = true;
     tick(1_000);
-    assertNull(store.value(writerRow, Columns.E));
+    assertNull(store.value(writerRow, ServerRow.ECHO));
   }
 
   /** Of a server that was fenced, its last entries are in no file: with a clean end it would be behind for ever. */
@@ -290,9 +295,9 @@ class RecorderTest {
     wal.torn = true;
     server.over = true;
     tick(5_000);
-    assertEquals(1, store.number(headRow(), Columns.S));
-    assertEquals(flushed, store.number(writerRow, Columns.F));
-    assertNull(store.value(writerRow, Columns.Z));
+    assertEquals(1, store.number(headRow(), HeadRow.SEQ));
+    assertEquals(flushed, store.number(writerRow, ServerRow.FLUSHED_MS));
+    assertNull(store.value(writerRow, ServerRow.FINAL_MS));
     assertTrue(recorder.isEnded());
     store.log.clear();
     tick(5_000);
@@ -312,8 +317,8 @@ class RecorderTest {
     assertTrue(recorder.isEnded());
     store.down = false;
     spool.drain(store);
-    assertNull(store.value(headRow(), Columns.S));
-    assertNull(store.value(writerRow, Columns.Z));
+    assertNull(store.value(headRow(), HeadRow.SEQ));
+    assertNull(store.value(writerRow, ServerRow.FINAL_MS));
     assertNotNull(store.rows.get("sa" + Bits.hex(Fixtures.ORIGIN) + "0000000000000000"));
   }
 
@@ -325,8 +330,8 @@ class RecorderTest {
     wal.broken = true;
     recorder.giveUp();
     spool.drain(store);
-    assertNull(store.value(headRow(), Columns.S));
-    assertNull(store.value(writerRow, Columns.F));
+    assertNull(store.value(headRow(), HeadRow.SEQ));
+    assertNull(store.value(writerRow, ServerRow.FLUSHED_MS));
   }
 
   @Test
@@ -345,7 +350,7 @@ class RecorderTest {
     clock.addAndGet(-60_000 + 500);
     steady.addAndGet(500);
     watching.tick();
-    assertArrayEquals(TOKEN, store.value(writerRow, Columns.E));
+    assertArrayEquals(TOKEN, store.value(writerRow, ServerRow.ECHO));
     assertTrue(health(writerRow).contains("\"clock_back_ms\":" + (latest + 500)), health(writerRow));
   }
 
@@ -366,7 +371,7 @@ class RecorderTest {
   }
 
   private String health(byte[] row) {
-    return new String(store.value(row, Columns.Q), java.nio.charset.StandardCharsets.UTF_8);
+    return new String(store.value(row, ServerRow.HEALTH), java.nio.charset.StandardCharsets.UTF_8);
   }
 
   @Test
@@ -374,7 +379,7 @@ class RecorderTest {
     recorder.tick();
     append();
     tick(-3_600_000);
-    assertEquals(1, store.number(headRow(), Columns.S));
+    assertEquals(1, store.number(headRow(), HeadRow.SEQ));
   }
 
   /** Found by the simulation (tests/simulation): nobody else writes the tables down for this token. */
@@ -384,10 +389,10 @@ class RecorderTest {
     issue(TOKEN);
     store.answerLost = true;
     recorder.tick();
-    assertNull(store.value(writerRow, Columns.E));
+    assertNull(store.value(writerRow, ServerRow.ECHO));
     tick(5_000);
-    assertArrayEquals(TOKEN, store.value(writerRow, Columns.E));
-    assertArrayEquals(TOKEN, store.value(Bits.ascii("tt"), Columns.E));
+    assertArrayEquals(TOKEN, store.value(writerRow, ServerRow.ECHO));
+    assertArrayEquals(TOKEN, store.value(Bits.ascii("tt"), TableRow.ECHO));
   }
 
   /** Found by the simulation: servers that are gone have left nothing behind, so nothing vouches for what they wrote. */
@@ -397,7 +402,7 @@ class RecorderTest {
     tick(30_000);
     store.rows.clear();
     tick(20_000);
-    assertEquals(clock.get(), store.number(Columns.COVERAGE_ROW, Columns.A));
+    assertEquals(clock.get(), store.number(CoverageRow.KEY, CoverageRow.START_MS));
   }
 
   /** Found by the simulation: a sweep right after the loss gave coverage its old start back. */
@@ -406,10 +411,10 @@ class RecorderTest {
     Sweep sweep = new Sweep(recorder.settings(), clock::get, (name, live) -> false);
     sweep.run(store, true);
     long started = clock.getAndAdd(60_000);
-    assertEquals(started, store.number(Columns.COVERAGE_ROW, Columns.A));
+    assertEquals(started, store.number(CoverageRow.KEY, CoverageRow.START_MS));
     store.rows.clear();
     sweep.run(store, true);
-    assertEquals(clock.get(), store.number(Columns.COVERAGE_ROW, Columns.A));
+    assertEquals(clock.get(), store.number(CoverageRow.KEY, CoverageRow.START_MS));
   }
 
   /** Found by the simulation: another server saw the loss first, and our own row was written again right after it. */
@@ -419,9 +424,9 @@ class RecorderTest {
     tick(30_000);
     tick(20_000);
     store.rows.remove(FakeStore.text(headRow()));
-    store.put(List.of(new StateRow(Columns.COVERAGE_ROW).add(Columns.A, clock.get(), clock.get())));
+    store.put(List.of(new StateRow(CoverageRow.KEY).add(CoverageRow.START_MS, clock.get(), clock.get())));
     tick(20_000);
-    assertEquals(1, store.number(headRow(), Columns.S));
+    assertEquals(1, store.number(headRow(), HeadRow.SEQ));
   }
 
   @Test
@@ -430,7 +435,7 @@ class RecorderTest {
     tick(30_000);
     store.rows.clear();
     tick(20_000);
-    assertEquals(1, store.number(headRow(), Columns.S));
+    assertEquals(1, store.number(headRow(), HeadRow.SEQ));
   }
 
   @Test
@@ -440,13 +445,13 @@ class RecorderTest {
     append();
     wal.over = true;
     tick(1);
-    assertEquals(2, store.number(headRow(), Columns.S));
-    assertEquals(clock.get(), store.number(writerRow, Columns.Z));
-    assertNull(store.value(replicatorRow, Columns.Z));
+    assertEquals(2, store.number(headRow(), HeadRow.SEQ));
+    assertEquals(clock.get(), store.number(writerRow, ServerRow.FINAL_MS));
+    assertNull(store.value(replicatorRow, ServerRow.FINAL_MS));
     assertFalse(recorder.isEnded());
     server.over = true;
     tick(1);
-    assertNotNull(store.value(replicatorRow, Columns.Z));
+    assertNotNull(store.value(replicatorRow, ServerRow.FINAL_MS));
     assertTrue(recorder.isEnded());
   }
 
@@ -458,7 +463,7 @@ class RecorderTest {
     tick(1);
     issue(TOKEN);
     tick(1_000);
-    assertNull(store.value(writerRow, Columns.E));
+    assertNull(store.value(writerRow, ServerRow.ECHO));
   }
 
   @Test
@@ -473,9 +478,9 @@ class RecorderTest {
     assertTrue(recorder.isEnded());
     store.down = false;
     assertEquals(1, spool.drain(store));
-    assertEquals(1, store.number(headRow(), Columns.S));
-    assertNotNull(store.value(writerRow, Columns.Z));
-    assertNotNull(store.value(replicatorRow, Columns.Z));
+    assertEquals(1, store.number(headRow(), HeadRow.SEQ));
+    assertNotNull(store.value(writerRow, ServerRow.FINAL_MS));
+    assertNotNull(store.value(replicatorRow, ServerRow.FINAL_MS));
     assertNotNull(store.rows.get("sa" + Bits.hex(Fixtures.ORIGIN) + "0000000000000000"));
   }
 
@@ -490,8 +495,8 @@ class RecorderTest {
     recorder.giveUp();
     store.down = false;
     spool.drain(store);
-    assertEquals(1, store.number(headRow(), Columns.S));
-    assertNull(store.value(writerRow, Columns.Z));
+    assertEquals(1, store.number(headRow(), HeadRow.SEQ));
+    assertNull(store.value(writerRow, ServerRow.FINAL_MS));
   }
 
   @Test
@@ -499,15 +504,15 @@ class RecorderTest {
     recorder.tick();
     wal.over = true;
     tick(1);
-    assertNotNull(store.value(writerRow, Columns.Z));
+    assertNotNull(store.value(writerRow, ServerRow.FINAL_MS));
     wal.over = false; // another WAL was opened
     tick(1);
-    assertNull(store.value(writerRow, Columns.Z));
+    assertNull(store.value(writerRow, ServerRow.FINAL_MS));
     append();
     wal.over = true;
     tick(1);
-    assertNotNull(store.value(writerRow, Columns.Z));
-    assertEquals(1, store.number(headRow(), Columns.S));
+    assertNotNull(store.value(writerRow, ServerRow.FINAL_MS));
+    assertEquals(1, store.number(headRow(), HeadRow.SEQ));
   }
 
   @Test
@@ -518,40 +523,40 @@ class RecorderTest {
     tick(1);
     append();
     tick(5);
-    assertEquals(1, store.number(headRow(), Columns.S));
-    assertEquals(clock.get(), store.number(writerRow, Columns.Z));
+    assertEquals(1, store.number(headRow(), HeadRow.SEQ));
+    assertEquals(clock.get(), store.number(writerRow, ServerRow.FINAL_MS));
   }
 
   @Test
   void aServerThatIsGoneIsMarkedOnce() throws IOException {
     byte[] gone = new ServerRole(ServerRole.WRITER, OTHER_SERVER, 0).key();
-    store.put(List.of(new StateRow(gone).add(Columns.N, Bits.utf8(OTHER_SERVER), 1)));
+    store.put(List.of(new StateRow(gone).add(ServerRow.NAME, Bits.utf8(OTHER_SERVER), 1)));
     recorder.tick();
-    long first = store.number(gone, Columns.X);
+    long first = store.number(gone, ServerRow.GONE_MS);
     tick(60_000);
-    assertEquals(first, store.number(gone, Columns.X));
+    assertEquals(first, store.number(gone, ServerRow.GONE_MS));
   }
 
   @Test
   void aServerThatEndedCleanlyIsNotMarked() throws IOException {
     byte[] ended = new ServerRole(ServerRole.WRITER, OTHER_SERVER, 0).key();
     store.put(List.of(
-        new StateRow(ended).add(Columns.N, Bits.utf8(OTHER_SERVER), 1).add(Columns.Z, 5, 5)));
+        new StateRow(ended).add(ServerRow.NAME, Bits.utf8(OTHER_SERVER), 1).add(ServerRow.FINAL_MS, 5, 5)));
     recorder.tick();
-    assertNull(store.value(ended, Columns.X));
+    assertNull(store.value(ended, ServerRow.GONE_MS));
   }
 
   @Test
   void coverageStartsWithTheFirstTrackerAndAnewWithAnUntrackedServer() {
     long started = clock.get();
     recorder.tick();
-    assertEquals(started, store.number(Columns.COVERAGE_ROW, Columns.A));
+    assertEquals(started, store.number(CoverageRow.KEY, CoverageRow.START_MS));
     store.live.add(ServerName.valueOf(OTHER_SERVER));
     tick(60_000);
     tick(60_000);
-    assertEquals(started, store.number(Columns.COVERAGE_ROW, Columns.A), "it may be about to write its row");
+    assertEquals(started, store.number(CoverageRow.KEY, CoverageRow.START_MS), "it may be about to write its row");
     tick(80_000);
-    assertEquals(clock.get(), store.number(Columns.COVERAGE_ROW, Columns.A));
+    assertEquals(clock.get(), store.number(CoverageRow.KEY, CoverageRow.START_MS));
   }
 
   /** Rows that take too long to be read must not hide servers without a tracker, nor the other way round. */
@@ -561,9 +566,9 @@ class RecorderTest {
     store.segmentsUnreadable = true;
     recorder.writeThrough().write(Fixtures.batch(Fixtures.entry("a", 0, 3)));
     byte[] gone = new ServerRole(ServerRole.WRITER, OTHER_SERVER, 0).key();
-    store.put(List.of(new StateRow(gone).add(Columns.N, Bits.utf8(OTHER_SERVER), 1)));
+    store.put(List.of(new StateRow(gone).add(ServerRow.NAME, Bits.utf8(OTHER_SERVER), 1)));
     tick(61_000);
-    assertNotNull(store.value(gone, Columns.X), "the sweep");
+    assertNotNull(store.value(gone, ServerRow.GONE_MS), "the sweep");
     assertFalse(recorder.ledgers().sink.scattered().isEmpty());
     store.segmentsUnreadable = false;
     tick(5_000);
@@ -575,10 +580,10 @@ class RecorderTest {
   void coverageStartsAsSoonAsThereIsAWriter() {
     wal.name = null;
     recorder.tick();
-    assertNull(store.number(Columns.COVERAGE_ROW, Columns.A));
+    assertNull(store.number(CoverageRow.KEY, CoverageRow.START_MS));
     wal.name = Fixtures.SERVER;
     tick(1_000);
-    assertNotNull(store.number(Columns.COVERAGE_ROW, Columns.A));
+    assertNotNull(store.number(CoverageRow.KEY, CoverageRow.START_MS));
   }
 
   @Test

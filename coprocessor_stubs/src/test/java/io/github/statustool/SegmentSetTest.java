@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.github.statustool.StateTable.SegmentRow;
 import java.util.ArrayList;
 import java.util.BitSet;
 import java.util.Collections;
@@ -107,7 +108,7 @@ class SegmentSetTest {
 
   @Test
   void otherColumnsAreNoSegments() {
-    assertNull(read(Columns.R, Bits.ofLong(1)));
+    assertNull(read(SegmentRow.REPLICATED_MS, Bits.ofLong(1)));
     assertNull(read(firstForm(0, 1), Bits.ofLong(1)));
     byte[] value = AppliedColumn.value(List.of(segment(0, 4)));
     assertNull(read(AppliedColumn.qualifier(1), java.util.Arrays.copyOf(value, value.length - 1)));

@@ -3,6 +3,7 @@ package io.github.statustool;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.github.statustool.StateTable.UnstampedRow;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
@@ -63,7 +64,7 @@ class SinkBatchTest {
   void anEntryOfSeveralMutationsCountsOnce() {
     WALEntry entry = Fixtures.entry("a", 3, new byte[] {1, 2});
     Unstamped counted = Fixtures.batch(entry, entry, entry).unstamped().get(0);
-    assertEquals(1, number(counted, Columns.N));
+    assertEquals(1, number(counted, UnstampedRow.ENTRIES));
   }
 
   private static long number(Unstamped unstamped, byte[] qualifier) {
@@ -83,8 +84,8 @@ class SinkBatchTest {
     assertTrue(batch.streams(NOW).isEmpty());
     Unstamped unstamped = batch.unstamped().get(0);
     assertEquals("ua", FakeStore.text(unstamped.toRow().key));
-    assertEquals(3, number(unstamped, Columns.N));
-    assertEquals(1005, number(unstamped, Columns.R));
+    assertEquals(3, number(unstamped, UnstampedRow.ENTRIES));
+    assertEquals(1005, number(unstamped, UnstampedRow.WRITE_MS));
   }
 
   @Test
@@ -165,7 +166,7 @@ class SinkBatchTest {
         .addClusterIds(HBaseProtos.UUID.newBuilder().setMostSigBits(1).setLeastSigBits(2))).build();
     SinkBatch batch = Fixtures.batch(bySender, Fixtures.entry("a", 5, null));
     assertEquals(2, batch.unstamped().size());
-    byte[] qualifier = Bits.concat(Columns.R, Ids.sortedBytes(List.of(one)));
+    byte[] qualifier = Bits.concat(UnstampedRow.WRITE_MS, Ids.sortedBytes(List.of(one)));
     boolean known = false;
     for (Unstamped unstamped : batch.unstamped()) {
       known |= Arrays.equals(unstamped.toRow().columns().get(0).qualifier, qualifier);

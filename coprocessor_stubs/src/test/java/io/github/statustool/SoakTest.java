@@ -4,6 +4,8 @@ import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.github.statustool.StateTable.SegmentRow;
+import io.github.statustool.StateTable.UnstampedRow;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -145,7 +147,7 @@ class SoakTest {
     clock.addAndGet(20_000);
     recorder.tick();
     assertEquals(0, recorder.ledgers().sink.pendingCount());
-    StoredRow row = store.rows.get(FakeStore.text(new StreamId("r0", Fixtures.ORIGIN, 0).rowKey(Columns.SEGMENTS)));
+    StoredRow row = store.rows.get(FakeStore.text(new StreamId("r0", Fixtures.ORIGIN, 0).rowKey(SegmentRow.TYPE)));
     SegmentSet all = new SegmentSet();
     row.values.forEach((qualifier, value) -> AppliedColumn.read(qualifier, value, 0, all));
     assertEquals(1, all.asList().size());
@@ -206,6 +208,6 @@ class SoakTest {
     recorder.tick();
     clock.addAndGet(60_000);
     recorder.tick();
-    assertEquals(sent, store.number(Bits.ascii(Columns.UNSTAMPED + "r"), Columns.N));
+    assertEquals(sent, store.number(Bits.ascii(UnstampedRow.TYPE + "r"), UnstampedRow.ENTRIES));
   }
 }

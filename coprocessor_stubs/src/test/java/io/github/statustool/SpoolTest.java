@@ -4,6 +4,8 @@ import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
+import io.github.statustool.StateTable.HeadRow;
+import io.github.statustool.StateTable.ServerRow;
 import java.io.File;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -27,9 +29,9 @@ class SpoolTest {
 
   private static StateRow row() {
     return new StateRow(Bits.ascii("hrow"))
-        .add(Columns.S, 77, 77)
-        .add(Columns.T, Bits.utf8("tä"), StateRow.SERVER_TIME)
-        .add(Columns.K, new byte[0], 77);
+        .add(HeadRow.SEQ, 77, 77)
+        .add(HeadRow.TABLE, Bits.utf8("tä"), StateRow.SERVER_TIME)
+        .add(HeadRow.START_KEY, new byte[0], 77);
   }
 
   private String[] files() {
@@ -49,18 +51,18 @@ class SpoolTest {
 
   @Test
   void theLineIsThatOfTheFormat() {
-    StateRow row = new StateRow(Bits.ascii("h")).add(Columns.S, 1, 5).add(Columns.T, Bits.ascii("t"), StateRow.SERVER_TIME);
+    StateRow row = new StateRow(Bits.ascii("h")).add(HeadRow.SEQ, 1, 5).add(HeadRow.TABLE, Bits.ascii("t"), StateRow.SERVER_TIME);
     assertEquals("{\"row\":\"68\",\"cells\":[{\"q\":\"73\",\"v\":\"0000000000000001\",\"ts\":5},"
         + "{\"q\":\"74\",\"v\":\"74\"}]}", SpoolLine.of(row));
   }
 
   @Test
   void whatWasSpooledComesHomeAndTheFileGoes() throws IOException {
-    spool.write(5, 1234, List.of(row(), new StateRow(Bits.ascii("o")).add(Columns.Z, 9, 9)));
+    spool.write(5, 1234, List.of(row(), new StateRow(Bits.ascii("o")).add(ServerRow.FINAL_MS, 9, 9)));
     assertArrayEquals(new String[] {"0000000000000005-1234-0.jsonl"}, files());
     assertEquals(1, spool.drain(store));
-    assertEquals(77, store.number(Bits.ascii("hrow"), Columns.S));
-    assertEquals(9, store.number(Bits.ascii("o"), Columns.Z));
+    assertEquals(77, store.number(Bits.ascii("hrow"), HeadRow.SEQ));
+    assertEquals(9, store.number(Bits.ascii("o"), ServerRow.FINAL_MS));
     assertEquals(0, files().length);
   }
 
@@ -83,7 +85,7 @@ class SpoolTest {
     Files.writeString(folder.resolve("0.jsonl"), "{\"row\": \"6");
     spool.write(5, 1234, List.of(row()));
     assertThrows(IOException.class, () -> spool.drain(store));
-    assertEquals(77, store.number(Bits.ascii("hrow"), Columns.S));
+    assertEquals(77, store.number(Bits.ascii("hrow"), HeadRow.SEQ));
     assertArrayEquals(new String[] {"0.jsonl"}, files());
   }
 

@@ -4,6 +4,8 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.github.statustool.StateTable.CoverageRow;
+import io.github.statustool.StateTable.ServerRow;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -25,12 +27,12 @@ class SweepTest {
       (name, live) -> innocent.contains(name));
 
   private Long coverage() {
-    return store.number(Columns.COVERAGE_ROW, Columns.A);
+    return store.number(CoverageRow.KEY, CoverageRow.START_MS);
   }
 
   private void tracked(String server) throws IOException {
     ServerRole role = new ServerRole(ServerRole.WRITER, server, now);
-    store.put(List.of(new StateRow(role.key()).add(Columns.N, Bits.utf8(server), now)));
+    store.put(List.of(new StateRow(role.key()).add(ServerRow.NAME, Bits.utf8(server), now)));
   }
 
   @Test
@@ -49,7 +51,7 @@ class SweepTest {
     sweep.run(store, true);
     assertEquals(gone, coverage());
     now += 60_000;
-    store.put(List.of(new StateRow(Columns.COVERAGE_ROW).add(Columns.A, 0, now)));
+    store.put(List.of(new StateRow(CoverageRow.KEY).add(CoverageRow.START_MS, 0, now)));
     sweep.run(store, true);
     assertEquals(0, coverage(), "once");
   }
