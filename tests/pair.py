@@ -18,6 +18,7 @@ from status_tool.cli.main import main
 from tests.lab.cluster import Cluster, ClusterSpec
 from tests.lab.lab import Lab
 from tests.lab.waiting import wait_until
+from tests.schema import assert_valid
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 JAR = REPOSITORY / "coprocessor_stubs" / "target" / "status-tool-coprocessors.jar"
@@ -128,8 +129,10 @@ class Pair:
         return result
 
     def check(self, file: Path, *arguments: str | Path) -> Result:
-        """`run -i FILE --json` on the slave, the HBase half."""
-        return tool_here("run", "-i", file, "--json", "--only", "hbase", *arguments, conf=self.slave)
+        """`run -i FILE --json` on the slave, the HBase half; what it prints must be valid by the schema."""
+        result = tool_here("run", "-i", file, "--json", "--only", "hbase", *arguments, conf=self.slave)
+        assert_valid(result.json)
+        return result
 
     def verdict(self, file: Path, table: str, *arguments: str) -> Result:
         """Write the master's status of one table and check it at once."""

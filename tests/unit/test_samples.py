@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.pair import REPOSITORY, tool
+from tests.schema import assert_valid
 
 pytestmark = pytest.mark.spark
 
@@ -30,6 +31,7 @@ def test_sample(sample: str, exit_code: int, tmp_path: Path) -> None:
         conf=tmp_path,
     )
     assert result.exit_code == exit_code, result
+    assert_valid(result.json, "check")
     regions = result.json["hbase"]["regions"]
     assert regions["behind"] == (1 if sample == "behind" else 0)
     assert regions["gap"] == (1 if sample == "gap" else 0)
@@ -37,6 +39,8 @@ def test_sample(sample: str, exit_code: int, tmp_path: Path) -> None:
     assert result.json["hdfs"]["files"]["mismatch"] == (1 if sample == "gap" else 0)
     assert result.json["hdfs"]["files"]["match"] == 3 - result.json["hdfs"]["files"]["mismatch"]
     missing = [json.loads(line) for line in told["missing.jsonl"].read_text().splitlines()]
+    for line in missing:
+        assert_valid(line, "line")
     kinds = {"complete": [], "behind": [("behind", "orders")], "gap": [("gap", "orders")]}[sample]
     assert [(line["kind"], line["table"]) for line in missing] == kinds
     assert told["differ.txt"].read_text() == ("/data/part-1\n" if sample == "gap" else "")

@@ -1,0 +1,91 @@
+"""docs/run-check.schema.json: what is printed is valid, and nothing is printed that it does not name."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import jsonschema
+import pytest
+
+from status_tool.evidence.model import FileStatus, LaterWrites, Outcome, Repair, Status
+from status_tool.evidence.overview import Drawing, Overview, groups_of
+from status_tool.report.json_report import JsonReporter
+from tests.pair import tool_here
+from tests.schema import assert_valid, schema
+from tests.unit.test_report import GAP, HBASE, HOSTILE, LEFT_OUT, OUTCOME, hostile, told
+
+REPAIR = Repair("copy", "hash", "sync")
+EVERYTHING = replace(
+    OUTCOME,
+    hbase=replace(HBASE, not_replicated=LEFT_OUT, later=(LaterWrites("ns:t", 2, 1_700_000_000_001),)),
+    problems=(GAP, replace(GAP, repair=REPAIR, code="gap"), replace(GAP, kind="mismatch", path="/data/x")),
+)
+
+
+def test_the_schema_is_one() -> None:
+    """Of the draft that it names."""
+    jsonschema.Draft202012Validator.check_schema(schema())
+
+
+@pytest.mark.parametrize(
+    "outcome",
+    [
+        OUTCOME,
+        EVERYTHING,
+        replace(EVERYTHING, overview=Overview(groups=groups_of(EVERYTHING.problems), drawing=Drawing())),
+        hostile(HOSTILE),
+        Outcome(None, None, (), 1),
+    ],
+    ids=["plain", "everything", "overview", "hostile", "nothing"],
+)
+def test_outcomes(outcome: Outcome) -> None:
+    """Whatever names hold, and with either half left out."""
+    assert_valid(json.loads(told(JsonReporter(), outcome)), "check")
+
+
+def test_statuses_are_those_of_the_code() -> None:
+    """Counts are by every status there is."""
+    parts = schema()["$defs"]
+    assert set(parts["hbase"]["properties"]["regions"]["properties"]) == {str(status) for status in Status}
+    assert set(parts["hdfs"]["properties"]["files"]["properties"]) == {str(status) for status in FileStatus}
+
+
+def unknown(document: dict[str, Any]) -> None:
+    """A key that the schema does not name."""
+    document["hbase"]["more"] = 1
+
+
+def lost(document: dict[str, Any]) -> None:
+    """A key of the contract is gone."""
+    del document["problems"][0]["written_to_ms"]
+
+
+def wrong(document: dict[str, Any]) -> None:
+    """A verdict that is none."""
+    document["verdict"] = "fine"
+
+
+@pytest.mark.parametrize("harm", [unknown, lost, wrong])
+def test_what_is_otherwise_is_refused(harm: Callable[[dict[str, Any]], None]) -> None:
+    """The schema is no rubber stamp."""
+    document = json.loads(told(JsonReporter(), EVERYTHING))
+    damaged = copy.deepcopy(document)
+    harm(damaged)
+    assert_valid(document)
+    with pytest.raises(jsonschema.ValidationError):
+        assert_valid(damaged)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [("run", "-i", "/nothing/here", "--json"), ("run", "--json", "--bogus"), ("run", "-i", "x", "-m", "--json")],
+)
+def test_errors(arguments: tuple[str, ...]) -> None:
+    """One document, with the exit code of the process."""
+    result = tool_here(*arguments)
+    assert_valid(result.json, "error")
+    assert result.json["exit_code"] == result.exit_code == 2

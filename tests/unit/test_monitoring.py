@@ -1,0 +1,119 @@
+"""docs/monitoring: what rules and panels name is what a run writes."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import promql_parser
+import pytest
+import yaml
+from prometheus_client.openmetrics.parser import text_string_to_metric_families as openmetrics
+from prometheus_client.parser import text_string_to_metric_families
+from prometheus_client.samples import Sample
+
+from status_tool.evidence.overview import Drawing, Overview
+from status_tool.report.metrics import Before, MetricsReporter
+from tests.pair import REPOSITORY
+from tests.unit.test_report import HOSTILE, OUTCOME, hostile, told
+
+MONITORING = REPOSITORY / "docs" / "monitoring"
+FULL = replace(OUTCOME, overview=Overview(groups=(), drawing=Drawing(), oldest_hole_ms=1_700_000_000_000))
+
+
+def written() -> str:
+    """The textfile of a run in which there is something to say of everything."""
+    return told(MetricsReporter(1_700_000_100_000, 12.5, Before({}, 1_699_999_999.0)), FULL)
+
+
+def parsed(text: str) -> list[Sample]:
+    """By the textfile format."""
+    families = text_string_to_metric_families(text)
+    return [sample for family in families for sample in family.samples]
+
+
+def series() -> dict[str, set[str]]:
+    """Of each series the names of its labels."""
+    found: dict[str, set[str]] = {}
+    for sample in parsed(written()):
+        found.setdefault(sample.name, set()).update(sample.labels)
+    return found
+
+
+def failure() -> str:
+    """The textfile after an error."""
+    stream = io.StringIO()
+    MetricsReporter(1, 0.5, Before({"master": "m", "slave": "s", "peer": "1"}, 7.0)).write_failure(stream)
+    return stream.getvalue()
+
+
+@pytest.mark.parametrize("text", [written(), failure(), told(MetricsReporter(1, 1.0), hostile(HOSTILE))])
+def test_both_formats(text: str) -> None:
+    """It is a textfile and OpenMetrics, each series with the three labels."""
+    samples = parsed(text)
+    assert samples
+    assert all({"master", "slave", "peer"} <= set(sample.labels) for sample in samples)
+    assert [s for family in openmetrics(text) for s in family.samples]  # type: ignore[no-untyped-call]
+
+
+def expressions() -> Iterator[tuple[str, str]]:
+    """Name and PromQL of every rule and panel; Grafana's variables become text."""
+    for group in yaml.safe_load((MONITORING / "alerts.yml").read_text())["groups"]:
+        for rule in group["rules"]:
+            yield rule["alert"], rule["expr"]
+    for panel in dashboard()["panels"]:
+        for target in panel["targets"]:
+            yield panel["title"], target["expr"]
+
+
+def dashboard() -> dict[str, Any]:
+    """The Grafana dashboard."""
+    document: dict[str, Any] = json.loads((MONITORING / "dashboard.json").read_text())
+    return document
+
+
+@pytest.mark.parametrize(("name", "expression"), list(expressions()))
+def test_expressions(name: str, expression: str) -> None:
+    """PromQL that names series and labels of ours only."""
+    promql_parser.parse(expression)
+    known = series()
+    named = re.findall(r"(status_tool_\w+)(?:\{([^}]*)\})?", expression)
+    assert named, name
+    for metric, selector in named:
+        assert metric in known
+        assert set(re.findall(r"(\w+)\s*[=!]", selector)) <= known[metric]
+
+
+def test_what_alerts_say() -> None:
+    """Each has a summary and what to do; its labels are those of its series."""
+    (group,) = yaml.safe_load((MONITORING / "alerts.yml").read_text())["groups"]
+    known = series()
+    for rule in group["rules"]:
+        assert rule["labels"]["severity"] in ("warning", "critical")
+        assert set(rule["annotations"]) == {"summary", "description"}
+        (metric,) = re.findall(r"status_tool_\w+", rule["expr"])
+        assert set(re.findall(r"\$labels\.(\w+)", rule["annotations"]["summary"])) <= known[metric]
+
+
+def test_the_page_names_every_series() -> None:
+    """And no other."""
+    table = re.findall(r"^\| `(status_tool_\w+)", (MONITORING / "README.md").read_text(), re.M)
+    assert sorted(table) == sorted(series())
+
+
+def test_panels_do_not_overlap() -> None:
+    """Nor share an id."""
+    places = [panel["gridPos"] for panel in dashboard()["panels"]]
+    cells = [
+        (column, row)
+        for place in places
+        for column in range(place["x"], place["x"] + place["w"])
+        for row in range(place["y"], place["y"] + place["h"])
+    ]
+    assert len(set(cells)) == len(cells)
+    assert max(column for column, _ in cells) < 24
+    assert len({panel["id"] for panel in dashboard()["panels"]}) == len(places)
