@@ -17,10 +17,10 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from status_tool.reading import read_all
-from status_tool.sources.namenode import HdfsEndpoint, Load, WebHdfs
-from status_tool.sources.selection import Exclusions
-from status_tool.sources.webhdfs import WebHdfsSource, content_crc
+from status_tool.clients.webhdfs import HdfsEndpoint, Load, WebHdfs
+from status_tool.gather.parallel_reading import read_all
+from status_tool.sources.hdfs_files import WebHdfsSource, content_crc
+from status_tool.vocabulary.selection import Exclusions
 from tests.lab import Cluster, ClusterSpec, Lab
 
 BIG = 256 << 20

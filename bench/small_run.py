@@ -59,9 +59,9 @@ def _one_run(kind: str, folder: Path) -> float:
 
 
 def _verify(folder: Path) -> None:
-    from status_tool.evidence.model import Scope
     from status_tool.spark.session import spark_session
     from status_tool.spark.verify import Verification
+    from status_tool.vocabulary.scope import Scope
 
     with spark_session() as session:
         ours, theirs = (session.read.parquet(str(folder / f"{side}.parquet")) for side in ("master", "slave"))

@@ -17,8 +17,8 @@ from contextlib import contextmanager
 
 import happybase
 
-from status_tool.config import ThriftEndpoint
-from status_tool.sources.thrift import connection
+from status_tool.clients.config import ThriftEndpoint
+from status_tool.clients.thrift import connection
 from tests.lab.cluster import Cluster
 from tests.lab.lab import Lab
 from tests.pair import tracked_spec

@@ -22,8 +22,8 @@ from pathlib import Path
 
 from bench.run_on_cluster import BARE, timed
 from bench.state_row import median
-from status_tool.config import ThriftEndpoint
-from status_tool.sources.thrift import connection
+from status_tool.clients.config import ThriftEndpoint
+from status_tool.clients.thrift import connection
 from tests.lab.cluster import Cluster
 from tests.lab.lab import Lab
 from tests.lab.waiting import wait_until

@@ -21,10 +21,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from status_tool.evidence.model import Header, Scope
 from status_tool.spark.session import spark_session
 from status_tool.spark.verify import Verification
-from status_tool.status_file.schema import STATUS_SCHEMA
+from status_tool.vocabulary.header import Header
+from status_tool.vocabulary.schema import STATUS_SCHEMA
+from status_tool.vocabulary.scope import Scope
 
 BATCH = 50_000
 NOW = 1_790_000_000_000

@@ -6,8 +6,8 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+from status_tool.clients.webhdfs import HdfsEndpoint
 from status_tool.sources.interface import Source
-from status_tool.sources.namenode import HdfsEndpoint
 from tests.lab import Cluster
 from tests.pair import Result, tool_here
 

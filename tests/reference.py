@@ -7,18 +7,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from status_tool.evidence import timestamps
-from status_tool.evidence.conclude import Tally, conclude
-from status_tool.evidence.context import RunContext, build_context
-from status_tool.evidence.files import FILE_CODES, judge_file
-from status_tool.evidence.findings import Finding
-from status_tool.evidence.later import later_bound, written_later
-from status_tool.evidence.model import Evidence, FileStatus, Header, Outcome, Row, Scope
-from status_tool.evidence.queues import QueueFacts
-from status_tool.evidence.regions import Region, RegionVerdict, judge_region
-from status_tool.evidence.segments import latest
-from status_tool.evidence.streams import STREAM_CODES, came_through, drained_heads, is_shipped
-from status_tool.evidence.tables import table_ages
+from status_tool.explain.conclude import Tally, conclude
+from status_tool.rules import timestamps
+from status_tool.rules.context import RunContext, build_context
+from status_tool.rules.files import FILE_CODES, judge_file
+from status_tool.rules.later_writes import later_bound, written_later
+from status_tool.rules.queue_proofs import QueueFacts
+from status_tool.rules.regions import Region, RegionVerdict, judge_region
+from status_tool.rules.segments import latest
+from status_tool.rules.streams import STREAM_CODES, came_through, drained_heads, is_shipped
+from status_tool.rules.tables import table_ages
+from status_tool.vocabulary.findings import Finding
+from status_tool.vocabulary.header import Header
+from status_tool.vocabulary.outcome import Outcome
+from status_tool.vocabulary.schema import Row
+from status_tool.vocabulary.scope import Scope
+from status_tool.vocabulary.verdicts import Evidence, FileStatus
 
 
 def verify_reference(

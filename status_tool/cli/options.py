@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from status_tool.config import Settings, load_site
-from status_tool.sources.tls import read_authorities
+from status_tool.clients.config import Settings, load_site
+from status_tool.clients.tls import read_authorities
 
 ConfDirs = Annotated[
     list[Path] | None,

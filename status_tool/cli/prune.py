@@ -10,8 +10,8 @@ import typer
 
 from status_tool.cli.options import CaCert, ConfDirs, Thrift, WebHdfs, ZooKeeperOption, settings_of
 from status_tool.printable import safe
-from status_tool.prune import Pruned, Request
-from status_tool.prune import prune as prune_rows
+from status_tool.runs.prune_rows import Pruned, Request
+from status_tool.runs.prune_rows import prune as prune_rows
 from status_tool.status_file.signature import read_key
 
 DAY_MS = 86_400_000

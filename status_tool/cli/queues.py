@@ -10,11 +10,11 @@ from typing import Annotated, Any
 import typer
 
 from status_tool.cli.options import CaCert, ConfDirs, WebHdfs, ZooKeeperOption, settings_of
+from status_tool.clients.zookeeper import ZooKeeper
 from status_tool.errors import ConfigurationError
+from status_tool.gather.measured_queues import measure
+from status_tool.gather.queue_backlog import Document, standing
 from status_tool.printable import duration, iso_time, safe
-from status_tool.replication import measure
-from status_tool.sources.zookeeper import ZooKeeper
-from status_tool.standing import Document, standing
 
 
 def queues(

@@ -10,13 +10,13 @@ from typing import Annotated, Any
 import typer
 
 from status_tool.cli.options import CaCert, ConfDirs, Thrift, ZooKeeperOption, settings_of
-from status_tool.config import Settings, load_site
+from status_tool.clients.config import Settings, load_site
+from status_tool.digests.compare import Asking, Result, Verdict, compare
+from status_tool.digests.differences import EXTRA, MISSING, OTHER_TIME, OTHER_VALUE, Difference
+from status_tool.digests.families import Cluster, comparable, describe, shipped_families
 from status_tool.errors import EXIT_COMPLETE, EXIT_INCOMPLETE, EXIT_UNVERIFIABLE, ConfigurationError, UsageError
 from status_tool.printable import iso_time, printable_key, safe
 from status_tool.report.progress import Progress, make_progress
-from status_tool.rows.compare import Asking, Result, Verdict, compare
-from status_tool.rows.differences import EXTRA, MISSING, OTHER_TIME, OTHER_VALUE, Difference
-from status_tool.rows.tables import Cluster, comparable, describe, shipped_families
 from status_tool.sources.state_table import now_ms
 
 VALUE_BYTES = 200

@@ -18,30 +18,31 @@ import typer
 from status_tool.atomic import atomic_write, check_target, file_mode
 from status_tool.cli.options import CaCert, ConfDirs, Thrift, WebHdfs, ZooKeeperOption, settings_of
 from status_tool.cli.shutdown_time import check_millis, iso
-from status_tool.collect import MASTER, SLAVE, FileOptions, Request
-from status_tool.config import Settings, load_site
+from status_tool.clients.config import Settings, load_site
+from status_tool.clients.webhdfs import Load
 from status_tool.errors import ConfigurationError, StatusToolError, UsageError
-from status_tool.evidence.model import Outcome, Scope
-from status_tool.modes import Mode, check_options, given_of
+from status_tool.gather.snapshot import MASTER, SLAVE, FileOptions, Request
 from status_tool.printable import safe
-from status_tool.report.follow import make_following
+from status_tool.report.follow_progress import make_following
 from status_tool.report.html_report import HtmlReporter
-from status_tool.report.interface import write_report
 from status_tool.report.json_report import JsonReporter
 from status_tool.report.metrics import MetricsReporter, before
 from status_tool.report.progress import make_progress
+from status_tool.report.reporter import write_report
 from status_tool.report.script import ScriptReporter
 from status_tool.report.text import TextReporter
 from status_tool.runs.check import Check, check_live, check_offline
 from status_tool.runs.follow import follow as follow_master
+from status_tool.runs.modes import Mode, check_options, given_of
 from status_tool.runs.write import Written, dump_live, write_side
 from status_tool.sources.crc import Layout
-from status_tool.sources.namenode import Load
-from status_tool.sources.selection import PathMap, read_path_file
 from status_tool.sources.state_table import TableFilter
 from status_tool.spark.lists import FullList
 from status_tool.status_file.legacy import is_legacy_name
 from status_tool.status_file.signature import SignKey, read_key
+from status_tool.vocabulary.outcome import Outcome
+from status_tool.vocabulary.scope import Scope
+from status_tool.vocabulary.selection import PathMap, read_path_file
 
 DEFAULT_MASTER_WAIT_S = 60.0
 DEFAULT_DEBUG_DIR = Path("status-tool-debug")

@@ -7,11 +7,11 @@ from typing import Annotated
 import typer
 
 from status_tool.cli.options import CaCert, ConfDirs, Thrift, WebHdfs, ZooKeeperOption, settings_of
-from status_tool.config import STATE_NAME_KEY, STATE_NAMESPACE_KEY, Settings
+from status_tool.clients.config import STATE_NAME_KEY, STATE_NAMESPACE_KEY, Settings
+from status_tool.clients.thrift import connection
+from status_tool.clients.zookeeper import ZooKeeper
 from status_tool.errors import EXIT_UNVERIFIABLE
 from status_tool.sources.state_table import StateTable
-from status_tool.sources.thrift import connection
-from status_tool.sources.zookeeper import ZooKeeper
 
 STEPS = """\
 Needed: HBase 2.5.4 or later on both clusters. Before, HBase has no hook that tells what replication has applied

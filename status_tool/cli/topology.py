@@ -12,11 +12,11 @@ import typer
 from status_tool.atomic import atomic_write, check_target
 from status_tool.cli.options import CaCert, ConfDirs, Thrift, ZooKeeperOption, settings_of
 from status_tool.cli.shutdown_time import check_millis
-from status_tool.config import Settings, load_site
-from status_tool.drift import Found, cluster_drift
+from status_tool.clients.config import Settings, load_site
+from status_tool.gather.cluster_drift import Found, cluster_drift
+from status_tool.gather.peer_topology import Link, Topology, explore, what_is_shipped
 from status_tool.printable import safe
 from status_tool.report.html_report import topology_page
-from status_tool.topology import Link, Topology, explore, what_is_shipped
 
 
 def topology(

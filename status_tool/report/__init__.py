@@ -1,0 +1,1 @@
+"""An outcome in, text, JSON, HTML, metrics, a script or progress out."""

@@ -7,13 +7,11 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import TextIO
 
-from status_tool.evidence.model import ClusterMap, Outcome
 from status_tool.printable import iso_time, safe
-from status_tool.report.interface import (
-    Reporter,
-)
 from status_tool.report.picture import STYLE as PICTURE_STYLE
 from status_tool.report.picture import picture
+from status_tool.report.reporter import Reporter
+from status_tool.vocabulary.outcome import ClusterMap, Outcome
 
 _STYLE = """
 :root { color-scheme: light dark; --bg: #fff; --fg: #1b1f24; --soft: #f3f4f6; --line: #d5d9de; --dim: #57606a;

@@ -6,10 +6,9 @@ import json
 from dataclasses import asdict
 from typing import Any, TextIO
 
-from status_tool.evidence.model import NotReplicated, Outcome, Problem
-from status_tool.evidence.overview import Overview
 from status_tool.printable import printable_key
-from status_tool.report.interface import Reporter, evidence_counts, file_counts, left_out, region_counts
+from status_tool.report.reporter import Reporter, evidence_counts, file_counts, left_out, region_counts
+from status_tool.vocabulary.outcome import NotReplicated, Outcome, Overview, Problem
 
 MAX_TABLES = 100
 """How many tables `not_replicated` names."""

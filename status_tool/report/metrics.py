@@ -9,9 +9,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TextIO
 
-from status_tool.evidence.model import EXIT_CODES, Outcome
 from status_tool.printable import safe
-from status_tool.report.interface import Reporter, file_counts, region_counts
+from status_tool.report.reporter import Reporter, file_counts, region_counts
+from status_tool.vocabulary.outcome import Outcome
+from status_tool.vocabulary.verdicts import EXIT_CODES
 
 MAX_BEFORE = 1 << 20
 _Sample = tuple[Mapping[str, str], float | int]

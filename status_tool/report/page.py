@@ -11,10 +11,11 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, TextIO
 
-from status_tool.evidence.model import SEVERITY, FileStatus, Outcome, Problem, Status, Verdict
-from status_tool.evidence.overview import LAG_BOUNDS_MS, Drawing, Group, Overview, ServerState, groups_of
+from status_tool.explain.overview import groups_of
 from status_tool.printable import duration, iso_time, printable_key, safe
-from status_tool.report.interface import (
+from status_tool.report.picture import STYLE as PICTURE_STYLE
+from status_tool.report.picture import picture
+from status_tool.report.reporter import (
     DEFAULT_ADVICE,
     EVIDENCE_WORDS,
     VERDICT_WORDS,
@@ -22,8 +23,6 @@ from status_tool.report.interface import (
     file_counts,
     region_counts,
 )
-from status_tool.report.picture import STYLE as PICTURE_STYLE
-from status_tool.report.picture import picture
 from status_tool.report.text import (
     advice_for,
     check_command,
@@ -34,6 +33,8 @@ from status_tool.report.text import (
     sync_for,
     unlisted,
 )
+from status_tool.vocabulary.outcome import LAG_BOUNDS_MS, Drawing, Group, Outcome, Overview, Problem, ServerState
+from status_tool.vocabulary.verdicts import SEVERITY, FileStatus, Status, Verdict
 
 COMPACT_FROM = 3_000
 """From so many problems on their rows are told as briefly as they can be: servers by number, times as far as they

@@ -7,8 +7,8 @@ from collections import defaultdict, deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from status_tool.evidence.model import Cluster, ClusterMap, PeerLink
 from status_tool.printable import safe
+from status_tool.vocabulary.outcome import Cluster, ClusterMap, PeerLink
 
 BOX_W, BOX_H = 300, 66
 GAP_X, GAP_Y = 190, 46

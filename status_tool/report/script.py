@@ -6,11 +6,10 @@ import shlex
 from collections.abc import Iterator, Sequence
 from typing import TextIO
 
-from status_tool.evidence.model import Outcome
-from status_tool.evidence.overview import TableRepair
 from status_tool.printable import iso_time, safe
-from status_tool.report.interface import Reporter
+from status_tool.report.reporter import Reporter
 from status_tool.report.text import check_command, repair_commands
+from status_tool.vocabulary.outcome import Outcome, TableRepair
 
 _HEAD = r"""#!/usr/bin/env bash
 # Repairs of one check by status-tool: copies what is missing from the master to the slave.

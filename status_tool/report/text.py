@@ -7,20 +7,9 @@ import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from typing import TextIO
 
-from status_tool.evidence.model import (
-    BY_CHECK,
-    BY_OPTION,
-    RECORDED,
-    FileStatus,
-    HBaseOutcome,
-    Outcome,
-    Problem,
-    Status,
-    Verdict,
-)
-from status_tool.evidence.overview import Group, TableLine, TableRepair, groups_in
+from status_tool.explain.overview import groups_in
 from status_tool.printable import duration, iso_time, printable_key, safe
-from status_tool.report.interface import (
+from status_tool.report.reporter import (
     DEFAULT_ADVICE,
     EVIDENCE_WORDS,
     VERDICT_WORDS,
@@ -31,6 +20,9 @@ from status_tool.report.interface import (
     region_counts,
     timestamps_notice,
 )
+from status_tool.vocabulary.header import BY_CHECK, BY_OPTION, RECORDED
+from status_tool.vocabulary.outcome import Group, HBaseOutcome, Outcome, Problem, TableLine, TableRepair
+from status_tool.vocabulary.verdicts import FileStatus, Status, Verdict
 
 _INDENT = "   "
 WIDTH = 80

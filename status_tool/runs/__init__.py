@@ -1,1 +1,1 @@
-"""A request in, an outcome or a file out: write a side, dump it, check it once, in rounds or from files."""
+"""A request in, a file or an outcome out: write, check, follow, prune, and which options go together."""

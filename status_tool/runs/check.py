@@ -19,7 +19,11 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from status_tool.collect import (
+from status_tool.clients.config import Settings
+from status_tool.clients.webhdfs import HdfsEndpoint
+from status_tool.errors import ConnectionFailed, UsageError
+from status_tool.gather.parallel_reading import read_all
+from status_tool.gather.snapshot import (
     MASTER,
     SLAVE,
     SLAVE_SETTLE_S,
@@ -29,40 +33,29 @@ from status_tool.collect import (
     apply_shutdown,
     snapshot,
 )
-from status_tool.config import Settings
-from status_tool.errors import ConnectionFailed, UsageError
-from status_tool.evidence.model import (
-    BY_CHECK,
-    BY_OPTION,
-    RECORDED,
-    Evidence,
-    FileStatus,
-    Header,
-    Outcome,
-    Scope,
-    Verdict,
-)
-from status_tool.evidence.origins import iso
-from status_tool.modes import check_half, check_legacy
-from status_tool.reading import read_all
+from status_tool.rules.origins import iso
+from status_tool.runs.modes import check_half, check_legacy
 from status_tool.runs.question import Question, SideFacts, question_of, refuse_pruned, refuse_since
 from status_tool.runs.write import Say, source_of
-from status_tool.sources.namenode import HdfsEndpoint
-from status_tool.sources.selection import PathMap
+from status_tool.sources.hdfs_files import WebHdfsSource, hdfs_user
 from status_tool.sources.state_table import TableFilter
-from status_tool.sources.webhdfs import WebHdfsSource, hdfs_user
 from status_tool.spark import source as spark_source
 from status_tool.spark.cluster import read_status, runs_here
+from status_tool.spark.counts import overview_of
 from status_tool.spark.debug import write_debug
 from status_tool.spark.deep import with_crc
 from status_tool.spark.hdfs import mapped_paths
 from status_tool.spark.lists import FullList, write_lists
-from status_tool.spark.overview import overview_of
 from status_tool.spark.session import LOCAL_MASTER, spark_session, submitted
 from status_tool.spark.verify import SMALL_BYTES, Verification
 from status_tool.status_file.reader import StatusFile, open_status
-from status_tool.status_file.schema import STATUS_SCHEMA
 from status_tool.status_file.signature import SignKey
+from status_tool.vocabulary.header import BY_CHECK, BY_OPTION, RECORDED, Header
+from status_tool.vocabulary.outcome import Outcome
+from status_tool.vocabulary.schema import STATUS_SCHEMA
+from status_tool.vocabulary.scope import Scope
+from status_tool.vocabulary.selection import PathMap
+from status_tool.vocabulary.verdicts import Evidence, FileStatus, Verdict
 
 Last = Callable[[Outcome], bool]
 """Whether an outcome ends the run: only then its overview and the complete lists are made."""

@@ -16,12 +16,12 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from status_tool.collect import MASTER, Request
-from status_tool.config import Settings
+from status_tool.clients.config import Settings
+from status_tool.clients.zookeeper import ZooKeeper
 from status_tool.errors import ConnectionFailed, StatusFileError, UsageError
-from status_tool.evidence.model import Evidence, Header, Outcome
-from status_tool.replication import queue_rows
-from status_tool.report.follow import Following, Round
+from status_tool.gather.measured_queues import queue_rows
+from status_tool.gather.snapshot import MASTER, Request
+from status_tool.report.follow_progress import Following, Round
 from status_tool.runs.check import (
     Check,
     Look,
@@ -34,8 +34,10 @@ from status_tool.runs.check import (
 )
 from status_tool.runs.write import write_side
 from status_tool.sources.state_table import TableFilter
-from status_tool.sources.zookeeper import ZooKeeper
 from status_tool.status_file.reader import StatusFile, open_status
+from status_tool.vocabulary.header import Header
+from status_tool.vocabulary.outcome import Outcome
+from status_tool.vocabulary.verdicts import Evidence
 
 MASTER_WAIT_S = 10.0
 """How long a round waits for the echo of the master's servers; who has not answered is asked in the next round."""

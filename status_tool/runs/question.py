@@ -12,11 +12,10 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from status_tool.errors import StatusFileError, UsageError
-from status_tool.evidence.in_force import shipped_since
-from status_tool.evidence.links import Side, known_clusters
-from status_tool.evidence.model import ClusterMap, Header, NotReplicated, Outcome, Row, Scope
-from status_tool.evidence.origins import iso
-from status_tool.evidence.peers import (
+from status_tool.explain.cluster_map import Side, known_clusters
+from status_tool.rules.origins import iso
+from status_tool.rules.peer_versions import shipped_since
+from status_tool.rules.peers import (
     Choice,
     PeerFacts,
     choose_peer,
@@ -27,12 +26,16 @@ from status_tool.evidence.peers import (
     ships,
     withheld,
 )
-from status_tool.evidence.queues import QueueFacts, queue_facts
-from status_tool.evidence.scoping import asked_filter
-from status_tool.evidence.segments import latest
-from status_tool.evidence.sides import cannot_report, is_pruned, same_hdfs
-from status_tool.evidence.tables import local_families, replicated_families
-from status_tool.sources.selection import exclusion_regexes, glob_regex
+from status_tool.rules.queue_proofs import QueueFacts, queue_facts
+from status_tool.rules.scoping import asked_filter
+from status_tool.rules.segments import latest
+from status_tool.rules.sides import cannot_report, is_pruned, same_hdfs
+from status_tool.rules.tables import local_families, replicated_families
+from status_tool.vocabulary.header import Header
+from status_tool.vocabulary.outcome import ClusterMap, NotReplicated, Outcome
+from status_tool.vocabulary.schema import Row
+from status_tool.vocabulary.scope import Scope
+from status_tool.vocabulary.selection import exclusion_regexes, glob_regex
 
 
 @dataclass(frozen=True)

@@ -14,17 +14,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from status_tool.atomic import atomic_write
-from status_tool.collect import Request, SmallRows, Snapshot, Together, snapshot
-from status_tool.config import Settings
+from status_tool.clients.config import Settings
 from status_tool.errors import Interrupted, StatusToolError
-from status_tool.evidence.model import Header
-from status_tool.reading import read_all
+from status_tool.gather.parallel_reading import read_all
+from status_tool.gather.snapshot import Request, SmallRows, Snapshot, Together, snapshot
 from status_tool.sources.interface import Source
 from status_tool.sources.journal import Journal, forget, journal_path, opened, remove
 from status_tool.sources.state_table import StateTableSource
 from status_tool.status_file.legacy import open_writer
 from status_tool.status_file.reader import open_status
 from status_tool.status_file.signature import SignKey
+from status_tool.vocabulary.header import Header
 
 Say = Callable[[str], None]
 

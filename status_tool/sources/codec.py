@@ -10,12 +10,12 @@ from typing import Any
 
 import pyarrow as pa
 
-from status_tool.evidence.content import Life, life_of, parse_tenure
-from status_tool.evidence.ids import as_hex, from_hex
-from status_tool.evidence.segments import Segment, merged
-from status_tool.evidence.settled import with_proofs
-from status_tool.sources.thrift import Cells
-from status_tool.status_file.schema import STATUS_SCHEMA
+from status_tool.clients.thrift import Cells
+from status_tool.rules.content import Life, life_of, parse_tenure
+from status_tool.rules.segments import Segment, merged
+from status_tool.rules.settled import with_proofs
+from status_tool.vocabulary.ids import as_hex, from_hex
+from status_tool.vocabulary.schema import STATUS_SCHEMA
 
 Row = dict[str, Any]
 BATCH_ROWS = 10_000

@@ -18,7 +18,7 @@ from status_tool.sources import codec, crc
 from status_tool.sources.codec import Row
 from status_tool.sources.crc import Layout
 from status_tool.sources.interface import Source
-from status_tool.sources.selection import Exclusions, is_glob, outermost
+from status_tool.vocabulary.selection import Exclusions, is_glob, outermost
 
 _READ_BYTES = 1 << 20
 

@@ -10,12 +10,12 @@ from typing import Any
 
 from google.protobuf.message import DecodeError
 
-from status_tool.config import ThriftEndpoint
-from status_tool.sources import hbase_pb2
+from status_tool.clients import hbase_pb2
+from status_tool.clients.config import ThriftEndpoint
+from status_tool.clients.thrift import Cells, connection, scan
+from status_tool.clients.zookeeper import unwrap
 from status_tool.sources.codec import Row
 from status_tool.sources.state_table import TableFilter
-from status_tool.sources.thrift import Cells, connection, scan
-from status_tool.sources.zookeeper import unwrap
 
 META = "hbase:meta"
 

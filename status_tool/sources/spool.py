@@ -10,11 +10,11 @@ import json
 import posixpath
 from typing import Any
 
+from status_tool.clients.hdfscli import Refused
+from status_tool.clients.thrift import Cells
+from status_tool.clients.webhdfs import WebHdfs
 from status_tool.errors import ConnectionFailed
 from status_tool.sources.codec import column
-from status_tool.sources.hdfscli import Refused
-from status_tool.sources.namenode import WebHdfs
-from status_tool.sources.thrift import Cells
 
 SUFFIX = ".jsonl"
 MAX_BYTES = 256 * 1024 * 1024

@@ -13,13 +13,13 @@ from typing import Any
 import happybase
 import pyarrow as pa
 
-from status_tool.config import ThriftEndpoint
+from status_tool.clients.config import ThriftEndpoint
+from status_tool.clients.thrift import Cells, connection, scan
 from status_tool.errors import ConfigurationError, ConnectionFailed
-from status_tool.evidence.ids import from_hex
 from status_tool.sources import codec
 from status_tool.sources.codec import Row
 from status_tool.sources.interface import Source
-from status_tool.sources.thrift import Cells, connection, scan
+from status_tool.vocabulary.ids import from_hex
 
 _HEX = "0123456789abcdef"
 BARRIER_ROW, BARRIER_END = b"b", b"c"

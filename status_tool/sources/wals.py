@@ -12,10 +12,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from status_tool.sources.hdfscli import Refused
-from status_tool.sources.namenode import HdfsEndpoint, WebHdfs
-from status_tool.sources.queues import Wal
-from status_tool.sources.webhdfs import asking
+from status_tool.clients.hdfscli import Refused
+from status_tool.clients.webhdfs import HdfsEndpoint, WebHdfs
+from status_tool.sources.hdfs_files import asking
+from status_tool.sources.replication_queues import Wal
 
 SPLITTING = "-splitting"
 _MAGIC = b"PWAL"

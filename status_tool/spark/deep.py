@@ -10,11 +10,11 @@ from pyspark.sql import DataFrame
 from pyspark.sql import Row as SparkRow
 from pyspark.sql import functions as F
 
+from status_tool.clients.webhdfs import HdfsEndpoint, Load, webhdfs
 from status_tool.sources.codec import Row
-from status_tool.sources.namenode import HdfsEndpoint, Load, webhdfs
-from status_tool.sources.selection import PathMap
-from status_tool.sources.webhdfs import BATCH_ROWS, with_content
+from status_tool.sources.hdfs_files import BATCH_ROWS, with_content
 from status_tool.spark.verify import Verification
+from status_tool.vocabulary.selection import PathMap
 
 
 def with_crc(check: Verification, endpoint: HdfsEndpoint, load: Load, path_map: PathMap) -> DataFrame:

@@ -7,8 +7,8 @@ from typing import Any
 from pyspark.sql import Column, Row
 from pyspark.sql import functions as F
 
-from status_tool.evidence.findings import Finding
-from status_tool.evidence.sql import FIELDS
+from status_tool.rules.sql import FIELDS
+from status_tool.vocabulary.findings import Finding
 
 _ORDER = ("table", "region", "origin", "via", "path", "code")
 

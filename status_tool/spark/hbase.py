@@ -1,4 +1,4 @@
-"""The plan for streams and regions; the rules are in `evidence.streams`, `.segments`, `.regions` and `.timestamps`.
+"""The plan for streams and regions; the rules are in `rules.streams`, `.segments`, `.regions` and `.timestamps`.
 
 Rows of both sides become one set of events that is shuffled once, by region, and sorted once: by stream,
 the head before its segments. Running aggregates over that order find the holes; the aggregations over
@@ -13,21 +13,20 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from status_tool.evidence import timestamps
-from status_tool.evidence.context import RunContext
-from status_tool.evidence.later import later_sql
-from status_tool.evidence.model import SEVERITY, Evidence
-from status_tool.evidence.regions import (
+from status_tool.rules import timestamps
+from status_tool.rules.context import RunContext
+from status_tool.rules.later_writes import later_sql
+from status_tool.rules.regions import (
     decision_sql,
     fact_aggregates_sql,
     flags_sql,
     region_aggregates_sql,
     region_findings_sql,
 )
-from status_tool.evidence.scoping import in_scope_sql
-from status_tool.evidence.segments import before_sql, is_hole_sql, valid_sql
-from status_tool.evidence.sql import IS_HEAD, IS_SEGMENT, case, is_in
-from status_tool.evidence.streams import (
+from status_tool.rules.scoping import in_scope_sql
+from status_tool.rules.segments import before_sql, is_hole_sql, valid_sql
+from status_tool.rules.sql import IS_HEAD, IS_SEGMENT, case, is_in
+from status_tool.rules.streams import (
     DRAINED_COLUMNS,
     StreamRule,
     arrived_sql,
@@ -41,6 +40,7 @@ from status_tool.evidence.streams import (
     segment_aggregates_sql,
 )
 from status_tool.spark.expressions import named
+from status_tool.vocabulary.verdicts import SEVERITY, Evidence
 
 MASTER_KINDS = ("stream", "region", "fact")
 SLAVE_KINDS = ("segment", "partial", "replicated", "unstamped")
@@ -82,7 +82,7 @@ _TABLE_SCHEMA = pa.schema(
 def with_drained_heads(master_df: DataFrame, slave_df: DataFrame, drained: frozenset[int]) -> DataFrame:
     """The master's rows and, of crashed origins that the queues settled, the heads that the slave knows.
 
-    As `evidence.streams.drained_heads`.
+    As `rules.streams.drained_heads`.
     """
     if not drained:
         return master_df

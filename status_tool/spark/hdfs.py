@@ -1,4 +1,4 @@
-"""The plan for files: both sides' rows are brought together by path, in one shuffle; `evidence.files` has the rule."""
+"""The plan for files: both sides' rows are brought together by path, in one shuffle; `rules.files` has the rule."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from status_tool.evidence.files import COMPARED, changed_sql, compare_sql, note_sql, path_aggregates_sql
-from status_tool.evidence.sql import finding, present
-from status_tool.sources.selection import LOCAL
+from status_tool.rules.files import COMPARED, changed_sql, compare_sql, note_sql, path_aggregates_sql
+from status_tool.rules.sql import finding, present
 from status_tool.spark.expressions import named
+from status_tool.vocabulary.selection import LOCAL
 
 
 def judge_files(master_df: DataFrame, slave_df: DataFrame, cut_ms: int) -> DataFrame:

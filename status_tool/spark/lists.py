@@ -13,12 +13,12 @@ from typing import Any, TextIO
 from pyspark.sql import functions as F
 
 from status_tool.atomic import atomic_write
-from status_tool.evidence.findings import Finding
-from status_tool.evidence.model import FileStatus, Status
-from status_tool.evidence.problems import CODES, kind_of, to_problem
+from status_tool.explain.problems import CODES, kind_of, to_problem
 from status_tool.printable import printable_key, safe
 from status_tool.spark.expressions import to_finding
 from status_tool.spark.verify import Verification
+from status_tool.vocabulary.findings import Finding
+from status_tool.vocabulary.verdicts import FileStatus, Status
 
 KINDS: dict[str, frozenset[str]] = {
     "differ": frozenset({str(FileStatus.MISMATCH), "differs"}),

@@ -18,7 +18,7 @@ from pyspark.sql.types import StructType
 from status_tool import errors
 from status_tool.errors import StatusToolError
 from status_tool.sources.interface import Source
-from status_tool.status_file.schema import STATUS_SCHEMA
+from status_tool.vocabulary.schema import STATUS_SCHEMA
 
 FORMAT = "status_rows"
 _OPTION = "source"

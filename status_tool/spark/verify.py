@@ -12,21 +12,24 @@ from pyspark import StorageLevel
 from pyspark.sql import Column, DataFrame, Observation, Row, SparkSession
 from pyspark.sql import functions as F
 
-from status_tool.evidence.conclude import Tally, conclude
-from status_tool.evidence.context import SMALL_KINDS, RunContext, build_context
-from status_tool.evidence.files import FILE_CODES
-from status_tool.evidence.findings import Finding
-from status_tool.evidence.later import accepted_by, later_findings, later_writes
-from status_tool.evidence.model import SEVERITY, Evidence, FileStatus, Header, LaterWrites, Outcome, Problem, Scope
-from status_tool.evidence.problems import bound, to_problem
-from status_tool.evidence.queues import QueueFacts
-from status_tool.evidence.sides import older_findings
-from status_tool.evidence.sql import is_in
-from status_tool.evidence.tables import CHANGED, TableAge, age_aggregates_sql, has_age_sql, is_change_sql
+from status_tool.explain.conclude import Tally, conclude
+from status_tool.explain.problems import bound, to_problem
+from status_tool.rules.context import SMALL_KINDS, RunContext, build_context
+from status_tool.rules.files import FILE_CODES
+from status_tool.rules.later_writes import accepted_by, later_findings, later_writes
+from status_tool.rules.queue_proofs import QueueFacts
+from status_tool.rules.sides import older_findings
+from status_tool.rules.sql import is_in
+from status_tool.rules.tables import CHANGED, TableAge, age_aggregates_sql, has_age_sql, is_change_sql
 from status_tool.spark.expressions import named, to_finding, worst_first
 from status_tool.spark.hbase import judge_regions, judge_streams, with_drained_heads
 from status_tool.spark.hdfs import judge_files
 from status_tool.spark.session import small_query
+from status_tool.vocabulary.findings import Finding
+from status_tool.vocabulary.header import Header
+from status_tool.vocabulary.outcome import LaterWrites, Outcome, Problem
+from status_tool.vocabulary.scope import Scope
+from status_tool.vocabulary.verdicts import SEVERITY, Evidence, FileStatus
 
 _SMALL_COLUMNS = (
     "kind",
@@ -229,7 +232,7 @@ def _unstamped_sources(slave_df: DataFrame) -> DataFrame:
 
 
 def _changes(slave_df: DataFrame) -> DataFrame:
-    """As `evidence.tables.newest_changes`."""
+    """As `rules.tables.newest_changes`."""
     newest = slave_df.where(is_change_sql()).groupBy("table").agg(*named({"write_ms": "max(write_ms)"}))
     rest = {name: "NULL" for name in (*_SMALL_COLUMNS, *_AGES) if name not in ("kind", "table", "state", "write_ms")}
     return newest.select(

@@ -1,0 +1,1 @@
+"""Rows in, one sealed Parquet file out, and back."""

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import os
-import posixpath
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -19,17 +18,18 @@ import pyarrow as pa
 
 from status_tool.atomic import atomic_write, check_target
 from status_tool.errors import StatusFileError
-from status_tool.evidence.model import Evidence, Header
 from status_tool.printable import safe
-from status_tool.status_file.header import parse_json, time_ms
+from status_tool.status_file.footer import parse_json, time_ms
 from status_tool.status_file.signature import SignKey
 from status_tool.status_file.writer import RowWriter, StatusWriter, conform, split_kinds
+from status_tool.vocabulary.header import Header
+from status_tool.vocabulary.selection import strip_uri
+from status_tool.vocabulary.verdicts import Evidence
 
 MAX_JSON_BYTES = 256 << 20
 """The format must be parsed whole; what is bigger belongs into a Parquet status file."""
 _BATCH_ROWS = 65_536
 
-_URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(?://[^/]*)?(?=/)")
 _CHECKSUM = re.compile(r"([A-Za-z0-9][A-Za-z0-9_-]*):((?:[0-9A-Fa-f]{2}){1,64})")
 
 
@@ -42,16 +42,6 @@ class LegacyStatus:
     files: Mapping[str, tuple[str, str]]
     """Path without scheme and authority → (algorithm, checksum as hex)."""
     half: str
-
-
-def strip_uri(path: str) -> str:
-    """Return `path` without scheme and authority, normalised: `hdfs://nn:8020/a//b/` → `/a/b`.
-
-    Not by URL parsing: `#`, `?` and `%` are plain characters in HDFS paths.
-    """
-    found = _URI.match(path)
-    bare = path[found.end() :] if found else path
-    return "/" + posixpath.normpath(bare).lstrip("/") if bare.startswith("/") else bare
 
 
 def read_legacy(file: BinaryIO, path: str | os.PathLike[str]) -> LegacyStatus:

@@ -25,20 +25,13 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from status_tool.errors import OutputError, StatusFileError
-from status_tool.evidence.model import Header
 from status_tool.printable import safe
-from status_tool.status_file.header import (
-    DIGEST_KEY,
-    DIGEST_PATTERN,
-    HEADER_KEY,
-    NO_DIGEST,
-    NewerFormat,
-    decode_header,
-)
+from status_tool.status_file.footer import DIGEST_KEY, DIGEST_PATTERN, HEADER_KEY, NO_DIGEST, NewerFormat, decode_header
 from status_tool.status_file.legacy import legacy_header, legacy_rows, read_legacy
-from status_tool.status_file.schema import FORMAT_VERSION, STATUS_SCHEMA
 from status_tool.status_file.signature import SIGNATURE_PATTERN, SignKey
 from status_tool.status_file.writer import StatusWriter
+from status_tool.vocabulary.header import Header
+from status_tool.vocabulary.schema import FORMAT_VERSION, STATUS_SCHEMA
 
 _MAGIC = b"PAR1"
 _CHUNK_BYTES = 1 << 20

@@ -16,10 +16,10 @@ import pyarrow.parquet as pq
 
 from status_tool.atomic import AtomicFile, check_target
 from status_tool.errors import OutputError
-from status_tool.evidence.model import Header
-from status_tool.status_file.header import DIGEST_KEY, DIGEST_PATTERN, HEADER_KEY, NO_DIGEST, encode_header
-from status_tool.status_file.schema import KINDS, STATUS_SCHEMA
+from status_tool.status_file.footer import DIGEST_KEY, DIGEST_PATTERN, HEADER_KEY, NO_DIGEST, encode_header
 from status_tool.status_file.signature import NO_SIGNATURE, SIGNATURE_KEY, SIGNATURE_PATTERN, SignKey
+from status_tool.vocabulary.header import Header
+from status_tool.vocabulary.schema import KINDS, STATUS_SCHEMA
 
 ROW_GROUP_ROWS = 131_072
 ROW_GROUP_BYTES = 64 << 20

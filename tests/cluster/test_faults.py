@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from status_tool.evidence.ids import origin_id
+from status_tool.vocabulary.ids import origin_id
 from tests.cluster.test_verdicts import assert_complete, dump
 from tests.lab.lab import Lab
 from tests.lab.waiting import wait_until

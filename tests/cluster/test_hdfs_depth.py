@@ -12,12 +12,12 @@ from typing import Any
 
 import pytest
 
+from status_tool.clients.webhdfs import Load, WebHdfs, webhdfs
 from status_tool.sources.crc import Layout
+from status_tool.sources.hdfs_files import WebHdfsSource, content_crc
 from status_tool.sources.local import LocalSource
-from status_tool.sources.namenode import Load, WebHdfs, webhdfs
-from status_tool.sources.selection import Exclusions
 from status_tool.sources.state_table import now_ms
-from status_tool.sources.webhdfs import WebHdfsSource, content_crc
+from status_tool.vocabulary.selection import Exclusions
 from tests.files import Check, checksums, details, endpoint, kinds, rows
 from tests.lab import Cluster, ClusterSpec, Lab, wait_until
 
@@ -83,7 +83,7 @@ def test_crc_is_hadoops_composite_crc(hdfs: tuple[Cluster, Cluster], monkeypatch
     theirs = [text.rpartition("0x")[2] for text in admin.hdfs_checksums([f"/crc/{size}" for size in sizes])]
     client = WebHdfs(endpoint(hdfs[0]))
     assert [content_crc(client, f"/crc/{size}", size) for size in sizes] == theirs
-    monkeypatch.setattr("status_tool.sources.webhdfs.RANGE_BYTES", 1000)
+    monkeypatch.setattr("status_tool.sources.hdfs_files.RANGE_BYTES", 1000)
     assert [content_crc(client, f"/crc/{size}", size) for size in sizes] == theirs
 
 

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from status_tool.config import Settings, load_site
-from status_tool.sources.namenode import HdfsEndpoint, Load, RateLimit, webhdfs
-from status_tool.sources.selection import Exclusions
-from status_tool.sources.webhdfs import WebHdfsSource
+from status_tool.clients.config import Settings, load_site
+from status_tool.clients.webhdfs import HdfsEndpoint, Load, RateLimit, webhdfs
+from status_tool.sources.hdfs_files import WebHdfsSource
+from status_tool.vocabulary.selection import Exclusions
 from tests.files import Check, checksums, details, kinds, rows, where
 from tests.lab import Cluster, ClusterSpec, Lab, wait_until
 

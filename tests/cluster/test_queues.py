@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from status_tool.config import Settings, SiteConfig, ThriftEndpoint
-from status_tool.evidence.queues import CLOCK_MARGIN_MS
+from status_tool.clients.config import Settings, SiteConfig, ThriftEndpoint
+from status_tool.clients.thrift import scan
+from status_tool.clients.zookeeper import ZooKeeper
+from status_tool.rules.queue_proofs import CLOCK_MARGIN_MS
 from status_tool.sources.codec import raw
-from status_tool.sources.thrift import scan
-from status_tool.sources.zookeeper import ZooKeeper
 from tests.lab.cluster import Cluster
 from tests.lab.lab import Lab
 from tests.lab.process import RegionServer

@@ -17,8 +17,8 @@ from typing import Any
 
 import pytest
 
-from status_tool.config import ThriftEndpoint
-from status_tool.sources.thrift import scan
+from status_tool.clients.config import ThriftEndpoint
+from status_tool.clients.thrift import scan
 from status_tool.status_file.reader import open_status
 from tests.lab.cluster import Cluster
 from tests.lab.errors import AdminError

@@ -10,9 +10,9 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from status_tool.evidence.content import Files, Tenure, parse_tenure
-from status_tool.evidence.ids import origin_id
+from status_tool.rules.content import Files, Tenure, parse_tenure
 from status_tool.sources.codec import Existing, Row, column, contents
+from status_tool.vocabulary.ids import origin_id
 from tests.simulation.dice import Dice
 from tests.simulation.store import APPLIED, APPLIED_BUT_FAILED, LATE, REFUSED, Cells, Store, StoreError, cells, encode
 

@@ -1,4 +1,4 @@
-"""What `run -m` and `run -i` read, in the order in which they read it (status_tool/collect.py), one read a step.
+"""What `run -m` and `run -i` read, in the order in which they read it (`gather.snapshot`), one read a step.
 
 The rows go through the tool's own decoders and to its own judgement; nothing of either is repeated here.
 """
@@ -9,15 +9,17 @@ import json
 from collections.abc import Generator, Sequence
 from typing import Any
 
-from status_tool.collect import _may_echo, server_rows, with_events
 from status_tool.errors import StatusFileError
-from status_tool.evidence.model import Header, Outcome, Scope
-from status_tool.evidence.queues import newly_settled
-from status_tool.evidence.sides import is_pruned
+from status_tool.gather.snapshot import _may_echo, server_rows, with_events
+from status_tool.rules.queue_proofs import newly_settled
+from status_tool.rules.sides import is_pruned
 from status_tool.runs.question import Question, SideFacts, question_of
 from status_tool.sources import codec
-from status_tool.sources.queues import Queue, Wal
+from status_tool.sources.replication_queues import Queue, Wal
 from status_tool.sources.state_table import Barrier, Descriptors, newest_cells
+from status_tool.vocabulary.header import Header
+from status_tool.vocabulary.outcome import Outcome
+from status_tool.vocabulary.scope import Scope
 from tests.reference import verify_reference
 from tests.simulation.store import Cells, Store, cells
 from tests.simulation.tracker import TABLE, hex16

@@ -1,4 +1,4 @@
-"""`status-tool prune` on either side, one read or write a step (status_tool/prune.py), by the tool's own rules.
+"""`status-tool prune` on either side, one read or write a step (`runs.prune_rows`), by the tool's own rules.
 
 A run may end anywhere, as one that is interrupted.
 """
@@ -9,12 +9,12 @@ import json
 from collections.abc import Generator
 from typing import Any
 
-from status_tool.evidence import pruning
-from status_tool.evidence.ids import from_hex
-from status_tool.evidence.pruning import Applied, Target, key_of, prunable_servers
-from status_tool.evidence.queues import known_writers
-from status_tool.evidence.segments import Segment
+from status_tool.rules import pruning
+from status_tool.rules.pruning import Applied, Target, key_of, prunable_servers
+from status_tool.rules.queue_proofs import known_writers
+from status_tool.rules.segments import Segment
 from status_tool.sources import codec
+from status_tool.vocabulary.ids import from_hex
 from tests.simulation.observer import MASTER_ID, SLAVE_ID, Observation, Row
 from tests.simulation.store import APPLIED, Cells, Store, cells, encode
 from tests.simulation.world import REGIONS, World

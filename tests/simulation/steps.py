@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
-from status_tool.evidence.model import Outcome, Verdict
+from status_tool.vocabulary.outcome import Outcome
+from status_tool.vocabulary.verdicts import Verdict
 from tests.simulation.dice import Dice
 from tests.simulation.observer import SLAVE_ID, Observation
 from tests.simulation.pruner import Pruning

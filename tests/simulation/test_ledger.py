@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from status_tool.evidence import content
+from status_tool.rules import content
 from tests.simulation import ledger
 from tests.simulation.ledger import REGIONS, LedgerWorld, play
 

@@ -19,8 +19,8 @@ from hypothesis import HealthCheck, note, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
 
-from status_tool.evidence import in_force, origins, pruning, queues, streams, tables
-from status_tool.evidence.segments import Fold, fold
+from status_tool.rules import origins, peer_versions, pruning, queue_proofs, streams, tables
+from status_tool.rules.segments import Fold, fold
 from tests.simulation import pruner, world
 from tests.simulation.dice import STEP_BYTES, Dice, numbers
 from tests.simulation.observer import MASTER_ID
@@ -209,7 +209,7 @@ def _peers_last(tracker: Recorder, token: tuple[bytes, int] | None, *, end: bool
     yield
 
 
-def _any_incarnation(row: Any, peer: Any, honest: Callable[..., Any] = in_force.span_of) -> Any:
+def _any_incarnation(row: Any, peer: Any, honest: Callable[..., Any] = peer_versions.span_of) -> Any:
     told = (json.loads(row.get("detail") or "{}").get("peers") or {}).get(peer["id"])
     return honest(row, {**peer, "incarnation": told[0]} if told else peer)
 
@@ -297,8 +297,8 @@ FALSE_COMPLETE, FALSE_ALARM = "but missing", "false alarm"
     [
         pytest.param(origins, "_reason", _trust_the_dead, FALSE_COMPLETE, id="a crash taken for a clean stop"),
         pytest.param(streams, "fold", _no_holes, FALSE_COMPLETE, id="prev ignored"),
-        pytest.param(queues, "_unchanged_since_start", lambda *_: True, FALSE_COMPLETE, id="a peer added again"),
-        pytest.param(in_force, "span_of", _any_incarnation, FALSE_COMPLETE, id="an older peer of the same name"),
+        pytest.param(queue_proofs, "_unchanged_since_start", lambda *_: True, FALSE_COMPLETE, id="a peer added again"),
+        pytest.param(peer_versions, "span_of", _any_incarnation, FALSE_COMPLETE, id="an older peer of the same name"),
         pytest.param(world.World, "ship", _record_first, FALSE_COMPLETE, id="segments before they are applied"),
         pytest.param(WriteTracker, "changes", _heads_unsynced, FALSE_ALARM, id="heads that a crash undoes"),
         pytest.param(WriteTracker, "is_torn", lambda _: False, FALSE_ALARM, id="a clean end of a fenced server"),

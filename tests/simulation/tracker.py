@@ -10,9 +10,9 @@ import struct
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from status_tool.evidence.ids import family_id, origin_id
-from status_tool.evidence.segments import Segment, merged
+from status_tool.rules.segments import Segment, merged
 from status_tool.sources.codec import column
+from status_tool.vocabulary.ids import family_id, origin_id
 from tests.simulation.store import APPLIED, SERVER_TIME, Cells, Store, StoreError, Write, cells, encode
 
 TABLE = "t"

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field, replace
 
-from status_tool.evidence.ids import origin_id
+from status_tool.vocabulary.ids import origin_id
 from tests.simulation.dice import Dice
 from tests.simulation.store import APPLIED, APPLIED_BUT_FAILED, LATE, PARTLY, REFUSED, Store
 from tests.simulation.tracker import SLAVE_VIA, WHOLE, Entry, SinkTracker, WriteTracker

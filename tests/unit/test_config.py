@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from status_tool.config import Settings, SiteConfig, load_site
+from status_tool.clients.config import Settings, SiteConfig, load_site
 from status_tool.errors import ConfigurationError
 
 

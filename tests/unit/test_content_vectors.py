@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from status_tool.evidence.content import Tenure, life_of, parse_tenure
+from status_tool.rules.content import Tenure, life_of, parse_tenure
 from tests.simulation.ledger import Held, LedgerWorld, files_of
 
 PATH = Path(__file__).resolve().parents[2] / "coprocessor_stubs/src/test/resources/ledger/tenures.json"

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from status_tool.evidence.descriptors import FOREVER, compare
-from status_tool.evidence.model import Verdict
+from status_tool.rules.descriptors import FOREVER, compare
 from status_tool.sources.meta import described
+from status_tool.vocabulary.verdicts import Verdict
 from tests.unit.test_evidence_reference import HBASE, OURS, THEIRS, changed, check, only
 
 FAMILY = {

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from status_tool.evidence.drift import Drift, Lost, Tables, Target, find_drift
-from status_tool.evidence.model import Header
+from status_tool.explain.drift import Drift, Lost, Tables, Target, find_drift
+from status_tool.vocabulary.header import Header
 
 MASTER = Header("master", "m", 5, 5, cluster_key="z:1:/m", filesystem="hdfs://nn:8020")
 PEER = {"id": "1", "cluster_key": "z:1:/s", "enabled": True}

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from status_tool.evidence.model import Header
-from status_tool.evidence.origins import Origin, iso, judge_origins, origin_name, slave_is_settled
+from status_tool.rules.origins import Origin, iso, judge_origins, origin_name, slave_is_settled
+from status_tool.vocabulary.header import Header
 
 MASTER = Header("master", "m", created_ms=9_000, cut_ms=8_000, shutdown_ms=5_000, barrier_issued_ms=8_000)
 LIVE = {"origin": 1, "server": "a,1,1", "role": "w", "live": True, "tracked": True, "echoed": True, "read_ms": 8_100}

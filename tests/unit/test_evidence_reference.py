@@ -9,10 +9,13 @@ from typing import Any
 
 import pytest
 
-from status_tool.evidence.advice import to_string_binary
-from status_tool.evidence.ids import UNKNOWN_FAMILY, family_id
-from status_tool.evidence.model import Evidence, FileStatus, Header, Outcome, Problem, Scope, Status, Verdict
-from status_tool.evidence.queues import QueueFacts
+from status_tool.explain.advice import to_string_binary
+from status_tool.rules.queue_proofs import QueueFacts
+from status_tool.vocabulary.header import Header
+from status_tool.vocabulary.ids import UNKNOWN_FAMILY, family_id
+from status_tool.vocabulary.outcome import Outcome, Problem
+from status_tool.vocabulary.scope import Scope
+from status_tool.vocabulary.verdicts import Evidence, FileStatus, Status, Verdict
 from tests.reference import verify_reference
 
 Row = dict[str, Any]

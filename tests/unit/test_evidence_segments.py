@@ -7,7 +7,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from status_tool.evidence.segments import SINCE_MARGIN_MS, Segment, fold, merged, union
+from status_tool.rules.segments import SINCE_MARGIN_MS, Segment, fold, merged, union
 
 SEQS = st.integers(0, 20)
 SEGMENTS = st.lists(st.builds(Segment, SEQS, SEQS, SEQS, SEQS, SEQS, st.none() | SEQS), max_size=10)

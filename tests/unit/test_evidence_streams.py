@@ -8,18 +8,12 @@ from random import Random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from status_tool.evidence.ids import cluster_bytes
-from status_tool.evidence.model import Header, Status
-from status_tool.evidence.origins import judge_origins
-from status_tool.evidence.segments import Segment
-from status_tool.evidence.streams import (
-    Head,
-    StreamRule,
-    StreamVerdict,
-    is_shipped,
-    judge_stream,
-    stream_finding,
-)
+from status_tool.rules.origins import judge_origins
+from status_tool.rules.segments import Segment
+from status_tool.rules.streams import Head, StreamRule, StreamVerdict, is_shipped, judge_stream, stream_finding
+from status_tool.vocabulary.header import Header
+from status_tool.vocabulary.ids import cluster_bytes
+from status_tool.vocabulary.verdicts import Status
 
 SLAVE = "0e5a9b0c-1111-4222-8333-444455556666"
 HEAD = Head("region", origin=1, via=0, seq=10, first_ms=1_000, write_ms=2_000, table="t")

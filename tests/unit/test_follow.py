@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import pytest
 
-from status_tool.evidence.model import Header
-from status_tool.report.follow import Following, LiveFollowing, Pace, Round, make_following
+from status_tool.report.follow_progress import Following, LiveFollowing, Pace, Round, make_following
 from status_tool.runs.follow import left_bytes, with_files_of
+from status_tool.vocabulary.header import Header
 
 FILE = Header("master", "id", 2_000, 1_000)
 

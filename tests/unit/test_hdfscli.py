@@ -17,10 +17,10 @@ import pytest
 from hdfs.client import Client, InsecureClient, _Request
 
 from status_tool.cli.main import main
+from status_tool.clients.hdfscli import OPERATIONS, Failover, Refused, client_of
+from status_tool.clients.tls import read_authorities
+from status_tool.clients.webhdfs import HdfsEndpoint, WebHdfs
 from status_tool.errors import ConnectionFailed
-from status_tool.sources.hdfscli import OPERATIONS, Failover, Refused, client_of
-from status_tool.sources.namenode import HdfsEndpoint, WebHdfs
-from status_tool.sources.tls import read_authorities
 from tests.certificates import certificate
 
 

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from status_tool.errors import StatusToolError
-from status_tool.evidence.model import Verdict
-from status_tool.evidence.peers import choose_peer, filtered_tables, parse_peer, ships, withheld
-from status_tool.evidence.queues import queue_facts
+from status_tool.rules.peers import choose_peer, filtered_tables, parse_peer, ships, withheld
+from status_tool.rules.queue_proofs import queue_facts
+from status_tool.vocabulary.verdicts import Verdict
 from tests.reference import verify_reference
 from tests.unit.test_evidence_reference import HBASE, MASTER, OURS, SLAVE, THEIRS, Row, changed
 

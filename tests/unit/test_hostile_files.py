@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from status_tool.errors import StatusFileError
-from status_tool.status_file.header import DIGEST_KEY, HEADER_KEY, NO_DIGEST, encode_header
+from status_tool.status_file.footer import DIGEST_KEY, HEADER_KEY, NO_DIGEST, encode_header
 from status_tool.status_file.reader import open_status
 from tests.unit.test_status_file import FILE, HEADER, SERVER, STREAM, write
 

@@ -12,11 +12,11 @@ import pytest
 from status_tool.cli.main import main
 from status_tool.cli.run import run
 from status_tool.errors import EXIT_ERROR, StatusToolError
-from status_tool.evidence.model import Header
-from status_tool.modes import LETTERS, OPTIONS, Mode, as_markdown, refusal
-from status_tool.sources.selection import Exclusions, exclusion_regexes
-from status_tool.status_file.schema import STATUS_SCHEMA
+from status_tool.runs.modes import LETTERS, OPTIONS, Mode, as_markdown, refusal
 from status_tool.status_file.writer import StatusWriter
+from status_tool.vocabulary.header import Header
+from status_tool.vocabulary.schema import STATUS_SCHEMA
+from status_tool.vocabulary.selection import Exclusions, exclusion_regexes
 from tests.pair import REPOSITORY
 
 MODES = {
@@ -97,7 +97,9 @@ def begun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     (tmp_path / "key").chmod(0o600)
     monkeypatch.setattr("status_tool.cli.options.read_authorities", str)
     monkeypatch.setattr("status_tool.cli.run.file_mode", lambda one: modes.append(one))
-    monkeypatch.setattr("status_tool.config.SiteConfig.__repr__", lambda self: repr(self._values), raising=False)
+    monkeypatch.setattr(
+        "status_tool.clients.config.SiteConfig.__repr__", lambda self: repr(self._values), raising=False
+    )
     return calls
 
 

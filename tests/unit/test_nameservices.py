@@ -16,9 +16,9 @@ from urllib.parse import parse_qs, unquote, urlsplit
 import pytest
 
 from status_tool.cli.main import main
-from status_tool.config import Settings, SiteConfig
+from status_tool.clients.config import Settings, SiteConfig
+from status_tool.clients.nameservices import namenode_urls
 from status_tool.errors import ConfigurationError
-from status_tool.nameservices import namenode_urls
 from status_tool.status_file.reader import open_status
 from tests.lab.config import write_site
 
@@ -337,7 +337,7 @@ def test_an_old_slave_file_is_told_by_its_age(
 ) -> None:
     """Written before the cut it proves nothing of it; between the cut and FILE it is said."""
     now = 1_700_000_000_000
-    monkeypatch.setattr("status_tool.collect.now_ms", lambda: now)
+    monkeypatch.setattr("status_tool.gather.snapshot.now_ms", lambda: now)
     theirs = written(namenodes, "slave", tmp_path)
     now += 7_500_000
     ours = written(namenodes, "master", tmp_path, "-m")

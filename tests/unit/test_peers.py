@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from status_tool.errors import StatusFileError
-from status_tool.evidence.model import Header, NotReplicated
-from status_tool.evidence.peers import HBASE_ENDPOINT, choose_peer, not_replicated, own_shipping, ships, withheld
-from status_tool.evidence.tables import TableAge, judge_tables
+from status_tool.rules.peers import HBASE_ENDPOINT, choose_peer, not_replicated, own_shipping, ships, withheld
+from status_tool.rules.tables import TableAge, judge_tables
+from status_tool.vocabulary.header import Header
+from status_tool.vocabulary.outcome import NotReplicated
 
 HERE, ELSEWHERE = "ba334f3a-690b-49f0-9d4a-660584d0fd6e", "ecf74cc5-829d-42ab-a67a-345255e0d2fd"
 KEY = "z1,z2:2181:/hbase"

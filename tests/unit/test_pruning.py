@@ -10,12 +10,12 @@ from typing import Any, Self
 import pyarrow as pa
 import pytest
 
-from status_tool import prune as pruner
-from status_tool.config import Settings, ThriftEndpoint
+from status_tool.clients.config import Settings, ThriftEndpoint
+from status_tool.clients.sitefiles import SiteConfig
+from status_tool.clients.thrift import Cells
+from status_tool.clients.zookeeper import Peer
 from status_tool.errors import ConnectionFailed, StatusFileError, StatusToolError, UsageError
-from status_tool.evidence.ids import as_hex
-from status_tool.evidence.model import Header, Scope, Verdict
-from status_tool.evidence.pruning import (
+from status_tool.rules.pruning import (
     Applied,
     Target,
     is_over,
@@ -26,16 +26,18 @@ from status_tool.evidence.pruning import (
     prunable_sinks,
     unproven_ms,
 )
-from status_tool.evidence.queues import known_writers
-from status_tool.evidence.segments import Segment
+from status_tool.rules.queue_proofs import known_writers
+from status_tool.rules.segments import Segment
+from status_tool.runs import prune_rows as pruner
 from status_tool.runs.question import refuse_pruned
-from status_tool.sitefiles import SiteConfig
 from status_tool.sources import codec, state_table
 from status_tool.sources.state_table import StateTable, StateTableSource
-from status_tool.sources.thrift import Cells
-from status_tool.sources.zookeeper import Peer
-from status_tool.status_file.schema import STATUS_SCHEMA
 from status_tool.status_file.writer import StatusWriter
+from status_tool.vocabulary.header import Header
+from status_tool.vocabulary.ids import as_hex
+from status_tool.vocabulary.schema import STATUS_SCHEMA
+from status_tool.vocabulary.scope import Scope
+from status_tool.vocabulary.verdicts import Verdict
 from tests.simulation.store import Store
 from tests.unit.test_evidence_reference import DETAIL, OURS, SLAVE, changed, check
 

@@ -9,9 +9,13 @@ from typing import Any
 import pytest
 
 from status_tool.errors import StatusFileError, StatusToolError, UsageError
-from status_tool.evidence.model import Evidence as Level
-from status_tool.evidence.model import HBaseOutcome, Header, NotReplicated, Outcome, Row, Scope, Verdict
 from status_tool.runs.question import Question, SideFacts, question_of
+from status_tool.vocabulary.header import Header
+from status_tool.vocabulary.outcome import HBaseOutcome, NotReplicated, Outcome
+from status_tool.vocabulary.schema import Row
+from status_tool.vocabulary.scope import Scope
+from status_tool.vocabulary.verdicts import Evidence as Level
+from status_tool.vocabulary.verdicts import Verdict
 
 MASTER = Header("master", "m", 2_000, 1_000, coverage_ms=100, hdfs_paths=("/data",), notices=("from FILE",))
 SLAVE = Header("slave", "s", 3_000, 3_000, notices=("from the slave",))

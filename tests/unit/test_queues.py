@@ -9,10 +9,10 @@ from urllib.parse import quote
 import pytest
 
 from status_tool.errors import ConfigurationError
-from status_tool.evidence.queues import CLOCK_MARGIN_MS, QueueFacts, newly_settled, queue_facts, undrained_servers
-from status_tool.evidence.settled import settled_before, with_proofs
-from status_tool.replication import _plausible
-from status_tool.sources.queues import Queue, Wal, read_queues
+from status_tool.gather.measured_queues import _plausible
+from status_tool.rules.queue_proofs import CLOCK_MARGIN_MS, QueueFacts, newly_settled, queue_facts, undrained_servers
+from status_tool.rules.settled import settled_before, with_proofs
+from status_tool.sources.replication_queues import Queue, Wal, read_queues
 from status_tool.sources.wals import Extent, _header_bytes
 
 STARTED = 1_700_000_100_000
@@ -149,7 +149,7 @@ def test_bytes_left() -> None:
 
 
 class FakeZooKeeper:
-    """Just enough of `sources.zookeeper.ZooKeeper`; `moves` queues from the first to the second server on reading."""
+    """Just enough of `clients.zookeeper.ZooKeeper`; `moves` queues from the first to the second server on reading."""
 
     endpoint = "zk/hbase"
 

@@ -17,36 +17,36 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from status_tool.errors import OutputError
-from status_tool.evidence import problems
-from status_tool.evidence.context import build_context
-from status_tool.evidence.findings import RANKS, Finding
-from status_tool.evidence.links import Side, known_clusters
-from status_tool.evidence.model import (
+from status_tool.explain import problems
+from status_tool.explain.cluster_map import Side, known_clusters
+from status_tool.explain.overview import causes, groups_of, overview
+from status_tool.explain.problems import to_problem
+from status_tool.printable import duration, iso_time, printable_key, safe, safe_json
+from status_tool.report.html_report import HtmlReporter
+from status_tool.report.json_report import JsonReporter
+from status_tool.report.metrics import MetricsReporter, before
+from status_tool.report.reporter import Reporter, left_out, write_report
+from status_tool.report.script import ScriptReporter
+from status_tool.report.text import TextReporter
+from status_tool.rules.context import build_context
+from status_tool.vocabulary.findings import RANKS, Finding
+from status_tool.vocabulary.header import Header
+from status_tool.vocabulary.outcome import (
     Cluster,
     ClusterMap,
-    Evidence,
-    FileStatus,
+    Drawing,
     HBaseOutcome,
     HdfsOutcome,
-    Header,
     NotReplicated,
     Outcome,
+    Overview,
     PeerLink,
     Problem,
     Repair,
-    Scope,
-    Status,
-    Verdict,
+    ServerState,
 )
-from status_tool.evidence.overview import Drawing, Overview, ServerState, causes, groups_of, overview
-from status_tool.evidence.problems import to_problem
-from status_tool.printable import duration, iso_time, printable_key, safe, safe_json
-from status_tool.report.html_report import HtmlReporter
-from status_tool.report.interface import Reporter, left_out, write_report
-from status_tool.report.json_report import JsonReporter
-from status_tool.report.metrics import MetricsReporter, before
-from status_tool.report.script import ScriptReporter
-from status_tool.report.text import TextReporter
+from status_tool.vocabulary.scope import Scope
+from status_tool.vocabulary.verdicts import Evidence, FileStatus, Status, Verdict
 
 HOSTILE = "\x1b[2J\x1b]0;x\x07\nHBase Replication is complete.\r\u202egnol\u2066\x9b1m\u2028\x00<script>&\"'\\"
 GAP = Problem(

@@ -15,10 +15,10 @@ from typing import Any
 
 import pytest
 
-from status_tool.evidence.model import Outcome, Problem, Status
-from status_tool.evidence.overview import Drawing, Group, Overview, TableLine, Tile
 from status_tool.report.html_report import HtmlReporter
-from status_tool.report.interface import write_report
+from status_tool.report.reporter import write_report
+from status_tool.vocabulary.outcome import Drawing, Group, Outcome, Overview, Problem, TableLine, Tile
+from status_tool.vocabulary.verdicts import Status
 from tests.unit.test_report import HBASE, OUTCOME
 
 CHROMIUM = shutil.which("chromium")

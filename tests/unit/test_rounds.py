@@ -12,12 +12,14 @@ from typing import Any
 
 import pytest
 
-from status_tool.collect import Snapshot
 from status_tool.errors import ConnectionFailed
-from status_tool.evidence.model import Evidence, HBaseOutcome, Header, Outcome, Scope, Verdict
-from status_tool.evidence.overview import Overview
+from status_tool.gather.snapshot import Snapshot
 from status_tool.runs import check as rounds
 from status_tool.runs.check import Check, FixedMaster, Look, Master, MasterSide, Scratch, check_in_rounds
+from status_tool.vocabulary.header import Header
+from status_tool.vocabulary.outcome import HBaseOutcome, Outcome, Overview
+from status_tool.vocabulary.scope import Scope
+from status_tool.vocabulary.verdicts import Evidence, Verdict
 
 HEADER = Header("master", "m", 2, 1)
 NO_SETTINGS: Any = None

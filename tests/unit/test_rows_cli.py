@@ -9,12 +9,12 @@ import pytest
 
 from status_tool.cli.main import main
 from status_tool.cli.rows import _document, _lines
-from status_tool.config import Settings, SiteConfig, ThriftEndpoint
-from status_tool.rows.compare import Asking, Result, Verdict
-from status_tool.rows.differences import Difference, Side, differences
-from status_tool.rows.digest import FOREVER, Family, Sums
-from status_tool.rows.keys import Interval
-from status_tool.rows.tables import HORIZON_MS, NO_TTL, Cluster, comparable
+from status_tool.clients.config import Settings, SiteConfig, ThriftEndpoint
+from status_tool.digests.compare import Asking, Result, Verdict
+from status_tool.digests.differences import Difference, Side, differences
+from status_tool.digests.digest import FOREVER, Family, Sums
+from status_tool.digests.families import HORIZON_MS, NO_TTL, Cluster, comparable
+from status_tool.digests.keys import Interval
 from status_tool.sources.state_table import now_ms
 
 PLAIN = {

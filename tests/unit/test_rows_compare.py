@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
-from status_tool.rows import compare as compare_module
-from status_tool.rows import requests as requests_module
-from status_tool.rows.compare import Asking, Verdict, _Comparison, _Findings, _verdict
-from status_tool.rows.coverage import Coverage
-from status_tool.rows.digest import Cell, Family, Sums, digest
-from status_tool.rows.keys import Interval, cut
-from status_tool.rows.requests import Asked, _Round
-from status_tool.rows.tables import Comparable
-from status_tool.rows.wire import Answer, Bucket, Range
+from status_tool.digests import compare as compare_module
+from status_tool.digests import requests as requests_module
+from status_tool.digests.compare import Asking, Verdict, _Comparison, _Findings, _verdict
+from status_tool.digests.coverage import Coverage
+from status_tool.digests.digest import Cell, Family, Sums, digest
+from status_tool.digests.families import Comparable
+from status_tool.digests.keys import Interval, cut
+from status_tool.digests.requests import Asked, _Round
+from status_tool.digests.wire import Answer, Bucket, Range
 from status_tool.sources.meta import HostedRegion
 
 KEY = bytes(16)

@@ -12,12 +12,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from status_tool.rows import wire
-from status_tool.rows.coverage import Coverage
-from status_tool.rows.digest import FOREVER, Cell, Family, Sums, digest, framed
-from status_tool.rows.keys import Interval, cut
-from status_tool.rows.siphash import siphash128
-from status_tool.rows.wire import Answer, Bucket, DamagedAnswer, Range
+from status_tool.digests import wire
+from status_tool.digests.coverage import Coverage
+from status_tool.digests.digest import FOREVER, Cell, Family, Sums, digest, framed
+from status_tool.digests.keys import Interval, cut
+from status_tool.digests.siphash import siphash128
+from status_tool.digests.wire import Answer, Bucket, DamagedAnswer, Range
 
 VECTORS = Path(__file__).resolve().parents[2] / "coprocessor_stubs/src/test/resources/rows"
 KEY = bytes(range(16))

@@ -7,13 +7,14 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from status_tool.collect import apply_shutdown
 from status_tool.errors import StatusFileError
-from status_tool.evidence.model import Header, Scope
-from status_tool.evidence.origins import judge_origins
+from status_tool.gather.snapshot import apply_shutdown
+from status_tool.rules.origins import judge_origins
 from status_tool.runs.question import refuse_silent
 from status_tool.runs.write import streams_written_later
-from status_tool.status_file.schema import STATUS_SCHEMA
+from status_tool.vocabulary.header import Header
+from status_tool.vocabulary.schema import STATUS_SCHEMA
+from status_tool.vocabulary.scope import Scope
 
 HEADER = Header(side="master", cluster_id="id", created_ms=1000, cut_ms=900)
 

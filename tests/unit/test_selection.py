@@ -9,7 +9,7 @@ import pytest
 
 from status_tool.errors import UsageError
 from status_tool.sources.crc import combine, crc32c
-from status_tool.sources.selection import Exclusions, PathMap, glob_regex, outermost, read_path_file
+from status_tool.vocabulary.selection import Exclusions, PathMap, glob_regex, outermost, read_path_file
 
 
 @pytest.mark.parametrize(

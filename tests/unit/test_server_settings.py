@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from status_tool.evidence.model import Outcome, Verdict
-from status_tool.evidence.queues import QueueFacts
-from status_tool.evidence.server_settings import judge_settings
+from status_tool.rules.queue_proofs import QueueFacts
+from status_tool.rules.server_settings import judge_settings
+from status_tool.vocabulary.outcome import Outcome
+from status_tool.vocabulary.verdicts import Verdict
 from tests.unit.test_evidence_reference import DETAIL, HBASE, OURS, THEIRS, changed, check, only
 
 FILTER = "hbase.replication.sink.walentrysinkfilter"

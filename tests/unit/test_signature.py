@@ -15,12 +15,12 @@ import pytest
 
 from status_tool.atomic import file_mode
 from status_tool.cli.main import main
+from status_tool.clients.webhdfs import WebHdfs
 from status_tool.errors import ConfigurationError, StatusFileError
-from status_tool.sources.namenode import WebHdfs
 from status_tool.status_file.reader import open_status
-from status_tool.status_file.schema import STATUS_SCHEMA
 from status_tool.status_file.signature import SIGNATURE_PATTERN, SignKey, read_key
 from status_tool.status_file.writer import StatusWriter
+from status_tool.vocabulary.schema import STATUS_SCHEMA
 from tests.unit.test_status_file import HEADER
 from tests.unit.test_webhdfs import FakeHdfs, fake  # noqa: F401  # a fixture
 

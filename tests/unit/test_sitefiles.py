@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from status_tool.config import Settings
+from status_tool.clients.config import Settings
+from status_tool.clients.sitefiles import SiteConfig, load_site
+from status_tool.clients.zookeeper import ZooKeeper, parse_cluster_key
 from status_tool.errors import ConfigurationError
-from status_tool.sitefiles import SiteConfig, load_site
-from status_tool.sources.zookeeper import ZooKeeper, parse_cluster_key
 
 XI = 'xmlns:xi="http://www.w3.org/2001/XInclude"'
 

@@ -12,17 +12,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from status_tool.config import ThriftEndpoint
+from status_tool.clients import hbase_pb2
+from status_tool.clients.config import ThriftEndpoint
+from status_tool.clients.thrift import Cells
+from status_tool.clients.zookeeper import parse_cluster_key, unwrap
 from status_tool.errors import ConfigurationError, ConnectionFailed
-from status_tool.evidence.ids import as_hex, cluster_bytes, from_hex, origin_id
-from status_tool.reading import read_all
-from status_tool.sources import codec, hbase_pb2, meta, state_table
+from status_tool.gather.parallel_reading import read_all
+from status_tool.sources import codec, meta, state_table
 from status_tool.sources.interface import Source
-from status_tool.sources.selection import Exclusions, outermost, plain_path, read_path_file
 from status_tool.sources.spool import _row as spool_row
 from status_tool.sources.state_table import KeyRange, StateTableSource, TableFilter, merge_rows
-from status_tool.sources.thrift import Cells
-from status_tool.sources.zookeeper import parse_cluster_key, unwrap
+from status_tool.vocabulary.ids import as_hex, cluster_bytes, from_hex, origin_id
+from status_tool.vocabulary.selection import Exclusions, outermost, plain_path, read_path_file
 
 REGION = "0123456789abcdef0123456789abcdef"
 

@@ -15,13 +15,14 @@ import pytest
 from pyspark.sql import SparkSession
 
 from status_tool.errors import ConfigurationError, ConnectionFailed
-from status_tool.evidence.model import Scope, Verdict
 from status_tool.sources.interface import Source
 from status_tool.spark.debug import write_debug
 from status_tool.spark.session import spark_session
 from status_tool.spark.source import explain, load
 from status_tool.spark.verify import Verification
-from status_tool.status_file.schema import STATUS_SCHEMA
+from status_tool.vocabulary.schema import STATUS_SCHEMA
+from status_tool.vocabulary.scope import Scope
+from status_tool.vocabulary.verdicts import Verdict
 from tests.unit.test_evidence_reference import FILE, MASTER, OURS, SLAVE, THEIRS
 
 pytestmark = pytest.mark.spark

@@ -17,13 +17,16 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from pyspark.sql import DataFrame, SparkSession
 
-from status_tool.evidence.ids import UNKNOWN_FAMILY, family_id
-from status_tool.evidence.model import Evidence, Header, Outcome, Scope, Status
-from status_tool.evidence.queues import QueueFacts
+from status_tool.rules.queue_proofs import QueueFacts
 from status_tool.runs.question import Question
 from status_tool.spark.session import spark_session
 from status_tool.spark.verify import Verification
-from status_tool.status_file.schema import STATUS_SCHEMA
+from status_tool.vocabulary.header import Header
+from status_tool.vocabulary.ids import UNKNOWN_FAMILY, family_id
+from status_tool.vocabulary.outcome import Outcome
+from status_tool.vocabulary.schema import STATUS_SCHEMA
+from status_tool.vocabulary.scope import Scope
+from status_tool.vocabulary.verdicts import Evidence, Status
 from tests.reference import verify_reference
 from tests.simulation.dice import STEP_BYTES
 from tests.simulation.observer import Observation

@@ -23,19 +23,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from status_tool.errors import OutputError, StatusFileError
-from status_tool.evidence.model import Header
 from status_tool.status_file import writer as writer_module
-from status_tool.status_file.header import (
-    _CHECKS,
-    DIGEST_KEY,
-    DIGEST_PATTERN,
-    HEADER_KEY,
-    NO_DIGEST,
-    encode_header,
-)
+from status_tool.status_file.footer import _CHECKS, DIGEST_KEY, DIGEST_PATTERN, HEADER_KEY, NO_DIGEST, encode_header
 from status_tool.status_file.reader import open_status, read_header
-from status_tool.status_file.schema import KINDS, STATUS_SCHEMA
 from status_tool.status_file.writer import StatusWriter
+from status_tool.vocabulary.header import Header
+from status_tool.vocabulary.schema import KINDS, STATUS_SCHEMA
 
 HEADER = Header(side="master", cluster_id="11-22", created_ms=1_700_000_000_000, cut_ms=1_700_000_000_001)
 

@@ -25,10 +25,10 @@ from thriftpy2.transport import (
     TSSLServerSocket,
 )
 
-from status_tool.config import Settings, SiteConfig, ThriftEndpoint
+from status_tool.clients.config import Settings, SiteConfig, ThriftEndpoint
+from status_tool.clients.thrift import connection
+from status_tool.clients.tls import read_authorities
 from status_tool.errors import ConfigurationError, ConnectionFailed
-from status_tool.sources.thrift import connection
-from status_tool.sources.tls import read_authorities
 from tests.certificates import certificate
 
 TABLES = [b"one", b"two"]

@@ -7,12 +7,12 @@ from collections.abc import Mapping
 
 import pytest
 
-from status_tool import topology
 from status_tool.cli.main import main
-from status_tool.config import ZooKeeperEndpoint
+from status_tool.clients.config import ZooKeeperEndpoint
+from status_tool.clients.zookeeper import Peer
 from status_tool.errors import ConfigurationError, ConnectionFailed
-from status_tool.sources.zookeeper import Peer
-from status_tool.topology import Topology, explore, what_is_shipped
+from status_tool.gather import peer_topology
+from status_tool.gather.peer_topology import Topology, explore, what_is_shipped
 
 Clusters = Mapping[str, list[Peer] | None]
 
@@ -50,7 +50,7 @@ def clusters(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[Peer] | None]:
         def peers(self) -> list[Peer]:
             return world[self.name] or []
 
-    monkeypatch.setattr(topology, "ZooKeeper", Fake)
+    monkeypatch.setattr(peer_topology, "ZooKeeper", Fake)
     return world
 
 

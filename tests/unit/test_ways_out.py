@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from status_tool.evidence.advice import _TEXTS
-from status_tool.evidence.problems import _DETAILS
+from status_tool.explain.advice import _TEXTS
+from status_tool.explain.problems import _DETAILS
 
 TESTS = Path(__file__).resolve().parent.parent
 PAGE = (TESTS.parent / "docs" / "ways-out.md").read_text()

@@ -18,20 +18,20 @@ from urllib.parse import parse_qs, unquote, urlsplit
 import pytest
 
 from status_tool.cli.main import main
-from status_tool.collect import FileOptions, Request
-from status_tool.config import Settings, SiteConfig
+from status_tool.clients import webhdfs
+from status_tool.clients.config import Settings, SiteConfig
+from status_tool.clients.hdfscli import Refused
+from status_tool.clients.webhdfs import HdfsEndpoint, Load, WebHdfs
 from status_tool.errors import EXIT_ERROR, ConnectionFailed, Interrupted
-from status_tool.reading import read_all
+from status_tool.gather.parallel_reading import read_all
+from status_tool.gather.snapshot import FileOptions, Request
 from status_tool.runs.write import write_side
-from status_tool.sources import namenode
 from status_tool.sources.crc import Layout
-from status_tool.sources.hdfscli import Refused
+from status_tool.sources.hdfs_files import Part, WebHdfsSource
 from status_tool.sources.journal import journal_path
-from status_tool.sources.namenode import HdfsEndpoint, Load, WebHdfs
-from status_tool.sources.selection import Exclusions
 from status_tool.sources.spool import read_spool
-from status_tool.sources.webhdfs import Part, WebHdfsSource
 from status_tool.status_file.reader import open_status
+from status_tool.vocabulary.selection import Exclusions
 
 PAGE = 3
 
@@ -139,7 +139,7 @@ def rows(source: WebHdfsSource) -> list[dict[str, Any]]:
 @pytest.mark.parametrize("batched", [True, False])
 def test_every_file_once_by_pages(fake: FakeHdfs, batched: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Parts that begin in the middle of a folder neither lose nor repeat a file; a NameNode without pages works too."""
-    monkeypatch.setattr("status_tool.sources.webhdfs.PART_FILES", 2)
+    monkeypatch.setattr("status_tool.sources.hdfs_files.PART_FILES", 2)
     fake.batched = batched
     found = rows(source(fake))
     assert sorted(row["path"] for row in found) == sorted(fake.files)
@@ -161,7 +161,7 @@ def test_folders_of_one_part_are_listed_at_once(fake: FakeHdfs) -> None:
 def test_a_tree_of_one_branch_is_split(fake: FakeHdfs, monkeypatch: pytest.MonkeyPatch, most: int) -> None:
     """Wherever the splitting ends, each file is in one part; and it does not end above a branch that holds all."""
     for name, value in (("PARTS", 4), ("PART_FILES", 2), ("SPLIT_PAGES", most)):
-        monkeypatch.setattr(f"status_tool.sources.webhdfs.{name}", value)
+        monkeypatch.setattr(f"status_tool.sources.hdfs_files.{name}", value)
     branch = "/data/one/two/three"
     fake.files |= {f"{branch}/{folder}{n}/{file}": b"x" for folder in "xyz" for n in range(3) for file in range(4)}
     fake.files |= {f"/data/big/{n:02d}": b"y" for n in range(10)} | {f"/data/big/{n:02d}-folder/f": b"" for n in (3, 8)}
@@ -204,7 +204,7 @@ def test_a_block_that_cannot_be_reached_just_now_is_asked_for_again(fake: FakeHd
 
 def test_blocks_that_stay_lost_are_waited_for_once(fake: FakeHdfs, monkeypatch: pytest.MonkeyPatch) -> None:
     """After that no other file waits for them."""
-    monkeypatch.setattr(namenode, "SETTLING_S", 0.5)
+    monkeypatch.setattr(webhdfs, "SETTLING_S", 0.5)
     fake.trouble["DATA"] = [(403, "Fail to get block MD5:")] * 1000
     client = WebHdfs(HdfsEndpoint((fake.url,), "me"))
     with pytest.raises(Refused):
@@ -268,7 +268,7 @@ def test_rate(fake: FakeHdfs) -> None:
 
 def test_an_interrupted_run_is_resumed(fake: FakeHdfs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """`--resume` asks for no checksum again that it has; a changed file is asked for; at the end nothing is left."""
-    monkeypatch.setattr("status_tool.sources.webhdfs.BATCH_ROWS", 1)
+    monkeypatch.setattr("status_tool.sources.hdfs_files.BATCH_ROWS", 1)
     settings, output = Settings(SiteConfig({}), webhdfs_option=(fake.url,)), tmp_path / "status"
     request = Request("master", 0, hbase=False, hdfs_paths=("/data",))
     taken = 0
@@ -304,7 +304,7 @@ def test_a_run_that_fails_says_what_it_keeps(
 ) -> None:
     """One line, exit code 2, with the failure and how to go on; the checksums are there."""
     for name in ("BATCH_ROWS", "PARTS", "SPLIT_PAGES"):
-        monkeypatch.setattr(f"status_tool.sources.webhdfs.{name}", 1)
+        monkeypatch.setattr(f"status_tool.sources.hdfs_files.{name}", 1)
     monkeypatch.setattr("status_tool.runs.write.read_all", partial(read_all, threads=1))
     fake.refused = {"/data/c"}
     paths, output = tmp_path / "paths", tmp_path / "status"

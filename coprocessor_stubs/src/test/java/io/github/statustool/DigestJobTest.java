@@ -76,7 +76,7 @@ class DigestJobTest {
     return table.values(AnswerRow.TYPE + HEX + ORIGIN, AnswerRow.ANSWERS);
   }
 
-  /** As the tool writes it (status_tool/rows/wire.py). */
+  /** As the tool writes it (status_tool/digests/wire.py). */
   @Test
   void requestsAndPagesAreUnderstood() throws IOException {
     DigestRequest request = DigestRequest.parse(resource("request.hex"));

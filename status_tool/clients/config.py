@@ -1,0 +1,237 @@
+"""Where the endpoints come from. This is the only module that knows the order of precedence.
+
+Options on the command line win; else `hbase-site.xml`, `hdfs-site.xml` and `core-site.xml` in the
+`--conf-dir`s, then in `$HBASE_CONF_DIR`, then in `$HADOOP_CONF_DIR`. The first folder that defines a
+property wins.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from urllib.parse import urlsplit
+
+from status_tool.clients.nameservices import namenode_urls
+from status_tool.clients.sitefiles import SITE_FILES as SITE_FILES
+from status_tool.clients.sitefiles import SiteConfig as SiteConfig
+from status_tool.clients.sitefiles import load_site as load_site
+from status_tool.errors import ConfigurationError
+
+STATE_NAMESPACE_KEY = "hbase.replicationtable.namespace"
+STATE_NAME_KEY = "hbase.replicationtable.name"
+UPDATE_PERIOD_KEY = "hbase.replicationtable.updateperiod"
+SPOOL_DIR_KEY = "hbase.replicationtable.spool.dir"
+HDFS_PATHS_KEY = "status.tool.hdfs.paths"
+ALWAYS_FRAMED = ("hsha", "nonblocking", "threadedselector")
+"""Types of Thrift servers that imply the framed transport (HBase's ImplType)."""
+ZNODE_KEYS = {
+    "hbaseid": "zookeeper.znode.clusterId",
+    "master": "zookeeper.znode.master",
+    "rs": "zookeeper.znode.rs",
+    "table": "zookeeper.znode.tableEnableDisable",
+    "replication": "zookeeper.znode.replication",
+    "replication/peers": "zookeeper.znode.replication.peers",
+    "replication/peers/*/peer-state": "zookeeper.znode.replication.peers.state",
+    "replication/rs": "zookeeper.znode.replication.rs",
+    "replication/hfile-refs": "zookeeper.znode.replication.hfile.refs",
+}
+"""Znodes below HBase's own that are read, by their default paths, and the keys that name them otherwise."""
+
+
+@dataclass(frozen=True, slots=True)
+class ThriftEndpoint:
+    """An HBase Thrift (version 1) server."""
+
+    host: str
+    port: int
+    framed: bool = False
+    compact: bool = False
+    http: bool = False
+    tls: bool = False
+    authorities: str = field(default="", repr=False)
+    """Certificates (PEM) to verify the server by; empty: the environment's or the system's."""
+
+    def __str__(self) -> str:
+        return f"{self.host}:{self.port}"
+
+
+@dataclass(frozen=True, slots=True)
+class ZooKeeperEndpoint:
+    """A ZooKeeper ensemble (`host:port[,host:port…]`) and HBase's parent znode in it."""
+
+    hosts: str
+    znode: str
+    names: tuple[tuple[str, str], ...] = ()
+    """Znodes that have another name than HBase's default: default path (see `ZNODE_KEYS`) and last part."""
+
+    def __str__(self) -> str:
+        return f"{self.hosts}{self.znode}"
+
+    @property
+    def cluster_key(self) -> str:
+        """HBase's form: `quorum:port:/znode`, hosts without ports when all share one."""
+        hosts = self.hosts.split(",")
+        ports = [host.rpartition(":")[2] for host in hosts]
+        named = [host.rpartition(":")[0] for host in hosts] if len(set(ports)) == 1 else hosts
+        return f"{','.join(named)}:{ports[0]}:{self.znode}"
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """One cluster as the tool sees it: site files plus what the command line overrides."""
+
+    site: SiteConfig
+    thrift_option: str | None = None
+    webhdfs_option: tuple[str, ...] = ()
+    zookeeper_option: str | None = None
+    authorities: str = field(default="", repr=False)
+    """Certificates (PEM) that servers are verified by; empty: the environment's or the system's."""
+
+    def thrift(self) -> ThriftEndpoint:
+        """The Thrift server: `--thrift`, else the site's `hbase.regionserver.thrift.*`; how it talks is the site's."""
+        site = self.site
+        host, port = site.get("hbase.regionserver.thrift.ipaddress"), 0
+        if self.thrift_option:
+            host, port = _host_port(self.thrift_option, "--thrift")
+        elif not self.knows_thrift:
+            raise ConfigurationError(
+                "no HBase Thrift server known: give --thrift HOST:PORT, or --conf-dir with an hbase-site.xml "
+                "that sets hbase.regionserver.thrift.ipaddress and hbase.regionserver.thrift.port"
+            )
+        if site.get("hbase.thrift.security.qop", "").strip():
+            raise ConfigurationError(
+                "the HBase Thrift server asks for Kerberos (hbase.thrift.security.qop in the site files), which is not "
+                "supported yet"
+            )
+        kind = site.get("hbase.regionserver.thrift.server.type", "").strip().lower()
+        http = site.flag("hbase.regionserver.thrift.http")
+        return ThriftEndpoint(
+            "127.0.0.1" if host in (None, "0.0.0.0") else str(host),
+            port or site.integer("hbase.regionserver.thrift.port", 9090),
+            # Over HTTP the server takes binary messages only, each a request (ThriftServer.setupHTTPServer).
+            framed=not http and (site.flag("hbase.regionserver.thrift.framed") or kind in ALWAYS_FRAMED),
+            compact=not http and site.flag("hbase.regionserver.thrift.compact"),
+            http=http,
+            tls=site.flag("hbase.thrift.ssl.enabled"),
+            authorities=self.authorities,
+        )
+
+    @property
+    def knows_thrift(self) -> bool:
+        """Whether `thrift()` has anything to go by."""
+        keys = ("hbase.regionserver.thrift.ipaddress", "hbase.regionserver.thrift.port")
+        return bool(self.thrift_option) or any(key in self.site for key in keys)
+
+    def zookeeper(self) -> ZooKeeperEndpoint:
+        """The ensemble and znode: `--zookeeper HOST:PORT[,…]/ZNODE`, else the site files."""
+        if self.zookeeper_option:
+            return replace(_parse_zookeeper(self.zookeeper_option), names=self.znode_names)
+        quorum = self.site.get("hbase.zookeeper.quorum")
+        if not quorum:
+            raise ConfigurationError(
+                "no ZooKeeper known: give --zookeeper HOST:PORT[,…]/ZNODE, or --conf-dir with an hbase-site.xml "
+                "that sets hbase.zookeeper.quorum"
+            )
+        port = self.site.integer("hbase.zookeeper.property.clientPort", 2181)
+        hosts = [host.strip() for host in quorum.split(",") if host.strip()]
+        joined = ",".join(host if ":" in host else f"{host}:{port}" for host in hosts)
+        return ZooKeeperEndpoint(joined, self.site.get("zookeeper.znode.parent", "/hbase"), self.znode_names)
+
+    @property
+    def znode_names(self) -> tuple[tuple[str, str], ...]:
+        """See `ZooKeeperEndpoint.names`."""
+        named = ((path, self.site.get(key, "").strip("/")) for path, key in ZNODE_KEYS.items())
+        return tuple((path, name) for path, name in named if name and name != path.rpartition("/")[2])
+
+    @property
+    def knows_zookeeper(self) -> bool:
+        """Whether `zookeeper()` has anything to go by."""
+        return bool(self.zookeeper_option or self.site.get("hbase.zookeeper.quorum"))
+
+    def webhdfs(self, of: str | None = None) -> tuple[str, ...]:
+        """Base URLs of the NameNodes: `--webhdfs`, else those that the site files name for one file system.
+
+        `of` is a URL there, as in `hbase.rootdir`; None: what is checked, `fs.defaultFS`.
+        """
+        if self.webhdfs_option:
+            return tuple(_check_url(url) for option in self.webhdfs_option for url in option.split(","))
+        urls = namenode_urls(self.site, of)
+        if not urls:
+            raise ConfigurationError(
+                "no NameNode known: give --webhdfs http://HOST:PORT, or --conf-dir with an hdfs-site.xml that sets "
+                "dfs.namenode.http-address"
+            )
+        return urls
+
+    def wal_webhdfs(self) -> tuple[str, ...]:
+        """Base URLs of the NameNodes that hold the WALs (`hbase.wal.dir`, else `hbase.rootdir`)."""
+        return self.webhdfs(self.site.get("hbase.wal.dir") or self.site.get("hbase.rootdir"))
+
+    def spool_webhdfs(self) -> tuple[str, ...]:
+        """Base URLs of the NameNodes that hold the trackers' spool."""
+        return self.webhdfs(self.site.get(SPOOL_DIR_KEY) or self.site.get("hbase.rootdir"))
+
+    @property
+    def state_table(self) -> str:
+        """`name`, or `namespace:name` outside the default namespace."""
+        namespace = self.site.get(STATE_NAMESPACE_KEY, "default")
+        name = self.site.get(STATE_NAME_KEY, "replicationstate")
+        return name if namespace == "default" else f"{namespace}:{name}"
+
+    @property
+    def flush_period_ms(self) -> int:
+        """The trackers' flush period."""
+        return self.site.integer(UPDATE_PERIOD_KEY, 20000)
+
+    @property
+    def hbase_root(self) -> str | None:
+        """HBase's root folder in HDFS without scheme and authority; None when no site file names it."""
+        root = self.site.get("hbase.rootdir")
+        return urlsplit(root).path.rstrip("/") or "/" if root else None
+
+    @property
+    def filesystem(self) -> str:
+        """The file system of HBase's root, `scheme://authority` as Hadoop's clients write it; empty: not known."""
+        for url in (self.site.get("hbase.rootdir", ""), self.site.get("fs.defaultFS", "")):
+            parts = urlsplit(url)
+            if parts.scheme and parts.netloc:
+                return f"{parts.scheme}://{parts.netloc}"
+        return ""
+
+    @property
+    def spool_dir(self) -> str | None:
+        """Where trackers leave what they could not write while stopping."""
+        spool = self.site.get(SPOOL_DIR_KEY)
+        if spool:
+            return urlsplit(spool).path
+        return f"{self.hbase_root}/.status-tool-spool" if self.hbase_root else None
+
+    @property
+    def hdfs_paths(self) -> tuple[str, ...]:
+        """The configured paths to check (`status.tool.hdfs.paths`, comma-separated)."""
+        return tuple(p.strip() for p in self.site.get(HDFS_PATHS_KEY, "").split(",") if p.strip())
+
+
+def _host_port(text: str, option: str) -> tuple[str, int]:
+    host, _, port = text.strip().rpartition(":")
+    if not host or not port.isdigit() or not 0 < int(port) < 65536:
+        raise ConfigurationError(f"{option} {text!r}: expected HOST:PORT")
+    return host, int(port)
+
+
+def _parse_zookeeper(text: str) -> ZooKeeperEndpoint:
+    hosts, slash, znode = text.strip().partition("/")
+    parts = [host if ":" in host else f"{host}:2181" for host in hosts.split(",") if host]
+    if not parts:
+        raise ConfigurationError(f"--zookeeper {text!r}: expected HOST:PORT[,HOST:PORT…]/ZNODE")
+    for part in parts:
+        _host_port(part, "--zookeeper")
+    return ZooKeeperEndpoint(",".join(parts), slash + znode.rstrip("/") if znode else "/hbase")
+
+
+def _check_url(url: str) -> str:
+    parts = urlsplit(url.strip())
+    if "@" in url:  # it would be in the process list, and in every line that names the NameNode
+        raise ConfigurationError("--webhdfs: no user and password in a URL; leave what is before the @ out")
+    if parts.scheme not in ("http", "https") or not parts.netloc:
+        raise ConfigurationError(f"--webhdfs {url!r}: expected http://HOST:PORT or https://HOST:PORT")
+    return f"{parts.scheme}://{parts.netloc}"

@@ -1,0 +1,230 @@
+"""The two legs of WebHDFS: HdfsCLI's clients (package `hdfs`), one for each NameNode, and DataNodes by urllib3.
+
+HdfsCLI composes the request and brings the user in: by name, by delegation token, or by Kerberos. What an answer
+means, and when and where it is asked again, is decided here and in `webhdfs.py`: each client knows one URL, so that
+HdfsCLI's own turns between NameNodes (once each, without a pause) never take place.
+
+Used of HdfsCLI's internals (2.7, pinned by pyproject.toml, `tests/unit/test_hdfscli.py`): `_session`, `_timeout`,
+`_Request.to_method`, by which an operation becomes a call, and the overridable `Client._request` and `Client.resolve`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlencode, urlsplit
+
+import requests
+import urllib3
+from hdfs.client import Client, InsecureClient, _Request
+from requests.adapters import HTTPAdapter
+from requests.utils import get_environ_proxies, select_proxy
+
+from status_tool.clients.tls import ca_bundle, distrust, tls_context
+from status_tool.errors import ConnectionFailed
+
+OPERATIONS = ("GETFILESTATUS", "LISTSTATUS", "LISTSTATUS_BATCH", "GETFILECHECKSUM", "OPEN")
+BUSY = (429, 503, 504)
+"""HTTP statuses of a server that may answer later."""
+ELSEWHERE = ("StandbyException",)
+LATER = ("RetriableException", "SafeModeException")
+
+# No redirect is followed: the DataNode leg has its own client.
+_CALLS: Mapping[str, Callable[..., requests.Response]] = {
+    op: _Request("GET", allow_redirects=False).to_method(op) for op in OPERATIONS
+}
+
+
+class Refused(Exception):
+    """HDFS answers, and the answer about this path is no. `name` is the Java exception's simple name."""
+
+    def __init__(self, name: str, message: str) -> None:
+        super().__init__(message)
+        self.name = name
+
+    @property
+    def is_absent(self) -> bool:
+        """Whether there is nothing at the path."""
+        return self.name == "FileNotFoundException"
+
+
+class Failover(Exception):
+    """Another NameNode, or the same one later, may answer."""
+
+
+class NameNodeClient:
+    """What is ours of a NameNode's client; goes before one of HdfsCLI's clients among the bases of a class."""
+
+    _request: Callable[..., Any]
+
+    def resolve(self, hdfs_path: str) -> str:
+        """The path as it is: `#LATEST` is a name like any other, and nothing is relative to a home directory."""
+        return hdfs_path
+
+    def ask(self, op: str, path: str, **params: Any) -> dict[str, Any]:
+        """The NameNode's JSON; `{"Location": …}` where it sends us to a DataNode.
+
+        Raises `Failover` and `Refused`.
+        """
+        response = _CALLS[op](self, path, **params)
+        if response.status_code in (302, 307):  # a NameNode that does not know `noredirect` for this operation
+            return {"Location": response.headers["Location"]}
+        try:
+            return dict(json.loads(response.content))
+        except ValueError:
+            raise Refused("IOException", "the answer is no JSON: is this a NameNode's HTTP address?") from None
+
+    def bean(self, name: str) -> dict[str, Any] | None:
+        """A JMX bean of the same web server; None where it shows none, or not to us."""
+        client: Any = self
+        try:
+            response = client._session.get(
+                f"{client.url}/jmx", params={"qry": name}, timeout=client._timeout, allow_redirects=False
+            )
+            beans = json.loads(response.content)["beans"] if response.status_code == 200 else []
+        except (requests.RequestException, OSError, ValueError, KeyError, TypeError):
+            return None
+        return dict(beans[0]) if beans and isinstance(beans[0], dict) else None
+
+
+class _Answers(Client):
+    """HdfsCLI's client whose failures are ours, so that its own handling of them never comes to pass."""
+
+    def _request(self, method: str, url: str, **kwargs: Any) -> requests.Response:
+        try:
+            response: requests.Response = super()._request(method, url, **kwargs)
+        except (requests.RequestException, OSError) as error:
+            raise Failover(reason(error)) from None
+        if response.status_code >= 400:
+            refused = refusal(response.status_code, response.content)
+            if response.status_code in BUSY or refused.name in (*ELSEWHERE, *LATER):
+                raise Failover(f"{refused.name}: {refused}")
+            raise refused
+        return response
+
+
+class InsecureNameNode(NameNodeClient, _Answers, InsecureClient):
+    """As the user that it is told to be: a cluster without Kerberos believes it."""
+
+
+class Session(requests.Session):
+    """A session for one server. Proxies and the authorities to trust are the environment's; `~/.netrc` is not sent.
+
+    Calls that carry all that they need (a user's name, a token) go to the connection pool directly: what `requests`
+    does around each costs 0.4 ms of CPU, more than all the rest. With an `auth` they are those of `requests`.
+    """
+
+    def __init__(self, url: str, connections: int, timeout: tuple[float, float], authorities: str) -> None:
+        """For so many threads; `timeout` and `authorities` as for `Servers`."""
+        super().__init__()
+        self.mount(url, HTTPAdapter(pool_connections=1, pool_maxsize=connections, max_retries=0))
+        self.proxies.update(get_environ_proxies(url))
+        self.verify = ca_bundle() or True
+        self.trust_env = False
+        self._servers = Servers(connections, timeout, authorities)
+
+    def request(self, method: str, url: str, **kwargs: Any) -> Any:  # type: ignore[override]
+        """The answer, which has `status_code`, `content` and `headers`; raises what `requests` raises."""
+        if self.auth is not None or method != "GET":
+            return super().request(method, url, **kwargs)
+        own: Any = self.params  # a dict, as HdfsCLI's clients make it
+        query = urlencode({**own, **(kwargs.get("params") or {})})
+        try:
+            # HdfsCLI leaves spaces to requests.
+            answer = self._servers.get(f"{url.replace(' ', '%20')}?{query}", headers=kwargs.get("headers"))
+        except urllib3.exceptions.HTTPError as error:
+            raise requests.ConnectionError(reason(error)) from None
+        return Answer(answer.status, answer.data, answer.headers)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What is asked of a `requests.Response`."""
+
+    status_code: int
+    content: bytes
+    headers: Mapping[str, str]
+
+
+def client_of(
+    url: str, user: str, connections: int, timeout: tuple[float, float], authorities: str = ""
+) -> NameNodeClient:
+    """The client of one NameNode for many threads; `timeout` and `authorities` as for `Servers`."""
+    session = Session(url, connections, timeout, authorities)
+    return InsecureNameNode(url, user=user, session=session, timeout=timeout)
+
+
+class Servers:
+    """Connections to NameNodes and DataNodes, kept, by proxies where the environment names some."""
+
+    def __init__(self, connections: int, timeout: tuple[float, float], authorities: str = "") -> None:
+        """For so many connections to each server; `timeout` is in seconds to connect and to read.
+
+        `authorities`: certificates (PEM) to verify servers by; empty: the environment's or the system's.
+        """
+        self._settings: dict[str, Any] = {
+            "num_pools": 256,
+            "maxsize": connections,
+            "retries": False,
+            "timeout": urllib3.Timeout(connect=timeout[0], read=timeout[1]),
+        }
+        self._authorities = authorities
+        self._by_way: dict[tuple[str | None, bool], urllib3.PoolManager] = {}
+        self._proxies: dict[str, str | None] = {}
+
+    def get(self, url: str, **settings: Any) -> urllib3.BaseHTTPResponse:
+        """The answer to a GET, no redirect followed.
+
+        Raises what urllib3 raises, and `ConnectionFailed` for a server that cannot be trusted: no waiting mends that.
+        """
+        server = "/".join(url.split("/", 3)[:3])
+        if server not in self._proxies:
+            self._proxies[server] = proxy_of(server)
+        try:
+            pools = self._pools(self._proxies[server], server.startswith("https:"))
+            return pools.request("GET", url, redirect=False, **settings)
+        except urllib3.exceptions.SSLError as error:
+            why = distrust(error)
+            if why is None:
+                raise
+            raise ConnectionFailed(f"{server} cannot be asked: {why}") from None
+
+    def _pools(self, proxy: str | None, tls: bool) -> urllib3.PoolManager:
+        found = self._by_way.get((proxy, tls))
+        if found is None:
+            settings = self._settings | ({"ssl_context": tls_context(self._authorities)} if tls else {})
+            made = urllib3.ProxyManager(proxy, **settings) if proxy else urllib3.PoolManager(**settings)
+            found = self._by_way.setdefault((proxy, tls), made)
+        return found
+
+
+def proxy_of(url: str) -> str | None:
+    """The proxy that the environment names for a URL (`http_proxy`, `no_proxy`, …), as requests' users expect it.
+
+    None for this machine's loopback, which no proxy can reach.
+    """
+    host = urlsplit(url).hostname or ""
+    if host == "localhost" or host.startswith("127.") or host == "::1":
+        return None
+    proxy: str | None = select_proxy(url, get_environ_proxies(url))
+    return proxy
+
+
+def refusal(status: int, data: bytes) -> Refused:
+    """What a server of HDFS says no with."""
+    if status == 401:
+        return Refused("Unauthorized", "it asks for Kerberos (HTTP status 401), which is not supported yet")
+    try:
+        remote = json.loads(data)["RemoteException"]
+        lines = str(remote.get("message") or remote["exception"]).strip().splitlines()
+        return Refused(str(remote["exception"]), (lines or [""])[0][:300])
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return Refused("HTTP", f"HTTP status {status}")
+
+
+def reason(error: BaseException) -> str:
+    """The innermost thing that is said, in one line."""
+    lines = str(error).rpartition(": ")[2].strip(" ')\"").splitlines()
+    return (lines[0] if lines else "")[:200] or type(error).__name__

@@ -1,0 +1,233 @@
+"""HBase over Thrift (version 1, happybase): connections, scans that survive a dropped connection.
+
+happybase knows no retry: a Thrift server drops idle connections, and scanners die with them. A scan
+here resumes behind the last row it has seen.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import io
+import socket
+import time
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import happybase
+import urllib3
+from thriftpy2.protocol import TBinaryProtocol, TCompactProtocol
+from thriftpy2.thrift import TApplicationException, TClient, TException
+from thriftpy2.transport import (
+    TBufferedTransport,
+    TFramedTransport,
+    TSocket,
+    TTransportBase,
+    TTransportException,
+)
+from thriftpy2.transport.sslsocket import TSSLSocket
+
+from status_tool.clients.config import ThriftEndpoint
+from status_tool.clients.hdfscli import reason
+from status_tool.clients.tls import distrust, tls_context, tls_error
+from status_tool.errors import ConnectionFailed
+
+Cells = dict[bytes, tuple[bytes, int]]
+"""Column (`family:qualifier`) to value and cell timestamp."""
+
+TIMEOUT_MS = 60_000
+ATTEMPTS = 5
+BATCH_ROWS = 2_000
+_TRANSPORT_ERRORS = (TException, OSError, EOFError)
+_hbase = importlib.import_module("Hbase_thrift")  # generated when happybase is imported
+_SERVER_ERRORS = (_hbase.IOError, _hbase.IllegalArgument, _hbase.AlreadyExists)
+
+
+def connect(endpoint: ThriftEndpoint, timeout_ms: int = TIMEOUT_MS) -> happybase.Connection:
+    """Open a connection; `ConnectionFailed` where nothing answers."""
+    try:
+        return _Connection(endpoint, timeout_ms)
+    except _TRANSPORT_ERRORS as error:
+        raise unreachable(endpoint, error) from None
+
+
+class _Connection(happybase.Connection):
+    """happybase's connection over the transport and protocol that the endpoint's server talks."""
+
+    def __init__(self, endpoint: ThriftEndpoint, timeout_ms: int) -> None:
+        self._endpoint = endpoint
+        super().__init__(endpoint.host, endpoint.port, timeout=timeout_ms)
+
+    def _refresh_thrift_client(self) -> None:
+        self.transport = _transport(self._endpoint, self.timeout)
+        protocol = TCompactProtocol if self._endpoint.compact else TBinaryProtocol
+        self.client = TClient(_hbase.Hbase, protocol(self.transport, decode_response=False))
+
+
+def _transport(endpoint: ThriftEndpoint, timeout_ms: int) -> TTransportBase:
+    settings: Any = {"socket_timeout": timeout_ms}
+    kind: Any = TSSLSocket if endpoint.tls else TSocket
+    if endpoint.http:
+        plain: Any = _HttpTransport(endpoint, timeout_ms)
+    elif endpoint.tls:
+        plain = kind(endpoint.host, endpoint.port, ssl_context=tls_context(endpoint.authorities), **settings)
+    else:
+        plain = kind(endpoint.host, endpoint.port, **settings)
+    wrapper: Any = TFramedTransport if endpoint.framed else TBufferedTransport
+    transport: TTransportBase = wrapper(plain)
+    return transport
+
+
+class _HttpTransport(TTransportBase):
+    """Thrift over HTTP: each message is a POST (thriftpy2's own sets time limits for the whole process)."""
+
+    def __init__(self, endpoint: ThriftEndpoint, timeout_ms: int) -> None:
+        self._url = f"{'https' if endpoint.tls else 'http'}://{endpoint}/"
+        context = tls_context(endpoint.authorities) if endpoint.tls else None
+        self._pool = urllib3.PoolManager(timeout=timeout_ms / 1000, retries=False, ssl_context=context)
+        self._request = io.BytesIO()
+        self._response = io.BytesIO()
+
+    def is_open(self) -> bool:
+        """Each message opens what it needs."""
+        return True
+
+    def open(self) -> None:
+        """Nothing is kept open between messages but what the pool keeps."""
+
+    def close(self) -> None:
+        """Let go of the connection."""
+        self._pool.clear()
+
+    def read(self, size: int) -> bytes:
+        """What is there of the answer, at most so many bytes."""
+        return self._response.read(size)
+
+    def write(self, data: bytes) -> None:
+        """Add to the message."""
+        self._request.write(data)
+
+    def flush(self) -> None:
+        """Send the message and take the answer."""
+        message, self._request = self._request.getvalue(), io.BytesIO()
+        if not message:
+            return
+        try:
+            answer = self._pool.request(
+                "POST", self._url, body=message, headers={"Content-Type": "application/x-thrift"}, redirect=False
+            )
+        except urllib3.exceptions.HTTPError as error:
+            raise TTransportException(TTransportException.NOT_OPEN, reason(error)) from error
+        if answer.status != 200:
+            raise TTransportException(TTransportException.UNKNOWN, f"HTTP status {answer.status}")
+        self._response = io.BytesIO(answer.data)
+
+
+def unreachable(endpoint: ThriftEndpoint, error: BaseException) -> ConnectionFailed:
+    """The one line for a Thrift server that does not answer, or not what it should."""
+    if (why := distrust(error)) is not None:
+        return ConnectionFailed(f"the HBase Thrift server at {endpoint} cannot be asked: {why}")
+    if isinstance(error, TApplicationException):
+        return ConnectionFailed(
+            f"the server at {endpoint} is no HBase Thrift server of version 1 ({_reason(error)}): start "
+            "`hbase thrift`, not `hbase thrift2`; --thrift HOST:PORT names another"
+        )
+    refused = isinstance(error, OSError) and not isinstance(error, TimeoutError)
+    refused = refused or getattr(error, "type", None) == TTransportException.NOT_OPEN
+    if refused and tls_error(error) is None:
+        return ConnectionFailed(
+            f"cannot reach the HBase Thrift server at {endpoint} ({_reason(error)}): is `hbase thrift` (version 1) "
+            "running there? --thrift HOST:PORT names another"
+        )
+    return ConnectionFailed(
+        f"the HBase Thrift server at {endpoint} does not answer as {_dialect(endpoint)} ({_reason(error)}): is `hbase "
+        "thrift` (version 1) running there, and are hbase.regionserver.thrift.framed, .compact, .http and "
+        "hbase.thrift.ssl.enabled in the site files as that server has them?"
+    )
+
+
+def _dialect(endpoint: ThriftEndpoint) -> str:
+    """How the endpoint's server is spoken to."""
+    protocol = "the compact protocol" if endpoint.compact else "the binary protocol"
+    over = "HTTP" if endpoint.http else "framed transport" if endpoint.framed else "unframed transport"
+    return f"{protocol} over {over}{' and TLS' if endpoint.tls else ''}"
+
+
+@contextlib.contextmanager
+def connection(endpoint: ThriftEndpoint) -> Iterator[happybase.Connection]:
+    """A connection that is closed at the end; every Thrift error inside becomes `ConnectionFailed`."""
+    client = connect(endpoint)
+    try:
+        yield client
+    except _SERVER_ERRORS as error:
+        raise ConnectionFailed(f"HBase behind the Thrift server {endpoint} failed: {_message(error)}") from None
+    except _TRANSPORT_ERRORS as error:
+        raise unreachable(endpoint, error) from None
+    finally:
+        with contextlib.suppress(Exception):
+            client.close()
+
+
+def scan(
+    endpoint: ThriftEndpoint,
+    table: str,
+    start: bytes,
+    stop: bytes | None,
+    columns: Sequence[bytes] | None = None,
+) -> Iterator[tuple[bytes, Cells]]:
+    """Rows of `[start, stop)` in key order, resumed after a lost connection.
+
+    Raises `ConnectionFailed` after `ATTEMPTS` tries without progress.
+    """
+    tries = 0
+    while True:
+        try:
+            for row, cells in _scan_once(endpoint, table, start, stop, columns):
+                start, tries = row + b"\0", 0
+                yield row, cells
+            return
+        except (*_SERVER_ERRORS, *_TRANSPORT_ERRORS, ConnectionFailed) as error:
+            tries += 1
+            if tries >= ATTEMPTS or _is_final(error):
+                raise _scan_failed(endpoint, table, error) from None
+            time.sleep(0.2 * 2**tries)
+
+
+def _scan_once(
+    endpoint: ThriftEndpoint, table: str, start: bytes, stop: bytes | None, columns: Sequence[bytes] | None
+) -> Iterator[tuple[bytes, Cells]]:
+    client = connect(endpoint)
+    try:
+        yield from client.table(table).scan(
+            row_start=start, row_stop=stop, columns=columns, include_timestamp=True, batch_size=BATCH_ROWS
+        )
+    finally:
+        with contextlib.suppress(Exception):
+            client.close()
+
+
+def _is_final(error: BaseException) -> bool:
+    """A table that is not there will not come back by trying again."""
+    text = _message(error)
+    return "TableNotFound" in text or "was not found" in text or isinstance(error, ConnectionFailed)
+
+
+def _scan_failed(endpoint: ThriftEndpoint, table: str, error: BaseException) -> ConnectionFailed:
+    if isinstance(error, ConnectionFailed):
+        return error
+    if isinstance(error, _SERVER_ERRORS):
+        return ConnectionFailed(f"cannot read table {table} through {endpoint}: {_message(error)}")
+    return unreachable(endpoint, error)
+
+
+def _message(error: BaseException) -> str:
+    """First line of what a Java exception said; Thrift sends whole stack traces."""
+    raw: Any = getattr(error, "message", None) or str(error)
+    text = raw.decode(errors="replace") if isinstance(raw, bytes) else str(raw)
+    return text.strip().splitlines()[0][:300] if text.strip() else type(error).__name__
+
+
+def _reason(error: BaseException) -> str:
+    if isinstance(error, socket.timeout):
+        return "no answer in time"
+    return _message(error)

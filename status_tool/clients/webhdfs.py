@@ -1,0 +1,323 @@
+"""WebHDFS as a service that may be busy, fail over or lose a DataNode: requests with patience and bounds.
+
+One `WebHdfs` a process and endpoint: its connections are reused, and the number of requests under way
+and their rate are bounded over all threads.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import urlsplit
+
+from urllib3.exceptions import HTTPError
+
+from status_tool.clients.hdfscli import BUSY, ELSEWHERE, LATER, Failover, Refused, Servers, client_of, reason, refusal
+from status_tool.errors import ConnectionFailed
+
+CONNECT_TIMEOUT_S = 10
+READ_TIMEOUT_S = 120
+PATIENCE_S = 120.0
+"""How long a NameNode that is gone, in safe mode or in standby is asked again: a restart takes about a minute."""
+CONCURRENCY = 16
+DATANODE_TRIES = 5
+PASSED_OVER, AVOIDED_S = 20, 5.0
+"""How often a DataNode that has failed within so many seconds is not even tried, for one file."""
+REFUSAL_TRIES = 2
+"""A refused checksum is asked for once more: a DataNode that has just died makes another one refuse."""
+SETTLING_S, SETTLED_S = 20.0, 60.0
+"""For how long a refusal for a block that cannot be reached is asked again, and after how long without one it is
+again: DataNodes and a NameNode that come back need seconds to know each other, a block that is lost stays lost.
+"""
+_NO_BLOCK = ("Fail to get block", "Could not obtain block")
+"""By Hadoop's FileChecksumHelper and DFSInputStream, when none of the DataNodes that hold a block serves it."""
+_FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.1, 5.0
+_CUT_OFF = (
+    *("ConnectException", "NoRouteToHostException", "SocketTimeoutException", "SocketException", "EOFException"),
+    *ELSEWHERE,
+    *LATER,
+)
+"""What a DataNode answers that cannot reach an active NameNode: it says nothing of the file."""
+_CALL_FAILED = "Failed on local exception"
+"""By Hadoop's NetUtils.wrapException, for what has no class of its own."""
+_READ_BYTES = 1 << 20
+RANGE_BYTES = 64 << 20
+"""Content is read in ranges of this size, several of a file at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class HdfsEndpoint:
+    """NameNodes' base URLs (a standby is passed over) and the user to be."""
+
+    urls: tuple[str, ...]
+    user: str
+    authorities: str = field(default="", repr=False)
+    """Certificates (PEM) to verify servers by; empty: the environment's or the system's."""
+
+    def __str__(self) -> str:
+        return " or ".join(self.urls)
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """What one process may ask of HDFS at most. `rate` is in NameNode requests a second; None: unbounded."""
+
+    concurrency: int = CONCURRENCY
+    rate: float | None = None
+
+    def shared(self, processes: int) -> Load:
+        """The part of one of so many processes that ask at the same time."""
+        return Load(max(2, self.concurrency // processes), self.rate / processes if self.rate else None)
+
+
+class _DataNodeFailed(Exception):
+    """A DataNode did not answer; `host` is to be avoided."""
+
+    def __init__(self, host: str, message: str) -> None:
+        super().__init__(message)
+        self.host = host
+
+
+class RateLimit:
+    """Spaces calls out evenly over all threads."""
+
+    def __init__(self, per_second: float | None) -> None:
+        self._gap = 1.0 / per_second if per_second else 0.0
+        self._lock = threading.Lock()
+        self._next = 0.0
+
+    def wait(self) -> None:
+        """Return when the next call may be made."""
+        if not self._gap:
+            return
+        with self._lock:
+            now = time.monotonic()
+            mine = max(now, self._next)
+            self._next = mine + self._gap
+        time.sleep(max(0.0, mine - now))
+
+
+_CLIENTS: dict[tuple[HdfsEndpoint, Load], WebHdfs] = {}
+_CLIENTS_LOCK = threading.Lock()
+
+
+def webhdfs(endpoint: HdfsEndpoint, load: Load = Load()) -> WebHdfs:
+    """The process's one client for this endpoint and load."""
+    with _CLIENTS_LOCK:
+        client = _CLIENTS.get((endpoint, load))
+        if client is None or client.stopped:
+            client = _CLIENTS[endpoint, load] = WebHdfs(endpoint, load)
+        return client
+
+
+class WebHdfs:
+    """A WebHDFS client for many threads.
+
+    Every call raises `ConnectionFailed` when no NameNode has answered for `PATIENCE_S`, and `Refused`
+    for what concerns the path alone.
+    """
+
+    def __init__(self, endpoint: HdfsEndpoint, load: Load = Load(), patience_s: float = PATIENCE_S) -> None:
+        self.endpoint = endpoint
+        self._patience_s = patience_s
+        waits = (CONNECT_TIMEOUT_S, READ_TIMEOUT_S)
+        self._datanodes = Servers(2 * load.concurrency, waits, endpoint.authorities)
+        self._namenodes = [
+            client_of(url, endpoint.user, 2 * load.concurrency, waits, endpoint.authorities) for url in endpoint.urls
+        ]
+        self._limit = RateLimit(load.rate)
+        self._active = 0
+        self._batched = True
+        self._stop = threading.Event()
+        self._failed: dict[str, float] = {}
+        self._unreached, self._settled = float("-inf"), 0.0
+        self.pool = ThreadPoolExecutor(load.concurrency, thread_name_prefix="hdfs-file")
+        """For work on files, of all partitions that this process reads."""
+        self.range_pool = ThreadPoolExecutor(load.concurrency, thread_name_prefix="hdfs-range")
+        """For ranges of files; work in `pool` waits for it, never the other way round."""
+        self.list_pool = ThreadPoolExecutor(max(1, load.concurrency // 2), thread_name_prefix="hdfs-list")
+        """For pages of folders, which must not wait for the files before them."""
+
+    @property
+    def active_url(self) -> str:
+        """The NameNode that is asked first."""
+        return self.endpoint.urls[self._active]
+
+    @property
+    def stopped(self) -> bool:
+        """Whether `stop` was called."""
+        return self._stop.is_set()
+
+    def stop(self) -> None:
+        """Give up what is waited for, so that threads end soon. The client cannot be used any more."""
+        self._stop.set()
+        self.pool.shutdown(wait=False, cancel_futures=True)
+        self.range_pool.shutdown(wait=False, cancel_futures=True)
+        self.list_pool.shutdown(wait=False, cancel_futures=True)
+
+    def status(self, path: str) -> dict[str, Any] | None:
+        """The file status of WebHDFS; None where there is nothing."""
+        try:
+            answer: dict[str, Any] = self._ask("GETFILESTATUS", path)["FileStatus"]
+        except Refused as refusal:
+            if refusal.is_absent:
+                return None
+            raise
+        return answer
+
+    def pages(self, path: str, after: str = "") -> Iterator[list[dict[str, Any]]]:
+        """A folder's entries after a name, in pages by order of name; of a file itself, with an empty suffix."""
+        while True:
+            entries, remaining = self.page(path, after)
+            if entries:
+                yield entries
+            if not remaining or not entries:
+                return
+            after = entries[-1]["pathSuffix"]
+
+    def page(self, path: str, after: str = "") -> tuple[list[dict[str, Any]], int]:
+        """One page of a folder's entries after a name, and how many are left."""
+        if self._batched:
+            try:
+                listing = self._ask("LISTSTATUS_BATCH", path, startAfter=after)["DirectoryListing"]
+            except Refused as refusal:
+                if refusal.name not in ("IllegalArgumentException", "UnsupportedOperationException"):
+                    raise
+                self._batched = False  # before Hadoop 2.8
+            else:
+                return listing["partialListing"]["FileStatuses"]["FileStatus"], listing["remainingEntries"]
+        entries = self._ask("LISTSTATUS", path)["FileStatuses"]["FileStatus"]
+        return [e for e in entries if not after or e["pathSuffix"].encode() > after.encode()], 0
+
+    def bean(self, name: str) -> dict[str, Any] | None:
+        """A JMX bean of the NameNode's web server, standby or not; None where nobody shows it, as HttpFS does not."""
+        for at in (self._active, *range(len(self._namenodes))):
+            bean: dict[str, Any] | None = self._namenodes[at].bean(name)
+            if bean is not None:
+                return bean
+        return None
+
+    def checksum(self, path: str) -> tuple[str, bytes]:
+        """The algorithm's name and the raw bytes of GETFILECHECKSUM."""
+        answer = json.loads(self._from_datanode("GETFILECHECKSUM", path))["FileChecksum"]
+        return answer["algorithm"], bytes.fromhex(answer["bytes"])
+
+    def read(self, path: str, offset: int, length: int, take: Any) -> None:
+        """Hand a range's content to `take(bytes)` in pieces; `take(None)` says that it starts (anew)."""
+
+        def stream(response: Any) -> bytes:
+            take(None)
+            for piece in response.stream(_READ_BYTES):
+                take(piece)
+            return b""
+
+        self._from_datanode("OPEN", path, stream, offset=offset, length=length)
+
+    def start_of(self, path: str, most: int | None = None) -> tuple[bytes, int]:
+        """A file's first bytes (None: all of it), and its length as a reader sees it.
+
+        Of a file that is being written a DataNode knows more than the NameNode's listing.
+        """
+        visible = 0
+
+        def take(response: Any) -> bytes:
+            nonlocal visible
+            data = bytes(response.read(most))
+            visible = int(response.headers.get("Content-Length", len(data)))
+            if visible > len(data):
+                response.close()  # what is not wanted must not be left in a connection that is used again
+            return data
+
+        return self._from_datanode("OPEN", path, take), visible
+
+    def _from_datanode(self, op: str, path: str, consume: Any = None, **params: Any) -> bytes:
+        """What the DataNode answers to which the NameNode sends us; another one is tried when it does not."""
+        avoid, tried, refused, passed_over = "", 0, 0, 0
+        deadline = time.monotonic() + self._patience_s
+        while True:
+            # Every second time without: of DataNodes that share a host the wrong one may be avoided.
+            excluded = {"excludedatanodes": avoid} if avoid and tried % 2 else {}
+            try:
+                location = self._ask(op, path, **params, **excluded, noredirect="true")["Location"]
+                if passed_over < PASSED_OVER and self._has_just_failed(location):
+                    passed_over += 1  # the NameNode takes minutes to notice; it names another one by chance
+                    continue
+                return self._follow(location, consume)
+            except _DataNodeFailed as failure:
+                avoid, tried = failure.host, tried + 1
+                self._failed[urlsplit(location).netloc] = time.monotonic()
+                if tried >= DATANODE_TRIES:
+                    raise Refused("IOException", f"no DataNode answers: {failure}") from None
+            except Refused as refusal:
+                cut_off = refusal.name in _CUT_OFF or _CALL_FAILED in str(refusal)
+                if (cut_off and time.monotonic() < deadline) or self._may_settle(refusal):
+                    self._pause(tried + refused)
+                    continue
+                refused += 1
+                if refused >= REFUSAL_TRIES or refusal.name != "IOException":
+                    raise
+            self._pause(tried + refused)
+
+    def _may_settle(self, refusal: Refused) -> bool:
+        """Whether a block that cannot be reached is worth another question: at first, not for each of many files."""
+        if not any(sign in f"{refusal.name}: {refusal}" for sign in _NO_BLOCK):
+            return False
+        now = time.monotonic()
+        if now - self._unreached > SETTLED_S:
+            self._settled = now + SETTLING_S
+        self._unreached = now
+        return now < self._settled
+
+    def _has_just_failed(self, location: str) -> bool:
+        failed = self._failed.get(urlsplit(location).netloc)
+        return failed is not None and time.monotonic() - failed < AVOIDED_S
+
+    def _follow(self, location: str, consume: Any) -> bytes:
+        host = urlsplit(location).hostname or ""
+        try:
+            response = self._datanodes.get(location, preload_content=consume is None)
+            if response.status == 200:
+                try:
+                    return bytes(consume(response)) if consume else response.data
+                finally:
+                    response.release_conn()
+            data = response.data if consume is None else response.read()
+        except (HTTPError, OSError) as error:
+            raise _DataNodeFailed(host, f"{urlsplit(location).netloc} ({reason(error)})") from None
+        if response.status in BUSY:
+            raise _DataNodeFailed(host, f"{urlsplit(location).netloc} (HTTP {response.status})")
+        raise refusal(response.status, data)
+
+    def _ask(self, op: str, path: str, **params: Any) -> dict[str, Any]:
+        """The NameNode's JSON. Standby, safe mode, overload and outage are waited out, by turns of all NameNodes."""
+        deadline, turn = time.monotonic() + self._patience_s, 0
+        while True:
+            at = self._active
+            try:
+                self._limit.wait()
+                return self._namenodes[at].ask(op, path, **params)
+            except Failover as failure:
+                # Several threads fail at once: only the first one moves on.
+                if self._active == at:
+                    self._active = (at + 1) % len(self.endpoint.urls)
+                turn += 1
+                all_tried = turn % len(self.endpoint.urls) == 0
+                if all_tried and time.monotonic() >= deadline:
+                    raise ConnectionFailed(
+                        f"cannot reach the NameNode at {self.endpoint} ({failure}): is it running, and is WebHDFS on? "
+                        "--webhdfs http://HOST:PORT names another"
+                    ) from None
+                if all_tried:
+                    self._pause(turn // len(self.endpoint.urls))
+
+    def _pause(self, turn: int) -> None:
+        """Longer each time, and never the same for all threads."""
+        seconds = min(_LONGEST_PAUSE_S, _FIRST_PAUSE_S * 2 ** min(turn, 10)) * random.uniform(0.5, 1.0)
+        if self._stop.wait(seconds):
+            raise ConnectionFailed("stopped while waiting for the NameNode")

@@ -1,0 +1,248 @@
+"""HBase's state in ZooKeeper, read only: cluster id, live region servers, replication peers.
+
+Znodes hold HBase's `RecoverableZooKeeper` envelope: 0xFF, int32 length, that many bytes of the
+writer's name, `PBUF`, then a protobuf message (see `hbase.proto`).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+
+from google.protobuf.message import DecodeError
+from kazoo.client import KazooClient
+from kazoo.exceptions import KazooException, NoAuthError, NoNodeError
+from kazoo.handlers.threading import KazooTimeoutError
+from kazoo.retry import KazooRetry
+
+from status_tool.clients import hbase_pb2
+from status_tool.clients.config import ZooKeeperEndpoint
+from status_tool.errors import ConfigurationError, ConnectionFailed
+
+TIMEOUT_S = 10.0
+PEER_TIMEOUT_S = 3.0
+_MAGIC = b"PBUF"
+_ENTRY_FILTERS = "hbase.replication.source.custom.walentryfilters"
+
+
+@dataclass(frozen=True, slots=True)
+class Peer:
+    """A replication peer. Filters are as HBase has them: empty means none."""
+
+    id: str
+    cluster_key: str
+    enabled: bool
+    created_ms: int
+    cluster_id: str | None = None
+    """The id that the peer's own ZooKeeper gives; None where it could not be asked."""
+    endpoint: str | None = None
+    """A custom ReplicationEndpoint: not an HBase cluster, or not shipped in HBase's own way."""
+    replicate_all: bool = True
+    namespaces: tuple[str, ...] = ()
+    exclude_namespaces: tuple[str, ...] = ()
+    table_cfs: dict[str, list[str]] | None = None
+    exclude_table_cfs: dict[str, list[str]] | None = None
+    serial: bool = False
+    bandwidth: int = 0
+    """Bytes a second and region server; 0: unlimited."""
+    entry_filters: str | None = None
+    """WAL entry filters of the user's own: what they drop is not known."""
+    modified_ms: int | None = None
+    """When its configuration was last changed (its state does not count), on ZooKeeper's clock as `created_ms`."""
+    incarnation: int | None = None
+    """The transaction that added it."""
+    version: int | None = None
+    """How often its znode was written since: by a change, and by every HBase master that starts."""
+
+    def to_json(self) -> str:
+        """The `detail` column of a `peer` row."""
+        return json.dumps(asdict(self), sort_keys=True)
+
+
+def unwrap(data: bytes) -> bytes:
+    """The protobuf inside a znode or `info:` cell; raises ValueError for anything else."""
+    if data[:1] == b"\xff":
+        data = data[5 + int.from_bytes(data[1:5], "big") :]
+    if data[:4] != _MAGIC:
+        raise ValueError("not a PBUF value")
+    return data[4:]
+
+
+class ZooKeeper:
+    """A read-only session; use as a context manager."""
+
+    def __init__(self, endpoint: ZooKeeperEndpoint, timeout_s: float = TIMEOUT_S) -> None:
+        self.endpoint = endpoint
+        self._timeout = timeout_s
+        retry = KazooRetry(max_tries=3, delay=0.1, max_delay=2.0)
+        self._client = KazooClient(
+            hosts=endpoint.hosts,
+            timeout=timeout_s,
+            read_only=True,
+            connection_retry=retry,
+            command_retry=retry,
+        )
+
+    def __enter__(self) -> ZooKeeper:
+        try:
+            self._client.start(timeout=self._timeout)
+        except (KazooTimeoutError, KazooException, OSError) as error:
+            self._close()
+            raise ConnectionFailed(
+                f"cannot reach ZooKeeper at {self.endpoint.hosts} ({error or 'no answer in time'}): is it running? "
+                "--zookeeper HOST:PORT[,…]/ZNODE names another"
+            ) from None
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._close()
+
+    def _close(self) -> None:
+        with contextlib.suppress(Exception):
+            self._client.stop()
+            self._client.close()
+
+    @contextlib.contextmanager
+    def _asking(self) -> Iterator[None]:
+        try:
+            yield
+        except NoAuthError:
+            raise ConnectionFailed(
+                f"ZooKeeper at {self.endpoint.hosts} does not let this user read HBase's znodes: a cluster with "
+                "Kerberos is not supported yet"
+            ) from None
+        except (KazooException, KazooTimeoutError, OSError) as error:
+            raise ConnectionFailed(f"ZooKeeper at {self.endpoint.hosts} stopped answering ({error})") from None
+
+    def _path(self, *parts: str) -> str:
+        """The path of a znode below HBase's own; `parts` are HBase's default names."""
+        return "/".join([self.endpoint.znode.rstrip("/"), *_named(parts, dict(self.endpoint.names))])
+
+    def cluster_id(self) -> str:
+        """HBase's cluster id; `ConfigurationError` where the znode is no HBase's."""
+        with self._asking():
+            try:
+                data, _ = self._client.get(self._path("hbaseid"))
+            except NoNodeError:
+                raise ConfigurationError(
+                    f"no HBase cluster under {self.endpoint}: is the znode right (zookeeper.znode.parent)?"
+                ) from None
+        try:
+            return str(hbase_pb2.ClusterId.FromString(unwrap(data)).cluster_id)
+        except (ValueError, DecodeError):
+            return bytes(data).decode(errors="replace")
+
+    def live_servers(self) -> list[str]:
+        """Server names `host,port,startcode` of the region servers that are up."""
+        return sorted(self.children("rs"))
+
+    def read(self, *parts: str) -> tuple[bytes, int] | None:
+        """A znode's content and when it was created (epoch ms); None where it is not there."""
+        with self._asking():
+            try:
+                data, stat = self._client.get(self._path(*parts))
+            except NoNodeError:
+                return None
+        return data, int(stat.ctime)
+
+    def children_version(self, *parts: str) -> int | None:
+        """A number that grows whenever a child is added or removed; None where the znode is not there."""
+        with self._asking():
+            stat = self._client.exists(self._path(*parts))
+        return None if stat is None else int(stat.cversion)
+
+    def children(self, *parts: str) -> list[str]:
+        """Names of a znode's children, in no order; none where it is not there."""
+        with self._asking():
+            try:
+                return [str(child) for child in self._client.get_children(self._path(*parts))]
+            except NoNodeError:
+                return []
+
+    def peers(self) -> list[Peer]:
+        """The replication peers, without asking the peers themselves."""
+        found = [self._peer(peer_id) for peer_id in sorted(self.children("replication", "peers"))]
+        return [peer for peer in found if peer is not None]
+
+    def _peer(self, peer_id: str) -> Peer | None:
+        base = self._path("replication", "peers", peer_id)
+        with self._asking():
+            try:
+                data, stat = self._client.get(base)
+                state, _ = self._client.get(self._path("replication", "peers", peer_id, "peer-state"))
+            except NoNodeError:
+                return None  # removed while it was read
+        try:
+            config = hbase_pb2.ReplicationPeer.FromString(unwrap(data))
+            enabled = hbase_pb2.ReplicationState.FromString(unwrap(state)).state == 0
+        except (ValueError, DecodeError):
+            raise ConnectionFailed(f"cannot understand replication peer {peer_id} in ZooKeeper ({base})") from None
+        return Peer(
+            id=peer_id,
+            cluster_key=config.clusterkey,
+            enabled=enabled,
+            created_ms=stat.ctime,
+            endpoint=config.replicationEndpointImpl or None,
+            replicate_all=config.replicate_all if config.HasField("replicate_all") else _legacy_all(config),
+            namespaces=tuple(n.decode() for n in config.namespaces),
+            exclude_namespaces=tuple(n.decode() for n in config.exclude_namespaces),
+            table_cfs=_table_cfs(config.table_cfs),
+            exclude_table_cfs=_table_cfs(config.exclude_table_cfs),
+            serial=config.serial,
+            bandwidth=config.bandwidth,
+            entry_filters=next((pair.value for pair in config.configuration if pair.name == _ENTRY_FILTERS), None),
+            modified_ms=stat.mtime,
+            incarnation=stat.czxid,
+            version=stat.version,
+        )
+
+
+def _legacy_all(config: hbase_pb2.ReplicationPeer) -> bool:
+    """Before `replicate_all` existed, no filter meant all (ReplicationPeerConfigUtil.convert)."""
+    return not config.table_cfs and not config.namespaces
+
+
+def _table_cfs(entries: object) -> dict[str, list[str]] | None:
+    tables: dict[str, list[str]] = {}
+    for entry in entries:  # type: ignore[attr-defined]
+        namespace, name = entry.table_name.namespace.decode(), entry.table_name.qualifier.decode()
+        tables[name if namespace == "default" else f"{namespace}:{name}"] = [f.decode() for f in entry.families]
+    return tables or None
+
+
+def _named(parts: Sequence[str], names: Mapping[str, str]) -> Iterator[str]:
+    """The parts as they are called in a cluster that names some znodes otherwise (`ZNODE_KEYS`)."""
+    if not names:
+        yield from parts
+        return
+    for number, part in enumerate(parts):
+        above = ["*" if at == 2 else one for at, one in enumerate(parts[:number])]  # under replication/peers: the ids
+        yield names.get("/".join([*above, part]), part)
+
+
+def parse_cluster_key(key: str, names: tuple[tuple[str, str], ...] = ()) -> ZooKeeperEndpoint | None:
+    """`quorum:port:/znode` as an endpoint; None where it is something else (HBase's ZKConfig.transformClusterKey).
+
+    `names` are those of the cluster that has the peer: HBase takes them for the peer's, too
+    (`HBaseConfiguration.createClusterConf`).
+    """
+    quorum, _, rest = key.partition(":/")
+    hosts, _, port = quorum.rpartition(":")
+    if not hosts or not port.isdigit() or not rest:
+        return None
+    joined = ",".join(host if ":" in host else f"{host}:{port}" for host in hosts.split(","))
+    return ZooKeeperEndpoint(joined, "/" + rest, names)
+
+
+def peer_cluster_id(peer: Peer, names: tuple[tuple[str, str], ...] = ()) -> str | None:
+    """Ask the peer's ZooKeeper which cluster it is; None where it does not answer soon."""
+    endpoint = parse_cluster_key(peer.cluster_key, names)
+    if endpoint is None:
+        return None
+    try:
+        with ZooKeeper(endpoint, PEER_TIMEOUT_S) as session:
+            return session.cluster_id()
+    except (ConnectionFailed, ConfigurationError):
+        return None

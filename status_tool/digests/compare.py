@@ -1,0 +1,237 @@
+"""A table of two clusters compared by row digests: equal, differs with the rows at fault, or unverifiable with why."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from enum import StrEnum
+from itertools import islice
+
+from status_tool.digests.coverage import Coverage
+from status_tool.digests.differences import Difference, Side, differences
+from status_tool.digests.digest import Sums
+from status_tool.digests.families import Cluster, Comparable
+from status_tool.digests.keys import Interval, cut
+from status_tool.digests.requests import Asked, Requests
+from status_tool.digests.wire import request
+from status_tool.sources.state_table import now_ms
+
+LEAF_ROWS = 64
+"""Ranges of so few rows are not narrowed further: they are read."""
+MAX_NARROWED = 1_000
+"""Ranges that are asked again at once; of what differs beyond it nothing is named."""
+SETTLE_S = 5.0
+"""How long both sides have to stay as they are, and differ, before it is said."""
+PAUSE_S = 1.0
+
+
+NOTHING = Sums()
+
+
+class Verdict(StrEnum):
+    """What is known of a table."""
+
+    EQUAL = "equal"
+    DIFFERS = "differs"
+    UNVERIFIABLE = "unverifiable"
+
+
+@dataclass(frozen=True)
+class Asking:
+    """How to compare."""
+
+    cut_ms: int
+    wait_s: float = 30.0
+    """How long ranges that differ are asked again while they change."""
+    rate: int = 0
+    """Bytes a second and region server at most; 0: as the servers are configured."""
+    max_problems: int = 100
+
+
+@dataclass(frozen=True)
+class Result:
+    """A table."""
+
+    table: str
+    verdict: Verdict
+    families: tuple[str, ...]
+    sums: Sums = NOTHING
+    """The master's."""
+    differences: tuple[Difference, ...] = ()
+    is_all: bool = True
+    """Whether all differences are listed."""
+    reasons: tuple[str, ...] = ()
+    notices: tuple[str, ...] = ()
+
+
+@dataclass
+class _Pair:
+    """One interval on both sides, whole."""
+
+    interval: Interval
+    master: Coverage
+    slave: Coverage
+
+    @property
+    def sums(self) -> tuple[Sums, Sums]:
+        return self.master.sums, self.slave.sums
+
+    @property
+    def is_equal(self) -> bool:
+        master, slave = self.sums
+        return (master.up_to, master.beyond, master.cells, master.rows) == (
+            slave.up_to,
+            slave.beyond,
+            slave.cells,
+            slave.rows,
+        )
+
+    @property
+    def is_leaf(self) -> bool:
+        return max(sums.rows for sums in self.sums) <= LEAF_ROWS
+
+    def children(self) -> list[Interval]:
+        """Cut where the side with more rows has its buckets."""
+        richer = max((self.master, self.slave), key=lambda side: side.sums.rows)
+        return cut(self.interval, (bucket.start for bucket in richer.buckets))
+
+
+@dataclass
+class _Findings:
+    """What is left after the digests agreed as far as they do."""
+
+    sums: Sums = NOTHING
+    confirmed: list[_Pair] = field(default_factory=list)
+    changing: int = 0
+    """Intervals that differ, and did not stay as they were."""
+    unanswered: list[str] = field(default_factory=list)
+    is_all: bool = True
+
+
+def compare(
+    master: Cluster,
+    slave: Cluster,
+    table: str,
+    how: Comparable,
+    asking: Asking,
+    progressed: Callable[[int], None],
+) -> Result:
+    """Compare one table, which both clusters have. Raises `ConnectionFailed`."""
+    key = os.urandom(16)
+    asked = request(table, key, asking.cut_ms, asking.rate, how.families)
+    names = tuple(name.decode() for name in how.families)
+    with ExitStack() as stack:
+        # Left last: by Ctrl-C its threads end when the requests are withdrawn.
+        pool = stack.enter_context(ThreadPoolExecutor(2))
+        both = tuple(stack.enter_context(Requests(side.settings, table, asked)) for side in (master, slave))
+        found = _Comparison((both[0], both[1]), pool, asking, progressed).run()
+    sides = [_side(cluster, table, how) for cluster in (master, slave)]
+    listed = _listed(table, found.confirmed, how, sides[0], sides[1])
+    cells = tuple(islice(listed, asking.max_problems))
+    is_all = found.is_all and next(listed, None) is None
+    verdict, reasons = _verdict(found, how)
+    return Result(table, verdict, names, found.sums, cells, is_all, reasons, how.notices)
+
+
+def _side(cluster: Cluster, table: str, how: Comparable) -> Side:
+    there = cluster.tables.get(table, {})
+    return Side(cluster.settings.thrift(), tuple(name for name in how.families if name.decode() in there))
+
+
+def _listed(table: str, pairs: Sequence[_Pair], how: Comparable, master: Side, slave: Side) -> Iterator[Difference]:
+    for pair in pairs:
+        yield from differences(table, pair.interval, how.families, master, slave)
+
+
+def _verdict(found: _Findings, how: Comparable) -> tuple[Verdict, tuple[str, ...]]:
+    reasons = [f"not all rows were digested: {why}" for why in found.unanswered]
+    if found.changing:
+        reasons.append(f"{found.changing} ranges differ, and were changing while they were compared")
+    if found.confirmed:
+        doubts = list(how.doubts)
+        if any(sums.expiring for pair in found.confirmed for sums in pair.sums):
+            doubts.append("cells have a time to live of their own, which replication does not carry by default")
+        if how.horizon_ms is not None and now_ms() > how.horizon_ms:
+            doubts.append("it took so long that cells may have outlived their TTL meanwhile: compare smaller parts")
+        if not doubts:
+            return Verdict.DIFFERS, tuple(reasons)
+        reasons += [f"it differs, which may be as it should: {doubt}" for doubt in doubts]
+    return (Verdict.UNVERIFIABLE if reasons else Verdict.EQUAL), tuple(reasons)
+
+
+class _Comparison:
+    """Asks both sides for the same intervals, and again for those that differ, narrower and narrower."""
+
+    def __init__(
+        self,
+        sides: tuple[Requests, Requests],
+        pool: ThreadPoolExecutor,
+        asking: Asking,
+        progressed: Callable[[int], None],
+    ) -> None:
+        self._sides = sides
+        self._pool = pool
+        self._asking = asking
+        self._progressed = progressed
+        self._numbers = itertools.count()
+        self._found = _Findings()
+        self._seen: dict[Interval, tuple[tuple[Sums, Sums], float]] = {}
+        self._parked: list[Interval] = []
+        """Differ, and are not looked at more closely before the others are settled."""
+
+    def run(self) -> _Findings:
+        """All rows of the table."""
+        limits = {region.start for side in self._sides for region in side.regions()}
+        pairs = self._ask(cut(Interval(b"", b""), limits))
+        self._found.sums = sum((pair.master.sums for pair in pairs), Sums())
+        unequal = [pair for pair in pairs if not pair.is_equal]
+        deadline = time.monotonic() + self._asking.wait_s
+        while not self._found.unanswered:
+            settled = self._settle(unequal)
+            self._found.confirmed += settled
+            unequal = [pair for pair in unequal if pair not in settled]
+            # What is parked decides nothing any more where something else differs for good.
+            done = not unequal and (not self._parked or bool(self._found.confirmed))
+            if done or (time.monotonic() > deadline and all(pair.is_leaf for pair in unequal)):
+                break
+            time.sleep(PAUSE_S)
+            unequal = [pair for pair in self._ask(self._next(unequal)) if not pair.is_equal]
+        self._found.changing = len(unequal) + (0 if self._found.confirmed else len(self._parked))
+        self._found.is_all = not unequal and not self._parked
+        self._found.confirmed.sort(key=lambda pair: pair.interval.start)
+        return self._found
+
+    def _settle(self, pairs: Sequence[_Pair]) -> list[_Pair]:
+        """Leaves of which neither side has changed for a while."""
+        now, settled = time.monotonic(), []
+        for pair in pairs:
+            if not pair.is_leaf:
+                continue
+            sums, since = self._seen.get(pair.interval, (None, now))
+            if sums != pair.sums:
+                self._seen[pair.interval] = (pair.sums, now)
+            elif now - since >= SETTLE_S:
+                settled.append(pair)
+        return settled
+
+    def _next(self, pairs: Sequence[_Pair]) -> list[Interval]:
+        """At most `MAX_NARROWED` intervals; the others wait, and none is forgotten."""
+        narrowed = [child for pair in pairs for child in ([pair.interval] if pair.is_leaf else pair.children())]
+        if not self._found.confirmed:
+            narrowed += self._parked
+            self._parked = []
+        self._parked += narrowed[MAX_NARROWED:]
+        return narrowed[:MAX_NARROWED]
+
+    def _ask(self, intervals: Sequence[Interval]) -> list[_Pair]:
+        parts: Mapping[int, Interval] = dict(zip(self._numbers, intervals, strict=False))
+        answers: list[Asked] = list(self._pool.map(lambda side: side.ask(parts, self._progressed), self._sides))
+        for asked, side in zip(answers, ("master", "slave"), strict=True):
+            self._found.unanswered += [f"{side}: {why}" for why in asked.unanswered]
+        pairs = [_Pair(parts[n], answers[0].coverages[n], answers[1].coverages[n]) for n in parts]
+        return [pair for pair in pairs if pair.master.is_whole and pair.slave.is_whole]

@@ -1,0 +1,100 @@
+"""What is summed of rows (docs/formats.md, "Row digests"), and the same in plain Python over cells that were read."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from itertools import groupby
+
+from status_tool.digests.siphash import siphash128
+
+SUM_BITS = 128
+_MODULUS = 1 << SUM_BITS
+FOREVER = -(1 << 63)
+"""As `Family.oldest`: no cell is too old."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A visible cell."""
+
+    row: bytes
+    family: bytes
+    qualifier: bytes
+    timestamp: int
+    value: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """Which cells of a family both sides can be expected to have."""
+
+    versions: int
+    """The newest so many of a column."""
+    oldest: int = FOREVER
+    """Cells with a lower timestamp are left out: they may have outlived their TTL on one side only."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sums:
+    """Sums modulo 2^128 and counts; those of parts add up in any order."""
+
+    up_to: int = 0
+    cells_up_to: int = 0
+    beyond: int = 0
+    """Of cells with a timestamp beyond the cut."""
+    cells_beyond: int = 0
+    rows: int = 0
+    bytes: int = 0
+    expiring: int = 0
+    """Cells with a time to live of their own."""
+
+    def __add__(self, other: Sums) -> Sums:
+        return Sums(
+            (self.up_to + other.up_to) % _MODULUS,
+            self.cells_up_to + other.cells_up_to,
+            (self.beyond + other.beyond) % _MODULUS,
+            self.cells_beyond + other.cells_beyond,
+            self.rows + other.rows,
+            self.bytes + other.bytes,
+            self.expiring + other.expiring,
+        )
+
+    @property
+    def cells(self) -> int:
+        """All of them."""
+        return self.cells_up_to + self.cells_beyond
+
+    @property
+    def content(self) -> tuple[int, ...]:
+        """What is equal where the same cells were summed, whatever the cut."""
+        return ((self.up_to + self.beyond) % _MODULUS, self.cells, self.rows)
+
+
+def framed(cell: Cell) -> bytes:
+    """What is hashed of a cell: every field with its length in front. Its type (a Put) and its tags are not."""
+    parts = [struct.pack(">i", len(field)) + field for field in (cell.row, cell.family, cell.qualifier)]
+    return b"".join(parts) + struct.pack(">qi", cell.timestamp, len(cell.value)) + cell.value
+
+
+def digest(cells: Iterable[Cell], key: bytes, cut: int, families: Mapping[bytes, Family]) -> Sums:
+    """Sum up cells in HBase's order (by row, family, qualifier, newest first), as a region server does."""
+    total = Sums()
+    for _, row in groupby(cells, lambda cell: cell.row):
+        sums = Sums()
+        for (family, _), column in groupby(row, lambda cell: (cell.family, cell.qualifier)):
+            kept = list(column)[: families[family].versions]
+            for cell in kept:
+                if cell.timestamp >= families[family].oldest:
+                    sums += _one(cell, key, cut)
+        total += sums + Sums(rows=1) if sums.cells else sums
+    return total
+
+
+def _one(cell: Cell, key: bytes, cut: int) -> Sums:
+    message = framed(cell)
+    number = int.from_bytes(siphash128(key, message), "little")
+    if cell.timestamp <= cut:
+        return Sums(up_to=number, cells_up_to=1, bytes=len(message))
+    return Sums(beyond=number, cells_beyond=1, bytes=len(message))

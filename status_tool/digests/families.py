@@ -1,0 +1,119 @@
+"""What the trackers know of a table's families, and which of its cells two sides can be expected to share."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from status_tool.clients.config import Settings
+from status_tool.clients.zookeeper import ZooKeeper, peer_cluster_id
+from status_tool.digests.digest import FOREVER, Family
+from status_tool.errors import ConfigurationError, ConnectionFailed
+from status_tool.rules.peers import leads_to, parse_peer, ships, withheld
+from status_tool.sources.state_table import StateTable, now_ms
+
+DESCRIBED_S = 30.0
+HORIZON_MS = 20 * 60_000
+"""Cells that may outlive their TTL so soon are not compared."""
+CLOCKS_MS = 5 * 60_000
+"""How far clocks may differ."""
+NO_TTL = 2_147_483_647
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """One side, as far as digests need it."""
+
+    settings: Settings
+    id: str
+    tables: Mapping[str, Mapping[str, Any]]
+    """By table and family: the properties that the trackers wrote down."""
+
+
+@dataclass(frozen=True)
+class Comparable:
+    """How a table is to be compared."""
+
+    families: Mapping[bytes, Family]
+    doubts: tuple[str, ...]
+    """Why the same history may have left other cells on the two sides; equal sums prove equality all the same."""
+    horizon_ms: int | None
+    """After it, cells that are compared may have outlived their TTL; None: none has one."""
+    notices: tuple[str, ...] = ()
+
+
+def describe(settings: Settings, tables: Sequence[str], say: Callable[[str], None]) -> Cluster:
+    """Have the trackers write the tables down, and read it. Raises `ConfigurationError` and `ConnectionFailed`."""
+    with ZooKeeper(settings.zookeeper()) as zookeeper:
+        cluster_id = zookeeper.cluster_id()
+    state = StateTable(settings.thrift(), settings.state_table)
+    state.require()
+    barrier = state.put_barrier()
+    say("waiting for the descriptors of the tables")
+    deadline = time.monotonic() + DESCRIBED_S
+    while True:
+        rows = state.descriptors(barrier).tables
+        found = {str(row["table"]): json.loads(str(row["detail"])).get("families", {}) for row in rows}
+        if found or time.monotonic() > deadline:
+            break
+        time.sleep(0.3)
+    if not found:
+        raise ConnectionFailed(
+            f"no tracker of the cluster at {settings.zookeeper()} has answered within {DESCRIBED_S:g} s: do its "
+            "region servers run with the trackers?"
+        )
+    for table in tables:
+        for family in found.get(table, {}).values():
+            if "versions" not in family:
+                raise ConfigurationError(
+                    f"the trackers of the cluster at {settings.zookeeper()} are of a version without row digests: "
+                    "bring them up to date"
+                )
+    return Cluster(settings, cluster_id, found)
+
+
+def shipped_families(master: Cluster, slave: Cluster, table: str) -> tuple[list[str], tuple[str, ...]]:
+    """The families that the master's peer ships to the slave, and notices. Raises `ConfigurationError` where none."""
+    families: set[str] = {name for name, family in master.tables[table].items() if family.get("scope")}
+    if not families:
+        raise ConfigurationError(f"no family of table {table} is replicated (all have scope 0): nothing to compare")
+    with ZooKeeper(master.settings.zookeeper()) as zookeeper:
+        peers = [(peer.to_json(), peer_cluster_id(peer)) for peer in zookeeper.peers()]
+    facts = [parse_peer(json.dumps({**json.loads(detail), "cluster_id": known})) for detail, known in peers]
+    slave_key = slave.settings.zookeeper().cluster_key
+    leading = [peer for peer in facts if leads_to(peer, slave.id, slave_key) and ships(peer, table)]
+    if not leading:
+        return sorted(families), (f"no replication peer of the master ships {table} to the slave",)
+    left_out: list[set[str]] = [set(withheld(peer, {table: families}).get(table, ())) for peer in leading]
+    return sorted(name for name in families if any(name not in out for out in left_out)), ()
+
+
+def comparable(
+    master: Cluster, slave: Cluster, table: str, names: Sequence[str], notices: tuple[str, ...]
+) -> Comparable:
+    """What of these families is compared: a family that the slave does not have is compared with nothing."""
+    horizon = now_ms() + HORIZON_MS
+    families, doubts, expires = {}, [], False
+    for name in names:
+        ours = master.tables[table][name]
+        theirs = slave.tables.get(table, {}).get(name, ours)
+        ttl = min(ours["ttl"], theirs["ttl"])
+        expires |= ttl != NO_TTL
+        oldest = FOREVER if ttl == NO_TTL else horizon - ttl * 1000
+        families[name.encode()] = Family(min(ours["versions"], theirs["versions"]), oldest)
+        doubts += [f"family {name}: {why}" for why in _doubts(ours, theirs, ttl)]
+    return Comparable(families, tuple(doubts), horizon - CLOCKS_MS if expires else None, notices)
+
+
+def _doubts(ours: Mapping[str, Any], theirs: Mapping[str, Any], ttl: int) -> list[str]:
+    doubts = []
+    if ttl != NO_TTL and (ours["min_versions"] or theirs["min_versions"]):
+        doubts.append("MIN_VERSIONS keeps cells beyond their TTL until a compaction")
+    if ours["keep_deleted"] != theirs["keep_deleted"]:
+        doubts.append(f"KEEP_DELETED_CELLS is {ours['keep_deleted']} there and {theirs['keep_deleted']} here")
+    if ours["new_version_behavior"] or theirs["new_version_behavior"]:
+        doubts.append("with NEW_VERSION_BEHAVIOR the order of arrival counts")
+    return doubts

@@ -1,0 +1,272 @@
+"""Asking one cluster's region servers for digests, through a table of their own (docs/formats.md, "Row digests").
+
+An answer counts only if `hbase:meta` says, before and after, that the region is open on that server with the same open
+sequence number: else a server that is cut off from the rest might speak of rows that are no longer its own.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Self
+
+from status_tool.clients.config import Settings
+from status_tool.clients.thrift import connection, scan
+from status_tool.digests.coverage import Coverage
+from status_tool.digests.keys import Interval
+from status_tool.digests.wire import PAGE_RANGES, Answer, DamagedAnswer, Range, answers, page
+from status_tool.errors import ConnectionFailed, StatusToolError
+from status_tool.sources import codec, meta
+from status_tool.sources.meta import HostedRegion
+from status_tool.sources.state_table import BARRIER_ROW
+from status_tool.vocabulary.ids import as_hex, origin_id
+
+REQUESTS_SUFFIX = "_rows"
+TTL_S = 86_400
+HEARTBEAT_S = 4.0
+"""A region server gives a request up after 30 s without a new one."""
+POLL_S = 0.3
+META_S = 1.0
+SILENT_S = 20.0
+"""A server that works on a request says so at once, and then every five seconds."""
+DEAD_S = 120.0
+"""One that has spoken before may be dead, which `hbase:meta` tells once HBase has noticed."""
+UNHOSTED_S = 60.0
+MAX_REFUSALS = 60
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What one cluster answered; a coverage with gaps where it did not."""
+
+    coverages: Mapping[int, Coverage]
+    unanswered: tuple[str, ...] = ()
+    """Why parts have gaps."""
+
+
+@dataclass
+class _Server:
+    """One region server's side of the conversation."""
+
+    origin: str
+    next_answer: bytes
+    next_page: int = 0
+    heard_at: float = field(default_factory=time.monotonic)
+    progress_ts: int | None = None
+    has_spoken: bool = False
+
+
+class Requests:
+    """One request on one cluster, open while the block runs: `ask` it for any number of parts, again and again."""
+
+    def __init__(self, settings: Settings, table: str, request: bytes) -> None:
+        self._endpoint = settings.thrift()
+        self._state_table = settings.state_table
+        self.name = settings.state_table + REQUESTS_SUFFIX
+        self._table = table
+        self._request = request
+        self._id = os.urandom(16)
+        self._servers: dict[str, _Server] = {}
+        self._rings = 0
+        self._over = threading.Event()
+        self._heart = threading.Thread(target=self._beat, name="row-digests-heartbeat", daemon=True)
+
+    def __enter__(self) -> Self:
+        self._require_table()
+        self._put(self._key("q"), {"d": self._request, "h": (0).to_bytes(8, "big")})
+        self._heart.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._over.set()
+        self._heart.join(2 * HEARTBEAT_S)
+        with contextlib.suppress(StatusToolError):
+            self._put(self._key("q"), {"x": b"1"})
+
+    def _require_table(self) -> None:
+        """The tool makes it: with a TTL nothing in it has ever to be deleted."""
+        with connection(self._endpoint) as client:
+            if self.name.encode() not in client.tables():
+                client.create_table(self.name, {"t": {"max_versions": 1, "time_to_live": TTL_S}})
+
+    def _key(self, kind: str, *rest: str) -> bytes:
+        return (kind + self._id.hex() + "".join(rest)).encode()
+
+    def _put(self, key: bytes, cells: Mapping[str, bytes]) -> None:
+        with connection(self._endpoint) as client:
+            client.table(self.name).put(key, {codec.column(name): value for name, value in cells.items()})
+
+    def _ring(self) -> None:
+        """Trackers read the barrier's row each second; whoever finds no place among other requests needs another."""
+        self._rings += 1
+        bell = self._id + self._rings.to_bytes(8, "big")
+        with connection(self._endpoint) as client:
+            client.table(self._state_table).put(BARRIER_ROW, {codec.column("d"): bell})
+
+    def _beat(self) -> None:
+        beats = 0
+        while not self._over.wait(HEARTBEAT_S):
+            beats += 1
+            with contextlib.suppress(StatusToolError):
+                self._put(self._key("q"), {"h": beats.to_bytes(8, "big")})
+                if not all(server.has_spoken for server in list(self._servers.values())):
+                    self._ring()
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the block has been left, say by Ctrl-C, while somebody still waits for answers."""
+        return self._over.is_set()
+
+    def regions(self) -> list[HostedRegion]:
+        """The table's open regions, as `hbase:meta` knows them now."""
+        return list(meta.open_regions(self._endpoint, self._table))
+
+    def ask(self, parts: Mapping[int, Interval], progressed: Callable[[int], None]) -> Asked:
+        """Have every part digested. `progressed` is told of rows. Numbers of parts are never used again."""
+        return _Round(self, parts, progressed).run()
+
+    def send(self, by_server: Mapping[str, Sequence[Range]]) -> None:
+        """Put ranges before their servers, then ring."""
+        for name, ranges in by_server.items():
+            server = self.server(name)
+            server.heard_at = time.monotonic()
+            for first in range(0, len(ranges), PAGE_RANGES):
+                key = b"p" + server.origin.encode() + self._id.hex().encode() + f"{server.next_page:08x}".encode()
+                self._put(key, {"r": page(ranges[first : first + PAGE_RANGES])})
+                server.next_page += 1
+        self._ring()
+
+    def server(self, name: str) -> _Server:
+        """What is known of a server."""
+        if name not in self._servers:
+            origin = as_hex(origin_id(name))
+            self._servers[name] = _Server(origin, self._key("a", origin))
+        return self._servers[name]
+
+    def hear(self, name: str) -> Iterator[Answer]:
+        """New answers of a server."""
+        server = self.server(name)
+        for key, cells in scan(self._endpoint, self.name, server.next_answer, self._key("a", server.origin, "g")):
+            server.next_answer = key + b"\0"
+            server.heard_at, server.has_spoken = time.monotonic(), True
+            try:
+                yield from answers(codec.raw(cells, "a") or b"")
+            except DamagedAnswer as error:
+                raise ConnectionFailed(f"{name} answered what cannot be understood ({error})") from None
+
+    def is_silent(self, name: str) -> bool:
+        """Whether a server has neither answered nor said for a while that it works."""
+        server = self.server(name)
+        if time.monotonic() - server.heard_at < SILENT_S / 4:
+            return False
+        key = self._key("s", server.origin)
+        for _, cells in scan(self._endpoint, self.name, key, key + b"\0"):
+            written = max(timestamp for _, timestamp in cells.values())
+            if written != server.progress_ts:
+                server.progress_ts, server.heard_at, server.has_spoken = written, time.monotonic(), True
+        return time.monotonic() - server.heard_at > (DEAD_S if server.has_spoken else SILENT_S)
+
+
+class _Round:
+    """One `ask`: puts ranges before the servers that host them until the parts are covered."""
+
+    def __init__(self, requests: Requests, parts: Mapping[int, Interval], progressed: Callable[[int], None]) -> None:
+        self._requests = requests
+        self._coverages = {number: Coverage(interval) for number, interval in parts.items()}
+        self._open = set(parts)
+        self._progressed = progressed
+        self._asked: dict[tuple[str, str, int], list[Range]] = {}
+        """By server, region and open sequence number."""
+        self._regions: list[HostedRegion] = []
+        self._read_at = float("-inf")
+        self._heard: list[tuple[str, Answer]] = []
+        self._refusals = 0
+        self._last_refusal = ""
+        self._given_up: dict[str, str] = {}
+        self._worked_at = time.monotonic()
+
+    def run(self) -> Asked:
+        self._look()
+        self._send()
+        while self._open and self._refusals < MAX_REFUSALS and self._is_worth_waiting() and not self._requests.is_over:
+            time.sleep(POLL_S)
+            self._hear()
+            if self._heard or time.monotonic() - self._read_at > META_S:
+                self._look()
+                self._judge()
+                self._send()
+        reasons = tuple(f"{name} {why}" for name, why in self._given_up.items())
+        if self._refusals:
+            reasons += (f"{self._refusals} answers were refused, the last by {self._last_refusal}",)
+        if not reasons:
+            reasons = ("rows are in no region that is open",)
+        return Asked(self._coverages, reasons if self._open else ())
+
+    def _is_worth_waiting(self) -> bool:
+        """Whether anybody works on what is missing, or a region may still open somewhere."""
+        now = time.monotonic()
+        missing = {number: self._coverages[number].gaps() for number in self._open}
+        ranges = (one for place in self._asked.values() for one in place if one.part in missing)
+        if any(gap.intersection(one.start, one.stop) for one in ranges for gap in missing[one.part]):
+            self._worked_at = now
+        return now - self._worked_at < (META_S if self._given_up else UNHOSTED_S)
+
+    def _look(self) -> None:
+        self._regions = self._requests.regions()
+        self._read_at = time.monotonic()
+        hosted = {(region.server, region.encoded, region.open_seq) for region in self._regions}
+        self._asked = {place: ranges for place, ranges in self._asked.items() if place in hosted}
+
+    def _hear(self) -> None:
+        for name in {place[0] for place in self._asked}:
+            self._heard += [(name, answer) for answer in self._requests.hear(name)]
+            if self._requests.is_silent(name):
+                self._given_up[name] = (
+                    "does not answer: ReplicateTimeTracker of this version has to run there, with "
+                    "hbase.replicationtable.digest.enabled not set to false"
+                )
+                self._asked = {place: ranges for place, ranges in self._asked.items() if place[0] != name}
+
+    def _judge(self) -> None:
+        """Take answers of regions that are still where they were asked; `_look` has just been there."""
+        for name, answer in self._heard:
+            place = (name, answer.region, answer.open_seq)
+            if place not in self._asked or answer.part not in self._open:
+                continue
+            coverage = self._coverages[answer.part]
+            if answer.refused is not None:
+                self._refusals += 1
+                self._last_refusal = f"{name}: {answer.refused}"
+                del self._asked[place]
+            elif coverage.add(answer.buckets):
+                self._progressed(sum(bucket.sums.rows for bucket in answer.buckets))
+                if coverage.is_whole:
+                    self._open.discard(answer.part)
+        self._heard = []
+
+    def _send(self) -> None:
+        wanted: dict[str, list[Range]] = {}
+        for number in sorted(self._open):
+            for gap in self._coverages[number].gaps():
+                for region in self._regions:
+                    one = self._range(number, gap, region)
+                    if one is not None and region.server not in self._given_up:
+                        wanted.setdefault(region.server, []).append(one)
+                        self._asked.setdefault((region.server, region.encoded, region.open_seq), []).append(one)
+        if wanted:
+            self._requests.send(wanted)
+
+    def _range(self, number: int, gap: Interval, region: HostedRegion) -> Range | None:
+        """What is to be asked of a region for a gap; None if nothing, or it has been asked already."""
+        shared = gap.intersection(region.start, region.stop)
+        if shared is None:
+            return None
+        asked = self._asked.get((region.server, region.encoded, region.open_seq), ())
+        if any(one.part == number and Interval(one.start, one.stop).holds(*shared) for one in asked):
+            return None
+        return Range(number, region.encoded, region.open_seq, *shared)

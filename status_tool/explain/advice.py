@@ -1,0 +1,314 @@
+"""What to do about a problem: where to look, and the command that copies what is missing."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+
+from status_tool.rules.context import RunContext
+from status_tool.rules.origins import iso
+from status_tool.rules.segments import SINCE_MARGIN_MS
+from status_tool.vocabulary.findings import Finding
+from status_tool.vocabulary.header import Header
+from status_tool.vocabulary.outcome import Repair
+
+PEER_PLACEHOLDER = "<slave quorum:port:/znode>"
+MASTER_PLACEHOLDER = "<master quorum:port:/znode>"
+FILESYSTEM_PLACEHOLDER = "hdfs://<master NameNode>"
+_MAPREDUCE = "org.apache.hadoop.hbase.mapreduce"
+COPY_TABLE = f"{_MAPREDUCE}.CopyTable"
+HASH_TABLE = f"{_MAPREDUCE}.HashTable"
+SYNC_TABLE = f"{_MAPREDUCE}.SyncTable"
+ALL_VERSIONS = 2**31 - 1
+HOLES = ("gap", "may-fill", "behind", "missing")
+REGION_COPIES = (*HOLES, "partial")
+"""What is repaired by copying the rows of a region that were written in a time."""
+TABLE_COPIES = ("absent", "family-absent", "emptied", "pruned", "scope-raised", "skip-wal", "skipped-wal", "truncated")
+"""What is repaired by copying a whole table, or its families."""
+CONTENTS = ("content-changed", "slave-changed")
+"""What is repaired by comparing all rows of a region or table: rows may be missing, or be there too many."""
+_PLAIN = frozenset(b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz `~!@#$%^&*()-_=+[]{}|;:'\",.<>/?")
+
+_TEXTS = {
+    "unsettled": "see the problem of this origin",
+    "unreadable-head": "the row of this stream in the master's state table is damaged; see the region server's log",
+    "origin": "check the server's log and its region server page. If it lives, start it with the tracker (`status-tool"
+    " setup`) and run `run -m` again with a longer --wait; if it is gone, run `run -m` again when its queue has drained"
+    " (`status-tool queues`), or compare the tables once (VerifyReplication, SyncTable) and then accept what was"
+    " written until then with --since",
+    "no-tracker": "set hbase.coprocessor.wal.classes on the master's region servers (`status-tool setup` prints how)",
+    "own-shipping": "compare the tables (VerifyReplication); no run can say complete while the peer has them: take them"
+    " off the peer, add it anew, and accept what was compared until then with --since",
+    "own-service": "take the setting off those servers, restart them, compare the tables (VerifyReplication), and"
+    " accept what was written until then with --since",
+    "no-descriptors": "let a tracker see a barrier: run `run -m` with --wait, and look at the trackers' log lines",
+    "slave-tables-unknown": "record the slave's status again, with its Thrift server reachable",
+    "not-recorded": "record that side again with the same --table and --namespace",
+    "not-replicated": "check the name; `alter 'TABLE', {NAME => 'FAMILY', REPLICATION_SCOPE => 1}` replicates a family",
+    "nothing": "check --table and --namespace, and that the tables have a family with REPLICATION_SCOPE 1",
+    "no-files": "check the configured paths or the -f file on the master",
+    "unhosted": "bring the region online on the master (hbase shell: `assign`), then run `run -m` again",
+    "untracked": "start that server with the tracker (`status-tool setup`) and run `run -m` again",
+    "truncated": "truncate the table on the slave likewise (hbase shell: `truncate`; `disable` and `drop` if the master"
+    " has dropped it), copy what the master has now, and accept the past with --since",
+    "undescribed": "run `run -m` again: the table is newer than the recorded descriptors",
+    "bulkload": "check that hbase.replication.bulkload.enabled is on and its queue has drained, or copy the files"
+    " (CopyTable, ExportSnapshot); then accept the past with --since",
+    "localload": "load the same files on the slave, or copy them (CopyTable, ExportSnapshot); then accept the past with"
+    " --since",
+    "unstamped": "some entries came from a server without the tracker; compare the region's rows (VerifyReplication)"
+    " and accept the past with --since",
+    "partial": "copy the region's rows from the master",
+    "absent": "create the table on the slave, then copy its rows",
+    "family-absent": "add the family on the slave (`alter`), then copy its rows",
+    "skip-wal": "the table's durability SKIP_WAL bypasses replication; on the master `alter 'TABLE', DURABILITY =>"
+    " 'USE_DEFAULT'`, then copy its rows",
+    "emptied": "compare the table once (VerifyReplication), and accept the past with --since when what is missing has"
+    " been copied",
+    "pruned": "compare the table once (VerifyReplication), copy what is missing, and accept the past with --since",
+    "skipped-wal": "replication never sees mutations with SKIP_WAL; accept the past with --since when what they wrote"
+    " has been copied",
+    "scope-raised": "what was in the family before was never replicated; accept the past with --since when it has been"
+    " copied",
+    "meta-family": "use another name for the family: a crash of a region server would lose its cells as well",
+    "descriptor-unreadable": "record the status again; if it stays, look at the trackers' log lines",
+    "no-regions": "run `run -m` again when the table's regions are in hbase:meta",
+    "file-missing": "copy the file again (distcp)",
+    "size": "copy the file again (distcp -update), and look whether it was still being written",
+    "checksum": "compare the file by hand and copy it again (distcp -update -skipcrccheck is not enough)",
+    "algorithm": "block size or checksum type differ: copy with `distcp -pbc`, or compare the contents with --deep",
+    "content": "copy the file again (distcp without -skipcrccheck, or after deleting it on the slave)",
+    "file-open": "let its writer close it (hdfs debug recoverLease when the writer is gone), then check again",
+    "file-changed": "stop what still writes there, copy the file again, and record the master's status again",
+    "root-absent": "correct the -f file or the configured paths, and record the master's status again",
+    "file-unreadable": "check permissions and missing blocks (hdfs fsck) on that side",
+    "file-ambiguous": "the path was listed twice with different contents while it was read: record the status again",
+    "no-checksum": "the file's checksum could not be had; check that its DataNodes are reachable",
+    "later-writes": "if the application has run since, record the shutdown time again on the master (`shutdown-time"
+    " record`; `shutdown-time clear` takes it away) and run `run -m` again; if these writes do not matter, check with"
+    " -s MILLIS or --ignore-later-writes, or leave the table out (--table, --namespace)",
+    "slave-older": "write the slave's status again with `run -o FILE2` on the slave, now that FILE is there, or"
+    " check on the slave without --slave-status",
+    "file-extra": "nothing is lost; remove it on the slave if it should not be there",
+}
+
+UNDRAINED = (
+    "waiting here does not help: its queue was not drained when FILE was written, and FILE cannot learn of it any more."
+    " Write a new FILE on the master, `run -m -o FILE --wait 300 --drained`, and check against that"
+)
+"""What to do about an origin whose queue was not drained when FILE was written."""
+
+TABLE_TEXTS = {code: _TEXTS[code] for code in TABLE_COPIES}
+"""What to do about a table as such, before the command that copies it."""
+
+
+def advise(finding: Finding, context: RunContext) -> str | None:
+    """What to do about a finding; None where there is nothing to say."""
+    if finding.code in HOLES:
+        return _repair(finding, context)
+    if finding.code == "partial" and (repair := repair_of(finding, context)) is not None:
+        return f"{_TEXTS[finding.code]}: {repair.copy_table}{_afterwards(finding)}"
+    if finding.code in TABLE_COPIES and (repair := repair_of(finding, context)) is not None:
+        return f"{_TEXTS[finding.code]}: {repair.copy_table}"
+    if finding.code == "filter-changed":
+        return _filter_advice(finding, context)
+    if finding.code == "keeps-less":
+        return (
+            "alter the table on the slave like the master's, then compare it once (VerifyReplication) and copy what is"
+            f" gone already; or accept that it keeps less with --accept-drift {finding.table}"
+        )
+    if finding.code == "own-service" and finding.written_to_ms is not None:
+        return (
+            f"compare the tables (VerifyReplication), then accept what was written with --since {finding.written_to_ms}"
+        )
+    if finding.code == "origin" and finding.origin in context.queues.undrained:
+        return UNDRAINED
+    if finding.code in CONTENTS:
+        return _compare(finding, context)
+    if finding.code == "older-than-tracker":
+        return _baseline(context.master.coverage_ms)
+    return _TEXTS.get(finding.code)
+
+
+def todo(finding: Finding, context: RunContext) -> str | None:
+    """What to do about a finding, in words alone; the commands are those of its table's repair."""
+    if finding.code in HOLES and finding.table is not None:
+        server = context.origin_name(finding.origin)
+        return f"{_look(finding, server, context.queues.disabled_peer)}the commands are under Repairs"
+    if finding.code in TABLE_COPIES:
+        return f"{_TEXTS[finding.code]}: the commands are under Repairs"
+    return advise(finding, context)
+
+
+def with_dry_run(sync: str) -> str:
+    """The SyncTable call that compares and changes nothing; its counters say how many rows and cells differ."""
+    return sync.replace(SYNC_TABLE, f"{SYNC_TABLE} --dryrun=true", 1)
+
+
+def copy_command(
+    table: str,
+    start_ms: int | None,
+    end_ms: int | None,
+    keys: tuple[bytes | None, bytes | None],
+    peer: str,
+    families: Sequence[str] = (),
+) -> str:
+    """The CopyTable call for a table's rows within `keys`, written in `[start_ms, end_ms)`, deletes included.
+
+    Quoted for a shell. Margins for entries appended out of the order of their write times are added here.
+    """
+    options = _times(start_ms, end_ms)
+    options += [f"--startrow={to_string_binary(keys[0])}"] if keys[0] else []
+    options += [f"--stoprow={to_string_binary(keys[1])}"] if keys[1] else []
+    options += [f"--families={','.join(families)}"] if families else []
+    options += ["--all.cells", f"--peer.adr={peer}", table]
+    return _command(COPY_TABLE, options)
+
+
+def hash_command(
+    table: str,
+    start_ms: int | None,
+    end_ms: int | None,
+    keys: tuple[bytes | None, bytes | None],
+    folder: str,
+    families: Sequence[str] = (),
+) -> str:
+    """The HashTable call for the same rows and times as `copy_command`, into a folder that must not be there yet.
+
+    Quoted for a shell. HashTable takes row keys in hex (`HashTable.doCommandLine`), unlike CopyTable.
+    """
+    options = _times(start_ms, end_ms)
+    options += [f"--startrow={keys[0].hex()}"] if keys[0] else []
+    options += [f"--stoprow={keys[1].hex()}"] if keys[1] else []
+    options += [f"--versions={ALL_VERSIONS}"]
+    options += [f"--families={','.join(families)}"] if families else []
+    return _command(HASH_TABLE, [*options, table, folder])
+
+
+def sync_command(table: str, master_key: str, folder: str) -> str:
+    """The SyncTable call that repairs a slave's table by the hashes; rows and times are those of the hashes.
+
+    It must run on the slave: its mappers read the table of the cluster they run on (`--targetzkcluster` names only
+    where it writes to), so on the master it would compare the master with itself. Quoted for a shell.
+    """
+    return _command(SYNC_TABLE, [f"--sourcezkcluster={master_key}", folder, table, table])
+
+
+def _command(main: str, options: Sequence[str]) -> str:
+    return " ".join(["hbase", main, *(shlex.quote(option) for option in options)])
+
+
+def _times(start_ms: int | None, end_ms: int | None) -> list[str]:
+    options = [] if start_ms is None else [f"--starttime={max(0, start_ms - SINCE_MARGIN_MS)}"]
+    return options if end_ms is None else [*options, f"--endtime={end_ms + SINCE_MARGIN_MS + 1}"]
+
+
+def to_string_binary(key: bytes) -> str:
+    r"""A row key as HBase's `Bytes.toStringBinary` prints and its tools read it: `\xNN` for other bytes."""
+    return "".join(chr(byte) if byte in _PLAIN else f"\\x{byte:02X}" for byte in key)
+
+
+def _repair(finding: Finding, context: RunContext) -> str:
+    server = context.origin_name(finding.origin)
+    if finding.table is None:
+        return (
+            f"look at the region server's log for region {finding.region}, and at"
+            " `status 'replication'` in the master's hbase shell; its table is not named in the file"
+        )
+    commands = repair_of(finding, context)
+    copy = commands.copy_table if commands else ""
+    return f"{_look(finding, server, context.queues.disabled_peer)}{copy}{_afterwards(finding)}"
+
+
+def _filter_advice(finding: Finding, context: RunContext) -> str:
+    commands = repair_of(finding, context)
+    copy = f" or copy what was written until then: {commands.copy_table};" if commands else ""
+    since = (
+        f"then accept the past with --since {finding.written_to_ms}"
+        if finding.written_to_ms is not None
+        else ("let ReplicateTimeTracker run on the master, too, which tells since when a peer has been as it is")
+    )
+    return f"compare the table once (VerifyReplication),{copy} {since}"
+
+
+def _look(finding: Finding, server: str | None, disabled_peer: str | None) -> str:
+    if finding.code == "gap":
+        return "these entries are not coming by themselves; copy them from the master: "
+    if disabled_peer is not None:
+        return (
+            f"peer {disabled_peer} is disabled on the master: `enable_peer '{disabled_peer}'` there, then check again"
+            " with --wait; or copy: "
+        )
+    return (
+        "check again with --wait; if it does not shrink, look at `status 'replication'` and the log of"
+        f" {server} on the master, or copy: "
+    )
+
+
+def repair_of(finding: Finding, context: RunContext) -> Repair | None:
+    """The commands that repair a finding; None where copying repairs nothing, or the table is not known."""
+    if finding.table is None or finding.code not in (*REGION_COPIES, *TABLE_COPIES, *CONTENTS, "filter-changed"):
+        return None
+    return repair(
+        finding.table,
+        (None, None) if finding.code in (*TABLE_COPIES, *CONTENTS) else (finding.written_from_ms, finding.repair_to_ms),
+        (None, None) if finding.code in TABLE_COPIES else (finding.start_key, finding.end_key),
+        families_of(finding, context),
+        context.master,
+        context.slave.cluster_key,
+        f"{context.master.cut_ms}-{finding.region or 'table'}-{finding.from_seq or 0}",
+    )
+
+
+def repair(
+    table: str,
+    times: tuple[int | None, int | None],
+    keys: tuple[bytes | None, bytes | None],
+    families: Sequence[str],
+    master: Header,
+    slave_key: str,
+    mark: str,
+) -> Repair:
+    """The commands for rows and times of a table; `mark` makes the folder of the hashes one that is not there yet."""
+    name = "".join(char if char.isalnum() or char in "._-" else "_" for char in table)
+    folder = f"{master.filesystem or FILESYSTEM_PLACEHOLDER}/tmp/status-tool-{name}-{mark}"
+    return Repair(
+        copy_command(table, *times, keys, slave_key or PEER_PLACEHOLDER, families),
+        hash_command(table, *times, keys, folder, families),
+        sync_command(table, master.cluster_key or MASTER_PLACEHOLDER, folder),
+    )
+
+
+def families_of(finding: Finding | None, context: RunContext, table: str | None = None) -> Sequence[str]:
+    """The families that a repair of the finding copies, or those of `table` as such; none: all of them."""
+    if finding is not None and finding.code == "family-absent" and finding.note:
+        return finding.note.split(", ")
+    name = table if finding is None else finding.table
+    return next((t.families for t in context.tables if t.table == name), ())
+
+
+def _afterwards(finding: Finding) -> str:
+    if finding.repair_to_ms is None:
+        return ""
+    since = finding.repair_to_ms + SINCE_MARGIN_MS
+    return (
+        " (SyncTable, without --starttime and --endtime, where clients set their own timestamps);"
+        f" then check with --since {since}"
+    )
+
+
+def _compare(finding: Finding, context: RunContext) -> str:
+    commands = repair_of(finding, context)
+    how = f": {commands.hash_table} on the master, then {commands.sync_table} on the slave" if commands else ""
+    since = finding.written_to_ms
+    accept = "" if since is None else f"; then accept the past with --since {since}"
+    return f"compare the rows of both sides, deletes included{how}{accept}"
+
+
+def _baseline(coverage_ms: int | None) -> str:
+    if coverage_ms is None:
+        return "install the tracker on every region server of the master (`status-tool setup`)"
+    return (
+        f"--since {coverage_ms} accepts a baseline that was copied by snapshot after {iso(coverage_ms)};"
+        " or compare the table once (VerifyReplication)"
+    )

@@ -1,0 +1,130 @@
+"""From counts and findings to the outcome."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from status_tool.explain.problems import bound, to_problem
+from status_tool.rules.context import RunContext
+from status_tool.rules.later_writes import accepted_by, later_findings, later_notice, later_writes
+from status_tool.rules.sides import older_findings
+from status_tool.vocabulary.findings import Finding
+from status_tool.vocabulary.outcome import HBaseOutcome, HdfsOutcome, Outcome
+from status_tool.vocabulary.verdicts import INCOMPLETE_REGIONS, Evidence, FileStatus, Status, Verdict
+
+INCOMPLETE_FILES = (FileStatus.MISSING, FileStatus.MISMATCH)
+UNVERIFIABLE_FILES = (FileStatus.UNVERIFIABLE, FileStatus.INCOMPARABLE)
+
+
+@dataclass(slots=True)
+class Tally:
+    """The unbounded counts of a run."""
+
+    regions: dict[Status, int] = field(default_factory=lambda: dict.fromkeys(Status, 0))
+    evidence: dict[Evidence, int] = field(default_factory=lambda: dict.fromkeys(Evidence, 0))
+    """How many regions rest on what."""
+    worst_lag_ms: int | None = None
+    timestamps_complete: int = 0
+    later: dict[str | None, tuple[int, int]] = field(default_factory=dict)
+    """By table, the streams that were written to after the shutdown time, and the newest write."""
+    later_streams: int = 0
+    """How many they are, where they have not been told apart yet."""
+    files: dict[FileStatus, int] = field(default_factory=lambda: dict.fromkeys(FileStatus, 0))
+    master_files: int = 0
+    """How many paths the master's status names."""
+    entries: dict[tuple[str, str], int] = field(default_factory=dict)
+    """By side and name, what was met besides files: empty folders, symbolic links."""
+
+
+def conclude(context: RunContext, tally: Tally, findings: Iterable[Finding]) -> Outcome:
+    """The outcome; `findings` are those of regions, streams and files, the worst `max_problems` suffice."""
+    run = [*context.run_findings, *context.table_findings] if context.check_hbase else []
+    if context.check_hbase and not sum(tally.regions.values()):
+        run.append(Finding("nothing"))
+    later = later_writes(tally.later) if context.check_hbase else ()
+    accepted = accepted_by(context.master, context.scope, context.evidence)
+    run += [] if accepted else later_findings(later, context.master)
+    older = older_findings(context.master, context.slave, context.scope)
+    hbase = _hbase(context, tally, [*run, *older]) if context.check_hbase else None
+    notices = (
+        *context.master.notices,
+        *context.slave.notices,
+        *context.notices,
+        *([later_notice(later, accepted)] if later and accepted else []),
+    )
+    files = _file_findings(context, tally) if context.check_hdfs else []
+    run += [*files, *older]
+    hdfs = _hdfs(context, tally, [*files, *older]) if context.check_hdfs else None
+    if context.check_hdfs and not tally.master_files and not files:
+        notices = (*notices, "HDFS: there is no file to check on the master")
+    notices = (*notices, *counted_entries(tally))
+    shown = bound(run, findings, context.scope.max_problems)
+    return Outcome(
+        hbase=hbase,
+        hdfs=hdfs,
+        problems=tuple(to_problem(finding, context) for finding in shown),
+        cut_ms=context.master.cut_ms,
+        shutdown_ms=context.master.shutdown_ms,
+        shutdown_from=context.master.shutdown_from,
+        needs_new_file=any(finding.origin in context.queues.undrained for finding in run if finding.code == "origin"),
+        master_cluster_id=context.master.cluster_id,
+        slave_cluster_id=context.slave.cluster_id,
+        peer_id=context.scope.peer_id,
+        notices=notices,
+        max_problems=context.scope.max_problems,
+    )
+
+
+def _hbase(context: RunContext, tally: Tally, run: list[Finding]) -> HBaseOutcome:
+    tables = any(table.status in INCOMPLETE_REGIONS for table in context.tables)
+    if tables or any(tally.regions[status] for status in INCOMPLETE_REGIONS):
+        verdict = Verdict.INCOMPLETE
+    elif run or tally.regions[Status.UNVERIFIABLE]:
+        verdict = Verdict.UNVERIFIABLE
+    else:
+        verdict = Verdict.COMPLETE
+    weakest = [level for level in Evidence if tally.evidence[level]]
+    return HBaseOutcome(
+        verdict,
+        weakest[-1] if weakest else context.evidence,
+        tally.regions,
+        tally.worst_lag_ms,
+        tally.timestamps_complete,
+        tally.evidence,
+        context.ordered_tables,
+        later=later_writes(tally.later),
+    )
+
+
+def _file_findings(context: RunContext, tally: Tally) -> list[Finding]:
+    """A path that was named must exist; that there is no file at all is fine only where everything was looked at."""
+    absent = [Finding("root-absent", path=path) for path in context.master.hdfs_absent]
+    if not absent and _names_nothing(context, tally):
+        return [Finding("no-files")]
+    return absent
+
+
+def counted_entries(tally: Tally) -> list[str]:
+    """What was met besides files, in words."""
+    return [
+        f"HDFS: {count} {name}{'' if count == 1 else 's'} on the {side}, not compared"
+        for (side, name), count in sorted(tally.entries.items())
+        if count
+    ]
+
+
+def _hdfs(context: RunContext, tally: Tally, findings: list[Finding]) -> HdfsOutcome:
+    extra = context.scope.strict_extra and tally.files[FileStatus.EXTRA]
+    if extra or any(tally.files[status] for status in INCOMPLETE_FILES):
+        verdict = Verdict.INCOMPLETE
+    elif findings or any(tally.files[status] for status in UNVERIFIABLE_FILES):
+        verdict = Verdict.UNVERIFIABLE
+    else:
+        verdict = Verdict.COMPLETE
+    return HdfsOutcome(verdict, tally.files)
+
+
+def _names_nothing(context: RunContext, tally: Tally) -> bool:
+    """No file at all proves nothing, unless the whole file system was listed and simply holds none."""
+    return not tally.master_files and context.master.hdfs_paths != ("/",)

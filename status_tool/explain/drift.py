@@ -1,0 +1,137 @@
+"""Drift: where master and slave differ in ways that replication never carries, told without comparing any row."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from status_tool.explain.advice import TABLE_TEXTS, repair
+from status_tool.rules.peers import PeerFacts, ships, withheld
+from status_tool.rules.tables import LINEAGE, replicated_families
+from status_tool.vocabulary.header import Header
+from status_tool.vocabulary.outcome import Repair
+from status_tool.vocabulary.schema import Row
+
+Tables = Mapping[str, frozenset[str] | None]
+"""A slave's families by table; None where they are not known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A peer of the master and what is known of the cluster behind it."""
+
+    peer: PeerFacts
+    cluster: str
+    tables: Tables | None
+    """None: its tables are not known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Drift:
+    """One thing that replication will not bring about. `kind` is the verdict's code for the same."""
+
+    kind: str
+    table: str
+    detail: str
+    advice: str
+    peer: str | None = None
+    """The peer whose slave is at fault; None: the master, for all its slaves."""
+    repair: Repair | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """A member of `drift` in the document of `status-tool topology --json`."""
+        return asdict(self)
+
+
+@dataclass(slots=True)
+class Lost:
+    """Regions with streams of which nothing is left, by table: gathered from a master's rows as they come."""
+
+    since_ms: int | None = None
+    """What was written up to this time is accepted."""
+    _streams: dict[str, str] = field(default_factory=dict)
+    _explained: set[str] = field(default_factory=set)
+
+    def add(self, rows: Iterable[Row]) -> None:
+        """Take `stream`, `fact` and `region` rows, in any order."""
+        for row in rows:
+            region = row.get("region")
+            if row["kind"] == "stream" and row.get("table") is not None and self._asked(row.get("write_ms")):
+                self._streams[region or ""] = row["table"]
+            elif row["kind"] == "region" or (row["kind"] == "fact" and row.get("state") in LINEAGE):
+                self._explained.add(region or "")
+
+    def _asked(self, written_ms: int | None) -> bool:
+        return self.since_ms is None or written_ms is None or written_ms > self.since_ms
+
+    @property
+    def by_table(self) -> dict[str, int]:
+        """How many regions each table has lost other than by a split or merge."""
+        lost: dict[str, int] = {}
+        for region, table in self._streams.items():
+            if region not in self._explained:
+                lost[table] = lost.get(table, 0) + 1
+        return dict(sorted(lost.items()))
+
+
+def find_drift(master: Header, rows: Sequence[Row], lost: Mapping[str, int], targets: Sequence[Target]) -> list[Drift]:
+    """What drifts between a master and the clusters of its peers.
+
+    `rows` are the master's `table` and `region` rows, `lost` what `Lost` gathered.
+    """
+    existing = {row["table"] for row in rows if row["kind"] == "region"}
+    details = {row["table"]: row.get("detail") for row in rows if row["kind"] == "table" and row["table"] in existing}
+    families = {table: replicated_families(detail) or () for table, detail in details.items()}
+    replicated = {table: known for table, known in families.items() if known}
+    found = [drift for target in targets for drift in _target_drift(master, replicated, target)]
+    for table in sorted(replicated):
+        if _skips_wal(details[table]) and _shipped(table, targets):
+            detail = "has durability SKIP_WAL: its writes bypass the WAL, and with it replication"
+            found.append(_drift("skip-wal", master, table, detail, families=replicated[table]))
+    for table, regions in lost.items():
+        if _shipped(table, targets):
+            detail = (
+                f"was truncated, dropped or recreated ({regions} regions without a successor), which replication does"
+                " not carry: their rows stay on the slave"
+            )
+            found.append(_drift("truncated", master, table, detail))
+    return found
+
+
+def _target_drift(master: Header, replicated: Mapping[str, Sequence[str]], target: Target) -> Iterable[Drift]:
+    if target.tables is None:
+        return
+    left_out = withheld(target.peer, replicated)
+    for table, families in sorted(replicated.items()):
+        if not ships(target.peer, table):
+            continue
+        if table not in target.tables:
+            detail = f"is replicated by peer {target.peer['id']}, but absent on cluster {target.cluster}"
+            yield _drift("absent", master, table, detail, target)
+            continue
+        present = target.tables[table]
+        missing = [f for f in families if present is not None and f not in present and f not in left_out.get(table, ())]
+        if missing:
+            names = ", ".join(missing)
+            detail = f"has no family {names} on cluster {target.cluster}, although peer {target.peer['id']} ships it"
+            yield _drift("family-absent", master, table, detail, target, missing)
+
+
+def _shipped(table: str, targets: Sequence[Target]) -> bool:
+    return any(ships(target.peer, table) for target in targets)
+
+
+def _skips_wal(detail: str | None) -> bool:
+    descriptor = json.loads(detail or "{}")
+    return isinstance(descriptor, dict) and descriptor.get("durability") == "SKIP_WAL"
+
+
+def _drift(
+    kind: str, master: Header, table: str, detail: str, target: Target | None = None, families: Sequence[str] = ()
+) -> Drift:
+    key = str(target.peer.get("cluster_key") or "") if target else ""
+    commands = repair(table, (None, None), (None, None), families, master, key, f"{master.cut_ms}-table")
+    advice = f"{TABLE_TEXTS[kind]}: {commands.copy_table}"
+    return Drift(kind, table, detail, advice, str(target.peer["id"]) if target else None, commands)

@@ -1,0 +1,153 @@
+"""What is wrong, by table and cause: complete counts, one example each, and one repair a table.
+
+The list of problems is bounded; this is not, and stays small all the same: it has one entry for every table
+and code, however many regions and files are behind it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from status_tool.explain.advice import HOLES, TABLE_COPIES, TABLE_TEXTS, families_of, repair, todo, with_dry_run
+from status_tool.explain.problems import kind_of, to_problem
+from status_tool.rules.context import RunContext
+from status_tool.rules.segments import SINCE_MARGIN_MS
+from status_tool.vocabulary.findings import Finding, sort_key
+from status_tool.vocabulary.outcome import Group, Outcome, Overview, Problem, TableLine, TableRepair
+from status_tool.vocabulary.verdicts import SEVERITY
+
+STUCK = ("gap", *TABLE_COPIES)
+"""What waiting does not mend."""
+CREATE_FIRST = ("absent", "family-absent", "truncated", "skip-wal")
+"""Where something has to be done by hand before copying helps."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """All findings of one table and code. Times and keys span them all; None where one of them is not bounded."""
+
+    worst: Finding
+    """The worst of them, as an example; its table and code are those of all."""
+    count: int = 1
+    lag_ms: int | None = None
+    from_ms: int | None = None
+    to_ms: int | None = None
+    start_key: bytes | None = None
+    end_key: bytes | None = None
+
+
+def causes(findings: Iterable[Finding]) -> list[Cause]:
+    """The findings by table and code."""
+    found: dict[tuple[str | None, str], Cause] = {}
+    for finding in findings:
+        key, cause = (finding.table, finding.code), cause_of(finding)
+        found[key] = merged(found[key], cause) if key in found else cause
+    return list(found.values())
+
+
+def cause_of(finding: Finding) -> Cause:
+    """A cause of one finding."""
+    keys = (finding.start_key or None, finding.end_key or None)
+    return Cause(finding, 1, finding.lag_ms, finding.written_from_ms, finding.repair_to_ms, *keys)
+
+
+def merged(one: Cause, other: Cause) -> Cause:
+    """Two causes of the same table and code as one."""
+    return Cause(
+        min(one.worst, other.worst, key=sort_key),
+        one.count + other.count,
+        max((lag for lag in (one.lag_ms, other.lag_ms) if lag is not None), default=None),
+        None if one.from_ms is None or other.from_ms is None else min(one.from_ms, other.from_ms),
+        None if one.to_ms is None or other.to_ms is None else max(one.to_ms, other.to_ms),
+        None if one.start_key is None or other.start_key is None else min(one.start_key, other.start_key),
+        None if one.end_key is None or other.end_key is None else max(one.end_key, other.end_key),
+    )
+
+
+def overview(context: RunContext, found: Iterable[Cause], tables: Iterable[TableLine] = ()) -> Overview:
+    """Causes in words, worst first, and the repairs of their tables."""
+    causes = sorted(found, key=lambda cause: sort_key(cause.worst))
+    return Overview(
+        groups=tuple(_group(cause, context) for cause in causes),
+        repairs=tuple(_repairs(causes, context)),
+        tables=tuple(sorted(tables, key=_worst_first)),
+        oldest_hole_ms=min(
+            (c.from_ms for c in causes if c.worst.code == "gap" and c.from_ms is not None), default=None
+        ),
+    )
+
+
+def groups_of(problems: Iterable[Problem]) -> tuple[Group, ...]:
+    """The problems by table, kind and cause: where nothing but their list is known."""
+    found: dict[tuple[str | None, str, str], Group] = {}
+    for problem in problems:
+        key = (problem.table, problem.kind, problem.code or problem.detail)
+        known = found.get(key)
+        if known is None:
+            found[key] = Group(
+                str(problem.kind), problem.code, problem.table, 1, problem, problem.advice or "", problem.lag_ms
+            )
+        else:
+            lag = max(known.lag_ms or 0, problem.lag_ms or 0) or None
+            found[key] = replace(known, count=known.count + 1, lag_ms=lag)
+    return tuple(found.values())
+
+
+def groups_in(outcome: Outcome) -> tuple[Group, ...]:
+    """The outcome's groups, complete where it has an overview, else those of the listed problems."""
+    return outcome.overview.groups if outcome.overview is not None else groups_of(outcome.problems)
+
+
+def _worst_first(line: TableLine) -> tuple[int, int, int, str]:
+    worst = line.worst
+    return (-SEVERITY[worst], -line.regions[worst], -(line.lag_ms or 0), line.table)
+
+
+def _group(cause: Cause, context: RunContext) -> Group:
+    finding = cause.worst
+    kind = kind_of(finding.code)
+    words = todo(finding, context) or ""
+    problem = to_problem(finding, context)
+    return Group(
+        kind, finding.code, finding.table, cause.count, problem, words, cause.lag_ms, cause.from_ms, cause.to_ms
+    )
+
+
+def _repairs(found: Sequence[Cause], context: RunContext) -> Iterable[TableRepair]:
+    """One repair a table, in the order of its worst cause."""
+    by_table: dict[str, list[Cause]] = {}
+    for cause in found:
+        if cause.worst.table is not None and cause.worst.code in (*HOLES, *TABLE_COPIES):
+            by_table.setdefault(cause.worst.table, []).append(cause)
+    for table, own in by_table.items():
+        yield _repair(table, own, context)
+
+
+def _repair(table: str, own: Sequence[Cause], context: RunContext) -> TableRepair:
+    """Rows and times that cover every cause: what is copied twice does no harm, what is left out would."""
+    codes = [cause.worst.code for cause in own]
+    span = own[0]
+    for cause in own[1:]:
+        span = merged(span, cause)
+    whole = any(code in TABLE_COPIES for code in codes)
+    # Families are those of all causes: a narrower list would leave rows out.
+    families = families_of(own[0].worst if codes == ["family-absent"] else None, context, table)
+    commands = repair(
+        table,
+        (None, None) if whole else (span.from_ms, span.to_ms),
+        (None, None) if whole else (span.start_key, span.end_key),
+        families,
+        context.master,
+        context.slave.cluster_key,
+        f"{context.master.cut_ms}",
+    )
+    return TableRepair(
+        table,
+        tuple(f"{code}: {cause.count}" for code, cause in zip(codes, own, strict=True)),
+        any(code in STUCK for code in codes),
+        tuple(TABLE_TEXTS[code] for code in codes if code in CREATE_FIRST),
+        commands,
+        with_dry_run(commands.sync_table),
+        None if whole or span.to_ms is None else span.to_ms + SINCE_MARGIN_MS,
+    )

@@ -1,0 +1,87 @@
+"""Drift of a live cluster: its own tables by Thrift, those of its peers by their ZooKeeper or by their site files."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+
+from status_tool.clients.config import Settings
+from status_tool.clients.zookeeper import PEER_TIMEOUT_S, ZooKeeper, parse_cluster_key
+from status_tool.errors import ConfigurationError, ConnectionFailed
+from status_tool.explain.drift import Drift, Lost, Tables, Target, find_drift
+from status_tool.gather.parallel_reading import read_all
+from status_tool.gather.peer_topology import Link, Topology
+from status_tool.gather.snapshot import MASTER, Request, snapshot
+from status_tool.sources.meta import table_families
+
+WAIT_S = 10.0
+"""For the trackers' flush: what one of them has not written yet is told by the next look."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """What was found, and what could not be looked at, in words."""
+
+    drift: tuple[Drift, ...] = ()
+    unchecked: tuple[str, ...] = ()
+
+
+def cluster_drift(settings: Settings, topology: Topology, peers: Sequence[Settings], since_ms: int | None) -> Found:
+    """Drift between a cluster and its peers; `peers` are settings of clusters that may be among them.
+
+    Nothing is raised for what cannot be reached: it is named among what was not checked.
+    """
+    if not settings.knows_thrift:
+        return Found(unchecked=("drift of tables is not known: give the Thrift server (--thrift or --conf-dir)",))
+    unchecked: list[str] = []
+    try:
+        gathered = snapshot(settings, Request(side=MASTER, wait_s=WAIT_S, hdfs=False), lambda _: None)
+        lost = Lost(since_ms)
+        lost.add(gathered.rows)
+        for source in gathered.sources:
+            for batch in read_all(source):
+                lost.add(batch.select(["kind", "table", "region", "write_ms", "state"]).to_pylist())
+    except (ConfigurationError, ConnectionFailed) as error:
+        return Found(unchecked=(f"drift of tables is not known: {error}",))
+    known = _known_tables(peers, unchecked)
+    targets = []
+    for link in topology.nodes[topology.root].links:
+        if link.to is None or link.to == topology.root:
+            continue
+        tables = known.get(link.to) or _mirrored_tables(link, settings)
+        if tables is None or all(families is None for families in tables.values()):
+            what = "tables" if tables is None else "families"
+            unchecked.append(
+                f"the {what} of cluster {link.to} (peer {link.peer.id}) are not known: give --peer-conf DIR"
+            )
+        targets.append(Target(asdict(link.peer), link.to, tables))
+    return Found(tuple(find_drift(gathered.header, gathered.rows, lost.by_table, targets)), tuple(unchecked))
+
+
+def _known_tables(peers: Sequence[Settings], unchecked: list[str]) -> dict[str, Tables]:
+    """Families by table, by cluster id."""
+    known: dict[str, Tables] = {}
+    for settings in peers:
+        try:
+            with ZooKeeper(settings.zookeeper(), PEER_TIMEOUT_S) as session:
+                cluster_id = session.cluster_id()
+            rows = list(table_families(settings.thrift()))
+        except (ConfigurationError, ConnectionFailed) as error:
+            unchecked.append(f"--peer-conf: {error}")
+            continue
+        known[cluster_id] = {row["table"]: frozenset(json.loads(row["detail"])["families"]) for row in rows}
+    return known
+
+
+def _mirrored_tables(link: Link, settings: Settings) -> Tables | None:
+    """The names of the tables as HBase 2 mirrors them to ZooKeeper (`MirroringTableStateManager`); None: unknown."""
+    endpoint = parse_cluster_key(link.peer.cluster_key, settings.znode_names)
+    if endpoint is None:
+        return None
+    try:
+        with ZooKeeper(endpoint, PEER_TIMEOUT_S) as session:
+            names = session.children("table")
+    except ConnectionFailed:
+        return None
+    return dict.fromkeys(names) if names else None

@@ -1,0 +1,131 @@
+"""Where replication of a live cluster stands: its queues, measured where HDFS can be reached."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from status_tool.clients.config import Settings
+from status_tool.clients.webhdfs import HdfsEndpoint
+from status_tool.clients.zookeeper import ZooKeeper
+from status_tool.errors import ConfigurationError, ConnectionFailed
+from status_tool.sources.codec import Row
+from status_tool.sources.hdfs_files import hdfs_user
+from status_tool.sources.replication_queues import Queue, Queues, Wal, read_queues
+from status_tool.sources.state_table import now_ms
+from status_tool.sources.wals import Extent, WalFolder, Writer
+from status_tool.vocabulary.selection import plain_path
+
+BULKLOAD_KEY = "hbase.replication.bulkload.enabled"
+
+
+@dataclass(frozen=True)
+class Measured:
+    """The queues of a cluster at one moment, with what HDFS tells of their WALs."""
+
+    read_ms: int
+    queues: Queues
+    extents: dict[str, Extent]
+    unsplit: frozenset[str] | None
+    """Servers whose folder of WALs is still there; None: not known."""
+    bulkload: bool
+    """Whether the site says that bulk loads are replicated."""
+    hdfs_problem: str | None = None
+    """Why lengths are not known."""
+    writers: tuple[Writer, ...] = ()
+    """Whose WALs are archived."""
+
+    def facts(self, queue: Queue) -> dict[str, Any]:
+        """A queue as the `detail` of its row: `left` is in bytes, null where the WAL's length is not known."""
+        return {
+            "peer": queue.peer,
+            "live": queue.live,
+            "dead_servers": list(queue.dead_servers),
+            "wals": [self._wal(wal) for wal in queue.wals],
+        }
+
+    def _wal(self, wal: Wal) -> dict[str, Any]:
+        extent = self.extents.get(wal.name)
+        return {
+            "name": wal.name,
+            "server": wal.server,
+            "started_ms": wal.started_ms,
+            "position": wal.position,
+            "path": extent.path if extent else None,
+            "length": extent.length if extent else None,
+            "left": extent.left(wal.position) if extent else None,
+        }
+
+    def summary(self) -> dict[str, Any]:
+        """What holds for all queues: the `detail` of the row without a name."""
+        return {
+            "read_ms": self.read_ms,
+            "consistent": self.queues.consistent,
+            "unsplit": None if self.unsplit is None else sorted(self.unsplit),
+            "bulkload": self.bulkload,
+            "writers": {
+                one.server: {"opened_ms": one.opened_ms, "modified_ms": one.modified_ms} for one in self.writers
+            },
+            "hfile_refs": {
+                refs.peer: {"since_ms": refs.since_ms, "files": len(refs.files)} for refs in self.queues.hfile_refs
+            },
+        }
+
+
+def measure(settings: Settings, zookeeper: ZooKeeper) -> Measured:
+    """Read the queues, and the lengths of their WALs as far as HDFS can be reached.
+
+    The folders of WALs are looked at first: a server whose folder is gone had been split before its queues were read.
+    """
+    folder, problem = _folder(settings)
+    unsplit, writers, extents = None, list[Writer](), dict[str, Extent]()
+    try:
+        unsplit = _plausible(folder.unsplit(), zookeeper.live_servers()) if folder else None
+    except ConnectionFailed as error:
+        folder, problem = None, str(error)
+    read_ms = now_ms()
+    queues = read_queues(zookeeper)
+    try:
+        extents = folder.extents(_wals(queues)) if folder else {}
+        writers = folder.writers() if folder else []
+    except ConnectionFailed as error:
+        problem = str(error)
+    bulkload = settings.site.get(BULKLOAD_KEY, "false").lower() == "true"
+    return Measured(read_ms, queues, extents, unsplit, bulkload, problem, tuple(writers))
+
+
+def _plausible(unsplit: frozenset[str], live: Iterable[str]) -> frozenset[str] | None:
+    """A folder without any live server's WALs is the wrong one (hbase.wal.dir elsewhere): nothing is known then."""
+    return unsplit if unsplit & set(live) else None
+
+
+def _wals(queues: Queues) -> Iterable[Wal]:
+    return (wal for queue in queues.queues for wal in queue.wals)
+
+
+def _folder(settings: Settings) -> tuple[WalFolder | None, str | None]:
+    if settings.hbase_root is None:
+        return None, "hbase.rootdir is in no site file"
+    root = settings.site.get("hbase.wal.dir") or settings.hbase_root
+    try:
+        return WalFolder(
+            HdfsEndpoint(settings.wal_webhdfs(), hdfs_user(), settings.authorities), plain_path(root)
+        ), None
+    except ConfigurationError as error:
+        return None, str(error)
+
+
+def queue_rows(settings: Settings, zookeeper: ZooKeeper) -> tuple[list[Row], list[str]]:
+    """`queue` rows of a master, and notices. Queues that cannot be read settle nothing, and are no error here."""
+    try:
+        measured = measure(settings, zookeeper)
+    except ConfigurationError as error:
+        return [], [str(error)]
+    rows: list[Row] = [{"kind": "queue", "detail": json.dumps(measured.summary())}]
+    rows += [
+        {"kind": "queue", "server": queue.holder, "name": queue.id, "detail": json.dumps(measured.facts(queue))}
+        for queue in measured.queues.queues
+    ]
+    return rows, []

@@ -1,0 +1,89 @@
+"""Where the queues of a cluster stand, as one document: what waits, for how long, who holds it, what is stuck."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from status_tool.clients.zookeeper import Peer
+from status_tool.gather.measured_queues import Measured
+from status_tool.sources.replication_queues import Queue
+
+Document = dict[str, Any]
+
+
+def standing(measured: Measured, peers: Sequence[Peer], before: Measured | None = None) -> Document:
+    """The document of `status-tool queues --json`; `peers` are those that are asked about.
+
+    `before` is an earlier measurement: a queue whose positions have not moved since, though it has something to
+    ship, is stuck.
+    """
+    by_id = {peer.id: peer for peer in peers}
+    moved = _positions(before) if before else None
+    queues = [_queue(queue, measured, moved) for queue in measured.queues.queues if queue.peer in by_id]
+    refs = {refs.peer: len(refs.files) for refs in measured.queues.hfile_refs if refs.peer in by_id}
+    drained = measured.queues.consistent and all(queue["drained"] for queue in queues) and not any(refs.values())
+    return {
+        "read_ms": measured.read_ms,
+        "drained": drained,
+        "exit_code": 0 if drained else 1,
+        "consistent": measured.queues.consistent,
+        "lengths": measured.hdfs_problem or "known",
+        "peers": [_peer(peer, queues, refs) for peer in peers],
+        "queues": queues,
+        "orphans": sorted(f"{q.id} on {q.holder}" for q in measured.queues.queues if q.peer not in by_id),
+        "totals": _totals(queues) | {"hfile_refs": sum(refs.values())},
+    }
+
+
+def _queue(queue: Queue, measured: Measured, moved: Mapping[tuple[str, str], int] | None) -> Document:
+    facts = measured.facts(queue)
+    wals = facts["wals"]
+    lefts = [wal["left"] for wal in wals]
+    waiting = [wal for wal in wals if wal["left"] != 0]
+    drained = queue.live and not queue.dead_servers and not waiting and _only_current(queue)
+    still = moved is not None and bool(waiting)
+    stuck = still and all((moved or {}).get((queue.id, wal.name)) == wal.position for wal in queue.wals)
+    return {
+        "peer": queue.peer,
+        "holder": queue.holder,
+        "live": queue.live,
+        "id": queue.id,
+        "recovered_from": facts["dead_servers"],
+        "drained": drained,
+        "stuck": stuck if moved is not None else None,
+        "left_bytes": sum(lefts) if all(left is not None for left in lefts) else None,
+        "oldest_ms": None if drained else min((w["started_ms"] for w in wals if w["started_ms"]), default=None),
+        "wals": wals,
+    }
+
+
+def _only_current(queue: Queue) -> bool:
+    """Whether each group has just the WAL that is being written; a rolled one leaves when it has been shipped."""
+    groups = [wal.group for wal in queue.wals]
+    return len(groups) == len(set(groups))
+
+
+def _positions(measured: Measured) -> dict[tuple[str, str], int]:
+    return {(queue.id, wal.name): wal.position for queue in measured.queues.queues for wal in queue.wals}
+
+
+def _peer(peer: Peer, queues: Sequence[Document], refs: Mapping[str, int]) -> Document:
+    own = [queue for queue in queues if queue["peer"] == peer.id]
+    totals = _totals(own) | {"hfile_refs": refs.get(peer.id, 0)}
+    return {"id": peer.id, "cluster_key": peer.cluster_key, "enabled": peer.enabled, **totals}
+
+
+def _totals(queues: Iterable[Document]) -> Document:
+    queues = list(queues)
+    lefts = [queue["left_bytes"] for queue in queues]
+    oldest = [queue["oldest_ms"] for queue in queues if queue["oldest_ms"] is not None]
+    return {
+        "queues": len(queues),
+        "recovered": sum(bool(queue["recovered_from"]) for queue in queues),
+        "unclaimed": sum(not queue["live"] for queue in queues),
+        "stuck": sum(bool(queue["stuck"]) for queue in queues),
+        "wals": sum(len(queue["wals"]) for queue in queues),
+        "left_bytes": sum(lefts) if all(left is not None for left in lefts) else None,
+        "oldest_ms": min(oldest, default=None),
+    }

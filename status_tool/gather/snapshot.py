@@ -1,0 +1,426 @@
+"""One side of a verification, gathered from a live cluster: a header, small rows, parallel sources."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import time
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+
+from status_tool import __version__
+from status_tool.clients.config import Settings
+from status_tool.clients.thrift import Cells
+from status_tool.clients.webhdfs import HdfsEndpoint, Load, WebHdfs
+from status_tool.clients.zookeeper import ZooKeeper, peer_cluster_id
+from status_tool.errors import ConfigurationError, UsageError
+from status_tool.gather.measured_queues import queue_rows
+from status_tool.rules.peers import parse_peer
+from status_tool.rules.queue_proofs import newly_settled, undrained_servers
+from status_tool.rules.sides import LOCAL_POOL
+from status_tool.sources import codec, meta
+from status_tool.sources.codec import Row
+from status_tool.sources.crc import Layout
+from status_tool.sources.hdfs_files import WebHdfsSource, asking, expand, hdfs_user
+from status_tool.sources.interface import Source
+from status_tool.sources.local import LocalSource
+from status_tool.sources.spool import read_spool
+from status_tool.sources.state_table import (
+    Barrier,
+    Descriptors,
+    StateTable,
+    StateTableSource,
+    TableFilter,
+    now_ms,
+)
+from status_tool.vocabulary.header import BY_OPTION, RECORDED, Header
+from status_tool.vocabulary.ids import origin_id
+from status_tool.vocabulary.selection import LOCAL, TEMPORARY_FOLDERS, Exclusions, root_of
+
+MASTER, SLAVE = "master", "slave"
+ROLES = {MASTER: "w", SLAVE: "r"}
+TYPES = {MASTER: "hgf", SLAVE: "suf"}
+SLAVE_SETTLE_S = 5.0
+"""How long a slave run waits for its own trackers' flush; they poll the barrier about once a second."""
+POLL_S = 0.2
+DRAIN_POLL_S = 1.0
+NAMENODE_INFO = "Hadoop:service=NameNode,name=NameNodeInfo"
+NEWCOMER_MS = 60_000
+"""A tracker writes its first row within seconds; a server that is older and has none runs without."""
+
+FOLLOWING = "following: everything written on the master up to the last look at it is asked, also after a shutdown time"
+
+Spooled = tuple[tuple[bytes, Cells], ...]
+
+
+@dataclass(frozen=True)
+class FileOptions:
+    """How files are looked at."""
+
+    load: Load = field(default_factory=Load)
+    exclude: tuple[str, ...] = ()
+    deep: bool = False
+    """Whether every file's content is read."""
+    journal: str | None = None
+    layout: Layout | None = None
+    """What HDFS's checksum of local files is computed for; None: HDFS's default."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """What to gather."""
+
+    side: str
+    wait_s: float
+    only: TableFilter = field(default_factory=TableFilter)
+    hbase: bool = True
+    hdfs: bool = True
+    hdfs_paths: tuple[str, ...] = ()
+    """From `-f` or the master's file; empty: the configured ones."""
+    shutdown_ms: int | None = None
+    """`-s`."""
+    following: bool = False
+    """Whether everything up to now is asked, whatever shutdown time is recorded (docs/decisions.md, 40)."""
+    files: FileOptions = field(default_factory=FileOptions)
+    drained: bool = False
+    """Whether to wait, within `wait_s`, until the queues of crashed servers are drained, too."""
+    peer_id: str | None = None
+    """Whose queues are meant; None: every peer's that is enabled."""
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """One side: `rows` are the few, `sources` the many."""
+
+    header: Header
+    rows: tuple[Row, ...]
+    sources: tuple[Source, ...]
+    unsettled: tuple[str, ...] = ()
+    """Live region servers that have not flushed past the barrier, each with why."""
+
+
+@dataclass(frozen=True)
+class SmallRows(Source):
+    """Rows that are already here, as a source beside the others."""
+
+    rows: tuple[Row, ...]
+
+    def partitions(self) -> Sequence[int]:
+        """One part."""
+        return [0]
+
+    def read(self, partition: int) -> Iterator[pa.RecordBatch]:
+        """All rows."""
+        yield from codec.batches(iter(self.rows))
+
+
+@dataclass(frozen=True)
+class Together(Source):
+    """Several sources as one; a part is (index of the source, its part)."""
+
+    sources: tuple[Source, ...]
+
+    def partitions(self) -> Sequence[tuple[int, Any]]:
+        """The parts of all."""
+        return [(index, part) for index, source in enumerate(self.sources) for part in source.partitions()]
+
+    def read(self, partition: tuple[int, Any]) -> Iterator[pa.RecordBatch]:
+        """One part of one source."""
+        index, part = partition
+        yield from self.sources[index].read(part)
+
+    def close(self) -> None:
+        """Every source."""
+        for source in self.sources:
+            source.close()
+
+
+def snapshot(settings: Settings, request: Request, say: Callable[[str], None]) -> Snapshot:
+    """Gather one side of a live cluster. `say` is told what is being done.
+
+    Raises `ConfigurationError` and `ConnectionFailed`.
+    """
+    header = Header(
+        side=request.side,
+        cluster_id="",
+        created_ms=now_ms(),
+        cut_ms=now_ms(),
+        flush_period_ms=settings.flush_period_ms,
+        state_table=settings.state_table,
+        tables=tuple(sorted(request.only.tables)),
+        namespaces=tuple(sorted(request.only.namespaces)),
+        half="both" if request.hbase and request.hdfs else "hbase" if request.hbase else "hdfs",
+        tool_version=__version__,
+        filesystem=settings.filesystem,
+    )
+    gathered = Snapshot(header, (), ())
+    if request.hbase or settings.knows_zookeeper:
+        with ZooKeeper(settings.zookeeper()) as zookeeper:
+            gathered = _identified(gathered, zookeeper)
+            if request.hbase:
+                gathered = _hbase(settings, request, gathered, zookeeper, say)
+    if not request.hbase and request.shutdown_ms is not None:
+        header = apply_shutdown(gathered.header, request.shutdown_ms, BY_OPTION, gathered.header.cut_ms)
+        gathered = dataclasses.replace(gathered, header=header)
+    if request.hdfs:
+        gathered = _hdfs(settings, request, gathered, say)
+    return dataclasses.replace(gathered, header=dataclasses.replace(gathered.header, created_ms=now_ms()))
+
+
+def _identified(gathered: Snapshot, zookeeper: ZooKeeper) -> Snapshot:
+    header = dataclasses.replace(
+        gathered.header, cluster_id=zookeeper.cluster_id(), cluster_key=zookeeper.endpoint.cluster_key
+    )
+    return dataclasses.replace(gathered, header=header)
+
+
+def _hbase(
+    settings: Settings, request: Request, gathered: Snapshot, zookeeper: ZooKeeper, say: Callable[[str], None]
+) -> Snapshot:
+    endpoint = settings.thrift()
+    state = StateTable(endpoint, settings.state_table)
+    state.require()
+    deadline = time.monotonic() + request.wait_s
+    if request.drained:
+        _await_drained(settings, request, state, zookeeper, deadline, say)
+    barrier = state.put_barrier()
+    say("waiting until every region server has flushed past the barrier")
+    live = _settle(state, zookeeper, barrier, ROLES[request.side], deadline)
+    # The spool before the table: a tracker puts a file's rows into the table before it deletes the file.
+    spooled = _spooled(settings)
+    small = state.descriptors(barrier, spooled)
+    servers = server_rows(small, ROLES[request.side], live)
+    kinds = TYPES[request.side]
+    source = StateTableSource(endpoint, settings.state_table, kinds, request.only, spooled, pruning=small.pruning)
+    header = dataclasses.replace(
+        gathered.header,
+        barrier_issued_ms=barrier.issued_ms,
+        cut_ms=barrier.issued_ms,
+        coverage_ms=small.coverage_ms,
+    )
+    say("reading tables and regions")
+    rows: list[Row] = list(servers)
+    if request.side == MASTER:
+        if request.following:
+            header = dataclasses.replace(header, notices=(*header.notices, FOLLOWING))
+        else:
+            header = _with_shutdown(header, request.shutdown_ms, small.shutdown_ms)
+        rows += [with_events(row, small) for row in small.tables if request.only.admits(row["table"])]
+        regions = _hosted_regions(settings, request, live, deadline)
+        rows += regions
+        existing = codec.Existing.of((row["region"] for row in regions), barrier.issued_ms)
+        source = dataclasses.replace(source, existing=existing)
+        peers = peer_rows(zookeeper)
+        queued, notices = queue_rows(settings, zookeeper)
+        rows += [*peers, *queued]
+        _write_down_settled(state, servers, peers, queued)
+        header = dataclasses.replace(header, notices=(*header.notices, *notices))
+    else:
+        header = dataclasses.replace(header, pruned=small.pruned_files)
+        # Where they lead is not asked: the master may be down by now.
+        rows += [{"kind": "peer", "name": peer.id, "detail": peer.to_json()} for peer in zookeeper.peers()]
+        # All of them: a filter is no reason for a table to be missing.
+        described = {row["table"]: json.loads(row["detail"]) for row in small.tables}
+        rows += meta.table_families(endpoint, small.events, described)
+    return Snapshot(header, tuple(rows), (source,), tuple(_why_unsettled(servers)))
+
+
+def _await_drained(
+    settings: Settings,
+    request: Request,
+    state: StateTable,
+    zookeeper: ZooKeeper,
+    deadline: float,
+    say: Callable[[str], None],
+) -> None:
+    """Return when no queue holds anything of a crashed server, or at the deadline: then FILE tells what is left.
+
+    Before the barrier, so that everything else is read in its order after it (docs/decisions.md, 22).
+    """
+    nobody = Barrier(b"", now_ms(), set())
+    while True:
+        peers = [json.loads(peer.to_json()) for peer in zookeeper.peers()]
+        meant = [
+            peer for peer in peers if (peer["enabled"] if request.peer_id is None else peer["id"] == request.peer_id)
+        ]
+        if not meant and request.peer_id is not None:
+            raise ConfigurationError(f"the master has no peer {request.peer_id!r}: check --peer")
+        queued, _ = queue_rows(settings, zookeeper)
+        servers = server_rows(state.descriptors(nobody), ROLES[MASTER], zookeeper.live_servers())
+        waiting = undrained_servers(queued, servers, meant)
+        if not waiting or time.monotonic() >= deadline:
+            return
+        say(f"waiting until the queues of crashed servers are drained: {', '.join(waiting)}")
+        time.sleep(DRAIN_POLL_S)
+
+
+def _write_down_settled(state: StateTable, servers: Sequence[Row], peers: Sequence[Row], queued: Sequence[Row]) -> None:
+    """What the queues prove of crashed servers now would be in doubt after the next change of the peer."""
+    for row in peers:
+        peer = parse_peer(row["detail"])
+        for server, proof in newly_settled(queued, servers, peer, now_ms()):
+            state.record_settled(server, str(peer["id"]), proof)
+
+
+def with_events(row: Row, small: Descriptors) -> Row:
+    """A master's `table` row with what happened to the table beside the WAL."""
+    events = small.events.get(row["table"], {})
+    told = {name: events[name] for name in ("skipped_ms", "raised_ms", "tagged_ms") if events.get(name)}
+    if marks := small.pruned.get(row["table"]):
+        told["pruned"] = marks
+    return row | {"detail": json.dumps(json.loads(row["detail"]) | told)} if told else row
+
+
+def _settle(state: StateTable, zookeeper: ZooKeeper, barrier: Barrier, role: str, deadline: float) -> list[str]:
+    """The live servers, when all that can have echoed the barrier or time is up."""
+    while True:
+        live, echoes = zookeeper.live_servers(), state.echoes(barrier)
+        waiting = [server for server in live if not echoes.get((server, role))]
+        if not any(_may_echo(server, (server, role) in echoes) for server in waiting):
+            return live
+        if time.monotonic() >= deadline:
+            return live
+        time.sleep(POLL_S)
+
+
+def _hosted_regions(settings: Settings, request: Request, live: Collection[str], deadline: float) -> list[Row]:
+    """`region` rows; a region on its way to another server is waited for, so that a balancer raises no alarm."""
+    while True:
+        rows = list(meta.regions(settings.thrift(), live, settings.state_table, request.only))
+        if time.monotonic() >= deadline or all(row["state"] != "unhosted" for row in rows):
+            return rows
+        time.sleep(POLL_S)
+
+
+def _may_echo(server: str, has_row: bool) -> bool:
+    """Whether waiting for a server makes sense: it has a tracker, or is too young to tell."""
+    startcode = server.rpartition(",")[2]
+    return has_row or (startcode.isdigit() and now_ms() - int(startcode) < NEWCOMER_MS)
+
+
+def server_rows(small: Descriptors, role: str, live: Collection[str]) -> list[Row]:
+    """Server rows of a role; live servers without one appear as not tracked."""
+    known = [row | {"origin": origin} for origin, row in small.servers if row["role"] == role]
+    rows = [row | {"live": row["server"] in live, "tracked": True} for row in known]
+    tracked = {row["server"] for row in rows}
+    missing = [server for server in live if server not in tracked]
+    return rows + [
+        {
+            "kind": "server",
+            "server": server,
+            "origin": origin_id(server),
+            "role": role,
+            "live": True,
+            "tracked": False,
+            "echoed": False,
+        }
+        for server in missing
+    ]
+
+
+def _why_unsettled(servers: Sequence[Row]) -> Iterator[str]:
+    """What the verdict will say of live servers; after the last look at them, not after the waiting."""
+    for row in servers:
+        if row["live"] and not row["tracked"]:
+            yield f"{row['server']} runs without the tracker"
+        elif row["live"] and not row["echoed"]:
+            yield f"{row['server']} has not flushed past the cut"
+
+
+def _spooled(settings: Settings) -> Spooled:
+    """What trackers left in the file system. Without a known NameNode there is nowhere to look."""
+    if settings.spool_dir is None:
+        return ()
+    try:
+        endpoint = HdfsEndpoint(settings.spool_webhdfs(), hdfs_user(), settings.authorities)
+    except ConfigurationError:
+        return ()
+    return read_spool(WebHdfs(endpoint, patience_s=0), settings.spool_dir)
+
+
+def peer_rows(zookeeper: ZooKeeper) -> list[Row]:
+    names = zookeeper.endpoint.names
+    peers = [dataclasses.replace(peer, cluster_id=peer_cluster_id(peer, names)) for peer in zookeeper.peers()]
+    return [{"kind": "peer", "name": peer.id, "detail": peer.to_json()} for peer in peers]
+
+
+def _with_shutdown(header: Header, given: int | None, recorded: int | None) -> Header:
+    """The cut: `-s`, else the recorded shutdown time, else now. A time in the future is not used."""
+    moment, whose = (given, BY_OPTION) if given is not None else (recorded, RECORDED)
+    if moment is None:
+        note = "no shutdown time was recorded: everything written up to the moment of the dump is asked"
+        return dataclasses.replace(header, notices=(*header.notices, note))
+    return apply_shutdown(header, moment, whose, header.cut_ms)
+
+
+def apply_shutdown(header: Header, moment: int, whose: str, limit_ms: int) -> Header:
+    """The header with `moment` as shutdown time and cut, unless it lies behind `limit_ms`.
+
+    `whose` is one of `SHUTDOWN_SOURCES`.
+    """
+    if moment > limit_ms:
+        name = "the recorded shutdown time" if whose == RECORDED else "-s"
+        note = f"{name} ({moment}) lies in the future of the dump ({limit_ms}): the moment of the dump is used instead"
+        return dataclasses.replace(header, notices=(*header.notices, note))
+    return dataclasses.replace(header, shutdown_ms=moment, cut_ms=moment, shutdown_from=whose)
+
+
+def _hdfs(settings: Settings, request: Request, gathered: Snapshot, say: Callable[[str], None]) -> Snapshot:
+    roots = tuple(root_of(path) for path in request.hdfs_paths or settings.hdfs_paths or ("/",))
+    folders = (*TEMPORARY_FOLDERS, *((settings.hbase_root,) if settings.hbase_root else ()))
+    exclusions = Exclusions(folders).also(request.files.exclude)
+    sources: list[Source] = []
+    absent: list[str] = []
+    key, identity = "", ("", LOCAL_POOL)
+    if local := tuple(root.removeprefix(LOCAL) for root in roots if root.startswith(LOCAL)):
+        disk = LocalSource(local, exclusions, request.files.layout or Layout(), request.files.deep)
+        sources.append(disk)
+        absent += disk.absent()
+        key = f"{LOCAL}{','.join(local)}"
+    elif request.files.layout is not None:
+        raise UsageError(
+            "--layout is for file:// folders, and none is read here: leave it out, or name one in -f or --map-path"
+        )
+    if remote := tuple(root for root in roots if not root.startswith(LOCAL)):
+        endpoint = HdfsEndpoint(settings.webhdfs(), hdfs_user(), settings.authorities)
+        say(f"asking the NameNode at {endpoint}")
+        absent += _absent(endpoint, remote)
+        key, identity = str(endpoint), _identity(endpoint)
+        options = request.files
+        tolerant = request.side == MASTER
+        sources.append(
+            WebHdfsSource(endpoint, remote, exclusions, options.load, options.deep, options.journal, tolerant)
+        )
+    plain = tuple(root.removeprefix(LOCAL) for root in roots)
+    note = (
+        f"HDFS: {', '.join(plain)} checked; left out: "
+        f"{', '.join((*folders, *request.files.exclude))}, trash, snapshots, staging and temporary files"
+    )
+    header = dataclasses.replace(
+        gathered.header,
+        hdfs_paths=plain,
+        hdfs_absent=tuple(absent),
+        hdfs_cluster_id=identity[0],
+        hdfs_pool_id=identity[1],
+        notices=(*gathered.header.notices, note),
+        # Without ZooKeeper the NameNode is all that tells one cluster from another.
+        cluster_key=gathered.header.cluster_key or key,
+    )
+    return dataclasses.replace(gathered, header=header, sources=(*gathered.sources, *sources))
+
+
+def _identity(endpoint: HdfsEndpoint) -> tuple[str, str]:
+    """Cluster id and block pool id of an HDFS; empty where the NameNodes do not tell (HttpFS has no such bean)."""
+    bean = WebHdfs(endpoint, patience_s=0).bean(NAMENODE_INFO) or {}
+    return str(bean.get("ClusterId") or ""), str(bean.get("BlockPoolId") or "")
+
+
+def _absent(endpoint: HdfsEndpoint, roots: Sequence[str]) -> list[str]:
+    """The roots at which there is nothing. Asked without patience: a wrong address should be told at once."""
+    hdfs = WebHdfs(endpoint, patience_s=0)
+    with asking(endpoint):
+        hdfs.status("/")
+        return [root for root in roots if not expand(hdfs, root)]

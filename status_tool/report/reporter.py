@@ -1,0 +1,109 @@
+"""One interface for every form in which the outcome of a verification is told."""
+
+from __future__ import annotations
+
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import TextIO
+
+from status_tool.atomic import atomic_write
+from status_tool.vocabulary.outcome import Outcome
+from status_tool.vocabulary.verdicts import Evidence, FileStatus, Status, Verdict
+
+REGION_ORDER = (Status.COMPLETE, Status.BEHIND, Status.GAP, Status.MISSING, Status.UNVERIFIABLE)
+FILE_ORDER = (
+    FileStatus.MATCH,
+    FileStatus.MISMATCH,
+    FileStatus.MISSING,
+    FileStatus.EXTRA,
+    FileStatus.INCOMPARABLE,
+    FileStatus.UNVERIFIABLE,
+)
+
+VERDICT_WORDS = {
+    Verdict.COMPLETE: "is complete",
+    Verdict.INCOMPLETE: "is NOT complete",
+    Verdict.UNVERIFIABLE: "could not be verified",
+}
+
+EVIDENCE_WORDS = {
+    Evidence.EXACT: "every entry of every stream is traced, one by one",
+    Evidence.ROWS: "the rows themselves, compared by digest",
+    Evidence.ORDERED: "only the highest sequence id of each stream; holes below it are not looked for",
+    Evidence.TIMESTAMPS: "only last write and last replicated times; a loss in between cannot be seen",
+}
+
+DEFAULT_ADVICE = {
+    "behind": "Wait and run the check again (--wait); if it stays, look at the source's log and `queues`.",
+    "gap": "Waiting will not help: copy the named times again with CopyTable or SyncTable.",
+    "missing": "Check that the table and its families exist on the slave and that the peer covers them.",
+    "unverifiable": "Nothing is known to be wrong; remove the named obstacle and run the check again.",
+    "mismatch": "Compare the file by hand and copy it again with distcp.",
+    "incomparable": "The two sides lay the file out differently: run with --deep to compare the content.",
+    "extra": "The file is on the slave only: remove it there if it should not be.",
+}
+"""What to do about a problem that brings no advice of its own, by kind."""
+
+
+"""One tracked region server as the HTML report shows it."""
+
+
+class Reporter(ABC):
+    """Tells an outcome in one form."""
+
+    @abstractmethod
+    def write(self, outcome: Outcome, stream: TextIO) -> None:
+        """Write the whole report to `stream`; the stream is neither flushed nor closed."""
+
+
+def write_report(reporter: Reporter, outcome: Outcome, path: str | os.PathLike[str]) -> None:
+    """Write the report to a file that appears whole or not at all; raises `OutputError`."""
+    with atomic_write(path) as stream:
+        reporter.write(outcome, stream)
+
+
+def region_counts(outcome: Outcome) -> dict[str, int]:
+    """Return the number of regions of every status, in the contract's order; absent ones count 0."""
+    regions: Mapping[Status, int] = outcome.hbase.regions if outcome.hbase else {}
+    return {status.value: regions.get(status, 0) for status in REGION_ORDER}
+
+
+def evidence_counts(outcome: Outcome) -> dict[str, int]:
+    """Return how many regions rest on each evidence, strongest first."""
+    counts: Mapping[Evidence, int] = outcome.hbase.evidence_by if outcome.hbase else {}
+    return {level.value: counts.get(level, 0) for level in Evidence}
+
+
+def file_counts(outcome: Outcome) -> dict[str, int]:
+    """Return the number of files of every status, in the contract's order; absent ones count 0."""
+    files: Mapping[FileStatus, int] = outcome.hdfs.files if outcome.hdfs else {}
+    return {status.value: files.get(status, 0) for status in FILE_ORDER}
+
+
+def left_out(outcome: Outcome) -> tuple[int, int]:
+    """Return how many regions and how many files are at fault without being among the problems."""
+    regions = sum(region_counts(outcome).values()) - region_counts(outcome)[Status.COMPLETE]
+    files = file_counts(outcome)
+    harmless = files[FileStatus.MATCH] + files[FileStatus.EXTRA]
+    named_regions = {problem.region for problem in outcome.problems if problem.region}
+    named_files = {problem.path for problem in outcome.problems if problem.path and problem.kind != FileStatus.EXTRA}
+    return max(0, regions - len(named_regions)), max(0, sum(files.values()) - harmless - len(named_files))
+
+
+def timestamps_notice(outcome: Outcome) -> str | None:
+    """Say where the timestamps alone would have been trusted wrongly, or return None."""
+    if outcome.hbase is None or outcome.hbase.evidence is Evidence.TIMESTAMPS:
+        return None
+    alone, proven = outcome.hbase.timestamps_complete, region_counts(outcome)[Status.COMPLETE]
+    if alone <= proven:
+        return None
+    return (
+        f"Timestamps alone would have called {counted(alone, 'region')} complete; "
+        f"by the evidence {'it is' if proven == 1 else 'they are'} {proven}."
+    )
+
+
+def counted(number: int, noun: str) -> str:
+    """Return `1 region`, `2 regions`."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

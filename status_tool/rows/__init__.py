@@ -1,1 +1,0 @@
-"""Row digests: what the region servers sum up of their own rows, asked for, checked and compared."""

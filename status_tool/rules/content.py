@@ -1,0 +1,173 @@
+"""What the content ledger says of a region: whether it always opened with the store files that it was closed with.
+
+A tenure is a region's time from one opening to a later close, with its store files at both ends (docs/formats.md, `f`).
+Tenures are facts: they come in any order, late, or twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+
+from status_tool.rules.segments import latest
+from status_tool.vocabulary.details import fits, is_number, list_of, loads, map_of, optional
+
+SKEW_MS = 30_000
+"""By how much clocks of region servers may differ: HBase refuses those that differ by more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Files:
+    """The store files of a family: their number and the sum of their names' hashes; how many are links, or loaded."""
+
+    count: int
+    sum: int
+    links: int
+    loaded: int
+
+    def same(self, other: Files) -> bool:
+        """Whether it is the same set."""
+        return (self.count, self.sum) == (other.count, other.sum)
+
+
+NONE = Files(0, 0, 0, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Tenure:
+    """Times are epoch ms of the clock of the region's server."""
+
+    open: int
+    """Sequence id of the opening."""
+    began_ms: int
+    seq: int
+    """Sequence id of the last marker."""
+    before: Mapping[str, Files]
+    """By family, at the opening."""
+    after: Mapping[str, Files]
+    """At the close; of one that is not closed, as of the last flush."""
+    closed_ms: int | None = None
+    """None: it is open, or was until its server crashed."""
+    flushed: int = 0
+    """The highest sequence id that is known to be in a store file."""
+    elsewhere_ms: int | None = None
+    """When it opened with links that no split or merge explains."""
+    replicated: tuple[str, ...] = ()
+    """Families with the replication scope 1."""
+
+    @property
+    def holds_replicated(self) -> bool:
+        """Whether a replicated family has a store file."""
+        return any(self.after.get(family, NONE).count for family in self.replicated)
+
+    @property
+    def until_ms(self) -> int:
+        """When it is last known to have had its files."""
+        return self.began_ms if self.closed_ms is None else self.closed_ms
+
+
+@dataclass(frozen=True, slots=True)
+class Life:
+    """What the tenures of a region tell together."""
+
+    changed_ms: int | None = None
+    """When it last opened with other files than before, or with files from elsewhere; None: never."""
+    loaded_ms: int | None = None
+    """When it last opened, after a crash, with bulk-loaded files that nobody had told of; None: never."""
+    last: Tenure | None = None
+
+
+def life_of(tenures: Iterable[Tenure], *, replicated_only: bool) -> Life:
+    """Judge a region's tenures. `replicated_only`: what happens to families that are not replicated does not count."""
+    ordered = _in_order(tenures)
+    if not ordered:
+        return Life()
+    changed = [ordered[0].elsewhere_ms] if ordered[0].elsewhere_ms is not None else []
+    loaded = []
+    for earlier, later in pairwise(ordered):
+        moment = max(earlier.began_ms, later.began_ms)
+        families = {*earlier.replicated, *later.replicated} if replicated_only else None
+        if not _follows(earlier, later, families):
+            changed.append(moment)
+        elif earlier.closed_ms is None and _more(earlier, later, families, "loaded"):
+            loaded.append(moment)
+    return Life(latest(*changed), latest(*loaded), max(ordered, key=lambda tenure: (tenure.began_ms, tenure.seq)))
+
+
+def _in_order(tenures: Iterable[Tenure]) -> list[Tenure]:
+    """By sequence ids; of those with the same beginning only the longest, which has taken the others over.
+
+    Two open with the same id where the first one's server crashed before anything was written: it has less markers.
+    """
+    longest: dict[tuple[int, int], Tenure] = {}
+    for tenure in tenures:
+        known = longest.get((tenure.open, tenure.began_ms))
+        if known is None or (known.seq, known.closed_ms or 0) < (tenure.seq, tenure.closed_ms or 0):
+            longest[tenure.open, tenure.began_ms] = tenure
+    return sorted(longest.values(), key=lambda tenure: (tenure.open, tenure.seq, tenure.began_ms))
+
+
+def _follows(earlier: Tenure, later: Tenure, families: set[str] | None) -> bool:
+    """Whether the later one may have opened with what the earlier one had left.
+
+    After a clean close the sets are the same, whatever was opened and closed in between without having been recorded.
+    After a crash the edits that were replayed have been flushed without a marker, and the last markers may not have
+    been recorded: then no link may have come, and no sequence id be used again that is in a store file already.
+    """
+    if later.began_ms < earlier.began_ms - SKEW_MS:
+        return False
+    if earlier.closed_ms is None:
+        return later.open > earlier.flushed and not _more(earlier, later, families, "links")
+    if later.open <= earlier.seq:
+        return False
+    return all(
+        earlier.after.get(family, NONE).same(files)
+        for family, files in later.before.items()
+        if families is None or family in families
+    )
+
+
+def _more(earlier: Tenure, later: Tenure, families: set[str] | None, what: str) -> bool:
+    return any(
+        getattr(files, what) > getattr(earlier.after.get(family, NONE), what)
+        for family, files in later.before.items()
+        if families is None or family in families
+    )
+
+
+def parse_tenure(value: bytes) -> Tenure | None:
+    """A column of an `f` row; None for what is none."""
+    try:
+        document = loads(value.decode(errors="replace"))
+    except ValueError:
+        return None
+    if not fits(document, _FIELDS):
+        return None
+    return Tenure(
+        document["o"],
+        document["t"],
+        document["s"],
+        dict(_files(document["a"])),
+        dict(_files(document["b"])),
+        document.get("c"),
+        document.get("m") or 0,
+        document.get("x"),
+        tuple(document["r"]),
+    )
+
+
+def _files(families: Mapping[str, list[int]]) -> Iterator[tuple[str, Files]]:
+    return ((family, Files(*numbers)) for family, numbers in families.items())
+
+
+def _is_files(value: object) -> bool:
+    return list_of(is_number)(value) and isinstance(value, list) and len(value) == 4
+
+
+_FIELDS = {
+    **dict.fromkeys("ots", is_number),
+    **dict.fromkeys("cmx", optional(is_number)),
+    **dict.fromkeys("ab", map_of(_is_files)),
+    "r": list_of(lambda value: isinstance(value, str)),
+}

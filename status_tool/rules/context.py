@@ -1,0 +1,285 @@
+"""What holds for a whole run: judged from the few small rows (servers, tables) and the two headers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from uuid import UUID
+
+from status_tool.rules.origins import Origin, iso, judge_origins, origin_name, slave_is_settled, untracked_names
+from status_tool.rules.queue_proofs import QueueFacts
+from status_tool.rules.scoping import TableFilter, asked_filter, in_scope, namespace_of, recorded_filter
+from status_tool.rules.server_settings import ServerSettings, judge_settings
+from status_tool.rules.sides import identity_notice, older_notice
+from status_tool.rules.streams import CLUSTER_ID_BYTES, StreamRule, came_through
+from status_tool.rules.tables import TableAge, TableFacts, judge_tables, newest_changes
+from status_tool.vocabulary.findings import Finding
+from status_tool.vocabulary.header import Header
+from status_tool.vocabulary.schema import Row
+from status_tool.vocabulary.scope import Scope
+from status_tool.vocabulary.verdicts import Evidence
+
+MAX_NAMES = 10
+"""How many tables a notice names."""
+SMALL_KINDS = ("server", "table")
+"""Kinds with one row a server or table: these are judged in plain Python, on the driver."""
+MOST_STRANGERS = 10
+"""So many other clusters are named."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunContext:
+    """The rules and facts that every stream, region and file of a run shares."""
+
+    master: Header
+    slave: Header
+    scope: Scope
+    evidence: Evidence
+    """TIMESTAMPS for a file of the original tool, else EXACT; `ordered_tables` rest on less."""
+    filters: tuple[TableFilter, ...]
+    rule: StreamRule
+    origins: tuple[Origin, ...] = ()
+    tables: tuple[TableFacts, ...] = ()
+    queues: QueueFacts = field(default_factory=QueueFacts)
+    run_findings: tuple[Finding, ...] = ()
+    """What makes the HBase half unverifiable whatever the regions say."""
+    notices: tuple[str, ...] = ()
+
+    @property
+    def check_hbase(self) -> bool:
+        """Whether the HBase half is asked and both sides hold it."""
+        return self.scope.check_hbase and _holds("hbase", self.master, self.slave)
+
+    @property
+    def check_hdfs(self) -> bool:
+        """Whether the HDFS half is asked and both sides hold it."""
+        return self.scope.check_hdfs and _holds("hdfs", self.master, self.slave)
+
+    @property
+    def tracked_servers(self) -> frozenset[str]:
+        """Names of the master's live servers that run the tracker."""
+        return frozenset(origin.name for origin in self.origins if origin.live and origin.tracked)
+
+    @property
+    def table_findings(self) -> tuple[Finding, ...]:
+        """What is wrong with tables as such."""
+        return tuple(finding for table in self.tables for finding in table.findings)
+
+    @property
+    def ordered_tables(self) -> tuple[str, ...]:
+        """The asked tables in whose streams holes are expected."""
+        ordered = () if self.evidence is Evidence.TIMESTAMPS else sorted(self.rule.ordered)
+        return tuple(table for table in ordered if self.asked(table))
+
+    @property
+    def origin_rules(self) -> dict[int, tuple[bool, int | None, int | None]]:
+        """Of each known origin: whether it is settled, beyond which write time it is after the cut, and
+        `peer_versions.shipped_since`.
+        """
+        rules: dict[int, tuple[bool, int | None, int | None]] = {}
+        for origin in self.origins:
+            if origin.id is not None:
+                known = rules.get(origin.id, (True, origin.after_ms, None))
+                settled, after_ms = known[0] and origin.reason is None, known[1] and origin.after_ms
+                rules[origin.id] = (settled, after_ms, self.queues.shipped_since.get(origin.id))
+        return rules
+
+    def origin_name(self, origin: int | None) -> str | None:
+        """The server name of an origin, or its id in hex."""
+        return origin_name(origin, {known.id: known.name for known in self.origins if known.id is not None})
+
+    def asked(self, table: str | None) -> bool:
+        """Whether a table is in the scope of the question and of both files."""
+        return in_scope(table, self.filters)
+
+
+def build_context(
+    master_rows: Iterable[Row],
+    slave_rows: Iterable[Row],
+    ages: Iterable[TableAge],
+    master: Header,
+    slave: Header,
+    scope: Scope,
+    queues: QueueFacts | None = None,
+) -> RunContext:
+    """Judge servers and tables, by the rows of `SMALL_KINDS` and a slave's `fact` rows; others are left aside."""
+    queues = queues or QueueFacts()
+    level = Evidence(master.evidence)
+    ours, theirs = list(master_rows), list(slave_rows)
+    filters = (asked_filter(scope), recorded_filter(master), recorded_filter(slave))
+    settled = slave_is_settled(_kind(theirs, "server"))
+    rule = StreamRule.of(slave, scope.since_ms, settled, queues.ordered)
+    bare = RunContext(master, slave, scope, level, filters, rule)
+    notices = (
+        *_half_notices(master, slave, scope),
+        *_side_notices(bare),
+        *_notices(bare, _kind(theirs, "server")),
+        *queues.notices,
+    )
+    if bare.check_hbase and level is not Evidence.TIMESTAMPS:
+        notices = (*notices, *_strangers(master, _kind(theirs, "unstamped")))
+    if level is Evidence.TIMESTAMPS:
+        return RunContext(master, slave, scope, level, (), rule, notices=notices)
+    origins = judge_origins(_kind(ours, "server"), master, scope.since_ms, queues.drained, queues.left)
+    settings = judge_settings(_kind(ours, "server"), _kind(theirs, "server"), scope.since_ms)
+    tables = judge_tables(
+        _kind(ours, "table"),
+        _kind(theirs, "table"),
+        ages,
+        master,
+        bare.asked,
+        scope.since_ms,
+        None if settings.drops_loads else queues.loads_from_ms,
+        queues.withheld,
+        scope.accepted_drift,
+        newest_changes(_kind(theirs, "fact")),
+        slave.cluster_id,
+    )
+    found = (
+        *_origin_findings(origins),
+        *(Finding("origin", note=stray) for stray in queues.strays),
+        *([Finding("own-shipping", note=queues.own_shipping)] if queues.own_shipping else []),
+        *settings.findings,
+        *_table_gaps(_kind(ours, "table"), _kind(theirs, "table")),
+        *_scope_findings(filters, tables),
+    )
+    told = (*notices, *settings.notices, *_table_notices(tables, scope, bool(_kind(theirs, "table")), settings))
+    return RunContext(master, slave, scope, level, filters, rule, origins, tables, queues, found, told)
+
+
+def _table_notices(
+    tables: tuple[TableFacts, ...], scope: Scope, slave_is_known: bool, settings: ServerSettings
+) -> Iterator[str]:
+    for table in tables:
+        yield from table.notices
+    yield from _beside(tables, settings.keeps_tags)
+    compared = {table.table for table in tables if table.replicated}
+    for name in sorted(scope.accepted_drift - compared):
+        yield f"table {name}: nothing to accept (--accept-drift): it is not asked of this slave"
+    unknown = [table.table for table in tables if table.replicated and not table.is_compared]
+    if unknown and slave_is_known:
+        yield (
+            f"VERSIONS, TTL and the like of {len(unknown)} tables were not compared: a side's descriptors are of an"
+            f" earlier tracker, or were not recorded ({', '.join(unknown[:3])}{', …' if len(unknown) > 3 else ''})"
+        )
+
+
+def _strangers(master: Header, unstamped: list[Row]) -> list[str]:
+    """What is left out of the entries without a valid stamp. Of these rows only `via_ids` counts."""
+    strange = {row.get("via_ids") for row in unstamped if not came_through(row.get("via_ids"), master.cluster_id)}
+    clusters = {
+        str(UUID(bytes=ids[at : at + CLUSTER_ID_BYTES]))
+        for ids in strange
+        if ids
+        for at in range(0, len(ids), CLUSTER_ID_BYTES)
+    }
+    if not clusters:
+        return []
+    named = sorted(clusters)
+    more = f" and {len(named) - MOST_STRANGERS} more" if len(named) > MOST_STRANGERS else ""
+    return [
+        "entries without a valid stamp were left out that came from another cluster than the master:"
+        f" {', '.join(named[:MOST_STRANGERS])}{more}"
+    ]
+
+
+def _beside(tables: tuple[TableFacts, ...], keeps_tags: bool) -> Iterator[str]:
+    """What trackers saw pass that no stream tells of, the newest first."""
+    written = [(table.written_ms, table) for table in tables if table.written_ms is not None]
+    if written:
+        named = _few([_written(moment, table) for moment, table in sorted(written, key=lambda w: (-w[0], w[1].table))])
+        yield (
+            f"written to on the slave by others than replication: {named}. What they changed there no stream tells;"
+            " VerifyReplication does"
+        )
+    observed = [f"{table.table} ({', '.join(table.observers)})" for table in tables if table.observers]
+    if observed:
+        yield (
+            f"tables with coprocessors of their own: {_few(observed)}. On the slave they see what replication writes,"
+            " and may drop or change it without a trace in the streams"
+        )
+    tagged = [(table.tagged_ms, table.table) for table in tables if table.tagged_ms is not None]
+    if tagged and not keeps_tags:
+        named = _few([f"{name} (last {iso(moment)})" for moment, name in sorted(tagged, key=lambda t: (-t[0], t[1]))])
+        yield (
+            f"cells with tags (a TTL, ACL or visibility label of their own) were written on the master: {named}."
+            " Replication leaves tags out unless hbase.replication.rpc.codec keeps them on both sides"
+            " (KeyValueCodecWithTags, which is HBase's default); that all servers have it was not told"
+        )
+
+
+def _written(moment_ms: int, table: TableFacts) -> str:
+    deletes = "" if table.deleted_ms is None else f", deletes among them, last {iso(table.deleted_ms)}"
+    return f"{table.table} (last {iso(moment_ms)}{deletes})"
+
+
+def _few(names: list[str]) -> str:
+    more = len(names) - MAX_NAMES
+    return f"{', '.join(names[:MAX_NAMES])}{f' and {more} tables more' if more > 0 else ''}"
+
+
+def _kind(rows: list[Row], kind: str) -> list[Row]:
+    return [row for row in rows if row["kind"] == kind]
+
+
+def _holds(half: str, *headers: Header) -> bool:
+    return all(header.half in ("both", half) for header in headers)
+
+
+def _origin_findings(origins: tuple[Origin, ...]) -> list[Finding]:
+    if not origins:
+        return [Finding("no-tracker")]
+    return [
+        Finding("origin", origin=origin.id, note=f"{origin.name} {origin.reason}")
+        for origin in origins
+        if origin.reason
+    ]
+
+
+def _table_gaps(ours: list[Row], theirs: list[Row]) -> list[Finding]:
+    found = [] if ours else [Finding("no-descriptors")]
+    return found if theirs else [*found, Finding("slave-tables-unknown")]
+
+
+def _scope_findings(filters: tuple[TableFilter, ...], tables: tuple[TableFacts, ...]) -> list[Finding]:
+    """An asked table that neither side's file holds, or that is not replicated, is not fine."""
+    user, master, slave = filters
+    asked = master if user.everything else user
+    replicated = {table.table for table in tables if table.replicated}
+    spaces = {namespace_of(table) for table in replicated}
+    found = [] if master.covers(asked) else [Finding("not-recorded", note=f"master|{master}")]
+    if not slave.covers(asked):
+        found.append(Finding("not-recorded", note=f"slave|{slave}"))
+    found += [Finding("not-replicated", table=table) for table in sorted(user.tables - replicated)]
+    return found + [Finding("not-replicated", note=space) for space in sorted(user.namespaces - spaces)]
+
+
+def _half_notices(master: Header, slave: Header, scope: Scope) -> list[str]:
+    wanted = [("hbase", scope.check_hbase), ("hdfs", scope.check_hdfs)]
+    return [
+        f"{half.replace('hbase', 'HBase').replace('hdfs', 'HDFS')} was not checked:"
+        f" the {header.side}'s status holds only {header.half}"
+        for half, asked in wanted
+        for header in (master, slave)
+        if asked and not _holds(half, header)
+    ]
+
+
+def _side_notices(context: RunContext) -> list[str]:
+    sides = (context.master, context.slave)
+    unknown = identity_notice(*sides) if context.check_hdfs else None
+    return [notice for notice in (unknown, older_notice(*sides, context.scope)) if notice is not None]
+
+
+def _notices(context: RunContext, slave_servers: list[Row]) -> list[str]:
+    since_ms, notices = context.scope.since_ms, []
+    if since_ms is not None:
+        notices.append(f"whatever was written up to {iso(since_ms)} (--since) was accepted as a baseline")
+    if context.evidence is Evidence.TIMESTAMPS and not context.filters[0].everything:
+        notices.append("the master's file does not name tables: --table and --namespace had no effect")
+    known = context.check_hbase and context.evidence is not Evidence.TIMESTAMPS
+    notices += [
+        f"region server {name} of the slave runs without the tracker: what it applies is not recorded"
+        for name in (untracked_names(slave_servers) if known else [])
+    ]
+    return notices

@@ -1,0 +1,130 @@
+"""Two clusters' descriptors of one table: does the slave keep what replication applies there?
+
+Replication carries cells, never a table's own settings: what the slave is told to keep less of goes away there, applied
+or not. The trackers of both clusters write their descriptors down (docs/formats.md, `t` rows).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from status_tool.vocabulary.details import is_flag, is_number, is_text, list_of
+
+FOREVER = 2**31 - 1
+"""HBase's TTL, in seconds, of what never expires."""
+_KEPT_DELETES = ("FALSE", "TTL", "TRUE")
+_TIES = "a delete and a put of one timestamp that replication applies in one batch count as deleted on the slave"
+_LOSSY = ("SKIP_WAL", "ASYNC_WAL")
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """How a slave's table differs from the master's."""
+
+    less: tuple[str, ...] = ()
+    """What it keeps less of, each in words with both values."""
+    other: tuple[str, ...] = ()
+    """Differences that lose nothing by themselves."""
+    known: bool = True
+    """Whether both sides told more than the replication scope, which is all that earlier trackers wrote down."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Setting:
+    key: str
+    name: str
+    is_valid: Callable[[Any], bool]
+    rank: Callable[[Any], int]
+    """The lower, the less is kept."""
+
+    def of(self, family: Any) -> Any:
+        """Its value in a family's descriptor; None where it is not told."""
+        value = family.get(self.key) if isinstance(family, dict) else None
+        return value if self.is_valid(value) else None
+
+    def shown(self, value: Any) -> str:
+        return "FOREVER" if self.key == "ttl" and value >= FOREVER else str(value)
+
+
+_SETTINGS = (
+    _Setting("versions", "VERSIONS", is_number, int),
+    _Setting("min_versions", "MIN_VERSIONS", is_number, int),
+    _Setting("ttl", "TTL", is_number, int),
+    _Setting("keep_deleted", "KEEP_DELETED_CELLS", lambda value: value in _KEPT_DELETES, _KEPT_DELETES.index),
+    _Setting("new_version_behavior", "NEW_VERSION_BEHAVIOR", is_flag, int),
+    _Setting("mob", "IS_MOB", is_flag, int),
+)
+
+
+def compare(master: Mapping[str, Any], slave: Mapping[str, Any], families: Iterable[str]) -> Compared:
+    """Compare two descriptors for the families that are asked; what one side does not tell is not compared."""
+    ours, theirs = _families(master), _families(slave)
+    common = [family for family in families if family in ours and family in theirs]
+    less = [text for family in common for text in _kept_less(family, ours[family], theirs[family])]
+    other = [text for family in common for text in _different(family, ours[family], theirs[family])]
+    less += [f"NEW_VERSION_BEHAVIOR of family {f}: {_TIES}" for f in common if _counts_ties(ours[f], theirs[f])]
+    durability = slave.get("durability")
+    if durability in _LOSSY:
+        less.append(f"durability {durability} on the slave, where a crash may lose what was applied")
+    classes = [one.get("coprocessors") for one in (master, slave)]
+    if all(list_of(is_text)(names) for names in classes) and (classes[0] != classes[1]):
+        other.append(f"coprocessors {_names(classes[1])} on the slave, {_names(classes[0])} on the master")
+    return Compared(tuple(less), tuple(other), isinstance(slave.get("families"), dict) and _told(common, ours, theirs))
+
+
+def _counts_ties(ours: Any, theirs: Any) -> bool:
+    """Whether both sides have NEW_VERSION_BEHAVIOR (one alone is a difference).
+
+    `NewVersionBehaviorTracker.isDeleted` goes by sequence ids, and those of one batch have the same.
+    """
+    return all(isinstance(family, dict) and family.get("new_version_behavior") is True for family in (ours, theirs))
+
+
+def _told(families: Iterable[str], *sides: Mapping[str, Any]) -> bool:
+    """Whether every side tells more of each family than its scope."""
+    return all(_SETTINGS[0].of(side[family]) is not None for family in families for side in sides)
+
+
+def _families(descriptor: Mapping[str, Any]) -> Mapping[str, Any]:
+    families = descriptor.get("families")
+    return families if isinstance(families, dict) else {}
+
+
+def _kept_less(family: str, ours: Any, theirs: Any) -> Iterator[str]:
+    for setting, master, slave in _known(ours, theirs):
+        if _is_less(setting, master, slave, theirs):
+            yield _both(family, setting, master, slave)
+
+
+def _different(family: str, ours: Any, theirs: Any) -> Iterator[str]:
+    for setting, master, slave in _known(ours, theirs):
+        if master != slave and not _is_less(setting, master, slave, theirs):
+            yield _both(family, setting, master, slave)
+
+
+def _known(ours: Any, theirs: Any) -> Iterator[tuple[_Setting, Any, Any]]:
+    for setting in _SETTINGS:
+        master, slave = setting.of(ours), setting.of(theirs)
+        if master is not None and slave is not None:
+            yield setting, master, slave
+
+
+def _is_less(setting: _Setting, master: Any, slave: Any, theirs: Any) -> bool:
+    """Whether a difference takes cells away on the slave. MIN_VERSIONS counts only where cells expire at all."""
+    if setting.key == "mob":
+        return False
+    if setting.key == "new_version_behavior":
+        return bool(master != slave)
+    never_expires = is_number(theirs.get("ttl")) and theirs["ttl"] >= FOREVER
+    return setting.rank(slave) < setting.rank(master) and not (setting.key == "min_versions" and never_expires)
+
+
+def _both(family: str, setting: _Setting, master: Any, slave: Any) -> str:
+    values = f"{setting.shown(slave)} on the slave, {setting.shown(master)} on the master"
+    return f"{setting.name} of family {family} is {values}"
+
+
+def _names(classes: Any) -> str:
+    return ", ".join(classes) or "none"

@@ -1,0 +1,88 @@
+"""Writes after the shutdown time: nobody asks for them, so they must not pass for silence.
+
+A shutdown time that was recorded on an earlier occasion would excuse everything written since. One that is given with
+`-s` is today's word.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from status_tool.rules.origins import iso, known_shutdown
+from status_tool.rules.scoping import plain_name
+from status_tool.rules.sql import known_true
+from status_tool.vocabulary.findings import Finding
+from status_tool.vocabulary.header import BY_CHECK, BY_OPTION, Header
+from status_tool.vocabulary.outcome import LaterWrites
+from status_tool.vocabulary.scope import Scope
+from status_tool.vocabulary.verdicts import Evidence
+
+Counts = Mapping[str | None, tuple[int, int]]
+"""By table: streams, and the newest write (epoch ms)."""
+
+
+def later_bound(master: Header, after_ms: int | None) -> int | None:
+    """Beyond which write time an origin has written after the shutdown for sure; None: no shutdown time is known.
+
+    `after_ms` is the origin's own bound, where its clock is known.
+    """
+    if not known_shutdown(master):
+        return None
+    return after_ms if after_ms is not None else master.shutdown_ms
+
+
+def written_later(code: str, write_ms: int | None, bound_ms: int | None) -> bool:
+    """Whether a stream was written to beyond its `later_bound`; the baseline is not held against it."""
+    return code != "baseline" and bound_ms is not None and (write_ms or 0) > bound_ms
+
+
+def later_sql(master: Header) -> dict[str, str]:
+    """As `written_later` (1 or 0), and when."""
+    if not known_shutdown(master):
+        return {"later": "CAST(0 AS BIGINT)", "later_ms": "CAST(NULL AS BIGINT)"}
+    bound = f"coalesce(after_ms, CAST({master.shutdown_ms} AS BIGINT))"
+    later = known_true(f"heads > 0 AND code != 'baseline' AND write_ms > {bound}")
+    return {"later": f"CAST(IF({later}, 1, 0) AS BIGINT)", "later_ms": f"IF({later}, write_ms, NULL)"}
+
+
+def later_writes(counts: Counts) -> tuple[LaterWrites, ...]:
+    """By table, the newest write first."""
+    found = [LaterWrites(table, streams, newest) for table, (streams, newest) in counts.items() if streams]
+    return tuple(sorted(found, key=lambda one: (-one.newest_ms, one.table or "")))
+
+
+def accepted_by(master: Header, scope: Scope, evidence: Evidence) -> str | None:
+    """Whose word it is that later writes do not matter; None: nobody's, so they are doubtful.
+
+    The original's rule for timestamps is kept as it was: there they are only told.
+    """
+    if scope.ignore_later_writes:
+        return "--ignore-later-writes"
+    if master.shutdown_from in (BY_OPTION, BY_CHECK):
+        return "-s"
+    return "as the original tool has it" if evidence is Evidence.TIMESTAMPS else None
+
+
+def later_findings(later: Iterable[LaterWrites], master: Header) -> list[Finding]:
+    """One a table."""
+    return [
+        Finding(
+            "later-writes",
+            table=one.table,
+            written_from_ms=master.shutdown_ms,
+            written_to_ms=one.newest_ms,
+            holes=one.streams,
+        )
+        for one in later
+    ]
+
+
+def later_notice(later: tuple[LaterWrites, ...], accepted: str) -> str:
+    """What was written later and is held against nobody."""
+    streams = sum(one.streams for one in later)
+    tables = ", ".join(plain_name(one.table or "unknown") for one in later[:5])
+    more = f" and {len(later) - 5} more" if len(later) > 5 else ""
+    return (
+        f"{streams} streams ({tables}{more}) were written to after the shutdown time, the newest write at"
+        f" {iso(later[0].newest_ms)}; what was written then is not asked ({accepted})"
+    )

@@ -1,0 +1,187 @@
+"""Which origins are settled: known to have written every head up to the cut into the state table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from status_tool.vocabulary.details import is_number, loads
+from status_tool.vocabulary.header import Header
+from status_tool.vocabulary.ids import as_hex
+from status_tool.vocabulary.schema import Row
+
+CLOCK_STEP_MS = 50
+"""Trackers take no notice of clocks that are set back by less (`ClockWatch`)."""
+FLUSHED_MS = 60_000
+"""A server's row was written within this time of the beginning of its flush, where the row does not say when."""
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """One incarnation of a master region server."""
+
+    id: int | None
+    name: str
+    live: bool
+    tracked: bool
+    reason: str | None
+    """Why it is not settled; None: settled."""
+    after_ms: int | None
+    """A write time beyond this, on the origin's own clock, is after the shutdown for sure; None: unknown."""
+
+
+def judge_origins(
+    rows: Iterable[Row],
+    master: Header,
+    since_ms: int | None = None,
+    drained: frozenset[int] = frozenset(),
+    left: Mapping[int, str] | None = None,
+) -> tuple[Origin, ...]:
+    """Judge the master's `server` rows, one origin each, in the order of their names.
+
+    `drained` names origins of which the replication queues show that nothing is left for this peer; `left` tells of
+    others why not.
+    """
+    writers: dict[tuple[int | None, str], Row] = {}
+    for row in sorted(rows, key=_writer_last):
+        writers[row.get("origin"), row.get("server") or ""] = row
+    origins = (
+        _judge(row, master, since_ms, drained, left or {})
+        for row in writers.values()
+        if _is_writer(row) or row.get("live") is not False
+    )
+    return tuple(sorted(origins, key=lambda origin: (origin.name, origin.id or 0)))
+
+
+def slave_is_settled(rows: Iterable[Row]) -> bool:
+    """Whether every live region server of the slave has echoed this run's barrier (`r` or unknown role)."""
+    live = [row for row in rows if row.get("live") and row.get("role") in ("r", None)]
+    return bool(live) and all(row.get("echoed") is True for row in live)
+
+
+def untracked_names(rows: Iterable[Row]) -> list[str]:
+    """Names of live servers of the slave that run without its tracker."""
+    live = [row for row in rows if row.get("live")]
+    tracked = {row.get("server") for row in live if row.get("role") in ("r", None) and row.get("tracked")}
+    return sorted({str(row.get("server")) for row in live if row.get("server") not in tracked})
+
+
+def origin_name(origin: int | None, names: Mapping[int, str]) -> str | None:
+    """The server name of an origin, or its id in hex where the name is unknown."""
+    if origin is None:
+        return None
+    return names.get(origin) or as_hex(origin)
+
+
+def iso(epoch_ms: int | None) -> str:
+    """A time for people, UTC with milliseconds; `unknown` for None or a number that is no time."""
+    if epoch_ms is None:
+        return "unknown"
+    try:
+        return datetime.fromtimestamp(epoch_ms / 1000, UTC).isoformat(timespec="milliseconds")
+    except (OverflowError, OSError, ValueError):
+        return f"{epoch_ms} ms"
+
+
+def _is_writer(row: Row) -> bool:
+    return row.get("role") in ("w", None)
+
+
+def _writer_last(row: Row) -> tuple[bool, bool, bool]:
+    return (_is_writer(row), row.get("role") == "w", row.get("echoed") is not True)
+
+
+def _judge(row: Row, master: Header, since_ms: int | None, drained: frozenset[int], left: Mapping[int, str]) -> Origin:
+    identity, live = row.get("origin"), row.get("live") is not False
+    tracked = row.get("tracked") is True and _is_writer(row)
+    echoed = tracked and row.get("echoed") is True
+    reason = _blind_spot(row, since_ms) if echoed else _reason(row, live, tracked, since_ms)
+    if not live and identity in drained:
+        reason = None
+    elif reason is not None and not live and row.get("final_ms") is None:
+        why = f"; {left[identity]}" if identity is not None and identity in left else ""
+        reason = f"{reason}{why}; {_last_resort(row)}"
+    name = row.get("server") or origin_name(identity, {}) or "unknown server"
+    return Origin(identity, name, live, tracked, reason, _after_ms(row, master) if echoed else None)
+
+
+def _reason(row: Row, live: bool, tracked: bool, since_ms: int | None) -> str | None:
+    if live and not tracked:
+        return "runs without the tracker"
+    if live:
+        return "has not flushed past the cut"
+    if row.get("final_ms") is not None:
+        return _blind_spot(row, since_ms)
+    gone_ms = row.get("gone_ms")
+    if since_ms is not None and gone_ms is not None and since_ms >= gone_ms:
+        return None
+    return f"stopped without a final flush (crash, kill or abort), last flush at {iso(row.get('flush_ms'))}"
+
+
+def _last_resort(row: Row) -> str:
+    """What accepts a crashed server that nothing settles."""
+    gone_ms = row.get("gone_ms")
+    if gone_ms is None:
+        return "no tracker has noted yet that it is gone, which takes up to a minute: run `run -m` again"
+    return f"--since {gone_ms} or later accepts what was written until then, once the tables have been compared"
+
+
+def has_doubts(row: Row) -> bool:
+    """Whether entries may have gone unseen on a `server` row's server."""
+    return _blind_spot(row, None) is not None
+
+
+def _blind_spot(row: Row, since_ms: int | None) -> str | None:
+    """A write-time tracker that counts errors may have let entries pass unseen; None where it counts none.
+
+    What it missed was written before the last error, so a baseline that is accepted beyond that covers it.
+    """
+    try:
+        health = loads(row.get("detail") or "{}")
+        errors = health.get("errors", 0)
+    except (ValueError, AttributeError):
+        return "has a server row that cannot be understood"
+    if not errors:
+        return None
+    last_ms = _last_error_ms(row, health)
+    if since_ms is not None and last_ms is not None and since_ms >= last_ms:
+        return None
+    accept = "" if last_ms is None else f"; --since {last_ms} or later accepts what was written until then"
+    return f"reported {errors} errors of its tracker: entries may have gone unseen (see its log){accept}"
+
+
+def _last_error_ms(row: Row, health: Mapping[str, Any]) -> int | None:
+    """Until when entries may have gone unseen, on the origin's clock; None: not known.
+
+    Older trackers did not say when: then until the row itself was written.
+    """
+    last_ms = health.get("last_error_ms")
+    if not is_number(last_ms):
+        flushed = [time for time in (row.get("final_ms"), row.get("flush_ms")) if time is not None]
+        last_ms = max(flushed) + FLUSHED_MS if flushed else None
+    back_ms = health.get("clock_back_ms")
+    return max(last_ms, back_ms) if last_ms is not None and is_number(back_ms) else last_ms
+
+
+def _after_ms(row: Row, master: Header) -> int | None:
+    """Shutdown time plus how far the origin's clock may be ahead of the clock that told it.
+
+    The origin read the token after it was issued, so `read - issued` bounds its offset from above, unless its clock
+    had been ahead by more before and was set back: then a late write time is no sign of a late entry.
+    """
+    read_ms = row.get("read_ms")
+    if not known_shutdown(master) or read_ms is None or master.barrier_issued_ms is None:
+        return None
+    after_ms = int((master.shutdown_ms or 0) + max(0, read_ms - master.barrier_issued_ms)) + CLOCK_STEP_MS
+    try:
+        back_ms = loads(row.get("detail") or "{}").get("clock_back_ms")
+    except (ValueError, AttributeError):
+        return None
+    return after_ms if back_ms is None or (is_number(back_ms) and back_ms <= after_ms) else None
+
+
+def known_shutdown(master: Header) -> bool:
+    """Whether an explicit shutdown time is known."""
+    return master.shutdown_ms is not None and master.shutdown_ms > 0

@@ -1,0 +1,113 @@
+"""Whether a peer had been in force, as it is now, on a server before it crashed: by versions, free of clocks.
+
+Trackers note which versions of a peer's znode were in force on their region server (docs/formats.md, `q` of the state
+table's `o` rows; docs/decisions.md, 65). A server that had the present one in force before its last flush has put
+everything that it appended later into that peer's queue.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from status_tool.vocabulary.details import is_number, loads
+from status_tool.vocabulary.schema import Row
+
+REFRESHED_MS = 60_000
+"""A change is in force on every region server this long after it is on one: HBase has them all load it at once."""
+_FIELDS = 4
+_MOST_MS = 1 << 60
+"""Beyond all times: what comes from a file may be any number of 64 bits."""
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Versions of a peer's znode that were the same to one region server, and since when (its clock, epoch ms)."""
+
+    first: int
+    last: int
+    since_ms: int
+
+
+def spans_of(rows: Iterable[Row], peer: Mapping[str, Any]) -> list[Span]:
+    """What all `server` rows of a run say of the peer."""
+    return [span for span in (span_of(row, peer) for row in rows) if span is not None]
+
+
+def in_force_before_flush(row: Row, spans: Sequence[Span], peer: Mapping[str, Any]) -> bool:
+    """Whether the present version of the peer was in force on the server of a `server` row before its last flush.
+
+    Other servers' spans join in where they share a version: an HBase master that starts writes every peer's znode
+    anew, which only servers that lived then can tell from a change. Where the peer has been changed since it was
+    added, the change must have been in force for a while, for another server ships what a crashed one has left.
+    """
+    version, flush_ms = peer.get("version"), row.get("flush_ms")
+    own = span_of(row, peer)
+    if own is None or version is None or flush_ms is None:
+        return False
+    first, last = _joined(own, spans)
+    was_changed = first > 0
+    return first <= version <= last and not (was_changed and own.since_ms + REFRESHED_MS > flush_ms)
+
+
+def shipped_since(rows: Iterable[Row], peer: Mapping[str, Any]) -> dict[int, int | None]:
+    """By origin: what it wrote after this (its clock, epoch ms) was shipped by the peer as it is configured now.
+
+    None: not known. Where holes are expected (the peer leaves families out), one from before may be of families that
+    it ships by now. A live server knows since when it has had the present configuration; one that crashed leaves the
+    rest of its WALs to others, which have it a minute after the first at the latest. A peer that has never been changed
+    has been so since it was added, and without the trackers' spans only the znode's own time is left, which an HBase
+    master that starts makes younger than it is.
+    """
+    servers = [row for row in rows if row.get("role") in ("w", None) and row.get("origin") is not None]
+    known = spans_of(servers, peer)
+    first, last, began_ms = _present(known, peer)
+    latest_ms = None if began_ms is None else min(began_ms, _MOST_MS) + REFRESHED_MS
+    found: dict[int, int | None] = {}
+    for row in servers:
+        own, crashed = span_of(row, peer), row.get("live") is False and row.get("final_ms") is None
+        joins = own is not None and own.first <= last and first <= own.last
+        if own is None or crashed or not joins or latest_ms is None:
+            found[row["origin"]] = latest_ms
+        else:
+            found[row["origin"]] = min(own.since_ms, latest_ms)
+    return found
+
+
+def _present(spans: Sequence[Span], peer: Mapping[str, Any]) -> tuple[int, int, int | None]:
+    """First and last version with the present configuration as far as known, and when the first server had it."""
+    version, modified_ms = peer.get("version"), peer.get("modified_ms")
+    present = [span for span in spans if version is not None and span.first <= version <= span.last]
+    if not present:
+        return (1, 0, modified_ms)
+    first, last = _joined(present[0], spans)
+    if first == 0 and peer.get("created_ms") is not None:
+        return first, last, peer["created_ms"]
+    return first, last, min(span.since_ms for span in spans if span.first <= last and first <= span.last)
+
+
+def _joined(own: Span, others: Sequence[Span]) -> tuple[int, int]:
+    first, last = own.first, own.last
+    for _ in others:  # as often as there can be one more to join
+        before = (first, last)
+        for span in others:
+            if span.first <= last and first <= span.last:
+                first, last = min(first, span.first), max(last, span.last)
+        if (first, last) == before:
+            break
+    return first, last
+
+
+def span_of(row: Row, peer: Mapping[str, Any]) -> Span | None:
+    """What a row says of this incarnation of the peer; what cannot be understood says nothing."""
+    try:
+        document = loads(row.get("detail"))
+    except ValueError:
+        return None
+    known = document.get("peers") if isinstance(document, dict) else None
+    told = known.get(str(peer["id"])) if isinstance(known, dict) else None
+    if not isinstance(told, list) or len(told) != _FIELDS or not all(map(is_number, told)):
+        return None
+    incarnation, first, last, since_ms = told
+    return Span(first, last, since_ms) if incarnation == peer.get("incarnation") else None

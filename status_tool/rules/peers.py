@@ -1,0 +1,171 @@
+"""Which of the master's replication peers leads to this slave."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from status_tool.errors import StatusFileError
+from status_tool.vocabulary.details import is_flag, is_number, is_text, list_of, map_of, optional, parse_detail
+from status_tool.vocabulary.outcome import NotReplicated
+
+PeerFacts = dict[str, Any]
+"""The `detail` of a `peer` row: `clients.zookeeper.Peer` as a dict."""
+
+_FIELDS = {
+    **{"id": is_text, "cluster_id": optional(is_text), "cluster_key": optional(is_text)},
+    **{"enabled": optional(is_flag), "replicate_all": optional(is_flag)},
+    **dict.fromkeys(("namespaces", "exclude_namespaces"), optional(list_of(is_text))),
+    **dict.fromkeys(("table_cfs", "exclude_table_cfs"), optional(map_of(optional(list_of(is_text))))),
+    **dict.fromkeys(("endpoint", "entry_filters"), optional(is_text)),
+    **dict.fromkeys(("created_ms", "modified_ms", "incarnation", "version"), optional(is_number)),
+}
+
+
+HBASE_ENDPOINT = "org.apache.hadoop.hbase.replication.regionserver.HBaseInterClusterReplicationEndpoint"
+"""What ships where a peer names no endpoint."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The peer that the check is about, and what is to be said about it."""
+
+    peer: PeerFacts
+    notices: tuple[str, ...] = ()
+
+
+def parse_peer(detail: str | None) -> PeerFacts:
+    """The `detail` of a `peer` row; `StatusFileError` where it is none."""
+    return parse_detail(detail, _FIELDS, "replication peer")
+
+
+def choose_peer(peers: Sequence[PeerFacts], slave_id: str, slave_key: str, wanted: str | None) -> Choice:
+    """The peer that leads to the slave, by cluster id, else by cluster key.
+
+    Raises `StatusFileError` where none does, several do, or it cannot be told without `--peer`.
+    """
+    if wanted is not None:
+        return _wanted(peers, slave_id, wanted)
+    if not peers:
+        raise StatusFileError(
+            "the master had no replication peer when FILE was written, so nothing is shipped to this cluster: "
+            "add the peer on the master, or check the file"
+        )
+    leading = [peer for peer in peers if leads_to(peer, slave_id, slave_key)]
+    if len(leading) > 1:
+        raise StatusFileError(
+            f"several peers of the master lead here ({', '.join(str(p['id']) for p in leading)}): "
+            "say which one with --peer ID"
+        )
+    if leading:
+        return Choice(leading[0], _notices(leading[0]))
+    raise StatusFileError(_none_leads(peers, slave_id))
+
+
+def leads_to(peer: PeerFacts, slave_id: str, slave_key: str) -> bool:
+    """Whether a peer is the slave: its cluster id decides; its key only where no id was known."""
+    if peer.get("cluster_id"):
+        return bool(peer["cluster_id"] == slave_id)
+    return bool(slave_key) and normal_key(str(peer.get("cluster_key", ""))) == normal_key(slave_key)
+
+
+def normal_key(key: str) -> tuple[frozenset[str], str]:
+    """A cluster key `hosts:port:/znode` with its hosts as a set, each with its port."""
+    quorum, _, znode = key.partition(":/")
+    hosts, _, port = quorum.rpartition(":")
+    return frozenset(h if ":" in h else f"{h.strip()}:{port}" for h in hosts.split(",")), znode.rstrip("/")
+
+
+def ships(peer: PeerFacts, table: str) -> bool:
+    """Whether the peer replicates at least a family of the table (ReplicationPeerConfig.needToReplicate)."""
+    namespace = table.split(":", 1)[0] if ":" in table else "default"
+    if peer.get("replicate_all", True):
+        excluded = (peer.get("exclude_table_cfs") or {}).get(table)
+        return namespace not in (peer.get("exclude_namespaces") or ()) and (excluded is None or bool(excluded))
+    return namespace in (peer.get("namespaces") or ()) or table in (peer.get("table_cfs") or {})
+
+
+def own_shipping(peer: Mapping[str, Any]) -> str | None:
+    """What of the user's own code decides what the peer ships, in words; None: HBase's alone.
+
+    A filter may drop cells inside an entry, and an endpoint may do anything: the stamp arrives all the same.
+    """
+    parts = []
+    if peer.get("endpoint") not in (None, "", HBASE_ENDPOINT):
+        parts.append(f"replication endpoint {peer['endpoint']}")
+    if peer.get("entry_filters"):
+        parts.append(f"WAL entry filters {peer['entry_filters']}")
+    return " and ".join(parts) or None
+
+
+def filtered_tables(peer: PeerFacts) -> list[str]:
+    """Tables of which it may ship only some families, so that holes are expected in their streams."""
+    listed = peer.get("exclude_table_cfs") if peer.get("replicate_all", True) else peer.get("table_cfs")
+    return sorted(table for table, families in (listed or {}).items() if families)
+
+
+def withheld(peer: PeerFacts, replicated: Mapping[str, Collection[str]]) -> dict[str, tuple[str, ...]]:
+    """By table, the replicated families that this peer does not ship; only tables that it ships in part."""
+    parts = {
+        table: tuple(sorted(family for family in replicated[table] if not _ships_family(peer, table, family)))
+        for table in filtered_tables(peer)
+        if table in replicated and ships(peer, table)
+    }
+    return {table: families for table, families in parts.items() if families}
+
+
+def not_replicated(peer: PeerFacts, tables: Mapping[str, tuple[Collection[str], Collection[str]]]) -> NotReplicated:
+    """What the peer does not bring to its slave; `tables` holds by name the replicated families and the others."""
+    whole = {table for table, (replicated, _) in tables.items() if not replicated or not ships(peer, table)}
+    rest = {table: families for table, families in tables.items() if table not in whole}
+    left_out = withheld(peer, {table: replicated for table, (replicated, _) in rest.items()})
+    whole |= {table for table, families in left_out.items() if len(families) == len(rest[table][0])}
+    families = {
+        (table, family)
+        for table, (_, local) in rest.items()
+        if table not in whole
+        for family in (*local, *left_out.get(table, ()))
+    }
+    return NotReplicated(tuple(sorted(whole)), tuple(sorted(families)))
+
+
+def _ships_family(peer: PeerFacts, table: str, family: str) -> bool:
+    if peer.get("replicate_all", True):
+        return family not in (peer.get("exclude_table_cfs") or {}).get(table, ())
+    namespace = table.split(":", 1)[0] if ":" in table else "default"
+    listed = (peer.get("table_cfs") or {}).get(table)
+    return namespace in (peer.get("namespaces") or ()) or not listed or family in listed
+
+
+def _wanted(peers: Sequence[PeerFacts], slave_id: str, wanted: str) -> Choice:
+    for peer in peers:
+        if peer["id"] != wanted:
+            continue
+        if peer.get("cluster_id") and peer["cluster_id"] != slave_id:
+            raise StatusFileError(
+                f"peer {wanted} of the master leads to cluster {peer['cluster_id']}, not to this one ({slave_id}): "
+                "run on that cluster, or name another peer"
+            )
+        return Choice(peer, _notices(peer))
+    known = ", ".join(str(peer["id"]) for peer in peers) or "none"
+    raise StatusFileError(f"the master has no peer {wanted!r} (its peers: {known}): check --peer")
+
+
+def _none_leads(peers: Sequence[PeerFacts], slave_id: str) -> str:
+    named = ", ".join(f"{p['id']} → {p.get('cluster_id') or p.get('cluster_key')}" for p in peers)
+    if any(not peer.get("cluster_id") for peer in peers):
+        return (
+            f"cannot tell which peer of the master leads to this cluster {slave_id} (peers: {named}; not every peer "
+            "could be asked for its id): say which one with --peer ID"
+        )
+    return (
+        f"FILE is from a cluster that does not replicate to this one: none of its peers ({named}) is cluster "
+        f"{slave_id}. Run on the right slave, or write FILE on the right master"
+    )
+
+
+def _notices(peer: PeerFacts) -> tuple[str, ...]:
+    if peer.get("enabled", True):
+        return ()
+    return (f"peer {peer['id']} was disabled on the master when FILE was written: `enable_peer '{peer['id']}'` there",)

@@ -1,0 +1,216 @@
+"""Which rows of region servers that are long gone no verdict needs any more (docs/correctness.md, Pruning).
+
+A head is not needed once every slave that its table is shipped to is known to have applied the whole stream, segments
+once the master has dropped their head, and a server's row once nothing refers to it. A verdict about another slave is
+told by a mark (`marks_of`, `unproven_ms`) that what was written until then is not asked any more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from status_tool.rules.origins import has_doubts
+from status_tool.rules.peer_versions import Span, span_of
+from status_tool.rules.peers import PeerFacts, ships
+from status_tool.rules.segments import Segment, fold, latest, union
+from status_tool.rules.settled import settled_before
+from status_tool.rules.streams import CLUSTER_ID_BYTES, is_shipped
+from status_tool.vocabulary.details import is_number
+from status_tool.vocabulary.ids import cluster_bytes
+from status_tool.vocabulary.schema import Row
+
+StreamKey = tuple[str, int, int]
+"""Region, origin, via."""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A slave that peers of the master lead to, and what its status file says of streams."""
+
+    cluster_id: str
+    peers: tuple[PeerFacts, ...]
+    segments: Mapping[StreamKey, Sequence[Segment]]
+    partial: Container[StreamKey]
+    """Streams of which an entry did not arrive whole."""
+
+    def is_shipped(self, table: str) -> bool:
+        """Whether some peer ships at least a family of the table."""
+        return any(ships(peer, table) for peer in self.peers)
+
+    def has_all(self, head: Row) -> bool:
+        """Whether every entry of the stream has been applied there, or none is ever shipped there."""
+        if not is_shipped(head.get("via_ids"), self.cluster_id):
+            return True
+        key = key_of(head)
+        return key not in self.partial and fold(self.segments.get(key, ()), head["seq"]).prefix_end >= head["seq"]
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """A row of segments of the slave's state table."""
+
+    key: StreamKey
+    segments: tuple[Segment, ...]
+    partial: bool
+    replicated_ms: int | None
+
+
+def key_of(row: Row) -> StreamKey:
+    """The stream that a `stream`, `segment` or `partial` row is of."""
+    return row["region"], row["origin"], row.get("via") or 0
+
+
+def is_over(row: Row, peers: Iterable[PeerFacts], before_ms: int) -> bool:
+    """Whether nothing can come any more of a `server` row's server: it had ended before that time, with all that it
+    wrote in the table or, after a crash, out of the queues of all these peers.
+    """
+    if row.get("live") is not False or row.get("role") not in ("w", None) or row.get("origin") is None:
+        return False
+    ended_ms = row["final_ms"] if row.get("final_ms") is not None else row.get("gone_ms")
+    if ended_ms is None or ended_ms >= before_ms:
+        return False
+    return row.get("final_ms") is not None or all(settled_before(row, peer) is not None for peer in peers)
+
+
+def prunable_heads(
+    heads: Iterable[Row], over: Container[int], targets: Sequence[Target]
+) -> Iterator[tuple[Row, bytes]]:
+    """Heads that no verdict needs, each with the ids of the clusters that have the stream or are never sent it.
+
+    `heads` are `stream` rows, those of a region one after the other; `targets` are the slaves of all peers. The head of
+    a region that was written last always stays: it tells that the region existed, and when it was written to.
+    """
+    for members in _by_region(heads):
+        kept = max(members, key=_written_last)
+        for head in members:
+            if head is not kept and head.get("origin") in over and _is_whole(head):
+                having = [target for target in targets if target.has_all(head)]
+                if having and all(target in having for target in targets if target.is_shipped(head["table"])):
+                    yield head, _ids(having, head.get("via_ids"))
+
+
+def prunable_segments(rows: Iterable[Applied], asked: Container[StreamKey], over: Container[int]) -> Iterator[Applied]:
+    """Rows of segments that no verdict needs: their server is over, and the master has no head of theirs any more.
+
+    Rows of a region come one after the other; that with its newest replicated write stays. So do rows with a hole,
+    which is a gap where the queues have settled the server, and those that tell of entries that arrived in part.
+    """
+    region: list[Applied] = []
+    for row in (*rows, None):
+        if row is None or (region and region[0].key[0] != row.key[0]):
+            kept = max(region, key=lambda one: one.replicated_ms or 0, default=None)
+            yield from (one for one in region if one is not kept and _is_left(one, asked, over))
+            region = []
+        if row is not None:
+            region.append(row)
+
+
+def prunable_servers(
+    rows: Iterable[Row], used: Container[int], peers: Collection[PeerFacts], before_ms: int
+) -> list[Row]:
+    """`server` rows that nobody needs: ended cleanly and long ago, without doubts, no stream is theirs (`used`).
+
+    A row that tells more than others of how long a peer has been as it is stays, for others are judged by that.
+    """
+    servers = [row for row in rows if row.get("role") in ("w", None)]
+    staying, gone = list(servers), list[Row]()
+    for row in servers:
+        ended = row.get("final_ms") is not None and is_over(row, (), before_ms) and row["origin"] not in used
+        others = [other for other in staying if other is not row]
+        if ended and not has_doubts(row) and all(_is_told(row, others, peer) for peer in peers):
+            staying, gone = others, [*gone, row]
+    return gone
+
+
+def prunable_sinks(rows: Iterable[Row], before_ms: int) -> list[Row]:
+    """`server` rows of what servers applied that ended long ago: only those of live servers say anything."""
+    ended = ((row, [t for t in (row.get("final_ms"), row.get("gone_ms")) if t is not None]) for row in rows)
+    return [
+        row
+        for row, times in ended
+        if row.get("role") == "r" and row.get("live") is False and times and max(times) < before_ms
+    ]
+
+
+def marks_of(pruned: Iterable[tuple[Row, bytes]]) -> dict[tuple[str, bytes], int]:
+    """By table and the clusters that have them: until when the streams that are pruned were written."""
+    marks: dict[tuple[str, bytes], int] = {}
+    for head, ids in pruned:
+        key = head["table"], ids
+        marks[key] = max(head["write_ms"], marks.get(key, 0))
+    return marks
+
+
+def unproven_ms(marks: Any, slave_id: str) -> int | None:
+    """Until when streams of a table were written that are pruned and that this slave is not known to have.
+
+    `marks` is `pruned` of a master's descriptor: ids (hex) and time, each. None: there are none. What cannot be
+    understood is taken for one without end.
+    """
+    slave = cluster_bytes(slave_id)
+    bounds = []
+    for mark in marks if isinstance(marks, list) else [marks]:
+        ids, written_ms = mark if isinstance(mark, list) and len(mark) == 2 else (None, None)
+        having = _split(ids) if isinstance(ids, str) else None
+        if having is None or not is_number(written_ms):
+            return _ALWAYS_MS
+        if slave is None or slave not in having:
+            bounds.append(written_ms)
+    return latest(*bounds)
+
+
+_ALWAYS_MS = 1 << 60
+
+
+def _by_region(heads: Iterable[Row]) -> Iterator[list[Row]]:
+    members: list[Row] = []
+    for head in heads:
+        if members and members[0]["region"] != head["region"]:
+            yield members
+            members = []
+        members.append(head)
+    if members:
+        yield members
+
+
+def _written_last(head: Row) -> tuple[int, int, int]:
+    return head.get("write_ms") or 0, head.get("seq") or 0, head.get("origin") or 0
+
+
+def _is_whole(head: Row) -> bool:
+    told = head.get("table") is not None and head.get("write_ms") is not None
+    return told and (head.get("seq") or 0) > 0
+
+
+def _ids(having: Iterable[Target], via_ids: bytes | None) -> bytes:
+    ids = {cluster_bytes(target.cluster_id) for target in having} - {None}
+    via = via_ids or b""
+    ids |= {via[at : at + CLUSTER_ID_BYTES] for at in range(0, len(via) - CLUSTER_ID_BYTES + 1, CLUSTER_ID_BYTES)}
+    return b"".join(sorted(one for one in ids if one is not None))
+
+
+def _split(ids: str) -> set[bytes] | None:
+    try:
+        packed = bytes.fromhex(ids)
+    except ValueError:
+        return None
+    if len(packed) % CLUSTER_ID_BYTES:
+        return None
+    return {packed[at : at + CLUSTER_ID_BYTES] for at in range(0, len(packed), CLUSTER_ID_BYTES)}
+
+
+def _is_left(row: Applied, asked: Container[StreamKey], over: Container[int]) -> bool:
+    covered = union(row.segments)
+    return row.key[1] in over and row.key not in asked and not row.partial and len(covered) == 1 and covered[0][0] == 0
+
+
+def _is_told(row: Row, others: Iterable[Row], peer: PeerFacts) -> bool:
+    """Whether others tell of a peer's versions all that this row does."""
+    own = span_of(row, peer)
+    return own is None or any(_holds(span_of(other, peer), own) for other in others)
+
+
+def _holds(other: Span | None, own: Span) -> bool:
+    return other is not None and other.first <= own.first and own.last <= other.last and other.since_ms <= own.since_ms

@@ -1,0 +1,301 @@
+"""What the replication queues prove: that nothing of a crashed origin, and no bulk load, is left to be shipped.
+
+Rules, each needed (docs/decisions.md, from 20): the queues were read whole and after the barrier; the origin's WALs
+have been split, so nothing can be appended any more; no queue of the peer, on any server, holds one of them or came
+from that origin; and the peer has been there, as it is now, since before the origin started or, as the trackers tell,
+since before its last flush.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from status_tool.rules.origins import iso
+from status_tool.rules.peer_versions import Span, in_force_before_flush, spans_of
+from status_tool.rules.peers import own_shipping
+from status_tool.rules.settled import proof_of, settled_before
+from status_tool.vocabulary.details import (
+    is_flag,
+    is_number,
+    is_text,
+    list_of,
+    map_of,
+    object_of,
+    optional,
+    parse_detail,
+)
+from status_tool.vocabulary.schema import Row
+
+CLOCK_MARGIN_MS = 30_000
+"""HBase refuses region servers whose clock is off by more (`hbase.master.maxclockskew`); ZooKeeper's may be, too."""
+
+
+_WAL = {
+    "server": optional(is_text),
+    **dict.fromkeys(("started_ms", "position", "left"), optional(is_number)),
+}
+_QUEUE = {"peer": is_text, "dead_servers": list_of(is_text), "wals": list_of(object_of(_WAL))}
+_SUMMARY = {
+    **{"consistent": optional(is_flag), "bulkload": optional(is_flag), "unsplit": optional(list_of(is_text))},
+    "writers": optional(map_of(object_of({"opened_ms": is_number, "modified_ms": is_number}))),
+    "hfile_refs": optional(map_of(object_of({"since_ms": is_number, "files": is_number}))),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class QueueFacts:
+    """What a run knows of its peer and from the queues. The default: nothing, as from a file without them."""
+
+    drained: frozenset[int] = frozenset()
+    """Crashed origins of which nothing is left for this peer."""
+    left: Mapping[int, str] = field(default_factory=dict)
+    """Of other crashed origins: what is left, or why the queues do not settle them."""
+    undrained: frozenset[int] = frozenset()
+    """Those of them whose WALs were being split or shipped when the queues were read: a later look may settle them."""
+    strays: tuple[str, ...] = ()
+    """WALs, in a queue or archived, of servers that the state table does not know, each in words."""
+    loads_from_ms: int | None = None
+    """Bulk loads since this time have all been shipped; None: not known of any."""
+    disabled_peer: str | None = None
+    own_shipping: str | None = None
+    """`peers.own_shipping` of this peer."""
+    withheld: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """By table, replicated families that this peer does not ship: they are not asked of the slave."""
+    ordered: frozenset[str] = frozenset()
+    """Tables of which the peer ships only some replicated families, or may do so: holes are expected there."""
+    shipped_since: Mapping[int, int | None] = field(default_factory=dict)
+    """By origin: `peer_versions.shipped_since`."""
+    notices: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _State:
+    """The `queue` rows, parsed, of one peer."""
+
+    peer: Mapping[str, Any]
+    summary: Mapping[str, Any]
+    queues: tuple[Mapping[str, Any], ...]
+
+
+def queue_facts(
+    queue_rows: Iterable[Row],
+    server_rows: Iterable[Row],
+    peer: Mapping[str, Any] | None,
+    asked: tuple[int | None, int | None] = (None, None),
+) -> QueueFacts:
+    """Judge a master's `queue` and `server` rows for the peer that the run is about.
+
+    `asked` is the span of write times that the run asks about: what is written later, and not after the cut.
+
+    Raises `StatusFileError` for `queue` rows that cannot be understood: left out, they would settle what is not.
+    """
+    if peer is None:
+        return QueueFacts()
+    disabled = None if peer.get("enabled", True) else str(peer["id"])
+    state = _state(list(queue_rows), peer)
+    if state is None:
+        return QueueFacts(disabled_peer=disabled)
+    servers = [row for row in server_rows if row.get("server")]
+    drained, left, names = set[int](), dict[int, str](), list[str]()
+    spans = spans_of(servers, peer)
+    proven = list[str]()
+    for row in servers:
+        if not _crashed(row):
+            continue
+        if (before_ms := settled_before(row, peer)) is not None:
+            drained.add(row["origin"])
+            proven.append(_proven_notice(str(row["server"]), str(peer["id"]), before_ms))
+            continue
+        reason = _why_not(row, spans, state)
+        if reason is None:
+            drained.add(row["origin"])
+            names.append(str(row["server"]))
+        else:
+            left[row["origin"]] = reason
+    return QueueFacts(
+        undrained=frozenset(row["origin"] for row in servers if _crashed(row) and _is_undrained(row, state)),
+        drained=frozenset(drained),
+        left=left,
+        strays=tuple(_strays(state, {str(row["server"]) for row in servers}, *asked)),
+        loads_from_ms=_loads_from_ms(state),
+        disabled_peer=disabled,
+        notices=(*(_settled_notice(name, str(peer["id"])) for name in sorted(names)), *sorted(proven)),
+    )
+
+
+def newly_settled(
+    queue_rows: Iterable[Row], server_rows: Iterable[Row], peer: Mapping[str, Any], at_ms: int
+) -> list[tuple[Row, dict[str, Any]]]:
+    """`server` rows that the queues of this peer settle now, each with the proof that is not written down yet."""
+    rows, proof = list(server_rows), proof_of(peer, at_ms)
+    drained = queue_facts(queue_rows, rows, peer).drained if proof is not None else frozenset()
+    return [
+        (row, proof)
+        for row in rows
+        if proof is not None and row.get("origin") in drained and _crashed(row) and settled_before(row, peer) is None
+    ]
+
+
+def known_writers(queue_rows: Iterable[Row]) -> set[str] | None:
+    """Servers of which a WAL, or a queue, is still there; None: not known for sure.
+
+    Raises `StatusFileError` for `queue` rows that cannot be understood.
+    """
+    details = [(row, row["detail"]) for row in queue_rows if row.get("detail") is not None]
+    queues = [parse_detail(detail, _QUEUE, "replication queue") for row, detail in details if row.get("name")]
+    summary = [parse_detail(detail, _SUMMARY, "replication queue") for row, detail in details if not row.get("name")]
+    if len(summary) != 1 or not summary[0].get("consistent") or summary[0].get("unsplit") is None:
+        return None
+    servers = {*summary[0]["unsplit"], *(summary[0].get("writers") or {})}
+    for queue in queues:
+        servers |= {*queue["dead_servers"], *(str(wal.get("server")) for wal in queue["wals"])}
+    return servers | {str(row["server"]) for row, _ in details if row.get("name")}
+
+
+def start_code(server: str) -> int | None:
+    """When a region server `host,port,startcode` was started, on its own clock (epoch ms)."""
+    code = server.rpartition(",")[2]
+    return int(code) if code.isdigit() else None
+
+
+def backlog(queues: Iterable[Mapping[str, Any]], server: str | None = None) -> str:
+    """What queues still hold (of one server's WALs, or of all), in words: WALs, bytes, age, where."""
+    queues = list(queues)
+    wals = [wal for queue in queues for wal in queue["wals"] if server is None or wal.get("server") == server]
+    known = [wal["left"] for wal in wals if wal.get("left") is not None]
+    amount = f"{sum(known)} bytes" if len(known) == len(wals) else f"at least {sum(known)} bytes"
+    opened = min((wal["started_ms"] for wal in wals if wal.get("started_ms") is not None), default=None)
+    holders = ", ".join(sorted({f"{queue['id']} on {queue['holder']}" for queue in queues}))
+    return f"{len(wals)} WALs with {amount} left to ship, the oldest opened at {iso(opened)}, in queue {holders}"
+
+
+def _settled_notice(name: str, peer: str) -> str:
+    return (
+        f"region server {name} ended without a final flush; the replication queues settled it: its WALs have been split"
+        f" and peer {peer} has nothing of them left to ship"
+    )
+
+
+def _proven_notice(name: str, peer: str, at_ms: int) -> str:
+    return (
+        f"region server {name} ended without a final flush; at {iso(at_ms)} the queues of peer {peer} showed that"
+        " nothing of it was left to ship"
+    )
+
+
+def _state(rows: list[Row], peer: Mapping[str, Any]) -> _State | None:
+    parsed = [
+        (row, parse_detail(row["detail"], _QUEUE if row.get("name") is not None else _SUMMARY, "replication queue"))
+        for row in rows
+        if row.get("detail") is not None
+    ]
+    summary = next((detail for row, detail in parsed if row.get("name") is None), None)
+    if summary is None:
+        return None
+    queues = [
+        {**detail, "id": row["name"], "holder": row["server"]}
+        for row, detail in parsed
+        if row.get("name") is not None and detail["peer"] == peer["id"]
+    ]
+    return _State(peer, summary, tuple(queues))
+
+
+def _crashed(row: Row) -> bool:
+    """Not live, no clean stop: its last heads may be unknown."""
+    writer = row.get("role") in ("w", None)
+    return writer and row.get("live") is False and row.get("final_ms") is None and row.get("origin") is not None
+
+
+def _why_not(row: Row, spans: Sequence[Span], state: _State) -> str | None:
+    """Why the queues do not settle a crashed server; None: they do."""
+    server = str(row["server"])
+    if not state.summary.get("consistent"):
+        return "the replication queues kept moving while they were read: run `run -m` again"
+    holding = [queue for queue in state.queues if _concerns(queue, server)]
+    if holding:
+        waiting = f"for peer {state.peer['id']} {backlog(holding, server)}"
+        return f"{waiting}: run `run -m` again when it has drained (`status-tool queues`)"
+    unsplit = state.summary.get("unsplit")
+    if unsplit is None:
+        return "whether its WALs have been split is not known: let `run -m` reach the NameNode (--webhdfs)"
+    if server in unsplit:
+        return "the master has not split its WALs yet: run `run -m` again"
+    if own_shipping(state.peer):
+        return f"peer {state.peer['id']} has an endpoint or filters of its own, so an empty queue proves nothing"
+    if not (_unchanged_since_start(server, state.peer) or in_force_before_flush(row, spans, state.peer)):
+        return (
+            f"nothing of it is in a queue of peer {state.peer['id']}, but that peer was added, changed, or written anew"
+            f" by a starting HBase master at {iso(state.peer.get('modified_ms'))}, not surely before the server"
+            " started, and no tracker tells that it was in force: what it skipped is not known"
+        )
+    return None
+
+
+def _is_undrained(row: Row, state: _State) -> bool:
+    """Whether time alone may change what the queues say of a crashed server."""
+    server = str(row["server"])
+    moving = not state.summary.get("consistent") or server in (state.summary.get("unsplit") or ())
+    return moving or any(_concerns(queue, server) for queue in state.queues)
+
+
+def undrained_servers(
+    queue_rows: Iterable[Row], server_rows: Iterable[Row], peers: Iterable[Mapping[str, Any]]
+) -> list[str]:
+    """Names of crashed servers of which a queue of one of these peers, or a folder of WALs, still holds something."""
+    queued, servers = list(queue_rows), [row for row in server_rows if row.get("server")]
+    waiting = set[str]()
+    for peer in peers:
+        state = _state(queued, peer)
+        waiting |= {str(row["server"]) for row in servers if state and _crashed(row) and _is_undrained(row, state)}
+    return sorted(waiting)
+
+
+def _concerns(queue: Mapping[str, Any], server: str) -> bool:
+    """Whether a queue is the server's, was claimed from it, or holds one of its WALs (or one of an unknown server)."""
+    if queue["holder"] == server or server in queue["dead_servers"]:
+        return True
+    return any(wal.get("server") in (server, None) for wal in queue["wals"])
+
+
+def _unchanged_since_start(server: str, peer: Mapping[str, Any]) -> bool:
+    started_ms = start_code(server)
+    return started_ms is not None and all(
+        time is not None and time < started_ms - CLOCK_MARGIN_MS for time in _times(peer)
+    )
+
+
+def _times(peer: Mapping[str, Any]) -> tuple[Any, Any]:
+    """When a peer was added and last changed (ZooKeeper's clock, epoch ms); None: not known."""
+    return peer.get("created_ms"), peer.get("modified_ms")
+
+
+def _strays(state: _State, known: set[str], from_ms: int | None, to_ms: int | None) -> Iterable[str]:
+    """WALs of servers without a `server` row: what they wrote is in no stream that the tool knows.
+
+    Of archived WALs only those count that were opened within the coverage and not by a server that came after the
+    cut: a server from before the trackers is no surprise, and coverage says so.
+    """
+    writers = {wal.get("server") for queue in state.queues for wal in queue["wals"]} - known
+    for server in sorted(str(writer) for writer in writers if writer is not None):
+        holding = [queue for queue in state.queues if _concerns(queue, server)]
+        yield f"{server} is not known to the trackers, and for peer {state.peer['id']} {backlog(holding, server)}"
+    for server, wals in sorted((state.summary.get("writers") or {}).items()):
+        began_ms = start_code(server)
+        came_later = began_ms is not None and to_ms is not None and began_ms > to_ms
+        is_old = from_ms is None or wals["opened_ms"] <= from_ms or wals["modified_ms"] <= from_ms
+        if server not in known | writers and not (came_later or is_old):
+            yield (
+                f"{server} is not known to the trackers, but a WAL that it opened at {iso(wals['opened_ms'])} is"
+                " archived: what it wrote is in no stream"
+            )
+
+
+def _loads_from_ms(state: _State) -> int | None:
+    refs = (state.summary.get("hfile_refs") or {}).get(state.peer["id"])
+    if not state.summary.get("bulkload") or refs is None or refs["files"]:
+        return None
+    if own_shipping(state.peer) or None in _times(state.peer):
+        return None
+    return int(max(refs["since_ms"], *_times(state.peer))) + CLOCK_MARGIN_MS

@@ -1,0 +1,348 @@
+"""The region rule: what its streams and the other rows of both sides say of one region.
+
+Each function in plain Python has the same in SQL below it, named `…_sql`. The plan (`spark.hbase`) groups all rows by
+stream, where other rows form groups without heads, and then the groups by region.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
+from status_tool.rules.context import RunContext
+from status_tool.rules.segments import Segment, is_later, is_later_sql, is_ordered_sql, latest
+from status_tool.rules.sql import case, finding, is_in, known_true, present
+from status_tool.rules.streams import (
+    Head,
+    StreamVerdict,
+    head_of,
+    judge_stream,
+    severity_sql,
+    stream_finding,
+    stream_finding_sql,
+)
+from status_tool.rules.tables import CHANGED, CONTENT, DISABLED, HOSTED, LINEAGE, SPLIT_PARENT, TableFacts
+from status_tool.vocabulary.findings import Finding
+from status_tool.vocabulary.ids import UNKNOWN_FAMILY
+from status_tool.vocabulary.schema import Row
+from status_tool.vocabulary.verdicts import INCOMPLETE_REGIONS, SEVERITY, Evidence, Status, worst
+
+StreamKey = tuple[int | None, int]
+
+REGION_CODES: dict[str, Status] = {
+    # No region server hosts it, so that what it appended last may not be known.
+    "unhosted": Status.UNVERIFIABLE,
+    # Its region server runs without the tracker, or is not known to run.
+    "untracked": Status.UNVERIFIABLE,
+    # It is gone from the master without split or merge.
+    "truncated": Status.UNVERIFIABLE,
+    # Nothing tells which of its table's families are replicated.
+    "undescribed": Status.UNVERIFIABLE,
+    # It opened with other store files than it was closed with.
+    "content-changed": Status.UNVERIFIABLE,
+    # Files were bulk loaded that the queues do not prove to have been shipped.
+    "bulkload": Status.UNVERIFIABLE,
+    # Files were bulk loaded with replication switched off.
+    "localload": Status.UNVERIFIABLE,
+    # Entries of this master arrived without a valid stamp, so that it is not known which.
+    "unstamped": Status.UNVERIFIABLE,
+    # Only some cells of an entry arrived.
+    "partial": Status.UNVERIFIABLE,
+}
+"""Why a region as such is unverifiable."""
+
+_FAMILY = f"coalesce(name, '{UNKNOWN_FAMILY}')"
+_OWN_CODES = frozenset({"bulkload", "localload", "unstamped", "truncated"})
+"""What makes a region count although it has neither a stream nor a place in a replicated table."""
+_HOST_ORDER = (None, "untracked", "unhosted")
+
+
+@dataclass(slots=True)
+class Region:
+    """Everything that rows say of one region."""
+
+    name: str
+    heads: dict[StreamKey, list[Row]] = field(default_factory=lambda: defaultdict(list))
+    segments: dict[StreamKey, list[Segment]] = field(default_factory=lambda: defaultdict(list))
+    rows: list[Row] = field(default_factory=list)
+    facts: list[Row] = field(default_factory=list)
+    replicated_ms: int | None = None
+    unstamped: list[Row] = field(default_factory=list)
+    partial: list[Row] = field(default_factory=list)
+    tables: list[str] = field(default_factory=list)
+
+    @property
+    def table(self) -> str | None:
+        return max(self.tables, default=None)
+
+    @property
+    def written_ms(self) -> int | None:
+        """The newest write to the region that a head tells."""
+        return latest(*(row.get("write_ms") for rows in self.heads.values() for row in rows))
+
+    def add(self, row: Row) -> None:
+        """Take in a row of the region."""
+        key = (row.get("origin"), row.get("via") or 0)
+        match row["kind"]:
+            case "stream":
+                self.heads[key].append(row)
+            case "segment" if row.get("prev") is not None and row.get("seq") is not None:
+                times = (row.get("first_ms"), row.get("write_ms"), row.get("recorded_ms"), row.get("started_ms"))
+                self.segments[key].append(Segment(row["prev"], row["seq"], *times))
+            case "region":
+                self.rows.append(row)
+            case "fact":
+                self.facts.append(row)
+            case "replicated":
+                self.replicated_ms = latest(self.replicated_ms, row.get("write_ms"))
+            case "unstamped":
+                self.unstamped.append(row)
+            case "partial":
+                self.partial.append(row)
+
+
+@dataclass(frozen=True, slots=True)
+class RegionVerdict:
+    """A region's status with everything that is wrong with it and its streams."""
+
+    status: Status
+    findings: tuple[Finding, ...]
+    streams: tuple[tuple[Head, StreamVerdict], ...]
+    evidence: Evidence
+
+    @property
+    def lag_ms(self) -> int | None:
+        """The worst of its streams."""
+        return latest(*(verdict.lag_ms for _, verdict in self.streams if verdict.status in INCOMPLETE_REGIONS))
+
+
+def judge_region(region: Region, context: RunContext) -> RegionVerdict | None:
+    """Judge one region; None for one that is not asked."""
+    table = next((t for t in context.tables if t.table == region.table), None)
+    judged = [_judge_stream(region, key, rows, context) for key, rows in region.heads.items()]
+    own = list(region_findings(region, table, context))
+    if not (judged or _is_member(region, table) or _OWN_CODES & {f.code for f in own}):
+        return None
+    statuses = [verdict.status for _, verdict in judged] + [Status.UNVERIFIABLE for _ in own]
+    status = worst([*statuses, table.status if table else Status.COMPLETE])
+    found = [finding for finding in (stream_finding(*stream) for stream in judged) if finding]
+    return RegionVerdict(status, (*found, *own), tuple(judged), _evidence_of(region, context))
+
+
+def _judge_stream(region: Region, key: StreamKey, rows: list[Row], context: RunContext) -> tuple[Head, StreamVerdict]:
+    head = head_of(region.name, *key, rows)
+    unknown = (False, None, None)
+    rules = unknown if key[0] is None else context.origin_rules.get(key[0], unknown)
+    return head, judge_stream(head, region.segments[key], context.rule, *rules)
+
+
+def decision_sql(context: RunContext) -> dict[str, str]:
+    """As `judge_region`, over `own`, the `region_findings_sql`."""
+    ordered = f"is_ordered OR {is_ordered_sql('`table`', context.rule.ordered)}"
+    own = f"IF(size(own) > 0, {SEVERITY[Status.UNVERIFIABLE]}, 0)"
+    return {
+        "asked": "heads > 0 OR member OR is_loaded OR local_loads > 0 OR is_gone OR unstamped > 0",
+        "status": f"greatest(stream_status, coalesce(table_status, 0), {own})",
+        "findings": "concat(stream_findings, own)",
+        "evidence": f"IF({ordered}, '{Evidence.ORDERED}', '{Evidence.EXACT}')",
+    }
+
+
+def _evidence_of(region: Region, context: RunContext) -> Evidence:
+    """What the verdict on a region rests on: ORDERED where its own table or that of one of its heads is."""
+    heads = {head_of(region.name, *key, rows).table for key, rows in region.heads.items()}
+    return Evidence.ORDERED if context.rule.ordered & {region.table, *heads} else Evidence.EXACT
+
+
+def fact_aggregates_sql(context: RunContext) -> dict[str, str]:
+    """What rows other than heads and segments say of a region."""
+    is_region, is_unstamped = "kind = 'region'", "kind = 'unstamped'"
+    is_load = "kind = 'fact' AND state = 'bulkload'"
+    is_local_load = "kind = 'fact' AND state = 'localload'"
+    is_change, is_content = (f"kind = 'fact' AND state = '{state}'" for state in (CHANGED, CONTENT))
+    since_ms = context.scope.since_ms
+    known = [time for time in (since_ms, context.master.coverage_ms) if time is not None]
+    lineage = f"kind = 'fact' AND {is_in('state', LINEAGE)}"
+    return {
+        "region_rows": f"count_if({is_region})",
+        "existing": f"count_if({is_region} AND NOT (state <=> '{SPLIT_PARENT}'))",
+        "host": f"max(IF({is_region}, {_host_sql(context)}, NULL))",
+        "lineage": f"count_if({lineage})",
+        "loads": f"count_if({is_load} AND {is_later_sql('write_ms', since_ms)})",
+        "load_ms": f"max(IF({is_load}, write_ms, NULL))",
+        "local_loads": f"count_if({is_local_load} AND {is_later_sql('write_ms', since_ms)})",
+        "local_load_ms": f"max(IF({is_local_load}, write_ms, NULL))",
+        "changes": f"count_if({is_change} AND {is_later_sql('write_ms', since_ms)})",
+        "change_ms": f"max(IF({is_change}, write_ms, NULL))",
+        "contents": f"count_if({is_content})",
+        "content_ms": f"max(IF({is_content}, write_ms, NULL))",
+        "unstamped": f"count_if({is_unstamped} AND {is_later_sql('write_ms', max(known, default=None))})",
+        "unstamped_ms": f"max(IF({is_unstamped}, write_ms, NULL))",
+        "replicated_ms": "max(IF(kind = 'replicated', write_ms, NULL))",
+        "partial": f"collect_list(IF(kind = 'partial', struct({_FAMILY} AS family, write_ms), NULL))",
+    }
+
+
+def region_aggregates_sql(context: RunContext) -> dict[str, str]:
+    """As `Region` with its streams judged, over the groups of its streams and of its other rows."""
+    sums = (
+        "heads",
+        "region_rows",
+        "existing",
+        "lineage",
+        "loads",
+        "local_loads",
+        "changes",
+        "contents",
+        "unstamped",
+        "later",
+    )
+    highest = (
+        "table",
+        "host",
+        "load_ms",
+        "local_load_ms",
+        "change_ms",
+        "content_ms",
+        "unstamped_ms",
+        "replicated_ms",
+        "lag_ms",
+        "later_ms",
+    )
+    return {
+        **{name: f"sum({name})" for name in sums},
+        **{name: f"max(`{name}`)" for name in highest},
+        **{name: f"max(IF(region_rows > 0, {name}, NULL))" for name in ("start_key", "end_key")},
+        "written_ms": "max(IF(heads > 0, write_ms, NULL))",
+        "is_ordered": f"count_if({is_ordered_sql('head_table', context.rule.ordered)}) > 0",
+        "partial": "flatten(collect_list(partial))",
+        "stream_status": f"max({severity_sql('code')})",
+        "stream_findings": f"collect_list({stream_finding_sql()})",
+    }
+
+
+def region_findings(region: Region, table: TableFacts | None, context: RunContext) -> Iterator[Finding]:
+    """What is wrong with the region as such."""
+    since_ms = context.scope.since_ms
+    keys = (
+        max((row["start_key"] for row in region.rows if row.get("start_key") is not None), default=None),
+        max((row["end_key"] for row in region.rows if row.get("end_key") is not None), default=None),
+    )
+
+    def found(code: str, written_ms: int | None = None) -> Finding:
+        return Finding(
+            code,
+            table=region.table,
+            region=region.name,
+            written_to_ms=written_ms,
+            start_key=keys[0],
+            end_key=keys[1],
+        )
+
+    member = bool(region.heads) or _is_member(region, table)
+    hosts = [host_code(r.get("state"), r.get("server"), context.tracked_servers) for r in region.rows]
+    host = max(hosts, key=_HOST_ORDER.index, default=None)
+    if member and host:
+        yield found(host)
+    if _is_gone(region, table, context):
+        yield found("truncated")
+    if region.heads and region.rows and context.tables and not (table and table.described):
+        yield found("undescribed")
+    changes = [fact.get("write_ms") for fact in region.facts if fact.get("state") == CHANGED]
+    if _is_member(region, table) and any(is_later(time, since_ms) for time in changes):
+        yield found("content-changed", latest(*changes))
+    loads = [fact.get("write_ms") for fact in region.facts if fact.get("state") == "bulkload"]
+    if any(is_later(time, since_ms) for time in loads) and not (table and table.loads_shipped):
+        yield found("bulkload", latest(*loads))
+    local = [fact.get("write_ms") for fact in region.facts if fact.get("state") == "localload"]
+    if any(is_later(time, since_ms) for time in local):
+        yield found("localload", latest(*local))
+    unstamped = [row.get("write_ms") for row in region.unstamped]
+    if any(is_later(time, latest(since_ms, context.master.coverage_ms)) for time in unstamped):
+        yield found("unstamped", latest(*unstamped))
+    partial = [row.get("write_ms") for row in region.partial if _is_asked_family(row.get("name"), table)]
+    if member and any(is_later(time, since_ms) for time in partial):
+        yield replace(found("partial", latest(*partial)), repair_to_ms=latest(*partial))
+
+
+def flags_sql(context: RunContext) -> dict[str, str]:
+    """What `region_findings` asks, over `region_aggregates_sql` and what the context says of the table."""
+    member = f"existing > 0 AND {known_true('replicated')}"
+    accepted = (
+        f"coalesce(gone_accepted, NOT {is_later_sql('greatest(written_ms, content_ms)', context.scope.since_ms)})"
+    )
+    asked = f"(heads > 0 OR ({member}))"
+    counted = (
+        "(family_ids IS NULL OR part.family = '" + UNKNOWN_FAMILY + "' OR array_contains(family_ids, part.family))"
+    )
+    later = is_later_sql("part.write_ms", context.scope.since_ms)
+    undescribed = f"heads > 0 AND region_rows > 0 AND NOT {known_true('described')}"
+    return {
+        "member": member,
+        "host_code": case((f"{asked} AND host = 2", "'unhosted'"), (f"{asked} AND host = 1", "'untracked'")),
+        "is_changed": f"changes > 0 AND ({member})",
+        "is_gone": f"(heads > 0 OR contents > 0) AND region_rows = 0 AND lineage = 0 AND NOT {accepted}",
+        "is_undescribed": undescribed if context.tables else "false",
+        "is_partial": f"{asked} AND exists(partial, part -> {counted} AND {later})",
+        "partial_ms": f"array_max(transform(filter(partial, part -> {counted}), part -> part.write_ms))",
+        "is_loaded": f"loads > 0 AND NOT {known_true('loads_shipped')}",
+    }
+
+
+def region_findings_sql() -> str:
+    """As `region_findings`, over `flags_sql`."""
+    same = {name: f"`{name}`" for name in ("table", "region", "start_key", "end_key")}
+
+    def when(flag: str, code: str, **columns: str) -> str:
+        return f"IF({flag}, {finding(code, **same, **columns)}, NULL)"
+
+    return present(
+        when("host_code IS NOT NULL", "host_code"),
+        when("is_gone", "'truncated'"),
+        when("is_undescribed", "'undescribed'"),
+        when("is_changed", "'content-changed'", written_to_ms="change_ms"),
+        when("is_loaded", "'bulkload'", written_to_ms="load_ms"),
+        when("local_loads > 0", "'localload'", written_to_ms="local_load_ms"),
+        when("unstamped > 0", "'unstamped'", written_to_ms="unstamped_ms"),
+        when("is_partial", "'partial'", written_to_ms="partial_ms", repair_to_ms="partial_ms"),
+    )
+
+
+def host_code(state: str | None, server: str | None, tracked_servers: frozenset[str]) -> str | None:
+    """Why a region's server cannot vouch for it; None: it can, or the region needs none."""
+    if state in (SPLIT_PARENT, DISABLED):
+        return None
+    if server is None or state not in (HOSTED, None):
+        return "unhosted"
+    return None if server in tracked_servers else "untracked"
+
+
+def _host_sql(context: RunContext) -> str:
+    """As `host_code`: 0 fine, 1 untracked, 2 unhosted."""
+    return case(
+        (is_in("state", (SPLIT_PARENT, DISABLED)), "0"),
+        (f"server IS NULL OR state != '{HOSTED}'", "2"),
+        (is_in("server", sorted(context.tracked_servers)), "0"),
+        default="1",
+    )
+
+
+def _is_asked_family(family: str | None, table: TableFacts | None) -> bool:
+    return table is None or family in (None, UNKNOWN_FAMILY) or family in table.family_ids
+
+
+def _is_member(region: Region, table: TableFacts | None) -> bool:
+    existing = any(row.get("state") != SPLIT_PARENT for row in region.rows)
+    return existing and table is not None and table.replicated
+
+
+def _is_gone(region: Region, table: TableFacts | None, context: RunContext) -> bool:
+    states = {fact.get("state") for fact in region.facts}
+    if not (region.heads or CONTENT in states) or region.rows or states & set(LINEAGE):
+        return False
+    if table is not None:
+        return not table.gone_accepted
+    had = [fact.get("write_ms") for fact in region.facts if fact.get("state") == CONTENT]
+    written_ms = latest(region.written_ms, *had)
+    return written_ms is None or is_later(written_ms, context.scope.since_ms)

@@ -1,0 +1,161 @@
+"""What region servers say of their own settings: those with which cells may be dropped or changed unseen.
+
+The trackers tell what is set (docs/formats.md, `q.settings`); what it means is decided here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from status_tool.rules.segments import latest
+from status_tool.vocabulary.details import is_text, loads, map_of
+from status_tool.vocabulary.findings import Finding
+from status_tool.vocabulary.schema import Row
+
+_OWN_CODE = {
+    "master": ("hbase.replication.source.service", "unreadable"),
+    "slave": ("hbase.replication.sink.service", "hbase.replication.sink.walentrysinkfilter", "unreadable"),
+}
+"""By side, what decides which entries and cells of them are shipped and applied."""
+_DROPS_LOADS = "hbase.replication.drop.on.deleted.columnfamily"
+"""`HBaseInterClusterReplicationEndpoint` then drops the cells of families that their table does not have, whenever one
+of a batch is of such a family; and the markers of bulk loads are of no table's family."""
+_COPROCESSORS = (
+    "hbase.coprocessor.wal.classes",
+    "hbase.coprocessor.regionserver.classes",
+    "hbase.coprocessor.region.classes",
+    "hbase.coprocessor.user.region.classes",
+)
+_SKIPS_ERRORS = ("hbase.hlog.split.skip.errors", "hbase.hregion.edits.replay.skip.errors")
+_CODEC = "hbase.replication.rpc.codec"
+_KEEPS_TAGS = "WithTags"
+
+
+@dataclass(frozen=True, slots=True)
+class _Server:
+    name: str
+    live: bool
+    settings: Mapping[str, str] | None
+    """None: of a tracker that did not tell them."""
+    until_ms: int | None
+    """Until when it may have written or applied; None: not known, or it lives."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServerSettings:
+    """What the settings of both sides' region servers mean for a run."""
+
+    findings: tuple[Finding, ...] = ()
+    notices: tuple[str, ...] = ()
+    drops_loads: bool = False
+    """Whether markers of bulk loads may have been dropped on the way."""
+    keeps_tags: bool = False
+    """Whether all servers are known to ship and to take cells with their tags."""
+
+
+def judge_settings(ours: Iterable[Row], theirs: Iterable[Row], since_ms: int | None) -> ServerSettings:
+    """Judge both sides' `server` rows. What servers that are gone did by `since_ms` is accepted."""
+    sides = {"master": _servers(ours), "slave": _servers(theirs)}
+    asked = {
+        side: [
+            server
+            for server in servers
+            if server.live or since_ms is None or (server.until_ms or since_ms + 1) > since_ms
+        ]
+        for side, servers in sides.items()
+    }
+    drops = _having(asked["master"], _DROPS_LOADS)
+    live = [server for servers in sides.values() for server in servers if server.live]
+    return ServerSettings(
+        tuple(_own_code(asked)),
+        (*_told(asked), *([_loads_notice(drops)] if drops else [])),
+        bool(drops),
+        _keeps_tags(live, [server for servers in asked.values() for server in servers]),
+    )
+
+
+def _servers(rows: Iterable[Row]) -> list[_Server]:
+    """One for each name: a server's two rows say the same of its settings."""
+    found: dict[str, _Server] = {}
+    for row in sorted(rows, key=lambda row: str(row.get("role"))):
+        server = _Server(
+            str(row.get("server")),
+            row.get("live") is not False,
+            _settings(row.get("detail")),
+            latest(row.get("final_ms"), row.get("gone_ms")),
+        )
+        if server.name not in found or found[server.name].settings is None:
+            found[server.name] = server
+    return list(found.values())
+
+
+def _settings(detail: str | None) -> Mapping[str, str] | None:
+    try:
+        health = loads(detail or "{}")
+    except ValueError:
+        return None  # `origins` says so
+    settings = health.get("settings") if isinstance(health, dict) else None
+    if settings is None:
+        return None
+    return settings if map_of(is_text)(settings) else {"unreadable": "what the tracker wrote"}
+
+
+def _having(servers: list[_Server], key: str) -> dict[str, list[_Server]]:
+    """By value, the servers that have the setting."""
+    having: dict[str, list[_Server]] = {}
+    for server in servers:
+        value = (server.settings or {}).get(key)
+        if value:
+            having.setdefault(value, []).append(server)
+    return having
+
+
+def _own_code(asked: Mapping[str, list[_Server]]) -> Iterator[Finding]:
+    for side, keys in _OWN_CODE.items():
+        for key in keys:
+            for value, servers in sorted(_having(asked[side], key).items()):
+                ends = [server.until_ms for server in servers]
+                until_ms = None if any(s.live for s in servers) or None in ends else latest(*ends)
+                yield Finding(
+                    "own-service", note=f"{side}|{key} is {value} on {_names(servers)}", written_to_ms=until_ms
+                )
+
+
+def _told(asked: Mapping[str, list[_Server]]) -> Iterator[str]:
+    for side, servers in asked.items():
+        found = [
+            f"{key}: {value} ({_names(having)})"
+            for key in _COPROCESSORS
+            for value, having in sorted(_having(servers, key).items())
+        ]
+        if found:
+            yield (
+                f"coprocessors that are not HBase's run on the {side}'s region servers, which may change or drop cells"
+                f" without a trace in the streams: {'; '.join(found)}. `status-tool rows` and VerifyReplication compare"
+                " what is there"
+            )
+    for key in _SKIPS_ERRORS:
+        having = [server for servers in _having(asked["slave"], key).values() for server in servers]
+        if having:
+            yield f"{key} is true on the slave ({_names(having)}): a crash there may lose what was applied"
+
+
+def _loads_notice(drops: Mapping[str, list[_Server]]) -> str:
+    servers = [server for having in drops.values() for server in having]
+    return (
+        f"{_DROPS_LOADS} is true on the master ({_names(servers)}): it drops the markers of bulk loads that are shipped"
+        " beside a family that neither side has, so no bulk load is taken for shipped"
+    )
+
+
+def _keeps_tags(live: list[_Server], asked: list[_Server]) -> bool:
+    """Those that live all have to tell; of those that are gone none may have told otherwise."""
+    told = [codec for server in (*live, *asked) if (codec := (server.settings or {}).get(_CODEC)) is not None]
+    known = bool(live) and all(server.settings is not None and _CODEC in server.settings for server in live)
+    return known and all(codec.endswith(_KEEPS_TAGS) for codec in told)
+
+
+def _names(servers: list[_Server]) -> str:
+    names = sorted(server.name for server in servers)
+    return names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"

@@ -1,0 +1,57 @@
+"""What the queues have once proven of a crashed server, and `run -m` has written down in its row.
+
+A crashed server appends nothing more, and what has been shipped stays shipped: so a proof outlives later changes of the
+peer. It holds for the peer's incarnation (its znode's czxid: one that was added again may lead elsewhere), and for what
+the peer's filter let through when it was made: a table that the peer has come to ship since was not shipped then.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from status_tool.vocabulary.details import is_number, loads
+from status_tool.vocabulary.schema import Row
+
+KEY = "settled"
+"""In a server row's `detail`: proofs by peer id."""
+_FILTER = ("namespaces", "exclude_namespaces", "table_cfs", "exclude_table_cfs")
+
+
+def proof_of(peer: Mapping[str, Any], at_ms: int) -> dict[str, Any] | None:
+    """What is written down for a server that the queues of this peer settle; None: the peer's znode is not known."""
+    incarnation = peer.get("incarnation")
+    return None if incarnation is None else {"incarnation": incarnation, "at_ms": at_ms, "filter": _filter(peer)}
+
+
+def settled_before(row: Row, peer: Mapping[str, Any]) -> int | None:
+    """When the queues of this peer settled the server of a row, as it was written down; None: never."""
+    try:
+        document = loads(row.get("detail"))
+    except ValueError:
+        return None
+    proofs = document.get(KEY) if isinstance(document, dict) else None
+    proof = proofs.get(str(peer["id"])) if isinstance(proofs, dict) else None
+    if not isinstance(proof, dict) or not is_number(proof.get("at_ms")):
+        return None
+    same_peer = is_number(proof.get("incarnation")) and proof["incarnation"] == peer.get("incarnation")
+    shipped = proof.get("filter") in ({}, _filter(peer))
+    return int(proof["at_ms"]) if same_peer and shipped and "filter" in proof else None
+
+
+def with_proofs(detail: str | None, proofs: Mapping[str, str]) -> str | None:
+    """A server row's `detail` with its proofs, JSON each; what cannot be understood proves nothing."""
+    try:
+        document = loads(detail or "{}")
+        known = {peer: loads(proof) for peer, proof in proofs.items()}
+    except ValueError:
+        return detail
+    return json.dumps({**document, KEY: known}) if known and isinstance(document, dict) else detail
+
+
+def _filter(peer: Mapping[str, Any]) -> dict[str, Any]:
+    """What the peer does not ship, or ships alone; empty: it ships everything."""
+    told = {name: peer.get(name) for name in _FILTER if peer.get(name)}
+    normal = json.loads(json.dumps({**told, "replicate_all": peer.get("replicate_all", True)}, sort_keys=True))
+    return {} if not told and normal["replicate_all"] else dict(normal)

@@ -1,0 +1,432 @@
+"""The table rule: what may be wrong with a table whatever its streams say."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from status_tool.rules.descriptors import Compared, compare
+from status_tool.rules.pruning import unproven_ms
+from status_tool.rules.sql import is_in
+from status_tool.vocabulary.details import fits, is_number, is_text, list_of, loads, map_of, optional
+from status_tool.vocabulary.findings import Finding
+from status_tool.vocabulary.header import Header
+from status_tool.vocabulary.ids import family_id
+from status_tool.vocabulary.schema import Row
+from status_tool.vocabulary.verdicts import Status, worst
+
+TABLE_CODES: dict[str, Status] = {
+    # The slave does not have it.
+    "absent": Status.MISSING,
+    # The slave's table lacks replicated families.
+    "family-absent": Status.MISSING,
+    # Its writes bypass the WAL by its descriptor.
+    "skip-wal": Status.UNVERIFIABLE,
+    # A family was not replicated at first; its older rows stay on the master.
+    "scope-raised": Status.UNVERIFIABLE,
+    # Mutations that bypass the WAL were seen.
+    "skipped-wal": Status.UNVERIFIABLE,
+    # The slave's was created anew, truncated or lost a family after entries had arrived.
+    "emptied": Status.UNVERIFIABLE,
+    # The slave's descriptor keeps less, so that what was applied may be gone.
+    "keeps-less": Status.UNVERIFIABLE,
+    # A replicated family has the name by which HBase marks entries that it does not ship.
+    "meta-family": Status.UNVERIFIABLE,
+    # Store files of the slave's changed beside the WAL after entries had arrived.
+    "slave-changed": Status.UNVERIFIABLE,
+    # Heads of it were pruned that this slave was not proven to have.
+    "pruned": Status.UNVERIFIABLE,
+    # It may hold rows from before every region server was tracked.
+    "older-than-tracker": Status.UNVERIFIABLE,
+    # A side's descriptor cannot be read.
+    "descriptor-unreadable": Status.UNVERIFIABLE,
+    # It is described, but none of its regions was recorded.
+    "no-regions": Status.UNVERIFIABLE,
+}
+"""Why every region of a table is at fault."""
+
+SPLIT_PARENT = "split"
+LINEAGE = ("split", "merge")
+CONTENT = "content"
+CHANGED = "changed"
+HOSTED = "hosted"
+META_FAMILY = "METAFAMILY"
+"""What HBase calls the family of its WAL markers (`WALEdit.METAFAMILY`)."""
+DISABLED = "disabled"
+
+
+@dataclass(frozen=True, slots=True)
+class TableAge:
+    """What the region ids (creation times, epoch ms) of a table's regions and their parents say."""
+
+    table: str
+    regions: int
+    """How many regions the master has; 0: none was recorded."""
+    oldest: int | None
+    newest: int | None
+    """Of the regions that exist now."""
+    unknown: bool
+    """Whether some region's or parent's creation time is not known."""
+
+
+@dataclass(frozen=True, slots=True)
+class TableFacts:
+    """What is known of one table of the master."""
+
+    table: str
+    described: bool
+    """Whether its descriptor was recorded."""
+    replicated: bool
+    families: tuple[str, ...] = ()
+    """Its replicated families."""
+    findings: tuple[Finding, ...] = field(default=())
+    gone_accepted: bool = False
+    """Whether a region that is gone belongs to the accepted baseline."""
+    loads_shipped: bool = False
+    """Whether all bulk loads into the table that are not of the baseline have been shipped."""
+    notices: tuple[str, ...] = ()
+    """What is to be said of it that is no problem."""
+    is_compared: bool = True
+    """Whether both sides' descriptors tell what they keep."""
+    written_ms: int | None = None
+    """When others than replication last wrote to it on the slave; None: never, not known, or accepted."""
+    deleted_ms: int | None = None
+    """When deletes were last among that."""
+    tagged_ms: int | None = None
+    """When cells with tags were last written on the master."""
+    observers: tuple[str, ...] = ()
+    """Coprocessors that are not HBase's and that it has on both sides."""
+
+    @property
+    def family_ids(self) -> frozenset[str]:
+        """The ids by which the trackers know its replicated families."""
+        return frozenset(family_id(family) for family in self.families)
+
+    @property
+    def status(self) -> Status:
+        """The worst that is found of the table as such."""
+        return worst(TABLE_CODES[finding.code] for finding in self.findings)
+
+
+def table_ages(rows: Iterable[Row]) -> list[TableAge]:
+    """Fold `region` and `fact` rows into one age a table."""
+    by_table: dict[str, list[Row]] = {}
+    for row in rows:
+        lineage = row["kind"] == "fact" and row.get("state") in LINEAGE
+        if row.get("table") is not None and (row["kind"] == "region" or lineage):
+            by_table.setdefault(row["table"], []).append(row)
+    return [_age(table, members) for table, members in sorted(by_table.items())]
+
+
+def has_age_sql() -> str:
+    """Whether a master's row tells of its table's age."""
+    lineage = f"kind = 'fact' AND {is_in('state', LINEAGE)}"
+    return f"(kind = 'region' OR ({lineage})) AND `table` IS NOT NULL"
+
+
+def age_aggregates_sql() -> dict[str, str]:
+    """As `TableAge`, over a table's rows with an age; `unknown` counts them."""
+    existing = f"kind = 'region' AND NOT (state <=> '{SPLIT_PARENT}')"
+    return {
+        "regions": f"count_if({existing})",
+        "oldest": "min(region_id)",
+        "newest": f"max(IF({existing}, region_id, NULL))",
+        "unknown": "count_if(region_id IS NULL)",
+    }
+
+
+def judge_tables(
+    master_rows: Iterable[Row],
+    slave_rows: Iterable[Row],
+    ages: Iterable[TableAge],
+    master: Header,
+    asked: Callable[[str | None], bool],
+    since_ms: int | None,
+    loads_from_ms: int | None = None,
+    withheld: Mapping[str, tuple[str, ...]] | None = None,
+    accepted_drift: Collection[str] = (),
+    changed: Mapping[str, int] | None = None,
+    slave_id: str = "",
+) -> tuple[TableFacts, ...]:
+    """Judge every asked table that has a descriptor or a region on the master, by name.
+
+    `master_rows` and `slave_rows` are the `table` rows of either side; `asked` tells which names count. Bulk loads
+    since `loads_from_ms` are known to have been shipped. `withheld` families are not replicated to this slave. Of
+    tables in `accepted_drift` it is known that the slave keeps less. `changed` tells when store files of a
+    table last changed beside the WAL on the slave, whose cluster id is `slave_id`.
+    """
+    descriptors = {row["table"]: row.get("detail") for row in master_rows if asked(row.get("table"))}
+    slave = {row["table"]: _SlaveTable.of(row.get("detail")) for row in slave_rows if row.get("table")}
+    by_name = {age.table: age for age in ages if asked(age.table)}
+    return tuple(
+        _facts(
+            table,
+            table in descriptors,
+            descriptors.get(table),
+            slave,
+            by_name.get(table),
+            master,
+            since_ms,
+            loads_from_ms,
+            (withheld or {}).get(table, ()),
+            table in accepted_drift,
+            (changed or {}).get(table),
+            slave_id,
+        )
+        for table in sorted(descriptors.keys() | by_name.keys())
+        if table is not None
+    )
+
+
+def replicated_families(detail: str | None) -> tuple[str, ...] | None:
+    """Families with replication scope 1 in a master's descriptor; None when it cannot be read."""
+    descriptor = _descriptor(detail)
+    if descriptor is None:
+        return None
+    return tuple(sorted(name for name, options in descriptor["families"].items() if _scope(options) == 1))
+
+
+def local_families(detail: str | None) -> tuple[str, ...] | None:
+    """Families that are not replicated in a master's descriptor; None when it cannot be read."""
+    descriptor, replicated = _descriptor(detail), replicated_families(detail)
+    if descriptor is None or replicated is None:
+        return None
+    return tuple(sorted(set(descriptor["families"]) - set(replicated)))
+
+
+def _age(table: str, rows: list[Row]) -> TableAge:
+    ids = [row.get("region_id") for row in rows]
+    known = [region_id for region_id in ids if region_id is not None]
+    regions = [row for row in rows if row["kind"] == "region" and row.get("state") != SPLIT_PARENT]
+    newest = [row["region_id"] for row in regions if row.get("region_id") is not None]
+    return TableAge(table, len(regions), min(known, default=None), max(newest, default=None), len(known) < len(ids))
+
+
+def _facts(
+    table: str,
+    described: bool,
+    detail: str | None,
+    slave: dict[str, _SlaveTable],
+    age: TableAge | None,
+    master: Header,
+    since_ms: int | None,
+    loads_from_ms: int | None,
+    withheld: tuple[str, ...],
+    drift_is_accepted: bool,
+    changed_ms: int | None,
+    slave_id: str,
+) -> TableFacts:
+    descriptor = _descriptor(detail)
+    families = tuple(family for family in replicated_families(detail) or () if family not in withheld)
+    replicated = described and (descriptor is None or bool(families))
+    gone = bool(age and age.regions and not age.unknown and since_ms is not None and since_ms >= (age.newest or 0))
+    shipped = loads_from_ms is not None and _begins_after(loads_from_ms, age, since_ms)
+    if not replicated:
+        return TableFacts(table, described, False, gone_accepted=gone, loads_shipped=shipped)
+    compared = _compared(descriptor, slave.get(table), families)
+    drift = [Finding("keeps-less", table=table, note="; ".join(compared.less))] if compared.less else []
+    findings = [
+        *_descriptor_findings(table, descriptor, families, since_ms),
+        *_slave_findings(table, families, slave, since_ms),
+        *([] if drift_is_accepted else drift),
+        *_slave_changes(table, slave, changed_ms, since_ms),
+        *_pruned_findings(table, descriptor, slave_id, since_ms),
+        *_age_findings(table, age, master, since_ms),
+    ]
+    here = slave[table].descriptor if table in slave else {}
+    return TableFacts(
+        table,
+        True,
+        True,
+        families,
+        tuple(findings),
+        gone,
+        shipped,
+        tuple(_drift_notices(table, compared, drift_is_accepted)),
+        compared.known,
+        _since(here.get("written_ms"), since_ms),
+        _since(here.get("deleted_ms"), since_ms),
+        _since((descriptor or {}).get("tagged_ms"), since_ms),
+        _observers(descriptor or {}, here),
+    )
+
+
+def _observers(master: Mapping[str, Any], slave: Mapping[str, Any]) -> tuple[str, ...]:
+    """Coprocessors of a table that both sides have; others are told as a difference."""
+    names: Any = slave.get("coprocessors")
+    return tuple(names) if list_of(is_text)(names) and names == master.get("coprocessors") else ()
+
+
+def _since(moment_ms: Any, since_ms: int | None) -> int | None:
+    return moment_ms if _happened_after(moment_ms, since_ms) else None
+
+
+def _compared(descriptor: dict[str, Any] | None, slave: _SlaveTable | None, families: tuple[str, ...]) -> Compared:
+    """Nothing is compared where a side is absent or cannot be read: that has its own finding."""
+    if descriptor is None or slave is None or slave.families is None:
+        return Compared()
+    return compare(descriptor, slave.descriptor, families)
+
+
+def _drift_notices(table: str, compared: Compared, accepted: bool) -> Iterator[str]:
+    if accepted and compared.less:
+        yield f"table {table}: the slave keeps less, which was accepted (--accept-drift): {'; '.join(compared.less)}"
+    elif accepted:
+        yield f"table {table}: nothing to accept (--accept-drift): the slave is not known to keep less there"
+    if compared.other:
+        yield f"table {table} differs, without a loss by itself: {'; '.join(compared.other)}"
+
+
+def _begins_after(moment_ms: int, age: TableAge | None, since_ms: int | None) -> bool:
+    """Whether all of a table that is asked for was written after a moment.
+
+    A region tells only its newest bulk load, so an earlier one must be ruled out for the whole table.
+    """
+    if since_ms is not None and since_ms >= moment_ms:
+        return True
+    return age is not None and not age.unknown and age.oldest is not None and age.oldest >= moment_ms
+
+
+def _descriptor_findings(
+    table: str, descriptor: dict[str, Any] | None, families: tuple[str, ...], since_ms: int | None
+) -> list[Finding]:
+    if descriptor is None:
+        return [Finding("descriptor-unreadable", table=table)]
+    if META_FAMILY in families:
+        return [Finding("meta-family", table=table)]
+    if descriptor.get("durability") == "SKIP_WAL":
+        return [Finding("skip-wal", table=table)]
+    found = []
+    if _happened_after(descriptor.get("skipped_ms"), since_ms):
+        found.append(Finding("skipped-wal", table=table, written_to_ms=descriptor["skipped_ms"]))
+    raised: Any = descriptor.get("raised_ms")
+    for family in families if isinstance(raised, dict) else ():
+        if _happened_after(raised.get(family), since_ms):
+            found.append(Finding("scope-raised", table=table, note=family, written_to_ms=raised[family]))
+    return found
+
+
+def _happened_after(moment_ms: Any, since_ms: int | None) -> bool:
+    return is_number(moment_ms) and (since_ms is None or since_ms < moment_ms)
+
+
+_SLAVE_EVENTS = {
+    "arrived_ms": optional(is_number),
+    "born_ms": optional(is_number),
+    "dropped_ms": optional(map_of(is_number)),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _SlaveTable:
+    """What a slave's `table` row tells: `{"families": [...]}` or `{"families": {...}}`, and its events."""
+
+    families: frozenset[str] | None
+    """None: the row cannot be read."""
+    arrived_ms: int | None = None
+    """When its first replicated entry arrived; None: never, as far as is known."""
+    born_ms: int | None = None
+    dropped_ms: Mapping[str, int] = field(default_factory=dict)
+    descriptor: Mapping[str, Any] = field(default_factory=dict)
+    """All that the row tells."""
+
+    @classmethod
+    def of(cls, detail: str | None) -> _SlaveTable:
+        try:
+            row = loads(detail)
+        except ValueError:
+            return cls(None)
+        families = row.get("families") if fits(row, _SLAVE_EVENTS) else None
+        if not isinstance(families, dict | list) or not all(isinstance(name, str) for name in families):
+            return cls(None)
+        return cls(frozenset(families), row.get("arrived_ms"), row.get("born_ms"), row.get("dropped_ms") or {}, row)
+
+    def emptied_ms(self, families: tuple[str, ...]) -> int | None:
+        """When the table or one of the families was last emptied after entries had arrived; None: never."""
+        if self.arrived_ms is None:
+            return None
+        moments = [self.born_ms, *(self.dropped_ms.get(family) for family in families)]
+        return max((moment for moment in moments if moment is not None and moment > self.arrived_ms), default=None)
+
+
+def _slave_findings(
+    table: str, families: tuple[str, ...], slave: dict[str, _SlaveTable], since_ms: int | None
+) -> list[Finding]:
+    if not slave:
+        return []
+    if table not in slave:
+        return [Finding("absent", table=table)]
+    present = slave[table]
+    if present.families is None:
+        return [Finding("descriptor-unreadable", table=table, note="slave")]
+    absent = [family for family in families if family not in present.families]
+    found = [Finding("family-absent", table=table, note=", ".join(absent))] if absent else []
+    emptied_ms = present.emptied_ms(families)
+    if emptied_ms is not None and (since_ms is None or since_ms < emptied_ms):
+        found.append(Finding("emptied", table=table, written_to_ms=emptied_ms))
+    return found
+
+
+def _slave_changes(
+    table: str, slave: dict[str, _SlaveTable], changed_ms: int | None, since_ms: int | None
+) -> list[Finding]:
+    """What was there before the first entry arrived says nothing of what has arrived."""
+    arrived_ms = slave[table].arrived_ms if table in slave else None
+    if (
+        changed_ms is None
+        or arrived_ms is None
+        or changed_ms <= arrived_ms
+        or not _happened_after(changed_ms, since_ms)
+    ):
+        return []
+    return [Finding("slave-changed", table=table, written_to_ms=changed_ms)]
+
+
+def _pruned_findings(
+    table: str, descriptor: dict[str, Any] | None, slave_id: str, since_ms: int | None
+) -> list[Finding]:
+    until_ms = unproven_ms((descriptor or {}).get("pruned", []), slave_id)
+    return [Finding("pruned", table=table, written_to_ms=until_ms)] if _happened_after(until_ms, since_ms) else []
+
+
+def newest_changes(rows: Iterable[Row]) -> dict[str, int]:
+    """Of a slave's `fact` rows, by table: when store files last changed beside the WAL."""
+    newest: dict[str, int] = {}
+    for row in rows:
+        table, moment = row.get("table"), row.get("write_ms")
+        if row.get("state") == CHANGED and table is not None and moment is not None:
+            newest[table] = max(moment, newest.get(table, moment))
+    return newest
+
+
+def is_change_sql() -> str:
+    """Whether `newest_changes` counts a slave's row; the newest `write_ms` of a table is its answer."""
+    return f"kind = 'fact' AND state = '{CHANGED}' AND `table` IS NOT NULL"
+
+
+def _age_findings(table: str, age: TableAge | None, master: Header, since_ms: int | None) -> list[Finding]:
+    if age is None or not age.regions:
+        return [Finding("no-regions", table=table)]
+    covered_from = master.coverage_ms
+    if covered_from is not None and since_ms is not None and since_ms >= covered_from:
+        return []
+    young = not age.unknown and age.oldest is not None and covered_from is not None and age.oldest >= covered_from
+    return [] if young else [Finding("older-than-tracker", table=table, written_to_ms=covered_from)]
+
+
+def _descriptor(detail: str | None) -> dict[str, Any] | None:
+    """The descriptor's JSON object; None when it cannot be read."""
+    try:
+        parsed = loads(detail)
+    except ValueError:
+        return None
+    return parsed if isinstance(parsed, dict) and isinstance(parsed.get("families"), dict) else None
+
+
+def _scope(options: Any) -> int:
+    """Replication scope of a family; what cannot be read counts as replicated."""
+    try:
+        return int(options["scope"])
+    except (KeyError, TypeError, ValueError, OverflowError):
+        return 1

@@ -1,0 +1,271 @@
+"""`status-tool prune`: drops rows of the state table that no verdict needs any more (`rules/pruning.py`).
+
+On a master it takes its slaves' status files, which prove what has arrived; on a slave the master's, which no longer
+asks for what was dropped there. What is deleted is deleted up to the version that was read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pyarrow.compute as pc
+
+from status_tool.clients.config import Settings
+from status_tool.clients.thrift import Cells, scan
+from status_tool.clients.zookeeper import ZooKeeper
+from status_tool.errors import StatusFileError, UsageError
+from status_tool.gather.measured_queues import queue_rows
+from status_tool.gather.snapshot import MASTER, SLAVE, peer_rows, server_rows
+from status_tool.rules.peers import PeerFacts, choose_peer, leads_to, own_shipping, parse_peer
+from status_tool.rules.pruning import (
+    Applied,
+    StreamKey,
+    Target,
+    is_over,
+    key_of,
+    marks_of,
+    prunable_heads,
+    prunable_segments,
+    prunable_servers,
+    prunable_sinks,
+)
+from status_tool.rules.queue_proofs import known_writers
+from status_tool.rules.segments import Segment
+from status_tool.sources import codec
+from status_tool.sources.codec import Row
+from status_tool.sources.state_table import Barrier, KeyRange, StateTable, now_ms
+from status_tool.status_file.reader import StatusFile, open_status
+from status_tool.status_file.signature import SignKey
+
+HEX = "0123456789abcdef"
+
+
+@dataclass(frozen=True)
+class Request:
+    """What to prune by."""
+
+    files: tuple[Path, ...]
+    """Of a master's slaves, one each, or the one of a slave's master."""
+    gone_for_ms: int
+    """Servers that ended later are left alone."""
+    dry_run: bool = False
+    key: SignKey | None = None
+
+
+@dataclass
+class Pruned:
+    """What was dropped (of a dry run: would have been), and how many rows there are, by kind of row."""
+
+    side: str
+    dropped: dict[str, int] = field(default_factory=dict)
+    rows: dict[str, int] = field(default_factory=dict)
+    notices: list[str] = field(default_factory=list)
+    origins: set[int] = field(default_factory=set)
+    """Of the heads that stay."""
+
+    def count(self, kind: str, rows: int, dropped: int) -> None:
+        """Some more rows, and how many of them go."""
+        self.rows[kind] = self.rows.get(kind, 0) + rows
+        self.dropped[kind] = self.dropped.get(kind, 0) + dropped
+
+
+def prune(settings: Settings, request: Request) -> Pruned:
+    """Prune this cluster's state table by the status files of the other side.
+
+    Raises `StatusFileError` and `UsageError` for files that prove nothing here, or not enough.
+    """
+    with ExitStack() as stack:
+        files = [stack.enter_context(_opened(path, request.key)) for path in request.files]
+        zookeeper = stack.enter_context(ZooKeeper(settings.zookeeper()))
+        state = StateTable(settings.thrift(), settings.state_table)
+        state.require()
+        is_slave = any(file.header.side == MASTER for file in files)
+        pruner = _Pruner(settings, state, zookeeper, request, Pruned(SLAVE if is_slave else MASTER))
+        if is_slave:
+            pruner.as_slave(files)
+        else:
+            pruner.as_master(files)
+        return pruner.pruned
+
+
+def _opened(path: Path, key: SignKey | None) -> StatusFile:
+    file = open_status(path, key=key)
+    header = file.header
+    if file.is_json or header.half not in ("both", "hbase") or not header.cluster_id:
+        file.close()
+        raise StatusFileError(
+            f"{path} holds no streams of HBase: write it again with this status-tool, for both halves"
+        )
+    return file
+
+
+@dataclass(frozen=True)
+class _Pruner:
+    """One run. What comes first says what is about to be deleted."""
+
+    settings: Settings
+    state: StateTable
+    zookeeper: ZooKeeper
+    request: Request
+    pruned: Pruned
+
+    def as_master(self, files: Sequence[StatusFile]) -> None:
+        """Heads, by what the slaves have; and rows of servers."""
+        peers = self._peers()
+        leading = _leading(files, peers)
+        with_segments = set[int]()
+        self._own_heads(lambda digit: [_target(file, led, digit, with_segments) for file, led in leading], peers)
+        self._servers(peers, with_segments)
+
+    def as_slave(self, files: Sequence[StatusFile]) -> None:
+        """Segments, by what the master asks; of what came from there, the own heads as well, for it is never sent back.
+
+        What else the own heads are for is for pruning as a master.
+        """
+        if len(files) != 1:
+            raise UsageError("a slave is pruned by one master's FILE at a time: give only that")
+        file, header = files[0], files[0].header
+        if header.tables or header.namespaces or header.barrier_issued_ms is None:
+            raise StatusFileError(f"{file.path} does not tell of all tables: write it without --table and --namespace")
+        self._segments(file, header.barrier_issued_ms)
+        peers = self._peers()
+        elsewhere = [peer for peer in peers if not leads_to(peer, header.cluster_id, header.cluster_key)]
+        if not elsewhere:
+            self._own_heads(lambda _: [Target(header.cluster_id, (), {}, ())], peers)
+        self._servers(peers, None if peers else set())
+
+    def _peers(self) -> list[PeerFacts]:
+        """Those that a verdict can be about."""
+        peers = [parse_peer(row["detail"]) for row in peer_rows(self.zookeeper)]
+        return [peer for peer in peers if not own_shipping(peer)]
+
+    def _server_rows(self) -> list[Row]:
+        """Of both roles."""
+        small, live = self.state.descriptors(Barrier(b"", now_ms(), set())), self.zookeeper.live_servers()
+        return [row for role in ("w", "r") for row in server_rows(small, role, live) if row["tracked"]]
+
+    def _scan(self, kind: str, digit: str) -> dict[bytes, Cells]:
+        """Rows of a type, of regions that begin with a digit."""
+        span = KeyRange(kind, digit)
+        return dict(scan(self.state.endpoint, self.state.name, span.start, span.stop))
+
+    def _own_heads(self, targets: Callable[[str], list[Target]], peers: Sequence[PeerFacts]) -> None:
+        before_ms = now_ms() - self.request.gone_for_ms
+        over = {row["origin"] for row in self._server_rows() if is_over(row, peers, before_ms)}
+        for digit in HEX:
+            stored = self._scan("h", digit)
+            heads = {key: row for key, cells in stored.items() for row in codec.heads([(key, cells)])}
+            found = list(prunable_heads(heads.values(), over, targets(digit)))
+            going = {id(head) for head, _ in found}
+            self.pruned.count("heads", len(heads), len(found))
+            self.pruned.origins |= {head["origin"] for head in heads.values() if id(head) not in going}
+            if found and not self.request.dry_run:
+                self.state.mark_pruned(marks_of(found))
+                self.state.delete((key, _newest(stored[key])) for key, head in heads.items() if id(head) in going)
+
+    def _segments(self, file: StatusFile, barrier_ms: int) -> None:
+        """That FILEs from before are of no use any more is noted before anything is deleted."""
+        parsed = [parse_peer(detail) for detail in _column(file, "peer", "detail")]
+        peer = choose_peer(parsed, self.zookeeper.cluster_id(), self.zookeeper.endpoint.cluster_key, None).peer
+        rows = [row for batch in file.rows({"server"}) for row in batch.to_pylist()]
+        over = {row["origin"] for row in rows if is_over(row, [peer], barrier_ms - self.request.gone_for_ms)}
+        noted = self.request.dry_run
+        for digit in HEX:
+            stored = self._scan("s", digit)
+            applied = {key: one for key, cells in stored.items() for one in _applied(key, cells)}
+            asked = {key_of(row) for row in _rows(file, "stream", digit)}
+            going = {one.key for one in prunable_segments(applied.values(), asked, over)}
+            self.pruned.count("segments", len(applied), len(going))
+            if going and not noted:
+                self.state.note_pruned_by(file.header.cluster_id, barrier_ms)
+                self.state.mark_pruned({})
+                noted = True
+            if not self.request.dry_run:
+                self.state.delete((key, _newest(stored[key])) for key, one in applied.items() if one.key in going)
+
+    def _servers(self, peers: Sequence[PeerFacts], with_segments: set[int] | None) -> None:
+        """Rows of servers that nothing refers to; None: whether slaves have segments of theirs is not known."""
+        rows, before_ms = self._server_rows(), now_ms() - self.request.gone_for_ms
+        gone = prunable_sinks(rows, before_ms)
+        if with_segments is not None:
+            gone += self._writers(rows, self.pruned.origins | with_segments, peers, before_ms)
+        keys = {codec.server_key(row["origin"], row["role"]) for row in gone}
+        self.pruned.count("servers", len(rows), len(keys))
+        if keys and not self.request.dry_run:
+            stored = dict(scan(self.state.endpoint, self.state.name, b"o", b"p"))
+            self.state.delete((key, _newest(stored[key])) for key in sorted(keys & stored.keys()))
+
+    def _writers(
+        self, rows: Sequence[Row], used: set[int], peers: Sequence[PeerFacts], before_ms: int
+    ) -> list[Mapping[str, Any]]:
+        """A server of which a WAL is queued or archived stays known, lest it look like one without a tracker."""
+        known = known_writers(queue_rows(self.settings, self.zookeeper)[0])
+        if known is None:
+            self.pruned.notices.append(
+                "rows of servers that wrote stay: which of them still have WALs is not known (queues that kept moving,"
+                " or a NameNode that could not be asked: --webhdfs)"
+            )
+            return []
+        named = {row["origin"] for row in rows if row["server"] in known}
+        return prunable_servers(rows, used | named, peers, before_ms)
+
+
+def _leading(files: Sequence[StatusFile], peers: Sequence[PeerFacts]) -> list[tuple[StatusFile, tuple[PeerFacts, ...]]]:
+    """Each file with the peers that lead to its cluster; every peer must have one."""
+    found, told = list[tuple[StatusFile, tuple[PeerFacts, ...]]](), set[str]()
+    for file in files:
+        header = file.header
+        led = tuple(peer for peer in peers if leads_to(peer, header.cluster_id, header.cluster_key))
+        if not led:
+            raise StatusFileError(
+                f"{file.path} is of cluster {header.cluster_id}, to which no peer of this cluster leads: nothing is"
+                " asked of it, so it proves nothing here"
+            )
+        found.append((file, led))
+        told |= {str(peer["id"]) for peer in led}
+    for peer in peers:
+        if str(peer["id"]) not in told:
+            raise UsageError(
+                f"peer {peer['id']} leads to {peer.get('cluster_id') or peer.get('cluster_key')}, and what arrived "
+                "there is not known: write its status there (`run -o FILE2`) and give FILE2, too"
+            )
+    return found
+
+
+def _target(file: StatusFile, peers: tuple[PeerFacts, ...], digit: str, seen: set[int]) -> Target:
+    """What a slave's file says of regions that begin with a digit; `seen` gets the origins."""
+    segments: dict[StreamKey, list[Segment]] = {}
+    for row in _rows(file, "segment", digit):
+        times = (row["first_ms"], row["write_ms"], row["recorded_ms"], row["started_ms"])
+        segments.setdefault(key_of(row), []).append(Segment(row["prev"], row["seq"], *times))
+    partial = {key_of(row) for row in _rows(file, "partial", digit)}
+    seen |= {origin for _, origin, _ in (*segments, *partial)}
+    return Target(file.header.cluster_id, peers, segments, partial)
+
+
+def _rows(file: StatusFile, kind: str, digit: str) -> Iterator[Row]:
+    """Rows of whole streams, of regions that begin with a digit."""
+    for batch in file.rows({kind}):
+        for row in batch.filter(pc.starts_with(batch.column("region"), digit)).to_pylist():
+            if row["origin"] is not None and (kind != "segment" or None not in (row["prev"], row["seq"])):
+                yield row
+
+
+def _column(file: StatusFile, kind: str, name: str) -> list[Any]:
+    return [value for batch in file.rows({kind}) for value in batch.column(name).to_pylist()]
+
+
+def _applied(key: bytes, cells: Cells) -> Iterator[Applied]:
+    rows = list(codec.segments([(key, cells)]))
+    if (stream := codec.stream_key(key)) is not None:
+        parts = tuple(Segment(row["prev"], row["seq"]) for row in rows if row["kind"] == "segment")
+        replicated = next((row["write_ms"] for row in rows if row["kind"] == "replicated"), None)
+        yield Applied(stream, parts, any(row["kind"] == "partial" for row in rows), replicated)
+
+
+def _newest(cells: Cells) -> int:
+    return max(timestamp for _, timestamp in cells.values())

@@ -1,0 +1,330 @@
+"""HDFS over WebHDFS: files under some paths, each with the checksum that HDFS itself computes.
+
+GETFILECHECKSUM's `bytes` are int32 bytesPerCRC, int64 crcPerBlock and a 16-byte MD5
+(`MD5MD5CRC32FileChecksum`); the first two are in the algorithm's name too.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fnmatch
+import getpass
+import os
+import posixpath
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+
+from status_tool.clients.hdfscli import Refused
+from status_tool.clients.walk import Page, Walk
+from status_tool.clients.webhdfs import RANGE_BYTES, HdfsEndpoint, Load, WebHdfs, webhdfs
+from status_tool.errors import ConnectionFailed
+from status_tool.sources import codec, crc
+from status_tool.sources.codec import Row
+from status_tool.sources.interface import Source
+from status_tool.sources.journal import opened
+from status_tool.vocabulary.selection import Exclusions, is_glob, outermost
+
+BATCH_ROWS = 1_000
+"""Small enough that an interrupted run has lost little."""
+PARTS = 64
+"""Folders are split until there are so many parts at least, for as many threads or executors."""
+SPLIT_PAGES = 512
+"""And until so many pages have been listed, or the whole tree: then even one branch that holds all is split."""
+PART_FILES = 5_000
+GROUPS = 512
+_HEADER = 12  # bytesPerCRC and crcPerBlock
+
+
+def hdfs_user() -> str:
+    """Hadoop's rule without Kerberos: `$HADOOP_USER_NAME`, else the login name."""
+    return os.environ.get("HADOOP_USER_NAME") or getpass.getuser()
+
+
+@contextlib.contextmanager
+def asking(endpoint: HdfsEndpoint) -> Iterator[None]:
+    """Turns what HDFS refuses for the whole run into one clear line."""
+    try:
+        yield
+    except Refused as refusal:
+        raise ConnectionFailed(f"HDFS at {endpoint} refused: {refusal}") from None
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part of the listing: folders (or single files), with all that is below, or one folder's own files
+    whose names are in `(after, upto]`.
+    """
+
+    paths: tuple[str, ...]
+    deep: bool
+    after: str = ""
+    upto: str | None = None
+
+
+class _Split:
+    """What the splitting of a tree has found so far."""
+
+    def __init__(self) -> None:
+        self.pages = 0
+        self._pieces: list[tuple[Part, int]] = []
+        self._begun: dict[str, tuple[str, int]] = {}
+
+    @property
+    def count(self) -> int:
+        """How many parts there would be at least."""
+        return len(self._pieces)
+
+    def add(self, page: Page, files: int) -> None:
+        """A page with so many files."""
+        self.pages += 1
+        folder = page.spot.folder
+        after, known = self._begun.pop(folder, (page.spot.after, 0))
+        known += files
+        if page.more and known >= PART_FILES:
+            last = page.entries[-1]["pathSuffix"]
+            self._pieces.append((Part((folder,), False, after, last), known))
+            after, known = last, 0
+        if page.more:
+            self._begun[folder] = (after, known)
+        else:
+            self._pieces.append((Part((folder,), False, after), known))
+
+    def parts(self) -> Iterator[Part]:
+        """What was listed, small folders put together."""
+        enough = min(PART_FILES, sum(files for _, files in self._pieces) // PARTS)
+        group, gathered = list[str](), 0
+        for part, files in self._pieces:
+            if part.after or part.upto is not None or files > enough:
+                yield part
+                continue
+            group += part.paths
+            gathered += files
+            if gathered >= enough or len(group) >= PARTS:
+                yield Part(tuple(group), False)
+                group, gathered = [], 0
+        if group:
+            yield Part(tuple(group), False)
+
+
+@dataclass(frozen=True)
+class WebHdfsSource(Source):
+    """`file` rows of everything under `roots`, listing and checksums both by partition."""
+
+    endpoint: HdfsEndpoint
+    roots: tuple[str, ...]
+    exclusions: Exclusions
+    load: Load = field(default_factory=Load)
+    deep: bool = False
+    """Whether every file's content is read for its CRC32C."""
+    journal: str | None = None
+    """Where an interrupted run has left what it had."""
+    tolerant: bool = True
+    """A folder that cannot be listed is a row of its own, else an error: on the slave its files would seem missing."""
+
+    def close(self) -> None:
+        """Let reading threads end soon."""
+        webhdfs(self.endpoint, self.load).stop()
+
+    def partitions(self) -> Sequence[Part]:
+        """Parts of about as many files each: the upper levels of the tree are listed, as deep as its shape asks for.
+
+        Breadth first, so that a small folder ends soon and what is left to split is the big ones.
+        """
+        hdfs = webhdfs(self.endpoint, self.load)
+        most = SPLIT_PAGES if self.load.rate is None else min(SPLIT_PAGES, int(self.load.rate))
+        split, trees = _Split(), list[str]()
+        with asking(self.endpoint):
+            found = [path for root in self.roots for path in expand(hdfs, root)]
+            walk = Walk(hdfs, outermost(found), breadth_first=True)
+            for page in walk:
+                below = self._take(split, page)
+                if split.pages < most or split.count + len(walk) < PARTS:
+                    walk.add(below)
+                else:  # folders that have been begun are listed to their end
+                    trees += [*below, *walk.set_aside()]
+        number = min(GROUPS, len(trees))
+        # Neighbours are often alike: a part takes one here and one there.
+        return [*split.parts(), *(Part(tuple(trees[first::number]), True) for first in range(number))]
+
+    def _take(self, split: _Split, page: Page) -> list[str]:
+        """A page's files go to parts; its folders are returned."""
+        refusal = page.refusal
+        if refusal is not None and not (refusal.is_absent or self.tolerant):
+            raise Refused(refusal.name, f"{page.spot.folder} cannot be listed: {refusal}")
+        if refusal is not None and refusal.is_absent:
+            return []  # nothing here: the other side's files under it are then missing
+        split.add(page, sum(entry["type"] == "FILE" for entry in page.entries))
+        below = (entry["pathSuffix"] for entry in page.entries if entry["type"] == "DIRECTORY")
+        paths = (posixpath.join(page.spot.folder, name) for name in below)
+        return [path for path in paths if not self.exclusions.leave_out(path)]
+
+    def read(self, partition: Part) -> Iterator[pa.RecordBatch]:
+        """The rows of one part, checksums requested several at a time."""
+        hdfs = webhdfs(self.endpoint, self.load)
+        seen: Counter[str] = Counter()
+        with asking(self.endpoint):
+            rows = self._checked(hdfs, self._listed(hdfs, partition, seen))
+            yield from codec.batches(rows, BATCH_ROWS)
+        yield from codec.batches({"kind": "count", "name": name, "entries": n} for name, n in sorted(seen.items()))
+
+    def _listed(self, hdfs: WebHdfs, part: Part, seen: Counter[str]) -> Iterator[Row]:
+        """`file` rows without checksums; a row with a `state` needs none."""
+        walk = Walk(hdfs, part.paths, part.after, part.upto)
+        for page in walk:
+            folder = page.spot.folder
+            if page.refusal is not None:
+                yield from self._unlisted(folder, page.refusal)
+                continue
+            seen["empty folder"] += not page.entries and not page.spot.after
+            for entry in page.entries:
+                path = posixpath.join(folder, entry["pathSuffix"]) if entry["pathSuffix"] else folder
+                if path != folder and self.exclusions.leave_out(path):
+                    continue
+                if entry["type"] == "FILE":
+                    yield listed_row(path, entry)
+                elif entry["type"] == "SYMLINK":
+                    seen["symbolic link"] += 1
+                elif part.deep:
+                    walk.add([path])
+
+    def _unlisted(self, folder: str, refusal: Refused) -> Iterator[Row]:
+        """The row of a folder that cannot be listed; none for one that went away in between."""
+        if refusal.is_absent:
+            return
+        if not self.tolerant:
+            raise Refused(refusal.name, f"{folder} cannot be listed: {refusal}") from None
+        yield {"kind": "file", "path": folder, "state": "unreadable", "detail": f"folder: {refusal}"}
+
+    def _checked(self, hdfs: WebHdfs, files: Iterator[Row]) -> Iterator[Row]:
+        """Rows in listing order, with a bounded window of requests under way."""
+        journal = opened(self.journal) if self.journal else None
+        window: deque[Future[Row]] = deque()
+        try:
+            for row in files:
+                known = journal.known(row, self.deep) if journal else None
+                task = Future[Row]()
+                if known is not None or row.get("state"):
+                    task.set_result(known or row)
+                else:
+                    task = hdfs.pool.submit(checked_row, hdfs, row, self.deep)
+                window.append(task)
+                if len(window) >= 8 * self.load.concurrency:
+                    yield window.popleft().result()
+            while window:
+                yield window.popleft().result()
+        finally:
+            for future in window:
+                future.cancel()
+
+
+def expand(hdfs: WebHdfs, root: str) -> list[str]:
+    """The existing paths that a root stands for; several for a glob, none if there is nothing."""
+    if not is_glob(root):
+        return [root] if hdfs.status(root) is not None else []
+    found = ["/"]
+    for segment in root.strip("/").split("/"):
+        if not is_glob(segment):
+            found = [posixpath.join(folder, segment) for folder in found]
+            continue
+        found = [
+            posixpath.join(folder, entry["pathSuffix"])
+            for folder in found
+            for entry in _entries_or_none(hdfs, folder)
+            if entry["pathSuffix"] and fnmatch.fnmatchcase(entry["pathSuffix"], segment)
+        ]
+    return [path for path in found if hdfs.status(path) is not None]
+
+
+def _entries_or_none(hdfs: WebHdfs, folder: str) -> Iterator[dict[str, Any]]:
+    try:
+        yield from _entries(hdfs, folder)
+    except Refused as refusal:
+        if not refusal.is_absent:
+            raise
+
+
+def _entries(hdfs: WebHdfs, folder: str, after: str = "", upto: str | None = None) -> Iterator[dict[str, Any]]:
+    """HDFS orders names by their bytes, which is what `upto` is compared by."""
+    for page in hdfs.pages(folder, after):
+        for entry in page:
+            if upto is not None and entry["pathSuffix"].encode() > upto.encode():
+                return
+            yield entry
+
+
+def listed_row(path: str, status: dict[str, Any]) -> Row:
+    """What the listing alone tells of a file."""
+    marks = [str(status["ecPolicy"])] if status.get("ecPolicy") else []
+    marks += ["encrypted"] if status.get("encBit") else []
+    return {
+        "kind": "file",
+        "path": path,
+        "length": status["length"],
+        "modified_ms": status["modificationTime"],
+        "block_size": status["blockSize"],
+        # Not the checksum's own name yet: what else must agree for two checksums to be comparable.
+        "algorithm": " ".join(marks) or None,
+    }
+
+
+def checked_row(hdfs: WebHdfs, row: Row, deep: bool) -> Row:
+    """The row with checksum, and CRC32C if `deep`. What cannot be read is `unreadable` or `open`, with the reason."""
+    marks = row["algorithm"]
+    row = {**row, "algorithm": None}
+    try:
+        algorithm, data = hdfs.checksum(row["path"])
+        row["checksum"] = data[_HEADER : _HEADER + 16].hex()
+        row["algorithm"] = f"{algorithm} {marks}" if marks else algorithm
+        if deep and row["length"]:
+            row["crc32c"] = content_crc(hdfs, row["path"], row["length"])
+    except Refused as refusal:
+        state = "open" if "under construction" in str(refusal) else "unreadable"
+        return row | {"checksum": None, "algorithm": None, "state": state, "detail": str(refusal)}
+    except (KeyError, ValueError, TypeError) as error:
+        return row | {"state": "unreadable", "detail": f"answer not understood: {error}"}
+    return row
+
+
+def content_crc(hdfs: WebHdfs, path: str, length: int) -> str:
+    """The CRC32C of the content (hex), read in ranges side by side. Raises `Refused`, also for another length."""
+    ranges = [(offset, min(RANGE_BYTES, length - offset)) for offset in range(0, length, RANGE_BYTES)]
+    if len(ranges) == 1:
+        return crc.as_hex(_range_crc(hdfs, path, *ranges[0]))
+    tasks = [hdfs.range_pool.submit(_range_crc, hdfs, path, *one) for one in ranges]
+    try:
+        whole = 0
+        for task, (_, size) in zip(tasks, ranges, strict=True):
+            whole = crc.combine(whole, task.result(), size)
+        return crc.as_hex(whole)
+    finally:
+        for task in tasks:
+            task.cancel()
+
+
+def _range_crc(hdfs: WebHdfs, path: str, offset: int, length: int) -> int:
+    state = [0, 0]  # CRC and number of bytes so far
+
+    def take(piece: bytes | None) -> None:
+        state[:] = [0, 0] if piece is None else [crc.crc32c(piece, state[0]), state[1] + len(piece)]
+
+    hdfs.read(path, offset, length, take)
+    if state[1] != length:
+        raise Refused("IOException", f"{state[1]} bytes came where {length} were asked for")
+    return state[0]
+
+
+def with_content(hdfs: WebHdfs, rows: Iterable[Row]) -> Iterator[Row]:
+    """The same rows, each with its CRC32C; a file that cannot be read becomes `unreadable`. For `--deep`."""
+
+    def fill(row: Row) -> Row:
+        try:
+            return {**row, "crc32c": content_crc(hdfs, row["path"], row["length"])}
+        except Refused as refusal:
+            return {**row, "state": "unreadable", "detail": str(refusal)}
+
+    yield from hdfs.pool.map(fill, rows)

@@ -1,0 +1,180 @@
+"""All findings by table and cause, and regions by table and status: two small actions over what is judged."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from pyspark.sql import DataFrame, Row
+from pyspark.sql import functions as F
+
+from status_tool.explain.overview import Cause, causes, groups_of, merged, overview
+from status_tool.rules.files import FILE_CODES
+from status_tool.rules.sql import FIELDS, is_in
+from status_tool.spark.expressions import named, to_finding
+from status_tool.spark.verify import Verification
+from status_tool.vocabulary.outcome import (
+    LAG_BOUNDS_MS,
+    Drawing,
+    Folder,
+    Outcome,
+    Overview,
+    ServerState,
+    TableLine,
+    Tile,
+)
+from status_tool.vocabulary.verdicts import SEVERITY, FileStatus, Status, Verdict
+
+_UNNAMED = "(table not recorded)"
+
+
+MAX_TILES = 5_000
+"""A page draws so many regions one by one; of more, neighbours become one tile."""
+MAX_FOLDERS = 100
+MAX_DRAWN_PROBLEMS = 50_000
+
+
+def overview_of(check: Verification, outcome: Outcome, drawn: bool = False) -> Overview:
+    """The overview of a check that has been decided; `drawn`: with what a page's pictures need."""
+    context = check.context
+    found = causes(
+        [*context.run_findings, *context.table_findings, *check.header_findings] if context.check_hbase else []
+    )
+    found += causes(check.header_findings)
+    frames = []
+    if outcome.hbase is not None and any(n for status, n in outcome.hbase.regions.items() if status != Status.COMPLETE):
+        frames.append(check.regions())
+    if outcome.hdfs is not None and any(n for status, n in outcome.hdfs.files.items() if status != "match"):
+        frames.append(check.files())
+    for frame in frames:
+        found += _causes(frame)
+    # A complete run has nothing to look up, and a small one should not wait for it.
+    tables = _tables(check.regions()) if context.check_hbase and outcome.verdict is not Verdict.COMPLETE else []
+    whole = overview(context, _folded(found), tables)
+    # What holds for the run as a whole (nothing to check, a path that is absent) is in no row.
+    told = {(group.table, group.code) for group in whole.groups}
+    rest = groups_of(problem for problem in outcome.problems if (problem.table, problem.code) not in told)
+    whole = replace(whole, groups=(*whole.groups, *rest))
+    return replace(whole, drawing=_drawing(check, outcome)) if drawn else whole
+
+
+def _drawing(check: Verification, outcome: Outcome) -> Drawing:
+    regions = check.regions() if outcome.hbase is not None else None
+    more = replace(check.context.scope, max_problems=max(MAX_DRAWN_PROBLEMS, check.context.scope.max_problems))
+    folders = _folders(check.files()) if outcome.hdfs is not None else []
+    return Drawing(
+        tiles=tuple(_tiles(regions, sum(outcome.hbase.regions.values()))) if regions and outcome.hbase else (),
+        lags=_lags(regions) if regions is not None else (),
+        folders=tuple(folders[:MAX_FOLDERS]),
+        more_folders=max(0, len(folders) - MAX_FOLDERS),
+        problems=check.problems(more.max_problems),
+        servers=tuple(_servers(check)),
+    )
+
+
+def _tiles(regions: DataFrame, total: int) -> Iterator[Tile]:
+    """At most `MAX_TILES` and one a table more are collected: so much is held, however many regions there are."""
+    each = max(1, -(-total // MAX_TILES))
+    place = "(row_number() OVER (PARTITION BY `table` ORDER BY start_key, region) - 1)"
+    placed = regions.select("table", "region", "status", "lag_ms", *named({"bin": f"CAST({place} / {each} AS INT)"}))
+    rows = placed.groupBy("table", "bin").agg(
+        *named(
+            {
+                "worst": "max(status)",
+                "regions": "count(1)",
+                "at_fault": "count_if(status > 0)",
+                "of": "max_by(region, struct(status, coalesce(lag_ms, 0)))",
+                "lag_ms": "max(lag_ms)",
+            }
+        )
+    )
+    statuses = {rank: status for status, rank in SEVERITY.items()}
+    for row in rows.orderBy("table", "bin").collect():
+        worst = statuses[row["worst"]]
+        yield Tile(row["table"] or _UNNAMED, worst, row["regions"], row["at_fault"], row["of"], row["lag_ms"])
+
+
+def _lags(regions: DataFrame) -> tuple[int, ...]:
+    lower = (0, *LAG_BOUNDS_MS)
+    counts = {
+        f"b{number}": f"count_if(status > 0 AND lag_ms >= {low}" + (f" AND lag_ms < {high})" if high else ")")
+        for number, (low, high) in enumerate(zip(lower, (*LAG_BOUNDS_MS, None), strict=True))
+    }
+    row = regions.agg(*named(counts)).collect()[0]
+    return tuple(row[name] for name in counts)
+
+
+def _folders(files: DataFrame) -> list[Folder]:
+    """The folders where most is wrong, then the biggest ones; one more than is shown tells that there are more."""
+    codes = {status: [code for code, of in FILE_CODES.items() if of is status] for status in FileStatus}
+    counts = {str(status): f"count_if({is_in('code', those)})" for status, those in codes.items()}
+    folder = files.select(
+        "code", *named({"folder": "coalesce(nullif(regexp_extract(path, '^(.*)/[^/]*$', 1), ''), '/')"})
+    )
+    grouped = folder.groupBy("folder").agg(*named({**counts, "total": "count(1)"}))
+    rows = grouped.orderBy(F.expr("total - `match`").desc(), F.col("total").desc(), "folder").limit(MAX_FOLDERS + 1)
+    return [Folder(row["folder"], {name: row[name] for name in counts}) for row in rows.collect()]
+
+
+def _servers(check: Verification) -> Iterator[ServerState]:
+    rows = check.servers() if check.context.check_hbase else []
+    for row in sorted(rows, key=lambda row: (row["side"], str(row["server"]), str(row["role"]))):
+        known = (row["side"], row["server"] or "", row["role"] or "", row["live"], row["tracked"], row["echoed"])
+        yield ServerState(*known, row["flush_ms"], row["unsettled"] or "")
+
+
+def _folded(found: list[Cause]) -> list[Cause]:
+    """What holds for a table and what holds for its regions may have the same code."""
+    by_key: dict[tuple[str | None, str], Cause] = {}
+    for cause in found:
+        key = (cause.worst.table, cause.worst.code)
+        by_key[key] = merged(by_key[key], cause) if key in by_key else cause
+    return list(by_key.values())
+
+
+def _causes(judged: DataFrame) -> list[Cause]:
+    """As `explain.overview.causes`."""
+    found = judged.select(F.inline("findings"))
+    # `Finding`'s order: rank, lag, then names; within one table and code rank is the same.
+    order = "struct(-coalesce(lag_ms, -1), region, origin, via, path)"
+    whole = f"struct({', '.join(f'`{name}`' for name in FIELDS)})"
+
+    def unless_unknown(unknown: str, value: str) -> str:
+        return f"IF(count_if({unknown}) > 0, NULL, {value})"
+
+    rows = found.groupBy("table", "code").agg(
+        *named(
+            {
+                "count": "count(1)",
+                "most_ms": "max(lag_ms)",
+                "from_ms": unless_unknown("written_from_ms IS NULL", "min(written_from_ms)"),
+                "to_ms": unless_unknown("repair_to_ms IS NULL", "max(repair_to_ms)"),
+                "first_key": unless_unknown("start_key IS NULL OR length(start_key) = 0", "min(start_key)"),
+                "last_key": unless_unknown("end_key IS NULL OR length(end_key) = 0", "max(end_key)"),
+                "worst": f"min_by({whole}, {order})",
+            }
+        )
+    )
+    return [_cause(row) for row in rows.collect()]
+
+
+def _cause(row: Row) -> Cause:
+    worst = to_finding(row["worst"])
+    keys = [None if key is None else bytes(key) for key in (row["first_key"], row["last_key"])]
+    return Cause(worst, row["count"], row["most_ms"], row["from_ms"], row["to_ms"], *keys)
+
+
+def _tables(regions: DataFrame) -> list[TableLine]:
+    counts = {str(status): f"count_if(status = {rank})" for status, rank in SEVERITY.items()}
+    holes = "filter(findings, one -> one.code = 'gap')"
+    oldest = f"min(array_min(transform({holes}, one -> one.written_from_ms)))"
+    rows = regions.groupBy("table").agg(*named({**counts, "lag_ms": "max(lag_ms)", "oldest_ms": oldest})).collect()
+    return [
+        TableLine(
+            row["table"] or _UNNAMED,
+            {status: row[str(status)] for status in SEVERITY},
+            row["lag_ms"],
+            row["oldest_ms"],
+        )
+        for row in rows
+    ]

@@ -1,0 +1,1 @@
+"""What all rooms share, and nothing that acts: rows of one schema, ids, sides, findings, verdicts, outcomes."""

@@ -1,0 +1,69 @@
+"""What is wrong, as facts: the common form of the reference's and of Spark's results.
+
+A finding is a code and numbers; `problems.py` turns those that are shown into words and advice.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+RANKS: dict[str, int] = {
+    "gap": 0,
+    "missing": 1,
+    "absent": 1,
+    "family-absent": 1,
+    "size": 2,
+    "checksum": 2,
+    "content": 2,
+    "file-missing": 2,
+    "behind": 3,
+    "may-fill": 3,
+    "file-extra": 6,
+}
+"""Order of problems, worst first; every code that is not named here has `UNVERIFIABLE_RANK`."""
+
+UNVERIFIABLE_RANK = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that is not complete. Fields that do not apply are None; times are epoch ms."""
+
+    code: str
+    table: str | None = None
+    region: str | None = None
+    origin: int | None = None
+    via: int | None = None
+    from_seq: int | None = None
+    to_seq: int | None = None
+    written_from_ms: int | None = None
+    written_to_ms: int | None = None
+    repair_to_ms: int | None = None
+    """Up to when a repair must copy: beyond `written_to_ms` when a stream has several holes."""
+    holes: int | None = None
+    lag_ms: int | None = None
+    start_key: bytes | None = None
+    end_key: bytes | None = None
+    path: str | None = None
+    note: str | None = None
+    """What the code alone does not say: a server, sizes, algorithms."""
+
+    @property
+    def rank(self) -> int:
+        """Worst first: the lower the worse."""
+        return RANKS.get(self.code, UNVERIFIABLE_RANK)
+
+
+def sort_key(finding: Finding) -> tuple[tuple[bool, int | str], ...]:
+    """Worst first, then largest lag, then a fixed order (unknown values before known ones)."""
+    known: tuple[int | str | None, ...] = (
+        finding.table,
+        finding.region,
+        finding.origin,
+        finding.via,
+        finding.path,
+        finding.code,
+    )
+    lag = finding.lag_ms
+    head: list[tuple[bool, int | str]] = [(True, finding.rank), (lag is None, -(lag or 0))]
+    return (*head, *((value is not None, value if value is not None else 0) for value in known))

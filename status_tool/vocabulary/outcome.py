@@ -1,0 +1,275 @@
+"""What a verification found: its outcome, with problems, causes, repairs and what a page draws of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from status_tool.vocabulary.verdicts import EXIT_CODES, SEVERITY, Evidence, FileStatus, Status, Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Repair:
+    """Commands that bring what is missing to the slave, quoted for a shell; either of the two ways is enough."""
+
+    copy_table: str
+    """To be run on the master: copies what was written in the times and rows at fault, deletes included."""
+    hash_table: str
+    """To be run on the master, before `sync_table`: hashes those rows into a folder of its HDFS."""
+    sync_table: str
+    """To be run on the slave: compares by the hashes and changes only what differs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing at fault or not verifiable. Times are epoch ms; `advice` says what to do about it."""
+
+    kind: str
+    """A Status or FileStatus value: `gap`, `behind`, `missing`, `unverifiable`, `mismatch`, `extra`, …"""
+    detail: str
+    table: str | None = None
+    region: str | None = None
+    origin: str | None = None
+    """Server name `host,port,startcode` of the origin, or its id in hex where the name is unknown."""
+    from_seq: int | None = None
+    to_seq: int | None = None
+    written_from_ms: int | None = None
+    written_to_ms: int | None = None
+    path: str | None = None
+    lag_ms: int | None = None
+    start_key: bytes | None = None
+    end_key: bytes | None = None
+    advice: str | None = None
+    repair: Repair | None = None
+    code: str = ""
+    """Why, as one of the codes of `findings`: problems of one table and code have one cause."""
+
+
+@dataclass(frozen=True, slots=True)
+class NotReplicated:
+    """What of the master's tables in scope never reaches this slave: it is written, and nobody ships it."""
+
+    tables: tuple[str, ...] = ()
+    """Tables without a replicated family, or that the peer leaves out."""
+    families: tuple[tuple[str, str], ...] = ()
+    """Table and family, of tables that are replicated otherwise."""
+
+
+@dataclass(frozen=True, slots=True)
+class LaterWrites:
+    """What was written to a table after the shutdown time: how many streams, and the newest write (epoch ms)."""
+
+    table: str | None
+    streams: int
+    newest_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class HBaseOutcome:
+    """The HBase half. `regions` counts regions by their worst stream and is never bounded."""
+
+    verdict: Verdict
+    evidence: Evidence
+    regions: dict[Status, int]
+    worst_lag_ms: int | None = None
+    timestamps_complete: int = 0
+    """How many of the regions the original's timestamps rule alone would call complete."""
+    evidence_by: dict[Evidence, int] = field(default_factory=dict)
+    """How many regions rest on each evidence; `evidence` is the weakest of them."""
+    ordered_tables: tuple[str, ...] = ()
+    """The asked tables of which the peer ships only some replicated families, so that holes are expected."""
+    not_replicated: NotReplicated | None = None
+    """None: not known."""
+    later: tuple[LaterWrites, ...] = ()
+    """Asked tables that were written to after the shutdown time, whoever told it."""
+
+
+@dataclass(frozen=True, slots=True)
+class HdfsOutcome:
+    """The HDFS half. `files` counts files by status and is never bounded."""
+
+    verdict: Verdict
+    files: dict[FileStatus, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """A cluster in a picture: `name` is its id, else its key; `role` is empty for one that was not read."""
+
+    name: str
+    key: str
+    role: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PeerLink:
+    """A replication peer that leads from one cluster to another, both by name."""
+
+    source: str
+    target: str
+    peer: str
+    note: str = ""
+    broken: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterMap:
+    """Clusters and the peers between them; every link's ends are among the clusters."""
+
+    clusters: tuple[Cluster, ...]
+    links: tuple[PeerLink, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What one verification found. `problems` is bounded and sorted, worst first."""
+
+    hbase: HBaseOutcome | None
+    hdfs: HdfsOutcome | None
+    problems: tuple[Problem, ...]
+    cut_ms: int
+    shutdown_ms: int | None = None
+    master_cluster_id: str = ""
+    slave_cluster_id: str = ""
+    peer_id: str | None = None
+    notices: tuple[str, ...] = field(default=())
+    """Things to be said that are no problem: what was used instead, baselines, what was left out."""
+    clusters: ClusterMap | None = None
+    """Which clusters replicate to which, as far as the run knows; None where no peer was recorded."""
+    max_problems: int = 100
+    """How many problems, or groups of them, are to be listed."""
+    overview: Overview | None = None
+    """All of it by table and cause; None where it was not asked for, as while a run still waits."""
+    shutdown_from: str = ""
+    """As `Header.shutdown_from`."""
+    needs_new_file: bool = False
+    """Whether no waiting on the slave can make it complete, because of what FILE knows of the master's queues."""
+
+    @property
+    def verdict(self) -> Verdict:
+        """The worst of the checked halves; a run that checked nothing proves nothing."""
+        halves = [half.verdict for half in (self.hbase, self.hdfs) if half is not None]
+        for verdict in (Verdict.INCOMPLETE, Verdict.UNVERIFIABLE):
+            if verdict in halves:
+                return verdict
+        return Verdict.COMPLETE if halves else Verdict.UNVERIFIABLE
+
+    @property
+    def exit_code(self) -> int:
+        """The contract's exit code for the verdict."""
+        return EXIT_CODES[self.verdict]
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Problems of one table with one cause, in words."""
+
+    kind: str
+    code: str
+    table: str | None
+    count: int
+    example: Problem
+    todo: str = ""
+    lag_ms: int | None = None
+    from_ms: int | None = None
+    to_ms: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TableRepair:
+    """What brings a table's missing rows to the slave, and what proves it; one a table, whatever is wrong with it."""
+
+    table: str
+    reasons: tuple[str, ...]
+    """What is wrong, each with its count: `gap: 200`."""
+    stuck: bool
+    """Whether waiting cannot mend it; else the rows may still arrive by themselves."""
+    first: tuple[str, ...]
+    """What has to be done by hand before."""
+    commands: Repair
+    dry_run: str
+    """To be run on the slave after `commands.hash_table`: compares and changes nothing."""
+    since_ms: int | None
+    """Up to when the table's past may be accepted once it has been copied; None where it must be looked at."""
+
+
+@dataclass(frozen=True, slots=True)
+class TableLine:
+    """A table's regions by status."""
+
+    table: str
+    regions: dict[Status, int]
+    lag_ms: int | None = None
+    oldest_hole_ms: int | None = None
+    """Since when something is missing in it: the oldest write time of a gap."""
+
+    @property
+    def worst(self) -> Status:
+        """The worst status that a region of it has."""
+        return max((status for status, count in self.regions.items() if count), key=SEVERITY.__getitem__)
+
+
+@dataclass(frozen=True, slots=True)
+class Tile:
+    """One region of a table in key order, or several neighbours as one where there are too many."""
+
+    table: str
+    worst: Status
+    regions: int
+    at_fault: int
+    region: str | None
+    """The worst of them."""
+    lag_ms: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Folder:
+    """The files of one folder by status."""
+
+    path: str
+    files: dict[str, int]
+
+
+LAG_BOUNDS_MS = (1_000, 10_000, 60_000, 600_000, 3_600_000, 86_400_000)
+
+
+@dataclass(frozen=True, slots=True)
+class ServerState:
+    """A tracked region server; times are epoch ms."""
+
+    cluster: str
+    server: str
+    role: str = ""
+    live: bool | None = None
+    tracked: bool | None = None
+    echoed: bool | None = None
+    flush_ms: int | None = None
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Drawing:
+    """What the pages' pictures need of every region and file; bounded, whatever the clusters' size."""
+
+    tiles: tuple[Tile, ...] = ()
+    """In key order of their tables."""
+    folders: tuple[Folder, ...] = ()
+    more_folders: int = 0
+    lags: tuple[int, ...] = ()
+    """How many regions are behind by less than each of `LAG_BOUNDS_MS`, and by more."""
+    problems: tuple[Problem, ...] = ()
+    """More than the outcome lists."""
+    servers: tuple[ServerState, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """The whole of an outcome, by table and cause."""
+
+    groups: tuple[Group, ...] = ()
+    """Worst first."""
+    repairs: tuple[TableRepair, ...] = ()
+    tables: tuple[TableLine, ...] = ()
+    """Worst first; none where they were not asked for."""
+    oldest_hole_ms: int | None = None
+    drawing: Drawing | None = None
+    """What a page draws; None where there is to be none."""

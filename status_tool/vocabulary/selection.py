@@ -1,0 +1,167 @@
+"""Which files are checked: paths, globs, what is left out, and trees that live elsewhere on the slave."""
+
+from __future__ import annotations
+
+import fnmatch
+import posixpath
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from status_tool.errors import ConfigurationError, UsageError
+
+TEMPORARY_NAMES = (".Trash", ".snapshot", ".staging", "_temporary", "*._COPYING_", ".distcp.tmp.*")
+TEMPORARY_FOLDERS = ("/tmp",)
+LOCAL = "file:"
+"""What a root on a local disk begins with; the rest of it is its path."""
+_MAGIC = re.compile(r"[*?\[]")
+
+_URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(?://[^/]*)?(?=/)")
+
+
+def strip_uri(path: str) -> str:
+    """Return `path` without scheme and authority, normalised: `hdfs://nn:8020/a//b/` → `/a/b`.
+
+    Not by URL parsing: `#`, `?` and `%` are plain characters in HDFS paths.
+    """
+    found = _URI.match(path)
+    bare = path[found.end() :] if found else path
+    return "/" + posixpath.normpath(bare).lstrip("/") if bare.startswith("/") else bare
+
+
+def plain_path(path: str) -> str:
+    """A path without scheme and authority, normalised."""
+    return "/" + posixpath.normpath(strip_uri(path)).lstrip("/")
+
+
+def root_of(text: str) -> str:
+    """A root as it is kept: a plain HDFS path, or `file:` and a local path."""
+    return LOCAL + plain_path(text) if text.startswith(LOCAL) else plain_path(text)
+
+
+def read_path_file(text: str, name: str) -> tuple[str, ...]:
+    """The roots of a `-f` file: one a line, `#` comments."""
+    lines = [line.strip() for line in text.splitlines()]
+    lines = [line for line in lines if line and not line.startswith("#")]
+    for line in lines:
+        if not line.startswith(("/", "hdfs:", "webhdfs:", "viewfs:", LOCAL)):
+            raise ConfigurationError(f"-f {name}: {line!r} is no absolute HDFS path")
+    if not lines:
+        raise ConfigurationError(f"-f {name}: no path in it")
+    return tuple(root_of(line) for line in lines)
+
+
+def is_glob(path: str) -> bool:
+    """Whether a root is a pattern: `*`, `?` and `[…]`, none of which crosses a `/`."""
+    return bool(_MAGIC.search(path))
+
+
+def glob_regex(path: str) -> str:
+    """A regular expression (Python's and Java's) for a root, glob or not, and everything below it."""
+    segments = [_segment_regex(segment) for segment in path.strip("/").split("/") if segment]
+    return "^" + "".join(f"/{segment}" for segment in segments) + ("(/.*)?$" if segments else "/.*$")
+
+
+def _segment_regex(segment: str) -> str:
+    parts = re.findall(r"\[[^\]]+\]|.", segment, re.DOTALL)
+    return "".join(_part_regex(part) for part in parts)
+
+
+def _part_regex(part: str) -> str:
+    if part == "*":
+        return "[^/]*"
+    if part == "?":
+        return "[^/]"
+    if len(part) > 1:
+        inner = re.sub(r"([\\\[&~|])", r"\\\1", part[1:-1])
+        return f"[^{inner[1:]}]" if inner.startswith("!") else f"[{inner}]"
+    return part if part.isalnum() or part in "_-" else f"\\{part}" if part.isascii() else part
+
+
+@dataclass(frozen=True, slots=True)
+class Exclusions:
+    """Folders, names and patterns that are passed over, unless a path to check lies inside."""
+
+    folders: tuple[str, ...] = TEMPORARY_FOLDERS
+    names: tuple[str, ...] = TEMPORARY_NAMES
+    patterns: tuple[str, ...] = ()
+    """`--exclude`: matched against the whole path; here `*` crosses a `/`."""
+
+    def leave_out(self, path: str) -> bool:
+        """Whether a file or folder found on the way is passed over."""
+        name = posixpath.basename(path)
+        return (
+            path in self.folders
+            or any(fnmatch.fnmatchcase(name, pattern) for pattern in self.names)
+            or any(fnmatch.fnmatchcase(path, pattern) for pattern in self.patterns)
+        )
+
+    def also(self, globs: Iterable[str]) -> Exclusions:
+        """These and `--exclude`'s: a pattern with a `/` is about the whole path, one without about a name."""
+        globs = tuple(globs)
+        names = tuple(glob for glob in globs if "/" not in glob)
+        paths = tuple(plain_path(glob) for glob in globs if "/" in glob)
+        return Exclusions(self.folders, (*self.names, *names), (*self.patterns, *paths))
+
+
+def exclusion_regexes(globs: Iterable[str]) -> list[str]:
+    """Regular expressions (Python's and Java's) for whole paths that `--exclude` leaves out.
+
+    As `Exclusions.also`: a folder that is left out takes all below it along.
+    """
+    regexes = []
+    for glob in globs:
+        if "/" not in glob:
+            regexes.append(f"(?s)/{_segment_regex(glob)}(/.*)?$")
+        else:
+            parts = re.findall(r"\[[^\]]+\]|.", plain_path(glob), re.DOTALL)
+            crossing = {"*": ".*", "?": "."}
+            regexes.append(f"(?s)^{''.join(crossing.get(part) or _part_regex(part) for part in parts)}(/.*)?$")
+    return regexes
+
+
+def outermost(roots: Sequence[str]) -> list[str]:
+    """Roots that lie in no other root, so that no file is listed twice."""
+    kept: list[str] = []
+    for root in sorted(set(roots)):
+        if not any(inside(root, other) for other in kept):
+            kept.append(root)
+    return kept
+
+
+def inside(path: str, root: str) -> bool:
+    """Whether a path is a root or below it."""
+    return path == root or path.startswith(root.rstrip("/") + "/")
+
+
+@dataclass(frozen=True, slots=True)
+class PathMap:
+    """`--map-path MASTER=SLAVE`: where trees of the master live on the slave. The longest prefix decides."""
+
+    pairs: tuple[tuple[str, str], ...] = ()
+
+    @classmethod
+    def parse(cls, options: Iterable[str]) -> PathMap:
+        """Raises `UsageError` for something else than two absolute paths, or a tree that is mapped twice."""
+        pairs = []
+        for option in options:
+            master, equals, slave = option.partition("=")
+            if not equals or not strip_uri(master).startswith("/") or not strip_uri(slave).startswith("/"):
+                raise UsageError(f"--map-path {option!r}: expected MASTER_PATH=SLAVE_PATH, both absolute")
+            pairs.append((plain_path(master), root_of(slave)))
+        for side in zip(*pairs, strict=True):
+            if len(set(side)) != len(side):
+                raise UsageError("--map-path: a tree is mapped twice")
+        return cls(tuple(sorted(pairs, key=lambda pair: -len(pair[0]))))
+
+    def slave_roots(self, roots: Sequence[str]) -> tuple[str, ...]:
+        """Where the master's roots are to be looked for on the slave."""
+        below = [slave for root in roots for master, slave in self.pairs if inside(master, root)]
+        return tuple(dict.fromkeys([*(self.to_slave(root) for root in roots), *below]))
+
+    def to_slave(self, path: str) -> str:
+        """The slave's path (a root) for a path of the master."""
+        for master, slave in self.pairs:
+            if inside(path, master):
+                return slave.rstrip("/") + path[len(master.rstrip("/")) :] or "/"
+        return path

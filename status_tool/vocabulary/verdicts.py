@@ -1,0 +1,62 @@
+"""What can be said of a stream, region, file, half or run, and how strong the proof is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import StrEnum
+
+
+class Status(StrEnum):
+    """What is known of a stream or region, from best to worst (`SEVERITY` gives the order).
+
+    An incomplete status outranks UNVERIFIABLE because exit code 1 outranks 3.
+    """
+
+    COMPLETE = "complete"
+    UNVERIFIABLE = "unverifiable"
+    BEHIND = "behind"
+    MISSING = "missing"
+    GAP = "gap"
+
+
+SEVERITY: dict[Status, int] = {status: rank for rank, status in enumerate(Status)}
+
+
+INCOMPLETE_REGIONS = (Status.GAP, Status.MISSING, Status.BEHIND)
+
+
+class FileStatus(StrEnum):
+    """What is known of one file."""
+
+    MATCH = "match"
+    EXTRA = "extra"
+    UNVERIFIABLE = "unverifiable"
+    INCOMPARABLE = "incomparable"
+    MISSING = "missing"
+    MISMATCH = "mismatch"
+
+
+class Verdict(StrEnum):
+    """The answer for a half or for the whole run."""
+
+    COMPLETE = "complete"
+    UNVERIFIABLE = "unverifiable"
+    INCOMPLETE = "incomplete"
+
+
+EXIT_CODES: dict[Verdict, int] = {Verdict.COMPLETE: 0, Verdict.INCOMPLETE: 1, Verdict.UNVERIFIABLE: 3}
+
+
+class Evidence(StrEnum):
+    """How strong the proof for a region is, from strongest to weakest."""
+
+    EXACT = "exact"
+    ROWS = "rows"
+    """Digests of the rows themselves; no status file as such rests on it."""
+    ORDERED = "ordered"
+    TIMESTAMPS = "timestamps"
+
+
+def worst(statuses: Iterable[Status]) -> Status:
+    """The worst of them; COMPLETE when there are none."""
+    return max(statuses, key=SEVERITY.__getitem__, default=Status.COMPLETE)

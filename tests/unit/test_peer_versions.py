@@ -1,0 +1,98 @@
+"""Which versions of a peer a crashed server had in force, as the trackers tell."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from status_tool.rules.peer_versions import REFRESHED_MS, in_force_before_flush, shipped_since, spans_of
+
+PEER = {"id": "1", "incarnation": 70, "version": 3}
+FLUSHED = 1_000_000
+
+
+def row(*span: Any, flush_ms: int | None = FLUSHED, peer: str = "1") -> dict[str, Any]:
+    """A `server` row whose tracker tells of one peer."""
+    return {"flush_ms": flush_ms, "detail": json.dumps({"errors": 0, "peers": {peer: list(span)}})}
+
+
+@pytest.mark.parametrize(
+    ("own", "others", "peer", "expected"),
+    [
+        (row(70, 0, 3, FLUSHED), [], PEER, True),
+        (row(70, 0, 2, 5), [], PEER, False),
+        (row(70, 0, 2, 5), [row(70, 2, 3, 5)], PEER, True),
+        (row(70, 0, 1, 5), [row(70, 2, 3, 5), row(70, 1, 2, 5)], PEER, True),
+        # Between two versions that nobody has seen together, the peer may have been changed.
+        (row(70, 0, 1, 5), [row(70, 2, 3, 5)], PEER, False),
+        (row(69, 0, 3, 5), [], PEER, False),
+        (row(70, 0, 2, 5), [row(69, 0, 3, 5)], PEER, False),
+        (row(70, 0, 3, 5, peer="2"), [], PEER, False),
+        (row(70, 0, 3, 5, flush_ms=None), [], PEER, False),
+        (row(70, 0, 3, 5), [], {"id": "1"}, False),
+        # Changed once: then it counts only after all others have it in force, too.
+        (row(70, 3, 3, FLUSHED - REFRESHED_MS), [], PEER, True),
+        (row(70, 3, 3, FLUSHED - REFRESHED_MS + 1), [], PEER, False),
+        (row(70, 3, 3, FLUSHED), [row(70, 0, 3, 5)], PEER, True),
+    ],
+)
+def test_what_was_in_force(
+    own: dict[str, Any], others: list[dict[str, Any]], peer: dict[str, Any], expected: bool
+) -> None:
+    """Spans count from the peer's own znode only, and hang together by versions."""
+    assert in_force_before_flush(own, spans_of([own, *others], peer), peer) is expected
+
+
+MINUTE = REFRESHED_MS
+KNOWN = {**PEER, "created_ms": 10, "modified_ms": 500}
+
+
+def writer(number: int, *span: Any, **more: Any) -> dict[str, Any]:
+    """A master's `server` row."""
+    return {**row(*span), "origin": number, "role": "w", "live": True, **more}
+
+
+@pytest.mark.parametrize(
+    ("rows", "peer", "expected"),
+    [
+        # A live server knows best; one that started later has loaded what was there.
+        ([writer(1, 70, 3, 3, 100)], KNOWN, {1: 100}),
+        ([writer(1, 70, 3, 3, 100), writer(2, 70, 3, 3, 150)], KNOWN, {1: 100, 2: 150}),
+        ([writer(1, 70, 3, 3, 100), writer(2, 70, 3, 3, 10**7)], KNOWN, {1: 100, 2: 100 + MINUTE}),
+        # An HBase master has written the znode anew since: the version before is the same.
+        ([writer(1, 70, 2, 2, 90), writer(2, 70, 2, 3, 95), writer(3, 70, 3, 3, 10**7)], KNOWN,
+         {1: 90, 2: 95, 3: 90 + MINUTE}),
+        # Of another configuration, of another peer of the name, or of nothing: a minute after who had it first.
+        ([writer(1, 70, 3, 3, 100), writer(2, 70, 0, 2, 5)], KNOWN, {1: 100, 2: 100 + MINUTE}),
+        ([writer(1, 70, 3, 3, 100), writer(2, 69, 0, 3, 5)], KNOWN, {1: 100, 2: 100 + MINUTE}),
+        # What a crashed server left is shipped by others.
+        ([writer(1, 70, 3, 3, 100, live=False)], KNOWN, {1: 100 + MINUTE}),
+        ([writer(1, 70, 3, 3, 100, live=False, final_ms=700)], KNOWN, {1: 100}),
+        # Never changed: so since it was added.
+        ([writer(1, 70, 0, 3, 100)], KNOWN, {1: 100}),
+        ([writer(1, 70, 0, 3, 10**7)], KNOWN, {1: 10 + MINUTE}),
+        # No tracker tells: the znode's own time.
+        ([writer(1, 69, 0, 3, 100)], KNOWN, {1: 500 + MINUTE}),
+        ([writer(1, 69, 0, 3, 100)], PEER, {1: None}),
+        ([writer(1, 70, 3, 3, 100) | {"role": "r"}], KNOWN, {}),
+    ],
+)  # fmt: skip
+def test_since_when_the_peer_ships_as_it_does_now(
+    rows: list[dict[str, Any]], peer: dict[str, Any], expected: dict[int, int | None]
+) -> None:
+    """By origin, on its own clock."""
+    assert shipped_since(rows, peer) == expected
+
+
+@pytest.mark.parametrize(
+    "detail",
+    [
+        *(None, "", "[]", "{", "[" * 100_000, '{"peers": 5}', '{"peers": {"1": 5}}', '{"peers": {"1": [70, 0, 3]}}'),
+        *(f'{{"peers": {{"1": {span}}}}}' for span in ("[70, 0, 3, true]", "[70, 0, 3, 1e99]", '["70", 0, 3, 5]')),
+    ],
+)
+def test_what_cannot_be_understood_proves_nothing(detail: str | None) -> None:
+    """A sealed file may hold anything."""
+    assert not in_force_before_flush({"flush_ms": FLUSHED, "detail": detail}, [], PEER)
