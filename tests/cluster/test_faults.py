@@ -6,13 +6,18 @@ import json
 import shutil
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
+import happybase
 import pytest
 
+from status_tool.sources.codec import server_key
 from status_tool.vocabulary.ids import origin_id
 from tests.cluster.test_verdicts import assert_complete, dump
+from tests.lab.cluster import Cluster
 from tests.lab.lab import Lab
 from tests.lab.waiting import wait_until
 from tests.pair import PEER, STATE_TABLE, Pair, move_table, start_pair, tool_here, tracked_spec
@@ -25,7 +30,11 @@ def fragile(warm_spark: None) -> Iterator[Pair]:
     """A pair whose servers get killed; the tests of this module run in the order of their writing."""
     with Lab() as lab:
         # With ten minutes between flushes, whatever is in the table is there by barrier, write-through or stop.
-        slow = {"hbase.replicationtable.updateperiod": "600000", "hbase.replicationtable.barrierpoll": "3000"}
+        slow = {
+            "hbase.replicationtable.updateperiod": "600000",
+            "hbase.replicationtable.barrierpoll": "3000",
+            "hbase.replicationtable.sweep": "5000",
+        }
         yield start_pair(lab, tracked_spec("master", site=slow), tracked_spec("slave"))
 
 
@@ -168,6 +177,48 @@ def test_what_servers_that_are_gone_left_behind_is_pruned(
     assert tool_here("run", "-o", status, "--only", "hbase", conf=fragile.slave).exit_code == 0
     assert left() == set()
     assert_complete(fragile.verdict(status, "worn"))
+
+
+def wait_for_a_sweep(cluster: Cluster) -> None:
+    """Wait until a tracker has compared the live region servers with its table's rows, from beginning to end.
+
+    A sweep marks whoever has a row and is not alive, so a row of a server that never was shows that one has passed. It
+    may have asked for the live servers just before the row was put: the second one has not.
+    """
+    with closing(happybase.Connection("127.0.0.1", cluster.thrift_port)) as client:
+        rows = client.table(STATE_TABLE)
+        for number in (1, 2):
+            name = f"never.example.org,16020,{number}"
+            key = server_key(origin_id(name), "r")
+            rows.put(key, {b"t:n": name.encode()})
+            wait_until(partial(rows.cells, key, b"t:x"), 120, "a sweep has marked a server that is gone")
+            rows.delete(key)
+
+
+def coverage(cluster: Cluster) -> list[bytes]:
+    """The start of coverage, as the state table has it."""
+    with closing(happybase.Connection("127.0.0.1", cluster.thrift_port)) as client:
+        cells: list[bytes] = client.table(STATE_TABLE).cells(b"c", b"t:a")
+        return cells
+
+
+def test_region_server_that_dies_in_its_start(fragile: Pair, status: Path) -> None:
+    """It registers, is taken for alive and dies without ever having had a WAL: the coverage of all tables stays."""
+    fragile.create_table("unmoved", {"f": 1})
+    fragile.master.admin.put_rows("unmoved", "f", 10)
+    fragile.wait_same("unmoved")
+    before = coverage(fragile.master)
+    assert before
+    # Its znode is there as soon as it has a name. Killed then, it stays alive for the master until its session ends.
+    unborn = fragile.master.add_region_server()
+    unborn.kill9()
+    wait_for_a_sweep(fragile.master)
+    assert unborn.server_name in fragile.master.admin.live_servers(), "the sweep has seen it alive"
+    fragile.master.crash(unborn)
+    wait_until(lambda: unborn.server_name not in fragile.master.admin.live_servers(), 60, "the master has noticed")
+    wait_for_a_sweep(fragile.master)
+    assert coverage(fragile.master) == before
+    assert_complete(fragile.verdict(status, "unmoved", "--wait", "60"))
 
 
 def test_server_without_the_tracker(fragile: Pair, status: Path) -> None:
