@@ -21,7 +21,7 @@ final class AppliedRecord {
 
   final StreamId id;
   private final String table;
-  private final byte[] qualifier = AppliedColumn.qualifier(RANDOM.nextLong());
+  private final byte[] qualifier;
   private final SegmentSet segments = new SegmentSet();
   private final Map<Integer, Long> partial = new HashMap<>(0);
   private long newest;
@@ -32,8 +32,14 @@ final class AppliedRecord {
   private int mergeAt = MERGE_AT;
 
   AppliedRecord(StreamId id, String table) {
+    this(id, table, RANDOM.nextLong());
+  }
+
+  /** @param writer what sets this record's column apart from all others of the row */
+  AppliedRecord(StreamId id, String table, long writer) {
     this.id = id;
     this.table = table;
+    this.qualifier = AppliedColumn.qualifier(writer);
   }
 
   byte[] qualifier() {
