@@ -16,17 +16,17 @@ from typing import Any, cast
 
 import pytest
 
-from status_tool.config import Settings, ThriftEndpoint
-from status_tool.evidence.content import Files, Tenure, parse_tenure
-from status_tool.evidence.ids import origin_id
-from status_tool.rows import requests, wire
-from status_tool.rows.digest import Family
-from status_tool.rows.wire import Range
+from status_tool.clients.config import Settings, ThriftEndpoint
+from status_tool.clients.thrift import Cells
+from status_tool.clients.webhdfs import WebHdfs
+from status_tool.digests import requests, wire
+from status_tool.digests.digest import Family
+from status_tool.digests.wire import Range
+from status_tool.rules.content import Files, Tenure, parse_tenure
 from status_tool.sources import codec, state_table
-from status_tool.sources.namenode import WebHdfs
 from status_tool.sources.spool import read_spool
 from status_tool.sources.state_table import StateTable, newest_cells
-from status_tool.sources.thrift import Cells
+from status_tool.vocabulary.ids import origin_id
 
 GOLDEN = Path(__file__).resolve().parents[2] / "coprocessor_stubs/src/test/resources/state"
 SERVER = "master.example.org,16020,1700000000000"
@@ -213,7 +213,7 @@ class Recorded:
 
     @contextmanager
     def connection(self, _endpoint: ThriftEndpoint) -> Iterator[Any]:
-        """As `status_tool.sources.thrift.connection`."""
+        """As `status_tool.clients.thrift.connection`."""
         yield SimpleNamespace(table=self.table, tables=lambda: [b"replicationstate_rows"])
 
     def table(self, name: str) -> Any:

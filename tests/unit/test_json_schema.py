@@ -10,9 +10,9 @@ from typing import Any
 
 import jsonschema
 import pytest
-
 from status_tool.evidence.model import FileStatus, LaterWrites, Outcome, Repair, Status
 from status_tool.evidence.overview import Drawing, Overview, groups_of
+
 from status_tool.report.json_report import JsonReporter
 from tests.pair import tool_here
 from tests.schema import assert_valid, schema
