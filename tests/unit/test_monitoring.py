@@ -15,9 +15,9 @@ import yaml
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as openmetrics
 from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.samples import Sample
-from status_tool.evidence.overview import Drawing, Overview
 
 from status_tool.report.metrics import Before, MetricsReporter
+from status_tool.vocabulary.outcome import Drawing, Overview
 from tests.pair import REPOSITORY
 from tests.unit.test_report import HOSTILE, OUTCOME, hostile, told
 
