@@ -1,10 +1,11 @@
 """A long steady load on many regions: what recording costs the slave, and that nothing of it grows.
 
-`python -m bench.steady_load [--minutes N] [--regions N] [--rate N] [--burst N]`: one master replicates the same edits
+`python -m bench.steady_load [--minutes N] [--regions N] [--rate N] [--backlog N]`: one master replicates the same edits
 to a slave with trackers and to one without, so that the CPU of their region servers can be compared over the same time.
-In every round are measured: that ratio under the steady load, whose requests to the sink are small, and for a burst of
-rows at full speed; the Get of one stream's row and the scan of all of them in the slave's state table; and `run -i` as
-a whole process against a bare Spark session with one join. The trackers run with their default periods.
+In every round are measured: that ratio under the steady load, whose requests to the sink are small, and for a backlog
+that is shipped in large requests after the peers were disabled for a while; the Get of one stream's row and the scan of
+all of them in the slave's state table; and `run -i` as a whole process against a bare Spark session with one join. The
+trackers run with their default periods.
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 from bench.run_on_cluster import BARE, timed
 from bench.state_row import median
@@ -26,8 +27,7 @@ from status_tool.clients.config import ThriftEndpoint
 from status_tool.clients.thrift import connection
 from tests.lab.cluster import Cluster
 from tests.lab.lab import Lab
-from tests.lab.waiting import wait_until
-from tests.pair import STATE_TABLE, Pair, start_pair, tool, tracked_spec
+from tests.pair import PEER, STATE_TABLE, Pair, start_pair, tool, tracked_spec
 
 TABLE = "steady"
 ROUND_S = 300
@@ -40,6 +40,9 @@ DEFAULT_PERIODS = {
     "hbase.replicationtable.barrierpoll": "1000",
 }
 """Those of the trackers (`Settings`); the tests' own are shorter."""
+PLAIN_PEER = "2"
+BACKLOG_S, CATCH_UP_S = 30, 60
+"""How long a backlog is written, and how long is enough to ship it."""
 STREAM_ROWS = (b"s", b"t")
 """First and last (exclusive) key of the rows of streams."""
 
@@ -54,7 +57,7 @@ class Reading:
     scan_ms: float
     columns: int
     cpu_ratio: float
-    burst_ratio: float
+    backlog_ratio: float
     run_s: float
     bare_s: float
 
@@ -66,12 +69,12 @@ def main() -> None:
     parser.add_argument("--regions", type=int, default=24, help="each has a writer of its own")
     parser.add_argument("--rate", type=int, default=2, help="rows a second and region")
     parser.add_argument("--round", type=int, default=ROUND_S, help="seconds of steady load in each round")
-    parser.add_argument("--burst", type=int, default=50_000, help="rows of each burst")
+    parser.add_argument("--backlog", type=int, default=40, help="rows a second and region while the peers are disabled")
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as name, Lab() as lab:
         pair = start_pair(lab, *(tracked_spec(name, site=DEFAULT_PERIODS) for name in ("master", "slave")))
         (plain,) = lab.start_clusters(tracked_spec("plain", trackers={}))
-        pair.master.admin.add_peer("2", plain.cluster_key)
+        pair.master.admin.add_peer(PLAIN_PEER, plain.cluster_key)
         loads = start_load(pair, plain, asked.regions, asked.rate)
         time.sleep(30)
         readings: list[Reading] = []
@@ -92,38 +95,50 @@ def start_load(pair: Pair, plain: Cluster, regions: int, rate: int) -> list[int]
 
 
 def one_round(pair: Pair, plain: Cluster, folder: Path, loads: list[int], asked: argparse.Namespace) -> Reading:
-    """Let it run for a while, then a burst, then read and check."""
-    steady = cpu_ratio(pair, plain, lambda: time.sleep(asked.round))
-    burst = cpu_ratio(pair, plain, lambda: write_burst(pair, plain, asked.burst))
+    """Let it run for a while, then ship a backlog, then read and check."""
+    steady = cpu_of(pair, plain, asked.round)
+    print(f"CPU seconds in {asked.round} s, steady: {steady}", flush=True)
+    backlog = ship_backlog(pair, plain, asked)
+    usual = Cpu(*(CATCH_UP_S / asked.round * seconds for seconds in steady))
+    backlog = Cpu(*(all_of_it - part for all_of_it, part in zip(backlog, usual, strict=True)))
+    print(f"CPU seconds beyond that for a backlog: {backlog}", flush=True)
     get_ms, scan_ms, columns = read_state(pair.slave)
     run_s, bare_s = check(pair, folder)
     written = sum(pair.master.admin.load_count(load) for load in loads)
-    return Reading(written, get_ms, scan_ms, columns, steady, burst, run_s, bare_s)
+    return Reading(written, get_ms, scan_ms, columns, steady.ratio(), backlog.ratio(), run_s, bare_s)
 
 
-def cpu_ratio(pair: Pair, plain: Cluster, work: Callable[[], None]) -> float:
-    """CPU seconds of the region servers with trackers to those without, while something is done."""
+class Cpu(NamedTuple):
+    """CPU seconds of the region servers of the slave with trackers, and of the one without."""
+
+    tracked: float
+    untracked: float
+
+    def ratio(self) -> float:
+        """With trackers to without."""
+        return self.tracked / self.untracked
+
+
+def cpu_of(pair: Pair, plain: Cluster, seconds: float) -> Cpu:
+    """Of the time to come."""
     before = cpu_s(pair.slave), cpu_s(plain)
-    work()
-    tracked, untracked = (now - then for now, then in zip((cpu_s(pair.slave), cpu_s(plain)), before, strict=True))
-    print(f"CPU seconds {tracked:.1f} with trackers, {untracked:.1f} without", flush=True)
-    return tracked / untracked
+    time.sleep(seconds)
+    return Cpu(cpu_s(pair.slave) - before[0], cpu_s(plain) - before[1])
 
 
-def write_burst(pair: Pair, plain: Cluster, rows: int) -> None:
-    """A new table's rows at full speed, until both slaves have them."""
-    name = f"burst{time.monotonic_ns()}"
-    splits = [f"row{at:08d}".encode() for at in range(rows // 8, rows, rows // 8)]
-    for cluster in (pair.slave, plain, pair.master):
-        cluster.admin.create_table(name, {"f": 1}, splits)
-    pair.master.admin.put_rows(name, "f", rows, value="x" * 100)
-    for cluster in (pair.slave, plain):
-        wait_until(partial(has_rows, cluster, name, rows), 900, f"{cluster.name} has the burst", interval=2)
-
-
-def has_rows(cluster: Cluster, table: str, rows: int) -> bool:
-    """Whether all have arrived; counting costs both slaves the same."""
-    return cluster.admin.digest(table).rows == rows
+def ship_backlog(pair: Pair, plain: Cluster, asked: argparse.Namespace) -> Cpu:
+    """What shipping costs that was written, row by row, while both peers were disabled."""
+    admin = pair.master.admin
+    for peer in (PEER, PLAIN_PEER):
+        admin.disable_peer(peer)
+    extra = [admin.load_start(TABLE, "f", asked.backlog, f"{number:03d}x") for number in range(asked.regions)]
+    time.sleep(BACKLOG_S)
+    rows = sum(admin.load_stop(load) for load in extra)
+    for peer in (PEER, PLAIN_PEER):
+        admin.enable_peer(peer)
+    cost = cpu_of(pair, plain, CATCH_UP_S)
+    print(f"a backlog of {rows} rows", flush=True)
+    return cost
 
 
 def cpu_s(cluster: Cluster) -> float:
@@ -174,7 +189,7 @@ def report(readings: list[Reading]) -> None:
         "scan of all streams' rows, ms": lambda one: one.scan_ms,
         "columns of a row": lambda one: one.columns,
         "CPU of the slave's region servers with trackers to without, small requests": lambda one: one.cpu_ratio,
-        "the same, a burst": lambda one: one.burst_ratio,
+        "the same, a backlog in large requests": lambda one: one.backlog_ratio,
         "run -i to a bare session": lambda one: one.run_s / one.bare_s,
     }
     for name, figure in figures.items():
