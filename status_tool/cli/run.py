@@ -17,7 +17,8 @@ import typer
 
 from status_tool.atomic import atomic_write, check_target, file_mode
 from status_tool.cli.options import CaCert, ConfDirs, Thrift, WebHdfs, ZooKeeperOption, settings_of
-from status_tool.cli.shutdown_time import check_millis, iso
+from status_tool.cli.shutdown_time import iso
+from status_tool.cli.times import parse_time
 from status_tool.clients.config import Settings, load_site
 from status_tool.clients.webhdfs import Load
 from status_tool.errors import ConfigurationError, StatusToolError, UsageError
@@ -77,8 +78,8 @@ def run(
         typer.Option("--debug-dir", metavar="DIR", help="Where -d writes (default status-tool-debug)."),
     ] = None,
     shutdown: Annotated[
-        int | None,
-        typer.Option("-s", metavar="MILLIS", help="Shutdown time (epoch ms) instead of the recorded one."),
+        str | None,
+        typer.Option("-s", metavar="TIME", help="Shutdown time (epoch ms or ISO 8601) instead of the recorded one."),
     ] = None,
     paths: Annotated[
         Path | None, typer.Option("-f", metavar="FILE", help="HDFS paths to check, one a line, # comments.")
@@ -95,8 +96,12 @@ def run(
         typer.Option("--peer", metavar="ID", help="Which replication peer of the master this is about."),
     ] = None,
     since: Annotated[
-        int | None,
-        typer.Option("--since", metavar="MILLIS", help="Accept as baseline what was written up to this time."),
+        str | None,
+        typer.Option(
+            "--since",
+            metavar="TIME",
+            help="Accept as baseline what was written up to this time (epoch ms or ISO 8601).",
+        ),
     ] = None,
     ignore_later_writes: Annotated[
         bool,
@@ -236,7 +241,7 @@ def run(
         raise UsageError("--follow needs the master: --master-conf DIR or --master-zookeeper HOST:PORT/ZNODE")
     if deep is not None and output is not None and output.suffix == ".json":
         raise UsageError("--deep does not go with -o FILE.json: the original tool's format holds no CRC32C")
-    shutdown, since = check_millis(shutdown, "-s"), check_millis(since, "--since")
+    shutdown_ms, since_ms = parse_time(shutdown, "-s"), parse_time(since, "--since")
     lists = _lists({"differ": differ, "missing": missing, "unverifiable": unverifiable}, as_json, status_file)
     if repair_script is not None and status_file is None:
         raise UsageError("--repair-script repairs what a check finds: it goes with -i FILE")
@@ -255,13 +260,13 @@ def run(
     if status_file is not None:
         listed = DEFAULT_MAX_PROBLEMS if max_problems is None else max_problems
         kept = (listed, strict_extra, accepted, ignore_later_writes)
-        scope = Scope(tables, frozenset(namespace or ()), since, peer, hbase, hdfs, *kept)
+        scope = Scope(tables, frozenset(namespace or ()), since_ms, peer, hbase, hdfs, *kept)
         check = Check(
             status_file=status_file,
             scope=scope,
             slave_status=slave_status,
             wait_s=wait or 0.0,
-            shutdown_ms=shutdown,
+            shutdown_ms=shutdown_ms,
             hdfs_paths=_paths(paths),
             files=dataclasses.replace(files, deep=deep == "all"),
             deep=deep is not None,
@@ -289,7 +294,7 @@ def run(
         hbase=hbase,
         hdfs=hdfs,
         hdfs_paths=_paths(paths),
-        shutdown_ms=shutdown,
+        shutdown_ms=shutdown_ms,
         files=dataclasses.replace(files, journal="" if resume else None),
         drained=drained,
         peer_id=peer,

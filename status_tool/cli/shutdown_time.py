@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from status_tool.cli.options import CaCert, ConfDirs, Thrift, settings_of
+from status_tool.cli.times import parse_time
 from status_tool.errors import UsageError
 from status_tool.sources.state_table import StateTable, now_ms
 
@@ -19,22 +20,6 @@ shutdown_time = typer.Typer(
     rich_markup_mode=None,
 )
 
-SECONDS_LIMIT = 100_000_000_000
-"""Below it, a number of epoch milliseconds would lie before 1973: it is meant as seconds."""
-
-
-def check_millis(value: int | None, option: str) -> int | None:
-    """An epoch time in milliseconds, or `UsageError`."""
-    if value is None:
-        return None
-    if value <= 0:
-        raise UsageError(f"{option} {value}: expected a time in milliseconds since 1970")
-    if value < SECONDS_LIMIT:
-        raise UsageError(f"{option} {value} looks like seconds: give milliseconds since 1970 ({value * 1000}?)")
-    if value > 253_402_300_799_999:
-        raise UsageError(f"{option} {value}: lies after the year 9999; expected milliseconds since 1970")
-    return value
-
 
 def iso(moment_ms: int) -> str:
     """A moment as ISO 8601 in UTC."""
@@ -44,14 +29,15 @@ def iso(moment_ms: int) -> str:
 @shutdown_time.command()
 def record(
     shutdown: Annotated[
-        int | None, typer.Option("-s", metavar="MILLIS", help="The time to record; default: now.")
+        str | None,
+        typer.Option("-s", metavar="TIME", help="The time to record (epoch ms or ISO 8601); default: now."),
     ] = None,
     conf_dir: ConfDirs = None,
     thrift: Thrift = None,
     cacert: CaCert = None,
 ) -> None:
     """Record the shutdown time in the state table; run it when the application has stopped."""
-    moment = check_millis(shutdown, "-s") or now_ms()
+    moment = parse_time(shutdown, "-s") or now_ms()
     if moment > now_ms() + 1000:
         raise UsageError(f"-s {moment} ({iso(moment)}) lies in the future: record when the application has stopped")
     settings = settings_of(conf_dir, thrift, cacert=cacert)

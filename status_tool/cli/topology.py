@@ -11,7 +11,7 @@ import typer
 
 from status_tool.atomic import atomic_write, check_target
 from status_tool.cli.options import CaCert, ConfDirs, Thrift, ZooKeeperOption, settings_of
-from status_tool.cli.shutdown_time import check_millis
+from status_tool.cli.times import parse_time
 from status_tool.clients.config import Settings, load_site
 from status_tool.gather.cluster_drift import Found, cluster_drift
 from status_tool.gather.peer_topology import Link, Topology, explore, what_is_shipped
@@ -25,8 +25,12 @@ def topology(
         Path | None, typer.Option("--report", metavar="FILE.html", help="Also write it as a picture.")
     ] = None,
     since: Annotated[
-        int | None,
-        typer.Option("--since", metavar="MILLIS", help="Tables truncated or dropped up to this time are accepted."),
+        str | None,
+        typer.Option(
+            "--since",
+            metavar="TIME",
+            help="Tables truncated or dropped up to this time (epoch ms or ISO 8601) are accepted.",
+        ),
     ] = None,
     peer_conf: Annotated[
         list[Path] | None,
@@ -40,13 +44,13 @@ def topology(
     """Show this cluster, its peers and theirs as a tree, and tables that drift: exit code 0, 1 if a link is broken or
     a table drifts, 2 error.
     """
-    since = check_millis(since, "--since")
+    since_ms = parse_time(since, "--since")
     if report is not None:
         check_target(report)
     settings = settings_of(conf_dir, thrift, None, zookeeper, cacert)
     peers = [Settings(load_site([folder], environ={}), authorities=settings.authorities) for folder in peer_conf or ()]
     found = explore(settings.zookeeper())
-    drift = cluster_drift(settings, found, peers, since)
+    drift = cluster_drift(settings, found, peers, since_ms)
     typer.echo(_json(found, drift) if as_json else "\n".join(safe(line) for line in _lines(found, drift)))
     if report is not None:
         problems = [*found.problems, *(f"table {one.table} {one.detail}. {one.advice}" for one in drift.drift)]

@@ -6,10 +6,13 @@ import os
 import subprocess
 import sys
 import time
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
+from status_tool.cli.times import parse_time
+from status_tool.status_file.reader import open_status
 from tests.pair import REPOSITORY, Result, tool_environment, tool_here
 
 SAMPLE = REPOSITORY / "sample_status" / "complete"
@@ -58,7 +61,11 @@ def assert_refused(result: Result, *words: str) -> None:
         (["run", "-i", "f", "--only", "half"], ["half"]),
         (["run", "-i", "f", "--wait", "soon"], ["--wait"]),
         (["run", "-i", "f", "--wait", "-1"], ["--wait"]),
-        (["run", "-i", "f", "-s", "yesterday"], ["-s"]),
+        (["run", "-i", "f", "-s", "yesterday"], ["-s", "2026-01-31T12:00:00Z"]),
+        (["run", "-i", "f", "-s", "2026-01-31T12:00:00"], ["-s", "zone"]),
+        (["run", "-i", "f", "--since", "1960-01-31T12:00:00Z"], ["--since"]),
+        (["topology", "--since", "2026-01-31"], ["--since", "zone"]),
+        (["shutdown-time", "record", "-s", "2026-13-31T12:00:00Z"], ["-s"]),
         (["run", "-i", "f", "-s", "0"], ["-s", "milliseconds"]),
         (["run", "-i", "f", "-s", "1700000000"], ["looks like seconds", "1700000000000"]),
         (["run", "-i", "f", "--since", "999999999999999999"], ["--since"]),
@@ -181,3 +188,36 @@ def test_a_check_that_ends_with_an_error_is_down_in_its_metrics(tmp_path: Path) 
     told = {line.partition("{")[0]: float(line.rpartition(" ")[2]) for line in lines if line[0] != "#"}
     assert told["status_tool_up"] == 0
     assert told["status_tool_run_duration_seconds"] < started_s
+
+
+@pytest.mark.parametrize(
+    ("text", "moment"),
+    [
+        ("1700000000123", 1_700_000_000_123),
+        ("2023-11-14T22:13:20.123Z", 1_700_000_000_123),
+        ("2023-11-14T23:13:20+01:00", 1_700_000_000_000),
+        ("20231114T221320Z", 1_700_000_000_000),
+    ],
+)
+def test_times_are_epoch_milliseconds_or_iso_8601(text: str, moment: int) -> None:
+    """Both say the same moment, whatever the zone."""
+    assert parse_time(text, "--since") == moment
+
+
+def test_an_iso_time_is_the_baseline_of_a_check(tmp_path: Path) -> None:
+    """What the report says of it is what epoch milliseconds say."""
+    files: list[str | Path] = [
+        "run",
+        "-i",
+        SAMPLE / "master.status",
+        "--slave-status",
+        SAMPLE / "slave.status",
+        "--only",
+        "hbase",
+    ]
+    header = open_status(SAMPLE / "master.status").header
+    text = datetime.fromtimestamp(header.cut_ms / 1000, UTC).isoformat()
+    by_text = tool_here(*files, "--json", "--since", text, conf=tmp_path)
+    by_number = tool_here(*files, "--json", "--since", str(header.cut_ms), conf=tmp_path)
+    assert by_text.exit_code == 0, by_text
+    assert by_text.json == by_number.json
