@@ -238,7 +238,7 @@ class Recorder:
 
 @dataclass
 class WriteTracker(Recorder):
-    """`WriteTimeTracker` with `WalStamper`, `HeadRegistry`, `Sweep`."""
+    """`WriteTimeTracker` with `WalStamper`, `StreamHeads`, `Sweep`."""
 
     heads: dict[StreamKey, Head] = field(default_factory=dict)
     sync: Callable[[], None] = lambda: None
@@ -376,7 +376,7 @@ class WriteTracker(Recorder):
 
 
 def head_row(key: StreamKey, head: Head) -> Write:
-    """`Ledgers.row`: the cells' timestamp is the sequence id."""
+    """`ObservedState.row`: the cells' timestamp is the sequence id."""
     values: Values = {
         "s": head.seq,
         "w": head.write_ms,
@@ -390,7 +390,7 @@ def head_row(key: StreamKey, head: Head) -> Write:
 
 @dataclass
 class Record:
-    """`AppliedRecord`: what a server knows of a stream, and the one column that holds it."""
+    """`StreamSegments`: what a server knows of a stream, and the one column that holds it."""
 
     column: bytes
     parts: list[Part] = field(default_factory=list)
@@ -429,7 +429,7 @@ class Record:
 
 @dataclass
 class SinkTracker(Recorder):
-    """`ReplicateTimeTracker` with `SinkBatch`, `WriteThrough`, `SinkLedger`, `Compactor`."""
+    """`ReplicateTimeTracker` with `SinkBatch`, `WriteThrough`, `AppliedSegments`, `Compactor`."""
 
     records: dict[StreamKey, Record] = field(default_factory=dict)
     pending: set[StreamKey] = field(default_factory=set)
@@ -503,7 +503,7 @@ class SinkTracker(Recorder):
         self.broken = False
 
     def tidy(self) -> Iterator[None]:
-        """`SinkLedger.forgetIdle` and `Compactor.step`."""
+        """`AppliedSegments.forgetIdle` and `Compactor.step`."""
         self.forget_idle()
         while self.scattered:
             key = self.scattered.pop(0)
@@ -547,13 +547,13 @@ _NUMBERS = struct.Struct(">6q")
 
 
 def column_value(parts: list[Part]) -> bytes:
-    """`AppliedColumn.value`."""
+    """`SegmentColumn.value`."""
     numbers = ((p.prev, p.seq, p.first_ms or 0, p.write_ms or 0, p.prev_ms or 0, p.recorded_ms or 0) for p in parts)
     return b"\x01" + b"".join(_NUMBERS.pack(*part) for part in numbers)
 
 
 def parse_column(value: bytes) -> list[Part]:
-    """`AppliedColumn.read`."""
+    """`SegmentColumn.read`."""
     return [
         Segment(p, s, first, last, noted, prev) for p, s, first, last, prev, noted in _NUMBERS.iter_unpack(value[1:])
     ]

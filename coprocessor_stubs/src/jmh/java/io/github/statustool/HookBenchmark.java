@@ -72,7 +72,7 @@ public class HookBenchmark {
       names[i] = regions[i].getEncodedNameAsBytes();
     }
     Recorder recorder = recorder();
-    writer = new WriteTimeTracker(recorder, new WalStamper(ORIGIN, recorder.settings().table, recorder.ledgers(),
+    writer = new WriteTimeTracker(recorder, new WalStamper(ORIGIN, recorder.settings().table, recorder.observed(),
         recorder.health()));
     replicator = new ReplicateTimeTracker(recorder);
     fillBatch();

@@ -21,12 +21,12 @@ final class Compactor {
   /** A column that was not written to for so long belongs to a server that is gone, or to a stream that is done there. */
   private static final long STALE_MS = 3_600_000;
 
-  private final SinkLedger ledger;
+  private final AppliedSegments applied;
   private final long timeout;
   private int rowsAStep = MOST_ROWS_A_STEP;
 
-  Compactor(SinkLedger ledger, long timeout) {
-    this.ledger = ledger;
+  Compactor(AppliedSegments applied, long timeout) {
+    this.applied = applied;
     this.timeout = timeout;
   }
 
@@ -41,14 +41,14 @@ final class Compactor {
       rowsAStep = Math.min(MOST_ROWS_A_STEP, 2 * rowsAStep);
     } catch (IOException e) {
       rowsAStep = Math.max(1, rowsAStep / 2);
-      ledger.scattered().addAll(ids);
+      applied.scattered().addAll(ids);
       throw e;
     }
   }
 
   private List<StreamId> takeSome() {
     List<StreamId> some = new ArrayList<>();
-    Iterator<StreamId> ids = ledger.scattered().iterator();
+    Iterator<StreamId> ids = applied.scattered().iterator();
     while (ids.hasNext() && some.size() < rowsAStep) {
       some.add(ids.next());
       ids.remove();
@@ -57,10 +57,10 @@ final class Compactor {
   }
 
   private void merge(StateStore store, List<StreamId> ids, long now) throws IOException {
-    List<AppliedRecord> records = new ArrayList<>();
+    List<StreamSegments> records = new ArrayList<>();
     List<byte[]> keys = new ArrayList<>();
     for (StreamId id : ids) {
-      AppliedRecord record = ledger.record(id);
+      StreamSegments record = applied.record(id);
       if (record != null) {
         records.add(record);
         keys.add(id.rowKey(SegmentRow.TYPE));
@@ -74,7 +74,7 @@ final class Compactor {
     HBaseStateStore.await(CompletableFuture.allOf(writes.toArray(new CompletableFuture<?>[0])), timeout);
   }
 
-  private static void merge(StateStore store, AppliedRecord record, StoredRow row, long now,
+  private static void merge(StateStore store, StreamSegments record, StoredRow row, long now,
       List<CompletableFuture<Void>> writes) {
     SegmentSet others = new SegmentSet();
     List<byte[]> stale = new ArrayList<>();
@@ -82,8 +82,8 @@ final class Compactor {
       byte[] qualifier = column.getKey();
       long timestamp = row.timestamp(qualifier);
       boolean isOwn = Arrays.equals(qualifier, record.qualifier());
-      if (!isOwn && AppliedColumn.read(qualifier, column.getValue(), timestamp, others)
-          && (AppliedColumn.isOfFirstForm(qualifier) || timestamp <= now - STALE_MS)) {
+      if (!isOwn && SegmentColumn.read(qualifier, column.getValue(), timestamp, others)
+          && (SegmentColumn.isOfFirstForm(qualifier) || timestamp <= now - STALE_MS)) {
         stale.add(qualifier);
       }
     }

@@ -19,11 +19,11 @@ import org.slf4j.LoggerFactory;
 final class Flusher {
   private static final Logger LOG = LoggerFactory.getLogger(Flusher.class);
 
-  private final Ledgers ledgers;
+  private final ObservedState observed;
   private final Health health;
   private final LongSupplier clock;
   private final WalSyncer syncer;
-  private final Roles roles;
+  private final ServerRoles roles;
   private final ClockWatch clockWatch;
   private Long lastBegan;
   /** Since when every server is tracked, as the table said at the last flush. */
@@ -32,12 +32,12 @@ final class Flusher {
   /** Only with a flush, and from before it: what was appended later is in the queues of these peers. */
   private Map<String, String> lastPeers = Map.of();
 
-  Flusher(Ledgers ledgers, Health health, LongSupplier clock, WalSyncer syncer, Roles roles,
+  Flusher(ObservedState observed, Health health, LongSupplier clock, WalSyncer syncer, ServerRoles roles,
       ClockWatch clockWatch) {
     this.clockWatch = clockWatch;
     this.syncer = syncer;
     this.roles = roles;
-    this.ledgers = ledgers;
+    this.observed = observed;
     this.health = health;
     this.clock = clock;
   }
@@ -51,7 +51,7 @@ final class Flusher {
   }
 
   boolean hasChanges() {
-    return !(isTailLost() ? ledgers.otherChanges(clock.getAsLong()) : ledgers.allChanges(clock.getAsLong())).isEmpty();
+    return !(isTailLost() ? observed.otherChanges(clock.getAsLong()) : observed.allChanges(clock.getAsLong())).isEmpty();
   }
 
   /**
@@ -60,7 +60,7 @@ final class Flusher {
    * a crash, and what is left is the queues' to tell.
    */
   private boolean isTailLost() {
-    for (Watched wal : roles.wals()) {
+    for (ServerComponent wal : roles.wals()) {
       if (wal.isOver() && !wal.isDurable()) {
         return true;
       }
@@ -89,7 +89,7 @@ final class Flusher {
     if (isTailLost()) {
       LOG.warn("status-tool: {}: not all that was appended last is known to be durable, so this is no clean end", roles);
       checkNothingWasLost(store, roles);
-      write(store, ledgers.otherChanges(clock.getAsLong()));
+      write(store, observed.otherChanges(clock.getAsLong()));
       write(store, rowsWithoutFlush(roles));
     } else {
       flush(store, roles, null, ServerRole.End.CLEAN);
@@ -102,9 +102,9 @@ final class Flusher {
     long began = clock.getAsLong();
     Barrier.Echo echo = token == null ? lastEcho : token;
     checkNothingWasLost(store, roles);
-    write(store, ledgers.otherChanges(began));
+    write(store, observed.otherChanges(began));
     write(store, durableHeads());
-    write(store, ledgers.otherChanges(clock.getAsLong())); // what the sync has brought through the hooks
+    write(store, observed.otherChanges(clock.getAsLong())); // what the sync has brought through the hooks
     write(store, rows(roles, began, echo, end, peers));
     lastBegan = began;
     lastPeers = peers;
@@ -113,7 +113,7 @@ final class Flusher {
 
   /** What does not wait for the next flush, and says nothing of the server. */
   void writeUrgent(StateStore store) throws IOException {
-    write(store, ledgers.urgentChanges());
+    write(store, observed.urgentChanges());
   }
 
   /**
@@ -122,7 +122,7 @@ final class Flusher {
    */
   private List<Change> durableHeads() throws IOException {
     syncer.sync(roles.wals());
-    List<Change> heads = ledgers.headChanges();
+    List<Change> heads = observed.headChanges();
     if (!heads.isEmpty()) {
       syncer.sync(roles.wals());
     }
@@ -133,7 +133,7 @@ final class Flusher {
   void spool(Spool spool, Collection<ServerRole> roles, boolean end) throws IOException {
     Map<String, String> peers = this.roles.peers();
     long began = clock.getAsLong();
-    List<Change> changes = new ArrayList<>(ledgers.otherChanges(began));
+    List<Change> changes = new ArrayList<>(observed.otherChanges(began));
     try {
       List<Change> heads = isTailLost() ? null : durableHeads();
       changes.addAll(heads == null ? List.of() : heads);
@@ -178,7 +178,7 @@ final class Flusher {
     boolean coverageLost = coverage == null && lastCoverage != null;
     if (rowLost || coverageLost || (lastCoverage != null && !Arrays.equals(coverage, lastCoverage))) {
       LOG.warn("status-tool: the state table has lost rows or coverage started anew; writing again what is known here");
-      ledgers.forgetFlushes();
+      observed.forgetFlushes();
     }
     if ((rowLost || coverageLost) && roles.stream().anyMatch(role -> role.role == ServerRole.WRITER)) {
       coverage = Bits.ofLong(clock.getAsLong());
@@ -200,7 +200,7 @@ final class Flusher {
 
   private String health(ServerRole role, Map<String, String> peers) {
     String shipping = role.role == ServerRole.WRITER ? peers.get(role.serverName) : null;
-    return health.json(ledgers.sink.pendingCount(), shipping);
+    return health.json(observed.applied.pendingCount(), shipping);
   }
 
   private static void write(StateStore store, List<Change> changes) throws IOException {

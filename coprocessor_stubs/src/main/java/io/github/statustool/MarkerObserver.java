@@ -24,7 +24,7 @@ import org.apache.hadoop.hbase.wal.WALKeyImpl;
 public final class MarkerObserver implements WALCoprocessor, WALObserver {
   private Recorder recorder;
   private WalWatch watch;
-  private MarkerNotes notes;
+  private MarkerForwarder notes;
   private boolean ignored;
 
   /** Made by HBase. */
@@ -49,7 +49,7 @@ public final class MarkerObserver implements WALCoprocessor, WALObserver {
   @Override
   @SuppressWarnings("rawtypes") // as HBase declares it
   public void start(CoprocessorEnvironment env) {
-    recorder = Recorders.of(env.getConfiguration()).recorder;
+    recorder = SharedRecorders.of(env.getConfiguration()).recorder;
     try {
       watch = new WalWatch((AbstractFSWAL<?>) ((WALCoprocessorEnvironment) env).getWAL(), () -> { }, 0);
     } catch (RuntimeException e) {
@@ -74,7 +74,7 @@ public final class MarkerObserver implements WALCoprocessor, WALObserver {
     String server = ignored ? null : watch.serverName();
     ignored = server == null; // the WAL of the master's own store
     if (!ignored) {
-      notes = new MarkerNotes(Ids.origin(server), recorder.settings().table, recorder.ledgers().content);
+      notes = new MarkerForwarder(Ids.origin(server), recorder.settings().table, recorder.observed().content);
     }
     return !ignored;
   }

@@ -33,8 +33,8 @@ final class Recorder {
   private final Spool spool;
   private final SpoolDrainer drainer;
   private final Health health = new Health(LOG);
-  private final Ledgers ledgers;
-  private final Roles roles;
+  private final ObservedState observed;
+  private final ServerRoles roles;
   private final Barrier barrier;
   private final Sweep sweep;
   private final ClockWatch clockWatch;
@@ -42,7 +42,7 @@ final class Recorder {
   private final Compactor compactor;
   private final TenureJoiner joiner;
   private final WriteThrough writeThrough;
-  private final Digests digests;
+  private final DigestWorker digests;
   private final Alarm nextTry;
   private final Alarm nextFlush;
   private final Alarm nextSweep;
@@ -64,18 +64,18 @@ final class Recorder {
     this.clock = clock;
     this.connector = connector;
     this.spool = spool;
-    this.ledgers = new Ledgers(health, clock);
+    this.observed = new ObservedState(health, clock);
     this.drainer = new SpoolDrainer(spool, health);
-    this.roles = new Roles(clock.getAsLong());
+    this.roles = new ServerRoles(clock.getAsLong());
     this.barrier = new Barrier(clock);
     this.sweep = new Sweep(settings, clock, traces);
     this.clockWatch = new ClockWatch(clock, nanos, health);
     this.flusher =
-        new Flusher(ledgers, health, clock, new WalSyncer(settings.operationTimeout), roles, clockWatch);
-    this.compactor = new Compactor(ledgers.sink, settings.operationTimeout);
-    this.joiner = new TenureJoiner(ledgers.content, ledgers.facts, clock, settings.operationTimeout);
-    this.writeThrough = new WriteThrough(() -> store, ledgers.sink, health, settings.writeThroughWait);
-    this.digests = new Digests(settings);
+        new Flusher(observed, health, clock, new WalSyncer(settings.operationTimeout), roles, clockWatch);
+    this.compactor = new Compactor(observed.applied, settings.operationTimeout);
+    this.joiner = new TenureJoiner(observed.content, observed.facts, clock, settings.operationTimeout);
+    this.writeThrough = new WriteThrough(() -> store, observed.applied, health, settings.writeThroughWait);
+    this.digests = new DigestWorker(settings);
     this.nextTry = new Alarm(clock);
     this.nextFlush = new Alarm(clock);
     this.nextSweep = new Alarm(clock);
@@ -87,15 +87,15 @@ final class Recorder {
     return settings;
   }
 
-  Ledgers ledgers() {
-    return ledgers;
+  ObservedState observed() {
+    return observed;
   }
 
   Health health() {
     return health;
   }
 
-  Roles roles() {
+  ServerRoles roles() {
     return roles;
   }
 
@@ -103,7 +103,7 @@ final class Recorder {
     return writeThrough;
   }
 
-  Digests digests() {
+  DigestWorker digests() {
     return digests;
   }
 
@@ -111,7 +111,7 @@ final class Recorder {
   void tick() {
     clockWatch.look();
     roles.refresh();
-    ledgers.tables.regions(roles.openRegions());
+    observed.tableEvents.regions(roles.openRegions());
     roles.lookAtPeers();
     endRoles();
     List<ServerRole> running = roles.running();
@@ -176,7 +176,7 @@ final class Recorder {
   private void look(StateStore table) throws IOException {
     if (nextLook.isDue()) {
       nextLook.set(LOOK_MS);
-      ledgers.sink.forgetIdle(clock.getAsLong());
+      observed.applied.forgetIdle(clock.getAsLong());
       sweep.look(table);
     }
   }
@@ -194,7 +194,7 @@ final class Recorder {
 
   /** What could not be written through, and news of peers, do not wait: until they are written, a crash would lose them. */
   private boolean isFlushDue() {
-    return nextFlush.isDue() || ledgers.sink.hasPending() || !roles.peers().equals(flusher.lastPeers());
+    return nextFlush.isDue() || observed.applied.hasPending() || !roles.peers().equals(flusher.lastPeers());
   }
 
   private void flush(StateStore table, List<ServerRole> running, Barrier.Echo token) throws IOException {

@@ -6,7 +6,6 @@ import java.util.concurrent.ConcurrentHashMap;
 
 /** What the WALs tell about regions beyond their streams: bulk loads, splits, merges. Rare, so plain and locked. */
 final class RegionFacts {
-  final TableWrites.Registry writes = new TableWrites.Registry();
   private final ConcurrentHashMap<String, Fact> facts = new ConcurrentHashMap<>();
 
   /** @param replicate whether the loader left replication on: otherwise the sink skips the load */
@@ -35,7 +34,6 @@ final class RegionFacts {
 
   void forgetFlushes() {
     facts.values().forEach(fact -> fact.flushed = false);
-    writes.forgetFlushes();
   }
 
   /** One region's facts; replaced, never changed, so that a flush knows which state it has written. */

@@ -21,7 +21,7 @@ final class RegionStreams {
   private final RegionInfo region;
   private final boolean exempt;
   private final long origin;
-  private final HeadRegistry registry;
+  private final StreamHeads registry;
   /** Of its table; null for an exempt region. */
   final TableWrites writes;
   private final List<Relayed> relayed = new ArrayList<>(0);
@@ -31,7 +31,7 @@ final class RegionStreams {
   private int[] globalIds = new int[0];
 
   /** Exempt: a region of a system table or of the state table itself, which are never tracked. */
-  RegionStreams(RegionInfo region, boolean exempt, long origin, HeadRegistry registry, TableWrites.Registry tables) {
+  RegionStreams(RegionInfo region, boolean exempt, long origin, StreamHeads registry, TableWrites.Registry tables) {
     this.writes = exempt ? null : tables.of(region.getTable().getNameAsString());
     this.region = region;
     this.exempt = exempt;

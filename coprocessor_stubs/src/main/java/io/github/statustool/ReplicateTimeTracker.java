@@ -39,7 +39,7 @@ public final class ReplicateTimeTracker implements RegionServerCoprocessor, Regi
   @Override
   @SuppressWarnings("rawtypes") // as HBase declares it
   public void start(CoprocessorEnvironment env) {
-    recorder = Recorders.of(env.getConfiguration()).recorder;
+    recorder = SharedRecorders.of(env.getConfiguration()).recorder;
     if (!hasSinkHook(RegionServerObserver.class)) {
       recorder.health().sinkHookIsMissing();
     }

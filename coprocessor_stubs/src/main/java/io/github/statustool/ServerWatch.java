@@ -12,10 +12,10 @@ import org.apache.hadoop.hbase.util.EnvironmentEdgeManager;
  * Knows the region server itself. HBase stops its coprocessors before it closes its regions, and goes on calling them;
  * the end is when the server's own thread has ended.
  */
-final class ServerWatch implements Watched {
+final class ServerWatch implements ServerComponent {
   private final RegionServerCoprocessorEnvironment env;
   private final OnlineRegions server;
-  private final RegionLook regions = new RegionLook(ServerWatch::openSeq);
+  private final OpenRegionLister regions = new OpenRegionLister(ServerWatch::openSeq);
   private PeerWatch peers;
 
   ServerWatch(RegionServerCoprocessorEnvironment env) {

@@ -18,8 +18,8 @@ import org.apache.hbase.thirdparty.com.google.protobuf.ByteString;
  * it ends, so everything that is kept is copied; {@link #clear} drops the rest.
  */
 final class SinkBatch {
-  private final Map<StreamId, AppliedStream.Builder> streams = new HashMap<>();
-  private final Map<String, Unstamped> unstamped = new HashMap<>();
+  private final Map<StreamId, AppliedEntries.Builder> streams = new HashMap<>();
+  private final Map<String, UnstampedEntries> unstamped = new HashMap<>();
   private final StampCodec codec = new StampCodec();
   private final byte[] stamp = new byte[StampCodec.MAX_LENGTH];
   private final FamilyCells arrived = new FamilyCells();
@@ -31,7 +31,7 @@ final class SinkBatch {
   private ByteString lastRegion;
   private long lastOrigin;
   private long lastVia;
-  private AppliedStream.Builder lastStream;
+  private AppliedEntries.Builder lastStream;
 
   /** Called for each mutation; an entry of several mutations counts once. */
   void add(WALEntry entry, Mutation mutation) {
@@ -107,11 +107,11 @@ final class SinkBatch {
     return codec.decode(stamp, value.size(), seq);
   }
 
-  private AppliedStream.Builder stream(WALKey key) {
+  private AppliedEntries.Builder stream(WALKey key) {
     ByteString region = key.getEncodedRegionName();
     if (lastStream == null || lastOrigin != codec.origin() || lastVia != codec.via() || !region.equals(lastRegion)) {
       StreamId id = new StreamId(region.toStringUtf8(), codec.origin(), codec.via());
-      lastStream = streams.computeIfAbsent(id, absent -> new AppliedStream.Builder(absent, tableOf(key)));
+      lastStream = streams.computeIfAbsent(id, absent -> new AppliedEntries.Builder(absent, tableOf(key)));
       lastRegion = region;
       lastOrigin = codec.origin();
       lastVia = codec.via();
@@ -122,7 +122,7 @@ final class SinkBatch {
   private void addUnstamped(WALKey key) {
     String region = key.getEncodedRegionName().toStringUtf8();
     byte[] clusters = clustersOf(key);
-    unstamped.computeIfAbsent(region + Bits.hex(clusters), absent -> new Unstamped(region, tableOf(key), clusters))
+    unstamped.computeIfAbsent(region + Bits.hex(clusters), absent -> new UnstampedEntries(region, tableOf(key), clusters))
         .add(key.getWriteTime());
   }
 
@@ -142,16 +142,16 @@ final class SinkBatch {
   }
 
   /** @param now when they had been applied */
-  List<AppliedStream> streams(long now) {
+  List<AppliedEntries> streams(long now) {
     endEntry();
-    List<AppliedStream> applied = new ArrayList<>(streams.size());
-    for (AppliedStream.Builder builder : streams.values()) {
+    List<AppliedEntries> applied = new ArrayList<>(streams.size());
+    for (AppliedEntries.Builder builder : streams.values()) {
       applied.add(builder.build(now));
     }
     return applied;
   }
 
-  List<Unstamped> unstamped() {
+  List<UnstampedEntries> unstamped() {
     return new ArrayList<>(unstamped.values());
   }
 

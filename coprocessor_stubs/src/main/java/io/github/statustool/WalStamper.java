@@ -25,10 +25,11 @@ final class WalStamper {
 
   private final long origin;
   private final TableName stateTable;
-  private final HeadRegistry heads;
+  private final StreamHeads heads;
   private final RegionFacts facts;
+  private final TableWrites.Registry tableWrites;
   private final MetaLineage lineage;
-  private final MarkerNotes markers;
+  private final MarkerForwarder markers;
   private final Health health;
   private final StampCodec codec = new StampCodec();
   private final FamilyCells cells = new FamilyCells();
@@ -43,14 +44,15 @@ final class WalStamper {
   /** Of the entry that is being appended; HBase takes them off a marker before {@code after}. */
   private NavigableMap<byte[], Integer> scopes;
 
-  WalStamper(long origin, TableName stateTable, Ledgers ledgers, Health health) {
+  WalStamper(long origin, TableName stateTable, ObservedState observed, Health health) {
     this.origin = origin;
     this.health = health;
     this.stateTable = stateTable;
-    this.heads = ledgers.heads;
-    this.facts = ledgers.facts;
+    this.heads = observed.heads;
+    this.facts = observed.facts;
+    this.tableWrites = observed.tableWrites;
     this.lineage = new MetaLineage(facts);
-    this.markers = new MarkerNotes(origin, stateTable, ledgers.content);
+    this.markers = new MarkerForwarder(origin, stateTable, observed.content);
   }
 
   long appended() {
@@ -144,7 +146,7 @@ final class WalStamper {
       if (regions.size() >= MAX_REGIONS) {
         regions.clear();
       }
-      streams = new RegionStreams(region, isExempt(region.getTable()), origin, heads, facts.writes);
+      streams = new RegionStreams(region, isExempt(region.getTable()), origin, heads, tableWrites);
       regions.put(region, streams);
     }
     lastRegion = region;

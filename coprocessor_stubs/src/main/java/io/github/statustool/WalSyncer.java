@@ -19,7 +19,7 @@ final class WalSyncer {
     this.timeout = timeout;
   }
 
-  void sync(Collection<Watched> wals) throws IOException {
+  void sync(Collection<ServerComponent> wals) throws IOException {
     if (wals.isEmpty()) {
       return;
     }
@@ -27,7 +27,7 @@ final class WalSyncer {
       throw new IOException("the write-ahead log does not answer");
     }
     running = inNewThread(() -> {
-      for (Watched wal : wals) {
+      for (ServerComponent wal : wals) {
         wal.sync();
       }
     });

@@ -15,7 +15,7 @@ import org.apache.hadoop.hbase.wal.AbstractFSWALProvider;
  * Knows whose WAL this is, and when nothing more can be appended to it. HBase never tells a WAL coprocessor to stop, so
  * this listens for the close of the WAL itself.
  */
-final class WalWatch implements WALActionsListener, Watched {
+final class WalWatch implements WALActionsListener, ServerComponent {
   private final AbstractFSWAL<?> wal;
   private final Runnable onClose;
   private final long archiveWait;

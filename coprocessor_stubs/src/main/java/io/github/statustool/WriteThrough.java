@@ -11,14 +11,14 @@ import java.util.function.Supplier;
  */
 final class WriteThrough {
   private final Supplier<StateStore> stores;
-  private final SinkLedger ledger;
+  private final AppliedSegments applied;
   private final Health health;
   private final long waitMs;
   private volatile boolean broken;
 
-  WriteThrough(Supplier<StateStore> stores, SinkLedger ledger, Health health, long waitMs) {
+  WriteThrough(Supplier<StateStore> stores, AppliedSegments applied, Health health, long waitMs) {
     this.stores = stores;
-    this.ledger = ledger;
+    this.applied = applied;
     this.health = health;
     this.waitMs = waitMs;
   }
@@ -28,21 +28,21 @@ final class WriteThrough {
       return;
     }
     long now = System.currentTimeMillis();
-    ledger.keepUnstamped(batch.unstamped());
-    List<AppliedStream> streams = batch.streams(now);
-    List<AppliedRecord> records = ledger.add(streams, now);
+    applied.keepUnstamped(batch.unstamped());
+    List<AppliedEntries> streams = batch.streams(now);
+    List<StreamSegments> records = applied.add(streams, now);
     boolean written = false;
     try {
-      List<Change> changes = new ArrayList<>(ledger.arrived(streams, now));
+      List<Change> changes = new ArrayList<>(applied.arrived(streams, now));
       written = records.isEmpty() || write(records, changes, now);
     } finally {
       if (!written) {
-        ledger.keep(records);
+        applied.keep(records);
       }
     }
   }
 
-  private boolean write(List<AppliedRecord> records, List<Change> changes, long now) {
+  private boolean write(List<StreamSegments> records, List<Change> changes, long now) {
     StateStore store = stores.get();
     if (broken || store == null) {
       return false;

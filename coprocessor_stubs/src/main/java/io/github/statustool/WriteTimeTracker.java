@@ -45,7 +45,7 @@ public final class WriteTimeTracker implements WALCoprocessor, WALObserver {
   @Override
   @SuppressWarnings("rawtypes") // as HBase declares it
   public void start(CoprocessorEnvironment env) {
-    Recorders.Running running = Recorders.of(env.getConfiguration());
+    SharedRecorders.Running running = SharedRecorders.of(env.getConfiguration());
     recorder = running.recorder;
     try {
       WAL wal = ((WALCoprocessorEnvironment) env).getWAL();
@@ -86,7 +86,7 @@ public final class WriteTimeTracker implements WALCoprocessor, WALObserver {
     String server = ignored || watch == null ? null : watch.serverName();
     ignored = server == null; // the WAL of the master's own store
     if (!ignored) {
-      stamper = new WalStamper(Ids.origin(server), recorder.settings().table, recorder.ledgers(),
+      stamper = new WalStamper(Ids.origin(server), recorder.settings().table, recorder.observed(),
           recorder.health());
       watch.counts(stamper::appended);
     }

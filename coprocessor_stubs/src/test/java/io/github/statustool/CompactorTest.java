@@ -23,9 +23,9 @@ class CompactorTest {
   /** A server of the slave. Its table of events knows the table, so that there are no rows but the stream's. */
   private final class Server {
     private final TableEvents tables = new TableEvents();
-    private final SinkLedger ledger = new SinkLedger(tables);
-    private final WriteThrough writeThrough = new WriteThrough(() -> store, ledger, Fixtures.health(), 1000);
-    private final Compactor compactor = new Compactor(ledger, 1000);
+    private final AppliedSegments applied = new AppliedSegments(tables);
+    private final WriteThrough writeThrough = new WriteThrough(() -> store, applied, Fixtures.health(), 1000);
+    private final Compactor compactor = new Compactor(applied, 1000);
 
     private Server() {
       tables.arrived("t", 0);
@@ -37,13 +37,13 @@ class CompactorTest {
 
     /** As the recorder does, as long as there is work. */
     private void compact(long now) throws IOException {
-      while (!ledger.scattered().isEmpty()) {
+      while (!applied.scattered().isEmpty()) {
         compactor.step(store, now);
       }
     }
 
     private byte[] column() {
-      return ledger.record(new StreamId("a", Fixtures.ORIGIN, 0)).qualifier();
+      return applied.record(new StreamId("a", Fixtures.ORIGIN, 0)).qualifier();
     }
   }
 
@@ -54,7 +54,7 @@ class CompactorTest {
   private List<byte[]> columns() {
     List<byte[]> columns = new ArrayList<>();
     store.rows.get(ROW).values.forEach((qualifier, value) -> {
-      if (AppliedColumn.read(qualifier, value, 0, new SegmentSet())) {
+      if (SegmentColumn.read(qualifier, value, 0, new SegmentSet())) {
         columns.add(qualifier);
       }
     });
@@ -63,7 +63,7 @@ class CompactorTest {
 
   private List<Segment> whole() {
     SegmentSet whole = new SegmentSet();
-    store.rows.get(ROW).values.forEach((qualifier, value) -> AppliedColumn.read(qualifier, value, 0, whole));
+    store.rows.get(ROW).values.forEach((qualifier, value) -> SegmentColumn.read(qualifier, value, 0, whole));
     return whole.asList();
   }
 
@@ -73,7 +73,7 @@ class CompactorTest {
 
   private List<Segment> of(Server server) {
     SegmentSet own = new SegmentSet();
-    AppliedColumn.read(server.column(), store.rows.get(ROW).value(server.column()), 0, own);
+    SegmentColumn.read(server.column(), store.rows.get(ROW).value(server.column()), 0, own);
     return own.asList();
   }
 
@@ -141,7 +141,7 @@ class CompactorTest {
   @Test
   void aStreamThatComesBackKeepsWhatWasThere() {
     one.apply(0, 3);
-    one.ledger.forgetIdle(now() + 2 * HOUR_MS);
+    one.applied.forgetIdle(now() + 2 * HOUR_MS);
     one.apply(5, 6);
     assertEquals(List.of(segment(0, 3), segment(5, 6)), whole());
   }
@@ -150,9 +150,9 @@ class CompactorTest {
   void whatIsNotWrittenYetIsNotDroppedAsIdle() {
     store.down = true;
     one.apply(0, 3);
-    one.ledger.forgetIdle(now() + 2 * HOUR_MS);
+    one.applied.forgetIdle(now() + 2 * HOUR_MS);
     List<Change> changes = new ArrayList<>();
-    one.ledger.collect(changes, now());
+    one.applied.collect(changes, now());
     assertEquals(1, changes.size());
   }
 
@@ -161,9 +161,9 @@ class CompactorTest {
     one.apply(0, 3);
     store.down = true;
     assertThrows(IOException.class, () -> one.compactor.step(store, now()));
-    assertFalse(one.ledger.scattered().isEmpty());
+    assertFalse(one.applied.scattered().isEmpty());
     store.down = false;
     one.compact(now());
-    assertTrue(one.ledger.scattered().isEmpty());
+    assertTrue(one.applied.scattered().isEmpty());
   }
 }

@@ -46,12 +46,12 @@ class ContentLedgerTest {
 
   /** A region server's ledger, its WAL and its recorder. */
   private final class Server {
-    private final Ledgers ledgers = new Ledgers(Fixtures.health(), clock::get);
+    private final ObservedState observed = new ObservedState(Fixtures.health(), clock::get);
     private final WalStamper stamper;
-    private final TenureJoiner joiner = new TenureJoiner(ledgers.content, ledgers.facts, clock::get, 1_000);
+    private final TenureJoiner joiner = new TenureJoiner(observed.content, observed.facts, clock::get, 1_000);
 
     private Server(String name) {
-      stamper = new WalStamper(Ids.origin(name), Fixtures.STATE_TABLE, ledgers, Fixtures.health());
+      stamper = new WalStamper(Ids.origin(name), Fixtures.STATE_TABLE, observed, Fixtures.health());
     }
 
     private void append(RegionInfo of, long seq, WALEdit edit) throws IOException {
@@ -90,7 +90,7 @@ class ContentLedgerTest {
     }
 
     private void write() throws IOException {
-      List<Change> changes = ledgers.urgentChanges();
+      List<Change> changes = observed.urgentChanges();
       for (Change change : changes) {
         store.put(List.of(change.row));
         change.stored();
@@ -185,19 +185,19 @@ class ContentLedgerTest {
   @Test
   void openingsAndClosesAreWrittenAtOnceTheRestWithTheFlush() throws IOException {
     here.open(10, ONE);
-    assertEquals(1, here.ledgers.urgentChanges().size());
+    assertEquals(1, here.observed.urgentChanges().size());
     here.write();
     here.flush(13, TWO);
-    assertTrue(here.ledgers.urgentChanges().isEmpty());
-    assertEquals(1, here.ledgers.otherChanges(clock.get()).size());
+    assertTrue(here.observed.urgentChanges().isEmpty());
+    assertEquals(1, here.observed.otherChanges(clock.get()).size());
     here.close(15);
-    assertEquals(1, here.ledgers.urgentChanges().size());
+    assertEquals(1, here.observed.urgentChanges().size());
     here.write();
-    assertTrue(here.ledgers.otherChanges(clock.get()).isEmpty());
+    assertTrue(here.observed.otherChanges(clock.get()).isEmpty());
   }
 
   private long timestamp() {
-    return here.ledgers.otherChanges(clock.get()).get(0).row.columns().get(0).timestamp;
+    return here.observed.otherChanges(clock.get()).get(0).row.columns().get(0).timestamp;
   }
 
   /** Written twice, because the answer to the first was lost, it must not come back once it has been taken over. */
@@ -277,7 +277,7 @@ class ContentLedgerTest {
     there.write();
     assertThrows(IOException.class, () -> there.joiner.step(store));
     store.refusing = false;
-    for (Change change : there.ledgers.otherChanges(clock.get())) {
+    for (Change change : there.observed.otherChanges(clock.get())) {
       store.put(List.of(change.row));
       change.stored();
     }
@@ -293,7 +293,7 @@ class ContentLedgerTest {
     here.write();
     assertEquals(0, only().elsewhere, "of the parent in the same table");
     here.open(20, "source=" + PARENT + "-" + ONE);
-    assertEquals(1021, Tenure.parse(here.ledgers.urgentChanges().get(0).row.columns().get(0).value).elsewhere);
+    assertEquals(1021, Tenure.parse(here.observed.urgentChanges().get(0).row.columns().get(0).value).elsewhere);
     assertTrue(StoreFileName.isFromElsewhere("t=" + region.getEncodedName() + "-" + ONE, region));
     assertTrue(StoreFileName.isFromElsewhere("ns=t=" + PARENT + "-" + ONE, region));
     assertTrue(StoreFileName.isFromElsewhere("source=" + PARENT + "-" + ONE + "." + PARENT, region));
@@ -305,10 +305,10 @@ class ContentLedgerTest {
   void aDaughterOfAClonedRegionIsNot() throws IOException {
     here.open(10, "source=" + PARENT + "-" + ONE);
     here.write();
-    here.ledgers.facts.child(region.getEncodedName(), "t", 1_000);
+    here.observed.facts.child(region.getEncodedName(), "t", 1_000);
     here.join();
     here.write();
-    for (Change change : here.ledgers.otherChanges(clock.get())) {
+    for (Change change : here.observed.otherChanges(clock.get())) {
       store.put(List.of(change.row));
     }
     assertEquals(0, only().elsewhere);
@@ -355,7 +355,7 @@ class ContentLedgerTest {
     for (RegionInfo other : List.of(Fixtures.region("hbase:acl"), Fixtures.region("replicationstate"), replica)) {
       here.open(other, 10, ONE);
     }
-    assertTrue(here.ledgers.urgentChanges().isEmpty());
+    assertTrue(here.observed.urgentChanges().isEmpty());
   }
 
   @Test
@@ -372,8 +372,8 @@ class ContentLedgerTest {
   void aTableThatLostItsRowsGetsBackWhatIsOpen() throws IOException {
     here.open(10, ONE);
     here.write();
-    assertTrue(here.ledgers.otherChanges(clock.get()).isEmpty());
-    here.ledgers.forgetFlushes();
-    assertEquals(1, here.ledgers.otherChanges(clock.get()).size());
+    assertTrue(here.observed.otherChanges(clock.get()).isEmpty());
+    here.observed.forgetFlushes();
+    assertEquals(1, here.observed.otherChanges(clock.get()).size());
   }
 }

@@ -60,7 +60,7 @@ class GoldenRowsTest {
   private final RegionInfo region = RegionInfoBuilder.newBuilder(TableName.valueOf(TABLE)).setRegionId(7)
       .setStartKey(new byte[] {0, 1}).setEndKey(new byte[] {(byte) 0xff}).build();
   private final FakeStore store = new FakeStore();
-  private final Ledgers ledgers = new Ledgers(Fixtures.health(), () -> NOW);
+  private final ObservedState observed = new ObservedState(Fixtures.health(), () -> NOW);
   private final List<StateRow> rows = new ArrayList<>();
 
   @AfterEach
@@ -69,23 +69,23 @@ class GoldenRowsTest {
   }
 
   private void heads() {
-    StreamHead local = ledgers.heads.head(region, Fixtures.ORIGIN, List.of());
+    StreamHead local = observed.heads.head(region, Fixtures.ORIGIN, List.of());
     local.advance(2, 1002);
     local.advance(5, 1001);
-    ledgers.heads.head(region, Fixtures.ORIGIN, List.of(TWO, ONE)).advance(6, 1006);
-    ledgers.heads.anotherLife(region, Fixtures.ORIGIN, List.of(), 3, 1007).advance(3, 1007);
-    collect(ledgers.headChanges());
+    observed.heads.head(region, Fixtures.ORIGIN, List.of(TWO, ONE)).advance(6, 1006);
+    observed.heads.anotherLife(region, Fixtures.ORIGIN, List.of(), 3, 1007).advance(3, 1007);
+    collect(observed.headChanges());
   }
 
   private void segments() {
     StreamId id = new StreamId(OTHER_REGION, Fixtures.ORIGIN, -2);
-    AppliedStream.Builder applied = new AppliedStream.Builder(id, TABLE);
+    AppliedEntries.Builder applied = new AppliedEntries.Builder(id, TABLE);
     applied.add(0, 0, 4, 1004);
     applied.add(4, 1004, 5, 1003);
     applied.add(7, StampCodec.UNKNOWN_TIME, 9, 1009);
     applied.partial(FamilyCells.id(Bits.ascii("g")), 1004);
     applied.partial(0, 1009);
-    AppliedRecord record = new AppliedRecord(id, TABLE, 0x1112131415161718L);
+    StreamSegments record = new StreamSegments(id, TABLE, 0x1112131415161718L);
     record.add(applied.build(NOW), NOW);
     rows.add(record.toChange(NOW).row);
     rows.add(new StateRow(new StreamId(OTHER_REGION, Fixtures.ORIGIN, 0).rowKey(SegmentRow.TYPE)) // before version 2
@@ -96,7 +96,7 @@ class GoldenRowsTest {
 
   private void unstamped() {
     for (byte[] clusters : new byte[][] {Ids.sortedBytes(List.of(TWO, ONE)), new byte[0]}) { // the latter: version 1
-      Unstamped entries = new Unstamped(OTHER_REGION.replace('0', clusters.length == 0 ? 'e' : 'f'), TABLE, clusters);
+      UnstampedEntries entries = new UnstampedEntries(OTHER_REGION.replace('0', clusters.length == 0 ? 'e' : 'f'), TABLE, clusters);
       entries.add(1001);
       entries.add(1000);
       rows.add(entries.toRow());
@@ -105,12 +105,12 @@ class GoldenRowsTest {
 
   private void facts() {
     String name = region.getEncodedName();
-    ledgers.facts.bulkLoad(name, TABLE, 1010, true);
-    ledgers.facts.bulkLoad(name, TABLE, 1011, false);
-    ledgers.facts.parent(name, TABLE, "split", 7, 1012);
-    ledgers.facts.child(name, TABLE, 1008);
-    ledgers.facts.parent(OTHER_REGION, TABLE, "merge", 8, 1013);
-    collect(ledgers.otherChanges(NOW));
+    observed.facts.bulkLoad(name, TABLE, 1010, true);
+    observed.facts.bulkLoad(name, TABLE, 1011, false);
+    observed.facts.parent(name, TABLE, "split", 7, 1012);
+    observed.facts.child(name, TABLE, 1008);
+    observed.facts.parent(OTHER_REGION, TABLE, "merge", 8, 1013);
+    collect(observed.otherChanges(NOW));
   }
 
   private void content() {
@@ -126,15 +126,15 @@ class GoldenRowsTest {
   }
 
   private void tableEvents() {
-    ledgers.tables.arrived(TABLE, 1000);
-    ledgers.tables.regions(List.of(open(2, 0, Map.of("f", 1, "g", 0))));
-    ledgers.tables.regions(List.of(open(5, 3, Map.of("g", 1))));
+    observed.tableEvents.arrived(TABLE, 1000);
+    observed.tableEvents.regions(List.of(open(2, 0, Map.of("f", 1, "g", 0))));
+    observed.tableEvents.regions(List.of(open(5, 3, Map.of("g", 1))));
     WALEdit edit = new WALEdit();
     byte[] row = Bytes.toBytes("row");
     edit.add(new KeyValue(row, Fixtures.GLOBAL, null, 5, KeyValue.Type.Delete));
     edit.add(new KeyValue(row, Fixtures.GLOBAL, null, 5, null, new Tag[] {new ArrayBackedTag((byte) 1, "tag")}));
-    ledgers.facts.writes.of(TABLE).add(30_000, edit, true, true);
-    collect(ledgers.otherChanges(NOW));
+    observed.tableWrites.of(TABLE).add(30_000, edit, true, true);
+    collect(observed.otherChanges(NOW));
   }
 
   private static TableEvents.OpenRegion open(long openSeq, long skipped, Map<String, Integer> scopes) {

@@ -41,7 +41,7 @@ class HooksTest {
 
   @Test
   void nothingLeavesTheWalHooks() {
-    WalStamper stamper = new WalStamper(Fixtures.ORIGIN, Fixtures.STATE_TABLE, recorder.ledgers(), recorder.health());
+    WalStamper stamper = new WalStamper(Fixtures.ORIGIN, Fixtures.STATE_TABLE, recorder.observed(), recorder.health());
     WriteTimeTracker tracker = new WriteTimeTracker(recorder, stamper);
     assertDoesNotThrow(() -> {
       tracker.preWALWrite(null, region, Fixtures.key(region, 1, Fixtures.scopes()), throwing());
@@ -60,7 +60,7 @@ class HooksTest {
       tracker.postReplicationSinkBatchMutate(null, Fixtures.entry("a", 0, 3), Fixtures.put(Fixtures.GLOBAL));
       tracker.postReplicateLogEntries(null);
     });
-    assertTrue(recorder.ledgers().sink.hasPending());
+    assertTrue(recorder.observed().applied.hasPending());
   }
 
   @Test
@@ -69,7 +69,7 @@ class HooksTest {
     tracker.postReplicationSinkBatchMutate(null, Fixtures.entry("a", 0, 3), Fixtures.put(Fixtures.GLOBAL));
     tracker.preReplicateLogEntries(null);
     tracker.postReplicateLogEntries(null);
-    assertTrue(recorder.ledgers().allChanges(0).isEmpty());
+    assertTrue(recorder.observed().allChanges(0).isEmpty());
   }
 
   @Test
@@ -83,7 +83,7 @@ class HooksTest {
 
   @Test
   void anUnreachableClusterIsNoErrorOfTheRecorder() {
-    recorder.roles().watchWal(new Watched() {
+    recorder.roles().watchWal(new ServerComponent() {
       @Override
       public String serverName() {
         return Fixtures.SERVER;
@@ -95,7 +95,7 @@ class HooksTest {
       }
     });
     assertDoesNotThrow(recorder::tick);
-    assertEquals(List.of(), recorder.ledgers().allChanges(0));
+    assertEquals(List.of(), recorder.observed().allChanges(0));
     assertEquals(0, recorder.health().errors());
   }
 

@@ -21,8 +21,8 @@ import org.junit.jupiter.api.Test;
 class MetaLineageTest {
   private static final TableName TABLE = TableName.valueOf("ns", "t");
 
-  private final Ledgers ledgers = new Ledgers(Fixtures.health(), () -> 0);
-  private final RegionFacts facts = ledgers.facts;
+  private final ObservedState observed = new ObservedState(Fixtures.health(), () -> 0);
+  private final RegionFacts facts = observed.facts;
   private final RegionInfo low = region("", "m", 11);
   private final RegionInfo high = region("m", "", 12);
   private final RegionInfo whole = region("", "", 13);
@@ -41,7 +41,7 @@ class MetaLineageTest {
     List.of(cells).forEach(cell -> edit.add(cell, HConstants.CATALOG_FAMILY));
     RegionInfo meta = RegionInfoBuilder.FIRST_META_REGIONINFO;
     WALKeyImpl key = Fixtures.key(meta, 5, null);
-    WalStamper stamper = new WalStamper(Fixtures.ORIGIN, Fixtures.STATE_TABLE, ledgers, Fixtures.health());
+    WalStamper stamper = new WalStamper(Fixtures.ORIGIN, Fixtures.STATE_TABLE, observed, Fixtures.health());
     stamper.before(meta, key, edit);
     stamper.after(meta, key, edit);
     Map<String, RegionFacts.Fact> found = new TreeMap<>();

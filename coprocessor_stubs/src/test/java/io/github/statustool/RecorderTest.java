@@ -42,7 +42,7 @@ class RecorderTest {
   private long nextSeq = 1;
 
   /** Something of a server that a test ends. */
-  private static final class FakeWatch implements Watched {
+  private static final class FakeWatch implements ServerComponent {
     private String name = Fixtures.SERVER;
     private boolean over;
     private boolean broken;
@@ -91,7 +91,7 @@ class RecorderTest {
   }
 
   private StreamHead append() {
-    StreamHead head = recorder.ledgers().heads.head(region, Fixtures.ORIGIN, List.of());
+    StreamHead head = recorder.observed().heads.head(region, Fixtures.ORIGIN, List.of());
     head.advance(nextSeq, clock.get());
     nextSeq++;
     return head;
@@ -246,7 +246,7 @@ class RecorderTest {
     tick(1_000);
     assertNotNull(store.rows.get("sa" + Bits.hex(Fixtures.ORIGIN) + "0000000000000000"));
     recorder.writeThrough().write(Fixtures.batch(Fixtures.entry("a", 3, 4)));
-    assertFalse(recorder.ledgers().sink.hasPending(), "written through again");
+    assertFalse(recorder.observed().applied.hasPending(), "written through again");
   }
 
   @Test
@@ -569,10 +569,10 @@ class RecorderTest {
     store.put(List.of(new StateRow(gone).add(ServerRow.NAME, Bits.utf8(OTHER_SERVER), 1)));
     tick(61_000);
     assertNotNull(store.value(gone, ServerRow.GONE_MS), "the sweep");
-    assertFalse(recorder.ledgers().sink.scattered().isEmpty());
+    assertFalse(recorder.observed().applied.scattered().isEmpty());
     store.segmentsUnreadable = false;
     tick(5_000);
-    assertTrue(recorder.ledgers().sink.scattered().isEmpty());
+    assertTrue(recorder.observed().applied.scattered().isEmpty());
   }
 
   /** Found on a cluster of one server: its first sweep came before its WAL, and coverage a minute late. */

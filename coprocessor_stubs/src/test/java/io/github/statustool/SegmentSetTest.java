@@ -81,13 +81,13 @@ class SegmentSetTest {
 
   private static List<Segment> read(byte[] qualifier, byte[] value) {
     SegmentSet into = new SegmentSet();
-    return AppliedColumn.read(qualifier, value, 77, into) ? into.asList() : null;
+    return SegmentColumn.read(qualifier, value, 77, into) ? into.asList() : null;
   }
 
   @Test
   void aColumnReadsBackAsItsSegments() {
     List<Segment> written = List.of(segment(0, 4), segment(6, 900));
-    List<Segment> read = read(AppliedColumn.qualifier(-5), AppliedColumn.value(written));
+    List<Segment> read = read(SegmentColumn.qualifier(-5), SegmentColumn.value(written));
     assertEquals(written, read);
     assertEquals(106, read.get(1).firstTime);
     assertEquals(1000, read.get(1).lastTime);
@@ -110,10 +110,10 @@ class SegmentSetTest {
   void otherColumnsAreNoSegments() {
     assertNull(read(SegmentRow.REPLICATED_MS, Bits.ofLong(1)));
     assertNull(read(firstForm(0, 1), Bits.ofLong(1)));
-    byte[] value = AppliedColumn.value(List.of(segment(0, 4)));
-    assertNull(read(AppliedColumn.qualifier(1), java.util.Arrays.copyOf(value, value.length - 1)));
+    byte[] value = SegmentColumn.value(List.of(segment(0, 4)));
+    assertNull(read(SegmentColumn.qualifier(1), java.util.Arrays.copyOf(value, value.length - 1)));
     value[0] = 9;
-    assertNull(read(AppliedColumn.qualifier(1), value), "of a later version");
+    assertNull(read(SegmentColumn.qualifier(1), value), "of a later version");
   }
 
   /** A stream with holes that never fill must not grow for good: its ends stay, and what is young. */

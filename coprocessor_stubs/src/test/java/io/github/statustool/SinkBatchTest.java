@@ -18,7 +18,7 @@ class SinkBatchTest {
   private static final int OTHER = FamilyCells.id(Fixtures.LOCAL);
 
   private static List<Segment> segments(SinkBatch batch, String region) {
-    for (AppliedStream stream : batch.streams(NOW)) {
+    for (AppliedEntries stream : batch.streams(NOW)) {
       if (stream.id.equals(new StreamId(region, Fixtures.ORIGIN, 0))) {
         return stream.segments();
       }
@@ -63,11 +63,11 @@ class SinkBatchTest {
   @Test
   void anEntryOfSeveralMutationsCountsOnce() {
     WALEntry entry = Fixtures.entry("a", 3, new byte[] {1, 2});
-    Unstamped counted = Fixtures.batch(entry, entry, entry).unstamped().get(0);
+    UnstampedEntries counted = Fixtures.batch(entry, entry, entry).unstamped().get(0);
     assertEquals(1, number(counted, UnstampedRow.ENTRIES));
   }
 
-  private static long number(Unstamped unstamped, byte[] qualifier) {
+  private static long number(UnstampedEntries unstamped, byte[] qualifier) {
     for (StateRow.Column column : unstamped.toRow().columns()) {
       if (Arrays.equals(column.qualifier, qualifier)) {
         return Bits.getLong(column.value, 0);
@@ -82,7 +82,7 @@ class SinkBatchTest {
     SinkBatch batch = Fixtures.batch(Fixtures.entry("a", 3, null), Fixtures.entry("a", 5, ofAnother),
         Fixtures.entry("a", 4, new byte[0]));
     assertTrue(batch.streams(NOW).isEmpty());
-    Unstamped unstamped = batch.unstamped().get(0);
+    UnstampedEntries unstamped = batch.unstamped().get(0);
     assertEquals("ua", FakeStore.text(unstamped.toRow().key));
     assertEquals(3, number(unstamped, UnstampedRow.ENTRIES));
     assertEquals(1005, number(unstamped, UnstampedRow.WRITE_MS));
@@ -168,7 +168,7 @@ class SinkBatchTest {
     assertEquals(2, batch.unstamped().size());
     byte[] qualifier = Bits.concat(UnstampedRow.WRITE_MS, Ids.sortedBytes(List.of(one)));
     boolean known = false;
-    for (Unstamped unstamped : batch.unstamped()) {
+    for (UnstampedEntries unstamped : batch.unstamped()) {
       known |= Arrays.equals(unstamped.toRow().columns().get(0).qualifier, qualifier);
     }
     assertTrue(known);

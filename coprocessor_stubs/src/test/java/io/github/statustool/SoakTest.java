@@ -49,7 +49,7 @@ class SoakTest {
   void makeTrackers() {
     recorder = new Recorder(new Settings(Fixtures.conf("writethrough.wait", "1")), () -> store,
         new Spool(Fixtures.conf(), new org.apache.hadoop.fs.Path(folder.toUri())), clock::get);
-    recorder.roles().watchWal(new Watched() {
+    recorder.roles().watchWal(new ServerComponent() {
       @Override
       public String serverName() {
         return Fixtures.SERVER;
@@ -61,7 +61,7 @@ class SoakTest {
       }
     });
     writer = new WriteTimeTracker(recorder, new WalStamper(Fixtures.ORIGIN, Fixtures.STATE_TABLE,
-        recorder.ledgers(), recorder.health()));
+        recorder.observed(), recorder.health()));
     sink = new ReplicateTimeTracker(recorder);
   }
 
@@ -140,16 +140,16 @@ class SoakTest {
     for (int i = 0; i < 300; i++) {
       round(regions);
     }
-    assertEquals(REGIONS, recorder.ledgers().sink.pendingCount());
+    assertEquals(REGIONS, recorder.observed().applied.pendingCount());
     assertEquals(1, store.asyncPuts + 0, "only the first request may have waited");
     store.down = false;
     round(regions);
     clock.addAndGet(20_000);
     recorder.tick();
-    assertEquals(0, recorder.ledgers().sink.pendingCount());
+    assertEquals(0, recorder.observed().applied.pendingCount());
     StoredRow row = store.rows.get(FakeStore.text(new StreamId("r0", Fixtures.ORIGIN, 0).rowKey(SegmentRow.TYPE)));
     SegmentSet all = new SegmentSet();
-    row.values.forEach((qualifier, value) -> AppliedColumn.read(qualifier, value, 0, all));
+    row.values.forEach((qualifier, value) -> SegmentColumn.read(qualifier, value, 0, all));
     assertEquals(1, all.asList().size());
     Segment whole = all.asList().get(0);
     assertEquals(0, whole.prev);
@@ -165,7 +165,7 @@ class SoakTest {
     regions.forEach(this::write);
     long each = (heap() - before - regionsAlone) / FLOOD;
     assertTrue(each < BYTES_A_REGION, each + " bytes a region");
-    assertEquals(FLOOD, recorder.ledgers().heads.all().size());
+    assertEquals(FLOOD, recorder.observed().heads.all().size());
     System.out.println("status-tool: " + each + " bytes of heap a region");
     assertEquals(0, recorder.health().errors());
   }
@@ -204,7 +204,7 @@ class SoakTest {
     }
     sink.postReplicateLogEntries(null);
     assertEquals(0, recorder.health().errors());
-    assertEquals(0, recorder.ledgers().sink.pendingCount());
+    assertEquals(0, recorder.observed().applied.pendingCount());
     recorder.tick();
     clock.addAndGet(60_000);
     recorder.tick();

@@ -6,7 +6,7 @@ import java.util.List;
 import org.junit.jupiter.api.Test;
 
 class StreamHeadTest {
-  private final StreamHead head = new HeadRegistry().head(Fixtures.region("t"), Fixtures.ORIGIN, List.of());
+  private final StreamHead head = new StreamHeads().head(Fixtures.region("t"), Fixtures.ORIGIN, List.of());
 
   @Test
   void keepsFirstAndHighestWriteTime() {

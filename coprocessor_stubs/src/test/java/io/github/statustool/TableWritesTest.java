@@ -26,10 +26,10 @@ class TableWritesTest {
   private static final byte[] QUALIFIER = Bytes.toBytes("q");
   private static final UUID MASTER = new UUID(1, 2);
 
-  private final Ledgers ledgers = new Ledgers(Fixtures.health(), () -> 0);
+  private final ObservedState observed = new ObservedState(Fixtures.health(), () -> 0);
   private final RegionInfo region = Fixtures.region("t");
   private final WalStamper stamper =
-      new WalStamper(Fixtures.ORIGIN, Fixtures.STATE_TABLE, ledgers, Fixtures.health());
+      new WalStamper(Fixtures.ORIGIN, Fixtures.STATE_TABLE, observed, Fixtures.health());
   private long seq = 1;
 
   private void append(RegionInfo of, long time, List<UUID> clusterIds, NavigableMap<byte[], Integer> scopes,
@@ -64,7 +64,7 @@ class TableWritesTest {
   /** What would be written now, by qualifier; and it counts as written. */
   private Map<String, Long> flushed() {
     Map<String, Long> told = new TreeMap<>();
-    for (Change change : ledgers.facts.writes.dirty()) {
+    for (Change change : observed.tableWrites.dirty()) {
       assertArrayEquals(Bytes.toBytes("nt"), change.row.key);
       for (StateRow.Column column : change.row.columns()) {
         told.put(Bytes.toString(column.qualifier), Bits.getLong(column.value, 0));
@@ -90,7 +90,7 @@ class TableWritesTest {
     append(20_000, List.of(), put(), put(), delete());
     append(40_000, List.of(), put());
     assertEquals(Map.of("l", 40_000L, "d", 20_000L), flushed());
-    ledgers.forgetFlushes();
+    observed.forgetFlushes();
     assertEquals(Map.of("l", 40_000L, "d", 20_000L), flushed());
   }
 

@@ -44,8 +44,8 @@ class WalEndTest {
   private java.nio.file.Path folder;
 
   private final RegionInfo region = Fixtures.region("t");
-  private final Ledgers ledgers = new Ledgers(Fixtures.health(), () -> 0);
-  private final HeadRegistry heads = ledgers.heads;
+  private final ObservedState observed = new ObservedState(Fixtures.health(), () -> 0);
+  private final StreamHeads heads = observed.heads;
   private final EventLoopGroup group = new NioEventLoopGroup(1);
   private final MultiVersionConcurrencyControl mvcc = new MultiVersionConcurrencyControl();
   private Wal wal;
@@ -131,7 +131,7 @@ class WalEndTest {
     conf.setBoolean("hbase.unsafe.stream.capability.enforce", false);
     // The shared file system of this JVM has the configuration of whichever test asked for it first.
     conf.setBoolean("fs.file.impl.disable.cache", true);
-    Hooks.stamper = new WalStamper(Fixtures.ORIGIN, Fixtures.STATE_TABLE, ledgers, Fixtures.health());
+    Hooks.stamper = new WalStamper(Fixtures.ORIGIN, Fixtures.STATE_TABLE, observed, Fixtures.health());
     Hooks.open = new CountDownLatch(0);
     wal = new Wal(conf, new Path(folder.toUri()), group);
     wal.init();

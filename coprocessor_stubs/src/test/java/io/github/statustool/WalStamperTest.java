@@ -34,16 +34,16 @@ class WalStamperTest {
   private static final UUID OTHER_CLUSTER = new UUID(3, 4);
 
   private final Health health = Fixtures.health();
-  private final Ledgers ledgers = new Ledgers(health, () -> 0);
-  private final HeadRegistry heads = ledgers.heads;
-  private final RegionFacts facts = ledgers.facts;
+  private final ObservedState observed = new ObservedState(health, () -> 0);
+  private final StreamHeads heads = observed.heads;
+  private final RegionFacts facts = observed.facts;
   private final RegionInfo region = Fixtures.region("t");
   private final NavigableMap<byte[], Integer> scopes = Fixtures.scopes();
   private final StampCodec codec = new StampCodec();
   private WalStamper stamper = newStamper();
 
   private WalStamper newStamper() {
-    return new WalStamper(Fixtures.ORIGIN, Fixtures.STATE_TABLE, ledgers, health);
+    return new WalStamper(Fixtures.ORIGIN, Fixtures.STATE_TABLE, observed, health);
   }
 
   private WALKeyImpl append(WALKeyImpl key, WALEdit edit) throws IOException {

@@ -12,8 +12,8 @@ class WriteThroughTest {
   private static final long WAIT_MS = 50;
 
   private final FakeStore store = new FakeStore();
-  private final SinkLedger ledger = new SinkLedger(new TableEvents());
-  private final WriteThrough writeThrough = new WriteThrough(() -> store, ledger, Fixtures.health(), WAIT_MS);
+  private final AppliedSegments applied = new AppliedSegments(new TableEvents());
+  private final WriteThrough writeThrough = new WriteThrough(() -> store, applied, Fixtures.health(), WAIT_MS);
 
   private void write(long prev, long seq) {
     writeThrough.write(Fixtures.batch(Fixtures.entry("a", prev, seq)));
@@ -21,11 +21,11 @@ class WriteThroughTest {
 
   private List<Segment> pending() {
     List<Change> changes = new ArrayList<>();
-    ledger.collect(changes, 0);
+    applied.collect(changes, 0);
     SegmentSet segments = new SegmentSet();
     for (Change change : changes) {
       for (StateRow.Column column : change.row.columns()) {
-        AppliedColumn.read(column.qualifier, column.value, column.timestamp, segments);
+        SegmentColumn.read(column.qualifier, column.value, column.timestamp, segments);
       }
     }
     return segments.asList();
@@ -40,8 +40,8 @@ class WriteThroughTest {
     write(0, 3);
     write(3, 4);
     assertEquals(2, store.rows.size(), "the stream's row and the table's");
-    assertFalse(ledger.hasPending());
-    assertEquals(1, ledger.scattered().size(), "other columns are looked at once");
+    assertFalse(applied.hasPending());
+    assertEquals(1, applied.scattered().size(), "other columns are looked at once");
   }
 
   @Test
@@ -73,7 +73,7 @@ class WriteThroughTest {
 
   @Test
   void withoutAConnectionEverythingIsKept() {
-    WriteThrough early = new WriteThrough(() -> null, ledger, Fixtures.health(), WAIT_MS);
+    WriteThrough early = new WriteThrough(() -> null, applied, Fixtures.health(), WAIT_MS);
     early.write(Fixtures.batch(Fixtures.entry("a", 0, 3)));
     assertEquals(List.of(segment(0, 3)), pending());
   }
@@ -82,7 +82,7 @@ class WriteThroughTest {
   void evenAnUnexpectedErrorLosesNothing() {
     WriteThrough broken = new WriteThrough(() -> {
       throw new IllegalStateException("closed");
-    }, ledger, Fixtures.health(), WAIT_MS);
+    }, applied, Fixtures.health(), WAIT_MS);
     try {
       broken.write(Fixtures.batch(Fixtures.entry("a", 0, 3)));
     } catch (IllegalStateException e) {
@@ -96,7 +96,7 @@ class WriteThroughTest {
     store.down = true;
     write(0, 3);
     List<Change> changes = new ArrayList<>();
-    ledger.collect(changes, 0);
+    applied.collect(changes, 0);
     write(3, 5);
     changes.forEach(Change::stored);
     assertEquals(List.of(segment(0, 5)), pending());
@@ -107,11 +107,11 @@ class WriteThroughTest {
     writeThrough.write(Fixtures.batch(Fixtures.entry("a", 3, null)));
     assertEquals(0, store.asyncPuts);
     List<Change> changes = new ArrayList<>();
-    ledger.collect(changes, 0);
+    applied.collect(changes, 0);
     assertEquals(1, changes.size());
     changes.forEach(Change::stored);
     changes.clear();
-    ledger.collect(changes, 0);
+    applied.collect(changes, 0);
     assertTrue(changes.isEmpty());
   }
 }

@@ -10,11 +10,11 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /** The recorders of this JVM. Both trackers, and all WALs, of a cluster share one. */
-final class Recorders {
-  private static final Logger LOG = LoggerFactory.getLogger(Recorders.class);
+final class SharedRecorders {
+  private static final Logger LOG = LoggerFactory.getLogger(SharedRecorders.class);
   private static final Map<String, Running> RUNNING = new HashMap<>();
 
-  private Recorders() {}
+  private SharedRecorders() {}
 
   /** The recorder of the cluster that this configuration names, started if this is the first to ask. */
   static synchronized Running of(Configuration conf) {

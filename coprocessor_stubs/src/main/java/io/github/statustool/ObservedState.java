@@ -7,14 +7,15 @@ import java.util.List;
 import java.util.function.LongSupplier;
 
 /** Everything that this JVM's trackers have seen: heads, facts, what happened to tables, and applied segments. */
-final class Ledgers {
-  final HeadRegistry heads = new HeadRegistry();
+final class ObservedState {
+  final StreamHeads heads = new StreamHeads();
   final RegionFacts facts = new RegionFacts();
+  final TableWrites.Registry tableWrites = new TableWrites.Registry();
   final ContentLedger content;
-  final TableEvents tables = new TableEvents();
-  final SinkLedger sink = new SinkLedger(tables);
+  final TableEvents tableEvents = new TableEvents();
+  final AppliedSegments applied = new AppliedSegments(tableEvents);
 
-  Ledgers(Health health, LongSupplier clock) {
+  ObservedState(Health health, LongSupplier clock) {
     content = new ContentLedger(health, clock);
   }
 
@@ -29,13 +30,13 @@ final class Ledgers {
 
   /** What else the state table does not have yet: it was true already when it was noted. */
   List<Change> otherChanges(long now) {
-    List<Change> changes = tables.dirty();
+    List<Change> changes = tableEvents.dirty();
     for (RegionFacts.Fact fact : facts.dirty()) {
       changes.add(new Change(row(fact), fact::flushed));
     }
-    changes.addAll(facts.writes.dirty());
+    changes.addAll(tableWrites.dirty());
     changes.addAll(content.dirty());
-    sink.collect(changes, now);
+    applied.collect(changes, now);
     return changes;
   }
 
@@ -44,7 +45,7 @@ final class Ledgers {
    * ship: this does not wait for the next flush.
    */
   List<Change> urgentChanges() {
-    List<Change> changes = tables.dirty();
+    List<Change> changes = tableEvents.dirty();
     for (RegionFacts.Fact fact : facts.dirty()) {
       changes.add(new Change(row(fact), fact::flushed));
     }
@@ -62,8 +63,9 @@ final class Ledgers {
   void forgetFlushes() {
     heads.all().forEach(StreamHead::forgetFlush);
     facts.forgetFlushes();
+    tableWrites.forgetFlushes();
     content.forgetFlushes();
-    tables.forgetFlushes();
+    tableEvents.forgetFlushes();
   }
 
   private static void collect(StreamHead head, List<Change> changes) {

@@ -6,7 +6,7 @@ import java.util.Map;
 import java.util.TreeMap;
 
 /** What one request has applied of one stream. Immutable but for its builder. */
-final class AppliedStream {
+final class AppliedEntries {
   /** More holes than these inside one request are no news: the entries in between were left out by a filter. */
   private static final int MOST_SEGMENTS = 64;
 
@@ -16,7 +16,7 @@ final class AppliedStream {
   private final Map<Integer, Long> partial;
   private final long newest;
 
-  private AppliedStream(StreamId id, String table, SegmentSet segments, Map<Integer, Long> partial, long newest) {
+  private AppliedEntries(StreamId id, String table, SegmentSet segments, Map<Integer, Long> partial, long newest) {
     this.id = id;
     this.table = table;
     this.segments = segments;
@@ -81,14 +81,14 @@ final class AppliedStream {
       }
     }
 
-    AppliedStream build(long now) {
+    AppliedEntries build(long now) {
       closeSegment();
       SegmentSet segments = new SegmentSet();
       for (Segment part : closed) {
         segments.add(new Segment(part.prev, part.seq, part.firstTime, part.lastTime, part.prevTime, now));
       }
       segments.keepEnds(MOST_SEGMENTS / 2, MOST_SEGMENTS / 2, now);
-      return new AppliedStream(id, table, segments, partial, newest);
+      return new AppliedEntries(id, table, segments, partial, newest);
     }
   }
 }

@@ -4,11 +4,11 @@ import io.github.statustool.StateTable.SegmentRow;
 import java.util.List;
 
 /** The columns of a stream's row on the side of the slave. */
-final class AppliedColumn {
+final class SegmentColumn {
   private static final byte VERSION = 1;
   private static final int LENGTH = 1 + Long.BYTES;
 
-  private AppliedColumn() {}
+  private SegmentColumn() {}
 
   static byte[] qualifier(long writer) {
     return Bits.concat(SegmentRow.WRITER, Bits.ofLong(writer));

@@ -7,7 +7,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import org.apache.hadoop.hbase.client.RegionInfo;
 
 /** Every stream head of this JVM. A region that is opened again, even in another WAL, finds its stream here. */
-final class HeadRegistry {
+final class StreamHeads {
   private final ConcurrentHashMap<StreamId, StreamHead> heads = new ConcurrentHashMap<>();
 
   StreamHead head(RegionInfo region, long origin, List<UUID> clusterIds) {

@@ -13,12 +13,12 @@ import org.apache.hadoop.hbase.wal.WALEdit;
 import org.apache.hadoop.hbase.wal.WALKeyImpl;
 
 /** Hands the markers of one WAL to the content ledger: those of user tables, of first replicas. For the WAL's thread. */
-final class MarkerNotes {
+final class MarkerForwarder {
   private final long origin;
   private final TableName stateTable;
   private final ContentLedger ledger;
 
-  MarkerNotes(long origin, TableName stateTable, ContentLedger ledger) {
+  MarkerForwarder(long origin, TableName stateTable, ContentLedger ledger) {
     this.origin = origin;
     this.stateTable = stateTable;
     this.ledger = ledger;

@@ -4,7 +4,7 @@ import java.io.IOException;
 import java.util.List;
 
 /** Something of a server whose end is also the end of what a tracker can see there. */
-interface Watched {
+interface ServerComponent {
   /** The name with start code, or null while it is not known yet. */
   String serverName();
 

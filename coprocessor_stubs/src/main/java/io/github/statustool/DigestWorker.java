@@ -15,8 +15,8 @@ import org.slf4j.LoggerFactory;
  * Answers requests for row digests of this server's regions, on one thread of its own that sleeps until somebody asks.
  * Nothing of it is seen by hooks or by the recorder: an error ends a slice, never more.
  */
-final class Digests {
-  private static final Logger LOG = LoggerFactory.getLogger(Digests.class);
+final class DigestWorker {
+  private static final Logger LOG = LoggerFactory.getLogger(DigestWorker.class);
   private static final int MAX_JOBS = 4;
   private static final long IDLE_PARK_MS = 500;
   private static final long FAILED_PARK_MS = 1_000;
@@ -32,7 +32,7 @@ final class Digests {
   private DigestPace pace;
   private long paceRate;
 
-  Digests(Settings settings) {
+  DigestWorker(Settings settings) {
     this.settings = settings;
   }
 

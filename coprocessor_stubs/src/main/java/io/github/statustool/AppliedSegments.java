@@ -11,35 +11,35 @@ import java.util.concurrent.ConcurrentHashMap;
  * What was applied here, by stream, and which of it could not be written through: that is kept until a flush has
  * written it. Bounded by the number of streams in use, because the segments of a stream are kept merged.
  */
-final class SinkLedger {
+final class AppliedSegments {
   private static final long IDLE_MS = 3_600_000;
 
-  private final ConcurrentHashMap<StreamId, AppliedRecord> records = new ConcurrentHashMap<>();
+  private final ConcurrentHashMap<StreamId, StreamSegments> records = new ConcurrentHashMap<>();
   private final Set<StreamId> pending = ConcurrentHashMap.newKeySet();
   private final Set<StreamId> scattered = ConcurrentHashMap.newKeySet();
-  private final ConcurrentHashMap<String, Unstamped> unstamped = new ConcurrentHashMap<>();
-  private final Map<String, Unstamped> writtenUnstamped = new ConcurrentHashMap<>();
+  private final ConcurrentHashMap<String, UnstampedEntries> unstamped = new ConcurrentHashMap<>();
+  private final Map<String, UnstampedEntries> writtenUnstamped = new ConcurrentHashMap<>();
   private final TableEvents tables;
 
-  SinkLedger(TableEvents tables) {
+  AppliedSegments(TableEvents tables) {
     this.tables = tables;
   }
 
   /** What has to be written with a batch because it has the first entries of a table: almost always nothing. */
-  List<Change> arrived(List<AppliedStream> streams, long now) {
+  List<Change> arrived(List<AppliedEntries> streams, long now) {
     boolean first = false;
-    for (AppliedStream stream : streams) {
+    for (AppliedEntries stream : streams) {
       first |= tables.arrived(stream.table, now);
     }
     return first ? tables.dirty() : List.of();
   }
 
   /** From here on it is known, whatever becomes of writing it. Returns the records to be written. */
-  List<AppliedRecord> add(List<AppliedStream> streams, long now) {
-    List<AppliedRecord> touched = new ArrayList<>(streams.size());
-    for (AppliedStream stream : streams) {
+  List<StreamSegments> add(List<AppliedEntries> streams, long now) {
+    List<StreamSegments> touched = new ArrayList<>(streams.size());
+    for (AppliedEntries stream : streams) {
       touched.add(records.compute(stream.id, (id, known) -> {
-        AppliedRecord record = known == null ? new AppliedRecord(id, stream.table) : known;
+        StreamSegments record = known == null ? new StreamSegments(id, stream.table) : known;
         if (record.add(stream, now)) {
           scattered.add(id);
         }
@@ -50,13 +50,13 @@ final class SinkLedger {
   }
 
   /** They could not be written now. */
-  void keep(List<AppliedRecord> unwritten) {
+  void keep(List<StreamSegments> unwritten) {
     unwritten.forEach(record -> pending.add(record.id));
   }
 
-  void keepUnstamped(List<Unstamped> entries) {
-    for (Unstamped entry : entries) {
-      unstamped.merge(entry.key(), entry, Unstamped::plus);
+  void keepUnstamped(List<UnstampedEntries> entries) {
+    for (UnstampedEntries entry : entries) {
+      unstamped.merge(entry.key(), entry, UnstampedEntries::plus);
     }
   }
 
@@ -73,7 +73,7 @@ final class SinkLedger {
   }
 
   /** Null if nothing of the stream is known here. */
-  AppliedRecord record(StreamId id) {
+  StreamSegments record(StreamId id) {
     return records.get(id);
   }
 
@@ -89,7 +89,7 @@ final class SinkLedger {
   void collect(List<Change> changes, long now) {
     Iterator<StreamId> ids = pending.iterator();
     while (ids.hasNext()) {
-      AppliedRecord record = records.get(ids.next());
+      StreamSegments record = records.get(ids.next());
       if (record == null || record.isStored()) {
         ids.remove(); // written meanwhile, with what came later
         if (record != null && !record.isStored()) {
@@ -108,7 +108,7 @@ final class SinkLedger {
         }
       }));
     }
-    for (Unstamped entry : unstamped.values()) {
+    for (UnstampedEntries entry : unstamped.values()) {
       if (writtenUnstamped.get(entry.key()) != entry) {
         changes.add(new Change(entry.toRow(), () -> writtenUnstamped.put(entry.key(), entry)));
       }

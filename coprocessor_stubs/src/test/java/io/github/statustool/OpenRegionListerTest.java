@@ -15,11 +15,11 @@ import org.apache.hadoop.hbase.client.TableDescriptorBuilder;
 import org.apache.hadoop.hbase.regionserver.Region;
 import org.junit.jupiter.api.Test;
 
-class RegionLookTest {
+class OpenRegionListerTest {
   private static final Region META = region("hbase:meta", 0, new AtomicLong());
 
   private final TableEvents events = new TableEvents();
-  private final RegionLook look = new RegionLook(region -> 5);
+  private final OpenRegionLister look = new OpenRegionLister(region -> 5);
   private final AtomicLong skipped = new AtomicLong();
   private final Region user = region("t", 0, skipped);
 

@@ -8,21 +8,21 @@ import java.util.TreeMap;
 import java.util.concurrent.CopyOnWriteArrayList;
 
 /** The roles of this JVM's servers, named as soon as their servers are. Watches come from any thread, the rest from one. */
-final class Roles {
-  private final List<Watched> wals = new CopyOnWriteArrayList<>();
-  private final List<Watched> servers = new CopyOnWriteArrayList<>();
+final class ServerRoles {
+  private final List<ServerComponent> wals = new CopyOnWriteArrayList<>();
+  private final List<ServerComponent> servers = new CopyOnWriteArrayList<>();
   private final Map<String, ServerRole> roles = new TreeMap<>();
   private final long started;
 
-  Roles(long started) {
+  ServerRoles(long started) {
     this.started = started;
   }
 
-  void watchWal(Watched wal) {
+  void watchWal(ServerComponent wal) {
     wals.add(wal);
   }
 
-  void watchServer(Watched server) {
+  void watchServer(ServerComponent server) {
     servers.add(server);
   }
 
@@ -33,8 +33,8 @@ final class Roles {
     return roles.values();
   }
 
-  private void name(List<Watched> watched, char role) {
-    for (Watched each : watched) {
+  private void name(List<ServerComponent> watched, char role) {
+    for (ServerComponent each : watched) {
       String server = each.serverName();
       if (server != null) {
         roles.computeIfAbsent(role + server, absent -> new ServerRole(role, server, started));
@@ -50,13 +50,13 @@ final class Roles {
   }
 
   void lookAtPeers() {
-    servers.forEach(Watched::lookAtPeers);
+    servers.forEach(ServerComponent::lookAtPeers);
   }
 
   /** By server name: the replication peers in force there. Of a JVM's servers without a tracker of theirs nothing is known. */
   Map<String, String> peers() {
     Map<String, String> peers = new TreeMap<>();
-    for (Watched server : servers) {
+    for (ServerComponent server : servers) {
       String name = server.serverName();
       String known = server.peers();
       if (name != null && known != null) {
@@ -66,7 +66,7 @@ final class Roles {
     return peers;
   }
 
-  Collection<Watched> wals() {
+  Collection<ServerComponent> wals() {
     return wals;
   }
 
@@ -92,7 +92,7 @@ final class Roles {
 
   /** A server with several WALs is over when all of them are. */
   private boolean isOver(ServerRole role) {
-    for (Watched each : role.role == ServerRole.WRITER ? wals : servers) {
+    for (ServerComponent each : role.role == ServerRole.WRITER ? wals : servers) {
       if (role.serverName.equals(each.serverName()) && !each.isOver()) {
         return false;
       }
@@ -102,6 +102,6 @@ final class Roles {
 
   /** Whether the server threads that are known have all ended, so that waiting for their WALs is useless. */
   boolean serversAreGone() {
-    return !servers.isEmpty() && servers.stream().allMatch(Watched::isOver);
+    return !servers.isEmpty() && servers.stream().allMatch(ServerComponent::isOver);
   }
 }

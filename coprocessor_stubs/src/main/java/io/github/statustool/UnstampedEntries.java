@@ -6,14 +6,14 @@ import io.github.statustool.StateTable.UnstampedRow;
  * Entries of a region that came without a valid stamp: nothing can be proved of them, but they are counted, by the
  * clusters that they came through.
  */
-final class Unstamped {
+final class UnstampedEntries {
   final String region;
   final String table;
   private final byte[] clusters;
   private long newest;
   private long count;
 
-  Unstamped(String region, String table, byte[] clusters) {
+  UnstampedEntries(String region, String table, byte[] clusters) {
     this.region = region;
     this.table = table;
     this.clusters = clusters;
@@ -30,8 +30,8 @@ final class Unstamped {
   }
 
   /** A new object with both: the state of one that is being written must not change. */
-  Unstamped plus(Unstamped other) {
-    Unstamped sum = new Unstamped(region, table, clusters);
+  UnstampedEntries plus(UnstampedEntries other) {
+    UnstampedEntries sum = new UnstampedEntries(region, table, clusters);
     sum.newest = Math.max(newest, other.newest);
     sum.count = count + other.count;
     return sum;

@@ -14,7 +14,7 @@ import java.util.Map;
  * flush of the table. A record that is made anew, after a restart or after it was dropped as idle, takes another column:
  * it never writes less over more.
  */
-final class AppliedRecord {
+final class StreamSegments {
   private static final int MERGE_AT = 16;
   /** A row has few columns, so random ones do not meet. */
   private static final SecureRandom RANDOM = new SecureRandom();
@@ -31,15 +31,15 @@ final class AppliedRecord {
   private long storedVersion;
   private int mergeAt = MERGE_AT;
 
-  AppliedRecord(StreamId id, String table) {
+  StreamSegments(StreamId id, String table) {
     this(id, table, RANDOM.nextLong());
   }
 
   /** @param writer what sets this record's column apart from all others of the row */
-  AppliedRecord(StreamId id, String table, long writer) {
+  StreamSegments(StreamId id, String table, long writer) {
     this.id = id;
     this.table = table;
-    this.qualifier = AppliedColumn.qualifier(writer);
+    this.qualifier = SegmentColumn.qualifier(writer);
   }
 
   byte[] qualifier() {
@@ -47,7 +47,7 @@ final class AppliedRecord {
   }
 
   /** Returns whether others' columns should be looked at: they may fill the holes in between. */
-  synchronized boolean add(AppliedStream applied, long now) {
+  synchronized boolean add(AppliedEntries applied, long now) {
     boolean isNew = version == 0;
     applied.segments().forEach(segments::add);
     applied.partial().forEach((family, time) -> partial.merge(family, time, Math::max));
@@ -69,10 +69,10 @@ final class AppliedRecord {
     lastTimestamp = Math.max(now, lastTimestamp + 1);
     long written = version;
     StateRow row = new StateRow(id.rowKey(SegmentRow.TYPE))
-        .add(qualifier, AppliedColumn.value(segments.asList()), lastTimestamp)
+        .add(qualifier, SegmentColumn.value(segments.asList()), lastTimestamp)
         .add(SegmentRow.REPLICATED_MS, newest, newest)
         .add(SegmentRow.TABLE, Bits.utf8(table), StateRow.SERVER_TIME);
-    partial.forEach((family, time) -> row.add(AppliedColumn.partial(family), time, time));
+    partial.forEach((family, time) -> row.add(SegmentColumn.partial(family), time, time));
     return new Change(row, () -> stored(written));
   }
 

@@ -14,7 +14,7 @@ import org.apache.hadoop.hbase.regionserver.Region;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
-class DigestsTest {
+class DigestWorkerTest {
   private static final byte[] ID = Bits.unhex("000102030405060708090a0b0c0d0e0f");
   private static final String HEX = Bits.hex(ID);
   private static final String SERVER = "host,1,2";
@@ -22,11 +22,11 @@ class DigestsTest {
 
   private final Configuration conf = new Configuration(false);
   private final FakeRequestTable table = new FakeRequestTable();
-  private Digests digests;
+  private DigestWorker digests;
   private volatile int connected;
 
-  private Digests started() {
-    digests = new Digests(new Settings(conf));
+  private DigestWorker started() {
+    digests = new DigestWorker(new Settings(conf));
     digests.start(new DigestServer(null) {
       @Override
       String name() {

@@ -18,11 +18,11 @@ import org.apache.hadoop.hbase.regionserver.Region;
  * Looks at the regions of a server that are open, of user tables, first replicas only. One that has been closed since the
  * last look is told once more, before the others: a close flushes what bypassed the WAL, but leaves HBase's count of it.
  */
-final class RegionLook {
+final class OpenRegionLister {
   private final ToLongFunction<Region> openSeq;
   private Set<Region> open = Set.of();
 
-  RegionLook(ToLongFunction<Region> openSeq) {
+  OpenRegionLister(ToLongFunction<Region> openSeq) {
     this.openSeq = openSeq;
   }
 
