@@ -2,7 +2,10 @@ package io.github.statustool;
 
 import java.util.function.LongSupplier;
 
-/** Something that is due after a while. A clock that was set back must not put it off for as long. */
+/**
+ * A deadline on the server's clock. If the clock is set back, the deadline has passed: otherwise it would be delayed by
+ * as much.
+ */
 final class Alarm {
   private final LongSupplier clock;
   private long setAt;

@@ -5,9 +5,11 @@ import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 
-/** What one request has applied of one stream. Immutable but for its builder. */
+/** The entries of one stream that one replication request has applied. Immutable; made by its {@link Builder}. */
 final class AppliedEntries {
-  /** More holes than these inside one request are no news: the entries in between were left out by a filter. */
+  /**
+   * Maximum number of segments kept per request. More holes than that come from a filter that drops entries all along.
+   */
   private static final int MOST_SEGMENTS = 64;
 
   final StreamId id;
@@ -28,7 +30,7 @@ final class AppliedEntries {
     return segments.asList();
   }
 
-  /** By the id of a family of which cells were missing: the newest write time of such an entry. */
+  /** Newest write time of an entry that arrived without some cells of a family, by family id. */
   Map<Integer, Long> partial() {
     return partial;
   }
@@ -37,7 +39,7 @@ final class AppliedEntries {
     return newest;
   }
 
-  /** Collects one request's entries of a stream; entries that follow each other only widen the open segment. */
+  /** Collects the entries of one request; consecutive entries only extend the current segment. */
   static final class Builder {
     private final StreamId id;
     private final String table;
@@ -69,7 +71,7 @@ final class AppliedEntries {
       newest = Math.max(newest, writeTime);
     }
 
-    /** An entry of this stream came with other cells of the family than it was written with. */
+    /** Records that an entry arrived with a different number of cells of the family than it was written with. */
     void partial(int family, long writeTime) {
       partial.merge(family, writeTime, Math::max);
     }

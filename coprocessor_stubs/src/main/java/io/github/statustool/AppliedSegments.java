@@ -8,8 +8,8 @@ import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 
 /**
- * What was applied here, by stream, and which of it could not be written through: that is kept until a flush has
- * written it. Bounded by the number of streams in use, because the segments of a stream are kept merged.
+ * The segments applied on this server, by stream, and which of them the write-through could not write: those are kept
+ * until a flush writes them. Bounded by the number of active streams, because the segments of a stream are kept merged.
  */
 final class AppliedSegments {
   private static final long IDLE_MS = 3_600_000;
@@ -25,7 +25,7 @@ final class AppliedSegments {
     this.tables = tables;
   }
 
-  /** What has to be written with a batch because it has the first entries of a table: almost always nothing. */
+  /** The changes to write together with a batch because it contains the first entries of a table; usually none. */
   List<Change> arrived(List<AppliedEntries> streams, long now) {
     boolean first = false;
     for (AppliedEntries stream : streams) {
@@ -34,7 +34,10 @@ final class AppliedSegments {
     return first ? tables.dirty() : List.of();
   }
 
-  /** From here on it is known, whatever becomes of writing it. Returns the records to be written. */
+  /**
+   * Adds a request's entries before anything is written, so that a failed write loses nothing. Returns the streams to
+   * write.
+   */
   List<StreamSegments> add(List<AppliedEntries> streams, long now) {
     List<StreamSegments> touched = new ArrayList<>(streams.size());
     for (AppliedEntries stream : streams) {
@@ -49,7 +52,7 @@ final class AppliedSegments {
     return touched;
   }
 
-  /** They could not be written now. */
+  /** Keeps streams for the next flush after their write failed. */
   void keep(List<StreamSegments> unwritten) {
     unwritten.forEach(record -> pending.add(record.id));
   }
@@ -60,19 +63,22 @@ final class AppliedSegments {
     }
   }
 
-  /** Drops what has long been written and is not added to any more; a stream that comes back begins a new column. */
+  /**
+   * Drops streams that are written and have been idle for an hour. A stream that becomes active again starts a new
+   * column.
+   */
   void forgetIdle(long now) {
     for (StreamId id : records.keySet()) {
       records.computeIfPresent(id, (same, record) -> record.isIdleSince(now - IDLE_MS) ? null : record);
     }
   }
 
-  /** Streams of which other columns may hold what is missing here. */
+  /** Streams whose missing entries may be recorded in the columns of other servers. */
   Set<StreamId> scattered() {
     return scattered;
   }
 
-  /** Null if nothing of the stream is known here. */
+  /** Returns the stream's segments, or null if this server knows none. */
   StreamSegments record(StreamId id) {
     return records.get(id);
   }
@@ -85,13 +91,16 @@ final class AppliedSegments {
     return pending.size();
   }
 
-  /** What is added to a stream while it is being written stays pending: a harmless repetition. */
+  /**
+   * Collects what is still to be written. A stream that grows while it is being written stays pending: writing it twice
+   * is harmless, missing the addition is not.
+   */
   void collect(List<Change> changes, long now) {
     Iterator<StreamId> ids = pending.iterator();
     while (ids.hasNext()) {
       StreamSegments record = records.get(ids.next());
       if (record == null || record.isStored()) {
-        ids.remove(); // written meanwhile, with what came later
+        ids.remove(); // the write-through has written it since
         if (record != null && !record.isStored()) {
           pending.add(record.id);
         }
@@ -104,7 +113,7 @@ final class AppliedSegments {
           pending.remove(record.id);
         }
         if (!record.isStored()) {
-          pending.add(record.id); // added to in between, and perhaps not written through
+          pending.add(record.id); // it grew while it was written, and the write-through may have failed
         }
       }));
     }

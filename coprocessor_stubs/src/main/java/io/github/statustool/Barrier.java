@@ -10,8 +10,13 @@ import java.util.Map;
 import java.util.function.LongSupplier;
 
 /**
- * The tool's way to ask for a flush without trusting clocks: it puts a token, and whoever echoes the token has flushed
- * everything from before. One tracker also writes down the cluster's tables for it.
+ * Lets the tool request a flush without relying on synchronized clocks. The tool puts a new token; a tracker reads the
+ * token, flushes, and only then echoes it. Why that order on both sides: everything acknowledged before the token was
+ * put is appended or in a ring buffer when the tracker reads the token, so the flush that begins afterwards covers it,
+ * and an echo proves that it is in the state table. The tracker also takes its clock's time after it has read the
+ * token, so that the flush covers everything up to that time.
+ *
+ * <p>One tracker, the one that claims the token, also writes the descriptors of the cluster's tables.
  */
 final class Barrier {
   private final LongSupplier clock;
@@ -22,7 +27,7 @@ final class Barrier {
     this.clock = clock;
   }
 
-  /** Returns the echo that a flush beginning now may write, or null if there is no token but the one echoed last. */
+  /** Returns the echo to be written by a flush that starts now, or null if the token has been echoed already. */
   Echo read(StateStore store, Echo last) throws IOException {
     StoredRow row = store.get(List.of(BarrierRow.KEY)).get(0);
     doorbell = row.value(BarrierRow.DOORBELL);
@@ -37,14 +42,15 @@ final class Barrier {
     return seen;
   }
 
-  /** Whose requests for row digests were news when the row was read last; null if nobody has asked. */
+  /** The doorbell of row digests as of the last {@link #read}; null if it has never rung. */
   byte[] doorbell() {
     return doorbell;
   }
 
   /**
-   * A claim that was won before its table rows could be written is still ours at the next try; so is one that failed,
-   * for it may have been won all the same, and then nobody else would write the rows.
+   * Claims the token by check-and-put, so that one tracker only writes the table rows. A claim stays ours if writing
+   * the rows fails afterwards: the next attempt writes them. So does a claim whose outcome is unknown: it may have
+   * succeeded, and no other tracker would write the rows then.
    */
   private boolean claim(StateStore store, StoredRow row, byte[] token) throws IOException {
     if (Arrays.equals(token, claimed)) {
@@ -72,7 +78,7 @@ final class Barrier {
     return rows;
   }
 
-  /** A token and this server's clock when it was read. */
+  /** A barrier token, and the server's clock after it was read. */
   static final class Echo {
     final byte[] token;
     final long readAt;

@@ -6,7 +6,7 @@ import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 
-/** Big-endian longs and lower-case hex: how every number is written in the state table. */
+/** Encodings of the state table: big-endian longs, lower-case hex, ASCII and UTF-8. */
 final class Bits {
   private static final VarHandle LONGS =
       MethodHandles.byteArrayViewVarHandle(long[].class, ByteOrder.BIG_ENDIAN);

@@ -1,6 +1,6 @@
 package io.github.statustool;
 
-/** A row that the state table does not have yet, and what to do once it is there (or in the spool). */
+/** A row that the state table does not have yet, with the action to run once it is stored there or in the spool. */
 final class Change {
   final StateRow row;
   private final Runnable onStored;

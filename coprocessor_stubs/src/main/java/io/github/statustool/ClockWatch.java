@@ -4,28 +4,31 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.LongSupplier;
 
 /**
- * Notices that the clock which gives entries their write times is set back. The highest write time of a stream then tells
- * no more which entries were appended late. By the recorder's thread alone.
+ * Detects that the clock from which entries take their write times was set back. From then on, the highest write time
+ * of a stream no longer tells which entries were appended last. Used by the recorder thread only.
  */
 final class ClockWatch {
-  /** Adjustments that are as small as this are not noticed; the tool allows for as much. */
+  /** Smaller adjustments go undetected; the tool allows for them. */
   private static final long STEP_MS = 50;
 
   private final LongSupplier clock;
   private final LongSupplier nanos;
   private final Health health;
   private boolean begun;
-  /** By how much the clock has been ahead of the steady one, at least. */
+  /** Lower bound of the difference between the wall clock and the monotonic clock. */
   private long ahead;
 
-  /** @param nanos a clock that is never set, as System.nanoTime */
+  /** @param nanos a monotonic clock, such as System.nanoTime */
   ClockWatch(LongSupplier clock, LongSupplier nanos, Health health) {
     this.clock = clock;
     this.nanos = nanos;
     this.health = health;
   }
 
-  /** The two clocks are not read at the same moment, so what lies between is the clock's to explain. */
+  /**
+   * Compares the two clocks. The monotonic clock is read before and after the wall clock, because a pause between two
+   * reads must not look like a clock that was set back.
+   */
   void look() {
     long before = steady();
     long time = clock.getAsLong();

@@ -10,15 +10,19 @@ import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 
 /**
- * Keeps the rows of streams short: takes over what other servers have recorded, so that the own column need not name the
- * parts in between, and drops columns that nobody writes to any more.
+ * Keeps the rows of streams short: merges the segments that other servers have recorded into this server's own column,
+ * and deletes columns that are no longer written to.
  *
- * <p>Safe against anyone who does the same at the same time, and against writes that come late: a column is deleted only
- * up to the version that was read, in one mutation with the column that holds all that it said.
+ * <p>Several servers may compact the same row concurrently, and writes may arrive late. Both are safe, because a column
+ * is deleted only up to the version that was read, in the same atomic mutation that writes a column with all its
+ * segments.
  */
 final class Compactor {
   private static final int MOST_ROWS_A_STEP = 200;
-  /** A column that was not written to for so long belongs to a server that is gone, or to a stream that is done there. */
+  /**
+   * A column that has not been written to for this long belongs to a server that is gone, or to a stream that has moved
+   * on.
+   */
   private static final long STALE_MS = 3_600_000;
 
   private final AppliedSegments applied;
@@ -30,7 +34,7 @@ final class Compactor {
     this.timeout = timeout;
   }
 
-  /** Does a part of the work, so that what it costs is bounded and the recorder can look for a barrier in between. */
+  /** Compacts a limited number of rows, so that the recorder can poll the barrier in between. */
   void step(StateStore store, long now) throws IOException {
     List<StreamId> ids = takeSome();
     if (ids.isEmpty()) {

@@ -21,18 +21,18 @@ import org.apache.hadoop.hbase.wal.WALEdit;
 import org.apache.hbase.thirdparty.com.google.protobuf.ByteString;
 
 /**
- * The store files of this server's regions, by the markers in its WALs: what a region opens with has to be what it was
- * closed with, on whatever server. Anything else came in or went beside the WAL: a snapshot that was restored, a region
- * that was truncated, files that were placed by hand.
+ * Tracks the store files of this server's regions by the markers in its WALs. A region has to open with the store files
+ * that it was closed with, on whichever server. If it does not, store files were added or removed without the WAL: by
+ * restoring a snapshot, truncating a region, or placing files by hand.
  *
- * <p>The WAL's thread only queues a marker. All else is for the recorder's thread.
+ * <p>WAL threads only queue markers. The recorder thread does everything else.
  */
 final class ContentLedger {
   private final Health health;
   private final LongSupplier clock;
   private final Queue<Marker> arrived = new ConcurrentLinkedQueue<>();
   private final Map<String, OpenTenure> open = new HashMap<>();
-  /** Tenures that are over and not written yet. */
+  /** Tenures that have ended and are not written yet. */
   private final List<OpenTenure> over = new ArrayList<>();
   private long lastTimestamp;
 
@@ -41,12 +41,12 @@ final class ContentLedger {
     this.clock = clock;
   }
 
-  /** Called by WAL threads. */
+  /** Queues a marker. Called by WAL threads. */
   void note(Marker marker) {
     arrived.add(marker);
   }
 
-  /** Those that are open now. */
+  /** Tenures of regions that are open. */
   Collection<OpenTenure> open() {
     fold();
     return open.values();
@@ -56,12 +56,12 @@ final class ContentLedger {
     return changes(tenure -> !tenure.isStored());
   }
 
-  /** Openings and closes, which do not wait for the next flush. */
+  /** Region openings and closes; they do not wait for the next flush. */
   List<Change> urgent() {
     return changes(OpenTenure::isUrgent);
   }
 
-  /** Of what is over and not written yet, and of the open ones that are asked for. */
+  /** Changes of all ended tenures that are not written yet, and of the open ones that match. */
   private List<Change> changes(Predicate<OpenTenure> ofOpen) {
     fold();
     List<Change> changes = new ArrayList<>();
@@ -75,12 +75,15 @@ final class ContentLedger {
     return changes;
   }
 
-  /** What is over need not be written again: whoever has the region now says what it holds. */
+  /**
+   * Marks open tenures as not written. Ended ones need not be written again: the server that has the region now records
+   * its store files.
+   */
   void forgetFlushes() {
     open.values().forEach(OpenTenure::forgetStored);
   }
 
-  /** Grows, so that of two versions of a cell the later one wins, whatever the clock does. */
+  /** Strictly increasing, whatever the clock does, so that the later version of a cell wins. */
   long timestamp() {
     lastTimestamp = Math.max(clock.getAsLong(), lastTimestamp + 1);
     return lastTimestamp;
@@ -112,7 +115,7 @@ final class ContentLedger {
     }
   }
 
-  /** An entry that is appended again after a failed sync comes twice. */
+  /** Ignores a marker that it has seen: HBase appends an entry again after a failed sync. */
   private void opened(Marker marker, RegionEventDescriptor event, OpenTenure before) {
     long openSeq = event.getLogSequenceNumber();
     if (before != null && before.tenure.seq >= marker.seq && openSeq <= before.tenure.seq) {
@@ -134,7 +137,7 @@ final class ContentLedger {
     over.add(tenure);
   }
 
-  /** Whether the cell changed the set of files. */
+  /** Applies a marker's cell; returns whether the set of store files changed. */
   private static boolean fold(Cell cell, OpenTenure tenure) throws IOException {
     FlushDescriptor flush = WALEdit.getFlushDescriptor(cell);
     if (flush != null) {

@@ -6,7 +6,7 @@ import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.util.List;
 
-/** What is answered of a range: a slice of it that was digested at one read point, or why there is none. */
+/** The answer for a range: a slice of it, digested at one read point, or why it was refused. */
 final class DigestAnswer {
   private static final byte SLICE = 0;
   private static final byte REFUSED = 1;
@@ -17,7 +17,7 @@ final class DigestAnswer {
     this.bytes = bytes;
   }
 
-  /** @param end where the slice ends, exclusive; empty: at the end of the table */
+  /** @param end end of the slice, exclusive; empty means the end of the table */
   static DigestAnswer slice(DigestRequest.Range range, long readPoint, List<RowDigest.Bucket> buckets, byte[] end) {
     return new DigestAnswer(written(range, readPoint, SLICE, out -> {
       write(out, buckets.get(0).start);

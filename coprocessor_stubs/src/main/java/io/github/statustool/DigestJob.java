@@ -14,8 +14,8 @@ import java.util.List;
 import org.apache.hadoop.hbase.regionserver.Region;
 
 /**
- * One request as this server works on it: reads its pages one after another, digests slice by slice, writes answers.
- * It holds one page, and answers for as long as one slice takes.
+ * One request as this server processes it: reads its pages one after another, digests slice by slice, and writes
+ * answers. Memory is bounded by one page and the answers of one slice.
  */
 final class DigestJob {
   private static final long REFRESH_MS = 2_000;
@@ -31,7 +31,7 @@ final class DigestJob {
   private final List<DigestAnswer> answers = new ArrayList<>();
   private DigestRequest request;
   private long nextPage;
-  /** Greater than those of an earlier job of the same request. */
+  /** Greater than the numbers that an earlier job used for the same request. */
   private long nextAnswer = System.currentTimeMillis() * 1_000;
   private byte[] heartbeat;
   private long aliveAt;
@@ -42,7 +42,7 @@ final class DigestJob {
   private int unsent;
   private boolean over;
 
-  /** @param now milliseconds of a clock that only goes forward */
+  /** @param now milliseconds of a monotonic clock */
   DigestJob(byte[] id, DigestServer server, String origin, long now) {
     this.id = id;
     this.server = server;
@@ -60,12 +60,12 @@ final class DigestJob {
     return !ranges.isEmpty() || !answers.isEmpty();
   }
 
-  /** News may have come before their time. */
+  /** Reads the request again at the next {@link #refresh}: the doorbell has rung. */
   void refreshNow(long now) {
     refreshAt = now;
   }
 
-  /** Looks at the request and for a page, says that work goes on. */
+  /** Reads the request and its next page, and reports progress. */
   void refresh(RequestTable table, long now) throws IOException {
     if (now - aliveAt > ABANDONED_MS) {
       over = true;
@@ -97,7 +97,7 @@ final class DigestJob {
     }
   }
 
-  /** What cannot be understood will not be understood later. */
+  /** Ends the job if the request cannot be parsed: it would not parse later either. */
   private DigestRequest parsed(byte[] asked) {
     try {
       return DigestRequest.parse(asked);
@@ -145,7 +145,7 @@ final class DigestJob {
     return Bits.hex(value).substring(Integer.BYTES * 2);
   }
 
-  /** One slice of the next range, if there is one. */
+  /** Digests one slice of the next range, if any. */
   void step(DigestScanner scanner) {
     DigestRequest.Range range = ranges.poll();
     if (range == null) {
@@ -181,7 +181,7 @@ final class DigestJob {
     return scanner.scan(region, request, range);
   }
 
-  /** Writes answers that have waited long enough, or that are many, or that are the last for now. */
+  /** Writes the answers when they have waited long enough, when there are many, or when no more will follow for now. */
   void send(RequestTable table, long now) throws IOException {
     if (answers.isEmpty() || (!ranges.isEmpty() && now < answerAt && unsent < ANSWER_BYTES)) {
       return;

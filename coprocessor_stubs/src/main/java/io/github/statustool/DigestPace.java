@@ -2,11 +2,11 @@ package io.github.statustool;
 
 import java.util.concurrent.TimeUnit;
 
-/** Keeps digests to a rate of bytes and to half of their thread's time. */
+/** Limits digests to a rate of bytes, and to half of their thread's time. */
 final class DigestPace {
   private static final long SHORTEST_PAUSE = TimeUnit.MILLISECONDS.toNanos(2);
 
-  /** Waits; may return early. */
+  /** Sleeps; may return early. */
   interface Sleeper {
     void sleep(long nanos);
   }
@@ -20,7 +20,7 @@ final class DigestPace {
     this.nanosPerByte = (double) TimeUnit.SECONDS.toNanos(1) / bytesPerSecond;
   }
 
-  /** After so much work: a pause that is as long as the work was, or longer where the rate asks for it. */
+  /** Pauses after work: as long as the work took, or longer if the rate requires it. */
   void worked(long nanos, long bytes) {
     owed += Math.max(nanos, (long) (bytes * nanosPerByte) - nanos);
     if (owed >= SHORTEST_PAUSE) {

@@ -12,7 +12,7 @@ import org.apache.hadoop.hbase.CellUtil;
 import org.apache.hadoop.hbase.TableName;
 import org.apache.hadoop.hbase.util.Bytes;
 
-/** What is to be digested and how, and pages of ranges, as the tool writes them (formats.md, "Row digests"). */
+/** A request for row digests and its pages of ranges, as the tool writes them (formats.md, "Row digests"). */
 final class DigestRequest {
   static final byte VERSION = 1;
   private static final int MAX_FAMILIES = 1_000;
@@ -20,9 +20,9 @@ final class DigestRequest {
 
   final TableName table;
   final byte[] key;
-  /** Cells with a later timestamp are summed apart. */
+  /** Cells with a later timestamp are summed separately. */
   final long cut;
-  /** Bytes a second, 0 for no other limit than the server's. */
+  /** Bytes per second; 0 means the server's limit only. */
   final long rate;
   final Map<byte[], Family> families;
   private Family last;
@@ -35,7 +35,7 @@ final class DigestRequest {
     this.families = families;
   }
 
-  /** @throws IOException if it is not of this version, or damaged */
+  /** @throws IOException if it is damaged or has another version */
   static DigestRequest parse(byte[] bytes) throws IOException {
     try {
       DataInputStream in = open(bytes);
@@ -100,10 +100,10 @@ final class DigestRequest {
     return last;
   }
 
-  /** A family, and which of its cells both sides can be expected to have. */
+  /** A family, and which of its cells both clusters should have. */
   static final class Family {
     final byte[] name;
-    /** The newest so many versions of a column. */
+    /** Number of newest versions per column that count. */
     final int versions;
     /** Cells with a lower timestamp are left out. */
     final long oldest;

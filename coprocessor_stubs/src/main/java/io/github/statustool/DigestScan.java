@@ -20,10 +20,12 @@ import org.apache.hadoop.hbase.regionserver.Shipper;
 import org.apache.hadoop.hbase.util.Bytes;
 
 /**
- * Digests one slice of a range: one scanner, one read point, at most ten seconds or 64 MiB, ending before a row.
+ * Digests one slice of a range: with one scanner at one read point, for at most ten seconds or 64 MiB, ending at a row
+ * boundary.
  *
- * <p>A region's close waits for a running {@code next()} without bound, so each is kept short: few cells, 20 ms. Blocks
- * do not go into the cache; they stay in the pool of RPC buffers until {@code shipped()}, which therefore comes often.
+ * <p>Closing a region waits for a running {@code next()} without a time limit, so each call is kept short: few cells,
+ * 20 ms. Blocks are not cached; they stay in the pool of RPC buffers until {@code shipped()}, which is therefore called
+ * often.
  */
 final class DigestScan {
   static final long MAX_BYTES = 64L << 20;
@@ -39,7 +41,7 @@ final class DigestScan {
   private final DigestPace pace;
   private final BooleanSupplier cancelled;
   private final long maxBytes;
-  /** Cells that one {@code next()} may bring; unknown values are taken for large ones at first. */
+  /** Number of cells per {@code next()}. Starts low, because their size is not known yet. */
   private int batch = 1;
 
   DigestScan(Region region, DigestRequest request, DigestPace pace, BooleanSupplier cancelled, long maxBytes) {
@@ -50,7 +52,7 @@ final class DigestScan {
     this.maxBytes = maxBytes;
   }
 
-  /** Whether the region holds the range. A key range that reaches beyond it would be answered with too little. */
+  /** Whether the region contains the whole range. Otherwise the answer would leave rows out. */
   static boolean holds(RegionInfo info, byte[] start, byte[] stop) {
     byte[] end = info.getEndKey();
     boolean ends = end.length == 0 || (stop.length > 0 && Bytes.compareTo(stop, end) <= 0);
@@ -58,7 +60,7 @@ final class DigestScan {
         && (stop.length == 0 || Bytes.compareTo(start, stop) < 0);
   }
 
-  /** @throws IOException if the region is closing, or the work was cancelled */
+  /** @throws IOException if the region is closing or the request was withdrawn */
   Slice read(byte[] start, byte[] stop) throws IOException {
     Scan scan = new Scan().withStartRow(start).withStopRow(stop).readAllVersions().setCacheBlocks(false);
     for (ColumnFamilyDescriptor family : region.getTableDescriptor().getColumnFamilies()) {
@@ -76,7 +78,7 @@ final class DigestScan {
     }
   }
 
-  /** Returns the row before which the slice ends, or null at the end of the range. */
+  /** Returns the row at which the slice ends, exclusive, or null at the end of the range. */
   private byte[] read(RegionScanner scanner, RowDigest digest) throws IOException {
     List<Cell> cells = new ArrayList<>();
     long started = System.nanoTime();
@@ -128,7 +130,7 @@ final class DigestScan {
     return null;
   }
 
-  /** What was digested: from the start of the first bucket to {@code end}. */
+  /** A digested slice: from the start of the first bucket to {@code end}. */
   static final class Slice {
     final List<RowDigest.Bucket> buckets;
     final byte[] end;

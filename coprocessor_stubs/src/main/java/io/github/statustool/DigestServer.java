@@ -8,7 +8,7 @@ import org.apache.hadoop.hbase.regionserver.HRegion;
 import org.apache.hadoop.hbase.regionserver.HRegionServer;
 import org.apache.hadoop.hbase.regionserver.Region;
 
-/** What digests need of the region server that they run on. */
+/** The region server's services that row digests need. */
 class DigestServer {
   private final RegionServerCoprocessorEnvironment env;
 

@@ -12,8 +12,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Answers requests for row digests of this server's regions, on one thread of its own that sleeps until somebody asks.
- * Nothing of it is seen by hooks or by the recorder: an error ends a slice, never more.
+ * Answers requests for row digests of this server's regions, on a thread of its own that sleeps until the doorbell
+ * rings. Hooks and the recorder never wait for it, and an error costs a slice at most.
  */
 final class DigestWorker {
   private static final Logger LOG = LoggerFactory.getLogger(DigestWorker.class);
@@ -36,7 +36,7 @@ final class DigestWorker {
     this.settings = settings;
   }
 
-  /** Begins to answer for this server, unless the configuration says no. */
+  /** Starts answering for this server, unless the configuration disables it. */
   synchronized void start(DigestServer of) {
     if (!settings.digests || thread != null) {
       return;
@@ -49,13 +49,15 @@ final class DigestWorker {
     started.start();
   }
 
-  /** Drops what is being done. */
+  /** Stops, and drops all requests. */
   void stop() {
     stopped = true;
     LockSupport.unpark(thread);
   }
 
-  /** @param doorbell the request's id (16 bytes) and what makes each ring another one; null or the last: nothing new */
+  /**
+   * @param doorbell id of a request (16 bytes) and a number that changes with each ring; ignored if null or unchanged
+   */
   void ring(byte[] doorbell) {
     if (doorbell != null && thread != null && !Arrays.equals(doorbell, lastRing)) {
       lastRing = doorbell;
@@ -82,7 +84,7 @@ final class DigestWorker {
     disconnect();
   }
 
-  /** One slice of each request. Returns for how long there is nothing to do, in milliseconds. */
+  /** Digests one slice of each request. Returns how long to sleep, in milliseconds. */
   private long tick() throws IOException {
     accept(rung.getAndSet(null));
     jobs.removeIf(DigestJob::isOver);
@@ -100,7 +102,7 @@ final class DigestWorker {
     return works || rung.get() != null ? 0 : IDLE_PARK_MS;
   }
 
-  /** Who finds no place rings again. */
+  /** Accepts a request unless the server works on the maximum number already; the tool rings again in that case. */
   private void accept(byte[] doorbell) {
     String name = server.name();
     if (doorbell == null || doorbell.length < SipHash128.KEY_BYTES || name == null) {

@@ -3,21 +3,20 @@ package io.github.statustool;
 import java.util.Arrays;
 import java.util.zip.CRC32C;
 
-/**
- * How many cells of each family something has, families by their id. Reused, so that counting allocates nothing. For
- * one thread at a time.
- */
+/** Number of cells per family, by family id. Reused, so that counting allocates nothing. Not thread-safe. */
 final class FamilyCells {
-  /** One byte of a stamp says how many families follow. */
+  /** The stamp stores the number of families in one byte. */
   static final int MOST = 255;
-  /** Instead of a family: which one is not known. */
+  /** Family id of cells whose family is not known. */
   static final int UNKNOWN = 0;
 
   private int[] ids = new int[4];
   private int[] counts = new int[4];
   private int size;
 
-  /** The CRC32C of the name; the tool computes the same of the families that it asks for. Never {@link #UNKNOWN}. */
+  /**
+   * The family id: CRC32C of the name, never {@link #UNKNOWN}. The tool computes the same for the families in scope.
+   */
   static int id(byte[] family) {
     CRC32C crc = new CRC32C();
     crc.update(family, 0, family.length);
@@ -29,7 +28,7 @@ final class FamilyCells {
     size = 0;
   }
 
-  /** Families beyond the number that a stamp can hold are counted together, as unknown. */
+  /** Adds cells of a family. Families beyond what a stamp can hold are counted together, as {@link #UNKNOWN}. */
   void add(int id, int count) {
     for (int i = 0; i < size; i++) {
       if (ids[i] == id) {

@@ -13,8 +13,9 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Writes what the table does not have yet. A server's row is written last, and only if all else was: that order is what
- * gives the row its meaning. What could not be written stays to be written.
+ * Writes pending changes to the state table. A server's row is written last, and only if everything else was written: a
+ * reader may therefore conclude from the flush time in the row that everything appended before is in the table. Changes
+ * that could not be written stay pending.
  */
 final class Flusher {
   private static final Logger LOG = LoggerFactory.getLogger(Flusher.class);
@@ -26,10 +27,10 @@ final class Flusher {
   private final ServerRoles roles;
   private final ClockWatch clockWatch;
   private Long lastBegan;
-  /** Since when every server is tracked, as the table said at the last flush. */
+  /** The start of coverage as of the last flush. */
   private byte[] lastCoverage;
   private Barrier.Echo lastEcho;
-  /** Only with a flush, and from before it: what was appended later is in the queues of these peers. */
+  /** Replication peers that were in force before the last flush began: what was appended since is in their queues. */
   private Map<String, String> lastPeers = Map.of();
 
   Flusher(ObservedState observed, Health health, LongSupplier clock, WalSyncer syncer, ServerRoles roles,
@@ -51,13 +52,14 @@ final class Flusher {
   }
 
   boolean hasChanges() {
-    return !(isTailLost() ? observed.otherChanges(clock.getAsLong()) : observed.allChanges(clock.getAsLong())).isEmpty();
+    long now = clock.getAsLong();
+    return !(isTailLost() ? observed.otherChanges(now) : observed.allChanges(now)).isEmpty();
   }
 
   /**
-   * Whether a WAL has come to its end without its last entries being known to be durable. Heads that are not in the
-   * table yet may then name entries that exist nowhere, and there may be others that no head names: such an end is like
-   * a crash, and what is left is the queues' to tell.
+   * Whether a WAL has ended and its last entries are not known to be durable. Heads that are not in the table yet may
+   * then name entries that were lost, and entries may exist that no head names. Such an end is treated like a crash:
+   * only the replication queues can settle it.
    */
   private boolean isTailLost() {
     for (ServerComponent wal : roles.wals()) {
@@ -68,7 +70,10 @@ final class Flusher {
     return false;
   }
 
-  /** A live server without a row looks like one without a tracker, so its row does not wait for the first flush. */
+  /**
+   * Writes the rows of servers that have none yet, before the first flush: a live server without a row looks like one
+   * without a tracker.
+   */
   void announce(StateStore store, Collection<ServerRole> roles) throws IOException {
     List<ServerRole> unknown = new ArrayList<>();
     for (ServerRole role : roles) {
@@ -79,15 +84,15 @@ final class Flusher {
     write(store, rows(unknown, lastBegan, lastEcho, ServerRole.End.NONE, lastPeers));
   }
 
-  /** @param token the barrier token that was read before, or null */
+  /** @param token the barrier token to echo, read before this flush; null to repeat the last echo */
   void flush(StateStore store, Collection<ServerRole> roles, Barrier.Echo token) throws IOException {
     flush(store, roles, token, ServerRole.End.NONE);
   }
 
-  /** The last flush of servers that have come to their end. */
+  /** Writes the final rows of servers that have stopped. */
   void end(StateStore store, Collection<ServerRole> roles) throws IOException {
     if (isTailLost()) {
-      LOG.warn("status-tool: {}: not all that was appended last is known to be durable, so this is no clean end", roles);
+      LOG.warn("status-tool: {} stopped, but its last WAL entries may not be durable: recorded like a crash", roles);
       checkNothingWasLost(store, roles);
       write(store, observed.otherChanges(clock.getAsLong()));
       write(store, rowsWithoutFlush(roles));
@@ -104,21 +109,24 @@ final class Flusher {
     checkNothingWasLost(store, roles);
     write(store, observed.otherChanges(began));
     write(store, durableHeads());
-    write(store, observed.otherChanges(clock.getAsLong())); // what the sync has brought through the hooks
+    write(store, observed.otherChanges(clock.getAsLong())); // entries that the syncs have made WAL threads append
     write(store, rows(roles, began, echo, end, peers));
     lastBegan = began;
     lastPeers = peers;
     lastEcho = echo;
   }
 
-  /** What does not wait for the next flush, and says nothing of the server. */
+  /** Writes urgent changes without a flush: the server rows stay as they are. */
   void writeUrgent(StateStore store) throws IOException {
     write(store, observed.urgentChanges());
   }
 
   /**
-   * Heads that no crash can undo, with everything that was acknowledged before: ASYNC_WAL is acknowledged while the
-   * entry is still in the ring buffer, so the first sync has to come even if no head seems to have changed.
+   * Returns heads that are durable and cover everything acknowledged so far. Why two syncs: ASYNC_WAL acknowledges an
+   * entry while it is still in the ring buffer, where no hook has seen it, so the first sync makes every acknowledged
+   * entry pass the hooks, even if no head seems to have changed. The heads collected then may name entries that were
+   * appended during that sync, so the second sync makes those durable: a head in the table never names an entry that a
+   * crash can undo.
    */
   private List<Change> durableHeads() throws IOException {
     syncer.sync(roles.wals());
@@ -129,7 +137,7 @@ final class Flusher {
     return heads;
   }
 
-  /** The same rows, to a file; without heads if they may not be durable. */
+  /** Spools the rows of a final flush; without heads if the last entries may not be durable. */
   void spool(Spool spool, Collection<ServerRole> roles, boolean end) throws IOException {
     Map<String, String> peers = this.roles.peers();
     long began = clock.getAsLong();
@@ -148,12 +156,12 @@ final class Flusher {
     }
   }
 
-  /** Rows that speak of no flush but the last one, of servers that have ended without a clean end. */
+  /** Rows of servers that ended without a clean end; they repeat the last flush. */
   private List<Change> rowsWithoutFlush(Collection<ServerRole> roles) {
     return rows(roles, lastBegan, lastEcho, ServerRole.End.TORN, lastPeers);
   }
 
-  /** The mark of a clean end must not stay in the row of a server that went on after all. */
+  /** Removes the mark of a clean end from the row of a server that turned out to be running. */
   void reopen(StateStore store, ServerRole role, long timeout) throws IOException {
     Change row = role.row(lastBegan, lastEcho, ServerRole.End.NONE, health(role, lastPeers), clock.getAsLong());
     HBaseStateStore.await(store.replaceAsync(row.row, List.of(ServerRow.FINAL_MS)), timeout);
@@ -161,9 +169,10 @@ final class Flusher {
   }
 
   /**
-   * A table that was dropped or truncated has lost what servers that are gone had written, so coverage starts anew, and
-   * everybody writes again what is still known. A server's own row alone does not tell: it may have been written right
-   * after the loss by a flush that began before it. Whoever sees the loss first moves coverage, and all others see that.
+   * Detects that the state table was dropped or truncated. It has then lost the rows of servers that are gone, so
+   * coverage starts anew, and all trackers write again what they still know. The server's own row is not enough to
+   * detect this: a flush that began before the loss may have written it right after. The first tracker that detects the
+   * loss moves the start of coverage, and the others detect it by that.
    */
   private void checkNothingWasLost(StateStore store, Collection<ServerRole> roles) throws IOException {
     List<byte[]> keys = new ArrayList<>(List.of(CoverageRow.KEY));
@@ -177,7 +186,7 @@ final class Flusher {
     boolean rowLost = rows.subList(1, rows.size()).stream().anyMatch(StoredRow::isEmpty);
     boolean coverageLost = coverage == null && lastCoverage != null;
     if (rowLost || coverageLost || (lastCoverage != null && !Arrays.equals(coverage, lastCoverage))) {
-      LOG.warn("status-tool: the state table has lost rows or coverage started anew; writing again what is known here");
+      LOG.warn("status-tool: the state table lost rows or coverage started anew; writing all known state again");
       observed.forgetFlushes();
     }
     if ((rowLost || coverageLost) && roles.stream().anyMatch(role -> role.role == ServerRole.WRITER)) {
@@ -189,7 +198,7 @@ final class Flusher {
 
   private List<Change> rows(Collection<ServerRole> roles, Long began, Barrier.Echo echo,
       ServerRole.End end, Map<String, String> peers) {
-    clockWatch.look(); // after a token was read: what this row says of it is not said by a clock that was set back since
+    clockWatch.look(); // after reading the token: the row must say if its clock was set back since
     long now = clock.getAsLong();
     List<Change> rows = new ArrayList<>(roles.size());
     for (ServerRole role : roles) {

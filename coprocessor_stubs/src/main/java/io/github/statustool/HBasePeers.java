@@ -25,7 +25,9 @@ import org.apache.zookeeper.KeeperException;
 import org.apache.zookeeper.ZooKeeper;
 import org.apache.zookeeper.data.Stat;
 
-/** The peers of a real region server, and their znodes as {@code ZKReplicationPeerStorage} of HBase lays them out. */
+/**
+ * The replication peers of a region server, and their znodes in the layout of HBase's {@code ZKReplicationPeerStorage}.
+ */
 final class HBasePeers implements PeerWatch.Source {
   private final HRegionServer server;
   private final String peers;
@@ -47,7 +49,7 @@ final class HBasePeers implements PeerWatch.Source {
     ReplicationSourceManager manager =
         service instanceof Replication ? ((Replication) service).getReplicationManager() : null;
     if (manager != null) {
-      // Not by its sources: one is away for a moment whenever a peer is disabled, its queue is not.
+      // By queues, not by sources: disabling a peer removes its source for a moment, but not its queue.
       manager.getReplicationPeers().getPeerCache().forEach((id, peer) -> inForce.put(id, peer.getPeerConfig()));
     }
     return inForce;
@@ -73,7 +75,7 @@ final class HBasePeers implements PeerWatch.Source {
     }, null);
   }
 
-  /** Of the WALs that are written now (several with {@code hbase.wal.provider=multiwal}), without that of hbase:meta. */
+  /** The current WALs (several with {@code hbase.wal.provider=multiwal}), except that of hbase:meta. */
   private Set<String> walPrefixes() {
     Set<String> names = new HashSet<>();
     try {

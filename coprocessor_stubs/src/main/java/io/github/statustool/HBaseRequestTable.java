@@ -17,7 +17,9 @@ import org.apache.hadoop.hbase.client.Result;
 import org.apache.hadoop.hbase.client.Scan;
 import org.apache.hadoop.hbase.security.UserProvider;
 
-/** The request table over a connection of its own, which is closed when nobody asks: the recorder's is left alone. */
+/**
+ * The request table, over a connection that is closed when no request is left. The recorder's connection is not used.
+ */
 final class HBaseRequestTable implements RequestTable {
   private final long timeout;
   private final AsyncConnection connection;

@@ -34,15 +34,15 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The state table over an asynchronous connection of our own: its short time-outs are ours alone, and a thread that
- * waits for it can stop waiting.
+ * The state table, over an asynchronous connection with short time-outs of its own. Callers wait for results with a
+ * time limit and can be interrupted.
  */
 final class HBaseStateStore implements StateStore, Closeable {
   private static final Logger LOG = LoggerFactory.getLogger(HBaseStateStore.class);
   private static final int MAX_ATTEMPTS = 3;
   private static final int CHUNK = 500;
   private static final long RETRY_PAUSE_MS = 100;
-  /** Waiting a little longer than the client's own time-out gives its error, which says more, a chance to arrive. */
+  /** Grace period for the client's own time-out, whose exception is more informative than ours. */
   private static final long SLACK_MS = 500;
 
   private final Settings settings;
@@ -70,7 +70,7 @@ final class HBaseStateStore implements StateStore, Closeable {
             settings.operationTimeout));
   }
 
-  /** What is opened too late is of no use to anyone any more, and closed. */
+  /** Waits for a connection; closes it if it opens after the time-out, when it would not be used any more. */
   static <T extends Closeable> T inTime(CompletableFuture<T> opening, long timeout) throws IOException {
     try {
       return await(opening, timeout);
@@ -88,7 +88,10 @@ final class HBaseStateStore implements StateStore, Closeable {
     }
   }
 
-  /** The server's own settings would let one call retry for minutes, which a stop cannot wait for. */
+  /**
+   * The client configuration with short time-outs and few retries. With the server's own settings one call could retry
+   * for minutes, and a server that stops cannot wait for that.
+   */
   static Configuration impatient(Configuration conf, Settings settings) {
     int timeout = (int) Math.min(Integer.MAX_VALUE, settings.operationTimeout);
     Configuration own = new Configuration(conf);
@@ -150,7 +153,10 @@ final class HBaseStateStore implements StateStore, Closeable {
     }
   }
 
-  /** One atomic mutation. HBase refuses a put without columns: where a part is the union already, there is none. */
+  /**
+   * Builds one atomic mutation. HBase rejects a Put without columns, so the Put is left out if nothing is to be
+   * written.
+   */
   static RowMutations replacement(StateRow row, StoredRow read, List<byte[]> deletedQualifiers) throws IOException {
     Delete delete = new Delete(row.key);
     for (byte[] qualifier : deletedQualifiers) {

@@ -4,7 +4,7 @@ import java.util.concurrent.atomic.AtomicLong;
 import org.apache.hadoop.hbase.util.EnvironmentEdgeManager;
 import org.slf4j.Logger;
 
-/** What went wrong, counted; and a log that says so once a minute, not once an entry. */
+/** Counts errors, and logs each kind at most once a minute. */
 final class Health {
   private static final long QUIET_MS = 60_000;
 
@@ -18,45 +18,48 @@ final class Health {
   private final AtomicLong nextWriteLog = new AtomicLong();
   private final Logger log;
 
-  /** A server that starts before the master cannot write yet, which is nothing to warn of in its first minute. */
+  /**
+   * Failed writes are not logged in the first minute: a server that starts before the HBase master cannot write yet.
+   */
   Health(Logger log) {
     this.log = log;
     this.nextWriteLog.set(System.currentTimeMillis() + QUIET_MS);
   }
 
-  /** A hook failed: an entry may have gone unseen. */
+  /** Counts an error in a hook: an entry may have gone unrecorded. */
   void error(String where, Throwable cause) {
     lastError.accumulateAndGet(EnvironmentEdgeManager.currentTime(), Math::max);
     errors.incrementAndGet();
     if (due(nextErrorLog)) {
-      log.warn("status-tool: {} failed; what it should have recorded will be reported as unverifiable", where, cause);
+      log.warn("status-tool: {} failed; entries that it should have recorded will be reported as unverifiable", where,
+          cause);
     }
   }
 
-  /** The state table could not be written; what was to be written is kept. */
+  /** Counts a failed write. The data is kept and written later. */
   void failedWrite(String what, Throwable cause) {
     failedWrites.incrementAndGet();
     if (due(nextWriteLog)) {
-      log.warn("status-tool: {} not possible now, will be tried again: {}", what, firstLine(cause));
+      log.warn("status-tool: {} failed, will retry: {}", what, firstLine(cause));
     }
   }
 
-  /** @param from the latest time that the clock may have told before */
+  /** @param from an upper bound of what the clock showed before */
   void clockWasSetBack(long from) {
     if (clockBack.getAndAccumulate(from, Math::max) < from) {
-      log.warn("status-tool: this server's clock was set back, from {} or before; write times up to then tell nothing of"
-          + " when an entry was appended", from);
+      log.warn("status-tool: the clock of this server was set back, from {} or earlier; write times up to then do not"
+          + " show when an entry was appended", from);
     }
   }
 
-  /** This HBase does not tell what its replication sink has applied (before HBASE-27529): nothing can be recorded. */
+  /** Records that this HBase version lacks the sink hook (HBASE-27529), so that nothing can be recorded. */
   void sinkHookIsMissing() {
     sinkHook = false;
     log.error("status-tool: this HBase has no hook postReplicationSinkBatchMutate (HBASE-27529), so what replication"
         + " applies here cannot be recorded; upgrade to HBase 2.5.4 or later");
   }
 
-  /** @param json of {@link ServerSettings}, or null */
+  /** @param json as {@link ServerSettings#json} returns it */
   void serverSettings(String json) {
     settings = json;
   }
@@ -65,7 +68,7 @@ final class Health {
     return errors.get();
   }
 
-  /** @param peers a JSON object, or null for none */
+  /** @param peers a JSON object, or null */
   String json(long pending, String peers) {
     return "{\"failed_writes\":" + failedWrites.get() + ",\"pending\":" + pending + ",\"errors\":" + errors.get()
         + optional("last_error_ms", lastError.get()) + optional("clock_back_ms", clockBack.get())
@@ -80,7 +83,7 @@ final class Health {
     return time > 0 ? ",\"" + name + "\":" + time : "";
   }
 
-  /** The client's exceptions list every attempt, on a line each. */
+  /** The first line of an exception; the client's exceptions list every attempt, one per line. */
   private static String firstLine(Throwable cause) {
     return String.valueOf(cause).split("\n", 2)[0];
   }

@@ -6,7 +6,9 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.UUID;
 
-/** The 64-bit ids of formats.md: the origin (a server's incarnation) and the via (clusters an edit came through). */
+/**
+ * The 64-bit ids of formats.md: origin (a region server's incarnation) and via (the clusters that an edit has passed).
+ */
 final class Ids {
   /** The via of a local write. */
   static final long LOCAL = 0L;
@@ -25,7 +27,9 @@ final class Ids {
     return clusterIds.isEmpty() ? LOCAL : first8OfSha256(sortedBytes(clusterIds));
   }
 
-  /** The via of the same clusters in a later life of a region, which begins with an entry of this id and write time. */
+  /**
+   * The via of a region that starts over with lower sequence ids: its first entry's id and write time make it differ.
+   */
   static long via(List<UUID> clusterIds, long firstSeq, long firstWriteTime) {
     byte[] ids = sortedBytes(clusterIds);
     byte[] all = Arrays.copyOf(ids, ids.length + 2 * Long.BYTES);
@@ -34,7 +38,7 @@ final class Ids {
     return first8OfSha256(all);
   }
 
-  /** Sorted, because the order in which the clusters were passed must not make another stream. */
+  /** The cluster ids, sorted, because the order of the clusters must not make a difference. */
   static byte[] sortedBytes(List<UUID> clusterIds) {
     byte[][] ids = new byte[clusterIds.size()][];
     for (int i = 0; i < ids.length; i++) {

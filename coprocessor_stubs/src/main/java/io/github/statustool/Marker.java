@@ -4,14 +4,17 @@ import java.util.List;
 import org.apache.hadoop.hbase.Cell;
 import org.apache.hadoop.hbase.client.RegionInfo;
 
-/** A WAL entry in which HBase notes what becomes of a region's store files; kept as it came, to be read off the WAL's thread. */
+/**
+ * A WAL entry with a marker: HBase's record of a change of a region's store files. Kept unparsed, to be read off the
+ * WAL thread.
+ */
 final class Marker {
   final long origin;
   final RegionInfo region;
   final long seq;
   final long writeTime;
   final List<Cell> cells;
-  /** The families with the replication scope 1. */
+  /** Families with replication scope 1. */
   final List<String> replicated;
 
   Marker(long origin, RegionInfo region, long seq, long writeTime, List<Cell> cells, List<String> replicated) {

@@ -12,7 +12,10 @@ import org.apache.hadoop.hbase.util.Bytes;
 import org.apache.hadoop.hbase.wal.WALEdit;
 import org.apache.hadoop.hbase.wal.WALKeyImpl;
 
-/** Hands the markers of one WAL to the content ledger: those of user tables, of first replicas. For the WAL's thread. */
+/**
+ * Forwards the markers of one WAL to the content ledger, for default replicas of user tables. Used by the WAL thread
+ * only.
+ */
 final class MarkerForwarder {
   private final long origin;
   private final TableName stateTable;
@@ -24,7 +27,7 @@ final class MarkerForwarder {
     this.ledger = ledger;
   }
 
-  /** @param scopes of the families, as they were before HBase took them off the marker; or null */
+  /** @param scopes replication scopes of the families before HBase removed them from the marker; or null */
   void note(RegionInfo region, WALKeyImpl key, WALEdit edit, NavigableMap<byte[], Integer> scopes) {
     TableName table = region.getTable();
     if (!table.isSystemTable() && !table.equals(stateTable) && RegionReplicaUtil.isDefaultReplica(region)) {

@@ -17,8 +17,9 @@ import org.apache.hadoop.hbase.wal.WALKey;
 import org.apache.hadoop.hbase.wal.WALKeyImpl;
 
 /**
- * Sees the markers in the WALs of a server that has {@link ReplicateTimeTracker} alone, which puts it there: a server's
- * WALs are made after its coprocessors. It stamps nothing and vouches for nothing.
+ * Observes the markers in the WALs of a region server that runs {@link ReplicateTimeTracker} only. That tracker
+ * installs this class, in time because a server creates its WALs after it has loaded its coprocessors. It stamps no
+ * entries.
  */
 @SuppressWarnings("deprecation") // the WAL hooks: deprecated to warn of changes, without a replacement
 public final class MarkerObserver implements WALCoprocessor, WALObserver {
@@ -27,10 +28,13 @@ public final class MarkerObserver implements WALCoprocessor, WALObserver {
   private MarkerForwarder notes;
   private boolean ignored;
 
-  /** Made by HBase. */
+  /** Called by HBase. */
   public MarkerObserver() {}
 
-  /** Adds this class to those that HBase loads for each WAL, unless {@link WriteTimeTracker} sees the markers anyway. */
+  /**
+   * Adds this class to the WAL coprocessors, unless {@link WriteTimeTracker} is there, which observes the markers
+   * itself.
+   */
   static void install(Configuration conf) {
     List<String> classes = Arrays.asList(conf.getTrimmedStrings(CoprocessorHost.WAL_COPROCESSOR_CONF_KEY));
     boolean seen = classes.stream().anyMatch(name -> name.startsWith(WriteTimeTracker.class.getName())
@@ -53,7 +57,7 @@ public final class MarkerObserver implements WALCoprocessor, WALObserver {
     try {
       watch = new WalWatch((AbstractFSWAL<?>) ((WALCoprocessorEnvironment) env).getWAL(), () -> { }, 0);
     } catch (RuntimeException e) {
-      ignored = true; // no WAL of a kind that is known
+      ignored = true; // an unknown implementation of the WAL
     }
   }
 
@@ -69,10 +73,10 @@ public final class MarkerObserver implements WALCoprocessor, WALObserver {
     }
   }
 
-  /** Late, because whose WAL this is can be known only when it has its first file. */
+  /** Not done at the start, because the WAL shows its server only once it has its first file. */
   private boolean prepare() {
     String server = ignored ? null : watch.serverName();
-    ignored = server == null; // the WAL of the master's own store
+    ignored = server == null; // the WAL of the HBase master's local store
     if (!ignored) {
       notes = new MarkerForwarder(Ids.origin(server), recorder.settings().table, recorder.observed().content);
     }

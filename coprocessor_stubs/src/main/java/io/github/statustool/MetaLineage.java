@@ -9,8 +9,8 @@ import org.apache.hadoop.hbase.util.Bytes;
 import org.apache.hadoop.hbase.wal.WALEdit;
 
 /**
- * Reads from the WAL of hbase:meta which regions were split or merged. Their streams end there; without this fact they
- * would look like those of a table that was dropped or truncated.
+ * Reads splits and merges from the WAL of hbase:meta. The streams of the parents end there; without this fact they
+ * would look like those of a dropped or truncated table.
  */
 final class MetaLineage {
   private static final String SPLIT = "split";
@@ -57,14 +57,14 @@ final class MetaLineage {
             MERGE_PREFIX, 0, MERGE_PREFIX.length);
   }
 
-  /** A split is noted on the parent's own row, so the row key is the parent's name. */
+  /** A split is recorded in the parent's row of hbase:meta, so the row key is the parent's name. */
   private void splitParent(byte[] regionName, long writeTime) throws IOException {
     long id = Long.parseLong(Bytes.toString(RegionInfo.parseRegionName(regionName)[2]));
     String table = RegionInfo.getTable(regionName).getNameAsString();
     facts.parent(RegionInfo.encodeRegionName(regionName), table, SPLIT, id, writeTime);
   }
 
-  /** A merge is noted on the child's row; each value is one of the parents. */
+  /** A merge is recorded in the child's row of hbase:meta; each value is a parent. */
   private void mergeParent(Cell cell, long writeTime) {
     RegionInfo parent =
         RegionInfo.parseFromOrNull(cell.getValueArray(), cell.getValueOffset(), cell.getValueLength());

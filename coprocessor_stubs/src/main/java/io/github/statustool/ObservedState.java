@@ -6,7 +6,10 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.function.LongSupplier;
 
-/** Everything that this JVM's trackers have seen: heads, facts, what happened to tables, and applied segments. */
+/**
+ * Everything that this JVM's trackers have observed and keep until it is in the state table: heads, region facts,
+ * content ledger, table events and writes, applied segments.
+ */
 final class ObservedState {
   final StreamHeads heads = new StreamHeads();
   final RegionFacts facts = new RegionFacts();
@@ -19,7 +22,7 @@ final class ObservedState {
     content = new ContentLedger(health, clock);
   }
 
-  /** The heads that the state table does not have yet. */
+  /** Heads that the state table does not have yet. */
   List<Change> headChanges() {
     List<Change> changes = new ArrayList<>();
     for (StreamHead head : heads.all()) {
@@ -28,7 +31,10 @@ final class ObservedState {
     return changes;
   }
 
-  /** What else the state table does not have yet: it was true already when it was noted. */
+  /**
+   * All other changes that the state table does not have yet. Unlike heads, they may be written before the WALs are
+   * synced: they were true when they were observed.
+   */
   List<Change> otherChanges(long now) {
     List<Change> changes = tableEvents.dirty();
     for (RegionFacts.Fact fact : facts.dirty()) {
@@ -41,8 +47,8 @@ final class ObservedState {
   }
 
   /**
-   * What only this server knows and nothing else can tell once it has crashed, not even the queues of what it had left to
-   * ship: this does not wait for the next flush.
+   * Changes that would be lost in a crash and that nothing else could reveal afterwards, not even the replication
+   * queues. They are written without waiting for the next flush.
    */
   List<Change> urgentChanges() {
     List<Change> changes = tableEvents.dirty();
@@ -59,7 +65,7 @@ final class ObservedState {
     return changes;
   }
 
-  /** The state table has lost what it had, so all that is still known is written again. */
+  /** Marks everything as not written, after the state table has lost its rows. */
   void forgetFlushes() {
     heads.all().forEach(StreamHead::forgetFlush);
     facts.forgetFlushes();

@@ -15,8 +15,8 @@ import org.apache.hadoop.hbase.client.RegionReplicaUtil;
 import org.apache.hadoop.hbase.regionserver.Region;
 
 /**
- * Looks at the regions of a server that are open, of user tables, first replicas only. One that has been closed since the
- * last look is told once more, before the others: a close flushes what bypassed the WAL, but leaves HBase's count of it.
+ * Lists a server's open regions: default replicas of user tables. A region that was closed since the last call is
+ * listed once more, first: closing it flushes the mutations that bypassed the WAL, but HBase's counter of them remains.
  */
 final class OpenRegionLister {
   private final ToLongFunction<Region> openSeq;

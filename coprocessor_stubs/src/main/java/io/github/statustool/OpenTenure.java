@@ -9,27 +9,27 @@ import java.util.TreeSet;
 import java.util.function.LongSupplier;
 import org.apache.hadoop.hbase.client.RegionInfo;
 
-/** A tenure of a region of this JVM, with what is needed to go on with it and to write it. For the recorder's thread only. */
+/** A tenure that this JVM can still extend, and what is needed to write it. Used by the recorder thread only. */
 final class OpenTenure {
   private static final int QUALIFIER_LENGTH = 1 + 2 * Long.BYTES;
 
   final RegionInfo region;
   final byte[] qualifier;
-  /** Regions whose split or merge this one comes from, as far as its files tell. */
+  /** Regions from whose split or merge this one comes, as far as its store files show. */
   final Set<String> parents = new TreeSet<>();
   final Tenure tenure = new Tenure();
-  /** When its row is read to join it with the tenure before. */
+  /** When to read its row, to join it with the previous tenure. */
   final TenureJoiner.Attempts attempts;
   private final Map<String, StoreFiles> files = new TreeMap<>();
-  /** Counts changes; the state table has the tenure as of one of them. */
+  /** Number of changes so far; compared with the number that the state table has. */
   private long changes = 1;
-  /** The timestamp of the newest change, and which one that is. */
+  /** Timestamp of the newest change. */
   private long timestamp;
   private long stampedChange;
   private long storedChanges;
   private boolean urgent = true;
 
-  /** @param opened the marker of the opening */
+  /** @param opened the marker of the region opening */
   OpenTenure(Marker opened, long openSeq, Map<String, ? extends Collection<String>> stores) {
     region = opened.region;
     qualifier = qualifier(opened.origin, opened.writeTime);
@@ -65,7 +65,7 @@ final class OpenTenure {
     return contents;
   }
 
-  /** After its files have changed, or it was closed. */
+  /** Records that the store files changed, or that the region was closed. */
   void changed(Marker by, boolean closed) {
     tenure.seq = by.seq;
     tenure.after = contents();
@@ -77,7 +77,7 @@ final class OpenTenure {
     touch();
   }
 
-  /** Something else of it is to be written. */
+  /** Marks it to be written again. */
   void touch() {
     changes++;
   }
@@ -90,7 +90,7 @@ final class OpenTenure {
     return storedChanges == changes;
   }
 
-  /** Whether a crash before the next flush would lose more than a few names. */
+  /** Whether a crash before the next flush would lose an opening or a close. */
   boolean isUrgent() {
     return urgent && !isStored();
   }
@@ -112,8 +112,8 @@ final class OpenTenure {
   }
 
   /**
-   * What is written again because no answer came has the timestamp that it had: meanwhile it may have been taken over, and
-   * must not come back.
+   * The change to write. A write that is repeated because its outcome is unknown has the same timestamp: meanwhile
+   * another server may have taken the tenure over and deleted the column, and it must not come back.
    */
   Change change(LongSupplier timestamps) {
     long as = changes;

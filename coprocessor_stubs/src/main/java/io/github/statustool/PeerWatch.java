@@ -13,28 +13,31 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Which versions of its peers' znodes a region server has had in force. A peer's znode is written when the peer is
- * added or changed, and by every HBase master that starts: afterwards the two cannot be told apart. The region server
- * can, for HBase has it load the peer only when something has changed; and it knows, free of all clocks, that what is
- * appended from now on is in the peer's queue.
+ * Tracks which versions of its peers' znodes were in force on a region server. A peer's znode is written when the peer
+ * is added or changed, and by every HBase master that starts: the znode alone does not show which. The region server
+ * does, because HBase makes it reload a peer only after a change. And it knows, without relying on any clock, that
+ * everything appended from now on is in the peer's queue.
  *
- * <p>By the recorder's thread alone, but for the answers of ZooKeeper.
+ * <p>Used by the recorder thread, except for ZooKeeper's responses, which arrive on any thread.
  */
 final class PeerWatch {
   private static final Logger LOG = LoggerFactory.getLogger(PeerWatch.class);
   private static final long ASK_MS = 10_000;
   private static final int EAGER = 20;
 
-  /** The region server's own knowledge, and ZooKeeper's. */
+  /** The region server's peers, and their znodes. */
   interface Source {
-    /** By peer that this server knows: its configuration, another object after each change. */
+    /** The configuration of each peer on this server; a new object after each change. */
     Map<String, Object> inForce();
 
-    /** Asks ZooKeeper about a peer without waiting. Answers come on any thread, or never. */
+    /** Reads a peer's znode asynchronously. The receiver is called on any thread, or never. */
     void ask(String peer, Object config, Consumer<Answer> receiver);
   }
 
-  /** A peer's znode, which holds what is in force here, while the peer's queue here has all current WALs. */
+  /**
+   * A peer's znode that matches the configuration in force here, at a time when the peer's queue contained all current
+   * WALs.
+   */
   static final class Answer {
     private final String peer;
     private final Object config;
@@ -42,9 +45,9 @@ final class PeerWatch {
     private final int version;
 
     /**
-     * @param config the configuration that was compared with the znode's
+     * @param config the configuration that was compared with the znode
      * @param incarnation the transaction that created the znode
-     * @param version how often it was written since
+     * @param version how often it has been written since
      */
     Answer(String peer, Object config, long incarnation, int version) {
       this.peer = peer;
@@ -54,7 +57,7 @@ final class PeerWatch {
     }
   }
 
-  /** A configuration that is in force, and the span of versions that were the same. */
+  /** A configuration in force, and the span of znode versions that were equal to it. */
   private static final class Known {
     private final Object config;
     private int asked;
@@ -77,14 +80,16 @@ final class PeerWatch {
   private final Queue<Answer> answers = new ConcurrentLinkedQueue<>();
   private boolean broken;
 
-  /** @param connector called at the first look: another HBase may not have what it links to */
+  /** @param connector called at the first look; fails on an HBase version without the classes that it links to */
   PeerWatch(Supplier<Source> connector, LongSupplier clock) {
     this.connector = connector;
     this.clock = clock;
     this.nextAsk = new Alarm(clock);
   }
 
-  /** Looks what is in force now. Never throws: without this the tool knows less, and says so. */
+  /**
+   * Compares the peers in force with what is known. Never throws: without peers the tool knows less, and reports that.
+   */
   void look() {
     if (broken) {
       return;
@@ -97,7 +102,7 @@ final class PeerWatch {
       }
       ask();
     } catch (Throwable t) {
-      LOG.warn("status-tool: this server's replication peers cannot be watched", t);
+      LOG.warn("status-tool: cannot watch the replication peers of this server", t);
       broken = true;
       known.clear();
     }
@@ -109,7 +114,7 @@ final class PeerWatch {
         (key, before) -> before != null && before.config == config ? before : new Known(config)));
   }
 
-  /** An answer counts only if what it was compared with has been in force from the question until now. */
+  /** Accepts a response only if the configuration that was compared has been in force since the request. */
   private void accept(Answer answer) {
     Known peer = known.get(answer.peer);
     if (peer == null || peer.config != answer.config) {
@@ -139,7 +144,7 @@ final class PeerWatch {
     });
   }
 
-  /** By peer: incarnation, first and last version, and since when on this server's clock; as formats.md has it. */
+  /** By peer: incarnation, first and last version, and since when on this server's clock (formats.md). */
   JsonObject json() {
     JsonObject json = new JsonObject();
     known.forEach((name, peer) -> {

@@ -8,8 +8,9 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Brings what the hooks saw into the state table, off their threads: looks for a barrier every second, flushes every
- * period, and sees a server to its end. One for each cluster of a JVM; {@link RecorderThread} calls {@link #tick}.
+ * Writes what the hooks have observed to the state table, off their threads: polls the barrier, flushes periodically,
+ * and writes the final rows of servers that stop. There is one per cluster and JVM, shared by all trackers (see {@link
+ * SharedRecorders}) and driven by its {@link RecorderThread}, which calls {@link #tick}.
  */
 final class Recorder {
   private static final Logger LOG = LoggerFactory.getLogger(Recorder.class);
@@ -17,7 +18,7 @@ final class Recorder {
   private static final long LAST_BACKOFF_MS = 5_000;
   private static final long LOOK_MS = 10_000;
 
-  /** Connects to the cluster; called again until it succeeds. */
+  /** Connects to the cluster; called until it succeeds. */
   interface Connector {
     StateStore connect() throws IOException;
   }
@@ -52,12 +53,13 @@ final class Recorder {
   private boolean sweptAsWriter;
   private long backoff = FIRST_BACKOFF_MS;
 
-  /** With a clock that is never set back. */
+  /** Uses the clock as a monotonic one, too. */
   Recorder(Settings settings, Connector connector, Spool spool, LongSupplier clock) {
-    this(settings, connector, spool, clock, () -> TimeUnit.MILLISECONDS.toNanos(clock.getAsLong()), (name, live) -> false);
+    this(settings, connector, spool, clock, () -> TimeUnit.MILLISECONDS.toNanos(clock.getAsLong()),
+        (name, live) -> false);
   }
 
-  /** @param nanos a clock that is never set, as System.nanoTime */
+  /** @param nanos a monotonic clock, such as System.nanoTime */
   Recorder(Settings settings, Connector connector, Spool spool, LongSupplier clock, LongSupplier nanos,
       Sweep.Traces traces) {
     this.settings = settings;
@@ -107,7 +109,11 @@ final class Recorder {
     return digests;
   }
 
-  /** One round. What could not be done is tried again after a pause that grows. */
+  /**
+   * One iteration. After a failure, the next attempts wait for a pause that grows up to five seconds: region servers
+   * that cannot reach the state table must not all retry every poll, but once it is back, a barrier must not wait for
+   * long.
+   */
   void tick() {
     clockWatch.look();
     roles.refresh();
@@ -157,11 +163,11 @@ final class Recorder {
     tidy(table);
   }
 
-  /** Work that may fail by itself, say because there is no master just now: nothing else suffers from it. */
+  /** Maintenance. Each task may fail without affecting the others, for example because no HBase master is active. */
   private void tidy(StateStore table) {
-    apart("shortening rows of the state table", () -> compactor.step(table, clock.getAsLong()));
+    apart("compacting rows of the state table", () -> compactor.step(table, clock.getAsLong()));
     apart("joining rows of the content ledger", () -> joiner.step(table));
-    apart("looking who lives", () -> look(table));
+    apart("listing the live region servers", () -> look(table));
     apart("sweeping the state table", () -> sweep(table));
   }
 
@@ -181,7 +187,10 @@ final class Recorder {
     }
   }
 
-  /** A first sweep that comes before the WAL would leave coverage without its start for a whole period. */
+  /**
+   * Sweeps periodically, and at once when the first WAL appears: a sweep before that does not start coverage, which
+   * would then lack its start for a whole period.
+   */
   private void sweep(StateStore table) throws IOException {
     boolean isNewWriter = roles.hasWriter() && !sweptAsWriter;
     if (nextSweep.isDue() || isNewWriter) {
@@ -192,7 +201,10 @@ final class Recorder {
     }
   }
 
-  /** What could not be written through, and news of peers, do not wait: until they are written, a crash would lose them. */
+  /**
+   * Whether to flush now. Segments whose write-through failed and changed peers do not wait for the period: a crash
+   * would lose them.
+   */
   private boolean isFlushDue() {
     return nextFlush.isDue() || observed.applied.hasPending() || !roles.peers().equals(flusher.lastPeers());
   }
@@ -212,7 +224,7 @@ final class Recorder {
     }
   }
 
-  /** Gives the servers that are over their final rows: in the table, or else in the spool. */
+  /** Writes the final rows of servers that have stopped, to the table or else to the spool. */
   private void endRoles() {
     List<ServerRole> over = roles.over();
     boolean settled = over.stream().allMatch(ServerRole::isEnded);
@@ -237,17 +249,17 @@ final class Recorder {
     }
   }
 
-  /** Whether every server has its final row. */
+  /** Whether all servers have their final rows. */
   boolean isEnded() {
     return roles.refresh().stream().allMatch(ServerRole::isEnded);
   }
 
-  /** Whether there is no sense in waiting for a clean end. */
+  /** Whether waiting for a clean end is useless, because the region server threads have ended. */
   boolean isHopeless() {
     return roles.serversAreGone() && !roles.running().isEmpty();
   }
 
-  /** Saves what there is of servers that did not come to a clean end in time; their rows do not claim one. */
+  /** Writes what is known of servers that did not stop cleanly in time; their rows do not claim a clean end. */
   void giveUp() {
     List<ServerRole> running = roles.running();
     try {

@@ -5,7 +5,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.concurrent.locks.LockSupport;
 
-/** The daemon thread of a recorder, and the JVM's shutdown hook that waits for its last work. */
+/** The daemon thread that drives a {@link Recorder}, and what the JVM's shutdown hook waits for. */
 final class RecorderThread extends Thread {
   private static final long STOPPING_POLL_MS = 50;
 
@@ -66,8 +66,8 @@ final class RecorderThread extends Thread {
   }
 
   /**
-   * Called while the JVM shuts down, beside the hook that joins the region server's thread: first the WALs have to be
-   * closed, then the last flush or the spool has to be done. Both waits are bounded.
+   * Called by a JVM shutdown hook, concurrently with HBase's hook that joins the region server's thread. It first waits
+   * for the WALs to be closed, then for the last flush or the spool. Both waits are bounded.
    */
   void finish() {
     stopping = true;

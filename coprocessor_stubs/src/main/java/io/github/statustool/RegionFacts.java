@@ -4,11 +4,13 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.ConcurrentHashMap;
 
-/** What the WALs tell about regions beyond their streams: bulk loads, splits, merges. Rare, so plain and locked. */
+/**
+ * Facts about regions in the WALs besides streams: bulk loads, splits, merges. They are rare, so updates simply lock.
+ */
 final class RegionFacts {
   private final ConcurrentHashMap<String, Fact> facts = new ConcurrentHashMap<>();
 
-  /** @param replicate whether the loader left replication on: otherwise the sink skips the load */
+  /** @param replicate false if the loader disabled replication, so that the sink skips the load */
   void bulkLoad(String region, String table, long writeTime, boolean replicate) {
     facts.compute(region, (key, old) -> new Fact(key, table, old).withBulkLoad(writeTime, replicate));
   }
@@ -17,7 +19,7 @@ final class RegionFacts {
     facts.compute(region, (key, old) -> new Fact(key, table, old).withLineage(lineage, regionId, writeTime));
   }
 
-  /** A region that came of a split or merge, so that its first files are those of its parents. */
+  /** Records that a region was created by a split or merge: its first store files are its parents'. */
   void child(String region, String table, long writeTime) {
     facts.compute(region, (key, old) -> new Fact(key, table, old).withBirth(writeTime));
   }
@@ -36,12 +38,12 @@ final class RegionFacts {
     facts.values().forEach(fact -> fact.flushed = false);
   }
 
-  /** One region's facts; replaced, never changed, so that a flush knows which state it has written. */
+  /** Facts about one region. Replaced rather than modified, so that a flush knows which state it has written. */
   static final class Fact {
     final String region;
     final String table;
     long bulkLoadTime;
-    /** Of loads with replication switched off. */
+    /** Write time of the newest load with replication disabled. */
     long localLoadTime;
     String lineage;
     long regionId;

@@ -14,15 +14,15 @@ import org.apache.hadoop.hbase.client.RegionInfo;
 import org.apache.hadoop.hbase.wal.WALEdit;
 
 /**
- * One open region as its WAL thread sees it: which of its families are replicated, and its streams. What is looked up
- * here once is not looked up again for the region's next entry. For the WAL thread only.
+ * One open region as its WAL thread sees it: its replicated families and its streams. Caches what the region's next
+ * entry needs. Used by the WAL thread only.
  */
 final class RegionStreams {
   private final RegionInfo region;
   private final boolean exempt;
   private final long origin;
   private final StreamHeads registry;
-  /** Of its table; null for an exempt region. */
+  /** The writes of its table; null for an exempt region. */
   final TableWrites writes;
   private final List<Relayed> relayed = new ArrayList<>(0);
   private StreamHead local;
@@ -30,7 +30,7 @@ final class RegionStreams {
   private byte[][] globals = new byte[0][];
   private int[] globalIds = new int[0];
 
-  /** Exempt: a region of a system table or of the state table itself, which are never tracked. */
+  /** @param exempt true for regions of system tables and of the state table, which are never tracked */
   RegionStreams(RegionInfo region, boolean exempt, long origin, StreamHeads registry, TableWrites.Registry tables) {
     this.writes = exempt ? null : tables.of(region.getTable().getNameAsString());
     this.region = region;
@@ -44,10 +44,10 @@ final class RegionStreams {
   }
 
   /**
-   * Whether replication would ship something of this edit: at least one of its families has the global scope. HBase
-   * takes the scopes off a replayed edit right after the hook that asks here, so that one is never shipped.
+   * Whether replication would ship a part of this edit: at least one of its families has the global scope. HBase
+   * removes the scopes of a replayed edit right after the calling hook, so a replayed edit is never shipped.
    *
-   * @param into gets the number of the edit's cells by family, of those families
+   * @param into receives the number of cells of each such family
    */
   boolean isReplicable(WALEdit edit, NavigableMap<byte[], Integer> scopes, FamilyCells into) {
     if (exempt || edit.isReplay()) {
@@ -64,7 +64,7 @@ final class RegionStreams {
     return (families == null || hasGlobal(families)) && countEach(edit, into);
   }
 
-  /** Most edits are of one family, and need no look at their cells. */
+  /** Most edits have one family, so that their cells need not be visited. */
   private boolean countOnly(WALEdit edit, Set<byte[]> family, FamilyCells into) {
     for (int i = 0; i < globals.length; i++) {
       if (family.contains(globals[i])) {
@@ -84,7 +84,7 @@ final class RegionStreams {
     return false;
   }
 
-  /** Cells of a family follow one another, so the last cell's family is tried first. */
+  /** Cells of the same family are adjacent, so the family of the previous cell is tried first. */
   private boolean countEach(WALEdit edit, FamilyCells into) {
     List<Cell> cells = edit.getCells();
     int last = 0;
@@ -130,8 +130,8 @@ final class RegionStreams {
   }
 
   /**
-   * The stream of a region that lives again: it was truncated, or cloned anew under its name, and counts from a lower
-   * sequence id. What has arrived of the stream before must never cover what is written now.
+   * Starts another stream for a region whose sequence ids start over, because it was truncated, or cloned again under
+   * the same name. What arrived of the old stream must never cover entries of the new one.
    */
   StreamHead beginAnew(List<UUID> clusterIds, long seq, long writeTime) {
     StreamHead head = registry.anotherLife(region, origin, clusterIds, seq, writeTime);
@@ -164,7 +164,7 @@ final class RegionStreams {
     return found.toArray(new byte[0][]);
   }
 
-  /** The stream of edits that came through these clusters. */
+  /** The stream of edits that passed these clusters. */
   private static final class Relayed {
     private final List<UUID> clusterIds;
     private final StreamHead head;

@@ -11,19 +11,19 @@ import org.apache.hadoop.hbase.coprocessor.RegionServerObserver;
 import org.apache.hadoop.hbase.shaded.protobuf.generated.AdminProtos;
 
 /**
- * Notes which stamped entries have been applied here by replication. For
- * {@code hbase.coprocessor.regionserver.classes} of the clusters that replicate to.
+ * Records which stamped entries replication has applied on this server. Configured in {@code
+ * hbase.coprocessor.regionserver.classes} of the slave clusters.
  *
- * <p>Collects a request's entries on its handler thread and writes their segments to the state table before the request
- * is acknowledged, waiting once and briefly; what could not be written goes out with the next flush of the
- * {@link Recorder}. The hooks never throw: an exception would make the source send again.
+ * <p>Collects a request's entries on its handler thread, and writes their segments to the state table before the
+ * request is acknowledged, waiting once and briefly. The next flush of the {@link Recorder} writes what could not be
+ * written then. The hooks never throw: an exception would make the source ship the batch again.
  */
 @SuppressWarnings("deprecation") // the hooks around a request, which have no replacement
 public final class ReplicateTimeTracker implements RegionServerCoprocessor, RegionServerObserver {
   private final ThreadLocal<SinkBatch> batches = ThreadLocal.withInitial(SinkBatch::new);
   private Recorder recorder;
 
-  /** Made by HBase. */
+  /** Called by HBase. */
   public ReplicateTimeTracker() {}
 
   /** For tests and benchmarks, which have no server. */
@@ -52,19 +52,19 @@ public final class ReplicateTimeTracker implements RegionServerCoprocessor, Regi
     }
   }
 
-  /** Whether an observer of this HBase is told what has been applied. */
+  /** Whether this HBase version has the hook that reports applied mutations. */
   static boolean hasSinkHook(Class<?> observer) {
     return Arrays.stream(observer.getMethods()).anyMatch(m -> m.getName().equals("postReplicationSinkBatchMutate"));
   }
 
-  /** HBase calls this before it closes the regions, which would wait for a scan. */
+  /** Called before HBase closes the regions, which would wait for a running scan. */
   @Override
   @SuppressWarnings("rawtypes") // as HBase declares it
   public void stop(CoprocessorEnvironment env) {
     recorder.digests().stop();
   }
 
-  /** A request that failed half-way has left entries behind that were not applied. */
+  /** Discards the entries of a request that failed half-way: they were not applied. */
   @Override
   public void preReplicateLogEntries(ObserverContext<RegionServerCoprocessorEnvironment> ctx) {
     try {
@@ -74,7 +74,7 @@ public final class ReplicateTimeTracker implements RegionServerCoprocessor, Regi
     }
   }
 
-  /** Called for each mutation, after the whole request has been applied. */
+  /** Called for each mutation after the whole request has been applied. */
   @Override
   public void postReplicationSinkBatchMutate(ObserverContext<RegionServerCoprocessorEnvironment> ctx,
       AdminProtos.WALEntry entry, Mutation mutation) {

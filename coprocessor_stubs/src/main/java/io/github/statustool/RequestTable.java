@@ -6,10 +6,10 @@ import java.util.List;
 
 /** The table of digest requests and their answers. Every call is bounded in time. */
 interface RequestTable extends Closeable {
-  /** The row, empty if there is none. */
+  /** Reads a row; empty if it is absent. */
   StoredRow get(byte[] key) throws IOException;
 
-  /** The first row of {@code [start, stop)}, or null. */
+  /** Reads the first row in {@code [start, stop)}; null if there is none. */
   StoredRow first(byte[] start, byte[] stop) throws IOException;
 
   void put(List<StateRow> rows) throws IOException;

@@ -11,9 +11,9 @@ import org.apache.hadoop.hbase.Tag;
 import org.apache.hadoop.hbase.TagType;
 
 /**
- * Digests cells that come in HBase's order, in at most {@value #MAX_BUCKETS} buckets of consecutive rows, so that a
- * difference can be looked for without reading everything again. Every field is hashed with its length in front. A
- * cell's type (all that is visible is a Put) and its tags are not hashed.
+ * Digests cells in HBase's order, in at most {@value #MAX_BUCKETS} buckets of consecutive rows, so that the tool can
+ * narrow a difference down without another full read. Every field is hashed together with its length. A cell's type
+ * (only Puts are visible) and its tags are not hashed.
  */
 final class RowDigest {
   static final int MAX_BUCKETS = 64;
@@ -37,7 +37,7 @@ final class RowDigest {
     buckets.add(new Bucket(start));
   }
 
-  /** Whether the cell is of another row than the one before. */
+  /** Whether the cell belongs to another row than the previous one. */
   boolean startsRow(Cell cell) {
     return rowLength != cell.getRowLength() || !PrivateCellUtil.matchingRows(cell, column, Integer.BYTES, rowLength);
   }
@@ -147,17 +147,17 @@ final class RowDigest {
     return buckets.get(buckets.size() - 1);
   }
 
-  /** In key order; the first begins where the digest does, each other at its first row. */
+  /** The buckets in key order. The first starts where the digest does, each other one at its first row. */
   List<Bucket> buckets() {
     return buckets;
   }
 
-  /** Of the cells that were hashed, framing included. */
+  /** Number of bytes hashed, including lengths. */
   long bytes() {
     return bytes;
   }
 
-  /** Rows from a key on, to the start of the next. */
+  /** The rows from a key to the start of the next bucket. */
   static final class Bucket {
     final byte[] start;
     final RowSums sums = new RowSums();

@@ -4,8 +4,8 @@ import java.io.DataOutput;
 import java.io.IOException;
 
 /**
- * What is said of the visible cells of some rows: sums modulo 2^128 of their hashes, of those up to the cut and of those
- * beyond it, and counts. Sums of parts add up, in any order.
+ * Sums over the visible cells of some rows: of their hashes modulo 2^128, separately for cells up to the cut and later
+ * ones, and counts. Sums of parts can be added in any order.
  */
 final class RowSums {
   private long lowUpTo;
@@ -22,7 +22,7 @@ final class RowSums {
     rows++;
   }
 
-  /** @param expires whether the cell has a time to live of its own, which the other side may not know of */
+  /** @param expires whether the cell has a TTL of its own, of which the other cluster may know nothing */
   void cell(SipHash128 hash, boolean upTo, long size, boolean expires) {
     if (upTo) {
       addUpTo(hash.low, hash.high, 1);

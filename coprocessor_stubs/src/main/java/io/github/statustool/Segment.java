@@ -2,20 +2,20 @@ package io.github.statustool;
 
 import io.github.statustool.StateTable.SegmentRow;
 
-/** The fact that the entries of a stream in {@code (prev, seq]} have been applied here. */
+/** States that the entries of a stream in {@code (prev, seq]} have been applied. */
 final class Segment {
   private static final int QUALIFIER_LENGTH = 1 + 2 * Long.BYTES;
   private static final int VALUE_LENGTH = 2 * Long.BYTES;
-  /** What {@link #write} takes. */
+  /** Length of the encoded form. */
   static final int LENGTH = 6 * Long.BYTES;
 
   final long prev;
   final long seq;
   final long firstTime;
   final long lastTime;
-  /** The highest write time of the stream up to prev, so of everything in a hole that ends there. */
+  /** The highest write time of the stream up to prev, which bounds that of a hole before this segment. */
   final long prevTime;
-  /** When this server had applied the entry after prev: how long a hole that ends there has been seen. */
+  /** When the entry after prev was applied: since when a hole before this segment has been there. */
   final long recorded;
 
   Segment(long prev, long seq, long firstTime, long lastTime, long prevTime, long recorded) {
@@ -27,7 +27,7 @@ final class Segment {
     this.recorded = recorded;
   }
 
-  /** Whether the two overlap or adjoin, so that their union has no hole. */
+  /** Whether the segments overlap or adjoin, so that their union has no hole. */
   boolean touches(Segment other) {
     return prev <= other.seq && other.prev <= seq;
   }
@@ -55,9 +55,9 @@ final class Segment {
   }
 
   /**
-   * A column as trackers before version 2 wrote it, one for each segment. Returns null for a column that is none.
+   * Parses a column of trackers before version 2, which wrote one column per segment. Returns null for other columns.
    *
-   * @param timestamp the cell's: when it was recorded
+   * @param timestamp the cell's timestamp: when the segment was recorded
    */
   static Segment parseColumn(byte[] qualifier, byte[] value, long timestamp) {
     if (qualifier.length != QUALIFIER_LENGTH || qualifier[0] != SegmentRow.SINGLE[0] || value.length != VALUE_LENGTH) {

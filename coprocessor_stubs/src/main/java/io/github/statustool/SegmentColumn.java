@@ -3,7 +3,7 @@ package io.github.statustool;
 import io.github.statustool.StateTable.SegmentRow;
 import java.util.List;
 
-/** The columns of a stream's row on the side of the slave. */
+/** The segment columns of a stream's row. */
 final class SegmentColumn {
   private static final byte VERSION = 1;
   private static final int LENGTH = 1 + Long.BYTES;
@@ -14,7 +14,7 @@ final class SegmentColumn {
     return Bits.concat(SegmentRow.WRITER, Bits.ofLong(writer));
   }
 
-  /** Of a family of which cells were missing. */
+  /** Qualifier for a family some of whose cells did not arrive. */
   static byte[] partial(int family) {
     byte[] id = new byte[Integer.BYTES];
     Bits.putInt(id, 0, family);
@@ -30,12 +30,12 @@ final class SegmentColumn {
     return bytes;
   }
 
-  /** One column a segment, as trackers before version 2 wrote them. */
+  /** Whether trackers before version 2 wrote this column, one per segment. */
   static boolean isOfFirstForm(byte[] qualifier) {
     return qualifier[0] != SegmentRow.WRITER[0];
   }
 
-  /** Adds what a column says to the union. Returns false for a column that tells no segments, or none that we know. */
+  /** Adds the segments of a column to the union. Returns false if the column holds none, or has an unknown version. */
   static boolean read(byte[] qualifier, byte[] value, long timestamp, SegmentSet into) {
     Segment single = Segment.parseColumn(qualifier, value, timestamp);
     if (single != null) {

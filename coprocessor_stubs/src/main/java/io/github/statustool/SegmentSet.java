@@ -3,14 +3,20 @@ package io.github.statustool;
 import java.util.ArrayList;
 import java.util.List;
 
-/** A union of segments, ordered, as few as possible. In any order, twice or merged: the result is the same. */
+/**
+ * A union of segments: ordered, and merged where they touch. The order in which segments are added does not matter, nor
+ * does adding one twice.
+ */
 final class SegmentSet {
   private static final int MANY = 256;
-  /** As much as a cell of the state table can well hold. */
+  /** Maximum size, so that the column stays a small cell. */
   private static final int MOST = 50_000;
   private static final int FIRST_KEPT = 32;
   private static final int LAST_KEPT = 64;
-  /** What another server has applied is in the table long before, or that server cannot reach the table either. */
+  /**
+   * Age from which a hole is not expected to be filled by another server's column: that server writes its segments long
+   * before, or cannot reach the state table either.
+   */
   private static final long STAYS_MS = 120_000;
 
   private final List<Segment> segments = new ArrayList<>(1);
@@ -38,8 +44,8 @@ final class SegmentSet {
   }
 
   /**
-   * Bounds what a stream with holes that never fill costs, say of a table that the peer ships in part: a fact that is
-   * dropped is a hole that looks wider, never one that looks filled.
+   * Limits the size of a stream with holes that never fill, for example of a table of which the peer ships only some
+   * families. Dropping a segment is safe: a hole looks wider then, never filled.
    */
   void forgetOldHoles(long now) {
     if (segments.size() > MANY) {
@@ -50,7 +56,7 @@ final class SegmentSet {
     }
   }
 
-  /** Keeps so many at either end, and of those in between what was recorded after a time. */
+  /** Keeps a number of segments at both ends, and those in between that were recorded after a time. */
   void keepEnds(int first, int last, long recordedAfter) {
     int end = segments.size() - last;
     if (end > first) {
@@ -62,7 +68,10 @@ final class SegmentSet {
     return segments;
   }
 
-  /** The first segment that ends at or behind this sequence id. Entries come in order, so the end is tried first. */
+  /**
+   * Index of the first segment that ends at or after this sequence id. Entries arrive in order, so the end is tried
+   * first.
+   */
   private int firstReaching(long prev) {
     int low = 0;
     int high = segments.size();

@@ -3,31 +3,34 @@ package io.github.statustool;
 import java.io.IOException;
 import java.util.List;
 
-/** Something of a server whose end is also the end of what a tracker can see there. */
+/** A component of a region server that trackers observe until it ends: one of its WALs, or the region server itself. */
 interface ServerComponent {
-  /** The name with start code, or null while it is not known yet. */
+  /** Server name with start code; null while it is not known. */
   String serverName();
 
-  /** Whether no hook will be called any more. */
+  /** Whether the component has ended, so that no hook will be called any more. */
   boolean isOver();
 
-  /** Waits until what was appended before is durable. */
+  /** Waits until everything appended so far is durable. */
   default void sync() throws IOException {}
 
-  /** Whether all that came through its hooks is known to be durable; what came after the last look may not be counted. */
+  /**
+   * Whether everything that passed its hooks is known to be durable. Entries appended since the last check may not be
+   * included.
+   */
   default boolean isDurable() {
     return true;
   }
 
-  /** Looks which replication peers are in force there. */
+  /** Checks which replication peers are in force. */
   default void lookAtPeers() {}
 
-  /** The peers that are, as {@link PeerWatch#json}; null where nothing is known of them. */
+  /** The peers in force as {@link PeerWatch#json}; null if they are not known. */
   default String peers() {
     return null;
   }
 
-  /** The regions that are open there, as far as that can be seen. */
+  /** The open regions, as far as they can be listed. */
   default List<TableEvents.OpenRegion> openRegions() {
     return List.of();
   }

@@ -2,18 +2,21 @@ package io.github.statustool;
 
 import io.github.statustool.StateTable.ServerRow;
 
-/** One role ({@code w} or {@code r}) of one server: its row, and whether it has come to its end. */
+/**
+ * One role of a region server, {@code w} (writer) or {@code r} (replicator), with its row in the state table and
+ * whether that row is final.
+ */
 final class ServerRole {
   static final char WRITER = 'w';
   static final char REPLICATOR = 'r';
 
-  /** How a server has ended, as far as its row is concerned. */
+  /** How a server ended, as its row shows it. */
   enum End {
-    /** It goes on, or nothing is known. */
+    /** It is running, or its state is not known. */
     NONE,
-    /** All that it appended is in the table. */
+    /** It ended, and everything that it appended is in the table. */
     CLEAN,
-    /** Nothing will come any more, and the last entries of its WAL are in doubt: no more than a crash leaves behind. */
+    /** It ended, but the last entries of its WAL may be lost, as after a crash. */
     TORN
   }
 
@@ -21,7 +24,10 @@ final class ServerRole {
   final String serverName;
   final long origin;
   private final long started;
-  /** Of the row's cells: a clock that is set back must not leave older ones in place, of which some would stay. */
+  /**
+   * Timestamp of the cells in the last row. Strictly increasing even if the clock is set back, so that no older cell
+   * hides a newer one.
+   */
   private long lastTimestamp;
   private boolean written;
   private boolean ended;
@@ -37,17 +43,20 @@ final class ServerRole {
     return Bits.ascii(ServerRow.TYPE + Bits.hex(origin) + role);
   }
 
-  /** Whether the state table has had this row. If it is gone later, so is everything else that was flushed. */
+  /**
+   * Whether this row has been written. If it is missing later, the table has lost everything else that was flushed,
+   * too.
+   */
   boolean isWritten() {
     return written;
   }
 
-  /** Whether the row is the last one of this server. */
+  /** Whether the row that was written is the final one. */
   boolean isEnded() {
     return ended;
   }
 
-  /** @param flushed when the flush that this row concludes began; null if none has succeeded yet */
+  /** @param flushed when the flush that this row concludes began; null before the first successful flush */
   Change row(Long flushed, Barrier.Echo echo, End end, String health, long time) {
     lastTimestamp = Math.max(time, lastTimestamp + 1);
     long now = lastTimestamp;

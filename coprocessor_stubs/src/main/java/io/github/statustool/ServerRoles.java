@@ -7,7 +7,10 @@ import java.util.Map;
 import java.util.TreeMap;
 import java.util.concurrent.CopyOnWriteArrayList;
 
-/** The roles of this JVM's servers, named as soon as their servers are. Watches come from any thread, the rest from one. */
+/**
+ * The roles of this JVM's region servers, created as soon as the server names are known. Components may be added by any
+ * thread; everything else is for the recorder thread.
+ */
 final class ServerRoles {
   private final List<ServerComponent> wals = new CopyOnWriteArrayList<>();
   private final List<ServerComponent> servers = new CopyOnWriteArrayList<>();
@@ -26,7 +29,7 @@ final class ServerRoles {
     servers.add(server);
   }
 
-  /** Gives a role to every server whose name has become known. */
+  /** Creates the roles of servers whose names have become known. */
   Collection<ServerRole> refresh() {
     name(wals, ServerRole.WRITER);
     name(servers, ServerRole.REPLICATOR);
@@ -42,7 +45,7 @@ final class ServerRoles {
     }
   }
 
-  /** The regions that are open on this JVM's servers. */
+  /** The open regions of this JVM's servers. */
   List<TableEvents.OpenRegion> openRegions() {
     List<TableEvents.OpenRegion> open = new ArrayList<>();
     servers.forEach(server -> open.addAll(server.openRegions()));
@@ -53,7 +56,7 @@ final class ServerRoles {
     servers.forEach(ServerComponent::lookAtPeers);
   }
 
-  /** By server name: the replication peers in force there. Of a JVM's servers without a tracker of theirs nothing is known. */
+  /** The replication peers in force, by server name; without servers whose peers are not known. */
   Map<String, String> peers() {
     Map<String, String> peers = new TreeMap<>();
     for (ServerComponent server : servers) {
@@ -90,7 +93,7 @@ final class ServerRoles {
     return over;
   }
 
-  /** A server with several WALs is over when all of them are. */
+  /** A server with several WALs has ended when all of them have. */
   private boolean isOver(ServerRole role) {
     for (ServerComponent each : role.role == ServerRole.WRITER ? wals : servers) {
       if (role.serverName.equals(each.serverName()) && !each.isOver()) {
@@ -100,7 +103,7 @@ final class ServerRoles {
     return true;
   }
 
-  /** Whether the server threads that are known have all ended, so that waiting for their WALs is useless. */
+  /** Whether all known region server threads have ended, so that waiting for their WALs is useless. */
   boolean serversAreGone() {
     return !servers.isEmpty() && servers.stream().allMatch(ServerComponent::isOver);
   }

@@ -10,8 +10,8 @@ import org.apache.hadoop.hbase.wal.WALSplitter;
 import org.apache.hbase.thirdparty.com.google.gson.JsonObject;
 
 /**
- * Those settings of a region server with which cells may be dropped or changed without a trace in any WAL: switches that
- * are on, and classes that are not HBase's. What each of them means is the tool's to judge.
+ * The settings of a region server that allow cells to be dropped or changed without a trace in a WAL: switches that are
+ * on, and classes from elsewhere than HBase. The tool decides what each of them means.
  */
 final class ServerSettings {
   private static final List<String> SWITCHES = List.of(
@@ -30,7 +30,7 @@ final class ServerSettings {
 
   private ServerSettings() {}
 
-  /** By key; null where there are none. Never throws: a tracker must not fail a server. */
+  /** The settings by key as JSON; null if there are none. Never throws: a tracker must not fail its server. */
   static String json(Configuration conf) {
     JsonObject json = new JsonObject();
     try {
@@ -49,7 +49,7 @@ final class ServerSettings {
     }
   }
 
-  /** HBase's or not: it decides whether replication keeps tags. */
+  /** Adds the codec, HBase's own too: it determines whether replication keeps tags. */
   private static void addCodec(JsonObject json, Configuration conf) {
     String codec = conf.getTrimmed(HConstants.REPLICATION_CODEC_CONF_KEY, "");
     if (!codec.isEmpty()) {
@@ -57,7 +57,7 @@ final class ServerSettings {
     }
   }
 
-  /** As HBase reads them: {@code class|priority|path}, separated by commas. */
+  /** Reads classes as HBase does: {@code class|priority|path}, separated by commas. */
   private static void addClasses(JsonObject json, Configuration conf, String key) {
     StringBuilder others = new StringBuilder();
     for (String name : conf.getTrimmedStrings(key)) {

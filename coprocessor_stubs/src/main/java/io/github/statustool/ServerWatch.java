@@ -9,8 +9,8 @@ import org.apache.hadoop.hbase.regionserver.Region;
 import org.apache.hadoop.hbase.util.EnvironmentEdgeManager;
 
 /**
- * Knows the region server itself. HBase stops its coprocessors before it closes its regions, and goes on calling them;
- * the end is when the server's own thread has ended.
+ * Observes the region server itself. HBase stops its coprocessors before it closes its regions, and still calls them
+ * afterwards; the server has ended when its own thread has.
  */
 final class ServerWatch implements ServerComponent {
   private final RegionServerCoprocessorEnvironment env;
@@ -23,14 +23,17 @@ final class ServerWatch implements ServerComponent {
     this.server = env.getOnlineRegions();
   }
 
-  /** Before the server makes its WALs. The environment's own configuration cannot be written to. */
+  /**
+   * Called before the server creates its WALs. The environment's configuration is read-only, so the server's own is
+   * used.
+   */
   static void watchMarkers(RegionServerCoprocessorEnvironment env) {
     if (env.getOnlineRegions() instanceof HRegionServer) {
       MarkerObserver.install(((HRegionServer) env.getOnlineRegions()).getConfiguration());
     }
   }
 
-  /** Null until the server is online: the master may give it another host name than it gave itself. */
+  /** Null until the server is online: the HBase master may assign another host name than the server's own. */
   @Override
   public String serverName() {
     boolean online = !(server instanceof HRegionServer) || ((HRegionServer) server).isOnline();
@@ -42,7 +45,7 @@ final class ServerWatch implements ServerComponent {
     return server instanceof Thread && ((Thread) server).getState() == Thread.State.TERMINATED;
   }
 
-  /** Late, because a server that starts has no connection to ZooKeeper yet. */
+  /** Not done at the start, when the server has no ZooKeeper connection yet. */
   @Override
   public void lookAtPeers() {
     if (peers == null && server instanceof HRegionServer && serverName() != null) {

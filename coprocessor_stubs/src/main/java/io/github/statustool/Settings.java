@@ -5,7 +5,7 @@ import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.hbase.HConstants;
 import org.apache.hadoop.hbase.TableName;
 
-/** The configuration keys of the trackers. Times are milliseconds. The README explains each. */
+/** The configuration of the trackers; the README explains the keys. Times are in milliseconds. */
 final class Settings {
   private static final String PREFIX = "hbase.replicationtable.";
   private static final String REQUESTS_SUFFIX = "_rows";
@@ -22,7 +22,7 @@ final class Settings {
   final long stopCloseWait;
   final long stopFlushWait;
   final boolean digests;
-  /** Bytes a second. */
+  /** Bytes per second. */
   final long digestRate;
   private final String spoolDir;
 
@@ -40,10 +40,11 @@ final class Settings {
     stopFlushWait = positive(conf, "stop.flushwait", 10_000);
     digests = conf.getBoolean(PREFIX + "digest.enabled", true);
     digestRate = positive(conf, "digest.rate", 20_000_000);
-    spoolDir = conf.get(PREFIX + "spool.dir", new Path(conf.get(HConstants.HBASE_DIR, "/hbase"), SPOOL_FOLDER).toString());
+    Path spool = new Path(conf.get(HConstants.HBASE_DIR, "/hbase"), SPOOL_FOLDER);
+    spoolDir = conf.get(PREFIX + "spool.dir", spool.toString());
   }
 
-  /** Where row digests are asked for and answered; the tool creates it. */
+  /** The table for requests and answers of row digests; the tool creates it. */
   TableName requestTable() {
     return TableName.valueOf(table.getNamespaceAsString(), table.getQualifierAsString() + REQUESTS_SUFFIX);
   }
@@ -56,7 +57,7 @@ final class Settings {
     return new Path(spoolDir);
   }
 
-  /** A tracker must not fail a server for a typing error, so a senseless value means the default. */
+  /** An invalid value means the default: a tracker must not fail its server because of a typo. */
   private static long positive(Configuration conf, String key, long byDefault) {
     try {
       long value = conf.getLong(PREFIX + key, byDefault);

@@ -9,14 +9,14 @@ import org.apache.hadoop.hbase.util.EnvironmentEdgeManager;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** The recorders of this JVM. Both trackers, and all WALs, of a cluster share one. */
+/** The recorders of this JVM, one per cluster. All trackers and WALs of a cluster share it. */
 final class SharedRecorders {
   private static final Logger LOG = LoggerFactory.getLogger(SharedRecorders.class);
   private static final Map<String, Running> RUNNING = new HashMap<>();
 
   private SharedRecorders() {}
 
-  /** The recorder of the cluster that this configuration names, started if this is the first to ask. */
+  /** Returns the recorder of the cluster that this configuration names, and starts it on the first call. */
   static synchronized Running of(Configuration conf) {
     return RUNNING.computeIfAbsent(cluster(conf), absent -> start(conf));
   }
@@ -27,7 +27,7 @@ final class SharedRecorders {
   }
 
   private static Running start(Configuration environment) {
-    // A coprocessor gets a read-only view, whose copies are empty: its entries have to be taken one by one.
+    // A coprocessor gets a read-only view. Copying that yields an empty configuration, so copy entry by entry.
     Configuration conf = HBaseConfiguration.create(environment);
     Settings settings = new Settings(conf);
     Recorder recorder = new Recorder(settings, () -> HBaseStateStore.connect(conf, settings),
@@ -44,11 +44,11 @@ final class SharedRecorders {
 
   private static void finishWithJvm(RecorderThread thread) {
     Thread hook = new Thread(thread::finish, "status-tool-final-flush");
-    hook.setDaemon(true); // HBase lists all others as suspects when it stops; the JVM waits for a hook anyway
+    hook.setDaemon(true); // HBase logs non-daemon threads when it stops; the JVM waits for hooks anyway
     try {
       Runtime.getRuntime().addShutdownHook(hook);
     } catch (IllegalStateException e) {
-      LOG.warn("status-tool: started while the JVM shuts down");
+      LOG.warn("status-tool: started while the JVM is shutting down");
     }
   }
 

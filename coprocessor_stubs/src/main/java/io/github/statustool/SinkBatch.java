@@ -14,8 +14,8 @@ import org.apache.hadoop.hbase.shaded.protobuf.generated.WALProtos.WALKey;
 import org.apache.hbase.thirdparty.com.google.protobuf.ByteString;
 
 /**
- * What one replication request has applied, collected on its handler thread. The request's buffers are given back when
- * it ends, so everything that is kept is copied; {@link #clear} drops the rest.
+ * The entries that one replication request has applied, collected on its handler thread. Everything kept is copied,
+ * because the request's buffers are released when it ends; {@link #clear} drops the rest.
  */
 final class SinkBatch {
   private final Map<StreamId, AppliedEntries.Builder> streams = new HashMap<>();
@@ -23,7 +23,7 @@ final class SinkBatch {
   private final StampCodec codec = new StampCodec();
   private final byte[] stamp = new byte[StampCodec.MAX_LENGTH];
   private final FamilyCells arrived = new FamilyCells();
-  /** Of the last entry, whose mutations follow one another. */
+  /** The mutations of the last entry; those of an entry are adjacent. */
   private final List<Mutation> mutations = new ArrayList<>();
   private WALEntry lastEntry;
   private boolean lastIsCounted;
@@ -33,7 +33,7 @@ final class SinkBatch {
   private long lastVia;
   private AppliedEntries.Builder lastStream;
 
-  /** Called for each mutation; an entry of several mutations counts once. */
+  /** Called for each mutation. An entry with several mutations counts once. */
   void add(WALEntry entry, Mutation mutation) {
     if (entry != lastEntry) {
       endEntry();
@@ -57,8 +57,9 @@ final class SinkBatch {
   }
 
   /**
-   * An entry that came with other cells than it was written with has arrived in part: the peer shipped some of its
-   * families only, a filter took cells out, or the sink took some for HBase's own markers and dropped them.
+   * Checks whether the last entry is complete. An entry with other cells than it was written with has arrived
+   * partially: the peer ships only some of its families, a filter removed cells, or the sink took some for HBase's own
+   * markers and dropped them.
    */
   private void endEntry() {
     if (lastIsCounted && arrivedCells != codec.cells().total()) {
@@ -122,11 +123,12 @@ final class SinkBatch {
   private void addUnstamped(WALKey key) {
     String region = key.getEncodedRegionName().toStringUtf8();
     byte[] clusters = clustersOf(key);
-    unstamped.computeIfAbsent(region + Bits.hex(clusters), absent -> new UnstampedEntries(region, tableOf(key), clusters))
+    unstamped
+        .computeIfAbsent(region + Bits.hex(clusters), absent -> new UnstampedEntries(region, tableOf(key), clusters))
         .add(key.getWriteTime());
   }
 
-  /** The clusters that the entry came through, the one that sent it here among them. */
+  /** The clusters that the entry has passed, including the sender. */
   private static byte[] clustersOf(WALKey key) {
     List<UUID> clusters = new ArrayList<>(key.getClusterIdsCount());
     key.getClusterIdsList().forEach(id -> clusters.add(new UUID(id.getMostSigBits(), id.getLeastSigBits())));
@@ -141,7 +143,7 @@ final class SinkBatch {
     return streams.isEmpty() && unstamped.isEmpty();
   }
 
-  /** @param now when they had been applied */
+  /** @param now when the entries had been applied */
   List<AppliedEntries> streams(long now) {
     endEntry();
     List<AppliedEntries> applied = new ArrayList<>(streams.size());

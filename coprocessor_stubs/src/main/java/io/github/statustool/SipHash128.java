@@ -5,8 +5,8 @@ import java.lang.invoke.VarHandle;
 import java.nio.ByteOrder;
 
 /**
- * SipHash-2-4 with 128 bits (Aumasson and Bernstein), as in its reference implementation. The result stays in
- * {@link #low} and {@link #high}: the two halves of the output as one little-endian number. Not for several threads.
+ * SipHash-2-4 with 128 bits (Aumasson and Bernstein), as in its reference implementation. {@link #low} and {@link
+ * #high} are the halves of the result as one little-endian number. Not thread-safe.
  */
 final class SipHash128 {
   static final int KEY_BYTES = 16;

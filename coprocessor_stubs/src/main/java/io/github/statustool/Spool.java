@@ -15,8 +15,8 @@ import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
 
 /**
- * Rows in the cluster's file system, for a server that stops when the state table cannot be reached. Any tracker puts
- * them into the table and deletes the file; doing so twice does no harm.
+ * Rows in the cluster's file system, written by a server that stops while the state table is unavailable. Any tracker
+ * puts them into the table later and deletes the file; doing so twice is harmless.
  */
 final class Spool {
   private static final String SUFFIX = ".jsonl";
@@ -32,7 +32,7 @@ final class Spool {
     this.folder = folder;
   }
 
-  /** Writes under another name first, so that a file that can be seen is complete. */
+  /** Writes a temporary file and renames it, so that a file with the final name is complete. */
   void write(long origin, long now, List<StateRow> rows) throws IOException {
     String name = Bits.hex(origin) + "-" + now + "-" + written++ + SUFFIX;
     Path unfinished = new Path(folder, name + UNFINISHED);
@@ -49,8 +49,8 @@ final class Spool {
   }
 
   /**
-   * Puts every file's rows into the table; a file is deleted only when all its rows are there. A damaged file is kept
-   * for a human, and does not keep the others from coming home.
+   * Puts the rows of all files into the table. A file is deleted only after all its rows are stored. A damaged file
+   * stays for an operator to inspect, and does not prevent other files from being read.
    */
   int drain(StateStore store) throws IOException {
     int files = 0;
@@ -95,7 +95,7 @@ final class Spool {
     return rows;
   }
 
-  /** An instance of our own: the shared one is closed by Hadoop's shutdown hook, just when it is needed. */
+  /** A FileSystem instance of our own: Hadoop's shutdown hook closes the shared one, just when the spool needs it. */
   private synchronized FileSystem fileSystem() throws IOException {
     if (fileSystem == null) {
       Configuration own = new Configuration(conf);

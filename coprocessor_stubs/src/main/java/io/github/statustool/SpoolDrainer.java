@@ -5,7 +5,10 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** Brings spooled rows home, on a thread of its own: a slow file system must not delay the echo of a barrier. */
+/**
+ * Puts spooled rows into the state table, on a separate thread: a slow file system must not delay the echo of a
+ * barrier.
+ */
 final class SpoolDrainer {
   private static final Logger LOG = LoggerFactory.getLogger(SpoolDrainer.class);
 
@@ -30,7 +33,7 @@ final class SpoolDrainer {
     try {
       int files = spool.drain(store);
       if (files > 0) {
-        LOG.info("status-tool: {} spool files put into the state table", files);
+        LOG.info("status-tool: put the rows of {} spool files into the state table", files);
       }
     } catch (IOException | RuntimeException e) {
       health.failedWrite("reading the spool", e);

@@ -3,16 +3,15 @@ package io.github.statustool;
 import java.util.zip.CRC32C;
 
 /**
- * What travels with an entry: version, origin, prev, via, the write time of prev, the number of cells by replicated
- * family, and a CRC32C that also covers the entry's own sequence id, so that a stamp holds only for the entry it was
- * made for. Stamps of version 1, which end after via, are read as well.
+ * Encodes and decodes the stamp of an entry: version, origin, prev, via, write time of prev, number of cells by
+ * replicated family, and a CRC32C that also covers the entry's own sequence id, so that a stamp is valid only for the
+ * entry that it was made for. Also decodes version 1, which ends after via.
  *
- * <p>Holds its scratch space and the last decoded stamp, so that nothing but a new stamp is ever allocated. For one
- * thread at a time.
+ * <p>Reuses its buffers and the last decoded stamp: nothing but a new stamp is allocated. Not thread-safe.
  */
 final class StampCodec {
   static final String ATTRIBUTE = "status-tool";
-  /** Instead of a write time: a stamp of version 1 does not tell. */
+  /** The write time of prev in a stamp of version 1, which has none. */
   static final long UNKNOWN_TIME = -1;
   private static final byte FIRST_VERSION = 1;
   private static final byte VERSION = 2;
@@ -25,7 +24,7 @@ final class StampCodec {
   private static final int FIRST_FAMILY = 34;
   private static final int FAMILY_LENGTH = 2 * Integer.BYTES;
   private static final int CRC_LENGTH = Integer.BYTES;
-  /** No stamp is longer. */
+  /** Maximum length of a stamp. */
   static final int MAX_LENGTH = FIRST_FAMILY + FamilyCells.MOST * FAMILY_LENGTH + CRC_LENGTH;
 
   private final CRC32C crc = new CRC32C();
@@ -54,7 +53,7 @@ final class StampCodec {
     return bytes;
   }
 
-  /** Returns false for a foreign stamp: of another length or version, damaged, or made for another entry. */
+  /** Returns false for a foreign stamp: one of another length or version, damaged, or made for another entry. */
   boolean decode(byte[] bytes, int length, long seq) {
     int end = length - CRC_LENGTH;
     if (!isOfKnownForm(bytes, end) || Bits.getInt(bytes, end) != crc(bytes, end, seq)) {
@@ -97,12 +96,12 @@ final class StampCodec {
     return prevTime;
   }
 
-  /** Whether the stamp tells how many cells the entry has. */
+  /** Whether the stamp contains the number of the entry's cells. */
   boolean isCounted() {
     return counted;
   }
 
-  /** The cells that the entry was written with, of families that are replicated. */
+  /** Number of cells by replicated family, as the entry was written. */
   FamilyCells cells() {
     return cells;
   }

@@ -3,9 +3,9 @@ package io.github.statustool;
 import java.util.ArrayList;
 import java.util.List;
 
-/** One row to write: what the recorder, the write-through and the spool have in common, free of the client's classes. */
+/** A row to write; shared by the recorder, the write-through and the spool, and independent of the HBase client. */
 final class StateRow {
-  /** As a cell's timestamp: whatever the clock of the server says that stores it. */
+  /** Cell timestamp that the storing server replaces by its own time. */
   static final long SERVER_TIME = Long.MAX_VALUE;
 
   final byte[] key;
@@ -28,7 +28,7 @@ final class StateRow {
     return columns;
   }
 
-  /** One cell of the row. */
+  /** A cell of the row. */
   static final class Column {
     final byte[] qualifier;
     final byte[] value;

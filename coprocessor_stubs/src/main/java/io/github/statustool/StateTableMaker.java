@@ -10,7 +10,7 @@ import org.apache.hadoop.hbase.client.ColumnFamilyDescriptorBuilder;
 import org.apache.hadoop.hbase.client.TableDescriptor;
 import org.apache.hadoop.hbase.client.TableDescriptorBuilder;
 
-/** Creates the state table where it is missing. Many servers try at once; whoever comes second is content. */
+/** Creates the state table if it is missing. Several servers may try at the same time; one of them succeeds. */
 final class StateTableMaker {
   private static final long CREATE_TIMEOUT_MS = 60_000;
 
@@ -37,7 +37,7 @@ final class StateTableMaker {
     try {
       HBaseStateStore.await(admin.createNamespace(NamespaceDescriptor.create(name).build()), CREATE_TIMEOUT_MS);
     } catch (NamespaceExistException e) {
-      // Which is what was wanted.
+      // Another server was faster.
     }
   }
 

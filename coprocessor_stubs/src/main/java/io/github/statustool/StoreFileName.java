@@ -5,7 +5,7 @@ import org.apache.hadoop.hbase.client.RegionInfo;
 import org.apache.hadoop.hbase.io.HFileLink;
 import org.apache.hadoop.hbase.regionserver.StoreFileInfo;
 
-/** What the name of a store file tells: nothing else in a file says where it came from. */
+/** Reads the origin of a store file from its name; the file itself does not record it. */
 final class StoreFileName {
   private static final String LOADED = "_SeqId_";
 
@@ -15,7 +15,7 @@ final class StoreFileName {
     return Ids.hash(name);
   }
 
-  /** Whether the content is in a file of another region: HFileLinks and references. */
+  /** Whether the data is in a file of another region: HFileLinks and references. */
   static boolean isLink(String name) {
     return HFileLink.isHFileLink(name) || StoreFileInfo.isReference(name);
   }
@@ -24,14 +24,14 @@ final class StoreFileName {
     return !isLink(name) && name.contains(LOADED);
   }
 
-  /** The region whose split or merge left this reference; null for any other file. */
+  /** The region whose split or merge created this reference; null for other files. */
   static String parent(String name) {
     return StoreFileInfo.isReference(name) ? name.substring(name.lastIndexOf('.') + 1) : null;
   }
 
   /**
-   * Whether a link leads where no split or merge of this region's table would make one lead: into another table, or to
-   * a file that this very region had. Snapshots are restored and cloned with such links.
+   * Whether the file is a link that no split or merge of this region's table creates: into another table, or to a file
+   * of this very region. Restoring and cloning snapshots creates such links.
    */
   static boolean isFromElsewhere(String name, RegionInfo region) {
     String link = StoreFileInfo.isReference(name) ? name.substring(0, name.lastIndexOf('.')) : name;

@@ -4,7 +4,7 @@ import java.util.Collection;
 import java.util.HashMap;
 import java.util.Map;
 
-/** The store files of one family of an open region, by the hashes of their names. */
+/** The store files of one family of an open region, as hashes of their names. */
 final class StoreFiles {
   private static final byte PLAIN = 0;
   private static final byte LINK = 1;
@@ -35,7 +35,7 @@ final class StoreFiles {
     return new Content(files.size(), sum, links, loaded);
   }
 
-  /** A set of store files in four numbers: how many, the sum of their names' hashes, links, bulk-loaded ones. */
+  /** A set of store files as four numbers: count, sum of name hashes, links, bulk-loaded files. */
   static final class Content {
     final long count;
     final long sum;

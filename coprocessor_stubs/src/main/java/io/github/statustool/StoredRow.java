@@ -4,7 +4,7 @@ import java.util.NavigableMap;
 import java.util.TreeMap;
 import org.apache.hadoop.hbase.util.Bytes;
 
-/** One row as it was read from the state table: the newest value of each qualifier. */
+/** A row read from the state table, with the newest value of each qualifier. */
 final class StoredRow {
   final byte[] key;
   final NavigableMap<byte[], byte[]> values = new TreeMap<>(Bytes.BYTES_COMPARATOR);
@@ -19,7 +19,7 @@ final class StoredRow {
     timestamps.put(qualifier, timestamp);
   }
 
-  /** Of the version that was read; 0 for a column that is not there. */
+  /** Timestamp of the version that was read; 0 for an absent column. */
   long timestamp(byte[] qualifier) {
     return timestamps.getOrDefault(qualifier, 0L);
   }

@@ -5,11 +5,15 @@ import java.lang.invoke.VarHandle;
 import org.apache.hadoop.hbase.client.RegionInfo;
 
 /**
- * The newest entry of one stream. Written by the one WAL thread that owns the region, read by the recorder.
+ * The newest entry of a stream. Written by the one WAL thread that owns the region, read by the recorder thread.
  *
- * <p>Published by a sequence lock: the WAL thread never waits and never allocates, and the recorder sees four numbers
- * that belong together. About 300 bytes a stream; never evicted, because a region that comes back to this server must
- * continue its chain from the old head.
+ * <p>Published with a sequence lock. Why not a plain lock: the WAL thread must never wait or allocate. It makes the
+ * version odd before it writes and even afterwards; the recorder reads again if it has seen an odd version, or another
+ * one after reading than before, so the four numbers that it gets belong together. The fences keep the accesses in that
+ * order.
+ *
+ * <p>About 300 bytes per stream, never evicted: a region that returns to this server must continue its chain from the
+ * old head.
  */
 final class StreamHead {
   private static final VarHandle VERSION = versionHandle();
@@ -20,14 +24,14 @@ final class StreamHead {
   final byte[] endKey;
   final byte[] viaIds;
 
-  @SuppressWarnings("unused") // by VERSION
+  @SuppressWarnings("unused") // accessed through VERSION
   private int version;
   private long seq;
   private long writeTime;
   private long firstTime;
   private long count;
 
-  /** The sequence id that the state table is known to hold. The recorder's alone. */
+  /** Sequence id that the state table is known to hold. Used by the recorder thread only. */
   private long flushedSeq;
 
   StreamHead(StreamId id, RegionInfo region, byte[] viaIds) {
@@ -46,17 +50,17 @@ final class StreamHead {
     }
   }
 
-  /** The newest sequence id; for the owning WAL thread only. */
+  /** Newest sequence id; for the owning WAL thread only. */
   long seq() {
     return seq;
   }
 
-  /** The highest write time so far, 0 before the first entry; for the owning WAL thread only. */
+  /** Highest write time so far, 0 before the first entry; for the owning WAL thread only. */
   long writeTime() {
     return writeTime;
   }
 
-  /** Moves the head to a later entry. An entry appended again after a failed sync is not later and changes nothing. */
+  /** Advances the head to a later entry. Ignores an entry that HBase appends again after a failed sync. */
   void advance(long newSeq, long newWriteTime) {
     if (newSeq <= seq) {
       return;
@@ -97,7 +101,7 @@ final class StreamHead {
     flushedSeq = 0;
   }
 
-  /** Four numbers of one moment. */
+  /** A consistent view of the head. */
   static final class Snapshot {
     final long seq;
     final long writeTime;

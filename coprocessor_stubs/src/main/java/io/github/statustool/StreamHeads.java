@@ -6,7 +6,7 @@ import java.util.UUID;
 import java.util.concurrent.ConcurrentHashMap;
 import org.apache.hadoop.hbase.client.RegionInfo;
 
-/** Every stream head of this JVM. A region that is opened again, even in another WAL, finds its stream here. */
+/** All stream heads of this JVM. A region that is opened again, even in another WAL, continues its stream. */
 final class StreamHeads {
   private final ConcurrentHashMap<StreamId, StreamHead> heads = new ConcurrentHashMap<>();
 
@@ -15,7 +15,7 @@ final class StreamHeads {
     return heads.computeIfAbsent(id, key -> new StreamHead(key, region, Ids.sortedBytes(clusterIds)));
   }
 
-  /** A new stream of the region, told from all before it by the entry that it begins with. */
+  /** Starts another stream of the region, distinguished from earlier ones by its first entry. */
   StreamHead anotherLife(RegionInfo region, long origin, List<UUID> clusterIds, long seq, long writeTime) {
     StreamId id = new StreamId(region.getEncodedName(), origin, Ids.via(clusterIds, seq, writeTime));
     return heads.computeIfAbsent(id, key -> new StreamHead(key, region, Ids.sortedBytes(clusterIds)));

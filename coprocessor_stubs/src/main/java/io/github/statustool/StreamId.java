@@ -1,6 +1,6 @@
 package io.github.statustool;
 
-/** What names a stream: the encoded region, the origin that appended, and the clusters that the edits came through. */
+/** Identifies a stream: encoded region name, origin, and the clusters that its edits have passed. */
 final class StreamId {
   final String region;
   final long origin;
@@ -12,7 +12,7 @@ final class StreamId {
     this.via = via;
   }
 
-  /** The row key of this stream under a type letter of the state table. */
+  /** The stream's row key in the state table, for a row type. */
   byte[] rowKey(char type) {
     return Bits.ascii(type + region + Bits.hex(origin) + Bits.hex(via));
   }

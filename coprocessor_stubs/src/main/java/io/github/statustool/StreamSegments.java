@@ -7,16 +7,19 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * All that is known here to be applied of one stream, and the one column of the stream's row that holds it.
+ * All segments known of one stream, and the column of the stream's row that stores them.
  *
- * <p>The column is this record's own: nobody else writes to it, and what is written there only grows. Each write has a
- * higher timestamp than the one before, so that a late one never replaces a newer one, and versions are cleaned by any
- * flush of the table. A record that is made anew, after a restart or after it was dropped as idle, takes another column:
- * it never writes less over more.
+ * <p>Only this object writes the column, and the segments in it only grow. Each write has a higher timestamp than the
+ * previous one, so a delayed write never replaces a newer one, and any flush of the table removes old versions. After a
+ * restart, or after an idle stream was dropped, a new object uses another column: it would know less, and must not
+ * overwrite what the old column says.
+ *
+ * <p>Synchronized, because replication handlers add entries while the recorder thread writes and compacts. No lock is
+ * held during I/O.
  */
 final class StreamSegments {
   private static final int MERGE_AT = 16;
-  /** A row has few columns, so random ones do not meet. */
+  /** A row has few columns, so random qualifiers do not collide. */
   private static final SecureRandom RANDOM = new SecureRandom();
 
   final StreamId id;
@@ -35,7 +38,7 @@ final class StreamSegments {
     this(id, table, RANDOM.nextLong());
   }
 
-  /** @param writer what sets this record's column apart from all others of the row */
+  /** @param writer distinguishes this column from all others of the row */
   StreamSegments(StreamId id, String table, long writer) {
     this.id = id;
     this.table = table;
@@ -46,7 +49,7 @@ final class StreamSegments {
     return qualifier;
   }
 
-  /** Returns whether others' columns should be looked at: they may fill the holes in between. */
+  /** Returns whether to read other servers' columns, which may fill the holes in between. */
   synchronized boolean add(AppliedEntries applied, long now) {
     boolean isNew = version == 0;
     applied.segments().forEach(segments::add);
@@ -57,14 +60,14 @@ final class StreamSegments {
     return isNew || segments.asList().size() >= mergeAt;
   }
 
-  /** What other columns say is true as well. The own column tells it with its next write. */
+  /** Merges the segments of other columns; the next write of this column includes them. */
   synchronized void takeOver(SegmentSet others, long now) {
     segments.addAll(others);
     segments.forgetOldHoles(now);
     mergeAt = Math.max(MERGE_AT, 2 * segments.asList().size());
   }
 
-  /** The row with everything that is known now. */
+  /** The row with everything known now. */
   synchronized Change toChange(long now) {
     lastTimestamp = Math.max(now, lastTimestamp + 1);
     long written = version;

@@ -16,15 +16,15 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Compares the servers that live with those that have a tracker's row. A server without a tracker, and one that went
- * without saying so, must not look like one with nothing to report.
+ * Compares the live region servers with the server rows of the state table. A server that has no tracker, or that ended
+ * without a final row, must not look like one that has nothing to report.
  */
 final class Sweep {
   private static final Logger LOG = LoggerFactory.getLogger(Sweep.class);
 
-  /** What servers leave behind in the file system. */
+  /** What region servers leave behind in the file system. */
   interface Traces {
-    /** Whether it can be shown that this server has never written anything until now. */
+    /** Whether there is proof that this server has never written anything. */
     boolean neverWrote(String server, boolean live);
   }
 
@@ -34,7 +34,7 @@ final class Sweep {
   private final long started;
   private boolean begun;
   private final Map<String, Long> untracked = new HashMap<>();
-  /** Servers that were seen to live since the last sweep; of those that do no more, when that was first seen. */
+  /** Servers seen alive since the last sweep; if they are not alive any more, since when. */
   private final Map<String, Long> seen = new HashMap<>();
 
   Sweep(Settings settings, LongSupplier clock, Traces traces) {
@@ -44,7 +44,7 @@ final class Sweep {
     this.started = clock.getAsLong();
   }
 
-  /** Remembers who lives: a server without a tracker may come, write and go between two sweeps. */
+  /** Records the live servers: one without a tracker may start, write and end between two sweeps. */
   void look(StateStore store) throws IOException {
     remember(names(store.liveServers()));
   }
@@ -55,7 +55,7 @@ final class Sweep {
     seen.replaceAll((server, goneSince) -> live.contains(server) || goneSince != null ? goneSince : Long.valueOf(now));
   }
 
-  /** @param keepsCoverage whether this server has a write-time tracker, which alone speaks of coverage */
+  /** @param keepsCoverage whether this server has a write-time tracker; others do not maintain coverage */
   void run(StateStore store, boolean keepsCoverage) throws IOException {
     Set<String> live = names(store.liveServers());
     remember(live);
@@ -78,7 +78,10 @@ final class Sweep {
     }
   }
 
-  /** Where the row was there before and is not any more, the table has lost what it had: nobody vouches for before. */
+  /**
+   * Writes the start of coverage if it is missing. If it was there before, the table has lost its rows, so coverage
+   * starts now: no tracker can vouch for what was before.
+   */
   private void startCoverage(StateStore store) throws IOException {
     long since = begun ? clock.getAsLong() : started;
     store.putIf(new StateRow(CoverageRow.KEY).add(CoverageRow.START_MS, since, since), CoverageRow.START_MS, null);
@@ -108,8 +111,8 @@ final class Sweep {
   }
 
   /**
-   * A server that has just started may not have come to write its row; nor may an old one, if the state table could
-   * not be reached by anyone until just now.
+   * Whether a server has been without a row for too long. A server that has just started may not have written its row
+   * yet, nor may an old one if nobody could reach the state table until now.
    */
   private boolean isOverdue(String server, long now) {
     long missingSince = untracked.computeIfAbsent(server, absent -> now);

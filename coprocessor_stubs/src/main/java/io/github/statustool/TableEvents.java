@@ -10,18 +10,23 @@ import java.util.concurrent.ConcurrentHashMap;
 import org.apache.hadoop.hbase.HConstants;
 
 /**
- * What happens to tables that WALs do not tell. Where replication writes to them: when their first entry arrived, and
- * when a table or family was emptied after that, for segments say that an entry was applied, not that its cells are still
- * there. Where clients do: when mutations bypassed the WAL, and since when a family is replicated that was not.
+ * Events of tables that WALs do not show. For tables that replication writes to: when the first entry was applied, and
+ * when a table or family was emptied afterwards, because segments prove that entries were applied, not that their cells
+ * still exist. For tables that clients write to: when mutations bypassed the WAL, and since when a family has been
+ * replicated that was not before.
  *
- * <p>A region that opens with the first sequence id there is has never held anything: its table was created, or
- * truncated, at the time of its region id. Daughters of splits and merges, and regions that move, go on counting.
+ * <p>A region that opens with the lowest possible sequence id has never held anything: its table was created or
+ * truncated at the time of its region id. Daughters of splits and merges, and regions that move, continue their
+ * sequence ids.
  */
 final class TableEvents {
-  /** HBase opens a region that was never written to, not even a marker, with this. */
+  /** The open sequence number of a region that has never been written to, not even with a marker. */
   static final long NEWBORN = 2;
 
-  /** Of two arrivals the earlier one has to win, and in a table the cell with the higher timestamp does. */
+  /**
+   * The earlier of two arrivals has to win, but HBase keeps the cell with the higher timestamp: subtracting from this
+   * constant reverses the order.
+   */
   static final long EARLIEST_WINS = 1L << 62;
 
   private final Map<String, Event> arrivals = new ConcurrentHashMap<>();
@@ -29,7 +34,10 @@ final class TableEvents {
   private final Map<String, OpenRegion> openedRegions = new HashMap<>();
   private final Map<String, Map<String, Integer>> scopes = new HashMap<>();
 
-  /** Called by the threads of the sink. Returns whether this is the first entry for the table that this JVM applies. */
+  /**
+   * Records an applied entry; returns whether it is the first one of the table in this JVM. Called by replication
+   * handlers.
+   */
   boolean arrived(String table, long now) {
     if (arrivals.containsKey(table)) {
       return false;
@@ -37,7 +45,10 @@ final class TableEvents {
     return arrivals.putIfAbsent(table, new Event(table, TableEventRow.ARRIVED_MS, now, EARLIEST_WINS - now)) == null;
   }
 
-  /** The regions that are open now; by one thread. Two looks may miss what begins and ends between them. */
+  /**
+   * Compares the open regions with those of the last call. A region that opens and closes in between is missed. Called
+   * by one thread.
+   */
   void regions(Collection<OpenRegion> open) {
     Map<String, OpenRegion> before = new HashMap<>(openedRegions);
     openedRegions.clear();
@@ -48,7 +59,8 @@ final class TableEvents {
       if (isNew) {
         opened(region);
       }
-      if (region.skipped > 0 && (isNew || region.skipped != known.skipped)) { // fewer: others since a flush
+      // Not only if there are more: fewer than before are new ones since a flush.
+      if (region.skipped > 0 && (isNew || region.skipped != known.skipped)) {
         note(new Event(region.table, TableEventRow.SKIPPED_MS, region.now, region.now));
       }
     }
@@ -98,7 +110,7 @@ final class TableEvents {
     emptied.values().forEach(event -> event.flushed = false);
   }
 
-  /** One region that is open on this server. */
+  /** A region that is open on this server. */
   static final class OpenRegion {
     final String name;
     final String table;
@@ -106,7 +118,7 @@ final class TableEvents {
     final long openSeq;
     /** Replication scope of each family. */
     final Map<String, Integer> scopes;
-    /** How many mutations that bypassed the WAL are in its memstore; HBase counts from zero again after a flush. */
+    /** Number of mutations in the memstore that bypassed the WAL; HBase resets it at a flush. */
     final long skipped;
     final long now;
 

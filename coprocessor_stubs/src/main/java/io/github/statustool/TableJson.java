@@ -8,11 +8,11 @@ import org.apache.hbase.thirdparty.com.google.gson.JsonArray;
 import org.apache.hbase.thirdparty.com.google.gson.JsonObject;
 
 /**
- * What the tool wants to know of a table, as the JSON of formats.md: what is replicated, and what decides which of the
- * applied cells stay visible, for that may differ from cluster to cluster.
+ * The JSON form of a table descriptor (formats.md): what is replicated, and what determines which applied cells stay
+ * visible, which may differ between clusters.
  */
 final class TableJson {
-  /** HBase's own coprocessors, which neither drop nor change what replication brings. */
+  /** HBase's own coprocessors neither drop nor change replicated cells, so they are left out. */
   private static final String HBASE_PACKAGE = "org.apache.hadoop.hbase.";
 
   private TableJson() {}
@@ -42,7 +42,7 @@ final class TableJson {
     return json;
   }
 
-  /** Class names, in order, once each. */
+  /** Class names, sorted, without duplicates. */
   private static JsonArray coprocessors(TableDescriptor table) {
     TreeSet<String> names = new TreeSet<>();
     for (CoprocessorDescriptor coprocessor : table.getCoprocessorDescriptors()) {

@@ -10,13 +10,12 @@ import org.apache.hadoop.hbase.CellUtil;
 import org.apache.hadoop.hbase.wal.WALEdit;
 
 /**
- * What a table's WAL entries tell beside its streams: when somebody other than replication last wrote to it here, when
- * last a delete was among that, and when cells with tags (a TTL, ACL or label of their own) were last written, which
- * replication leaves out if its codec is not HBase's default one. For people, so a moment may be seconds old; bulk loads
- * are not seen.
+ * The newest writes to a table, from its WAL entries: of any write that did not come by replication, of any delete
+ * among those, and of any cell with tags (a TTL, ACL or label of its own), which replication drops unless its codec
+ * keeps tags. Reported to operators only, so times may be a few seconds old; bulk loads are not included.
  */
 final class TableWrites {
-  /** Once a delete or tag was seen, nobody looks at cells again for so long: the moment is told to about this. */
+  /** Minimum time between two examinations of cells for deletes or tags; the accuracy of their times. */
   private static final long LOOK_AGAIN_MS = 10_000;
 
   private final String table;
@@ -29,7 +28,7 @@ final class TableWrites {
     this.table = table;
   }
 
-  /** By the thread of a WAL; several WALs may come at once, and then the moment of either may stay. */
+  /** Called by WAL threads. Two of them may race; then the time of either one may stay. */
   void add(long writeTime, WALEdit edit, boolean isLocal, boolean isReplicable) {
     if (isLocal && writeTime > local) {
       local = writeTime;
@@ -41,7 +40,7 @@ final class TableWrites {
     }
   }
 
-  @SuppressWarnings("deprecation") // whether there are tags: Cell has no other way, and copying them would cost more
+  @SuppressWarnings("deprecation") // getTagsLength: Cell offers no other way but to copy the tags
   private void look(long writeTime, List<Cell> cells, boolean seeksDelete, boolean seeksTags) {
     boolean delete = !seeksDelete;
     boolean tags = !seeksTags;
@@ -73,12 +72,12 @@ final class TableWrites {
     }
   }
 
-  /** Changes whenever one of the moments does, which only grow. */
+  /** Changes whenever one of the times does: they only grow. */
   private long sum() {
     return local + deleted + tagged;
   }
 
-  /** Those of all tables. */
+  /** The writes to all tables. */
   static final class Registry {
     private final ConcurrentHashMap<String, TableWrites> tables = new ConcurrentHashMap<>();
 

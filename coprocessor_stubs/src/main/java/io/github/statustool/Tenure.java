@@ -10,37 +10,40 @@ import org.apache.hbase.thirdparty.com.google.gson.JsonObject;
 import org.apache.hbase.thirdparty.com.google.gson.JsonParser;
 
 /**
- * What is known of a region from one opening to a later close: with which store files it began, and with which it ended
- * or is open now. The value of one column of an {@code f} row; formats.md names the keys.
+ * The store files of a region from one opening to a later close: those that it opened with, and those that it was
+ * closed with or has now. The value of a column of an {@code f} row; formats.md explains the keys.
  */
 final class Tenure {
   /** Sequence id of the opening. */
   long open;
-  /** When it was opened, by the clock of its server. */
+  /** When it was opened, by its server's clock. */
   long began;
   /** Sequence id of the last marker. */
   long seq;
-  /** When it was closed; 0: it is open, or was until its server crashed. */
+  /** When it was closed; 0 if it is open, or was until its server crashed. */
   long closed;
-  /** Highest sequence id that is known to be in a store file. */
+  /** Highest sequence id known to be in a store file. */
   long flushed;
-  /** When it opened with files that are of another region, which no split or merge explains; 0: it did not. */
+  /** When it opened with files of another region that no split or merge explains; otherwise 0. */
   long elsewhere;
   List<String> replicated = List.of();
   Map<String, StoreFiles.Content> before = new TreeMap<>();
   Map<String, StoreFiles.Content> after = new TreeMap<>();
 
-  /** Whether that one begins where this one ended, with the same files, and nothing can have been in between. */
+  /**
+   * Whether the other tenure continues this one: it begins where this one ended, with the same files, and nothing can
+   * have happened in between.
+   */
   boolean isFollowedBy(Tenure next) {
     return closed > 0 && next.open == seq + 1 && after.equals(next.before);
   }
 
-  /** Whether that one is this one at an earlier time, or was taken over by it. */
+  /** Whether the other one is an earlier state of this tenure, or has been taken over by it. */
   boolean hasTheBeginningOf(Tenure other) {
     return open == other.open && began == other.began;
   }
 
-  /** Goes back to the beginning of the one that it follows. */
+  /** Extends this tenure back to the beginning of its predecessor. */
   void takeOver(Tenure earlier) {
     open = earlier.open;
     began = earlier.began;
@@ -84,7 +87,7 @@ final class Tenure {
     return json;
   }
 
-  /** Null for what is none. */
+  /** Returns null if the value is damaged. */
   static Tenure parse(byte[] value) {
     try {
       JsonObject json = JsonParser.parseString(new String(value, StandardCharsets.UTF_8))

@@ -13,10 +13,11 @@ import java.util.function.LongSupplier;
 import org.apache.hadoop.hbase.util.Bytes;
 
 /**
- * Keeps the rows of the content ledger small: the tenure of an open region takes over the one that it follows, which the
- * server before has written. What does not join stays, for the tool to judge.
+ * Keeps the rows of the content ledger small: the tenure of an open region takes over its predecessor, which the
+ * previous server of the region has written. A tenure that has no matching predecessor stays, for the tool to judge.
  *
- * <p>The server before may be late, so a row is read a few times, then never again: the cost does not grow.
+ * <p>The previous server may write late, so a row is read a few times with growing pauses, and never again: the cost
+ * does not grow.
  */
 final class TenureJoiner {
   private static final int ROWS_A_STEP = 200;
@@ -35,7 +36,7 @@ final class TenureJoiner {
     this.timeout = timeout;
   }
 
-  /** Does a part of the work, so that the recorder can look for a barrier in between. */
+  /** Joins a limited number of tenures, so that the recorder can poll the barrier in between. */
   void step(StateStore store) throws IOException {
     List<OpenTenure> due = due();
     List<byte[]> keys = new ArrayList<>();
@@ -66,7 +67,7 @@ final class TenureJoiner {
     return due;
   }
 
-  /** Its own row, what the WAL of hbase:meta says of it, and the rows of its parents. */
+  /** Row keys of the tenure itself, of the facts about its region, and of its parents. */
   private static List<byte[]> keys(OpenTenure tenure) {
     String region = tenure.region.getEncodedName();
     List<byte[]> keys = new ArrayList<>(List.of(tenure.key(), Bits.ascii(FactRow.TYPE + region)));
@@ -76,7 +77,7 @@ final class TenureJoiner {
 
   private void look(StateStore store, OpenTenure tenure, List<StoredRow> rows) throws IOException {
     if (tenure.tenure.elsewhere != 0 && rows.get(1).value(FactRow.CHILD_MS) != null) {
-      tenure.tenure.elsewhere = 0; // its parent had these links
+      tenure.tenure.elsewhere = 0; // it inherited these links from its parent
       tenure.touch();
     }
     noteParents(tenure, rows.subList(2, rows.size()));
@@ -92,7 +93,10 @@ final class TenureJoiner {
     }
   }
 
-  /** A server that crashed at once leaves a tenure in between, though the next one opens with the same sequence id. */
+  /**
+   * Whether there is no other tenure in between. A server that crashed right after the opening leaves one, even though
+   * the next tenure opens with the same sequence id.
+   */
   private static boolean isNext(Tenure earlier, Tenure later, Collection<Tenure> others) {
     return earlier.isFollowedBy(later)
         && others.stream().noneMatch(other -> other.open > earlier.open && other.open <= later.open);
@@ -110,8 +114,9 @@ final class TenureJoiner {
   }
 
   /**
-   * One at a time. Set first, then written: should that fail, both beginnings are the same, and the earlier one counts for
-   * nothing. So those with the same beginning have to go before the next is taken over.
+   * Takes over one predecessor. The new beginning is set before it is written: if writing fails, two tenures have the
+   * same beginning, and the tool ignores the earlier one. Therefore columns with the same beginning are deleted before
+   * the next predecessor is taken over.
    */
   private void join(StateStore store, OpenTenure tenure, StoredRow read, byte[] qualifier, Tenure earlier)
       throws IOException {
@@ -126,8 +131,8 @@ final class TenureJoiner {
   }
 
   /**
-   * The references of a daughter prove the split or merge of its parents, should the server of hbase:meta have crashed
-   * before it could say so.
+   * Records the parents as split or merged if this region has references to them, in case the server of hbase:meta
+   * crashed before it could record that.
    */
   private void noteParents(OpenTenure tenure, List<StoredRow> rows) {
     String lineage = rows.size() > 1 ? "merge" : "split";
@@ -144,13 +149,13 @@ final class TenureJoiner {
     }
   }
 
-  /** When a tenure's row is read again. */
+  /** When to read a tenure's row again. */
   static final class Attempts {
     private int left;
     private long at;
     private long pause = FIRST_PAUSE_MS;
 
-    /** @param any whether there can be anything to join with */
+    /** @param any whether a predecessor can exist */
     Attempts(boolean any) {
       left = any ? ATTEMPTS : 0;
     }
@@ -165,7 +170,7 @@ final class TenureJoiner {
       pause *= 4;
     }
 
-    /** What was taken over may follow another one. */
+    /** Tries at once again: the predecessor may have a predecessor. */
     private void again() {
       left++;
       at = 0;

@@ -1,6 +1,6 @@
 package io.github.statustool;
 
-/** The version in the jar's manifest. */
+/** The version from the jar's manifest. */
 final class TrackerVersion {
   private TrackerVersion() {}
 

@@ -3,8 +3,8 @@ package io.github.statustool;
 import io.github.statustool.StateTable.UnstampedRow;
 
 /**
- * Entries of a region that came without a valid stamp: nothing can be proved of them, but they are counted, by the
- * clusters that they came through.
+ * Entries of a region that arrived without a valid stamp, by the clusters that they have passed. Nothing can be proved
+ * about them, but they are counted.
  */
 final class UnstampedEntries {
   final String region;
@@ -19,7 +19,7 @@ final class UnstampedEntries {
     this.clusters = clusters;
   }
 
-  /** What tells it from others. */
+  /** Identifies the entries by region and clusters. */
   String key() {
     return region + Bits.hex(clusters);
   }
@@ -29,7 +29,7 @@ final class UnstampedEntries {
     count++;
   }
 
-  /** A new object with both: the state of one that is being written must not change. */
+  /** Returns a new object with the sum: one that is being written must not change. */
   UnstampedEntries plus(UnstampedEntries other) {
     UnstampedEntries sum = new UnstampedEntries(region, table, clusters);
     sum.newest = Math.max(newest, other.newest);

@@ -14,11 +14,11 @@ import org.apache.hadoop.hbase.wal.WALEdit;
 import org.apache.hadoop.hbase.wal.WALKeyImpl;
 
 /**
- * Stamps entries before they are appended and advances their streams' heads afterwards. One for each WAL; both calls
- * come from that WAL's one consumer thread, {@code before} and {@code after} of an entry back to back.
+ * Stamps entries before they are appended, and advances the heads of their streams afterwards. One per WAL; the WAL's
+ * single consumer thread calls {@code before} and {@code after} of an entry back to back.
  */
 final class WalStamper {
-  /** Far more regions than a server has; a bound in case region close markers are not seen. */
+  /** Far more regions than a server has; bounds memory in case markers of region closes are missed. */
   private static final int MAX_REGIONS = 20_000;
 
   private static final long JITTER_MS = 2_000;
@@ -39,9 +39,12 @@ final class WalStamper {
   private RegionStreams lastStreams;
   private WALKeyImpl stampedKey;
   private StreamHead stampedHead;
-  /** Stamped entries that have been appended, each time anew after a failed sync. Written by the WAL's thread alone. */
+  /**
+   * Number of stamped entries appended, including those appended again after a failed sync. Written by the WAL thread
+   * only.
+   */
   private final AtomicLong appended = new AtomicLong();
-  /** Of the entry that is being appended; HBase takes them off a marker before {@code after}. */
+  /** Scopes of the entry that is being appended; HBase removes them from a marker before {@code after}. */
   private NavigableMap<byte[], Integer> scopes;
 
   WalStamper(long origin, TableName stateTable, ObservedState observed, Health health) {
@@ -78,8 +81,8 @@ final class WalStamper {
   }
 
   /**
-   * Of an edit that is not replicated from here. What replication brings names the clusters that it came through;
-   * Import names this one, and passes for that.
+   * Records a write that this cluster does not replicate. A replicated edit names the clusters that it has passed; so
+   * does one of Import, which names this cluster and is therefore taken for a replicated one.
    */
   private void noteWrite(RegionInfo region, WALKeyImpl key, WALEdit edit) {
     if (key.getClusterIds().isEmpty() && !edit.isMetaEdit() && !edit.isReplay()) {
@@ -92,7 +95,7 @@ final class WalStamper {
 
   void after(RegionInfo region, WALKeyImpl key, WALEdit edit) throws IOException {
     if (key == stampedKey) {
-      if (key.getSequenceId() > stampedHead.seq()) { // else it is appended again after a failed sync
+      if (key.getSequenceId() > stampedHead.seq()) { // otherwise HBase appends it again after a failed sync
         noteTime(key.getWriteTime());
       }
       stampedHead.advance(key.getSequenceId(), key.getWriteTime());
@@ -107,7 +110,10 @@ final class WalStamper {
     }
   }
 
-  /** A handler gets its write time before it appends, so they come out of order by what handlers wait for each other. */
+  /**
+   * Detects a clock that was set back by the write times of new entries. Handlers take the write time before they
+   * append, so entries are slightly out of order; smaller steps back are ignored.
+   */
   private void noteTime(long writeTime) {
     if (writeTime >= latestTime) {
       latestTime = writeTime;
@@ -123,7 +129,7 @@ final class WalStamper {
     stampedHead = head;
     byte[] present = key.getExtendedAttribute(StampCodec.ATTRIBUTE);
     if (present != null && codec.decode(present, present.length, seq) && codec.origin() == origin) {
-      return; // appended again after a failed sync: the chain was made when it came first
+      return; // appended again after a failed sync: it is in the chain already
     }
     if (seq <= head.seq()) {
       head = streams.beginAnew(key.getClusterIds(), seq, key.getWriteTime());

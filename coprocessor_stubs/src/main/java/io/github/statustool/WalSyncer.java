@@ -5,11 +5,11 @@ import java.util.Collection;
 import java.util.concurrent.CompletableFuture;
 
 /**
- * Makes sure that what a flush says was appended is durable: a head moves with the append, before the sync, and a crash
- * in between would leave a head in the table whose entry exists nowhere, which no replication could ever reach. A sync
- * also brings through the hooks what was acknowledged before it was appended (ASYNC_WAL).
+ * Makes everything that a flush reports durable. A head advances with the append, before the sync. Without this sync, a
+ * crash in between would leave a head in the table whose entry does not exist, so that replication could never catch up
+ * with it. The sync also makes acknowledged entries pass the hooks that are still in the ring buffer (ASYNC_WAL).
  *
- * <p>A WAL in trouble may take minutes to answer, so the waiting is done by a thread of its own, one at a time.
+ * <p>A WAL in trouble may block for minutes, so a separate thread waits for it, one at a time.
  */
 final class WalSyncer {
   private final long timeout;
@@ -34,12 +34,12 @@ final class WalSyncer {
     HBaseStateStore.await(running, timeout);
   }
 
-  /** Something that may wait for a write-ahead log. */
+  /** Work that may wait for a WAL. */
   interface Work {
     void run() throws IOException;
   }
 
-  /** Completes as the work does. */
+  /** Completes when the work does. */
   static CompletableFuture<Void> inNewThread(Work work) {
     CompletableFuture<Void> done = new CompletableFuture<>();
     Thread thread = new Thread(() -> {

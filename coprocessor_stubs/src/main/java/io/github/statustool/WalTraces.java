@@ -17,10 +17,11 @@ import org.apache.hadoop.hbase.ServerName;
 import org.apache.hadoop.hbase.util.CommonFSUtils;
 
 /**
- * Whether a region server without a tracker can have written anything. HBase makes a server's znode first, then its
- * folder of WALs, and the first WAL with the first region: a server that failed during its start, or has no region,
- * never had one. A WAL goes from {@code WALs/<server>} by {@code WALs/<server>-splitting} to {@code oldWALs} (or
- * {@code corrupt}), and is kept there for a while; looked for in that order, it cannot slip through.
+ * Determines whether a region server without a tracker can have written anything. HBase creates a server's znode first,
+ * then its WAL directory, and the first WAL together with the first region: a server that failed during its start, or
+ * never had a region, has no WAL. A WAL moves from {@code WALs/<server>} through {@code WALs/<server>-splitting} to
+ * {@code oldWALs} (or {@code corrupt}), where HBase keeps it for a while. Why this order of searching: a WAL that moves
+ * meanwhile is still found, because it only moves towards the directories that are searched later.
  */
 final class WalTraces implements Sweep.Traces {
   private static final String TTL_KEY = "hbase.master.logcleaner.ttl";
@@ -37,7 +38,7 @@ final class WalTraces implements Sweep.Traces {
     this.timeout = timeout;
   }
 
-  /** False as well where it cannot be shown. */
+  /** Also returns false if there is no proof. */
   @Override
   public boolean neverWrote(String server, boolean live) {
     AtomicBoolean shown = new AtomicBoolean();
@@ -50,13 +51,15 @@ final class WalTraces implements Sweep.Traces {
     return shown.get();
   }
 
-  /** Of a server that lives, the current WAL would be there. */
+  /** A live server would have its current WAL in its directory. */
   private boolean hasEmptyFolder(String server) throws IOException {
     Path folder = new Path(root(), HConstants.HREGION_LOGDIR_NAME + Path.SEPARATOR + server);
     return fileSystem().exists(folder) && !anyIn(folder, name -> true);
   }
 
-  /** What it wrote would still be archived, for it has not been there for as long as HBase keeps that. */
+  /**
+   * A server that ended would still have its WALs archived, if it started more recently than HBase keeps archived WALs.
+   */
   private boolean isNowhere(String server) throws IOException {
     long age = clock.getAsLong() - ServerName.valueOf(server).getStartCode();
     if (age > conf.getLong(TTL_KEY, DEFAULT_TTL_MS) - MARGIN_MS) {

@@ -12,8 +12,8 @@ import org.apache.hadoop.hbase.regionserver.wal.WALActionsListener;
 import org.apache.hadoop.hbase.wal.AbstractFSWALProvider;
 
 /**
- * Knows whose WAL this is, and when nothing more can be appended to it. HBase never tells a WAL coprocessor to stop, so
- * this listens for the close of the WAL itself.
+ * Determines to which server a WAL belongs, and when nothing more can be appended to it. HBase never stops a WAL
+ * coprocessor, so this class listens for the close of the WAL itself.
  */
 final class WalWatch implements WALActionsListener, ServerComponent {
   private final AbstractFSWAL<?> wal;
@@ -24,24 +24,24 @@ final class WalWatch implements WALActionsListener, ServerComponent {
   private volatile String serverName;
   private volatile boolean closing;
   private volatile boolean archived;
-  /** By System.nanoTime; 0: not yet. */
+  /** From System.nanoTime; 0 if not closed yet. */
   private long drainedAt;
 
-  /** @param archiveWait after how many milliseconds a WAL that was closed is taken not to be archived */
+  /** @param archiveWait after how many milliseconds a closed WAL counts as not archived */
   WalWatch(AbstractFSWAL<?> wal, Runnable onClose, long archiveWait) {
     this.wal = wal;
     this.onClose = onClose;
     this.archiveWait = TimeUnit.MILLISECONDS.toNanos(archiveWait);
   }
 
-  /** @param appended how many entries have been appended; what is counted is durable after a sync that comes later */
+  /** @param appended returns the number of appended entries; a later sync makes them durable */
   void counts(LongSupplier appended) {
     this.appended = appended;
   }
 
   /**
    * Null until the WAL has its first file (a coprocessor starts inside the WAL's constructor), and for the WAL of the
-   * master's own store, which loads these coprocessors too.
+   * HBase master's local store, which loads these coprocessors, too.
    */
   @Override
   public String serverName() {
@@ -69,7 +69,7 @@ final class WalWatch implements WALActionsListener, ServerComponent {
     }
   }
 
-  /** A WAL that closes may no longer answer: then what was durable before has to be all. */
+  /** A closing WAL may not respond any more; then only what was durable before counts. */
   @Override
   public void sync() throws IOException {
     if (!closing) {
@@ -86,9 +86,10 @@ final class WalWatch implements WALActionsListener, ServerComponent {
   }
 
   /**
-   * HBase closes a WAL whose last sync failed like any other: its server was fenced, say because it had been paused for
-   * longer than its session, and aborts. What was appended last is then in no file. A server that stops in good order
-   * has closed its regions before, each with a marker and a sync, and archives its WALs; one that aborts does not.
+   * Whether the last entries are durable. HBase closes a WAL whose last sync failed like any other: its server was
+   * fenced, for example because it was paused for longer than its ZooKeeper session, and aborts. Its last entries are
+   * then in no file. A server that stops in order has closed its regions before, each with a marker and a sync, and
+   * archives its WALs; one that aborts does not.
    */
   @Override
   public boolean isDurable() {
@@ -101,7 +102,7 @@ final class WalWatch implements WALActionsListener, ServerComponent {
     onClose.run();
   }
 
-  /** Of the current file only a WAL that is closed for good, not one that is given up. */
+  /** For the current file: archived only when the WAL is closed for good, not when it is abandoned. */
   @Override
   public void preLogArchive(Path from, Path to) {
     Path current = closing ? currentFile() : null;
@@ -112,9 +113,9 @@ final class WalWatch implements WALActionsListener, ServerComponent {
   }
 
   /**
-   * Whether the WAL is closed and its last entry has gone through our hooks. The request to close comes before the ring
-   * buffer is drained; the length of the current file is known until the writer is closed, and asking for it waits for
-   * the lock that the closing thread holds. Whether it is archived then is told a moment later.
+   * Whether the WAL is closed and its last entry has passed our hooks. HBase sets the closed flag before it drains the
+   * ring buffer. The length of the current file is available until the writer is closed, and reading it waits for the
+   * lock of the closing thread. Whether the WAL is archived becomes known a moment later.
    */
   @Override
   public boolean isOver() {

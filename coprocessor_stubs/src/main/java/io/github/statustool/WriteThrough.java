@@ -6,8 +6,10 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.Supplier;
 
 /**
- * Writes what a request applied before the request is acknowledged, so that a crash right afterwards loses nothing.
- * Waits once and briefly; after a failure no further request waits until a flush has succeeded.
+ * Writes a request's segments before the request is acknowledged, so that a crash right afterwards loses nothing. Waits
+ * once and briefly; after a failure, requests do not wait again until a flush has succeeded. Why: a replication handler
+ * that waited for an unavailable state table with each request would slow down replication; what is not written stays
+ * pending, and only a crash in that time makes it look missing.
  */
 final class WriteThrough {
   private final Supplier<StateStore> stores;

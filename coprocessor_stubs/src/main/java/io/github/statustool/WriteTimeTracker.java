@@ -14,11 +14,11 @@ import org.apache.hadoop.hbase.wal.WALKey;
 import org.apache.hadoop.hbase.wal.WALKeyImpl;
 
 /**
- * Stamps every entry that will be replicated and keeps each stream's head. For
- * {@code hbase.coprocessor.wal.classes} of the clusters whose writes are to be proven to have arrived.
+ * Stamps every entry that will be replicated, and maintains the head of each stream. Configured in {@code
+ * hbase.coprocessor.wal.classes} of the master clusters.
  *
- * <p>HBase makes one for each WAL. The hooks do almost nothing, never wait and never throw; a {@link Recorder} of the
- * JVM brings the heads into the state table.
+ * <p>HBase creates one instance per WAL. The hooks do very little, never wait and never throw; the JVM's {@link
+ * Recorder} writes the heads to the state table.
  */
 @SuppressWarnings("deprecation") // the WAL hooks: deprecated to warn of changes, without a replacement
 public final class WriteTimeTracker implements WALCoprocessor, WALObserver {
@@ -27,7 +27,7 @@ public final class WriteTimeTracker implements WALCoprocessor, WALObserver {
   private WalStamper stamper;
   private boolean ignored;
 
-  /** Made by HBase. */
+  /** Called by HBase. */
   public WriteTimeTracker() {}
 
   /** For tests and benchmarks, which have no WAL. */
@@ -41,7 +41,7 @@ public final class WriteTimeTracker implements WALCoprocessor, WALObserver {
     return Optional.of(this);
   }
 
-  /** Runs inside the constructor of the WAL, which is not complete yet. */
+  /** Called from the WAL's constructor, which has not completed yet. */
   @Override
   @SuppressWarnings("rawtypes") // as HBase declares it
   public void start(CoprocessorEnvironment env) {
@@ -81,10 +81,10 @@ public final class WriteTimeTracker implements WALCoprocessor, WALObserver {
     }
   }
 
-  /** Late, because whose WAL this is can be known only when it has its first file. */
+  /** Not done at the start, because the WAL shows its server only once it has its first file. */
   private boolean prepare() {
     String server = ignored || watch == null ? null : watch.serverName();
-    ignored = server == null; // the WAL of the master's own store
+    ignored = server == null; // the WAL of the HBase master's local store
     if (!ignored) {
       stamper = new WalStamper(Ids.origin(server), recorder.settings().table, recorder.observed(),
           recorder.health());

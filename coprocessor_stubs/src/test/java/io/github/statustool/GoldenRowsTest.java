@@ -41,6 +41,7 @@ import org.apache.hadoop.hbase.util.EnvironmentEdgeManager;
 import org.apache.hadoop.hbase.util.ManualEnvironmentEdge;
 import org.apache.hadoop.hbase.wal.WALEdit;
 import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
 /**
@@ -62,6 +63,11 @@ class GoldenRowsTest {
   private final FakeStore store = new FakeStore();
   private final ObservedState observed = new ObservedState(Fixtures.health(), () -> NOW);
   private final List<StateRow> rows = new ArrayList<>();
+
+  @BeforeEach
+  void keepWhatIsWritten() {
+    store.written = new ArrayList<>();
+  }
 
   @AfterEach
   void resetClock() {
@@ -96,7 +102,8 @@ class GoldenRowsTest {
 
   private void unstamped() {
     for (byte[] clusters : new byte[][] {Ids.sortedBytes(List.of(TWO, ONE)), new byte[0]}) { // the latter: version 1
-      UnstampedEntries entries = new UnstampedEntries(OTHER_REGION.replace('0', clusters.length == 0 ? 'e' : 'f'), TABLE, clusters);
+      String name = OTHER_REGION.replace('0', clusters.length == 0 ? 'e' : 'f');
+      UnstampedEntries entries = new UnstampedEntries(name, TABLE, clusters);
       entries.add(1001);
       entries.add(1000);
       rows.add(entries.toRow());
@@ -189,7 +196,8 @@ class GoldenRowsTest {
   private void barrier() throws IOException {
     store.put(List.of(new StateRow(BarrierRow.KEY).add(BarrierRow.TOKEN, TOKEN, 1)));
     TableDescriptor table = TableDescriptorBuilder.newBuilder(TableName.valueOf(TABLE))
-        .setColumnFamily(ColumnFamilyDescriptorBuilder.newBuilder(Fixtures.GLOBAL).setScope(1).setTimeToLive(60).build())
+        .setColumnFamily(ColumnFamilyDescriptorBuilder.newBuilder(Fixtures.GLOBAL)
+            .setScope(1).setTimeToLive(60).build())
         .setColumnFamily(ColumnFamilyDescriptorBuilder.of(Fixtures.LOCAL)).setCoprocessor("com.x.Own").build();
     store.tables.put(TABLE, TableJson.of(table, false));
     store.written.clear();
@@ -285,7 +293,8 @@ class GoldenRowsTest {
   private static List<String> golden(String name) throws IOException {
     try (InputStream in = GoldenRowsTest.class.getResourceAsStream("/state/" + name + ".jsonl")) {
       assertNotNull(in, name);
-      return new String(in.readAllBytes(), StandardCharsets.UTF_8).lines().collect(Collectors.toList());
+      String text = new String(in.readAllBytes(), StandardCharsets.UTF_8);
+      return text.lines().collect(Collectors.toList());
     }
   }
 }

@@ -18,7 +18,7 @@ import org.apache.hadoop.hdfs.DistributedFileSystem;
 import org.apache.thrift.protocol.TBinaryProtocol;
 import org.apache.thrift.transport.TSocket;
 
-/** Servers as a whole: who lives, how far replication is, rolling logs, the balancer. */
+/** Servers as a whole: which are alive, how far replication is, rolling WALs, the balancer. */
 final class ClusterCommands {
 
   private final Admin admin;

@@ -142,7 +142,7 @@ final class FileCommands {
     return null;
   }
 
-  /** As {@code hdfs dfs -checksum} tells it; mode is COMPOSITE_CRC or MD5MD5CRC. */
+  /** As {@code hdfs dfs -checksum} prints it; mode is COMPOSITE_CRC or MD5MD5CRC. */
   private Object checksum(Args args) throws IOException {
     Configuration conf = new Configuration(files.getConf());
     conf.set("dfs.checksum.combine.mode", args.text("mode"));

@@ -20,9 +20,9 @@ import org.apache.hbase.thirdparty.com.google.gson.JsonObject;
 import org.apache.hbase.thirdparty.com.google.gson.JsonParser;
 
 /**
- * One cluster's administrator. Reads a command a line, {@code {"id": 1, "command": "put_rows", "args": {…}}}, and answers
- * with a line, {@code {"id": 1, "result": …}} or {@code {"id": 1, "error": "class name", "message": "…"}}, in order.
- * Ends when its standard input ends.
+ * One cluster's administrator. Reads one command per line, {@code {"id": 1, "command": "put_rows", "args": {…}}}, and
+ * answers with one line, {@code {"id": 1, "result": …}} or
+ * {@code {"id": 1, "error": "class name", "message": "…"}}, in order. Ends when its standard input ends.
  */
 public final class LabAdmin {
 

@@ -35,8 +35,8 @@ import org.apache.hadoop.hbase.util.Bytes;
 /**
  * Writers of every kind of edit that keep a journal of what was acknowledged, and the cells that a table really holds.
  *
- * <p>A cell is told by {@code row, family, qualifier, type, value}, tab between them: every written cell differs from
- * every other in these, so times and clocks do not come into the comparison of two clusters.
+ * <p>A cell is identified by {@code row, family, qualifier, type, value}, separated by tabs: every written cell differs
+ * from every other one in these, so comparing two clusters does not involve times and clocks.
  */
 final class MixCommands {
 
