@@ -51,7 +51,7 @@ def _regions(ours: list[Row], theirs: list[Row], context: RunContext) -> dict[st
     regions: dict[str, Region] = {}
     for row in (*ours, *(row for row in theirs if row["kind"] != "fact")):
         name, table = row.get("region"), row.get("table")
-        if name is None or not context.asked(table) or not _asked_row(row, context):
+        if name is None or not context.in_scope(table) or not _asked_row(row, context):
             continue
         region = regions.setdefault(name, Region(name))
         if table is not None:

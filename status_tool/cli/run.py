@@ -385,7 +385,7 @@ class _Output(NamedTuple):
 
 
 @contextmanager
-def _down_told(output: _Output) -> Iterator[None]:
+def _failure_in_metrics(output: _Output) -> Iterator[None]:
     """A check that ends with an error says so in its metrics, too; an older verdict would look like today's."""
     try:
         yield
@@ -398,21 +398,21 @@ def _down_told(output: _Output) -> Iterator[None]:
 
 
 def _check(settings: Settings, check: Check, output: _Output) -> int:
-    with _down_told(output):
+    with _failure_in_metrics(output):
         with make_progress() as progress:
             say = progress.step
             outcome = check_offline(check, say) if check.slave_status else check_live(settings, check, say)
-        return _told(outcome, output)
+        return _write_outcome(outcome, output)
 
 
 def _follow(settings: Settings, master: Settings, check: Check, output: _Output, limit_s: float | None) -> int:
-    with _down_told(output):
+    with _failure_in_metrics(output):
         with make_following() as shown:
             outcome = follow_master(settings, master, check, shown, limit_s)
-        return _told(outcome, output)
+        return _write_outcome(outcome, output)
 
 
-def _told(outcome: Outcome, output: _Output) -> int:
+def _write_outcome(outcome: Outcome, output: _Output) -> int:
     # A report that cannot be written is an error: with --json that is the one document on stdout.
     if output.as_json:
         _write_reports(outcome, output)

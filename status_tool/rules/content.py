@@ -14,12 +14,12 @@ from status_tool.rules.segments import latest
 from status_tool.vocabulary.details import fits, is_number, list_of, loads, map_of, optional
 
 SKEW_MS = 30_000
-"""By how much clocks of region servers may differ: HBase refuses those that differ by more."""
+"""How far clocks of region servers may differ: HBase rejects servers with more skew."""
 
 
 @dataclass(frozen=True, slots=True)
 class Files:
-    """The store files of a family: their number and the sum of their names' hashes; how many are links, or loaded."""
+    """The store files of a family: their number, the sum of their names' hashes, how many are links or bulk loaded."""
 
     count: int
     sum: int
@@ -46,11 +46,11 @@ class Tenure:
     before: Mapping[str, Files]
     """By family, at the opening."""
     after: Mapping[str, Files]
-    """At the close; of one that is not closed, as of the last flush."""
+    """At the close; if not closed, at the last flush."""
     closed_ms: int | None = None
-    """None: it is open, or was until its server crashed."""
+    """None: the region is open, or was until its server crashed."""
     flushed: int = 0
-    """The highest sequence id that is known to be in a store file."""
+    """The highest sequence id known to be in a store file."""
     elsewhere_ms: int | None = None
     """When it opened with links that no split or merge explains."""
     replicated: tuple[str, ...] = ()
@@ -69,17 +69,17 @@ class Tenure:
 
 @dataclass(frozen=True, slots=True)
 class Life:
-    """What the tenures of a region tell together."""
+    """What the tenures of a region show together."""
 
     changed_ms: int | None = None
     """When it last opened with other files than before, or with files from elsewhere; None: never."""
     loaded_ms: int | None = None
-    """When it last opened, after a crash, with bulk-loaded files that nobody had told of; None: never."""
+    """When it last opened, after a crash, with bulk-loaded files that had not been recorded; None: never."""
     last: Tenure | None = None
 
 
 def life_of(tenures: Iterable[Tenure], *, replicated_only: bool) -> Life:
-    """Judge a region's tenures. `replicated_only`: what happens to families that are not replicated does not count."""
+    """Judge a region's tenures. `replicated_only` ignores families that are not replicated."""
     ordered = _in_order(tenures)
     if not ordered:
         return Life()
@@ -96,9 +96,9 @@ def life_of(tenures: Iterable[Tenure], *, replicated_only: bool) -> Life:
 
 
 def _in_order(tenures: Iterable[Tenure]) -> list[Tenure]:
-    """By sequence ids; of those with the same beginning only the longest, which has taken the others over.
+    """By sequence ids; of those with the same start only the longest, which includes the others.
 
-    Two open with the same id where the first one's server crashed before anything was written: it has less markers.
+    Two tenures open with the same id where the first one's server crashed before any write: it has fewer markers.
     """
     longest: dict[tuple[int, int], Tenure] = {}
     for tenure in tenures:
@@ -137,7 +137,7 @@ def _more(earlier: Tenure, later: Tenure, families: set[str] | None, what: str) 
 
 
 def parse_tenure(value: bytes) -> Tenure | None:
-    """A column of an `f` row; None for what is none."""
+    """A column of an `f` row; None where it cannot be parsed."""
     try:
         document = loads(value.decode(errors="replace"))
     except ValueError:

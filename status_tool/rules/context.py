@@ -1,4 +1,4 @@
-"""What holds for a whole run: judged from the few small rows (servers, tables) and the two headers."""
+"""What holds for a whole run: judged by the few small rows (servers, tables) and the two headers."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from status_tool.vocabulary.verdicts import Evidence
 MAX_NAMES = 10
 """How many tables a notice names."""
 SMALL_KINDS = ("server", "table")
-"""Kinds with one row a server or table: these are judged in plain Python, on the driver."""
+"""Kinds with one row per server or table: these are judged in plain Python, on the driver."""
 MOST_STRANGERS = 10
-"""So many other clusters are named."""
+"""How many other clusters a notice names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,17 +42,17 @@ class RunContext:
     tables: tuple[TableFacts, ...] = ()
     queues: QueueFacts = field(default_factory=QueueFacts)
     run_findings: tuple[Finding, ...] = ()
-    """What makes the HBase half unverifiable whatever the regions say."""
+    """What makes the HBase half unverifiable regardless of the regions."""
     notices: tuple[str, ...] = ()
 
     @property
     def check_hbase(self) -> bool:
-        """Whether the HBase half is asked and both sides hold it."""
+        """Whether the HBase half is in scope and recorded on both sides."""
         return self.scope.check_hbase and _holds("hbase", self.master, self.slave)
 
     @property
     def check_hdfs(self) -> bool:
-        """Whether the HDFS half is asked and both sides hold it."""
+        """Whether the HDFS half is in scope and recorded on both sides."""
         return self.scope.check_hdfs and _holds("hdfs", self.master, self.slave)
 
     @property
@@ -67,9 +67,9 @@ class RunContext:
 
     @property
     def ordered_tables(self) -> tuple[str, ...]:
-        """The asked tables in whose streams holes are expected."""
+        """The tables in scope whose streams are expected to have holes."""
         ordered = () if self.evidence is Evidence.TIMESTAMPS else sorted(self.rule.ordered)
-        return tuple(table for table in ordered if self.asked(table))
+        return tuple(table for table in ordered if self.in_scope(table))
 
     @property
     def origin_rules(self) -> dict[int, tuple[bool, int | None, int | None]]:
@@ -88,8 +88,8 @@ class RunContext:
         """The server name of an origin, or its id in hex."""
         return origin_name(origin, {known.id: known.name for known in self.origins if known.id is not None})
 
-    def asked(self, table: str | None) -> bool:
-        """Whether a table is in the scope of the question and of both files."""
+    def in_scope(self, table: str | None) -> bool:
+        """Whether a table is in the scope of the run and of both files."""
         return in_scope(table, self.filters)
 
 
@@ -102,7 +102,7 @@ def build_context(
     scope: Scope,
     queues: QueueFacts | None = None,
 ) -> RunContext:
-    """Judge servers and tables, by the rows of `SMALL_KINDS` and a slave's `fact` rows; others are left aside."""
+    """Judge servers and tables, by the rows of `SMALL_KINDS` and a slave's `fact` rows; other rows are ignored."""
     queues = queues or QueueFacts()
     level = Evidence(master.evidence)
     ours, theirs = list(master_rows), list(slave_rows)
@@ -127,7 +127,7 @@ def build_context(
         _kind(theirs, "table"),
         ages,
         master,
-        bare.asked,
+        bare.in_scope,
         scope.since_ms,
         None if settings.drops_loads else queues.loads_from_ms,
         queues.withheld,
@@ -143,8 +143,8 @@ def build_context(
         *_table_gaps(_kind(ours, "table"), _kind(theirs, "table")),
         *_scope_findings(filters, tables),
     )
-    told = (*notices, *settings.notices, *_table_notices(tables, scope, bool(_kind(theirs, "table")), settings))
-    return RunContext(master, slave, scope, level, filters, rule, origins, tables, queues, found, told)
+    shown = (*notices, *settings.notices, *_table_notices(tables, scope, bool(_kind(theirs, "table")), settings))
+    return RunContext(master, slave, scope, level, filters, rule, origins, tables, queues, found, shown)
 
 
 def _table_notices(
@@ -155,12 +155,12 @@ def _table_notices(
     yield from _beside(tables, settings.keeps_tags)
     compared = {table.table for table in tables if table.replicated}
     for name in sorted(scope.accepted_drift - compared):
-        yield f"table {name}: nothing to accept (--accept-drift): it is not asked of this slave"
+        yield f"table {name}: nothing to accept (--accept-drift): it is not in scope for this slave"
     unknown = [table.table for table in tables if table.replicated and not table.is_compared]
     if unknown and slave_is_known:
         yield (
-            f"VERSIONS, TTL and the like of {len(unknown)} tables were not compared: a side's descriptors are of an"
-            f" earlier tracker, or were not recorded ({', '.join(unknown[:3])}{', …' if len(unknown) > 3 else ''})"
+            f"VERSIONS, TTL and similar settings of {len(unknown)} tables were not compared: a side's descriptors"
+            f" are of an earlier tracker or missing ({', '.join(unknown[:3])}{', …' if len(unknown) > 3 else ''})"
         )
 
 
@@ -184,19 +184,19 @@ def _strangers(master: Header, unstamped: list[Row]) -> list[str]:
 
 
 def _beside(tables: tuple[TableFacts, ...], keeps_tags: bool) -> Iterator[str]:
-    """What trackers saw pass that no stream tells of, the newest first."""
+    """What trackers observed but no stream records, newest first."""
     written = [(table.written_ms, table) for table in tables if table.written_ms is not None]
     if written:
         named = _few([_written(moment, table) for moment, table in sorted(written, key=lambda w: (-w[0], w[1].table))])
         yield (
-            f"written to on the slave by others than replication: {named}. What they changed there no stream tells;"
-            " VerifyReplication does"
+            f"written to on the slave by others than replication: {named}. No stream records what they changed there;"
+            " VerifyReplication compares it"
         )
     observed = [f"{table.table} ({', '.join(table.observers)})" for table in tables if table.observers]
     if observed:
         yield (
-            f"tables with coprocessors of their own: {_few(observed)}. On the slave they see what replication writes,"
-            " and may drop or change it without a trace in the streams"
+            f"tables with coprocessors of their own: {_few(observed)}. On the slave they intercept what replication"
+            " writes, and may drop or change it without a trace in the streams"
         )
     tagged = [(table.tagged_ms, table.table) for table in tables if table.tagged_ms is not None]
     if tagged and not keeps_tags:
@@ -204,7 +204,7 @@ def _beside(tables: tuple[TableFacts, ...], keeps_tags: bool) -> Iterator[str]:
         yield (
             f"cells with tags (a TTL, ACL or visibility label of their own) were written on the master: {named}."
             " Replication leaves tags out unless hbase.replication.rpc.codec keeps them on both sides"
-            " (KeyValueCodecWithTags, which is HBase's default); that all servers have it was not told"
+            " (KeyValueCodecWithTags, which is HBase's default); not every server reported it"
         )
 
 
@@ -242,13 +242,13 @@ def _table_gaps(ours: list[Row], theirs: list[Row]) -> list[Finding]:
 
 
 def _scope_findings(filters: tuple[TableFilter, ...], tables: tuple[TableFacts, ...]) -> list[Finding]:
-    """An asked table that neither side's file holds, or that is not replicated, is not fine."""
+    """Findings for a table in scope that a side's file does not hold, or that is not replicated."""
     user, master, slave = filters
-    asked = master if user.everything else user
+    wanted = master if user.everything else user
     replicated = {table.table for table in tables if table.replicated}
     spaces = {namespace_of(table) for table in replicated}
-    found = [] if master.covers(asked) else [Finding("not-recorded", note=f"master|{master}")]
-    if not slave.covers(asked):
+    found = [] if master.covers(wanted) else [Finding("not-recorded", note=f"master|{master}")]
+    if not slave.covers(wanted):
         found.append(Finding("not-recorded", note=f"slave|{slave}"))
     found += [Finding("not-replicated", table=table) for table in sorted(user.tables - replicated)]
     return found + [Finding("not-replicated", note=space) for space in sorted(user.namespaces - spaces)]

@@ -1,7 +1,8 @@
 """Two clusters' descriptors of one table: does the slave keep what replication applies there?
 
-Replication carries cells, never a table's own settings: what the slave is told to keep less of goes away there, applied
-or not. The trackers of both clusters write their descriptors down (docs/formats.md, `t` rows).
+Replication carries cells, never a table's own settings: cells that the slave is configured to keep for less time or in
+fewer versions go away there, although they were applied. The trackers of both clusters record their descriptors
+(docs/formats.md, `t` rows).
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Any
 from status_tool.vocabulary.details import is_flag, is_number, is_text, list_of
 
 FOREVER = 2**31 - 1
-"""HBase's TTL, in seconds, of what never expires."""
+"""HBase's TTL, in seconds, for cells that never expire."""
 _KEPT_DELETES = ("FALSE", "TTL", "TRUE")
 _TIES = "a delete and a put of one timestamp that replication applies in one batch count as deleted on the slave"
 _LOSSY = ("SKIP_WAL", "ASYNC_WAL")
@@ -28,7 +29,7 @@ class Compared:
     other: tuple[str, ...] = ()
     """Differences that lose nothing by themselves."""
     known: bool = True
-    """Whether both sides told more than the replication scope, which is all that earlier trackers wrote down."""
+    """Whether both sides recorded more than the replication scope, which is all that earlier trackers recorded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,10 +38,10 @@ class _Setting:
     name: str
     is_valid: Callable[[Any], bool]
     rank: Callable[[Any], int]
-    """The lower, the less is kept."""
+    """The lower the value, the less is kept."""
 
     def of(self, family: Any) -> Any:
-        """Its value in a family's descriptor; None where it is not told."""
+        """Its value in a family's descriptor; None where it is not recorded."""
         value = family.get(self.key) if isinstance(family, dict) else None
         return value if self.is_valid(value) else None
 
@@ -59,7 +60,7 @@ _SETTINGS = (
 
 
 def compare(master: Mapping[str, Any], slave: Mapping[str, Any], families: Iterable[str]) -> Compared:
-    """Compare two descriptors for the families that are asked; what one side does not tell is not compared."""
+    """Compare two descriptors for the families in scope; what one side does not record is not compared."""
     ours, theirs = _families(master), _families(slave)
     common = [family for family in families if family in ours and family in theirs]
     less = [text for family in common for text in _kept_less(family, ours[family], theirs[family])]
@@ -67,11 +68,13 @@ def compare(master: Mapping[str, Any], slave: Mapping[str, Any], families: Itera
     less += [f"NEW_VERSION_BEHAVIOR of family {f}: {_TIES}" for f in common if _counts_ties(ours[f], theirs[f])]
     durability = slave.get("durability")
     if durability in _LOSSY:
-        less.append(f"durability {durability} on the slave, where a crash may lose what was applied")
+        less.append(f"durability {durability} on the slave, where a crash may lose applied cells")
     classes = [one.get("coprocessors") for one in (master, slave)]
     if all(list_of(is_text)(names) for names in classes) and (classes[0] != classes[1]):
         other.append(f"coprocessors {_names(classes[1])} on the slave, {_names(classes[0])} on the master")
-    return Compared(tuple(less), tuple(other), isinstance(slave.get("families"), dict) and _told(common, ours, theirs))
+    return Compared(
+        tuple(less), tuple(other), isinstance(slave.get("families"), dict) and _is_recorded(common, ours, theirs)
+    )
 
 
 def _counts_ties(ours: Any, theirs: Any) -> bool:
@@ -82,8 +85,8 @@ def _counts_ties(ours: Any, theirs: Any) -> bool:
     return all(isinstance(family, dict) and family.get("new_version_behavior") is True for family in (ours, theirs))
 
 
-def _told(families: Iterable[str], *sides: Mapping[str, Any]) -> bool:
-    """Whether every side tells more of each family than its scope."""
+def _is_recorded(families: Iterable[str], *sides: Mapping[str, Any]) -> bool:
+    """Whether every side records more of each family than its scope."""
     return all(_SETTINGS[0].of(side[family]) is not None for family in families for side in sides)
 
 

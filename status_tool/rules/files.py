@@ -10,7 +10,7 @@ from status_tool.vocabulary.schema import Row
 from status_tool.vocabulary.verdicts import FileStatus
 
 FILE_CODES: dict[str, FileStatus] = {
-    # Both sides have it, with the same content as far as checksums tell, or it is empty on both.
+    # Both sides have it, with the same content according to the checksums, or it is empty on both.
     "match": FileStatus.MATCH,
     # Only the slave has it.
     "file-extra": FileStatus.EXTRA,
@@ -103,14 +103,14 @@ def _compare_contents(ours: Row, theirs: Row) -> tuple[str, str | None]:
 
 
 def _distinct(rows: Iterable[Row]) -> list[Row]:
-    """Rows that say the same count once; the latest of them."""
+    """Rows with the same content count once: the latest of them."""
     by_time = sorted(rows, key=lambda row: row.get("modified_ms") or 0)
     by_content = {tuple(row.get(column) for column in COMPARED): row for row in by_time}
     return list(by_content.values())
 
 
 def _first_detail(ours: list[Row], theirs: list[Row]) -> str | None:
-    """The slave's reason if it is the slave that cannot read the file; the least one, to be the same always."""
+    """The slave's reason if the slave cannot read the file; the least of several, to be deterministic."""
     sides = (("master", ours), ("slave", theirs))
     known = [
         f"{name}: {row['detail']}"
@@ -125,7 +125,7 @@ def _first_detail(ours: list[Row], theirs: list[Row]) -> str | None:
 
 
 def path_aggregates_sql() -> dict[str, str]:
-    """What a path's rows say; `master` and `slave` are one distinct content of either side, `…_other` another."""
+    """What a path's rows contain; `master` and `slave` are one distinct content of either side, `…_other` another."""
     return {name: text for side in SIDES for name, text in _side_aggregates(side).items()}
 
 

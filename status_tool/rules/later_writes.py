@@ -1,7 +1,7 @@
-"""Writes after the shutdown time: nobody asks for them, so they must not pass for silence.
+"""Writes after the shutdown time: they are not in scope, so they must be reported rather than ignored.
 
 A shutdown time that was recorded on an earlier occasion would excuse everything written since. One that is given with
-`-s` is today's word.
+`-s` is current.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Counts = Mapping[str | None, tuple[int, int]]
 
 
 def later_bound(master: Header, after_ms: int | None) -> int | None:
-    """Beyond which write time an origin has written after the shutdown for sure; None: no shutdown time is known.
+    """The write time beyond which an origin has certainly written after the shutdown; None: no shutdown time is known.
 
     `after_ms` is the origin's own bound, where its clock is known.
     """
@@ -32,7 +32,7 @@ def later_bound(master: Header, after_ms: int | None) -> int | None:
 
 
 def written_later(code: str, write_ms: int | None, bound_ms: int | None) -> bool:
-    """Whether a stream was written to beyond its `later_bound`; the baseline is not held against it."""
+    """Whether a stream was written to beyond its `later_bound`; writes within the baseline do not count."""
     return code != "baseline" and bound_ms is not None and (write_ms or 0) > bound_ms
 
 
@@ -52,9 +52,9 @@ def later_writes(counts: Counts) -> tuple[LaterWrites, ...]:
 
 
 def accepted_by(master: Header, scope: Scope, evidence: Evidence) -> str | None:
-    """Whose word it is that later writes do not matter; None: nobody's, so they are doubtful.
+    """Who accepted later writes, in words; None: nobody, so they are doubtful.
 
-    The original's rule for timestamps is kept as it was: there they are only told.
+    The original's rule for timestamps is unchanged: there they are only reported.
     """
     if scope.ignore_later_writes:
         return "--ignore-later-writes"
@@ -78,11 +78,11 @@ def later_findings(later: Iterable[LaterWrites], master: Header) -> list[Finding
 
 
 def later_notice(later: tuple[LaterWrites, ...], accepted: str) -> str:
-    """What was written later and is held against nobody."""
+    """The notice about later writes that were accepted."""
     streams = sum(one.streams for one in later)
     tables = ", ".join(plain_name(one.table or "unknown") for one in later[:5])
     more = f" and {len(later) - 5} more" if len(later) > 5 else ""
     return (
         f"{streams} streams ({tables}{more}) were written to after the shutdown time, the newest write at"
-        f" {iso(later[0].newest_ms)}; what was written then is not asked ({accepted})"
+        f" {iso(later[0].newest_ms)}; these writes are not in scope ({accepted})"
     )

@@ -13,9 +13,9 @@ from status_tool.vocabulary.ids import as_hex
 from status_tool.vocabulary.schema import Row
 
 CLOCK_STEP_MS = 50
-"""Trackers take no notice of clocks that are set back by less (`ClockWatch`)."""
+"""Trackers ignore clocks that are set back by less than this (`ClockWatch`)."""
 FLUSHED_MS = 60_000
-"""A server's row was written within this time of the beginning of its flush, where the row does not say when."""
+"""A server's row was written within this time of the start of its flush, where the row does not record the time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class Origin:
     reason: str | None
     """Why it is not settled; None: settled."""
     after_ms: int | None
-    """A write time beyond this, on the origin's own clock, is after the shutdown for sure; None: unknown."""
+    """A write time beyond this, on the origin's own clock, is certainly after the shutdown; None: unknown."""
 
 
 def judge_origins(
@@ -41,8 +41,8 @@ def judge_origins(
 ) -> tuple[Origin, ...]:
     """Judge the master's `server` rows, one origin each, in the order of their names.
 
-    `drained` names origins of which the replication queues show that nothing is left for this peer; `left` tells of
-    others why not.
+    `drained` names origins for which the replication queues hold nothing more for this peer; `left` gives the reason
+    for the others.
     """
     writers: dict[tuple[int | None, str], Row] = {}
     for row in sorted(rows, key=_writer_last):
@@ -76,7 +76,7 @@ def origin_name(origin: int | None, names: Mapping[int, str]) -> str | None:
 
 
 def iso(epoch_ms: int | None) -> str:
-    """A time for people, UTC with milliseconds; `unknown` for None or a number that is no time."""
+    """A time in readable form, UTC with milliseconds; `unknown` for None or a number that is not a time."""
     if epoch_ms is None:
         return "unknown"
     try:
@@ -121,20 +121,20 @@ def _reason(row: Row, live: bool, tracked: bool, since_ms: int | None) -> str | 
 
 
 def _last_resort(row: Row) -> str:
-    """What accepts a crashed server that nothing settles."""
+    """The last resort: the baseline that covers a crashed server that nothing settles."""
     gone_ms = row.get("gone_ms")
     if gone_ms is None:
-        return "no tracker has noted yet that it is gone, which takes up to a minute: run `run -m` again"
+        return "no tracker has recorded yet that it is gone, which takes up to a minute: run `run -m` again"
     return f"--since {gone_ms} or later accepts what was written until then, once the tables have been compared"
 
 
 def has_doubts(row: Row) -> bool:
-    """Whether entries may have gone unseen on a `server` row's server."""
+    """Whether the tracker of a `server` row's server may have missed entries."""
     return _blind_spot(row, None) is not None
 
 
 def _blind_spot(row: Row, since_ms: int | None) -> str | None:
-    """A write-time tracker that counts errors may have let entries pass unseen; None where it counts none.
+    """Why a write-time tracker with errors may have missed entries; None without errors.
 
     What it missed was written before the last error, so a baseline that is accepted beyond that covers it.
     """
@@ -142,20 +142,20 @@ def _blind_spot(row: Row, since_ms: int | None) -> str | None:
         health = loads(row.get("detail") or "{}")
         errors = health.get("errors", 0)
     except (ValueError, AttributeError):
-        return "has a server row that cannot be understood"
+        return "has a server row that cannot be parsed"
     if not errors:
         return None
     last_ms = _last_error_ms(row, health)
     if since_ms is not None and last_ms is not None and since_ms >= last_ms:
         return None
     accept = "" if last_ms is None else f"; --since {last_ms} or later accepts what was written until then"
-    return f"reported {errors} errors of its tracker: entries may have gone unseen (see its log){accept}"
+    return f"reported {errors} tracker errors: entries may have been missed (see its log){accept}"
 
 
 def _last_error_ms(row: Row, health: Mapping[str, Any]) -> int | None:
-    """Until when entries may have gone unseen, on the origin's clock; None: not known.
+    """Until when entries may have been missed, on the origin's clock; None: unknown.
 
-    Older trackers did not say when: then until the row itself was written.
+    Older trackers did not record the time: then it is when the row itself was written.
     """
     last_ms = health.get("last_error_ms")
     if not is_number(last_ms):
@@ -166,10 +166,10 @@ def _last_error_ms(row: Row, health: Mapping[str, Any]) -> int | None:
 
 
 def _after_ms(row: Row, master: Header) -> int | None:
-    """Shutdown time plus how far the origin's clock may be ahead of the clock that told it.
+    """The shutdown time plus how far the origin's clock may be ahead of the clock that recorded it.
 
     The origin read the token after it was issued, so `read - issued` bounds its offset from above, unless its clock
-    had been ahead by more before and was set back: then a late write time is no sign of a late entry.
+    had been ahead by more before and was set back: then a late write time does not prove a late entry.
     """
     read_ms = row.get("read_ms")
     if not known_shutdown(master) or read_ms is None or master.barrier_issued_ms is None:

@@ -1,7 +1,7 @@
-"""Whether a peer had been in force, as it is now, on a server before it crashed: by versions, free of clocks.
+"""Whether a server that crashed had loaded the peer's present version before: by versions, independent of clocks.
 
-Trackers note which versions of a peer's znode were in force on their region server (docs/formats.md, `q` of the state
-table's `o` rows; docs/decisions.md, 65). A server that had the present one in force before its last flush has put
+Trackers record which versions of a peer's znode were in force on their region server (docs/formats.md, `q` of the state
+table's `o` rows; docs/decisions.md, 65). A server on which the present one was in force before its last flush has put
 everything that it appended later into that peer's queue.
 """
 
@@ -15,15 +15,15 @@ from status_tool.vocabulary.details import is_number, loads
 from status_tool.vocabulary.schema import Row
 
 REFRESHED_MS = 60_000
-"""A change is in force on every region server this long after it is on one: HBase has them all load it at once."""
+"""How long after the first server a change is in force on all: HBase has them refresh the peer in one procedure."""
 _FIELDS = 4
 _MOST_MS = 1 << 60
-"""Beyond all times: what comes from a file may be any number of 64 bits."""
+"""Later than any time: what comes from a file may be any 64-bit number."""
 
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Versions of a peer's znode that were the same to one region server, and since when (its clock, epoch ms)."""
+    """Versions of a peer's znode that were equivalent for one region server, and since when (its clock, epoch ms)."""
 
     first: int
     last: int
@@ -31,16 +31,16 @@ class Span:
 
 
 def spans_of(rows: Iterable[Row], peer: Mapping[str, Any]) -> list[Span]:
-    """What all `server` rows of a run say of the peer."""
+    """What all `server` rows of a run record of the peer."""
     return [span for span in (span_of(row, peer) for row in rows) if span is not None]
 
 
 def in_force_before_flush(row: Row, spans: Sequence[Span], peer: Mapping[str, Any]) -> bool:
     """Whether the present version of the peer was in force on the server of a `server` row before its last flush.
 
-    Other servers' spans join in where they share a version: an HBase master that starts writes every peer's znode
-    anew, which only servers that lived then can tell from a change. Where the peer has been changed since it was
-    added, the change must have been in force for a while, for another server ships what a crashed one has left.
+    Other servers' spans are merged where they share a version: an HBase master that starts rewrites every peer's
+    znode, which only servers that were up then can distinguish from a change. Where the peer has been changed since
+    it was added, the change must have been in force for a while, as another server ships what a crashed one left.
     """
     version, flush_ms = peer.get("version"), row.get("flush_ms")
     own = span_of(row, peer)
@@ -54,11 +54,11 @@ def in_force_before_flush(row: Row, spans: Sequence[Span], peer: Mapping[str, An
 def shipped_since(rows: Iterable[Row], peer: Mapping[str, Any]) -> dict[int, int | None]:
     """By origin: what it wrote after this (its clock, epoch ms) was shipped by the peer as it is configured now.
 
-    None: not known. Where holes are expected (the peer leaves families out), one from before may be of families that
+    None: unknown. Where holes are expected (the peer leaves families out), one from before may be of families that
     it ships by now. A live server knows since when it has had the present configuration; one that crashed leaves the
     rest of its WALs to others, which have it a minute after the first at the latest. A peer that has never been changed
-    has been so since it was added, and without the trackers' spans only the znode's own time is left, which an HBase
-    master that starts makes younger than it is.
+    has been so since it was added. Without the trackers' spans only the znode's own time is left, which an HBase
+    master that starts makes more recent than the change was.
     """
     servers = [row for row in rows if row.get("role") in ("w", None) and row.get("origin") is not None]
     known = spans_of(servers, peer)
@@ -89,7 +89,7 @@ def _present(spans: Sequence[Span], peer: Mapping[str, Any]) -> tuple[int, int, 
 
 def _joined(own: Span, others: Sequence[Span]) -> tuple[int, int]:
     first, last = own.first, own.last
-    for _ in others:  # as often as there can be one more to join
+    for _ in others:  # A merged span may reach another one: at most one more per round.
         before = (first, last)
         for span in others:
             if span.first <= last and first <= span.last:
@@ -100,14 +100,14 @@ def _joined(own: Span, others: Sequence[Span]) -> tuple[int, int]:
 
 
 def span_of(row: Row, peer: Mapping[str, Any]) -> Span | None:
-    """What a row says of this incarnation of the peer; what cannot be understood says nothing."""
+    """What a row records of this incarnation of the peer; a value that cannot be parsed counts as absent."""
     try:
         document = loads(row.get("detail"))
     except ValueError:
         return None
     known = document.get("peers") if isinstance(document, dict) else None
-    told = known.get(str(peer["id"])) if isinstance(known, dict) else None
-    if not isinstance(told, list) or len(told) != _FIELDS or not all(map(is_number, told)):
+    fields = known.get(str(peer["id"])) if isinstance(known, dict) else None
+    if not isinstance(fields, list) or len(fields) != _FIELDS or not all(map(is_number, fields)):
         return None
-    incarnation, first, last, since_ms = told
+    incarnation, first, last, since_ms = fields
     return Span(first, last, since_ms) if incarnation == peer.get("incarnation") else None

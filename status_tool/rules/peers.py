@@ -24,26 +24,26 @@ _FIELDS = {
 
 
 HBASE_ENDPOINT = "org.apache.hadoop.hbase.replication.regionserver.HBaseInterClusterReplicationEndpoint"
-"""What ships where a peer names no endpoint."""
+"""The endpoint of a peer that names none."""
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The peer that the check is about, and what is to be said about it."""
+    """The peer that the check is about, and notices about it."""
 
     peer: PeerFacts
     notices: tuple[str, ...] = ()
 
 
 def parse_peer(detail: str | None) -> PeerFacts:
-    """The `detail` of a `peer` row; `StatusFileError` where it is none."""
+    """The `detail` of a `peer` row; `StatusFileError` where it cannot be parsed."""
     return parse_detail(detail, _FIELDS, "replication peer")
 
 
 def choose_peer(peers: Sequence[PeerFacts], slave_id: str, slave_key: str, wanted: str | None) -> Choice:
     """The peer that leads to the slave, by cluster id, else by cluster key.
 
-    Raises `StatusFileError` where none does, several do, or it cannot be told without `--peer`.
+    Raises `StatusFileError` where none or several do, or where only `--peer` can decide.
     """
     if wanted is not None:
         return _wanted(peers, slave_id, wanted)
@@ -56,7 +56,7 @@ def choose_peer(peers: Sequence[PeerFacts], slave_id: str, slave_key: str, wante
     if len(leading) > 1:
         raise StatusFileError(
             f"several peers of the master lead here ({', '.join(str(p['id']) for p in leading)}): "
-            "say which one with --peer ID"
+            "select one with --peer ID"
         )
     if leading:
         return Choice(leading[0], _notices(leading[0]))
@@ -87,9 +87,9 @@ def ships(peer: PeerFacts, table: str) -> bool:
 
 
 def own_shipping(peer: Mapping[str, Any]) -> str | None:
-    """What of the user's own code decides what the peer ships, in words; None: HBase's alone.
+    """Which user code decides what the peer ships, in words; None: only HBase's own.
 
-    A filter may drop cells inside an entry, and an endpoint may do anything: the stamp arrives all the same.
+    A filter may drop cells inside an entry, and an endpoint may do anything: the stamp arrives regardless.
     """
     parts = []
     if peer.get("endpoint") not in (None, "", HBASE_ENDPOINT):
@@ -106,7 +106,7 @@ def filtered_tables(peer: PeerFacts) -> list[str]:
 
 
 def withheld(peer: PeerFacts, replicated: Mapping[str, Collection[str]]) -> dict[str, tuple[str, ...]]:
-    """By table, the replicated families that this peer does not ship; only tables that it ships in part."""
+    """By table, the replicated families that this peer does not ship; only tables that it ships partially."""
     parts = {
         table: tuple(sorted(family for family in replicated[table] if not _ships_family(peer, table, family)))
         for table in filtered_tables(peer)
@@ -116,7 +116,7 @@ def withheld(peer: PeerFacts, replicated: Mapping[str, Collection[str]]) -> dict
 
 
 def not_replicated(peer: PeerFacts, tables: Mapping[str, tuple[Collection[str], Collection[str]]]) -> NotReplicated:
-    """What the peer does not bring to its slave; `tables` holds by name the replicated families and the others."""
+    """What the peer does not ship to its slave; `tables` maps names to the replicated families and the others."""
     whole = {table for table, (replicated, _) in tables.items() if not replicated or not ships(peer, table)}
     rest = {table: families for table, families in tables.items() if table not in whole}
     left_out = withheld(peer, {table: replicated for table, (replicated, _) in rest.items()})
@@ -156,8 +156,8 @@ def _none_leads(peers: Sequence[PeerFacts], slave_id: str) -> str:
     named = ", ".join(f"{p['id']} → {p.get('cluster_id') or p.get('cluster_key')}" for p in peers)
     if any(not peer.get("cluster_id") for peer in peers):
         return (
-            f"cannot tell which peer of the master leads to this cluster {slave_id} (peers: {named}; not every peer "
-            "could be asked for its id): say which one with --peer ID"
+            f"cannot determine which peer of the master leads to this cluster {slave_id} (peers: {named}; not every "
+            "peer could be queried for its id): select one with --peer ID"
         )
     return (
         f"FILE is from a cluster that does not replicate to this one: none of its peers ({named}) is cluster "

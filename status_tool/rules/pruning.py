@@ -1,8 +1,8 @@
-"""Which rows of region servers that are long gone no verdict needs any more (docs/correctness.md, Pruning).
+"""Which rows of long-gone region servers no verdict needs any more (docs/correctness.md, Pruning).
 
 A head is not needed once every slave that its table is shipped to is known to have applied the whole stream, segments
-once the master has dropped their head, and a server's row once nothing refers to it. A verdict about another slave is
-told by a mark (`marks_of`, `unproven_ms`) that what was written until then is not asked any more.
+once the master has dropped their head, and a server's row once nothing refers to it. For a verdict about another
+slave a mark (`marks_of`, `unproven_ms`) records until when heads have been pruned.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ StreamKey = tuple[str, int, int]
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A slave that peers of the master lead to, and what its status file says of streams."""
+    """A slave that peers of the master lead to, and what its status file records of streams."""
 
     cluster_id: str
     peers: tuple[PeerFacts, ...]
     segments: Mapping[StreamKey, Sequence[Segment]]
     partial: Container[StreamKey]
-    """Streams of which an entry did not arrive whole."""
+    """Streams with an entry that arrived only in part."""
 
     def is_shipped(self, table: str) -> bool:
         """Whether some peer ships at least a family of the table."""
@@ -49,7 +49,7 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Applied:
-    """A row of segments of the slave's state table."""
+    """A row of segments in the slave's state table."""
 
     key: StreamKey
     segments: tuple[Segment, ...]
@@ -58,13 +58,13 @@ class Applied:
 
 
 def key_of(row: Row) -> StreamKey:
-    """The stream that a `stream`, `segment` or `partial` row is of."""
+    """The stream that a `stream`, `segment` or `partial` row belongs to."""
     return row["region"], row["origin"], row.get("via") or 0
 
 
 def is_over(row: Row, peers: Iterable[PeerFacts], before_ms: int) -> bool:
-    """Whether nothing can come any more of a `server` row's server: it had ended before that time, with all that it
-    wrote in the table or, after a crash, out of the queues of all these peers.
+    """Whether nothing more can come from a `server` row's server: it ended before that time, and all that it wrote is
+    in the table or, after a crash, has left the queues of all these peers.
     """
     if row.get("live") is not False or row.get("role") not in ("w", None) or row.get("origin") is None:
         return False
@@ -80,7 +80,7 @@ def prunable_heads(
     """Heads that no verdict needs, each with the ids of the clusters that have the stream or are never sent it.
 
     `heads` are `stream` rows, those of a region one after the other; `targets` are the slaves of all peers. The head of
-    a region that was written last always stays: it tells that the region existed, and when it was written to.
+    a region that was written last always stays: it shows that the region existed, and when it was written to.
     """
     for members in _by_region(heads):
         kept = max(members, key=_written_last)
@@ -91,17 +91,17 @@ def prunable_heads(
                     yield head, _ids(having, head.get("via_ids"))
 
 
-def prunable_segments(rows: Iterable[Applied], asked: Container[StreamKey], over: Container[int]) -> Iterator[Applied]:
-    """Rows of segments that no verdict needs: their server is over, and the master has no head of theirs any more.
+def prunable_segments(rows: Iterable[Applied], heads: Container[StreamKey], over: Container[int]) -> Iterator[Applied]:
+    """Rows of segments that no verdict needs: their server has ended, and the master no longer has their heads.
 
-    Rows of a region come one after the other; that with its newest replicated write stays. So do rows with a hole,
-    which is a gap where the queues have settled the server, and those that tell of entries that arrived in part.
+    Rows of a region come one after the other; the one with its newest replicated write stays. So do rows with a
+    hole, which is a gap where the queues have settled the server, and rows that record partially applied entries.
     """
     region: list[Applied] = []
     for row in (*rows, None):
         if row is None or (region and region[0].key[0] != row.key[0]):
             kept = max(region, key=lambda one: one.replicated_ms or 0, default=None)
-            yield from (one for one in region if one is not kept and _is_left(one, asked, over))
+            yield from (one for one in region if one is not kept and _is_left(one, heads, over))
             region = []
         if row is not None:
             region.append(row)
@@ -110,22 +110,22 @@ def prunable_segments(rows: Iterable[Applied], asked: Container[StreamKey], over
 def prunable_servers(
     rows: Iterable[Row], used: Container[int], peers: Collection[PeerFacts], before_ms: int
 ) -> list[Row]:
-    """`server` rows that nobody needs: ended cleanly and long ago, without doubts, no stream is theirs (`used`).
+    """`server` rows that nothing needs: ended cleanly and long ago, without doubts, not that of a stream (`used`).
 
-    A row that tells more than others of how long a peer has been as it is stays, for others are judged by that.
+    A row that shows better than others how long a peer has been unchanged stays: others are judged by it.
     """
     servers = [row for row in rows if row.get("role") in ("w", None)]
     staying, gone = list(servers), list[Row]()
     for row in servers:
         ended = row.get("final_ms") is not None and is_over(row, (), before_ms) and row["origin"] not in used
         others = [other for other in staying if other is not row]
-        if ended and not has_doubts(row) and all(_is_told(row, others, peer) for peer in peers):
+        if ended and not has_doubts(row) and all(_is_covered(row, others, peer) for peer in peers):
             staying, gone = others, [*gone, row]
     return gone
 
 
 def prunable_sinks(rows: Iterable[Row], before_ms: int) -> list[Row]:
-    """`server` rows of what servers applied that ended long ago: only those of live servers say anything."""
+    """`server` rows of sinks that ended long ago: only those of live servers carry information."""
     ended = ((row, [t for t in (row.get("final_ms"), row.get("gone_ms")) if t is not None]) for row in rows)
     return [
         row
@@ -146,8 +146,8 @@ def marks_of(pruned: Iterable[tuple[Row, bytes]]) -> dict[tuple[str, bytes], int
 def unproven_ms(marks: Any, slave_id: str) -> int | None:
     """Until when streams of a table were written that are pruned and that this slave is not known to have.
 
-    `marks` is `pruned` of a master's descriptor: ids (hex) and time, each. None: there are none. What cannot be
-    understood is taken for one without end.
+    `marks` is `pruned` of a master's descriptor: ids (hex) and time, each. None: there are none. A mark that
+    cannot be parsed counts as one without end.
     """
     slave = cluster_bytes(slave_id)
     bounds = []
@@ -180,8 +180,8 @@ def _written_last(head: Row) -> tuple[int, int, int]:
 
 
 def _is_whole(head: Row) -> bool:
-    told = head.get("table") is not None and head.get("write_ms") is not None
-    return told and (head.get("seq") or 0) > 0
+    known = head.get("table") is not None and head.get("write_ms") is not None
+    return known and (head.get("seq") or 0) > 0
 
 
 def _ids(having: Iterable[Target], via_ids: bytes | None) -> bytes:
@@ -201,13 +201,13 @@ def _split(ids: str) -> set[bytes] | None:
     return {packed[at : at + CLUSTER_ID_BYTES] for at in range(0, len(packed), CLUSTER_ID_BYTES)}
 
 
-def _is_left(row: Applied, asked: Container[StreamKey], over: Container[int]) -> bool:
+def _is_left(row: Applied, heads: Container[StreamKey], over: Container[int]) -> bool:
     covered = union(row.segments)
-    return row.key[1] in over and row.key not in asked and not row.partial and len(covered) == 1 and covered[0][0] == 0
+    return row.key[1] in over and row.key not in heads and not row.partial and len(covered) == 1 and covered[0][0] == 0
 
 
-def _is_told(row: Row, others: Iterable[Row], peer: PeerFacts) -> bool:
-    """Whether others tell of a peer's versions all that this row does."""
+def _is_covered(row: Row, others: Iterable[Row], peer: PeerFacts) -> bool:
+    """Whether other rows record everything about a peer's versions that this row does."""
     own = span_of(row, peer)
     return own is None or any(_holds(span_of(other, peer), own) for other in others)
 

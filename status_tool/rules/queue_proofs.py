@@ -2,7 +2,7 @@
 
 Rules, each needed (docs/decisions.md, from 20): the queues were read whole and after the barrier; the origin's WALs
 have been split, so nothing can be appended any more; no queue of the peer, on any server, holds one of them or came
-from that origin; and the peer has been there, as it is now, since before the origin started or, as the trackers tell,
+from that origin; and the peer has existed, unchanged, since before the origin started or, according to the trackers,
 since before its last flush.
 """
 
@@ -29,7 +29,8 @@ from status_tool.vocabulary.details import (
 from status_tool.vocabulary.schema import Row
 
 CLOCK_MARGIN_MS = 30_000
-"""HBase refuses region servers whose clock is off by more (`hbase.master.maxclockskew`); ZooKeeper's may be, too."""
+"""HBase rejects region servers whose clock skew exceeds this (`hbase.master.maxclockskew`); ZooKeeper's clock may be
+off by as much."""
 
 
 _WAL = {
@@ -46,25 +47,25 @@ _SUMMARY = {
 
 @dataclass(frozen=True, slots=True)
 class QueueFacts:
-    """What a run knows of its peer and from the queues. The default: nothing, as from a file without them."""
+    """What a run knows of its peer and from the queues. The default is nothing, as for a file without queues."""
 
     drained: frozenset[int] = frozenset()
-    """Crashed origins of which nothing is left for this peer."""
+    """Crashed origins with nothing left to ship to this peer."""
     left: Mapping[int, str] = field(default_factory=dict)
-    """Of other crashed origins: what is left, or why the queues do not settle them."""
+    """Other crashed origins: what is left to ship, or why the queues do not settle them."""
     undrained: frozenset[int] = frozenset()
-    """Those of them whose WALs were being split or shipped when the queues were read: a later look may settle them."""
+    """Those whose WALs were being split or shipped when the queues were read: a later read may settle them."""
     strays: tuple[str, ...] = ()
     """WALs, in a queue or archived, of servers that the state table does not know, each in words."""
     loads_from_ms: int | None = None
-    """Bulk loads since this time have all been shipped; None: not known of any."""
+    """All bulk loads since this time have been shipped; None: unknown."""
     disabled_peer: str | None = None
     own_shipping: str | None = None
     """`peers.own_shipping` of this peer."""
     withheld: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """By table, replicated families that this peer does not ship: they are not asked of the slave."""
+    """By table, replicated families that this peer does not ship: they are not in scope for the slave."""
     ordered: frozenset[str] = frozenset()
-    """Tables of which the peer ships only some replicated families, or may do so: holes are expected there."""
+    """Tables of which the peer ships only some replicated families, or may ship only some: holes are expected there."""
     shipped_since: Mapping[int, int | None] = field(default_factory=dict)
     """By origin: `peer_versions.shipped_since`."""
     notices: tuple[str, ...] = ()
@@ -83,13 +84,13 @@ def queue_facts(
     queue_rows: Iterable[Row],
     server_rows: Iterable[Row],
     peer: Mapping[str, Any] | None,
-    asked: tuple[int | None, int | None] = (None, None),
+    window: tuple[int | None, int | None] = (None, None),
 ) -> QueueFacts:
     """Judge a master's `queue` and `server` rows for the peer that the run is about.
 
-    `asked` is the span of write times that the run asks about: what is written later, and not after the cut.
+    `window` bounds the write times in scope: later than its first time, up to the cut.
 
-    Raises `StatusFileError` for `queue` rows that cannot be understood: left out, they would settle what is not.
+    Raises `StatusFileError` for `queue` rows that cannot be parsed: ignoring them could settle what is not settled.
     """
     if peer is None:
         return QueueFacts()
@@ -118,7 +119,7 @@ def queue_facts(
         undrained=frozenset(row["origin"] for row in servers if _crashed(row) and _is_undrained(row, state)),
         drained=frozenset(drained),
         left=left,
-        strays=tuple(_strays(state, {str(row["server"]) for row in servers}, *asked)),
+        strays=tuple(_strays(state, {str(row["server"]) for row in servers}, *window)),
         loads_from_ms=_loads_from_ms(state),
         disabled_peer=disabled,
         notices=(*(_settled_notice(name, str(peer["id"])) for name in sorted(names)), *sorted(proven)),
@@ -128,7 +129,7 @@ def queue_facts(
 def newly_settled(
     queue_rows: Iterable[Row], server_rows: Iterable[Row], peer: Mapping[str, Any], at_ms: int
 ) -> list[tuple[Row, dict[str, Any]]]:
-    """`server` rows that the queues of this peer settle now, each with the proof that is not written down yet."""
+    """`server` rows that the queues of this peer settle now, each with the proof that is not recorded yet."""
     rows, proof = list(server_rows), proof_of(peer, at_ms)
     drained = queue_facts(queue_rows, rows, peer).drained if proof is not None else frozenset()
     return [
@@ -139,9 +140,9 @@ def newly_settled(
 
 
 def known_writers(queue_rows: Iterable[Row]) -> set[str] | None:
-    """Servers of which a WAL, or a queue, is still there; None: not known for sure.
+    """Servers that still have a WAL or a queue; None: not known for certain.
 
-    Raises `StatusFileError` for `queue` rows that cannot be understood.
+    Raises `StatusFileError` for `queue` rows that cannot be parsed.
     """
     details = [(row, row["detail"]) for row in queue_rows if row.get("detail") is not None]
     queues = [parse_detail(detail, _QUEUE, "replication queue") for row, detail in details if row.get("name")]
@@ -161,7 +162,7 @@ def start_code(server: str) -> int | None:
 
 
 def backlog(queues: Iterable[Mapping[str, Any]], server: str | None = None) -> str:
-    """What queues still hold (of one server's WALs, or of all), in words: WALs, bytes, age, where."""
+    """What queues still hold (of one server's WALs, or of all), in words: WALs, bytes, age, and where."""
     queues = list(queues)
     wals = [wal for queue in queues for wal in queue["wals"] if server is None or wal.get("server") == server]
     known = [wal["left"] for wal in wals if wal.get("left") is not None]
@@ -174,7 +175,7 @@ def backlog(queues: Iterable[Mapping[str, Any]], server: str | None = None) -> s
 def _settled_notice(name: str, peer: str) -> str:
     return (
         f"region server {name} ended without a final flush; the replication queues settled it: its WALs have been split"
-        f" and peer {peer} has nothing of them left to ship"
+        f" and peer {peer} has none of them left to ship"
     )
 
 
@@ -203,7 +204,7 @@ def _state(rows: list[Row], peer: Mapping[str, Any]) -> _State | None:
 
 
 def _crashed(row: Row) -> bool:
-    """Not live, no clean stop: its last heads may be unknown."""
+    """Neither live nor stopped cleanly: its last heads may be unknown."""
     writer = row.get("role") in ("w", None)
     return writer and row.get("live") is False and row.get("final_ms") is None and row.get("origin") is not None
 
@@ -226,15 +227,15 @@ def _why_not(row: Row, spans: Sequence[Span], state: _State) -> str | None:
         return f"peer {state.peer['id']} has an endpoint or filters of its own, so an empty queue proves nothing"
     if not (_unchanged_since_start(server, state.peer) or in_force_before_flush(row, spans, state.peer)):
         return (
-            f"nothing of it is in a queue of peer {state.peer['id']}, but that peer was added, changed, or written anew"
-            f" by a starting HBase master at {iso(state.peer.get('modified_ms'))}, not surely before the server"
-            " started, and no tracker tells that it was in force: what it skipped is not known"
+            f"nothing of it is in a queue of peer {state.peer['id']}, but that peer was added, changed, or written"
+            f" anew by a starting HBase master at {iso(state.peer.get('modified_ms'))}, possibly after the server"
+            " started; no tracker recorded it as active, so what it skipped is unknown"
         )
     return None
 
 
 def _is_undrained(row: Row, state: _State) -> bool:
-    """Whether time alone may change what the queues say of a crashed server."""
+    """Whether waiting may change what the queues show for a crashed server."""
     server = str(row["server"])
     moving = not state.summary.get("consistent") or server in (state.summary.get("unsplit") or ())
     return moving or any(_concerns(queue, server) for queue in state.queues)
@@ -274,8 +275,8 @@ def _times(peer: Mapping[str, Any]) -> tuple[Any, Any]:
 def _strays(state: _State, known: set[str], from_ms: int | None, to_ms: int | None) -> Iterable[str]:
     """WALs of servers without a `server` row: what they wrote is in no stream that the tool knows.
 
-    Of archived WALs only those count that were opened within the coverage and not by a server that came after the
-    cut: a server from before the trackers is no surprise, and coverage says so.
+    An archived WAL counts only if it was opened within the coverage, and not by a server that started after the
+    cut: servers from before the trackers are expected, and are outside the coverage.
     """
     writers = {wal.get("server") for queue in state.queues for wal in queue["wals"]} - known
     for server in sorted(str(writer) for writer in writers if writer is not None):

@@ -1,4 +1,4 @@
-"""The region rule: what its streams and the other rows of both sides say of one region.
+"""The region rule: the verdict on one region, by its streams and the other rows of both sides.
 
 Each function in plain Python has the same in SQL below it, named `…_sql`. The plan (`spark.hbase`) groups all rows by
 stream, where other rows form groups without heads, and then the groups by region.
@@ -37,7 +37,7 @@ REGION_CODES: dict[str, Status] = {
     "untracked": Status.UNVERIFIABLE,
     # It is gone from the master without split or merge.
     "truncated": Status.UNVERIFIABLE,
-    # Nothing tells which of its table's families are replicated.
+    # Which of its table's families are replicated is not recorded.
     "undescribed": Status.UNVERIFIABLE,
     # It opened with other store files than it was closed with.
     "content-changed": Status.UNVERIFIABLE,
@@ -60,7 +60,7 @@ _HOST_ORDER = (None, "untracked", "unhosted")
 
 @dataclass(slots=True)
 class Region:
-    """Everything that rows say of one region."""
+    """Everything that rows record of one region."""
 
     name: str
     heads: dict[StreamKey, list[Row]] = field(default_factory=lambda: defaultdict(list))
@@ -78,7 +78,7 @@ class Region:
 
     @property
     def written_ms(self) -> int | None:
-        """The newest write to the region that a head tells."""
+        """The newest write to the region that a head records."""
         return latest(*(row.get("write_ms") for rows in self.heads.values() for row in rows))
 
     def add(self, row: Row) -> None:
@@ -113,12 +113,12 @@ class RegionVerdict:
 
     @property
     def lag_ms(self) -> int | None:
-        """The worst of its streams."""
+        """The worst status of its streams."""
         return latest(*(verdict.lag_ms for _, verdict in self.streams if verdict.status in INCOMPLETE_REGIONS))
 
 
 def judge_region(region: Region, context: RunContext) -> RegionVerdict | None:
-    """Judge one region; None for one that is not asked."""
+    """Judge one region; None for one that is not in scope."""
     table = next((t for t in context.tables if t.table == region.table), None)
     judged = [_judge_stream(region, key, rows, context) for key, rows in region.heads.items()]
     own = list(region_findings(region, table, context))
@@ -142,7 +142,7 @@ def decision_sql(context: RunContext) -> dict[str, str]:
     ordered = f"is_ordered OR {is_ordered_sql('`table`', context.rule.ordered)}"
     own = f"IF(size(own) > 0, {SEVERITY[Status.UNVERIFIABLE]}, 0)"
     return {
-        "asked": "heads > 0 OR member OR is_loaded OR local_loads > 0 OR is_gone OR unstamped > 0",
+        "in_scope": "heads > 0 OR member OR is_loaded OR local_loads > 0 OR is_gone OR unstamped > 0",
         "status": f"greatest(stream_status, coalesce(table_status, 0), {own})",
         "findings": "concat(stream_findings, own)",
         "evidence": f"IF({ordered}, '{Evidence.ORDERED}', '{Evidence.EXACT}')",
@@ -156,7 +156,7 @@ def _evidence_of(region: Region, context: RunContext) -> Evidence:
 
 
 def fact_aggregates_sql(context: RunContext) -> dict[str, str]:
-    """What rows other than heads and segments say of a region."""
+    """What rows other than heads and segments record of a region."""
     is_region, is_unstamped = "kind = 'region'", "kind = 'unstamped'"
     is_load = "kind = 'fact' AND state = 'bulkload'"
     is_local_load = "kind = 'fact' AND state = 'localload'"
@@ -267,12 +267,12 @@ def region_findings(region: Region, table: TableFacts | None, context: RunContex
 
 
 def flags_sql(context: RunContext) -> dict[str, str]:
-    """What `region_findings` asks, over `region_aggregates_sql` and what the context says of the table."""
+    """The conditions of `region_findings`, over `region_aggregates_sql` and what the context holds of the table."""
     member = f"existing > 0 AND {known_true('replicated')}"
     accepted = (
         f"coalesce(gone_accepted, NOT {is_later_sql('greatest(written_ms, content_ms)', context.scope.since_ms)})"
     )
-    asked = f"(heads > 0 OR ({member}))"
+    in_scope = f"(heads > 0 OR ({member}))"
     counted = (
         "(family_ids IS NULL OR part.family = '" + UNKNOWN_FAMILY + "' OR array_contains(family_ids, part.family))"
     )
@@ -280,11 +280,11 @@ def flags_sql(context: RunContext) -> dict[str, str]:
     undescribed = f"heads > 0 AND region_rows > 0 AND NOT {known_true('described')}"
     return {
         "member": member,
-        "host_code": case((f"{asked} AND host = 2", "'unhosted'"), (f"{asked} AND host = 1", "'untracked'")),
+        "host_code": case((f"{in_scope} AND host = 2", "'unhosted'"), (f"{in_scope} AND host = 1", "'untracked'")),
         "is_changed": f"changes > 0 AND ({member})",
         "is_gone": f"(heads > 0 OR contents > 0) AND region_rows = 0 AND lineage = 0 AND NOT {accepted}",
         "is_undescribed": undescribed if context.tables else "false",
-        "is_partial": f"{asked} AND exists(partial, part -> {counted} AND {later})",
+        "is_partial": f"{in_scope} AND exists(partial, part -> {counted} AND {later})",
         "partial_ms": f"array_max(transform(filter(partial, part -> {counted}), part -> part.write_ms))",
         "is_loaded": f"loads > 0 AND NOT {known_true('loads_shipped')}",
     }

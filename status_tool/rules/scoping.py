@@ -1,4 +1,4 @@
-"""Which tables a run is asked about."""
+"""Which tables are in scope."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ def namespace_of(table: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class TableFilter:
-    """A choice of tables by name or namespace; nothing given: all. System tables are never asked."""
+    """A filter of tables by name or namespace; empty: all. System tables are never in scope."""
 
     tables: frozenset[str] = frozenset()
     namespaces: frozenset[str] = frozenset()
     state_table: str | None = None
-    """The master's own state table: never asked."""
+    """The master's own state table: never in scope."""
 
     @classmethod
     def of(cls, tables: Collection[str], namespaces: Collection[str], state_table: str | None = None) -> TableFilter:
-        """Build from names as users write them."""
+        """Create a filter from names as users write them."""
         return cls(frozenset(plain_name(table) for table in tables), frozenset(namespaces), state_table)
 
     @property
@@ -64,7 +64,7 @@ class TableFilter:
 
 
 def asked_filter(scope: Scope) -> TableFilter:
-    """What the user asks about."""
+    """The scope that the user chose."""
     return TableFilter.of(scope.tables, scope.namespaces)
 
 
@@ -75,7 +75,7 @@ def recorded_filter(header: Header) -> TableFilter:
 
 
 def in_scope(table: str | None, filters: Sequence[TableFilter]) -> bool:
-    """Whether a table is in the scope of the question and of both files."""
+    """Whether a table is in the scope of the run and of both files."""
     return all(one.holds(table) for one in filters)
 
 

@@ -26,11 +26,11 @@ class Segment(NamedTuple):
     write_ms: int | None = None
     recorded_ms: int | None = None
     prev_ms: int | None = None
-    """The highest write time of the stream up to `prev`; None where the trackers did not tell it yet."""
+    """The highest write time of the stream up to `prev`; None where the tracker did not record it yet."""
 
     @property
     def valid(self) -> bool:
-        """Whether it can be a segment at all; others are ignored."""
+        """Whether it is a valid segment; others are ignored."""
         return 0 <= self.prev < self.seq
 
 
@@ -50,12 +50,12 @@ class Hole:
 
 @dataclass(frozen=True, slots=True)
 class Fold:
-    """What the union of a stream's segments covers, holes of the accepted baseline bridged."""
+    """What the union of a stream's segments covers, with holes in the accepted baseline bridged."""
 
     prefix_end: int
-    """`(0, prefix_end]`, as far as it is asked, has arrived; 0 when nothing that starts at 0 has.
+    """`(0, prefix_end]`, as far as it is in scope, has arrived; 0 when nothing that starts at 0 has.
 
-    Beyond the head nothing is asked: there it may pass over a hole."""
+    Nothing beyond the head is in scope: there the prefix may pass over a hole."""
     prefix_ms: int | None
     """Highest write time within the prefix."""
     reach: int

@@ -1,6 +1,6 @@
-"""What region servers say of their own settings: those with which cells may be dropped or changed unseen.
+"""The settings of region servers that can drop or change cells without a trace in the streams.
 
-The trackers tell what is set (docs/formats.md, `q.settings`); what it means is decided here.
+The trackers record the settings (docs/formats.md, `q.settings`); what they mean is decided here.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class _Server:
     name: str
     live: bool
     settings: Mapping[str, str] | None
-    """None: of a tracker that did not tell them."""
+    """None: the tracker did not record them."""
     until_ms: int | None
     """Until when it may have written or applied; None: not known, or it lives."""
 
@@ -57,7 +57,7 @@ class ServerSettings:
 def judge_settings(ours: Iterable[Row], theirs: Iterable[Row], since_ms: int | None) -> ServerSettings:
     """Judge both sides' `server` rows. What servers that are gone did by `since_ms` is accepted."""
     sides = {"master": _servers(ours), "slave": _servers(theirs)}
-    asked = {
+    counted = {
         side: [
             server
             for server in servers
@@ -65,18 +65,18 @@ def judge_settings(ours: Iterable[Row], theirs: Iterable[Row], since_ms: int | N
         ]
         for side, servers in sides.items()
     }
-    drops = _having(asked["master"], _DROPS_LOADS)
+    drops = _having(counted["master"], _DROPS_LOADS)
     live = [server for servers in sides.values() for server in servers if server.live]
     return ServerSettings(
-        tuple(_own_code(asked)),
-        (*_told(asked), *([_loads_notice(drops)] if drops else [])),
+        tuple(_own_code(counted)),
+        (*_notices(counted), *([_loads_notice(drops)] if drops else [])),
         bool(drops),
-        _keeps_tags(live, [server for servers in asked.values() for server in servers]),
+        _keeps_tags(live, [server for servers in counted.values() for server in servers]),
     )
 
 
 def _servers(rows: Iterable[Row]) -> list[_Server]:
-    """One for each name: a server's two rows say the same of its settings."""
+    """One per name: a server's two rows record the same settings."""
     found: dict[str, _Server] = {}
     for row in sorted(rows, key=lambda row: str(row.get("role"))):
         server = _Server(
@@ -111,10 +111,10 @@ def _having(servers: list[_Server], key: str) -> dict[str, list[_Server]]:
     return having
 
 
-def _own_code(asked: Mapping[str, list[_Server]]) -> Iterator[Finding]:
+def _own_code(counted: Mapping[str, list[_Server]]) -> Iterator[Finding]:
     for side, keys in _OWN_CODE.items():
         for key in keys:
-            for value, servers in sorted(_having(asked[side], key).items()):
+            for value, servers in sorted(_having(counted[side], key).items()):
                 ends = [server.until_ms for server in servers]
                 until_ms = None if any(s.live for s in servers) or None in ends else latest(*ends)
                 yield Finding(
@@ -122,8 +122,8 @@ def _own_code(asked: Mapping[str, list[_Server]]) -> Iterator[Finding]:
                 )
 
 
-def _told(asked: Mapping[str, list[_Server]]) -> Iterator[str]:
-    for side, servers in asked.items():
+def _notices(counted: Mapping[str, list[_Server]]) -> Iterator[str]:
+    for side, servers in counted.items():
         found = [
             f"{key}: {value} ({_names(having)})"
             for key in _COPROCESSORS
@@ -133,27 +133,27 @@ def _told(asked: Mapping[str, list[_Server]]) -> Iterator[str]:
             yield (
                 f"coprocessors that are not HBase's run on the {side}'s region servers, which may change or drop cells"
                 f" without a trace in the streams: {'; '.join(found)}. `status-tool rows` and VerifyReplication compare"
-                " what is there"
+                " the rows themselves"
             )
     for key in _SKIPS_ERRORS:
-        having = [server for servers in _having(asked["slave"], key).values() for server in servers]
+        having = [server for servers in _having(counted["slave"], key).values() for server in servers]
         if having:
-            yield f"{key} is true on the slave ({_names(having)}): a crash there may lose what was applied"
+            yield f"{key} is true on the slave ({_names(having)}): a crash there may lose applied cells"
 
 
 def _loads_notice(drops: Mapping[str, list[_Server]]) -> str:
     servers = [server for having in drops.values() for server in having]
     return (
         f"{_DROPS_LOADS} is true on the master ({_names(servers)}): it drops the markers of bulk loads that are shipped"
-        " beside a family that neither side has, so no bulk load is taken for shipped"
+        " beside a family that neither side has, so no bulk load counts as shipped"
     )
 
 
-def _keeps_tags(live: list[_Server], asked: list[_Server]) -> bool:
-    """Those that live all have to tell; of those that are gone none may have told otherwise."""
-    told = [codec for server in (*live, *asked) if (codec := (server.settings or {}).get(_CODEC)) is not None]
+def _keeps_tags(live: list[_Server], counted: list[_Server]) -> bool:
+    """Whether all live servers reported the codec that keeps tags, and no server that is gone reported another."""
+    codecs = [codec for server in (*live, *counted) if (codec := (server.settings or {}).get(_CODEC)) is not None]
     known = bool(live) and all(server.settings is not None and _CODEC in server.settings for server in live)
-    return known and all(codec.endswith(_KEEPS_TAGS) for codec in told)
+    return known and all(codec.endswith(_KEEPS_TAGS) for codec in codecs)
 
 
 def _names(servers: list[_Server]) -> str:

@@ -1,4 +1,4 @@
-"""What two sides' headers say of each other: are they different clusters, and was the slave's read after the cut?"""
+"""What two sides' headers show: are they different clusters, and was the slave's status read after the cut?"""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from status_tool.vocabulary.scope import Scope
 LOCAL_POOL = "file:"
 """Stands for the identity of local folders."""
 CLOCKS_MS = 30_000
-"""By how much the clocks of two hosts that run the tool may differ without a word; HBase allows its servers as much."""
+"""How far the clocks of two hosts that run the tool may differ without a notice; HBase allows its servers as much."""
 
 
 def cannot_report(rows: Iterable[Mapping[str, Any]]) -> list[str]:
-    """Live region servers, of a slave's `server` rows, whose HBase does not tell what its sink has applied."""
+    """Live region servers, of a slave's `server` rows, whose HBase does not report what its sink has applied."""
     return sorted(
         str(row.get("server"))
         for row in rows
@@ -40,20 +40,20 @@ def same_hdfs(master: Header, slave: Header) -> bool:
 
 
 def is_pruned(master: Header, slave: Header) -> bool:
-    """Whether FILE may ask for segments that the slave has dropped, as a newer FILE did not ask for them any more."""
+    """Whether FILE may need segments that the slave has pruned because a newer FILE did not need them any more."""
     pruned_ms = slave.pruned.get(master.cluster_id)
     return pruned_ms is not None and (master.barrier_issued_ms or 0) < pruned_ms
 
 
 def identity_notice(master: Header, slave: Header) -> str | None:
-    """What is to be said where two sides of the same HDFS would not be noticed."""
+    """The notice where it would go undetected that both sides are the same HDFS."""
     unknown = [header.side for header in (master, slave) if not header.hdfs_pool_id]
     if not unknown:
         return None
     whose = " and ".join(f"the {side}'s" for side in unknown)
     return (
-        f"HDFS: {whose} status does not tell which HDFS it is of (HttpFS, a NameNode whose /jmx is closed, or a file"
-        " of an older status-tool), so it is not checked that the two sides are different ones"
+        f"HDFS: {whose} status does not identify its HDFS (HttpFS, a NameNode whose /jmx is closed, or a file"
+        " of an older status-tool), so it cannot be checked that the two sides are different"
     )
 
 

@@ -1,8 +1,8 @@
-"""Pieces of Spark SQL text, of which each rule builds its second form, right below the plain Python one.
+"""Building blocks of Spark SQL text: each rule has a second form in SQL, right below the plain Python one.
 
-The plain form is the one that is read, and that the tests judge by; the SQL form decides, over any number of rows.
+The plain form is the one to read, and the tests' oracle; the SQL form decides, over any number of rows.
 It is text, so that rules need no Spark (docs/decisions.md, 160). Columns are those of `vocabulary.schema`, or as the
-function that makes the text says. Only literals that are quoted here go into it.
+docstring of the function says. Literals are always quoted with the functions here.
 """
 
 from __future__ import annotations

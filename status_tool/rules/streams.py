@@ -81,7 +81,7 @@ class StreamRule:
     recorded_before_ms: int
     """A segment recorded before this has had its two flush periods: a hole before it stays."""
     ordered: frozenset[str] = frozenset()
-    """Tables whose streams have holes that are no loss: only how far they reach can be told."""
+    """Tables whose streams have holes that are no loss: only how far they reach can be known."""
 
     @classmethod
     def of(cls, slave: Header, since_ms: int | None, settled: bool, ordered: frozenset[str]) -> StreamRule:
@@ -149,7 +149,7 @@ def _is_among_sql(cluster: bytes) -> str:
 
 
 def head_of(region: str, origin: int | None, via: int, rows: Collection[Row]) -> Head:
-    """The head that `stream` rows of one stream tell together."""
+    """The head that the `stream` rows of one stream add up to."""
     return Head(
         region=region,
         origin=origin,
@@ -182,14 +182,14 @@ def head_aggregates_sql() -> dict[str, str]:
 
 
 DRAINED_COLUMNS = ("table", "region", "origin", "via", "seq", "first_ms", "write_ms")
-"""What a segment tells of the head of its stream."""
+"""The head that a segment implies for its stream."""
 
 
 def drained_heads(slave_rows: Iterable[Row], drained: frozenset[int]) -> list[Row]:
-    """Of crashed origins that the queues settled: heads as the slave knows them, one a segment.
+    """Of crashed origins that the queues settled: heads as the slave knows them, one per segment.
 
-    The last heads died with the origin. Whatever the slave has of it is asked as well, so that a hole below the
-    highest segment is a gap, known head or not.
+    The last heads were lost with the origin. Whatever the slave has of it is in scope as well, so that a hole below
+    the highest segment is a gap, whether the head is known or not.
     """
     return [
         {"kind": "stream", **{name: row.get(name) for name in DRAINED_COLUMNS}}
@@ -217,7 +217,7 @@ def judge_stream(
     after_ms: int | None,
     shipped_ms: int | None = None,
 ) -> StreamVerdict:
-    """Decide one asked stream; `settled`, `after_ms`, `shipped_ms` are its origin's (`peer_versions.shipped_since`)."""
+    """Judge a stream in scope; `settled`, `after_ms`, `shipped_ms` are its origin's (`peer_versions.shipped_since`)."""
     if head.seq is None or head.seq <= 0 or head.origin is None:
         return StreamVerdict("unreadable-head", fold((), 0))
     arrived = fold(segments, head.seq, rule.since_ms)
@@ -237,7 +237,7 @@ def judge_stream(
 
 
 def segment_aggregates_sql(rule: StreamRule) -> dict[str, str]:
-    """What `judge_stream` asks of the fold: its reach, the holes, and of an unsettled slave those that stay."""
+    """What `judge_stream` takes from the fold: its reach, the holes and, for an unsettled slave, those that stay."""
     stays = f"hole AND {known_true(f'recorded_ms < {rule.recorded_before_ms}')}"
     return {
         **fold_aggregates_sql(),
@@ -256,7 +256,7 @@ def arrived_sql() -> dict[str, str]:
 
 
 def code_sql(rule: StreamRule) -> str:
-    """The code of `judge_stream`, over the aggregates and `arrived_sql`; null for what is no asked stream."""
+    """The code of `judge_stream`, over the aggregates and `arrived_sql`; null for a stream that is not in scope."""
     complete = _complete_code_sql(rule)
     decided = f"IF({complete} != 'baseline' AND {_filter_changed_sql(rule)}, 'filter-changed', {complete})"
     return case(
@@ -278,7 +278,7 @@ def lag_sql() -> str:
 
 
 def hole_sql(rule: StreamRule) -> dict[str, str]:
-    """`StreamVerdict.hole` with what `stream_finding` tells of it; null where nothing is known to be wrong."""
+    """`StreamVerdict.hole` with what `stream_finding` reports of it; null where nothing is known to be wrong."""
     name = "hole" if rule.slave_settled else "stay"
 
     def shown(what: str, tail: str, changed: str) -> str:
@@ -303,7 +303,7 @@ def hole_sql(rule: StreamRule) -> dict[str, str]:
 
 
 def stream_finding(head: Head, verdict: StreamVerdict) -> Finding | None:
-    """What is to be reported of a stream; None when it is complete."""
+    """The finding of a stream; None when it is complete."""
     if verdict.status is Status.COMPLETE:
         return None
     found = Finding(

@@ -1,4 +1,4 @@
-"""The table rule: what may be wrong with a table whatever its streams say."""
+"""The table rule: what may be wrong with a table regardless of its streams."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ TABLE_CODES: dict[str, Status] = {
     # It is described, but none of its regions was recorded.
     "no-regions": Status.UNVERIFIABLE,
 }
-"""Why every region of a table is at fault."""
+"""Why every region of a table is affected."""
 
 SPLIT_PARENT = "split"
 LINEAGE = ("split", "merge")
@@ -58,7 +58,7 @@ DISABLED = "disabled"
 
 @dataclass(frozen=True, slots=True)
 class TableAge:
-    """What the region ids (creation times, epoch ms) of a table's regions and their parents say."""
+    """What the region ids (creation times, epoch ms) of a table's regions and their parents show."""
 
     table: str
     regions: int
@@ -86,9 +86,9 @@ class TableFacts:
     loads_shipped: bool = False
     """Whether all bulk loads into the table that are not of the baseline have been shipped."""
     notices: tuple[str, ...] = ()
-    """What is to be said of it that is no problem."""
+    """Notices about it that are not problems."""
     is_compared: bool = True
-    """Whether both sides' descriptors tell what they keep."""
+    """Whether both sides' descriptors record what they keep."""
     written_ms: int | None = None
     """When others than replication last wrote to it on the slave; None: never, not known, or accepted."""
     deleted_ms: int | None = None
@@ -105,12 +105,12 @@ class TableFacts:
 
     @property
     def status(self) -> Status:
-        """The worst that is found of the table as such."""
+        """The worst finding of the table as such."""
         return worst(TABLE_CODES[finding.code] for finding in self.findings)
 
 
 def table_ages(rows: Iterable[Row]) -> list[TableAge]:
-    """Fold `region` and `fact` rows into one age a table."""
+    """Fold `region` and `fact` rows into one age per table."""
     by_table: dict[str, list[Row]] = {}
     for row in rows:
         lineage = row["kind"] == "fact" and row.get("state") in LINEAGE
@@ -120,7 +120,7 @@ def table_ages(rows: Iterable[Row]) -> list[TableAge]:
 
 
 def has_age_sql() -> str:
-    """Whether a master's row tells of its table's age."""
+    """Whether a master's row carries information on its table's age."""
     lineage = f"kind = 'fact' AND {is_in('state', LINEAGE)}"
     return f"(kind = 'region' OR ({lineage})) AND `table` IS NOT NULL"
 
@@ -141,7 +141,7 @@ def judge_tables(
     slave_rows: Iterable[Row],
     ages: Iterable[TableAge],
     master: Header,
-    asked: Callable[[str | None], bool],
+    in_scope: Callable[[str | None], bool],
     since_ms: int | None,
     loads_from_ms: int | None = None,
     withheld: Mapping[str, tuple[str, ...]] | None = None,
@@ -149,16 +149,16 @@ def judge_tables(
     changed: Mapping[str, int] | None = None,
     slave_id: str = "",
 ) -> tuple[TableFacts, ...]:
-    """Judge every asked table that has a descriptor or a region on the master, by name.
+    """Judge every table in scope that has a descriptor or a region on the master, by name.
 
-    `master_rows` and `slave_rows` are the `table` rows of either side; `asked` tells which names count. Bulk loads
-    since `loads_from_ms` are known to have been shipped. `withheld` families are not replicated to this slave. Of
-    tables in `accepted_drift` it is known that the slave keeps less. `changed` tells when store files of a
-    table last changed beside the WAL on the slave, whose cluster id is `slave_id`.
+    `master_rows` and `slave_rows` are the `table` rows of either side. Bulk loads since `loads_from_ms` are known to
+    have been shipped. `withheld` families are not replicated to this slave. For tables in
+    `accepted_drift` the user accepts that the slave keeps less. `changed` maps tables to the time when store files
+    last changed beside the WAL on the slave, whose cluster id is `slave_id`.
     """
-    descriptors = {row["table"]: row.get("detail") for row in master_rows if asked(row.get("table"))}
+    descriptors = {row["table"]: row.get("detail") for row in master_rows if in_scope(row.get("table"))}
     slave = {row["table"]: _SlaveTable.of(row.get("detail")) for row in slave_rows if row.get("table")}
-    by_name = {age.table: age for age in ages if asked(age.table)}
+    by_name = {age.table: age for age in ages if in_scope(age.table)}
     return tuple(
         _facts(
             table,
@@ -253,7 +253,7 @@ def _facts(
 
 
 def _observers(master: Mapping[str, Any], slave: Mapping[str, Any]) -> tuple[str, ...]:
-    """Coprocessors of a table that both sides have; others are told as a difference."""
+    """Coprocessors of a table that both sides have; others are reported as a difference."""
     names: Any = slave.get("coprocessors")
     return tuple(names) if list_of(is_text)(names) and names == master.get("coprocessors") else ()
 
@@ -263,7 +263,7 @@ def _since(moment_ms: Any, since_ms: int | None) -> int | None:
 
 
 def _compared(descriptor: dict[str, Any] | None, slave: _SlaveTable | None, families: tuple[str, ...]) -> Compared:
-    """Nothing is compared where a side is absent or cannot be read: that has its own finding."""
+    """Nothing is compared where a side is absent or unreadable: that has its own finding."""
     if descriptor is None or slave is None or slave.families is None:
         return Compared()
     return compare(descriptor, slave.descriptor, families)
@@ -273,15 +273,15 @@ def _drift_notices(table: str, compared: Compared, accepted: bool) -> Iterator[s
     if accepted and compared.less:
         yield f"table {table}: the slave keeps less, which was accepted (--accept-drift): {'; '.join(compared.less)}"
     elif accepted:
-        yield f"table {table}: nothing to accept (--accept-drift): the slave is not known to keep less there"
+        yield f"table {table}: nothing to accept (--accept-drift): the slave does not keep less there as far as known"
     if compared.other:
-        yield f"table {table} differs, without a loss by itself: {'; '.join(compared.other)}"
+        yield f"table {table} differs, which loses nothing by itself: {'; '.join(compared.other)}"
 
 
 def _begins_after(moment_ms: int, age: TableAge | None, since_ms: int | None) -> bool:
-    """Whether all of a table that is asked for was written after a moment.
+    """Whether everything in scope of a table was written after a time.
 
-    A region tells only its newest bulk load, so an earlier one must be ruled out for the whole table.
+    A region records only its newest bulk load, so an earlier one must be ruled out for the whole table.
     """
     if since_ms is not None and since_ms >= moment_ms:
         return True
@@ -320,16 +320,16 @@ _SLAVE_EVENTS = {
 
 @dataclass(frozen=True, slots=True)
 class _SlaveTable:
-    """What a slave's `table` row tells: `{"families": [...]}` or `{"families": {...}}`, and its events."""
+    """What a slave's `table` row records: `{"families": [...]}` or `{"families": {...}}`, and its events."""
 
     families: frozenset[str] | None
-    """None: the row cannot be read."""
+    """None: the row cannot be parsed."""
     arrived_ms: int | None = None
-    """When its first replicated entry arrived; None: never, as far as is known."""
+    """When its first replicated entry arrived; None: never, as far as known."""
     born_ms: int | None = None
     dropped_ms: Mapping[str, int] = field(default_factory=dict)
     descriptor: Mapping[str, Any] = field(default_factory=dict)
-    """All that the row tells."""
+    """Parse the row's detail."""
 
     @classmethod
     def of(cls, detail: str | None) -> _SlaveTable:
@@ -371,7 +371,7 @@ def _slave_findings(
 def _slave_changes(
     table: str, slave: dict[str, _SlaveTable], changed_ms: int | None, since_ms: int | None
 ) -> list[Finding]:
-    """What was there before the first entry arrived says nothing of what has arrived."""
+    """What was there before the first entry arrived does not affect what has arrived since."""
     arrived_ms = slave[table].arrived_ms if table in slave else None
     if (
         changed_ms is None
@@ -391,7 +391,7 @@ def _pruned_findings(
 
 
 def newest_changes(rows: Iterable[Row]) -> dict[str, int]:
-    """Of a slave's `fact` rows, by table: when store files last changed beside the WAL."""
+    """When store files last changed beside the WAL, by table, from a slave's `fact` rows."""
     newest: dict[str, int] = {}
     for row in rows:
         table, moment = row.get("table"), row.get("write_ms")
@@ -401,7 +401,7 @@ def newest_changes(rows: Iterable[Row]) -> dict[str, int]:
 
 
 def is_change_sql() -> str:
-    """Whether `newest_changes` counts a slave's row; the newest `write_ms` of a table is its answer."""
+    """Whether `newest_changes` counts a slave's row; its result is the newest `write_ms` per table."""
     return f"kind = 'fact' AND state = '{CHANGED}' AND `table` IS NOT NULL"
 
 

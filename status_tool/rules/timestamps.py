@@ -1,6 +1,6 @@
-"""The original's rule: of each region the newest write on the master and the newest replicated write on the slave.
+"""The original's rule: compare each region's newest write on the master with its newest replicated write on the slave.
 
-It decides for the original's status files, which hold nothing else. Beside the exact rule its answer is shown.
+It decides for the original's status files, which hold nothing else. Elsewhere its result is shown beside the exact one.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def timestamps_code_sql(context: RunContext) -> str:
 
 
 def judge_by_timestamps(region: Region, context: RunContext) -> tuple[str, Finding | None] | None:
-    """The code of a region, and what is to be reported of it; None for one that is not asked."""
+    """The code of a region and its finding; None for a region that is not in scope."""
     if not region.heads:
         return None
     code, written_ms, replicated_ms = timestamps_code(region, context), region.written_ms, region.replicated_ms
@@ -59,7 +59,7 @@ def judge_by_timestamps(region: Region, context: RunContext) -> tuple[str, Findi
 
 
 def timestamp_aggregates_sql() -> dict[str, str]:
-    """What the rule asks of the `stream` and `replicated` rows of a region."""
+    """What the rule reads from the `stream` and `replicated` rows of a region."""
     return {
         "table": "max(`table`)",
         "heads": f"count_if({IS_HEAD})",

@@ -145,7 +145,7 @@ class Master(ABC):
         """Whether no further round can bring anything new, though time is left."""
 
     @abstractmethod
-    def told(self, outcome: Outcome, look: Look, left_s: float) -> None:
+    def round_done(self, outcome: Outcome, look: Look, left_s: float) -> None:
         """A round is over; the last one has an overview."""
 
     @abstractmethod
@@ -168,7 +168,7 @@ class FixedMaster(Master):
         """What is missing in FILE stays missing: waiting would not bring it."""
         return outcome.needs_new_file
 
-    def told(self, outcome: Outcome, look: Look, left_s: float) -> None:
+    def round_done(self, outcome: Outcome, look: Look, left_s: float) -> None:
         """That it goes on."""
         if outcome.overview is None:
             self._say(f"not complete yet, checking again ({left_s:.0f} s left)")
@@ -216,7 +216,7 @@ def check_in_rounds(
                     return _over(deadline) or decided or outcome.verdict is Verdict.COMPLETE
 
                 outcome = verify_once(settings, spark, sides, check, say, scratch, last)
-                master.told(outcome, sides.look, deadline - time.monotonic())
+                master.round_done(outcome, sides.look, deadline - time.monotonic())
                 if outcome.overview is not None:
                     return outcome
                 sides = _again(both, master, deadline)

@@ -65,7 +65,7 @@ class LiveMaster(Master):
         """Never: the next round has newer queues."""
         return False
 
-    def told(self, outcome: Outcome, look: Look, left_s: float) -> None:
+    def round_done(self, outcome: Outcome, look: Look, left_s: float) -> None:
         """What the round has found."""
         self._shown.round(_round(outcome, look))
 

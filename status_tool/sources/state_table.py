@@ -72,13 +72,13 @@ class StateTableSource(Source):
     spooled: tuple[tuple[bytes, Cells], ...] = ()
     existing: codec.Existing | None = None
     """Of a master: the regions that it has."""
-    digits_a_part: int = 4
+    digits_per_partition: int = 4
     pruning: bytes | None = None
     """Which pruning was the last when the marks were read (`Descriptors.pruning`); None: none may be missed here."""
 
     def partitions(self) -> Sequence[tuple[KeyRange, ...]]:
         """Ranges by the region's first hex digits: region names are hashes, so the parts are even."""
-        step = self.digits_a_part
+        step = self.digits_per_partition
         groups = [_HEX[i : i + step] for i in range(0, len(_HEX), step)]
         return [tuple(KeyRange(kind, digit) for kind in self.types for digit in digits) for digits in groups]
 

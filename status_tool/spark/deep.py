@@ -20,10 +20,10 @@ from status_tool.vocabulary.selection import PathMap
 def with_crc(check: Verification, endpoint: HdfsEndpoint, load: Load, path_map: PathMap) -> DataFrame:
     """The slave's rows, with the CRC32C of each file that only it can settle. The executors read the files."""
     rows = check.slave_rows
-    asked = check.files().where((F.col("code") == "algorithm") & F.col("master.crc32c").isNotNull()).select("path")
+    undecided = check.files().where((F.col("code") == "algorithm") & F.col("master.crc32c").isNotNull()).select("path")
     is_file = F.col("kind") == "file"
-    files = rows.where(is_file).join(asked, "path", "left_semi").select(rows.columns)
-    others = rows.where(is_file).join(asked, "path", "left_anti").select(rows.columns)
+    files = rows.where(is_file).join(undecided, "path", "left_semi").select(rows.columns)
+    others = rows.where(is_file).join(undecided, "path", "left_anti").select(rows.columns)
 
     def own(row: Row) -> Row:
         return {**row, "path": path_map.to_slave(row["path"])}

@@ -91,7 +91,7 @@ def with_drained_heads(master_df: DataFrame, slave_df: DataFrame, drained: froze
 
 
 def judge_regions(session: SparkSession, master_df: DataFrame, slave_df: DataFrame, context: RunContext) -> DataFrame:
-    """One row a region: `asked`, `status` (severity), `lag_ms`, `findings`, `timestamps` and more to debug."""
+    """One row per region: `in_scope`, `status` (severity), `lag_ms`, `findings`, `timestamps` and more to debug."""
     if context.evidence is Evidence.TIMESTAMPS:
         return _timestamp_regions(master_df, slave_df, context)
     streams = judge_streams(session, master_df, slave_df, context)
@@ -102,7 +102,7 @@ def judge_regions(session: SparkSession, master_df: DataFrame, slave_df: DataFra
 
 
 def judge_streams(session: SparkSession, master_df: DataFrame, slave_df: DataFrame, context: RunContext) -> DataFrame:
-    """One row a stream with its `code`. Rows without `heads` are no asked streams: they carry region facts."""
+    """One row per stream with its `code`. Rows without `heads` are not streams in scope: they carry region facts."""
     rule = context.rule
     holed = _with_holes(_events(master_df, slave_df, context), rule)
     aggregates = {**head_aggregates_sql(), **segment_aggregates_sql(rule), **fact_aggregates_sql(context)}
@@ -117,12 +117,12 @@ def judge_streams(session: SparkSession, master_df: DataFrame, slave_df: DataFra
 
 def _events(master_df: DataFrame, slave_df: DataFrame, context: RunContext) -> DataFrame:
     """All rows that count, clustered by region."""
-    asked = in_scope_sql(context.filters)
+    in_scope = in_scope_sql(context.filters)
     shipped = f"NOT ({IS_HEAD}) OR {is_shipped_sql(context.slave.cluster_id)}"
     possible = f"NOT ({IS_SEGMENT}) OR {valid_sql()}"
-    ours = _event_columns(master_df, MASTER_KINDS, f"({asked}) AND ({shipped})")
+    ours = _event_columns(master_df, MASTER_KINDS, f"({in_scope}) AND ({shipped})")
     ours_too = f"NOT (kind = 'unstamped') OR {came_through_sql(context.master.cluster_id)}"
-    theirs = _event_columns(slave_df, SLAVE_KINDS, f"({asked}) AND ({possible}) AND ({ours_too})")
+    theirs = _event_columns(slave_df, SLAVE_KINDS, f"({in_scope}) AND ({possible}) AND ({ours_too})")
     return ours.unionByName(theirs).repartition("region")
 
 
@@ -136,7 +136,7 @@ def _event_columns(rows: DataFrame, kinds: tuple[str, ...], condition: str = "tr
 
 
 def _with_holes(events: DataFrame, rule: StreamRule) -> DataFrame:
-    """Per segment: how far the stream had arrived before it, and whether a hole that is asked ends at it."""
+    """Per segment: how far the stream had arrived before it, and whether a hole in scope ends at it."""
     return events.select("*", *named(before_sql(rule.ordered))).select(
         "*", *named({"hole": is_hole_sql(rule.since_ms)})
     )

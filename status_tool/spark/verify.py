@@ -150,18 +150,18 @@ class Verification:
         return tuple(to_problem(finding, context) for finding in bound(run, found, limit))
 
     def regions(self) -> DataFrame:
-        """One row an asked region."""
+        """One row per region in scope."""
         return self._regions
 
     @cached_property
     def _regions(self) -> DataFrame:
         """Kept, because an overview asks for them again and judging is what costs."""
         judged = judge_regions(self._session, self._master_df, self._slave_df, self.context)
-        self._kept.append(judged.where("asked").persist(StorageLevel.MEMORY_AND_DISK))
+        self._kept.append(judged.where("in_scope").persist(StorageLevel.MEMORY_AND_DISK))
         return self._kept[-1]
 
     def streams(self) -> DataFrame:
-        """One row an asked stream."""
+        """One row per stream in scope."""
         judged = judge_streams(self._session, self._master_df, self._slave_df, self.context)
         return judged.where(F.col("heads") > 0)
 

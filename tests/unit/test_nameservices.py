@@ -149,7 +149,7 @@ def test_hbase_root_elsewhere() -> None:
 
 @dataclass
 class FakeNameNode:
-    """One file, and a count of what it was asked. One without a name does not tell which HDFS it is."""
+    """One file, and a count of what it was asked. One without a name does not identify its HDFS it is."""
 
     name: str
     asked: Counter[str] = field(default_factory=Counter)
@@ -325,7 +325,7 @@ def test_different_or_not_known(
     ours, theirs = written(namenodes, "master", tmp_path, "-m"), written(namenodes, "slave", tmp_path)
     capsys.readouterr()
     assert main(["run", "-i", str(ours), "--slave-status", str(theirs)]) == 0
-    assert ("does not tell which HDFS" in capsys.readouterr().out) is not known
+    assert ("does not identify its HDFS" in capsys.readouterr().out) is not known
 
 
 @pytest.mark.spark

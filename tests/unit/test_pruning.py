@@ -131,7 +131,7 @@ def test_marks_are_by_table_and_clusters_and_know_the_latest_write() -> None:
     ],
 )
 def test_until_when_something_unproven_was_written(marks: Any, slave: str, until: int | None) -> None:
-    """A mark that cannot be understood vouches for nobody."""
+    """A mark that cannot be parsed vouches for nobody."""
     assert unproven_ms(marks, slave) == until
 
 

@@ -79,7 +79,7 @@ class Watched(Master):
     def is_decided(self, outcome: Outcome) -> bool:
         return False
 
-    def told(self, outcome: Outcome, look: Look, left_s: float) -> None:
+    def round_done(self, outcome: Outcome, look: Look, left_s: float) -> None:
         self.rounds.done.append(f"told {outcome.verdict}")
 
     def lost(self, error: ConnectionFailed) -> None:

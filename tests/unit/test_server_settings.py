@@ -81,7 +81,7 @@ def test_a_bulk_load_is_not_shipped_where_its_marker_may_be_dropped() -> None:
     ours = having(OURS, {"hbase.replication.drop.on.deleted.columnfamily": "true"})
     outcome = check([*ours, FACT], queues=queues)
     assert (outcome.verdict, only(outcome).code) == (Verdict.UNVERIFIABLE, "bulkload")
-    assert "no bulk load is taken for shipped" in told(outcome)
+    assert "no bulk load counts as shipped" in told(outcome)
 
 
 def test_tags_are_told_unless_every_server_keeps_them() -> None:
