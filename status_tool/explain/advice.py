@@ -1,4 +1,4 @@
-"""What to do about a problem: where to look, and the command that copies what is missing."""
+"""What to do about a problem: where to look, and the command that copies missing rows."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ SYNC_TABLE = f"{_MAPREDUCE}.SyncTable"
 ALL_VERSIONS = 2**31 - 1
 HOLES = ("gap", "may-fill", "behind", "missing")
 REGION_COPIES = (*HOLES, "partial")
-"""What is repaired by copying the rows of a region that were written in a time."""
+"""Codes repaired by copying the rows of a region that were written in a time range."""
 TABLE_COPIES = ("absent", "family-absent", "emptied", "pruned", "scope-raised", "skip-wal", "skipped-wal", "truncated")
-"""What is repaired by copying a whole table, or its families."""
+"""Codes repaired by copying a whole table, or its families."""
 CONTENTS = ("content-changed", "slave-changed")
-"""What is repaired by comparing all rows of a region or table: rows may be missing, or be there too many."""
+"""Codes repaired by comparing all rows of a region or table: rows may be missing or left over."""
 _PLAIN = frozenset(b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz `~!@#$%^&*()-_=+[]{}|;:'\",.<>/?")
 
 _TEXTS = {
@@ -37,11 +37,11 @@ _TEXTS = {
     " (`status-tool queues`), or compare the tables once (VerifyReplication, SyncTable) and then accept what was"
     " written until then with --since",
     "no-tracker": "set hbase.coprocessor.wal.classes on the master's region servers (`status-tool setup` prints how)",
-    "own-shipping": "compare the tables (VerifyReplication); no run can say complete while the peer has them: take them"
-    " off the peer, add it anew, and accept what was compared until then with --since",
-    "own-service": "take the setting off those servers, restart them, compare the tables (VerifyReplication), and"
+    "own-shipping": "compare the tables (VerifyReplication); no run can say complete while the peer has them: remove"
+    " them, add the peer again, and accept what was compared until then with --since",
+    "own-service": "remove the setting from those servers, restart them, compare the tables (VerifyReplication), and"
     " accept what was written until then with --since",
-    "no-descriptors": "let a tracker see a barrier: run `run -m` with --wait, and look at the trackers' log lines",
+    "no-descriptors": "run `run -m` with --wait, so that a tracker sees a barrier, and check the trackers' log lines",
     "slave-tables-unknown": "record the slave's status again, with its Thrift server reachable",
     "not-recorded": "record that side again with the same --table and --namespace",
     "not-replicated": "check the name; `alter 'TABLE', {NAME => 'FAMILY', REPLICATION_SCOPE => 1}` replicates a family",
@@ -66,26 +66,26 @@ _TEXTS = {
     "emptied": "compare the table once (VerifyReplication), and accept the past with --since when what is missing has"
     " been copied",
     "pruned": "compare the table once (VerifyReplication), copy what is missing, and accept the past with --since",
-    "skipped-wal": "replication never sees mutations with SKIP_WAL; accept the past with --since when what they wrote"
+    "skipped-wal": "replication never sees SKIP_WAL mutations; accept the past with --since when what they wrote"
     " has been copied",
-    "scope-raised": "what was in the family before was never replicated; accept the past with --since when it has been"
+    "scope-raised": "older rows of the family were never replicated; accept the past with --since when it has been"
     " copied",
-    "meta-family": "use another name for the family: a crash of a region server would lose its cells as well",
-    "descriptor-unreadable": "record the status again; if it stays, look at the trackers' log lines",
+    "meta-family": "rename the family: a region server crash would lose its cells as well",
+    "descriptor-unreadable": "record the status again; if it persists, check the trackers' log lines",
     "no-regions": "run `run -m` again when the table's regions are in hbase:meta",
     "file-missing": "copy the file again (distcp)",
-    "size": "copy the file again (distcp -update), and look whether it was still being written",
+    "size": "copy the file again (distcp -update), and check whether it was still being written",
     "checksum": "compare the file by hand and copy it again (distcp -update -skipcrccheck is not enough)",
-    "algorithm": "block size or checksum type differ: copy with `distcp -pbc`, or compare the contents with --deep",
+    "algorithm": "block size or checksum type differ: copy with `distcp -pbc`, or compare the content with --deep",
     "content": "copy the file again (distcp without -skipcrccheck, or after deleting it on the slave)",
     "file-open": "let its writer close it (hdfs debug recoverLease when the writer is gone), then check again",
-    "file-changed": "stop what still writes there, copy the file again, and record the master's status again",
+    "file-changed": "stop whatever still writes there, copy the file again, and record the master's status again",
     "root-absent": "correct the -f file or the configured paths, and record the master's status again",
     "file-unreadable": "check permissions and missing blocks (hdfs fsck) on that side",
-    "file-ambiguous": "the path was listed twice with different contents while it was read: record the status again",
-    "no-checksum": "the file's checksum could not be had; check that its DataNodes are reachable",
+    "file-ambiguous": "the path was listed twice with different contents: record the status again",
+    "no-checksum": "the file's checksum could not be computed; check that its DataNodes are reachable",
     "later-writes": "if the application has run since, record the shutdown time again on the master (`shutdown-time"
-    " record`; `shutdown-time clear` takes it away) and run `run -m` again; if these writes do not matter, check with"
+    " record`; `shutdown-time clear` removes it) and run `run -m` again; if these writes do not matter, check with"
     " -s MILLIS or --ignore-later-writes, or leave the table out (--table, --namespace)",
     "slave-older": "write the slave's status again with `run -o FILE2` on the slave, now that FILE is there, or"
     " check on the slave without --slave-status",
@@ -93,7 +93,7 @@ _TEXTS = {
 }
 
 UNDRAINED = (
-    "waiting here does not help: its queue was not drained when FILE was written, and FILE cannot learn of it any more."
+    "waiting here does not help: its queue was not drained when FILE was written, and FILE does not change."
     " Write a new FILE on the master, `run -m -o FILE --wait 300 --drained`, and check against that"
 )
 """What to do about an origin whose queue was not drained when FILE was written."""
@@ -103,7 +103,7 @@ TABLE_TEXTS = {code: _TEXTS[code] for code in TABLE_COPIES}
 
 
 def advise(finding: Finding, context: RunContext) -> str | None:
-    """What to do about a finding; None where there is nothing to say."""
+    """What to do about a finding; None where there is nothing to do."""
     if finding.code in HOLES:
         return _repair(finding, context)
     if finding.code == "partial" and (repair := repair_of(finding, context)) is not None:
@@ -114,8 +114,8 @@ def advise(finding: Finding, context: RunContext) -> str | None:
         return _filter_advice(finding, context)
     if finding.code == "keeps-less":
         return (
-            "alter the table on the slave like the master's, then compare it once (VerifyReplication) and copy what is"
-            f" gone already; or accept that it keeps less with --accept-drift {finding.table}"
+            "alter the slave's table to match the master's, then compare it once (VerifyReplication) and copy what is"
+            f" already gone; or accept that it keeps less with --accept-drift {finding.table}"
         )
     if finding.code == "own-service" and finding.written_to_ms is not None:
         return (
@@ -141,7 +141,7 @@ def todo(finding: Finding, context: RunContext) -> str | None:
 
 
 def with_dry_run(sync: str) -> str:
-    """The SyncTable call that compares and changes nothing; its counters say how many rows and cells differ."""
+    """The SyncTable call that only compares; its counters show how many rows and cells differ."""
     return sync.replace(SYNC_TABLE, f"{SYNC_TABLE} --dryrun=true", 1)
 
 
@@ -212,8 +212,8 @@ def _repair(finding: Finding, context: RunContext) -> str:
     server = context.origin_name(finding.origin)
     if finding.table is None:
         return (
-            f"look at the region server's log for region {finding.region}, and at"
-            " `status 'replication'` in the master's hbase shell; its table is not named in the file"
+            f"check the region server's log for region {finding.region}, and at"
+            " `status 'replication'` in the master's hbase shell; FILE does not name its table"
         )
     commands = repair_of(finding, context)
     copy = commands.copy_table if commands else ""
@@ -226,27 +226,27 @@ def _filter_advice(finding: Finding, context: RunContext) -> str:
     since = (
         f"then accept the past with --since {finding.written_to_ms}"
         if finding.written_to_ms is not None
-        else ("let ReplicateTimeTracker run on the master, too, which tells since when a peer has been as it is")
+        else ("run ReplicateTimeTracker on the master, too: it records since when a peer has been unchanged")
     )
     return f"compare the table once (VerifyReplication),{copy} {since}"
 
 
 def _look(finding: Finding, server: str | None, disabled_peer: str | None) -> str:
     if finding.code == "gap":
-        return "these entries are not coming by themselves; copy them from the master: "
+        return "these entries will not arrive by themselves; copy them from the master: "
     if disabled_peer is not None:
         return (
             f"peer {disabled_peer} is disabled on the master: `enable_peer '{disabled_peer}'` there, then check again"
             " with --wait; or copy: "
         )
     return (
-        "check again with --wait; if it does not shrink, look at `status 'replication'` and the log of"
+        "check again with --wait; if it does not shrink, check `status 'replication'` and the log of"
         f" {server} on the master, or copy: "
     )
 
 
 def repair_of(finding: Finding, context: RunContext) -> Repair | None:
-    """The commands that repair a finding; None where copying repairs nothing, or the table is not known."""
+    """The commands that repair a finding; None where copying repairs nothing, or the table is unknown."""
     if finding.table is None or finding.code not in (*REGION_COPIES, *TABLE_COPIES, *CONTENTS, "filter-changed"):
         return None
     return repair(
@@ -269,7 +269,7 @@ def repair(
     slave_key: str,
     mark: str,
 ) -> Repair:
-    """The commands for rows and times of a table; `mark` makes the folder of the hashes one that is not there yet."""
+    """The commands for rows and times of a table; `mark` makes the name of the hashes' folder unique."""
     name = "".join(char if char.isalnum() or char in "._-" else "_" for char in table)
     folder = f"{master.filesystem or FILESYSTEM_PLACEHOLDER}/tmp/status-tool-{name}-{mark}"
     return Repair(

@@ -21,7 +21,7 @@ class Side:
 
 
 def known_clusters(sides: Sequence[Side]) -> ClusterMap:
-    """The clusters of the sides, where their peers lead, and the links in between.
+    """The clusters of the sides, the clusters their peers lead to, and the links between them.
 
     A peer that leads to none of the sides becomes a cluster of its own, named by its id, else by its key.
     """

@@ -23,18 +23,18 @@ class Tally:
 
     regions: dict[Status, int] = field(default_factory=lambda: dict.fromkeys(Status, 0))
     evidence: dict[Evidence, int] = field(default_factory=lambda: dict.fromkeys(Evidence, 0))
-    """How many regions rest on what."""
+    """How many regions rest on which evidence."""
     worst_lag_ms: int | None = None
     timestamps_complete: int = 0
     later: dict[str | None, tuple[int, int]] = field(default_factory=dict)
     """By table, the streams that were written to after the shutdown time, and the newest write."""
     later_streams: int = 0
-    """How many they are, where they have not been told apart yet."""
+    """Their number, where they have not been broken down by table yet."""
     files: dict[FileStatus, int] = field(default_factory=lambda: dict.fromkeys(FileStatus, 0))
     master_files: int = 0
     """How many paths the master's status names."""
     entries: dict[tuple[str, str], int] = field(default_factory=dict)
-    """By side and name, what was met besides files: empty folders, symbolic links."""
+    """By side and name, what was found besides files: empty folders, symbolic links."""
 
 
 def conclude(context: RunContext, tally: Tally, findings: Iterable[Finding]) -> Outcome:
@@ -98,7 +98,7 @@ def _hbase(context: RunContext, tally: Tally, run: list[Finding]) -> HBaseOutcom
 
 
 def _file_findings(context: RunContext, tally: Tally) -> list[Finding]:
-    """A path that was named must exist; that there is no file at all is fine only where everything was looked at."""
+    """A path that was named must exist; an empty list is fine only where everything was listed."""
     absent = [Finding("root-absent", path=path) for path in context.master.hdfs_absent]
     if not absent and _names_nothing(context, tally):
         return [Finding("no-files")]
@@ -106,7 +106,7 @@ def _file_findings(context: RunContext, tally: Tally) -> list[Finding]:
 
 
 def counted_entries(tally: Tally) -> list[str]:
-    """What was met besides files, in words."""
+    """What was found besides files, in words."""
     return [
         f"HDFS: {count} {name}{'' if count == 1 else 's'} on the {side}, not compared"
         for (side, name), count in sorted(tally.entries.items())
@@ -126,5 +126,5 @@ def _hdfs(context: RunContext, tally: Tally, findings: list[Finding]) -> HdfsOut
 
 
 def _names_nothing(context: RunContext, tally: Tally) -> bool:
-    """No file at all proves nothing, unless the whole file system was listed and simply holds none."""
+    """An empty list proves nothing, unless the whole file system was listed and holds no files."""
     return not tally.master_files and context.master.hdfs_paths != ("/",)

@@ -1,4 +1,4 @@
-"""Drift: where master and slave differ in ways that replication never carries, told without comparing any row."""
+"""Drift: where master and slave differ in ways that replication never carries, found without comparing rows."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Drift:
-    """One thing that replication will not bring about. `kind` is the verdict's code for the same."""
+    """One difference that replication will not resolve. `kind` is the verdict's code for the same."""
 
     kind: str
     table: str
     detail: str
     advice: str
     peer: str | None = None
-    """The peer whose slave is at fault; None: the master, for all its slaves."""
+    """The peer whose slave differs; None: the master, for all its slaves."""
     repair: Repair | None = None
 
     def to_json(self) -> dict[str, Any]:
@@ -47,7 +47,7 @@ class Drift:
 
 @dataclass(slots=True)
 class Lost:
-    """Regions with streams of which nothing is left, by table: gathered from a master's rows as they come."""
+    """Regions that have streams but no longer exist, by table: collected from a master's rows as they arrive."""
 
     since_ms: int | None = None
     """What was written up to this time is accepted."""
@@ -77,7 +77,7 @@ class Lost:
 
 
 def find_drift(master: Header, rows: Sequence[Row], lost: Mapping[str, int], targets: Sequence[Target]) -> list[Drift]:
-    """What drifts between a master and the clusters of its peers.
+    """The drift between a master and the clusters of its peers.
 
     `rows` are the master's `table` and `region` rows, `lost` what `Lost` gathered.
     """
@@ -88,13 +88,13 @@ def find_drift(master: Header, rows: Sequence[Row], lost: Mapping[str, int], tar
     found = [drift for target in targets for drift in _target_drift(master, replicated, target)]
     for table in sorted(replicated):
         if _skips_wal(details[table]) and _shipped(table, targets):
-            detail = "has durability SKIP_WAL: its writes bypass the WAL, and with it replication"
+            detail = "has durability SKIP_WAL: its writes bypass the WAL, and therefore replication"
             found.append(_drift("skip-wal", master, table, detail, families=replicated[table]))
     for table, regions in lost.items():
         if _shipped(table, targets):
             detail = (
                 f"was truncated, dropped or recreated ({regions} regions without a successor), which replication does"
-                " not carry: their rows stay on the slave"
+                " not carry: their rows remain on the slave"
             )
             found.append(_drift("truncated", master, table, detail))
     return found

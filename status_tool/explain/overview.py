@@ -1,7 +1,7 @@
-"""What is wrong, by table and cause: complete counts, one example each, and one repair a table.
+"""What is wrong, by table and cause: complete counts, one example each, and one repair per table.
 
-The list of problems is bounded; this is not, and stays small all the same: it has one entry for every table
-and code, however many regions and files are behind it.
+The list of problems is bounded; the overview is not, but stays small: it has one entry per table and code,
+however many regions and files are affected.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from status_tool.vocabulary.outcome import Group, Outcome, Overview, Problem, Ta
 from status_tool.vocabulary.verdicts import SEVERITY
 
 STUCK = ("gap", *TABLE_COPIES)
-"""What waiting does not mend."""
+"""Codes that waiting does not resolve."""
 CREATE_FIRST = ("absent", "family-absent", "truncated", "skip-wal")
-"""Where something has to be done by hand before copying helps."""
+"""Codes that need a manual step before copying helps."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ def cause_of(finding: Finding) -> Cause:
 
 
 def merged(one: Cause, other: Cause) -> Cause:
-    """Two causes of the same table and code as one."""
+    """Merge two causes of the same table and code."""
     return Cause(
         min(one.worst, other.worst, key=sort_key),
         one.count + other.count,
@@ -79,7 +79,7 @@ def overview(context: RunContext, found: Iterable[Cause], tables: Iterable[Table
 
 
 def groups_of(problems: Iterable[Problem]) -> tuple[Group, ...]:
-    """The problems by table, kind and cause: where nothing but their list is known."""
+    """The problems by table, kind and cause, where only their list is known."""
     found: dict[tuple[str | None, str, str], Group] = {}
     for problem in problems:
         key = (problem.table, problem.kind, problem.code or problem.detail)
@@ -115,7 +115,7 @@ def _group(cause: Cause, context: RunContext) -> Group:
 
 
 def _repairs(found: Sequence[Cause], context: RunContext) -> Iterable[TableRepair]:
-    """One repair a table, in the order of its worst cause."""
+    """One repair per table, in the order of its worst cause."""
     by_table: dict[str, list[Cause]] = {}
     for cause in found:
         if cause.worst.table is not None and cause.worst.code in (*HOLES, *TABLE_COPIES):
@@ -125,7 +125,7 @@ def _repairs(found: Sequence[Cause], context: RunContext) -> Iterable[TableRepai
 
 
 def _repair(table: str, own: Sequence[Cause], context: RunContext) -> TableRepair:
-    """Rows and times that cover every cause: what is copied twice does no harm, what is left out would."""
+    """Rows and times that cover every cause: copying twice does no harm, leaving rows out would."""
     codes = [cause.worst.code for cause in own]
     span = own[0]
     for cause in own[1:]:

@@ -17,7 +17,7 @@ from status_tool.vocabulary.outcome import Problem
 from status_tool.vocabulary.verdicts import FileStatus, Status
 
 CODES: dict[str, Status | FileStatus] = {**FILE_CODES, **STREAM_CODES, **REGION_CODES, **TABLE_CODES}
-"""The codes of all rules; others are of the run, and unverifiable."""
+"""The codes of all rules; other codes concern the run and are unverifiable."""
 
 
 def to_problem(finding: Finding, context: RunContext) -> Problem:
@@ -50,7 +50,7 @@ def kind_of(code: str) -> str:
 def bound(run: Iterable[Finding], rows: Iterable[Finding], limit: int) -> list[Finding]:
     """At most `limit` findings, worst first.
 
-    Neither the findings of the run and its tables nor those of rows crowd the other out: each may fill
+    Neither the findings of the run and its tables nor those of rows displace the others: each may fill
     at least half.
     """
     few, many = sorted(run, key=sort_key), sorted(rows, key=sort_key)
@@ -83,7 +83,7 @@ def _may_fill(finding: Finding, context: RunContext) -> str:
 def _behind(finding: Finding, context: RunContext) -> str:
     if finding.from_seq is None:
         return f"behind: replicated up to {iso(finding.written_from_ms)}, written up to {iso(finding.written_to_ms)}"
-    return f"behind: arrived up to sequence id {finding.from_seq}, asked up to {finding.to_seq}"
+    return f"behind: arrived up to sequence id {finding.from_seq}, written up to {finding.to_seq}"
 
 
 def _missing(finding: Finding, context: RunContext) -> str:
@@ -100,14 +100,14 @@ def _unsettled(finding: Finding, context: RunContext) -> str:
 def _filter_changed(finding: Finding, context: RunContext) -> str:
     return (
         "filter changed: the peer ships only some of the table's replicated families, and it was changed or added at"
-        f" {iso(finding.written_to_ms)}, after the stream began: what it left out before may be of families that it"
+        f" {iso(finding.written_to_ms)}, after the stream began: entries left out before may belong to families that it"
         " ships now"
     )
 
 
 def _own_shipping(finding: Finding, context: RunContext) -> str:
     return (
-        f"shipped by other code: the peer has {finding.note}, which may drop or change cells of an entry that counts as"
+        f"shipped by other code: the peer has {finding.note}, which may drop or change cells of entries that count as"
         " applied"
     )
 
@@ -115,14 +115,14 @@ def _own_shipping(finding: Finding, context: RunContext) -> str:
 def _own_service(finding: Finding, context: RunContext) -> str:
     side, _, setting = (finding.note or "").partition("|")
     return (
-        f"replicated by other code: on the {side} {setting}, which may leave out or change entries, or cells of an"
-        " entry that counts as applied"
+        f"replicated by other code: on the {side} {setting}, which may leave out or change entries, or cells of"
+        " entries that count as applied"
     )
 
 
 def _older(finding: Finding, context: RunContext) -> str:
     start = iso(context.master.coverage_ms) if context.master.coverage_ms is not None else None
-    known = f"every region server has been tracked only since {start}" if start else "no tracker coverage is known"
+    known = f"some region servers were untracked before {start}" if start else "no tracker coverage is known"
     return f"older than the tracker: {known}, the table may hold rows from before"
 
 
@@ -139,13 +139,13 @@ def _not_recorded(finding: Finding, context: RunContext) -> str:
 
 
 def _not_replicated(finding: Finding, context: RunContext) -> str:
-    asked = f"table {finding.table}" if finding.table else f"namespace {finding.note}"
-    return f"not replicated: {asked} was asked for, but the master knows no replicated family there"
+    named = f"table {finding.table}" if finding.table else f"namespace {finding.note}"
+    return f"not replicated: {named} was selected, but has no replicated family on the master"
 
 
 def _content_changed(finding: Finding, context: RunContext) -> str:
     return (
-        f"content changed: at {iso(finding.written_to_ms)} the region opened with other store files than those that it"
+        f"content changed: at {iso(finding.written_to_ms)} the region opened with store files other than those that it"
         " was closed with: a snapshot was restored or cloned, the region truncated, or files were placed or removed by"
         " hand, none of which replication carries"
     )
@@ -154,7 +154,7 @@ def _content_changed(finding: Finding, context: RunContext) -> str:
 def _slave_changed(finding: Finding, context: RunContext) -> str:
     return (
         f"content changed on the slave: at {iso(finding.written_to_ms)}, after replicated entries had arrived, a region"
-        " of the table opened with other store files than those that it was closed with (a snapshot restored or cloned,"
+        " of the table opened with store files other than those that it was closed with (a snapshot restored or cloned,"
         " a region truncated, files placed or removed by hand): what had arrived may be gone"
     )
 
@@ -165,8 +165,8 @@ def _bulkload(finding: Finding, context: RunContext) -> str:
 
 def _local_load(finding: Finding, context: RunContext) -> str:
     return (
-        f"bulk load: files were loaded at {iso(finding.written_to_ms)} with replication switched off for the load"
-        " (disableReplication), so that no queue and no slave ever has them"
+        f"bulk load: files were loaded at {iso(finding.written_to_ms)} with replication disabled for the load"
+        " (disableReplication), so that they never reach a queue or a slave"
     )
 
 
@@ -176,7 +176,7 @@ def _unstamped(finding: Finding, context: RunContext) -> str:
 
 def _partial(finding: Finding, context: RunContext) -> str:
     return (
-        f"partial: of entries written up to {iso(finding.written_to_ms)} only a part of the cells arrived: the peer"
+        f"partial: of entries written up to {iso(finding.written_to_ms)} only part of the cells arrived: the peer"
         " shipped fewer families then, or a filter of the peer or the slave's sink dropped cells"
     )
 
@@ -187,48 +187,48 @@ def _family_absent(finding: Finding, context: RunContext) -> str:
 
 def _skipped_wal(finding: Finding, context: RunContext) -> str:
     return (
-        f"SKIP_WAL: mutations that bypass the WAL were seen in the table up to {iso(finding.written_to_ms)}, and with"
-        " the WAL they bypass replication"
+        f"SKIP_WAL: mutations that bypass the WAL were seen in the table up to {iso(finding.written_to_ms)}, and"
+        " therefore replication"
     )
 
 
 def _scope_raised(finding: Finding, context: RunContext) -> str:
     return (
-        f"replicated only since {iso(finding.written_to_ms)}: until then family {finding.note} had the replication"
-        " scope 0, and its older rows stay where they are"
+        f"replicated only since {iso(finding.written_to_ms)}: until then family {finding.note} had replication scope 0,"
+        " and its older rows were never shipped"
     )
 
 
 def _emptied(finding: Finding, context: RunContext) -> str:
     return (
-        f"emptied: on the slave the table, a part of it or a family was created anew, truncated or dropped at"
-        f" {iso(finding.written_to_ms)}, after replicated entries had arrived: what had arrived before is gone there"
+        f"emptied: on the slave the table, part of it or a family was recreated, truncated or dropped at"
+        f" {iso(finding.written_to_ms)}, after replicated entries had arrived: what had arrived before is gone"
     )
 
 
 def _pruned(finding: Finding, context: RunContext) -> str:
     return (
         f"pruned: the master has dropped heads of streams that were written until {iso(finding.written_to_ms)}, when"
-        " others were known to have them (`status-tool prune`): whether this slave has them is not known any more"
+        " others were known to have them (`status-tool prune`): whether this slave has them is no longer known"
     )
 
 
 def _unreadable_descriptor(finding: Finding, context: RunContext) -> str:
-    return f"descriptor unreadable: the table's families on the {finding.note or 'master'} are not known"
+    return f"descriptor unreadable: the table's families on the {finding.note or 'master'} are unknown"
 
 
 def _later_writes(finding: Finding, context: RunContext) -> str:
     return (
         f"later writes: {finding.holes} streams were written to after the recorded shutdown time"
-        f" {iso(finding.written_from_ms)}, the newest write at {iso(finding.written_to_ms)}; what was written then is"
-        " not asked, so either that time is of an earlier occasion or something still writes"
+        f" {iso(finding.written_from_ms)}, the newest write at {iso(finding.written_to_ms)}; these writes are not"
+        " in scope: either the recorded time is outdated, or something still writes"
     )
 
 
 def _slave_older(finding: Finding, context: RunContext) -> str:
     age = duration((finding.written_to_ms or 0) - (finding.written_from_ms or 0))
     return (
-        f"the slave's status is older than the question: it was written at {iso(finding.written_from_ms)}, {age} before"
+        f"the slave's status is older than the cut: it was written at {iso(finding.written_from_ms)}, {age} before"
         f" the cut at {iso(finding.written_to_ms)} (or the clocks of the two hosts differ): it cannot show what had"
         " arrived by then, nor what has changed on the slave since"
     )
@@ -252,8 +252,8 @@ _DETAILS: dict[str, Callable[[Finding, RunContext], str]] = {
     "own-shipping": _own_shipping,
     "own-service": _own_service,
     "unreadable-head": _noted("unreadable: the stream's head could not be read"),
-    "unhosted": _noted("unhosted: the region is hosted by no region server"),
-    "untracked": _noted("untracked: the region's server runs without the tracker, or is not known to run"),
+    "unhosted": _noted("unhosted: the region is not hosted by any region server"),
+    "untracked": _noted("untracked: the region's server runs without the tracker, or is not known to be running"),
     "truncated": _truncated,
     "content-changed": _content_changed,
     "slave-changed": _slave_changed,
@@ -266,9 +266,9 @@ _DETAILS: dict[str, Callable[[Finding, RunContext], str]] = {
     "family-absent": _family_absent,
     "emptied": _emptied,
     "pruned": _pruned,
-    "meta-family": _noted("a family is called METAFAMILY: HBase takes its cells for markers of the WAL and ships none"),
-    "keeps-less": _noted("drift: the slave keeps less than the master, so that what was applied may be gone there"),
-    "skip-wal": _noted("SKIP_WAL: the table's writes bypass the WAL, and with it replication"),
+    "meta-family": _noted("a family is named METAFAMILY: HBase treats its cells as WAL markers and does not ship them"),
+    "keeps-less": _noted("drift: the slave keeps less than the master, so applied cells may be gone there"),
+    "skip-wal": _noted("SKIP_WAL: the table's writes bypass the WAL, and therefore replication"),
     "skipped-wal": _skipped_wal,
     "scope-raised": _scope_raised,
     "older-than-tracker": _older,
@@ -281,15 +281,15 @@ _DETAILS: dict[str, Callable[[Finding, RunContext], str]] = {
     "not-recorded": _not_recorded,
     "not-replicated": _not_replicated,
     "nothing": _noted("nothing to check: no replicated region in scope"),
-    "no-files": _noted("nothing to check: the master's status lists no file"),
+    "no-files": _noted("nothing to check: the master's status lists no files"),
     "file-missing": _noted("absent on the slave"),
     "file-extra": _noted("only on the slave"),
     "size": _noted("size differs"),
     "checksum": _noted("checksum differs"),
     "content": _noted("content differs: CRC32C"),
     "file-open": _noted("still open for writing"),
-    "file-changed": _noted("changed on the master after the cut: what it was at the cut is not known"),
-    "root-absent": _noted("nothing to check: the path does not exist on the master, or its file does not cover it"),
+    "file-changed": _noted("changed on the master after the cut: its content at the cut is unknown"),
+    "root-absent": _noted("nothing to check: the path does not exist on the master, or FILE does not cover it"),
     "algorithm": _noted("not comparable: checksum algorithm or block layout differs"),
     "file-unreadable": _file_unreadable,
     "file-ambiguous": _noted("listed more than once with different contents"),

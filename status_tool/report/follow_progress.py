@@ -39,13 +39,13 @@ class Round:
 
 
 class Pace:
-    """How fast a backlog shrinks. What is written meanwhile counts against it: it is the net rate that ends it."""
+    """How fast a backlog shrinks, net of what is written meanwhile."""
 
     def __init__(self) -> None:
         self._seen: deque[tuple[float, int]] = deque()
 
     def add(self, at_s: float, left_bytes: int | None) -> None:
-        """Note a backlog; one that is not known makes the rate unknown until it has been seen twice again."""
+        """Record a backlog; an unknown one makes the rate unknown until two more are known."""
         if left_bytes is None:
             self._seen.clear()
             return
@@ -55,7 +55,7 @@ class Pace:
 
     @property
     def rate(self) -> float | None:
-        """Bytes a second; negative while the backlog grows, None before the second look."""
+        """Bytes a second; negative while the backlog grows, None before the second round."""
         if len(self._seen) < 2 or self._seen[-1][0] <= self._seen[0][0]:
             return None
         (start, first), (end, last) = self._seen[0], self._seen[-1]
@@ -63,7 +63,7 @@ class Pace:
 
     @property
     def eta_s(self) -> float | None:
-        """Seconds until nothing is left at this rate; None where it does not shrink."""
+        """Seconds until the backlog is empty at this rate; None while it does not shrink."""
         rate = self.rate
         if not self._seen or rate is None or rate <= 0:
             return 0.0 if self._seen and self._seen[-1][1] == 0 else None
@@ -71,7 +71,7 @@ class Pace:
 
 
 class Following:
-    """Plain lines, one for every round that differs from the one before: for logs, and the interface."""
+    """Plain lines, one per round that differs from the one before: for logs; also the interface."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -82,14 +82,14 @@ class Following:
         return self
 
     def __exit__(self, *error: object) -> None:
-        """Nothing to end."""
+        """Nothing to close."""
 
     def step(self, text: str) -> None:
-        """Say what is being done now."""
+        """Show the current step."""
 
     def note(self, text: str) -> None:
         """Show a line that stays."""
-        # What is followed matters, not who watches: a closed stderr must not end it.
+        # A closed stderr must not end the run.
         with contextlib.suppress(OSError, ValueError):
             print(f"status-tool: {safe(text)}", file=self._stream, flush=True)
 

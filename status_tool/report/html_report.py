@@ -1,4 +1,4 @@
-"""A self-contained HTML report: no network, readable without its script, light or dark as the reader's system is."""
+"""A self-contained HTML report: no network, readable without its script, light or dark as the reader's system."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ td.number { font-variant-numeric: tabular-nums; }
 """.strip()
 _STYLE += "\n" + PICTURE_STYLE
 
-# Should an escape ever be forgotten: the browser loads and runs nothing.
+# Defense in depth: should an escape ever be missed, the browser still loads and runs nothing.
 _HEAD = f"""<!DOCTYPE html>
 <html lang="en">
 <head>

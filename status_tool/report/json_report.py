@@ -17,7 +17,7 @@ MAX_TABLES = 100
 class JsonReporter(Reporter):
     """Writes one JSON document and a newline.
 
-    All of it is ASCII: whatever a name holds, it can neither break the document nor steer a terminal.
+    All of it is ASCII: no name can break the document or send control sequences to a terminal.
     """
 
     def write(self, outcome: Outcome, stream: TextIO) -> None:
@@ -47,7 +47,7 @@ def document(outcome: Outcome) -> dict[str, Any]:
 
 
 def _overview(overview: Overview | None) -> dict[str, Any]:
-    """Tables, causes and repairs: whole, whatever `--max-problems` says."""
+    """Tables, causes and repairs: complete, regardless of `--max-problems`."""
     if overview is None:
         return {"tables": None, "causes": None, "repairs": None, "oldest_hole_ms": None}
     return {
@@ -100,7 +100,7 @@ def _hbase(outcome: Outcome) -> dict[str, Any] | None:
 
 
 def _not_replicated(left_out: NotReplicated | None) -> dict[str, Any] | None:
-    """The numbers are whole; of the names there are so many at most."""
+    """Counts are complete; the lists of names are bounded."""
     if left_out is None:
         return None
     names: dict[str, list[str] | None] = dict.fromkeys(left_out.tables)

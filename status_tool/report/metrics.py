@@ -20,14 +20,14 @@ _Sample = tuple[Mapping[str, str], float | int]
 
 @dataclass(frozen=True, slots=True)
 class Before:
-    """What the file of the run before said: a failed run keeps its names and the time of the last success."""
+    """What the previous run's file holds: a failed run keeps its labels and the time of the last success."""
 
     names: dict[str, str] = field(default_factory=dict)
     last_success_s: float | None = None
 
 
 def before(path: str | os.PathLike[str]) -> Before:
-    """Read FILE.prom of the run before; one that is not there or not ours tells nothing."""
+    """Read the previous run's FILE.prom; one that is absent or not ours counts as empty."""
     try:
         with open(path, encoding="utf-8") as stream:
             text = stream.read(MAX_BEFORE)
@@ -41,7 +41,7 @@ def before(path: str | os.PathLike[str]) -> Before:
 
 
 class MetricsReporter(Reporter):
-    """Writes one gauge a fact, every one with master, slave and peer.
+    """Writes one gauge per fact, each labelled with master, slave and peer.
 
     `run_ms` is when the check ended (epoch ms; default: now), `duration_s` how long it took.
     """
@@ -55,7 +55,7 @@ class MetricsReporter(Reporter):
         stream.writelines(line + "\n" for line in self._lines(outcome))
 
     def write_failure(self, stream: TextIO) -> None:
-        """Write what a run that ended with an error leaves: `up` 0 under the names of the run before."""
+        """Write the metrics of a failed run: `up` 0 under the labels of the previous run."""
         names = {name: self._last.names.get(name, "") for name in ("master", "slave", "peer")}
         lines = [*self._run(names, 0, self._last.last_success_s), "# EOF"]
         stream.writelines(line + "\n" for line in lines)
@@ -91,12 +91,12 @@ class MetricsReporter(Reporter):
                 )
             hole = outcome.overview.oldest_hole_ms if outcome.overview is not None else None
             if hole is not None:
-                meaning = "When the oldest entry was written that is missing before later ones."
+                meaning = "Write time of the oldest missing entry that later entries have overtaken."
                 yield from _gauge("oldest_hole_timestamp_seconds", meaning, [({}, hole / 1000)], names)
         if outcome.hdfs is not None:
             yield from _gauge("files", "Files by status.", _by_status(file_counts(outcome)), names)
         cut: list[_Sample] = [({}, outcome.cut_ms / 1000)]
-        yield from _gauge("cut_timestamp_seconds", "Everything written before was asked for.", cut, names)
+        yield from _gauge("cut_timestamp_seconds", "Everything written before this is in scope.", cut, names)
         yield "# EOF"
 
 
@@ -128,5 +128,5 @@ def _gauge(name: str, meaning: str, samples: Sequence[_Sample], names: Mapping[s
 
 
 def _label(value: str) -> str:
-    # Controls first: what they become holds backslashes, which the format wants doubled.
+    # Control characters first: their escapes hold backslashes, which the format wants doubled.
     return safe(value).replace("\\", "\\\\").replace('"', '\\"')

@@ -37,13 +37,13 @@ from status_tool.vocabulary.outcome import LAG_BOUNDS_MS, Drawing, Group, Outcom
 from status_tool.vocabulary.verdicts import SEVERITY, FileStatus, Status, Verdict
 
 COMPACT_FROM = 3_000
-"""From so many problems on their rows are told as briefly as they can be: servers by number, times as far as they
+"""From this many problems on, their rows are abbreviated: servers by number, times only as far as they
 differ, no row keys (the complete lists have them)."""
 CHUNK = 250
-"""Rows of a table of their own: a browser lays out only the chunks that are on the screen."""
+"""Rows per chunk: a browser lays out only the chunks that are on the screen."""
 LANES = 30
 CELL = 3
-"""Units of the time axis that are told apart."""
+"""Resolution of the time axis, in units."""
 WIDTH_AXIS = (200, 750)
 """Where the time axis begins, and how long it is, in the drawing's units."""
 
@@ -79,7 +79,7 @@ def _asset(name: str) -> str:
 
 
 def _finalized(value: Any) -> Any:
-    """What comes from outside is made harmless, besides being escaped; our own markup passes."""
+    """Names from outside are sanitised and escaped; our own markup passes."""
     return value if hasattr(value, "__html__") or not isinstance(value, str) else safe(value)
 
 
@@ -179,7 +179,7 @@ def _words(counts: dict[str, int], noun: str) -> str:
 
 
 def _parts(counts: dict[str, int]) -> list[tuple[str, float, float]]:
-    """A bar of 100 units; whatever there is one of can be seen."""
+    """A bar of 100 units; a count of one stays visible."""
     present = {status: count for status, count in counts.items() if count}
     total, least = sum(present.values()), 1.0
     free = 100.0 - least * len(present)
@@ -271,7 +271,7 @@ def _axis(outcome: Outcome, problems: Sequence[Problem]) -> dict[str, Any] | Non
         "words": (
             f"{counted(len(drawn), 'problem')} of {counted(len(servers), 'server')}: what is missing was written"
             f" between {iso_time(first)} and {iso_time(max(p.written_to_ms or 0 for p in drawn))}; the dashed line is"
-            f" the cut, {iso_time(outcome.cut_ms)}: everything before it is asked for."
+            f" the cut, {iso_time(outcome.cut_ms)}: everything before it is in scope."
         ),
         "height": 22 + 20 * len(lanes) + 26,
         "lanes": lanes,
@@ -357,7 +357,7 @@ def _repair(repair: Any) -> dict[str, Any]:
 
 
 def _servers(drawing: Drawing, problems: Sequence[Problem]) -> list[tuple[str, ...]]:
-    """Every server that is known, and those that problems name besides: rows may tell them by number."""
+    """Every known server, and those that only problems name: rows may refer to them by number."""
     known, rows = [*drawing.servers], []
     names = {line.server for line in known}
     others = dict.fromkeys(p.origin for p in problems if p.origin and p.origin not in names)
@@ -387,7 +387,7 @@ class _Column:
 def _with_problems(
     groups: Sequence[Group], problems: Sequence[Problem]
 ) -> Iterator[tuple[Group, list[tuple[int, Problem]]]]:
-    """Each group with the problems that are listed of it."""
+    """Each group with those of its problems that are listed."""
     own: dict[tuple[str | None, str, str], list[tuple[int, Problem]]] = defaultdict(list)
     for number, problem in enumerate(problems, 1):
         own[problem.table, str(problem.kind), problem.code or problem.detail].append((number, problem))
@@ -402,7 +402,7 @@ def _group(
     compact = numbers is not None
     problems = [problem for _, problem in own]
     details = {problem.detail for problem in problems}
-    told_once = len(details) == 1 or group.code in _NUMBERED
+    same_detail = len(details) == 1 or group.code in _NUMBERED
     day = _common_day(problems) if compact else ""
     kinds = {
         "region": ("r", any(p.region for p in problems)),
@@ -412,7 +412,7 @@ def _group(
         "written": ("w", any(p.written_from_ms is not None or p.written_to_ms is not None for p in problems)),
         "behind by": ("l", any(p.lag_ms for p in problems)),
         "rows": ("k", not compact and any(p.start_key or p.end_key for p in problems)),
-        "what": ("d", not told_once),
+        "what": ("d", not same_detail),
         "advice": ("d", not compact and not group.todo and len({advice_for(p) for p in problems}) > 1),
         "commands": ("d", not compact and not group.todo and any(p.repair for p in problems)),
     }
@@ -435,7 +435,7 @@ def _group(
     return {
         "title": f"{group.kind}{f': table {group.table}' if group.table else ''}"
         f"{f', {group.count} times' if group.count > 1 else ''}",
-        "detail": group.example.detail if told_once else "",
+        "detail": group.example.detail if same_detail else "",
         "todo": group.todo or advice_for(group.example) or DEFAULT_ADVICE.get(group.kind, ""),
         "more": " ".join(more),
         "columns": [_Column(titles.get(name, name), kinds[name][0]) for name in names],
@@ -452,7 +452,7 @@ def _common_day(problems: Iterable[Problem]) -> str:
 
 
 def _cell(name: str, problem: Problem, numbers: dict[str, str] | None, day: str) -> tuple[int | None, str]:
-    """A cell's number to sort by, where its text does not do, and the text."""
+    """A cell's sort key, where its text does not sort, and the text."""
     compact = numbers is not None
     if name == "server":
         return None, (numbers or {}).get(problem.origin or "", problem.origin or "")
@@ -484,7 +484,7 @@ def _span(first: int | None, last: int | None, show: Any) -> str:
 
 
 def _written(problem: Problem, day: str) -> str:
-    """From when, and for how long: as briefly as can be."""
+    """Start and duration, abbreviated."""
     first, last = problem.written_from_ms, problem.written_to_ms
     at = first if first is not None else last
     if at is None:

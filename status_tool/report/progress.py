@@ -1,4 +1,4 @@
-"""Live progress of a run on stderr. Where nobody watches a terminal it says nothing."""
+"""Live progress of a run on stderr; silent where stderr is not a terminal."""
 
 from __future__ import annotations
 
@@ -40,15 +40,15 @@ class Progress:
         yield
 
     def step(self, name: str, total: int | None = None) -> None:
-        """End the step before and begin this one: phases for code that only says what it does next."""
+        """End the step before and begin this one: phases for code that only announces its next step."""
         self._step.close()
         self._step.enter_context(self.phase(name, total))
 
     def advance(self, n: int = 1) -> None:
-        """Say that `n` more parts of the current phase are done."""
+        """Report that `n` more parts of the current phase are done."""
 
     def set_total(self, total: int) -> None:
-        """Say how many parts the current phase has, once that is known."""
+        """Report how many parts the current phase has, once known."""
 
     def note(self, text: str) -> None:
         """Show a line that stays, above the live display."""
@@ -67,7 +67,7 @@ class LineProgress(Progress):
         yield
 
     def note(self, text: str) -> None:
-        # The run matters, its progress does not: a closed stderr must not end it.
+        # A closed stderr must not end the run.
         with contextlib.suppress(OSError, ValueError):
             print(safe(text), file=self._stream, flush=True)
 
@@ -125,7 +125,7 @@ class LiveProgress(Progress):
 
 
 class _CountColumn(TextColumn):
-    """`17 of 200`, or `17` where the total is not known; nothing for a phase that counts nothing."""
+    """`17 of 200`, or `17` where the total is unknown; empty for a phase that counts nothing."""
 
     def render(self, task: RichTask) -> Text:
         if task.total is None:

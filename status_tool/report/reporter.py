@@ -1,4 +1,4 @@
-"""One interface for every form in which the outcome of a verification is told."""
+"""One interface for every form in which the outcome of a verification is reported."""
 
 from __future__ import annotations
 
@@ -35,22 +35,22 @@ EVIDENCE_WORDS = {
 }
 
 DEFAULT_ADVICE = {
-    "behind": "Wait and run the check again (--wait); if it stays, look at the source's log and `queues`.",
-    "gap": "Waiting will not help: copy the named times again with CopyTable or SyncTable.",
+    "behind": "Wait and run the check again (--wait); if it persists, check the source's log and `queues`.",
+    "gap": "Waiting will not help: copy the given time range again with CopyTable or SyncTable.",
     "missing": "Check that the table and its families exist on the slave and that the peer covers them.",
     "unverifiable": "Nothing is known to be wrong; remove the named obstacle and run the check again.",
     "mismatch": "Compare the file by hand and copy it again with distcp.",
     "incomparable": "The two sides lay the file out differently: run with --deep to compare the content.",
-    "extra": "The file is on the slave only: remove it there if it should not be.",
+    "extra": "The file is on the slave only: remove it if it should not be there.",
 }
-"""What to do about a problem that brings no advice of its own, by kind."""
+"""What to do about a problem without advice of its own, by kind."""
 
 
 """One tracked region server as the HTML report shows it."""
 
 
 class Reporter(ABC):
-    """Tells an outcome in one form."""
+    """Writes an outcome in one form."""
 
     @abstractmethod
     def write(self, outcome: Outcome, stream: TextIO) -> None:
@@ -58,7 +58,7 @@ class Reporter(ABC):
 
 
 def write_report(reporter: Reporter, outcome: Outcome, path: str | os.PathLike[str]) -> None:
-    """Write the report to a file that appears whole or not at all; raises `OutputError`."""
+    """Write the report to a file atomically; raises `OutputError`."""
     with atomic_write(path) as stream:
         reporter.write(outcome, stream)
 
@@ -82,7 +82,7 @@ def file_counts(outcome: Outcome) -> dict[str, int]:
 
 
 def left_out(outcome: Outcome) -> tuple[int, int]:
-    """Return how many regions and how many files are at fault without being among the problems."""
+    """Return how many affected regions and files are not among the listed problems."""
     regions = sum(region_counts(outcome).values()) - region_counts(outcome)[Status.COMPLETE]
     files = file_counts(outcome)
     harmless = files[FileStatus.MATCH] + files[FileStatus.EXTRA]
@@ -92,7 +92,7 @@ def left_out(outcome: Outcome) -> tuple[int, int]:
 
 
 def timestamps_notice(outcome: Outcome) -> str | None:
-    """Say where the timestamps alone would have been trusted wrongly, or return None."""
+    """Return the notice where timestamps alone would have been wrong, else None."""
     if outcome.hbase is None or outcome.hbase.evidence is Evidence.TIMESTAMPS:
         return None
     alone, proven = outcome.hbase.timestamps_complete, region_counts(outcome)[Status.COMPLETE]

@@ -1,4 +1,4 @@
-"""`--repair-script`: one CopyTable a table, shown before it is run, and the checks that prove the repair."""
+"""`--repair-script`: one CopyTable per table, shown before it is run, and the checks that prove the repair."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ _HEAD = r"""#!/usr/bin/env bash
 # Repairs of one check by status-tool: copies what is missing from the master to the slave.
 #
 #   bash {name}              show what would be run, and run nothing
-#   bash {name} --run        copy what waiting cannot mend
+#   bash {name} --run        copy what waiting cannot fix
 #   bash {name} --run --all  copy what may still arrive by itself, too
 #
 # Run it on the master, as a user who may read the tables there, with `hbase` on the PATH.
-# One command a table. CopyTable writes the same cells with the same times once more:
-# to run this twice, or after an interruption, does no harm.
+# One command per table. CopyTable writes the same cells with the same timestamps again:
+# running this twice, or after an interruption, does no harm.
 set -u
 run=no all=no failed=0
 for argument in "$@"; do
@@ -87,7 +87,7 @@ def _proof(repairs: Sequence[TableRepair]) -> Iterator[str]:
     yield "# HashTable on the master, then SyncTable --dryrun on the slave, whose counters HASHES_NOT_MATCHED,"
     yield "# SOURCEMISSINGROWS and TARGETMISSINGROWS must be absent or 0. (SyncTable without --dryrun repairs what"
     yield "# differs; leave --starttime and --endtime out of HashTable where clients set timestamps of their own.)"
-    yield "# Then the check of that table accepts what was written up to the copied time, and asks for what came later."
+    yield "# Then the check of that table accepts what was written up to the copied time, and covers what came later."
     for repair in repairs:
         yield "#"
         yield f"# {safe(repair.table)}"
@@ -105,7 +105,7 @@ def _command(command: str) -> str:
 
 
 def _word(word: str) -> str:
-    r"""A word for bash; what does not print becomes an escape that bash reads back (`$'\x1b'`)."""
+    r"""A word quoted for bash; non-printable characters become escapes that bash reads back (`$'\x1b'`)."""
     if word.isprintable():
         return shlex.quote(word)
     parts = []

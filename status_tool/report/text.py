@@ -26,7 +26,7 @@ from status_tool.vocabulary.verdicts import FileStatus, Status, Verdict
 
 _INDENT = "   "
 WIDTH = 80
-"""Columns of a terminal: words are folded there, commands continue with a backslash."""
+"""Columns of a terminal: text is wrapped there, commands continue with a backslash."""
 MAX_TABLES = 50
 MAX_REPAIRS = 10
 """How many tables' repairs are printed; the script and the JSON document have them all."""
@@ -46,7 +46,7 @@ class TextReporter(Reporter):
     def write(self, outcome: Outcome, stream: TextIO) -> None:
         text = "".join(f"{line}\n" for line in _lines(outcome))
         encoding = getattr(stream, "encoding", None) or "utf-8"
-        # A terminal that cannot show a letter of a table's name must not end the report.
+        # A terminal that cannot encode a character of a table's name must not end the report.
         stream.write(text.encode(encoding, "backslashreplace").decode(encoding))
 
 
@@ -72,7 +72,7 @@ def _lines(outcome: Outcome) -> Iterator[str]:
 
 
 def headline(outcome: Outcome) -> Iterator[str]:
-    """Yield the verdict of the whole run in words, with what it rests on."""
+    """Yield the verdict of the whole run in words, with its evidence."""
     parts = []
     if outcome.hbase is not None:
         counts = region_counts(outcome)
@@ -96,7 +96,7 @@ def _share(total: int, good: int, noun: str) -> str:
 
 
 def summary_lines(outcome: Outcome) -> Iterator[str]:
-    """Yield what was compared, how strong the evidence is, and the counts; every line is harmless."""
+    """Yield what was compared, how strong the evidence is, and the counts; every line is sanitised."""
     yield f"Master {safe(outcome.master_cluster_id) or 'unknown'}"
     yield f"Slave  {safe(outcome.slave_cluster_id) or 'unknown'}"
     if outcome.peer_id is not None:
@@ -154,7 +154,7 @@ def _one_group(number: int, group: Group, repairs_follow: bool) -> Iterator[str]
 
 
 def _facts(problem: Problem) -> Iterator[str]:
-    """One fact a line: where, which entries, when."""
+    """One fact per line: where, which entries, when."""
     named = (("region", problem.region), ("server", problem.origin), ("file", problem.path))
     for word, value in named:
         if value:
@@ -170,7 +170,7 @@ def repair_commands(outcome: Outcome) -> Sequence[TableRepair]:
 
 def _repair_lines(repairs: Sequence[TableRepair], outcome: Outcome) -> Iterator[str]:
     shown = repairs[:MAX_REPAIRS]
-    yield f"Repairs, one a table ({counted(len(repairs), 'table')}; --repair-script FILE writes them as a script):"
+    yield f"Repairs, one per table ({counted(len(repairs), 'table')}; --repair-script FILE writes them as a script):"
     for repair in shown:
         yield ""
         yield from _hanging(_INDENT, f"table {safe(repair.table)} ({', '.join(repair.reasons)})")
@@ -195,12 +195,12 @@ def _repair_lines(repairs: Sequence[TableRepair], outcome: Outcome) -> Iterator[
 
 
 def check_command(repair: TableRepair) -> str:
-    """Return the check of one table whose past has been copied, quoted for a shell."""
+    """Return the check of one table whose older rows have been copied, quoted for a shell."""
     return f"status-tool run -i FILE --table {shlex.quote(repair.table)} --since {repair.since_ms}"
 
 
 def shell_lines(command: str, indent: str = "", width: int = WIDTH) -> Iterator[str]:
-    """Yield a command over several lines that can be copied as they are; no word is broken, every line is harmless."""
+    """Yield a command over several lines that can be copied as they are; no word is broken, every line is sanitised."""
     line = ""
     for word in shlex.split(command):
         quoted = safe(shlex.quote(word))
@@ -213,7 +213,7 @@ def shell_lines(command: str, indent: str = "", width: int = WIDTH) -> Iterator[
 
 
 def folded(text: str) -> list[str]:
-    """Return words in lines of at most 80 columns; a longer word has its line for itself."""
+    """Return words in lines of at most 80 columns; a longer word gets a line of its own."""
     return textwrap.wrap(text, WIDTH, break_long_words=False, break_on_hyphens=False) or [""]
 
 
@@ -242,19 +242,19 @@ def _evidence(hbase: HBaseOutcome) -> Iterator[str]:
 
 
 def ordered_tables(hbase: HBaseOutcome) -> str:
-    """Name the tables with evidence ordered, made harmless; a few of many."""
+    """Name the tables with evidence `ordered`, sanitised; of many only the first."""
     return _few(hbase.ordered_tables)
 
 
 def not_replicated(hbase: HBaseOutcome) -> str:
-    """Say what of the master is not asked of this slave as replication does not carry it; empty where nothing is."""
+    """Name what is not in scope because replication does not carry it to this slave; empty where nothing is."""
     left_out = hbase.not_replicated
     if left_out is None or not (left_out.tables or left_out.families):
         return ""
     families = [f"{family} of {table}" for table, family in left_out.families]
     parts = [f"{_counted(len(left_out.tables), 'table', 'tables')} ({_few(left_out.tables)})"] * bool(left_out.tables)
     parts += [f"{_counted(len(families), 'family', 'families')} ({_few(families)})"] * bool(families)
-    return f"not replicated to this slave, and so not asked: {' and '.join(parts)}"
+    return f"not replicated to this slave, and so not in scope: {' and '.join(parts)}"
 
 
 def _counted(number: int, one: str, several: str) -> str:
@@ -262,14 +262,14 @@ def _counted(number: int, one: str, several: str) -> str:
 
 
 def _few(names: Sequence[str]) -> str:
-    """Names, made harmless; of many only the first."""
+    """Names, sanitised; of many only the first."""
     shown = ", ".join(safe(name) for name in names[:MAX_NAMES])
     more = len(names) - MAX_NAMES
     return f"{shown} and {more} more" if more > 0 else shown
 
 
 def notices(outcome: Outcome) -> list[str]:
-    """Return the outcome's notices and what is to be said of the timestamps."""
+    """Return the outcome's notices and the one about timestamps."""
     about_timestamps = timestamps_notice(outcome)
     return [*outcome.notices, *([about_timestamps] if about_timestamps else [])]
 
@@ -293,7 +293,7 @@ def _lag(worst_lag_ms: int | None) -> str:
 
 
 def extents(problem: Problem) -> list[str]:
-    """Return sequence ids, write times, lag and row range in words, one fact each; nothing is known: none."""
+    """Return sequence ids, write times, lag and row range in words, one fact each; unknown facts are left out."""
     parts = [
         _range("sequence ids", problem.from_seq, problem.to_seq, str),
         _range("written", problem.written_from_ms, problem.written_to_ms, iso_time),
@@ -319,12 +319,12 @@ def _rows(problem: Problem) -> str:
 
 
 def advice_for(problem: Problem) -> str:
-    """Return what to do about the problem, made harmless."""
+    """Return what to do about the problem, sanitised."""
     return safe(problem.advice or DEFAULT_ADVICE.get(str(problem.kind), ""))
 
 
 def sync_for(problem: Problem) -> str:
-    """Return the other way of repairing, made harmless; empty where there is none."""
+    """Return the alternative repair, sanitised; empty where there is none."""
     if problem.repair is None:
         return ""
     first, then = problem.repair.hash_table, problem.repair.sync_table
@@ -332,7 +332,7 @@ def sync_for(problem: Problem) -> str:
 
 
 def unlisted(outcome: Outcome) -> str:
-    """Say how many regions and files at fault are not among the problems; empty where none are."""
+    """Count the affected regions and files that are not among the listed problems; empty where none are."""
     regions, files = left_out(outcome)
     parts = [counted(regions, "region")] * bool(regions) + [counted(files, "file")] * bool(files)
     return f"{' and '.join(parts)} more not listed here (see --max-problems)." if parts else ""

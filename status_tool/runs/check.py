@@ -58,16 +58,16 @@ from status_tool.vocabulary.selection import PathMap
 from status_tool.vocabulary.verdicts import Evidence, FileStatus, Verdict
 
 Last = Callable[[Outcome], bool]
-"""Whether an outcome ends the run: only then its overview and the complete lists are made."""
+"""Whether an outcome ends the run: only then are its overview and the complete lists created."""
 RECHECK_S = 2.0
 NEAR_ROWS = 5_000
-"""Up to so many rows of the slave are read by this process while Spark starts."""
+"""Up to this many rows of the slave are read by this process while Spark starts."""
 LEGACY_ROOTS = 10_000
 
 
 @dataclass(frozen=True)
 class Check:
-    """What `run -i` was asked."""
+    """The request of `run -i`."""
 
     status_file: Path
     scope: Scope
@@ -85,24 +85,24 @@ class Check:
     spark_master: str | None = None
     spark_conf: tuple[tuple[str, str], ...] = ()
     key: SignKey | None = None
-    """Only status files that were signed with it are taken."""
+    """Only status files signed with it are accepted."""
     lists: tuple[FullList, ...] = ()
-    """Where everything that differs, is missing or cannot be verified is written."""
+    """Where the complete lists of differing, missing and unverifiable items are written."""
     for_report: bool = False
-    """Whether the overview is drawn: with the servers, and every region in its place."""
+    """Whether the overview includes the servers and the map of regions."""
 
 
 @dataclass(frozen=True)
 class MasterSide:
-    """What a check holds against the slave: FILE, or while following what has been read of the master since."""
+    """What a check compares the slave with: FILE or, with --follow, what has been read from the master since."""
 
     file: StatusFile
     header: Header
     older: StatusFile | None = None
-    """FILE, where `file` is newer: its streams are asked still, and its files are those that are compared."""
+    """FILE, where `file` is newer: its streams are still in scope, and its files are those that are compared."""
 
     def rows(self, spark: SparkSession, folder: Path) -> DataFrame:
-        """All rows, for Spark; `folder` has to stay as long as they are used."""
+        """All rows, for Spark; `folder` must exist as long as they are used."""
         rows = read_status(spark, self.file, folder)
         if self.older is None:
             return rows
@@ -112,18 +112,18 @@ class MasterSide:
 
 @dataclass(frozen=True)
 class Look:
-    """The master's side as one round has it."""
+    """The master's side in one round."""
 
     side: MasterSide
     queues: tuple[Mapping[str, Any], ...] = ()
-    """The `detail`s of its queues, where they were looked at anew."""
+    """The `detail`s of its queues, where they were read again."""
     left_open: bool = False
-    """Whether the next round may know more of the master."""
+    """Whether the next round may have newer data of the master."""
 
 
 @dataclass(frozen=True)
 class Both:
-    """Both sides as one round has them, and what is asked of them."""
+    """Both sides in one round, and what is in scope."""
 
     look: Look
     slave: Snapshot
@@ -131,7 +131,7 @@ class Both:
 
 
 class Master(ABC):
-    """The master's side of a live check: fixed, as FILE has it, or read anew in each round."""
+    """The master's side of a live check: fixed, as in FILE, or read again in each round."""
 
     def __init__(self, file: MasterSide) -> None:
         self.file = file
@@ -142,15 +142,15 @@ class Master(ABC):
 
     @abstractmethod
     def is_decided(self, outcome: Outcome) -> bool:
-        """Whether no further round can bring anything new, though time is left."""
+        """Whether no further round can change the outcome, although time is left."""
 
     @abstractmethod
     def round_done(self, outcome: Outcome, look: Look, left_s: float) -> None:
-        """A round is over; the last one has an overview."""
+        """Report the end of a round; only the last one has an overview."""
 
     @abstractmethod
     def lost(self, error: ConnectionFailed) -> None:
-        """One of the sides did not answer, after the first round: raise, or say so and it is asked again."""
+        """One side did not answer, after the first round: raise, or report it and the next round tries again."""
 
 
 class FixedMaster(Master):
@@ -165,11 +165,11 @@ class FixedMaster(Master):
         return Look(self.file)
 
     def is_decided(self, outcome: Outcome) -> bool:
-        """What is missing in FILE stays missing: waiting would not bring it."""
+        """What FILE does not have, waiting will not add."""
         return outcome.needs_new_file
 
     def round_done(self, outcome: Outcome, look: Look, left_s: float) -> None:
-        """That it goes on."""
+        """Announce the next round."""
         if outcome.overview is None:
             self._say(f"not complete yet, checking again ({left_s:.0f} s left)")
 
@@ -181,7 +181,7 @@ class FixedMaster(Master):
 def check_live(settings: Settings, check: Check, say: Say) -> Outcome:
     """Verify FILE against this live cluster, again and again until complete or `wait_s` is over."""
     with open_status(check.status_file, require_side=MASTER, key=check.key) as file, scratch_of(check) as scratch:
-        side = MasterSide(file, asked_header(file.header, check))
+        side = MasterSide(file, header_in_scope(file.header, check))
         refuse_since(side.header, check.scope.since_ms)
         refuse_deep(file, check)
         deadline = time.monotonic() + check.wait_s
@@ -191,9 +191,10 @@ def check_live(settings: Settings, check: Check, say: Say) -> Outcome:
 def check_in_rounds(
     settings: Settings, check: Check, master: Master, deadline: float, say: Say, scratch: Scratch
 ) -> Outcome:
-    """Check until complete, until nothing new is to be expected, or until the deadline (monotonic); the last outcome.
+    """Check until complete, until no change is possible, or until the deadline (monotonic); return the last outcome.
 
-    The order of each round is what makes it right: the slave is read after the master.
+    The slave is read after the master. The other way round, everything shipped between the two reads would look behind,
+    and what happened to the slave's table meanwhile (a truncate, say) would go unnoticed.
     """
     request = slave_request(master.file, check)
 
@@ -203,7 +204,7 @@ def check_in_rounds(
         return Both(look, slave, _question(look.side, SideFacts(slave.header, slave.rows), check))
 
     with ThreadPoolExecutor(1) as pool:
-        # The JVM takes seconds to start: meanwhile the trackers flush, and the slave's few rows are read.
+        # The JVM takes seconds to start: meanwhile the trackers flush, and the slave's rows, if few, are read.
         first = pool.submit(both)
         with spark_session(check.spark_master, check.spark_conf) as spark:
             sides = first.result()
@@ -223,7 +224,7 @@ def check_in_rounds(
 
 
 def _again(both: Callable[[], Both], master: Master, deadline: float) -> Both:
-    """Both sides once more; while one of them does not answer nothing newer is known."""
+    """Both sides read again; without newer data while one of them does not answer."""
     while True:
         time.sleep(RECHECK_S)
         try:
@@ -242,7 +243,7 @@ def check_offline(check: Check, say: Say) -> Outcome:
     """The same check with both sides from files."""
     assert check.slave_status is not None
     with open_status(check.status_file, require_side=MASTER, key=check.key) as file:
-        side = MasterSide(file, asked_header(file.header, check))
+        side = MasterSide(file, header_in_scope(file.header, check))
         with (
             open_status(check.slave_status, require_side=SLAVE, key=check.key) as slave,
             tempfile.TemporaryDirectory(prefix="status-tool-") as folder,
@@ -255,7 +256,7 @@ def check_offline(check: Check, say: Say) -> Outcome:
 
 @dataclass(frozen=True)
 class Scratch:
-    """Where a check puts what Spark is to read."""
+    """Where a check puts the files that Spark reads."""
 
     folder: Path
     near: Path | None
@@ -276,10 +277,10 @@ def _reads_local_files(check: Check) -> bool:
 
 
 def gather(settings: Settings, request: Request, say: Say, near: Path | None) -> Snapshot:
-    """A snapshot of the slave; if all of it is few rows, they are put into the file `near` at once.
+    """A snapshot of the slave; if it has few rows, they are written to the file `near` at once.
 
-    Spark's Python workers take longer to start than a small state table to be read. A bigger one is left to them:
-    they read it in parallel, and nothing is held here.
+    Spark's Python workers take longer to start than it takes to read a small state table. A bigger one is left to
+    them: they read it in parallel, and nothing is held here.
     """
     gathered = snapshot(settings, request, say)
     if near is None:
@@ -296,7 +297,7 @@ def gather(settings: Settings, request: Request, say: Say, near: Path | None) ->
 
 
 def _shared_out(gathered: Snapshot, spark: SparkSession) -> Snapshot:
-    """`--rate` and the concurrency are for all of Spark's tasks together, each of which may be a process."""
+    """`--rate` and the concurrency apply to all Spark tasks together, each of which may be a process."""
     tasks = max(1, spark.sparkContext.defaultParallelism)
     sources = tuple(
         dataclasses.replace(source, load=source.load.shared(tasks)) if isinstance(source, WebHdfsSource) else source
@@ -320,7 +321,7 @@ def verify_once(
 
 
 def facts_of(file: StatusFile, header: Header) -> SideFacts:
-    """A file's small rows, and the names of its regions' tables; `header` is its own or stands for it."""
+    """A file's small rows, and the names of its regions' tables; `header` is the file's or replaces it."""
     if file.is_json:
         return SideFacts(header, legacy=True)
     rows = (row for batch in file.rows({"peer", "table", "server", "queue"}) for row in batch.to_pylist())
@@ -378,8 +379,8 @@ def _answer(
     return question.answered(outcome)
 
 
-def asked_header(header: Header, check: Check) -> Header:
-    """FILE's header with `-s` applied; refuses a half that FILE does not hold, and options that it cannot obey."""
+def header_in_scope(header: Header, check: Check) -> Header:
+    """FILE's header with `-s` applied; rejects a half that FILE does not hold, and options that FILE cannot support."""
     if (header.half == "hdfs" and not check.scope.check_hdfs) or (
         header.half == "hbase" and not check.scope.check_hbase
     ):
@@ -391,14 +392,14 @@ def asked_header(header: Header, check: Check) -> Header:
 
 
 def refuse_deep(file: StatusFile, check: Check) -> None:
-    """`UsageError` where FILE has no CRC32C that the slave's files could be held against."""
+    """`UsageError` where FILE has no CRC32C to compare the slave's files with."""
     if not check.deep:
         return
     files = 0
     for batch in file.rows({"file"}):
         if batch.column("crc32c").null_count < batch.num_rows:
             return
-        # With --deep, too, there is no CRC32C of what could not be read.
+        # Even with --deep, files that could not be read have no CRC32C.
         readable = pc.and_(pc.greater(batch.column("length"), 0), pc.is_null(batch.column("state")))
         files += pc.sum(readable).as_py() or 0
     if files:
@@ -408,7 +409,7 @@ def refuse_deep(file: StatusFile, check: Check) -> None:
 
 
 def _asked_shutdown(header: Header, moment_ms: int) -> Header:
-    """The header with the `-s` of a check; the text says whose word it replaces."""
+    """The header with the `-s` of a check; the notice names the time that it replaces."""
     if moment_ms > header.created_ms:
         raise UsageError(
             f"-s {moment_ms} ({iso(moment_ms)}) lies after FILE was written ({iso(header.created_ms)}), which knows "
@@ -423,7 +424,7 @@ def _asked_shutdown(header: Header, moment_ms: int) -> Header:
 
 
 def slave_request(side: MasterSide, check: Check) -> Request:
-    """What is to be gathered of the slave."""
+    """What to gather from the slave."""
     master = side.header
     hdfs = check.scope.check_hdfs and master.half in ("both", "hdfs")
     return Request(
@@ -435,19 +436,19 @@ def slave_request(side: MasterSide, check: Check) -> Request:
         hdfs_paths=check.path_map.slave_roots(
             check.hdfs_paths or master.hdfs_paths or (_legacy_roots(side.file) if hdfs else ())
         ),
-        # With --map-path names differ on the slave: --exclude is about the master's, and applied when comparing.
+        # With --map-path names differ on the slave: --exclude refers to the master's, and is applied when comparing.
         files=dataclasses.replace(check.files, exclude=()) if check.path_map.pairs else check.files,
     )
 
 
 def _legacy_roots(file: StatusFile) -> tuple[str, ...]:
-    """The original's file names no roots: the files themselves are the roots, if they are not too many."""
+    """The original's file names no roots: the files themselves are the roots, unless there are too many."""
     paths = [path for batch in file.rows({"file"}) for path in batch.column("path").to_pylist()]
     return tuple(paths) if len(paths) <= LEGACY_ROOTS else ()
 
 
 def _in_question(rows: DataFrame, question: Question, path_regexes: Sequence[str] = ()) -> DataFrame:
-    """The rows that are asked about: the peer's tables, the paths of `-f`."""
+    """The rows in scope: the peer's tables, the paths of `-f`."""
     if question.left_out:
         rows = rows.where(F.col("table").isNull() | ~F.col("table").isin(list(question.left_out)))
     if path_regexes:
@@ -459,7 +460,7 @@ def _in_question(rows: DataFrame, question: Question, path_regexes: Sequence[str
 
 
 def _without(rows: DataFrame, excluded: Sequence[str]) -> DataFrame:
-    """The rows without files that `--exclude` leaves out: of both sides, or they would be missing on one."""
+    """The rows without the files that `--exclude` leaves out: on both sides, or they would be missing on one."""
     for regex in excluded:
         rows = rows.where((F.col("kind") != "file") | F.col("path").isNull() | ~F.col("path").rlike(regex))
     return rows

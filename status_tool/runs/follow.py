@@ -1,8 +1,8 @@
-"""`run -i FILE --follow`: the check again and again, with the master's side read anew each time.
+"""`run -i FILE --follow`: the check in rounds, with the master's side read again each time.
 
 Every round is a whole `run -m` and `run -i`: a fresh barrier on the master, its rows to a file, then the slave's
-barrier and rows, then the comparison. The order is what makes it right, as with FILE: the slave is read after the
-master. Everything written until then is asked, FILE's streams included; no shutdown time excuses anything.
+barrier and rows, then the comparison. The order matters, as with FILE: the slave is read after the
+master. Everything written until then is in scope, FILE's streams included, regardless of any shutdown time.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from status_tool.runs.check import (
     Look,
     Master,
     MasterSide,
-    asked_header,
+    header_in_scope,
     check_in_rounds,
     refuse_deep,
     scratch_of,
@@ -40,19 +40,19 @@ from status_tool.vocabulary.outcome import Outcome
 from status_tool.vocabulary.verdicts import Evidence
 
 MASTER_WAIT_S = 10.0
-"""How long a round waits for the echo of the master's servers; who has not answered is asked in the next round."""
+"""How long a round waits for the master's servers to echo the barrier; the others have until the next round."""
 
 
 class LiveMaster(Master):
-    """The master read anew in each round.
+    """The master, read again in each round.
 
-    Without a Thrift server in its settings only its queues are looked at, to be shown: what is asked is FILE then.
+    Without a Thrift server in its settings only its queues are read, to be shown: then FILE is compared.
     """
 
     def __init__(
         self, file: MasterSide, settings: Settings, check: Check, folder: Path, shown: Following, files: ExitStack
     ) -> None:
-        """`files` holds what a round opens, until the next; `folder` has to stay as long."""
+        """`files` closes what a round opens when the next one starts; `folder` must exist as long."""
         super().__init__(file)
         self._settings, self._check, self._folder, self._shown, self._files = settings, check, folder, shown, files
 
@@ -66,24 +66,24 @@ class LiveMaster(Master):
         return False
 
     def round_done(self, outcome: Outcome, look: Look, left_s: float) -> None:
-        """What the round has found."""
+        """Show what the round has found."""
         self._shown.round(_round(outcome, look))
 
     def lost(self, error: ConnectionFailed) -> None:
-        """It is asked again."""
-        self._shown.note(f"{error}; asking again")
+        """The next round tries again."""
+        self._shown.note(f"{error}; trying again")
 
 
 def follow(settings: Settings, master: Settings, check: Check, shown: Following, limit_s: float | None) -> Outcome:
-    """Check until complete, or until `limit_s` are over (None: no limit, Ctrl-C ends it); the last outcome.
+    """Check until complete, or until `limit_s` are over (None: no limit, Ctrl-C ends it); return the last outcome.
 
     `master` are the master's settings. Raises what `check_live` does; a master that stops answering after the first
-    round is asked again.
+    round is tried again in the next.
     """
     deadline = math.inf if limit_s is None else time.monotonic() + limit_s
     with ExitStack() as stack:
         file = stack.enter_context(open_status(check.status_file, require_side=MASTER, key=check.key))
-        base = MasterSide(file, asked_header(file.header, check))
+        base = MasterSide(file, header_in_scope(file.header, check))
         _refuse(base, check)
         refuse_deep(file, check)
         scratch = stack.enter_context(scratch_of(check))
@@ -96,7 +96,7 @@ def _refuse(base: MasterSide, check: Check) -> None:
     if base.file.is_json or base.header.evidence == Evidence.TIMESTAMPS:
         raise UsageError("--follow needs a status file with streams: write FILE with `run -m -o FILE`, not FILE.json")
     if check.shutdown_ms is not None:
-        raise UsageError("--follow asks for everything written up to its last look at the master: leave -s out")
+        raise UsageError("--follow covers everything written up to its last look at the master: leave -s out")
     if base.header.half == "hdfs" or not check.scope.check_hbase:
         raise UsageError("--follow refreshes the HBase half, which is not checked here: leave --follow out")
 
@@ -111,12 +111,12 @@ def _read_master(
             return Look(base, tuple(_details(rows)))
     path = folder / "master.status"
     scope = check.scope
-    asked = (scope.tables, scope.namespaces)
+    chosen = (scope.tables, scope.namespaces)
     recorded = (frozenset(base.header.tables), frozenset(base.header.namespaces))
     request = Request(
         side=MASTER,
         wait_s=MASTER_WAIT_S,
-        only=TableFilter(*(asked if any(asked) else recorded)),
+        only=TableFilter(*(chosen if any(chosen) else recorded)),
         hdfs=False,
         following=True,
     )
@@ -135,7 +135,7 @@ def _same_cluster(cluster_id: str, file: Header) -> None:
 
 
 def with_files_of(fresh: Header, file: Header) -> Header:
-    """A refreshed header with FILE's HDFS half: files are not listed again, so they are compared as FILE has them."""
+    """A refreshed header with FILE's HDFS half: files are not listed again, but compared as in FILE."""
     if file.half != "both":
         return fresh
     notices = tuple(dict.fromkeys((*fresh.notices, *file.notices)))
@@ -160,7 +160,7 @@ def _details(rows: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
 
 
 def left_bytes(queues: Iterable[Mapping[str, Any]], peer_id: str | None) -> int | None:
-    """Bytes that a peer's queues still have to ship; None where a WAL's length is not known."""
+    """Bytes that a peer's queues still have to ship; None where a WAL's length is unknown."""
     lefts = [wal["left"] for queue in queues if queue["peer"] == peer_id for wal in queue["wals"]]
     return None if None in lefts else sum(lefts)
 

@@ -14,7 +14,7 @@ from status_tool.errors import UsageError
 
 
 class Mode(StrEnum):
-    """What the letters ask for."""
+    """The forms of `run`, by its letters."""
 
     MASTER = "-m -o FILE"
     SLAVE = "-o FILE"
@@ -29,8 +29,8 @@ CHECKS = frozenset({Mode.LIVE, Mode.OFFLINE, Mode.FOLLOW})
 CLUSTER = frozenset(Mode) - {Mode.OFFLINE}
 """Modes that read a live cluster."""
 _OFFLINE = "both sides are files there"
-_FOLLOWED = "it asks for everything written up to its last look at the master"
-_CHECK_ONLY = "it is about a check: it goes with -i FILE"
+_FOLLOWED = "it covers everything written up to its last look at the master"
+_CHECK_ONLY = "it concerns a check: it goes with -i FILE"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +40,9 @@ class Option:
     flag: str
     modes: frozenset[Mode]
     half: str | None = None
-    """The half without which it would do nothing."""
+    """The half without which it would have no effect."""
     needs: str | None = None
-    """The parameter that has to be given with it."""
+    """The parameter that it requires."""
     why: str = ""
     """Why it is refused elsewhere."""
 
@@ -68,24 +68,24 @@ OPTIONS: Mapping[str, Option] = {
     "master_zookeeper": Option("--master-zookeeper", frozenset({Mode.FOLLOW}), why="only --follow reads the master"),
     "as_json": Option("--json", _ALL - {Mode.DUMP}, why="that dump is JSON lines already"),
     "deep": Option("--deep", CLUSTER, half="hdfs", why=f"{_OFFLINE}: what CRC32C they hold is compared anyway"),
-    "rate": Option("--rate", CLUSTER, half="hdfs", why=f"{_OFFLINE}: no NameNode is asked"),
-    "resume": Option("--resume", WRITES, half="hdfs", why="it goes on with a FILE that was being written"),
+    "rate": Option("--rate", CLUSTER, half="hdfs", why=f"{_OFFLINE}: no NameNode is queried"),
+    "resume": Option("--resume", WRITES, half="hdfs", why="it continues a FILE that was being written"),
     "exclude": Option("--exclude", _ALL, half="hdfs"),
     "map_path": Option("--map-path", CHECKS, half="hdfs", why="it goes with -i FILE"),
     "strict_extra": Option("--strict-extra", CHECKS, half="hdfs", why=_CHECK_ONLY),
     "layout": Option("--layout", CLUSTER, half="hdfs", why=f"{_OFFLINE}: no local file is read"),
     "max_problems": Option("--max-problems", CHECKS, why=_CHECK_ONLY),
-    "report": Option("--report", CHECKS, why="it tells the outcome of a check: it goes with -i FILE"),
-    "metrics": Option("--metrics", CHECKS, why="it tells the outcome of a check: it goes with -i FILE"),
+    "report": Option("--report", CHECKS, why="it reports the outcome of a check: it goes with -i FILE"),
+    "metrics": Option("--metrics", CHECKS, why="it reports the outcome of a check: it goes with -i FILE"),
     "conf_dir": Option("--conf-dir", _ALL),
-    "thrift": Option("--thrift", CLUSTER, half="hbase", why=f"{_OFFLINE}: no cluster is asked"),
-    "webhdfs": Option("--webhdfs", CLUSTER, why=f"{_OFFLINE}: no cluster is asked"),
-    "zookeeper": Option("--zookeeper", CLUSTER, why=f"{_OFFLINE}: no cluster is asked"),
+    "thrift": Option("--thrift", CLUSTER, half="hbase", why=f"{_OFFLINE}: no cluster is queried"),
+    "webhdfs": Option("--webhdfs", CLUSTER, why=f"{_OFFLINE}: no cluster is queried"),
+    "zookeeper": Option("--zookeeper", CLUSTER, why=f"{_OFFLINE}: no cluster is queried"),
     "repair_script": Option("--repair-script", CHECKS, why="it repairs what a check finds: it goes with -i FILE"),
     "differ": Option("--differ", CHECKS, why="it lists what a check finds: it goes with -i FILE"),
     "missing": Option("--missing", CHECKS, why="it lists what a check finds: it goes with -i FILE"),
     "unverifiable": Option("--unverifiable", CHECKS, why="it lists what a check finds: it goes with -i FILE"),
-    "cacert": Option("--cacert", CLUSTER, why=f"{_OFFLINE}: no cluster is asked"),
+    "cacert": Option("--cacert", CLUSTER, why=f"{_OFFLINE}: no cluster is queried"),
     "accept_drift": Option("--accept-drift", CHECKS, half="hbase", why=_CHECK_ONLY),
     "sign_key": Option("--sign-key", CHECKS | WRITES, why="it goes with -o FILE or -i FILE: nothing is signed there"),
     "require_signature": Option("--require-signature", CHECKS, needs="sign_key", why="it goes with -i FILE"),
@@ -102,15 +102,15 @@ PAIRS: tuple[tuple[str, Mode, str, str], ...] = (
 """Options that are obeyed in a mode only together with another one: parameter, mode, the other, why."""
 
 MADE_BY_CHECKS = frozenset({"debug", "report", "metrics", "repair_script", "differ", "missing", "unverifiable"})
-"""What makes a check write files."""
+"""Options that make a check write files."""
 BARRIER_MODES = frozenset({Mode.MASTER, Mode.SLAVE, Mode.DUMP})
-"""Where --wait is for the flush of region servers only."""
+"""Where --wait only waits for region servers to flush."""
 LEGACY_REFUSED = ("table", "namespace", "peer", "since", "ignore_later_writes", "deep")
-"""What a FILE of the original tool, which names neither tables nor streams nor contents, cannot obey."""
+"""Options that a FILE of the original tool, without tables, streams and contents, cannot support."""
 
 
 def mode_of(given: frozenset[str]) -> Mode:
-    """The mode that the letters ask for; `UsageError` for letters that do not go together."""
+    """The mode of the given letters; `UsageError` for letters that do not go together."""
     checks, writes = "status_file" in given, bool(given & {"master", "output"})
     if checks and writes:
         raise UsageError("-i checks FILE on the slave; -m and -o write one: give either")
@@ -118,7 +118,7 @@ def mode_of(given: frozenset[str]) -> Mode:
         if name in given and not checks:
             raise UsageError(f"{flag} goes with -i FILE")
     if {"slave_status", "follow"} <= given:
-        raise UsageError("--follow reads both clusters anew, --slave-status FILE2 none: give either")
+        raise UsageError("--follow reads both clusters again, --slave-status FILE2 none: give either")
     if checks:
         return Mode.FOLLOW if "follow" in given else Mode.OFFLINE if "slave_status" in given else Mode.LIVE
     if "master" in given and "output" not in given:
@@ -136,7 +136,7 @@ def given_of(values: Mapping[str, Any]) -> frozenset[str]:
 
 
 def check_options(given: frozenset[str], half: str | None) -> Mode:
-    """The mode; `UsageError`, one line that names both, for what would have no effect. `half` is that of `--only`."""
+    """The mode; `UsageError`, one line that names both, for options without effect. `half` is that of `--only`."""
     mode = mode_of(given)
     for name, option in OPTIONS.items():
         if name in given and (reason := refusal(name, mode, given, half)):
@@ -168,7 +168,7 @@ def _is_followed(name: str, mode: Mode) -> bool:
 
 
 def check_legacy(given: frozenset[str]) -> None:
-    """`UsageError` for what a FILE of the original tool cannot obey."""
+    """`UsageError` for options that a FILE of the original tool cannot support."""
     for name in LEGACY_REFUSED:
         if name in given:
             raise UsageError(

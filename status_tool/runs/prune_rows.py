@@ -1,7 +1,7 @@
 """`status-tool prune`: drops rows of the state table that no verdict needs any more (`rules/pruning.py`).
 
-On a master it takes its slaves' status files, which prove what has arrived; on a slave the master's, which no longer
-asks for what was dropped there. What is deleted is deleted up to the version that was read.
+On a master it reads its slaves' status files, which prove what has arrived; on a slave the master's, whose scope no
+longer includes what was pruned there. Rows are deleted up to the version that was read, so newer ones survive.
 """
 
 from __future__ import annotations
@@ -46,12 +46,12 @@ HEX = "0123456789abcdef"
 
 @dataclass(frozen=True)
 class Request:
-    """What to prune by."""
+    """The evidence to prune by."""
 
     files: tuple[Path, ...]
-    """Of a master's slaves, one each, or the one of a slave's master."""
+    """Status files: one per slave of a master, or that of a slave's master."""
     gone_for_ms: int
-    """Servers that ended later are left alone."""
+    """Servers that ended later are kept."""
     dry_run: bool = False
     key: SignKey | None = None
 
@@ -68,7 +68,7 @@ class Pruned:
     """Of the heads that stay."""
 
     def count(self, kind: str, rows: int, dropped: int) -> None:
-        """Some more rows, and how many of them go."""
+        """Count more rows, and how many of them are dropped."""
         self.rows[kind] = self.rows.get(kind, 0) + rows
         self.dropped[kind] = self.dropped.get(kind, 0) + dropped
 
@@ -76,7 +76,7 @@ class Pruned:
 def prune(settings: Settings, request: Request) -> Pruned:
     """Prune this cluster's state table by the status files of the other side.
 
-    Raises `StatusFileError` and `UsageError` for files that prove nothing here, or not enough.
+    Raises `StatusFileError` and `UsageError` for files that prove nothing for this cluster, or not enough.
     """
     with ExitStack() as stack:
         files = [stack.enter_context(_opened(path, request.key)) for path in request.files]
@@ -105,7 +105,7 @@ def _opened(path: Path, key: SignKey | None) -> StatusFile:
 
 @dataclass(frozen=True)
 class _Pruner:
-    """One run. What comes first says what is about to be deleted."""
+    """One run; each step is announced before anything is deleted."""
 
     settings: Settings
     state: StateTable
@@ -122,15 +122,14 @@ class _Pruner:
         self._servers(peers, with_segments)
 
     def as_slave(self, files: Sequence[StatusFile]) -> None:
-        """Segments, by what the master asks; of what came from there, the own heads as well, for it is never sent back.
-
-        What else the own heads are for is for pruning as a master.
+        """Segments that the master no longer needs; and own heads of entries that came from there, as they are never
+        shipped back. All other own heads are pruned as a master.
         """
         if len(files) != 1:
             raise UsageError("a slave is pruned by one master's FILE at a time: give only that")
         file, header = files[0], files[0].header
         if header.tables or header.namespaces or header.barrier_issued_ms is None:
-            raise StatusFileError(f"{file.path} does not tell of all tables: write it without --table and --namespace")
+            raise StatusFileError(f"{file.path} does not cover all tables: write it without --table and --namespace")
         self._segments(file, header.barrier_issued_ms)
         peers = self._peers()
         elsewhere = [peer for peer in peers if not leads_to(peer, header.cluster_id, header.cluster_key)]
@@ -139,7 +138,7 @@ class _Pruner:
         self._servers(peers, None if peers else set())
 
     def _peers(self) -> list[PeerFacts]:
-        """Those that a verdict can be about."""
+        """Peers that a verdict can concern."""
         peers = [parse_peer(row["detail"]) for row in peer_rows(self.zookeeper)]
         return [peer for peer in peers if not own_shipping(peer)]
 
@@ -168,7 +167,7 @@ class _Pruner:
                 self.state.delete((key, _newest(stored[key])) for key, head in heads.items() if id(head) in going)
 
     def _segments(self, file: StatusFile, barrier_ms: int) -> None:
-        """That FILEs from before are of no use any more is noted before anything is deleted."""
+        """The mark that makes earlier FILEs unusable is recorded before anything is deleted."""
         parsed = [parse_peer(detail) for detail in _column(file, "peer", "detail")]
         peer = choose_peer(parsed, self.zookeeper.cluster_id(), self.zookeeper.endpoint.cluster_key, None).peer
         rows = [row for batch in file.rows({"server"}) for row in batch.to_pylist()]
@@ -177,8 +176,8 @@ class _Pruner:
         for digit in HEX:
             stored = self._scan("s", digit)
             applied = {key: one for key, cells in stored.items() for one in _applied(key, cells)}
-            asked = {key_of(row) for row in _rows(file, "stream", digit)}
-            going = {one.key for one in prunable_segments(applied.values(), asked, over)}
+            heads = {key_of(row) for row in _rows(file, "stream", digit)}
+            going = {one.key for one in prunable_segments(applied.values(), heads, over)}
             self.pruned.count("segments", len(applied), len(going))
             if going and not noted:
                 self.state.note_pruned_by(file.header.cluster_id, barrier_ms)
@@ -188,7 +187,7 @@ class _Pruner:
                 self.state.delete((key, _newest(stored[key])) for key, one in applied.items() if one.key in going)
 
     def _servers(self, peers: Sequence[PeerFacts], with_segments: set[int] | None) -> None:
-        """Rows of servers that nothing refers to; None: whether slaves have segments of theirs is not known."""
+        """Rows of servers that nothing refers to; None: whether slaves have their segments is unknown."""
         rows, before_ms = self._server_rows(), now_ms() - self.request.gone_for_ms
         gone = prunable_sinks(rows, before_ms)
         if with_segments is not None:
@@ -202,12 +201,12 @@ class _Pruner:
     def _writers(
         self, rows: Sequence[Row], used: set[int], peers: Sequence[PeerFacts], before_ms: int
     ) -> list[Mapping[str, Any]]:
-        """A server of which a WAL is queued or archived stays known, lest it look like one without a tracker."""
+        """A server with a queued or archived WAL keeps its row, or it would look like one without a tracker."""
         known = known_writers(queue_rows(self.settings, self.zookeeper)[0])
         if known is None:
             self.pruned.notices.append(
                 "rows of servers that wrote stay: which of them still have WALs is not known (queues that kept moving,"
-                " or a NameNode that could not be asked: --webhdfs)"
+                " or a NameNode that could not be reached: --webhdfs)"
             )
             return []
         named = {row["origin"] for row in rows if row["server"] in known}
@@ -216,19 +215,19 @@ class _Pruner:
 
 def _leading(files: Sequence[StatusFile], peers: Sequence[PeerFacts]) -> list[tuple[StatusFile, tuple[PeerFacts, ...]]]:
     """Each file with the peers that lead to its cluster; every peer must have one."""
-    found, told = list[tuple[StatusFile, tuple[PeerFacts, ...]]](), set[str]()
+    found, covered = list[tuple[StatusFile, tuple[PeerFacts, ...]]](), set[str]()
     for file in files:
         header = file.header
         led = tuple(peer for peer in peers if leads_to(peer, header.cluster_id, header.cluster_key))
         if not led:
             raise StatusFileError(
                 f"{file.path} is of cluster {header.cluster_id}, to which no peer of this cluster leads: nothing is"
-                " asked of it, so it proves nothing here"
+                " shipped to it, so it proves nothing here"
             )
         found.append((file, led))
-        told |= {str(peer["id"]) for peer in led}
+        covered |= {str(peer["id"]) for peer in led}
     for peer in peers:
-        if str(peer["id"]) not in told:
+        if str(peer["id"]) not in covered:
             raise UsageError(
                 f"peer {peer['id']} leads to {peer.get('cluster_id') or peer.get('cluster_key')}, and what arrived "
                 "there is not known: write its status there (`run -o FILE2`) and give FILE2, too"
@@ -237,7 +236,7 @@ def _leading(files: Sequence[StatusFile], peers: Sequence[PeerFacts]) -> list[tu
 
 
 def _target(file: StatusFile, peers: tuple[PeerFacts, ...], digit: str, seen: set[int]) -> Target:
-    """What a slave's file says of regions that begin with a digit; `seen` gets the origins."""
+    """What a slave's file records of regions that begin with a digit; `seen` collects the origins."""
     segments: dict[StreamKey, list[Segment]] = {}
     for row in _rows(file, "segment", digit):
         times = (row["first_ms"], row["write_ms"], row["recorded_ms"], row["started_ms"])

@@ -1,6 +1,6 @@
-"""What a check asks, known before Spark starts: one value, made of both sides' headers and few small rows.
+"""The question of a check, known before Spark starts: one value, from both sides' headers and few small rows.
 
-Pure: the live check, the one from files, `--follow` and the simulation all make it by `question_of`.
+Pure: the live check, the one from files, `--follow` and the simulation all use `question_of`.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ class SideFacts:
 
     header: Header
     rows: tuple[Row, ...] = ()
-    """Its `peer`, `table`, `server` and `queue` rows; others are left aside."""
+    """Its `peer`, `table`, `server` and `queue` rows; other rows are ignored."""
     region_tables: frozenset[str] = frozenset()
     """Names of tables that have a region."""
     legacy: bool = False
-    """Whether it is of the original tool, which knows of no peers."""
+    """Whether it was written by the original tool, which records no peers."""
 
     def kind(self, *kinds: str) -> list[Row]:
         """The rows of some kinds."""
@@ -56,7 +56,7 @@ class SideFacts:
 
     @cached_property
     def peers(self) -> list[PeerFacts]:
-        """The side's own peers; `StatusFileError` where one cannot be understood."""
+        """The side's own peers; `StatusFileError` where one cannot be parsed."""
         return [parse_peer(row.get("detail")) for row in self.kind("peer")]
 
     @property
@@ -83,14 +83,14 @@ class SideFacts:
 
 @dataclass(frozen=True)
 class Question:
-    """What is asked of the slave, and what is known of the way there."""
+    """What is in scope for the slave, and what is known of how it gets there."""
 
     master: Header
     slave: Header
     scope: Scope
     """With the halves that both sides hold."""
     peer: PeerFacts | None
-    """The master's peer that leads to the slave; None: HBase is not asked, or FILE is of the original tool."""
+    """The master's peer that leads to the slave; None: HBase is not in scope, or FILE is of the original tool."""
     queues: QueueFacts
     """What the queues and the peer's configuration prove, and on which evidence each table rests."""
     left_out: tuple[str, ...]
@@ -98,13 +98,13 @@ class Question:
     not_replicated: NotReplicated | None
     clusters: ClusterMap | None
     path_regexes: tuple[str, ...]
-    """`-f`: of the master's files only those count."""
+    """`-f`: the only files of the master in scope."""
     excluded_regexes: tuple[str, ...]
-    """`--exclude`: files of neither side that count."""
+    """`--exclude`: files that are ignored on both sides."""
     notices: tuple[str, ...]
 
     def answered(self, outcome: Outcome) -> Outcome:
-        """The outcome with what the question itself tells."""
+        """The outcome with the question's own facts added."""
         hbase = outcome.hbase
         if hbase is not None and self.peer is not None:
             hbase = dataclasses.replace(hbase, not_replicated=self.not_replicated)
@@ -129,12 +129,12 @@ def question_of(
     hdfs_paths: tuple[str, ...] = (),
     excluded: tuple[str, ...] = (),
 ) -> Question:
-    """What `scope` asks of these two sides; `hdfs_paths` are those of `-f`, `excluded` the globs of `--exclude`.
+    """The question of `scope` about two sides; `hdfs_paths` are those of `-f`, `excluded` the globs of `--exclude`.
 
-    Raises `UsageError` or `StatusFileError` where the two cannot be compared: the message says what to do.
+    Raises `UsageError` or `StatusFileError` where the two cannot be compared; the message says what to do.
     """
     refuse_silent(slave.rows, scope)
-    header = _asked_paths(master.header, hdfs_paths)
+    header = _paths_in_scope(master.header, hdfs_paths)
     refuse_since(header, scope.since_ms)
     choice = _peer(master, slave.header, scope)
     scope = _narrowed(scope, header, slave.header)
@@ -156,7 +156,7 @@ def question_of(
 
 
 def refuse_silent(rows: Iterable[Row], scope: Scope) -> None:
-    """`StatusFileError` where the slave's HBase cannot tell what has arrived: all of it would look missing."""
+    """`StatusFileError` where the slave's HBase cannot report what has arrived: everything would look missing."""
     silent = cannot_report(rows) if scope.check_hbase else []
     if silent:
         raise StatusFileError(
@@ -167,7 +167,7 @@ def refuse_silent(rows: Iterable[Row], scope: Scope) -> None:
 
 
 def refuse_since(master: Header, since_ms: int | None) -> None:
-    """`UsageError` for a baseline that leaves nothing to be asked: complete would say nothing."""
+    """`UsageError` for a baseline that leaves nothing in scope: complete would mean nothing."""
     if since_ms is not None and since_ms > master.cut_ms:
         raise UsageError(
             f"--since {since_ms} lies after the cut of the master's status ({master.cut_ms}), so that everything would"
@@ -175,14 +175,14 @@ def refuse_since(master: Header, since_ms: int | None) -> None:
         )
 
 
-def _asked_paths(master: Header, asked: tuple[str, ...]) -> Header:
-    """The header for the paths of `run -i -f`: of those that FILE does not hold nothing is known."""
-    if not asked or not master.hdfs_paths:
+def _paths_in_scope(master: Header, paths: tuple[str, ...]) -> Header:
+    """The header for the paths of `run -i -f`: about those that FILE does not hold nothing is known."""
+    if not paths or not master.hdfs_paths:
         return master
-    held = [path for path in asked if any(re.match(glob_regex(root), path, re.DOTALL) for root in master.hdfs_paths)]
-    gone = [path for path in master.hdfs_absent if path in asked]
-    unheld = [path for path in asked if path not in held]
-    return dataclasses.replace(master, hdfs_paths=asked, hdfs_absent=tuple(dict.fromkeys([*gone, *unheld])))
+    held = [path for path in paths if any(re.match(glob_regex(root), path, re.DOTALL) for root in master.hdfs_paths)]
+    gone = [path for path in master.hdfs_absent if path in paths]
+    unheld = [path for path in paths if path not in held]
+    return dataclasses.replace(master, hdfs_paths=paths, hdfs_absent=tuple(dict.fromkeys([*gone, *unheld])))
 
 
 def _narrowed(scope: Scope, master: Header, slave: Header) -> Scope:
@@ -196,7 +196,7 @@ def _narrowed(scope: Scope, master: Header, slave: Header) -> Scope:
 
 
 def _peer(master: SideFacts, slave: Header, scope: Scope) -> Choice | None:
-    """The peer that leads to the slave; refuses a file of the wrong cluster."""
+    """The peer that leads to the slave; rejects a file of the wrong cluster."""
     if master.legacy:
         return None
     header = master.header
@@ -213,11 +213,11 @@ def _peer(master: SideFacts, slave: Header, scope: Scope) -> Choice | None:
 
 
 def refuse_pruned(master: Header, slave: Header, scope: Scope) -> None:
-    """`StatusFileError` for a FILE that asks for segments which the slave has dropped since."""
+    """`StatusFileError` for a FILE that needs segments which the slave has pruned since."""
     if scope.check_hbase and is_pruned(master, slave):
         raise StatusFileError(
             f"FILE (barrier {iso(master.barrier_issued_ms)}) is older than the one by which this slave's state table "
-            f"was pruned ({iso(slave.pruned[master.cluster_id])}), so it asks for what is proven and dropped: write a "
+            f"was pruned ({iso(slave.pruned[master.cluster_id])}), so it needs segments that are pruned: write a "
             "new FILE (`run -m -o FILE`)"
         )
 
@@ -234,10 +234,10 @@ def _refuse_same_hdfs(master: Header, slave: Header, scope: Scope) -> None:
 def _queue_facts(master: SideFacts, peer: PeerFacts, scope: Scope) -> QueueFacts:
     """What the master's queues prove for the peer, and what its configuration means for the tables."""
     header, servers = master.header, master.kind("server")
-    asked = (latest(header.coverage_ms, scope.since_ms), header.barrier_issued_ms)
+    window = (latest(header.coverage_ms, scope.since_ms), header.barrier_issued_ms)
     kept_back = withheld(peer, master.replicated)
     return dataclasses.replace(
-        queue_facts(master.kind("queue"), servers, peer, asked),
+        queue_facts(master.kind("queue"), servers, peer, window),
         withheld=kept_back,
         ordered=_ordered(master, peer, kept_back),
         shipped_since=shipped_since(servers, peer),
@@ -246,9 +246,9 @@ def _queue_facts(master: SideFacts, peer: PeerFacts, scope: Scope) -> QueueFacts
 
 
 def _ordered(master: SideFacts, peer: PeerFacts, kept_back: Iterable[str]) -> frozenset[str]:
-    """Tables of which the peer leaves out some replicated families, or may do so as their families are not known.
+    """Tables of which the peer leaves out some replicated families, or may do so as their families are unknown.
 
-    Each by itself: one that is shipped in part says nothing of the others.
+    Each table is judged by itself: a partially shipped one does not affect the others.
     """
     unsure = {table for table in filtered_tables(peer) if table in master.tables and table not in master.families}
     return frozenset({*kept_back, *unsure})

@@ -31,7 +31,7 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Written:
-    """What a writing run has done."""
+    """The result of a writing run."""
 
     header: Header
     rows: dict[str, int]
@@ -41,7 +41,7 @@ class Written:
 def write_side(
     settings: Settings, request: Request, path: Path, debug_dir: Path | None, say: Say, key: SignKey | None = None
 ) -> Written:
-    """Write one side of a live cluster to a status file, signed with `key`. Nothing unless all of it could be."""
+    """Write one side of a live cluster to a status file, signed with `key`; all or nothing."""
     with journaling(path, request) as (request, journal):
         gathered = snapshot(settings, request, say)
         later = 0
@@ -53,7 +53,7 @@ def write_side(
                 if journal is not None:
                     journal.add(batch)
             if later:
-                gathered = _told_of_later_writes(gathered, later)
+                gathered = _with_later_writes_notice(gathered, later)
     if debug_dir is not None:
         with open_status(path) as written:
             dump_rows(written.rows(), debug_dir)
@@ -62,9 +62,9 @@ def write_side(
 
 @contextmanager
 def journaling(path: Path, request: Request) -> Iterator[tuple[Request, Journal | None]]:
-    """Checksums are kept beside FILE until it is whole; with `--resume` those of an interrupted run are used.
+    """Checksums are kept beside FILE until it is complete; with `--resume` those of an interrupted run are used.
 
-    A run that ends early says what is kept: by `Interrupted` for a Ctrl-C or SIGTERM, else in its own error.
+    A run that ends early reports what is kept: by `Interrupted` for Ctrl-C or SIGTERM, else in its own error.
     """
     where = journal_path(path)
     if not request.hdfs:
@@ -83,7 +83,7 @@ def journaling(path: Path, request: Request) -> Iterator[tuple[Request, Journal 
             raise
         journal.close()
         forget(where)
-        left = f"the checksums of {kept} files stay in {where}: the same command with --resume goes on from there"
+        left = f"the checksums of {kept} files stay in {where}: the same command with --resume continues from there"
         if isinstance(error, KeyboardInterrupt):
             raise Interrupted(f"interrupted; FILE was not written, but {left}") from None
         if isinstance(error, StatusToolError):
@@ -100,10 +100,10 @@ def streams_written_later(batch: pa.RecordBatch, shutdown_ms: int | None) -> int
     return pc.sum(later).as_py() or 0
 
 
-def _told_of_later_writes(gathered: Snapshot, streams: int) -> Snapshot:
-    """A shutdown time left from an earlier occasion is told at once; which of the tables count, the check knows."""
+def _with_later_writes_notice(gathered: Snapshot, streams: int) -> Snapshot:
+    """An outdated shutdown time is reported at once; which tables are in scope only the check knows."""
     note = (
-        f"{streams} streams were written to after the shutdown time; what was written then is not asked. "
+        f"{streams} streams were written to after the shutdown time; these writes are not in scope. "
         "If the application has run since, record the shutdown time again"
     )
     header = dataclasses.replace(gathered.header, notices=(*gathered.header.notices, note))
@@ -116,7 +116,7 @@ def source_of(gathered: Snapshot, *more: Source) -> Source:
 
 
 def dump_rows(batches: Iterable[pa.RecordBatch], debug_dir: Path) -> None:
-    """Write rows as JSON lines, one file a kind."""
+    """Write rows as JSON lines, one file per kind."""
     debug_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
     with ExitStack() as files:
         streams: dict[str, TextIO] = {}

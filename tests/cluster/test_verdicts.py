@@ -155,7 +155,7 @@ def test_follow_ends_when_all_has_arrived(pair: Pair, status: Path, tmp_path: Pa
     assert assert_complete(result)["cut_ms"] > cut_ms
     assert result.json["hdfs"]["files"]["match"] == 1
     assert re.search(r"\(1 behind\), bytes to go [1-9]", result.stderr), result
-    assert 0 < result.stderr.index("asking again") < result.stderr.index("regions to go 0 of 1")
+    assert 0 < result.stderr.index("trying again") < result.stderr.index("regions to go 0 of 1")
     assert pair.same("followed")
     assert len(pair.slave.admin.rows("followed")) == 30
 
@@ -183,7 +183,7 @@ def write_and_enable(pair: Pair, before: object) -> None:
         pair.master.admin.put_rows("followed", "f", 10, start=20)
         pair.master.admin.enable_peer(PEER)
         pair.wait_same("followed")
-        wait_until(lambda: "asking again" in captured(), 60, "the master has been missed")
+        wait_until(lambda: "trying again" in captured(), 60, "the master has been missed")
     finally:
         pair.master.start()
 
@@ -497,7 +497,7 @@ def test_what_only_the_peer_or_the_loader_decides_is_named(pair: Pair, status: P
     assert result.exit_code == 3, result
     details = " ".join(problem["detail"] for problem in result.json["problems"])
     assert "SystemTableWALEntryFilter" in details
-    assert "replication switched off for the load" in details
+    assert "replication disabled for the load" in details
     assert {"table": "nobody", "families": None} in result.json["hbase"]["not_replicated"]["names"]
     # Without the filters again: what was loaded on the master alone is copied by other means, and accepted.
     pair.write_master(status, "--table=decided")

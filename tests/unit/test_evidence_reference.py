@@ -254,7 +254,7 @@ def test_a_load_that_was_not_to_be_replicated_is_never_shipped() -> None:
     assert check(ours=[*OURS, {**load, "state": "bulkload"}], queues=queues).verdict is Verdict.COMPLETE
     outcome = check(ours=[*OURS, load], queues=queues)
     assert (outcome.verdict, only(outcome).written_to_ms) == (Verdict.UNVERIFIABLE, 20_000)
-    assert "replication switched off" in only(outcome).detail
+    assert "replication disabled for the load" in only(outcome).detail
     assert check(ours=[*OURS, load], scope=replace(HBASE, since_ms=20_000)).verdict is Verdict.COMPLETE
     gone = [*OURS, {**load, "region": "gone"}]
     assert regions(check(ours=gone)) == {Status.COMPLETE: 1, Status.UNVERIFIABLE: 1}

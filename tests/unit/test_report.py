@@ -130,7 +130,7 @@ def test_both_levels_of_evidence_and_what_is_left_out_are_told() -> None:
     assert "evidence ordered: " in text
     assert "4 regions: 3 exact, 1 ordered" in text
     assert "ordered: ns:part: " in text
-    assert "not replicated to this slave, and so not asked: 2 tables (audit, ns:log) and 3 families" in text
+    assert "not replicated to this slave, and so not in scope: 2 tables (audit, ns:log) and 3 families" in text
     document = json.loads(told(JsonReporter(), outcome))["hbase"]
     assert document["evidence_by"] == {"exact": 3, "rows": 0, "ordered": 1, "timestamps": 0}
     assert document["ordered_tables"] == ["ns:part"]

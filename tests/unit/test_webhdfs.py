@@ -282,7 +282,7 @@ def test_an_interrupted_run_is_resumed(fake: FakeHdfs, tmp_path: Path, monkeypat
 
     with monkeypatch.context() as patch:
         patch.setattr("status_tool.runs.write.streams_written_later", interrupted)
-        with pytest.raises(Interrupted, match=r"status\.resume: the same command with --resume goes on"):
+        with pytest.raises(Interrupted, match=r"status\.resume: the same command with --resume continues"):
             write_side(settings, request, output, None, lambda _: None)
     assert not output.exists()
     with sqlite3.connect(journal_path(output)) as left:
@@ -313,7 +313,7 @@ def test_a_run_that_fails_says_what_it_keeps(
     assert main(["run", "-o", str(output), *where]) == EXIT_ERROR
     said = capsys.readouterr().err.strip().splitlines()[-1]
     assert "/data/c cannot be listed" in said
-    assert f"stay in {journal_path(output)}: the same command with --resume goes on" in said
+    assert f"stay in {journal_path(output)}: the same command with --resume continues" in said
     assert not output.exists()
     fake.refused.clear()
     assert main(["run", "-o", str(output), *where, "--resume"]) == 0
