@@ -16,12 +16,12 @@ from status_tool.gather.snapshot import MASTER, Request, snapshot
 from status_tool.sources.meta import table_families
 
 WAIT_S = 10.0
-"""For the trackers' flush: what one of them has not written yet is told by the next look."""
+"""Time for the trackers' flush; what one has not written by then appears in the next run."""
 
 
 @dataclass(frozen=True)
 class Found:
-    """What was found, and what could not be looked at, in words."""
+    """What was found, and what could not be checked, in words."""
 
     drift: tuple[Drift, ...] = ()
     unchecked: tuple[str, ...] = ()
@@ -30,7 +30,7 @@ class Found:
 def cluster_drift(settings: Settings, topology: Topology, peers: Sequence[Settings], since_ms: int | None) -> Found:
     """Drift between a cluster and its peers; `peers` are settings of clusters that may be among them.
 
-    Nothing is raised for what cannot be reached: it is named among what was not checked.
+    Unreachable clusters raise nothing: they are listed as not checked.
     """
     if not settings.knows_thrift:
         return Found(unchecked=("drift of tables is not known: give the Thrift server (--thrift or --conf-dir)",))

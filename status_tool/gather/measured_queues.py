@@ -23,22 +23,22 @@ BULKLOAD_KEY = "hbase.replication.bulkload.enabled"
 
 @dataclass(frozen=True)
 class Measured:
-    """The queues of a cluster at one moment, with what HDFS tells of their WALs."""
+    """The queues of a cluster at one moment, with what HDFS reports of their WALs."""
 
     read_ms: int
     queues: Queues
     extents: dict[str, Extent]
     unsplit: frozenset[str] | None
-    """Servers whose folder of WALs is still there; None: not known."""
+    """Servers whose WAL folder still exists; None: unknown."""
     bulkload: bool
-    """Whether the site says that bulk loads are replicated."""
+    """Whether bulk loads are replicated according to the site files."""
     hdfs_problem: str | None = None
-    """Why lengths are not known."""
+    """Why lengths are unknown."""
     writers: tuple[Writer, ...] = ()
     """Whose WALs are archived."""
 
     def facts(self, queue: Queue) -> dict[str, Any]:
-        """A queue as the `detail` of its row: `left` is in bytes, null where the WAL's length is not known."""
+        """A queue as the `detail` of its row: `left` is in bytes, null where the WAL's length is unknown."""
         return {
             "peer": queue.peer,
             "live": queue.live,
@@ -77,7 +77,8 @@ class Measured:
 def measure(settings: Settings, zookeeper: ZooKeeper) -> Measured:
     """Read the queues, and the lengths of their WALs as far as HDFS can be reached.
 
-    The folders of WALs are looked at first: a server whose folder is gone had been split before its queues were read.
+    The WAL folders are listed first: if a server's folder is gone by then, its WALs had been split before its queues
+    were read.
     """
     folder, problem = _folder(settings)
     unsplit, writers, extents = None, list[Writer](), dict[str, Extent]()
@@ -97,7 +98,7 @@ def measure(settings: Settings, zookeeper: ZooKeeper) -> Measured:
 
 
 def _plausible(unsplit: frozenset[str], live: Iterable[str]) -> frozenset[str] | None:
-    """A folder without any live server's WALs is the wrong one (hbase.wal.dir elsewhere): nothing is known then."""
+    """A folder without WALs of any live server is the wrong one (hbase.wal.dir elsewhere): then nothing is known."""
     return unsplit if unsplit & set(live) else None
 
 
@@ -118,7 +119,7 @@ def _folder(settings: Settings) -> tuple[WalFolder | None, str | None]:
 
 
 def queue_rows(settings: Settings, zookeeper: ZooKeeper) -> tuple[list[Row], list[str]]:
-    """`queue` rows of a master, and notices. Queues that cannot be read settle nothing, and are no error here."""
+    """`queue` rows of a master, and notices. Queues that cannot be read settle nothing; that is not an error here."""
     try:
         measured = measure(settings, zookeeper)
     except ConfigurationError as error:

@@ -52,7 +52,7 @@ def _read_part(source: Source, part: Any, results: queue.Queue[Any], stop: threa
             if not _put(results, batch, stop):
                 return
         _put(results, None, stop)
-    except BaseException as error:  # the reader must hear of everything, or it would wait for ever
+    except BaseException as error:  # The reader must get a message in every case, or it would wait forever.
         _put(results, error, stop)
 
 

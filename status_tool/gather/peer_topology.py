@@ -1,4 +1,4 @@
-"""Which clusters replicate to which, followed from one cluster as far as their ZooKeepers can be reached."""
+"""Which clusters replicate to which, starting from one cluster, as far as their ZooKeepers can be reached."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MAX_CLUSTERS = 64
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A peer of a cluster, and the cluster it leads to (None: not known)."""
+    """A peer of a cluster, and the cluster it leads to (None: unknown)."""
 
     peer: Peer
     to: str | None
@@ -36,7 +36,7 @@ class Node:
 
 @dataclass(slots=True)
 class Topology:
-    """Clusters by their ids, the asked one first; `shape` says how they hang together."""
+    """Clusters by their ids, the queried one first; `shape` says how they are connected."""
 
     root: str
     nodes: dict[str, Node] = field(default_factory=dict)
@@ -70,7 +70,7 @@ class Topology:
         ]
 
     def to_map(self) -> ClusterMap:
-        """For a picture: every link, also one that leads to what could not be reached."""
+        """For the picture: every link, including those to unreachable clusters."""
         nodes = self.nodes.values()
         clusters = {node.id: Cluster(node.id, node.key, "this cluster" * (node.id == self.root)) for node in nodes}
         links = []
@@ -130,8 +130,8 @@ def _follow(
     endpoint = parse_cluster_key(peer.cluster_key, names)
     if endpoint is None:
         if peer.endpoint:
-            return None, None, None  # a system of its own, behind an endpoint of its own
-        return None, f"leads to {peer.cluster_key!r}, which is no HBase cluster key", None
+            return None, None, None  # A custom endpoint leads to a system that is not HBase.
+        return None, f"leads to {peer.cluster_key!r}, which is not an HBase cluster key", None
     if endpoint not in reached:
         try:
             with ZooKeeper(endpoint, PEER_TIMEOUT_S) as session:
@@ -153,7 +153,7 @@ def _unreachable(peer: Peer, error: Exception) -> str:
 
 
 def _judged(node_id: str, links: Sequence[Link]) -> list[Link]:
-    """The links of one cluster with what is wrong with them among each other."""
+    """The links of one cluster, with the problems between them."""
     targets = Counter(link.to for link in links if link.to)
     judged = []
     for link in links:

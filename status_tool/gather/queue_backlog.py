@@ -1,4 +1,4 @@
-"""Where the queues of a cluster stand, as one document: what waits, for how long, who holds it, what is stuck."""
+"""The backlog of a cluster's queues as one document: what waits, for how long, who holds it, what is stuck."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Document = dict[str, Any]
 
 
 def standing(measured: Measured, peers: Sequence[Peer], before: Measured | None = None) -> Document:
-    """The document of `status-tool queues --json`; `peers` are those that are asked about.
+    """The document of `status-tool queues --json`; `peers` are those in scope.
 
     `before` is an earlier measurement: a queue whose positions have not moved since, though it has something to
     ship, is stuck.
@@ -59,7 +59,7 @@ def _queue(queue: Queue, measured: Measured, moved: Mapping[tuple[str, str], int
 
 
 def _only_current(queue: Queue) -> bool:
-    """Whether each group has just the WAL that is being written; a rolled one leaves when it has been shipped."""
+    """Whether each group has only the WAL that is being written; a rolled WAL leaves once it has been shipped."""
     groups = [wal.group for wal in queue.wals]
     return len(groups) == len(set(groups))
 

@@ -24,7 +24,7 @@ from status_tool.rules.sides import LOCAL_POOL
 from status_tool.sources import codec, meta
 from status_tool.sources.codec import Row
 from status_tool.sources.crc import Layout
-from status_tool.sources.hdfs_files import WebHdfsSource, asking, expand, hdfs_user
+from status_tool.sources.hdfs_files import WebHdfsSource, expand, hdfs_user, refusals_end_the_run
 from status_tool.sources.interface import Source
 from status_tool.sources.local import LocalSource
 from status_tool.sources.spool import read_spool
@@ -49,16 +49,18 @@ POLL_S = 0.2
 DRAIN_POLL_S = 1.0
 NAMENODE_INFO = "Hadoop:service=NameNode,name=NameNodeInfo"
 NEWCOMER_MS = 60_000
-"""A tracker writes its first row within seconds; a server that is older and has none runs without."""
+"""A tracker writes its first row within seconds; an older server without a row runs without a tracker."""
 
-FOLLOWING = "following: everything written on the master up to the last look at it is asked, also after a shutdown time"
+FOLLOWING = (
+    "following: everything written on the master up to the last look at it is in scope, also after a shutdown time"
+)
 
 Spooled = tuple[tuple[bytes, Cells], ...]
 
 
 @dataclass(frozen=True)
 class FileOptions:
-    """How files are looked at."""
+    """How files are read."""
 
     load: Load = field(default_factory=Load)
     exclude: tuple[str, ...] = ()
@@ -66,7 +68,7 @@ class FileOptions:
     """Whether every file's content is read."""
     journal: str | None = None
     layout: Layout | None = None
-    """What HDFS's checksum of local files is computed for; None: HDFS's default."""
+    """The layout for which HDFS's checksum of local files is computed; None: HDFS's default."""
 
 
 @dataclass(frozen=True)
@@ -83,23 +85,23 @@ class Request:
     shutdown_ms: int | None = None
     """`-s`."""
     following: bool = False
-    """Whether everything up to now is asked, whatever shutdown time is recorded (docs/decisions.md, 40)."""
+    """Whether everything up to now is in scope, regardless of a recorded shutdown time (docs/decisions.md, 40)."""
     files: FileOptions = field(default_factory=FileOptions)
     drained: bool = False
     """Whether to wait, within `wait_s`, until the queues of crashed servers are drained, too."""
     peer_id: str | None = None
-    """Whose queues are meant; None: every peer's that is enabled."""
+    """The peer whose queues are meant; None: every enabled peer."""
 
 
 @dataclass(frozen=True)
 class Snapshot:
-    """One side: `rows` are the few, `sources` the many."""
+    """One side: `rows` are few, `sources` hold the many."""
 
     header: Header
     rows: tuple[Row, ...]
     sources: tuple[Source, ...]
     unsettled: tuple[str, ...] = ()
-    """Live region servers that have not flushed past the barrier, each with why."""
+    """Live region servers that have not flushed past the barrier, with the reason."""
 
 
 @dataclass(frozen=True)
@@ -139,7 +141,7 @@ class Together(Source):
 
 
 def snapshot(settings: Settings, request: Request, say: Callable[[str], None]) -> Snapshot:
-    """Gather one side of a live cluster. `say` is told what is being done.
+    """Gather one side of a live cluster. `say` is called with each step.
 
     Raises `ConfigurationError` and `ConnectionFailed`.
     """
@@ -220,9 +222,9 @@ def _hbase(
         header = dataclasses.replace(header, notices=(*header.notices, *notices))
     else:
         header = dataclasses.replace(header, pruned=small.pruned_files)
-        # Where they lead is not asked: the master may be down by now.
+        # Without querying the clusters they lead to: the master may be down by now.
         rows += [{"kind": "peer", "name": peer.id, "detail": peer.to_json()} for peer in zookeeper.peers()]
-        # All of them: a filter is no reason for a table to be missing.
+        # All of them: a filtered table must not look missing.
         described = {row["table"]: json.loads(row["detail"]) for row in small.tables}
         rows += meta.table_families(endpoint, small.events, described)
     return Snapshot(header, tuple(rows), (source,), tuple(_why_unsettled(servers)))
@@ -236,7 +238,7 @@ def _await_drained(
     deadline: float,
     say: Callable[[str], None],
 ) -> None:
-    """Return when no queue holds anything of a crashed server, or at the deadline: then FILE tells what is left.
+    """Return when no queue holds anything of a crashed server, or at the deadline: then FILE records what is left.
 
     Before the barrier, so that everything else is read in its order after it (docs/decisions.md, 22).
     """
@@ -258,7 +260,7 @@ def _await_drained(
 
 
 def _write_down_settled(state: StateTable, servers: Sequence[Row], peers: Sequence[Row], queued: Sequence[Row]) -> None:
-    """What the queues prove of crashed servers now would be in doubt after the next change of the peer."""
+    """Record what the queues prove of crashed servers now: after the next change of the peer it would be in doubt."""
     for row in peers:
         peer = parse_peer(row["detail"])
         for server, proof in newly_settled(queued, servers, peer, now_ms()):
@@ -268,14 +270,14 @@ def _write_down_settled(state: StateTable, servers: Sequence[Row], peers: Sequen
 def with_events(row: Row, small: Descriptors) -> Row:
     """A master's `table` row with what happened to the table beside the WAL."""
     events = small.events.get(row["table"], {})
-    told = {name: events[name] for name in ("skipped_ms", "raised_ms", "tagged_ms") if events.get(name)}
+    added = {name: events[name] for name in ("skipped_ms", "raised_ms", "tagged_ms") if events.get(name)}
     if marks := small.pruned.get(row["table"]):
-        told["pruned"] = marks
-    return row | {"detail": json.dumps(json.loads(row["detail"]) | told)} if told else row
+        added["pruned"] = marks
+    return row | {"detail": json.dumps(json.loads(row["detail"]) | added)} if added else row
 
 
 def _settle(state: StateTable, zookeeper: ZooKeeper, barrier: Barrier, role: str, deadline: float) -> list[str]:
-    """The live servers, when all that can have echoed the barrier or time is up."""
+    """The live servers, once all that can have echoed the barrier, or time is up."""
     while True:
         live, echoes = zookeeper.live_servers(), state.echoes(barrier)
         waiting = [server for server in live if not echoes.get((server, role))]
@@ -287,7 +289,7 @@ def _settle(state: StateTable, zookeeper: ZooKeeper, barrier: Barrier, role: str
 
 
 def _hosted_regions(settings: Settings, request: Request, live: Collection[str], deadline: float) -> list[Row]:
-    """`region` rows; a region on its way to another server is waited for, so that a balancer raises no alarm."""
+    """`region` rows; waits for regions in transition, so that the balancer causes no false alarm."""
     while True:
         rows = list(meta.regions(settings.thrift(), live, settings.state_table, request.only))
         if time.monotonic() >= deadline or all(row["state"] != "unhosted" for row in rows):
@@ -296,7 +298,7 @@ def _hosted_regions(settings: Settings, request: Request, live: Collection[str],
 
 
 def _may_echo(server: str, has_row: bool) -> bool:
-    """Whether waiting for a server makes sense: it has a tracker, or is too young to tell."""
+    """Whether waiting for a server makes sense: it has a tracker, or is too young to know."""
     startcode = server.rpartition(",")[2]
     return has_row or (startcode.isdigit() and now_ms() - int(startcode) < NEWCOMER_MS)
 
@@ -322,7 +324,7 @@ def server_rows(small: Descriptors, role: str, live: Collection[str]) -> list[Ro
 
 
 def _why_unsettled(servers: Sequence[Row]) -> Iterator[str]:
-    """What the verdict will say of live servers; after the last look at them, not after the waiting."""
+    """What the verdict will say of live servers: by the last read of them, not by the wait."""
     for row in servers:
         if row["live"] and not row["tracked"]:
             yield f"{row['server']} runs without the tracker"
@@ -331,7 +333,7 @@ def _why_unsettled(servers: Sequence[Row]) -> Iterator[str]:
 
 
 def _spooled(settings: Settings) -> Spooled:
-    """What trackers left in the file system. Without a known NameNode there is nowhere to look."""
+    """What trackers spooled to the file system; nothing where no NameNode is known."""
     if settings.spool_dir is None:
         return ()
     try:
@@ -351,7 +353,7 @@ def _with_shutdown(header: Header, given: int | None, recorded: int | None) -> H
     """The cut: `-s`, else the recorded shutdown time, else now. A time in the future is not used."""
     moment, whose = (given, BY_OPTION) if given is not None else (recorded, RECORDED)
     if moment is None:
-        note = "no shutdown time was recorded: everything written up to the moment of the dump is asked"
+        note = "no shutdown time was recorded: everything written up to the moment of the dump is in scope"
         return dataclasses.replace(header, notices=(*header.notices, note))
     return apply_shutdown(header, moment, whose, header.cut_ms)
 
@@ -363,7 +365,7 @@ def apply_shutdown(header: Header, moment: int, whose: str, limit_ms: int) -> He
     """
     if moment > limit_ms:
         name = "the recorded shutdown time" if whose == RECORDED else "-s"
-        note = f"{name} ({moment}) lies in the future of the dump ({limit_ms}): the moment of the dump is used instead"
+        note = f"{name} ({moment}) is later than the dump ({limit_ms}): the moment of the dump is used instead"
         return dataclasses.replace(header, notices=(*header.notices, note))
     return dataclasses.replace(header, shutdown_ms=moment, cut_ms=moment, shutdown_from=whose)
 
@@ -386,7 +388,7 @@ def _hdfs(settings: Settings, request: Request, gathered: Snapshot, say: Callabl
         )
     if remote := tuple(root for root in roots if not root.startswith(LOCAL)):
         endpoint = HdfsEndpoint(settings.webhdfs(), hdfs_user(), settings.authorities)
-        say(f"asking the NameNode at {endpoint}")
+        say(f"querying the NameNode at {endpoint}")
         absent += _absent(endpoint, remote)
         key, identity = str(endpoint), _identity(endpoint)
         options = request.files
@@ -406,21 +408,21 @@ def _hdfs(settings: Settings, request: Request, gathered: Snapshot, say: Callabl
         hdfs_cluster_id=identity[0],
         hdfs_pool_id=identity[1],
         notices=(*gathered.header.notices, note),
-        # Without ZooKeeper the NameNode is all that tells one cluster from another.
+        # Without ZooKeeper only the NameNode identifies the cluster.
         cluster_key=gathered.header.cluster_key or key,
     )
     return dataclasses.replace(gathered, header=header, sources=(*gathered.sources, *sources))
 
 
 def _identity(endpoint: HdfsEndpoint) -> tuple[str, str]:
-    """Cluster id and block pool id of an HDFS; empty where the NameNodes do not tell (HttpFS has no such bean)."""
+    """Cluster id and block pool id of an HDFS; empty where the NameNodes do not report it (HttpFS has no such bean)."""
     bean = WebHdfs(endpoint, patience_s=0).bean(NAMENODE_INFO) or {}
     return str(bean.get("ClusterId") or ""), str(bean.get("BlockPoolId") or "")
 
 
 def _absent(endpoint: HdfsEndpoint, roots: Sequence[str]) -> list[str]:
-    """The roots at which there is nothing. Asked without patience: a wrong address should be told at once."""
+    """The roots that do not exist. Queried without retries: a wrong address should be reported at once."""
     hdfs = WebHdfs(endpoint, patience_s=0)
-    with asking(endpoint):
+    with refusals_end_the_run(endpoint):
         hdfs.status("/")
         return [root for root in roots if not expand(hdfs, root)]

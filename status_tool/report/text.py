@@ -170,7 +170,7 @@ def repair_commands(outcome: Outcome) -> Sequence[TableRepair]:
 
 def _repair_lines(repairs: Sequence[TableRepair], outcome: Outcome) -> Iterator[str]:
     shown = repairs[:MAX_REPAIRS]
-    yield f"Repairs, one per table ({counted(len(repairs), 'table')}; --repair-script FILE writes them as a script):"
+    yield f"Repairs, one per table ({counted(len(repairs), 'table')}; --repair-script FILE writes a script):"
     for repair in shown:
         yield ""
         yield from _hanging(_INDENT, f"table {safe(repair.table)} ({', '.join(repair.reasons)})")

@@ -27,8 +27,8 @@ from status_tool.runs.check import (
     Look,
     Master,
     MasterSide,
-    header_in_scope,
     check_in_rounds,
+    header_in_scope,
     refuse_deep,
     scratch_of,
 )

@@ -27,7 +27,7 @@ _PARTIAL = 5  # `m` + family
 _COLUMN_VERSION = 1
 _PART = struct.Struct(">6q")  # prev, seq, write times of first and last entry and of prev, recorded
 _TENURE = 17  # `k` + origin + time of the opening
-_PREFIX = 8  # bytes of a region's encoded name that tell it from all others of a cluster
+_PREFIX = 8  # bytes of a region's encoded name, unique within a cluster
 
 
 def column(qualifier: str | bytes) -> bytes:
@@ -54,7 +54,7 @@ def raw(cells: Cells, qualifier: str) -> bytes | None:
 
 
 def stream_key(key: bytes) -> tuple[str, int, int] | None:
-    """(region, origin, via) of an `h` or `s` row key; None if it is no such key."""
+    """(region, origin, via) of an `h` or `s` row key; None if it is not such a key."""
     digits = key[1:].decode("ascii", errors="replace")
     if len(digits) <= 2 * _ID:
         return None
@@ -92,7 +92,7 @@ def heads(rows: Iterable[tuple[bytes, Cells]]) -> Iterator[Row]:
 
 
 def segments(rows: Iterable[tuple[bytes, Cells]]) -> Iterator[Row]:
-    """`segment` and `partial` rows of `s` rows, and one `replicated` row a region.
+    """`segment` and `partial` rows of `s` rows, and one `replicated` row per region.
 
     Rows of a region follow one another, so the newest `r` is known when the region changes.
     """
@@ -127,7 +127,7 @@ def segments(rows: Iterable[tuple[bytes, Cells]]) -> Iterator[Row]:
 
 
 def _parts(cells: Cells) -> Iterator[Segment]:
-    """What the columns of an `s` row say: one column a server, or one a segment (trackers before version 2)."""
+    """The segments in the columns of an `s` row: one column per server, or per segment (trackers before version 2)."""
     for name, (value, recorded) in cells.items():
         qualifier = name[len(FAMILY) + 1 :]
         if len(qualifier) == _SEGMENT and qualifier[:1] == b"p" and len(value) == 16:
@@ -144,7 +144,7 @@ def _is_whole(value: bytes) -> bool:
 
 
 def _partial(cells: Cells) -> Iterator[tuple[str, int]]:
-    """Of an `s` row: families of which cells did not arrive, and the newest write time of such an entry."""
+    """Of an `s` row: families with cells that did not arrive, and the newest write time of such an entry."""
     for name, (value, _) in cells.items():
         qualifier = name[len(FAMILY) + 1 :]
         if len(qualifier) == _PARTIAL and qualifier[:1] == b"m" and len(value) == 8:
@@ -152,7 +152,7 @@ def _partial(cells: Cells) -> Iterator[tuple[str, int]]:
 
 
 def unstamped(rows: Iterable[tuple[bytes, Cells]]) -> Iterator[Row]:
-    """`unstamped` rows of `u` rows, one for each set of clusters that such entries came through."""
+    """`unstamped` rows of `u` rows, one per set of clusters that such entries came through."""
     for key, cells in rows:
         newest = {name[len(FAMILY) + 2 :]: value for name, (value, _) in cells.items() if name[:3] == FAMILY + b":r"}
         for clusters, value in newest.items() if newest else [(b"", b"")]:
@@ -207,9 +207,9 @@ def _prefix(region: str) -> bytes:
 
 
 def contents(rows: Iterable[tuple[bytes, Cells]], existing: Existing | None = None) -> Iterator[Row]:
-    """`fact` rows of `f` rows: only what needs saying, which of an ordinary region is nothing.
+    """`fact` rows of `f` rows: only unusual facts; an ordinary region has none.
 
-    `changed`: its store files changed beside the WAL; `bulkload`: a load that its server could not tell of any more.
+    `changed`: its store files changed beside the WAL; `bulkload`: a load that its server could no longer record.
     With `existing`, for a master: `content` of a region that is gone and had store files of replicated families.
     """
     names = existing.names() if existing else frozenset()
@@ -235,7 +235,7 @@ def _had_content(life: Life, until_ms: int) -> bool:
 
 
 def server(cells: Cells, role: str, tokens: Collection[bytes]) -> Row:
-    """A `server` row of an `o` row; `live` and `tracked` are for the caller to know."""
+    """A `server` row of an `o` row; the caller sets `live` and `tracked`."""
     return {
         "kind": "server",
         "server": text(cells, "n"),
@@ -251,7 +251,7 @@ def server(cells: Cells, role: str, tokens: Collection[bytes]) -> Row:
 
 
 def _proofs(cells: Cells) -> dict[str, str]:
-    """By peer, what `run -m` has written down of the server (`d` + peer id)."""
+    """By peer, what `run -m` has recorded of the server (`d` + peer id)."""
     prefix = column("d")
     return {
         name[len(prefix) :].decode(errors="replace"): value.decode(errors="replace")
@@ -295,7 +295,7 @@ def table_events(rows: Iterable[tuple[bytes, Cells]]) -> dict[str, dict[str, Any
     """Of `n` rows by table, for a table's `detail`: when its first entry arrived, and when it was emptied since.
 
     `born_ms` is of the newest region that never held anything, `dropped_ms` of each family that was dropped,
-    `skipped_ms` of the newest mutations that were seen to bypass the WAL, `raised_ms` of each family that is
+    `skipped_ms` of the newest mutations seen to bypass the WAL, `raised_ms` of each family that is
     replicated and was not before. `written_ms` is of the newest write that did not come by replication, `deleted_ms` of
     deletes among those, `tagged_ms` of cells with tags.
     """
@@ -326,7 +326,7 @@ DECODERS: dict[str, Callable[[Iterable[tuple[bytes, Cells]]], Iterator[Row]]] = 
     "g": facts,
     "f": contents,
 }
-"""Row types that are many and are read in parallel."""
+"""Row types with many rows, read in parallel."""
 
 
 def batches(rows: Iterable[Row], size: int = BATCH_ROWS) -> Iterator[pa.RecordBatch]:

@@ -21,12 +21,12 @@ _READ_BYTES = 1 << 20
 
 
 def crc32c(data: bytes, before: int = 0) -> int:
-    """The CRC32C of `data`, going on from the CRC of what came before it."""
+    """The CRC32C of `data`, continued from the CRC of the preceding data."""
     return int(google_crc32c.extend(before, data))
 
 
 def combine(first: int, second: int, length: int) -> int:
-    """The CRC32C of two pieces in a row from their CRCs; `length` is the second one's, in bytes."""
+    """The CRC32C of two consecutive pieces from their CRCs; `length` is the second one's, in bytes."""
     return _multiply(first, _power_of_x(8 * length)) ^ second
 
 
@@ -81,7 +81,7 @@ class Layout:
 
 
 def hdfs_checksum(file: BinaryIO, layout: Layout) -> tuple[str, str, int]:
-    """Algorithm, MD5 (hex) and length, as HDFS gives them for a file of this content and layout."""
+    """Algorithm, MD5 (hex) and length, as HDFS reports them for a file of this content and layout."""
     blocks: list[bytes] = []
     length = 0
     crc = zlib.crc32 if layout.crc_type == "CRC32" else crc32c

@@ -30,11 +30,11 @@ from status_tool.sources.journal import opened
 from status_tool.vocabulary.selection import Exclusions, is_glob, outermost
 
 BATCH_ROWS = 1_000
-"""Small enough that an interrupted run has lost little."""
+"""Small enough that an interrupted run loses little."""
 PARTS = 64
-"""Folders are split until there are so many parts at least, for as many threads or executors."""
+"""Folders are split until there are at least this many parts, for as many threads or executors."""
 SPLIT_PAGES = 512
-"""And until so many pages have been listed, or the whole tree: then even one branch that holds all is split."""
+"""And until this many pages, or the whole tree, have been listed: so a single branch with everything is split, too."""
 PART_FILES = 5_000
 GROUPS = 512
 _HEADER = 12  # bytesPerCRC and crcPerBlock
@@ -46,8 +46,8 @@ def hdfs_user() -> str:
 
 
 @contextlib.contextmanager
-def asking(endpoint: HdfsEndpoint) -> Iterator[None]:
-    """Turns what HDFS refuses for the whole run into one clear line."""
+def refusals_end_the_run(endpoint: HdfsEndpoint) -> Iterator[None]:
+    """Turns a refusal that affects the whole run into one clear line."""
     try:
         yield
     except Refused as refusal:
@@ -67,7 +67,7 @@ class Part:
 
 
 class _Split:
-    """What the splitting of a tree has found so far."""
+    """What splitting a tree has found so far."""
 
     def __init__(self) -> None:
         self.pages = 0
@@ -76,11 +76,11 @@ class _Split:
 
     @property
     def count(self) -> int:
-        """How many parts there would be at least."""
+        """A lower bound of the number of parts."""
         return len(self._pieces)
 
     def add(self, page: Page, files: int) -> None:
-        """A page with so many files."""
+        """A page with this many files."""
         self.pages += 1
         folder = page.spot.folder
         after, known = self._begun.pop(folder, (page.spot.after, 0))
@@ -95,7 +95,7 @@ class _Split:
             self._pieces.append((Part((folder,), False, after), known))
 
     def parts(self) -> Iterator[Part]:
-        """What was listed, small folders put together."""
+        """The listed parts, with small folders merged."""
         enough = min(PART_FILES, sum(files for _, files in self._pieces) // PARTS)
         group, gathered = list[str](), 0
         for part, files in self._pieces:
@@ -122,33 +122,33 @@ class WebHdfsSource(Source):
     deep: bool = False
     """Whether every file's content is read for its CRC32C."""
     journal: str | None = None
-    """Where an interrupted run has left what it had."""
+    """The journal of an interrupted run."""
     tolerant: bool = True
-    """A folder that cannot be listed is a row of its own, else an error: on the slave its files would seem missing."""
+    """Whether a folder that cannot be listed becomes a row; else it is an error: a slave's files would look missing."""
 
     def close(self) -> None:
-        """Let reading threads end soon."""
+        """Make reading threads end soon."""
         webhdfs(self.endpoint, self.load).stop()
 
     def partitions(self) -> Sequence[Part]:
-        """Parts of about as many files each: the upper levels of the tree are listed, as deep as its shape asks for.
+        """Parts of about as many files each: the upper levels of the tree are listed, as deep as its shape requires.
 
-        Breadth first, so that a small folder ends soon and what is left to split is the big ones.
+        Breadth first, so that small folders end soon and the big ones are left to split.
         """
         hdfs = webhdfs(self.endpoint, self.load)
         most = SPLIT_PAGES if self.load.rate is None else min(SPLIT_PAGES, int(self.load.rate))
         split, trees = _Split(), list[str]()
-        with asking(self.endpoint):
+        with refusals_end_the_run(self.endpoint):
             found = [path for root in self.roots for path in expand(hdfs, root)]
             walk = Walk(hdfs, outermost(found), breadth_first=True)
             for page in walk:
                 below = self._take(split, page)
                 if split.pages < most or split.count + len(walk) < PARTS:
                     walk.add(below)
-                else:  # folders that have been begun are listed to their end
+                else:  # Folders that were started are listed to their end.
                     trees += [*below, *walk.set_aside()]
         number = min(GROUPS, len(trees))
-        # Neighbours are often alike: a part takes one here and one there.
+        # Neighbouring folders are often alike in size: a part takes some from all over.
         return [*split.parts(), *(Part(tuple(trees[first::number]), True) for first in range(number))]
 
     def _take(self, split: _Split, page: Page) -> list[str]:
@@ -157,7 +157,7 @@ class WebHdfsSource(Source):
         if refusal is not None and not (refusal.is_absent or self.tolerant):
             raise Refused(refusal.name, f"{page.spot.folder} cannot be listed: {refusal}")
         if refusal is not None and refusal.is_absent:
-            return []  # nothing here: the other side's files under it are then missing
+            return []  # Absent here: the other side's files below it count as missing.
         split.add(page, sum(entry["type"] == "FILE" for entry in page.entries))
         below = (entry["pathSuffix"] for entry in page.entries if entry["type"] == "DIRECTORY")
         paths = (posixpath.join(page.spot.folder, name) for name in below)
@@ -167,7 +167,7 @@ class WebHdfsSource(Source):
         """The rows of one part, checksums requested several at a time."""
         hdfs = webhdfs(self.endpoint, self.load)
         seen: Counter[str] = Counter()
-        with asking(self.endpoint):
+        with refusals_end_the_run(self.endpoint):
             rows = self._checked(hdfs, self._listed(hdfs, partition, seen))
             yield from codec.batches(rows, BATCH_ROWS)
         yield from codec.batches({"kind": "count", "name": name, "entries": n} for name, n in sorted(seen.items()))
@@ -193,7 +193,7 @@ class WebHdfsSource(Source):
                     walk.add([path])
 
     def _unlisted(self, folder: str, refusal: Refused) -> Iterator[Row]:
-        """The row of a folder that cannot be listed; none for one that went away in between."""
+        """The row of a folder that cannot be listed; none for one that was deleted in between."""
         if refusal.is_absent:
             return
         if not self.tolerant:
@@ -223,7 +223,7 @@ class WebHdfsSource(Source):
 
 
 def expand(hdfs: WebHdfs, root: str) -> list[str]:
-    """The existing paths that a root stands for; several for a glob, none if there is nothing."""
+    """The existing paths that a root stands for; several for a glob, none if nothing matches."""
     if not is_glob(root):
         return [root] if hdfs.status(root) is not None else []
     found = ["/"]
@@ -249,7 +249,7 @@ def _entries_or_none(hdfs: WebHdfs, folder: str) -> Iterator[dict[str, Any]]:
 
 
 def _entries(hdfs: WebHdfs, folder: str, after: str = "", upto: str | None = None) -> Iterator[dict[str, Any]]:
-    """HDFS orders names by their bytes, which is what `upto` is compared by."""
+    """HDFS orders names by their bytes, and so must comparisons with `upto`."""
     for page in hdfs.pages(folder, after):
         for entry in page:
             if upto is not None and entry["pathSuffix"].encode() > upto.encode():
@@ -258,7 +258,7 @@ def _entries(hdfs: WebHdfs, folder: str, after: str = "", upto: str | None = Non
 
 
 def listed_row(path: str, status: dict[str, Any]) -> Row:
-    """What the listing alone tells of a file."""
+    """What the listing alone shows of a file."""
     marks = [str(status["ecPolicy"])] if status.get("ecPolicy") else []
     marks += ["encrypted"] if status.get("encBit") else []
     return {
@@ -267,13 +267,13 @@ def listed_row(path: str, status: dict[str, Any]) -> Row:
         "length": status["length"],
         "modified_ms": status["modificationTime"],
         "block_size": status["blockSize"],
-        # Not the checksum's own name yet: what else must agree for two checksums to be comparable.
+        # More than the checksum's own name: everything that must agree for two checksums to be comparable.
         "algorithm": " ".join(marks) or None,
     }
 
 
 def checked_row(hdfs: WebHdfs, row: Row, deep: bool) -> Row:
-    """The row with checksum, and CRC32C if `deep`. What cannot be read is `unreadable` or `open`, with the reason."""
+    """The row with checksum, and CRC32C if `deep`. An unreadable file is `unreadable` or `open`, with the reason."""
     marks = row["algorithm"]
     row = {**row, "algorithm": None}
     try:
@@ -314,7 +314,7 @@ def _range_crc(hdfs: WebHdfs, path: str, offset: int, length: int) -> int:
 
     hdfs.read(path, offset, length, take)
     if state[1] != length:
-        raise Refused("IOException", f"{state[1]} bytes came where {length} were asked for")
+        raise Refused("IOException", f"{state[1]} bytes came where {length} were requested")
     return state[0]
 
 

@@ -1,4 +1,4 @@
-"""Where facts come from: one small interface for every system.
+"""The sources of rows: one small interface for every system.
 
 A source is split into partitions that can be read independently, each as Arrow batches of
 `STATUS_SCHEMA`. Sources are picklable: Spark reads their partitions in its Python workers,
@@ -22,7 +22,7 @@ class Source(ABC):
         """Picklable descriptions of the parts; no I/O beyond what splitting needs."""
 
     def close(self) -> None:  # noqa: B027
-        """Let reads that are under way in this process end soon; what they still yield is not wanted."""
+        """Make reads in progress in this process end soon; what they still yield is discarded."""
 
     @abstractmethod
     def read(self, partition: Any) -> Iterator[pa.RecordBatch]:

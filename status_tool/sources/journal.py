@@ -1,6 +1,6 @@
-"""What an interrupted master run already knows of files, so that `--resume` need not ask again.
+"""What an interrupted master run already knows of files, so that `--resume` need not read it again.
 
-A SQLite file beside the status file: it is looked up by path, and its size is no matter of memory.
+A SQLite file beside the status file: it is looked up by path, and its size does not affect memory.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def opened(path: str) -> Journal:
 
 
 def forget(path: Path) -> None:
-    """Drop it from the open ones, the file stays."""
+    """Close it; the file stays."""
     with _OPEN_LOCK:
         _OPEN.pop(str(path), None)
 
@@ -59,8 +59,8 @@ def remove(path: Path) -> None:
 
 
 def _touch(path: str) -> None:
-    """SQLite gives its own files the permissions of this one: it tells what is in HDFS, so nobody else reads it."""
-    with contextlib.suppress(OSError):  # SQLite says what is wrong
+    """SQLite gives its own files the permissions of this one: it lists what is in HDFS, so it is the owner's alone."""
+    with contextlib.suppress(OSError):  # SQLite reports the reason.
         os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600))
 
 
@@ -73,7 +73,7 @@ class Journal:
         with self._clear():
             _touch(path)
             self._db = sqlite3.connect(path, check_same_thread=False)
-            # It only spares work: what a power cut takes away is asked for again.
+            # It only saves work: what is lost in a power failure is read again.
             self._db.execute("pragma synchronous = off")
             self._db.execute(_CREATE)
             self._db.commit()
@@ -101,7 +101,7 @@ class Journal:
             return int(self._db.execute("select count(*) from file").fetchone()[0])
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         with self._lock, contextlib.suppress(sqlite3.Error):
             self._db.close()
 

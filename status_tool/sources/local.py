@@ -33,11 +33,11 @@ class LocalSource(Source):
     deep: bool = False
 
     def absent(self) -> list[str]:
-        """The roots at which there is nothing."""
+        """The roots that do not exist."""
         return [root for root in self.roots if not _expand(root)]
 
     def partitions(self) -> Sequence[str]:
-        """One part a root."""
+        """One part per root."""
         return outermost([path for root in self.roots for path in _expand(root)])
 
     def read(self, partition: str) -> Iterator[pa.RecordBatch]:

@@ -29,7 +29,7 @@ class HostedRegion:
     stop: bytes
     server: str
     open_seq: int
-    """`seqnumDuringOpen`: another one after every opening."""
+    """`seqnumDuringOpen`: changes with every opening."""
 
 
 def regions(endpoint: ThriftEndpoint, live: Collection[str], state_table: str, only: TableFilter) -> Iterator[Row]:
@@ -127,8 +127,8 @@ def table_families(
 ) -> Iterator[Row]:
     """`table` rows of all tables with their families and their `events`.
 
-    What is there Thrift tells (version 1 knows names only), what it is like the trackers' `descriptors`. The state
-    table is among them: so a cluster without user tables differs from one that was not asked.
+    Thrift lists the tables (version 1 reports names only); their families come from the trackers' `descriptors`. The
+    state table is among them, so that a cluster without user tables differs from one that was not read.
     """
     with connection(endpoint) as client:
         for raw_name in client.tables():
@@ -139,7 +139,7 @@ def table_families(
 
 
 def described(families: list[str], descriptor: Mapping[str, Any] | None) -> dict[str, Any]:
-    """A table that has these families, as the trackers describe it; the names alone where they do not."""
+    """A table with these families, as the trackers describe it; only the names where they do not."""
     known = descriptor.get("families") if descriptor else None
     if not isinstance(known, dict):
         return {"families": families}

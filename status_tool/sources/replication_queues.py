@@ -36,7 +36,7 @@ class Wal:
 
     @property
     def server(self) -> str | None:
-        """The region server `host,port,startcode` that wrote it; None where the name is no WAL's."""
+        """The region server `host,port,startcode` that wrote it; None where the name is not a WAL's."""
         match = _WAL.fullmatch(self.name)
         return unquote(match["server"]) if match else None
 
@@ -48,7 +48,7 @@ class Wal:
 
     @property
     def started_ms(self) -> int | None:
-        """When it was opened, on its server's clock: nothing in it is older."""
+        """When it was opened, on its server's clock: no entry in it is older."""
         match = _WAL.fullmatch(self.name)
         return int(match["started"]) if match else None
 
@@ -69,7 +69,7 @@ class Queue:
 
     @property
     def dead_servers(self) -> tuple[str, ...]:
-        """From whom it was claimed, the first owner first; empty for a server's own queue."""
+        """The servers it was claimed from, the first owner first; empty for a server's own queue."""
         _, _, rest = self.id.partition("-")
         return tuple(_DEAD.findall(rest))
 
@@ -80,7 +80,7 @@ class HFileRefs:
 
     peer: str
     since_ms: int
-    """Since when region servers have noted bulk loads for this peer (ZooKeeper's clock)."""
+    """Since when region servers have recorded bulk loads for this peer (ZooKeeper's clock)."""
     files: tuple[str, ...]
 
 
@@ -91,11 +91,12 @@ class Queues:
     queues: tuple[Queue, ...]
     hfile_refs: tuple[HFileRefs, ...]
     consistent: bool
-    """False: queues were being claimed whenever they were read, so one of them may be missing here."""
+    """False: queues were being claimed during every read, so one may be missing here."""
 
 
 def read_queues(zookeeper: ZooKeeper) -> Queues:
-    """Read every queue, again while some are claimed, until none has moved meanwhile.
+    """Read every queue, repeatedly, until none was claimed during the read: a queue that moves from a server not yet
+    read to one already read would be missed.
 
     Raises `ConnectionFailed`, and `ConfigurationError` where HBase keeps its queues elsewhere.
     """
@@ -135,7 +136,7 @@ def _order(wal: Wal) -> tuple[str, int, str]:
 
 
 def _position(zookeeper: ZooKeeper, *path: str) -> int:
-    """0 for a WAL that was not started, has just been finished, or whose position is unreadable: as HBase has it."""
+    """0 for a WAL that was not started, has just been finished, or whose position is unreadable, as in HBase."""
     found = zookeeper.read(*path)
     try:
         return hbase_pb2.ReplicationHLogPosition.FromString(unwrap(found[0])).position if found else 0

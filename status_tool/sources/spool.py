@@ -24,7 +24,7 @@ def read_spool(hdfs: WebHdfs, folder: str) -> tuple[tuple[bytes, Cells], ...]:
     """All spooled rows; none where the folder does not exist.
 
     Raises `ConnectionFailed` where the file system does not answer or a file is damaged: rows that may
-    hold a head must not be passed over in silence.
+    hold a head must not be skipped silently.
     """
     try:
         names = [entry["pathSuffix"] for page in hdfs.pages(folder) for entry in page]
@@ -49,7 +49,7 @@ def _read(hdfs: WebHdfs, path: str) -> list[tuple[bytes, Cells]]:
     try:
         return [_row(json.loads(line)) for line in data.splitlines() if line.strip()]
     except (ValueError, KeyError, TypeError) as error:
-        raise ConnectionFailed(f"{path} is no spool file of a tracker ({error}); move it away to go on") from None
+        raise ConnectionFailed(f"{path} is not a spool file of a tracker ({error}); move it away to continue") from None
 
 
 def _row(entry: dict[str, Any]) -> tuple[bytes, Cells]:

@@ -45,13 +45,13 @@ class KeyRange:
 
 @dataclass(frozen=True)
 class TableFilter:
-    """Which tables a run is about; empty: all."""
+    """Which tables to read; empty: all."""
 
     tables: frozenset[str] = frozenset()
     namespaces: frozenset[str] = frozenset()
 
     def admits(self, table: str | None) -> bool:
-        """Whether rows of the table are to be read; rows that name no table always are."""
+        """Whether rows of the table are read; rows that name no table always are."""
         if table is None or not (self.tables or self.namespaces):
             return True
         namespace = table.split(":", 1)[0] if ":" in table else "default"
@@ -71,10 +71,10 @@ class StateTableSource(Source):
     only: TableFilter = field(default_factory=TableFilter)
     spooled: tuple[tuple[bytes, Cells], ...] = ()
     existing: codec.Existing | None = None
-    """Of a master: the regions that it has."""
+    """For a master: its regions."""
     digits_per_partition: int = 4
     pruning: bytes | None = None
-    """Which pruning was the last when the marks were read (`Descriptors.pruning`); None: none may be missed here."""
+    """The last pruning when the marks were read (`Descriptors.pruning`); None: pruning does not matter here."""
 
     def partitions(self) -> Sequence[tuple[KeyRange, ...]]:
         """Ranges by the region's first hex digits: region names are hashes, so the parts are even."""
@@ -83,10 +83,10 @@ class StateTableSource(Source):
         return [tuple(KeyRange(kind, digit) for kind in self.types for digit in digits) for digits in groups]
 
     def read(self, partition: tuple[KeyRange, ...]) -> Iterator[pa.RecordBatch]:
-        """One partition's rows; `ConnectionFailed` where the table was made anew meanwhile.
+        """One partition's rows; `ConnectionFailed` where the table was recreated meanwhile.
 
-        A table that lost its rows has lost the barrier, too: the servers' rows that were read before would vouch for
-        heads that were not there any more.
+        A table that lost its rows has lost the barrier, too: without this check the servers' rows that were read before
+        would vouch for heads that no longer exist.
         """
         yield from codec.batches(row for span in partition for row in self._rows(span))
         barrier = next((cells for _, cells in scan(self.endpoint, self.table, BARRIER_ROW, BARRIER_END)), None)
@@ -108,7 +108,7 @@ class StateTableSource(Source):
 
 
 def pruning_of(barrier: Cells) -> bytes:
-    """Which pruning was announced last, by the barrier's row; empty: none ever was."""
+    """The pruning announced last, from the barrier's row; empty: none ever was."""
     return codec.raw(barrier, "p") or b""
 
 
@@ -142,7 +142,7 @@ class Barrier:
     token: bytes
     issued_ms: int
     accepted: set[bytes]
-    """This token, and those that other runs put after it."""
+    """This token, and those that other runs wrote after it."""
 
 
 @dataclass(frozen=True)
@@ -165,7 +165,7 @@ class Descriptors:
 
 
 class StateTable:
-    """Small reads and writes, over one connection a call (idle connections are dropped by the server)."""
+    """Small reads and writes, with one connection per call (the server drops idle connections)."""
 
     def __init__(self, endpoint: ThriftEndpoint, name: str) -> None:
         self.endpoint = endpoint
@@ -191,7 +191,7 @@ class StateTable:
                 )
 
     def put_barrier(self) -> Barrier:
-        """Ask every tracker to flush now."""
+        """Request a flush from every tracker."""
         token = os.urandom(16)
         barrier = Barrier(token, now_ms(), {token})
         cells = {codec.column("k"): barrier.token, codec.column("m"): barrier.issued_ms.to_bytes(8, "big")}
@@ -205,7 +205,10 @@ class StateTable:
         return {(str(row["server"]), str(row["role"])): bool(row["echoed"]) for _, row in self._servers(barrier, ())}
 
     def _notice_later(self, barrier: Barrier) -> None:
-        """Accept the token of a run that began after ours: who echoes it has flushed past ours too."""
+        """Accept the token of a run that began after ours: a server that echoes it has flushed past ours, too.
+
+        The later token has replaced ours in the row, so ours may never be echoed.
+        """
         for _, cells in scan(self.endpoint, self.name, BARRIER_ROW, BARRIER_END):
             if token := codec.raw(cells, "k"):
                 barrier.accepted.add(token)
@@ -213,7 +216,8 @@ class StateTable:
     def descriptors(self, barrier: Barrier, spooled: Sequence[tuple[bytes, Cells]] = ()) -> Descriptors:
         """Servers, table descriptors of this barrier, coverage and shutdown time.
 
-        Which pruning was the last comes first: whoever prunes marks, announces, and then deletes.
+        The last pruning is read first: `prune` writes its marks, announces itself, and then deletes, so a deletion that
+        these reads could miss would show as a newer announcement.
         """
         pruning = pruning_of(dict(scan(self.endpoint, self.name, BARRIER_ROW, BARRIER_END)).get(BARRIER_ROW, {}))
         rows = dict(merge_rows(scan(self.endpoint, self.name, b"c", b"e"), _span(spooled, b"c", b"e")))
@@ -245,7 +249,7 @@ class StateTable:
                 )
 
     def record_settled(self, row: Mapping[str, Any], peer: str, proof: Mapping[str, Any]) -> None:
-        """Write down that the queues of a peer settled a crashed server, with its name: no row is nameless."""
+        """Record that the queues of a peer settled a crashed server, with its name: no row is nameless."""
         key = codec.server_key(row["origin"], "w")
         with self._open() as table:
             table.put(
@@ -253,10 +257,10 @@ class StateTable:
             )
 
     def mark_pruned(self, marks: Mapping[tuple[str, bytes], int]) -> None:
-        """Before heads are deleted: until when they were written, by table and the clusters that have them.
+        """Before heads are deleted, record until when they were written, by table and the clusters that have them.
 
-        A time is its cell's timestamp, too, so that the latest stays. Then the pruning is announced: a run that has
-        read the marks before must not miss it.
+        A time is also its cell's timestamp, so that the latest stays. Then the pruning is announced, so that a run that
+        has read the marks before notices it.
         """
         with self._open() as table:
             for (name, ids), until_ms in marks.items():
@@ -265,18 +269,18 @@ class StateTable:
             table.put(BARRIER_ROW, {codec.column("p"): os.urandom(8)})
 
     def note_pruned_by(self, cluster_id: str, barrier_ms: int) -> None:
-        """Before segments are deleted: FILEs of that master with an earlier barrier may ask for them."""
+        """Before segments are deleted, record the barrier: FILEs of that master with an earlier one may need them."""
         with self._open() as table:
             table.put(b"d", {codec.column("p" + cluster_id): barrier_ms.to_bytes(8, "big")}, timestamp=barrier_ms)
 
     def delete(self, rows: Iterable[tuple[bytes, int]]) -> None:
-        """Delete rows, of each only what is not newer than the timestamp that was read: what comes later stays."""
+        """Delete rows up to the timestamp that was read: newer cells survive."""
         with connection(self.endpoint) as client:
             for key, newest in rows:
                 client.client.deleteAllRowTs(self.name.encode(), key, newest, {})
 
     def record_shutdown(self, moment_ms: int) -> None:
-        """Remember when the application stopped writing."""
+        """Record when the application stopped writing."""
         with self._open() as table:
             table.put(b"d", {codec.column("s"): moment_ms.to_bytes(8, "big")})
 

@@ -1,8 +1,8 @@
 """How long the WALs are that replication still needs, by WebHDFS.
 
 A WAL lies in `WALs/<server>`, in `WALs/<server>-splitting` while the master splits it, and then in `oldWALs` (or
-`oldWALs/<server>`). Of one that is being written the NameNode knows only the finished blocks: what a
-reader can see is asked of a DataNode.
+`oldWALs/<server>`). Of a WAL that is being written the NameNode knows only the finished blocks: the
+length that a reader sees comes from a DataNode.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 from status_tool.clients.hdfscli import Refused
 from status_tool.clients.webhdfs import HdfsEndpoint, WebHdfs
-from status_tool.sources.hdfs_files import asking
+from status_tool.sources.hdfs_files import refusals_end_the_run
 from status_tool.sources.replication_queues import Wal
 
 SPLITTING = "-splitting"
@@ -38,7 +38,7 @@ class Extent:
 
 @dataclass(frozen=True, slots=True)
 class Writer:
-    """A region server of which WALs are archived: when the newest of them was opened and last modified (epoch ms)."""
+    """A region server with archived WALs: when the newest of them was opened and last modified (epoch ms)."""
 
     server: str
     opened_ms: int
@@ -54,18 +54,18 @@ class WalFolder:
         self._listed: dict[str, dict[str, int]] = {}
 
     def unsplit(self) -> frozenset[str]:
-        """Names of the servers that still have a folder of WALs, being split or not."""
-        with asking(self._endpoint):
+        """Names of the servers that still have a WAL folder, being split or not."""
+        with refusals_end_the_run(self._endpoint):
             names = [name for name, status in _entries(self._hdfs, f"{self._root}/WALs") if _is_folder(status)]
         return frozenset(name.removesuffix(SPLITTING) for name in names)
 
     def writers(self) -> list[Writer]:
-        """Whose WALs are archived, one each, by name. HBase keeps them for ten minutes after nobody needs them.
+        """Servers with archived WALs, by name. HBase keeps a WAL for ten minutes after it is no longer needed.
 
-        Those of the HMaster's own store have another form of name.
+        WALs of the HMaster's own store have a different form of name.
         """
         found: dict[str, Writer] = {}
-        with asking(self._endpoint):
+        with refusals_end_the_run(self._endpoint):
             for name, status in self._archived():
                 wal = Wal(name, 0)
                 if wal.server is not None and wal.started_ms is not None:
@@ -84,14 +84,14 @@ class WalFolder:
                 yield name, status
 
     def extents(self, wals: Iterable[Wal]) -> dict[str, Extent]:
-        """By WAL name; a WAL that is nowhere is left out."""
-        with asking(self._endpoint):
+        """By WAL name; a WAL that is not found is left out."""
+        with refusals_end_the_run(self._endpoint):
             found = {wal.name: self._extent(wal) for wal in wals}
         return {name: extent for name, extent in found.items() if extent is not None}
 
     def _extent(self, wal: Wal) -> Extent | None:
         server = wal.server or ""
-        # An archived WAL is looked for twice: it may be moved between the listings.
+        # Look for an archived WAL twice: it may be moved between the two listings.
         for _ in range(2):
             for folder in (f"WALs/{server}", f"WALs/{server}{SPLITTING}", "oldWALs", f"oldWALs/{server}"):
                 path = posixpath.join(self._root, folder, wal.name)
@@ -107,16 +107,16 @@ class WalFolder:
         return self._listed[folder]
 
     def _measured(self, path: str, listed: int) -> Extent:
-        """Beyond what the listing tells: what a reader sees, and the header that no entry is in."""
+        """Beyond the listing: the length that a reader sees, and that of the header before the first entry."""
         try:
             start, visible = self._hdfs.start_of(path, _HEAD_BYTES)
         except Refused:
-            return Extent(path, listed)  # rolled, moved or empty just now
+            return Extent(path, listed)  # just rolled, moved or empty
         return Extent(path, max(listed, visible), _header_bytes(start))
 
 
 def _entries(hdfs: WebHdfs, path: str) -> list[tuple[str, dict[str, Any]]]:
-    """A folder's entries; none where it is not there (any more)."""
+    """A folder's entries; none where it does not exist (any more)."""
     try:
         return [(entry["pathSuffix"], entry) for page in hdfs.pages(path) for entry in page]
     except Refused as refusal:
@@ -130,7 +130,7 @@ def _is_folder(status: dict[str, Any]) -> bool:
 
 
 def _header_bytes(start: bytes) -> int:
-    """Length of `PWAL`, a varint and the header message that it announces; 0 where it is no such file."""
+    """Length of `PWAL`, a varint and the header message that it announces; 0 where it is not such a file."""
     if start[:4] != _MAGIC:
         return 0
     size = 0
