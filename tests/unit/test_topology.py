@@ -90,7 +90,7 @@ def test_shapes(clusters: dict[str, list[Peer] | None], edges: str, shape: str) 
         ([peer("1", "nowhere")], "there is no HBase cluster"),
         ([peer("1", "down")], "cannot be reached"),
         ([peer("1", "b", enabled=False)], "disabled"),
-        ([Peer("1", "nonsense", True, 0)], "no HBase cluster key"),
+        ([Peer("1", "nonsense", True, 0)], "not an HBase cluster key"),
     ],
 )
 def test_broken_links(clusters: dict[str, list[Peer] | None], peers: list[Peer], words: str) -> None:
