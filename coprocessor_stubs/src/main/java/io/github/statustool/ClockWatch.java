@@ -29,7 +29,7 @@ final class ClockWatch {
    * Compares the two clocks. The monotonic clock is read before and after the wall clock, because a pause between two
    * reads must not look like a clock that was set back.
    */
-  void look() {
+  void check() {
     long before = steady();
     long time = clock.getAsLong();
     long after = steady();

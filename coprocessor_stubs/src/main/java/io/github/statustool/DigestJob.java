@@ -74,8 +74,8 @@ final class DigestJob {
       return;
     }
     StoredRow row = table.get(key(RequestRow.TYPE, ""));
-    byte[] asked = row.value(RequestRow.REQUEST);
-    if (asked == null || row.value(RequestRow.WITHDRAWN) != null) {
+    byte[] requested = row.value(RequestRow.REQUEST);
+    if (requested == null || row.value(RequestRow.WITHDRAWN) != null) {
       over = true;
       return;
     }
@@ -84,7 +84,7 @@ final class DigestJob {
       aliveAt = now;
     }
     if (request == null) {
-      request = parsed(asked);
+      request = parsed(requested);
     }
     if (over) {
       return;
@@ -98,9 +98,9 @@ final class DigestJob {
   }
 
   /** Ends the job if the request cannot be parsed: it would not parse later either. */
-  private DigestRequest parsed(byte[] asked) {
+  private DigestRequest parsed(byte[] requested) {
     try {
-      return DigestRequest.parse(asked);
+      return DigestRequest.parse(requested);
     } catch (IOException e) {
       over = true;
       return null;

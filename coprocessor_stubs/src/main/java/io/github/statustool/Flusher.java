@@ -198,7 +198,7 @@ final class Flusher {
 
   private List<Change> rows(Collection<ServerRole> roles, Long began, Barrier.Echo echo,
       ServerRole.End end, Map<String, String> peers) {
-    clockWatch.look(); // after reading the token: the row must say if its clock was set back since
+    clockWatch.check(); // after reading the token: the row must say if its clock was set back since
     long now = clock.getAsLong();
     List<Change> rows = new ArrayList<>(roles.size());
     for (ServerRole role : roles) {

@@ -56,7 +56,7 @@ final class HBasePeers implements PeerWatch.Source {
   }
 
   @Override
-  public void ask(String peer, Object config, Consumer<PeerWatch.Answer> receiver) {
+  public void readZnode(String peer, Object config, Consumer<PeerWatch.Answer> receiver) {
     ZooKeeper zookeeper = server.getZooKeeper().getRecoverableZooKeeper().getZooKeeper();
     if (zookeeper == null || !zookeeper.getState().isConnected()) {
       return;

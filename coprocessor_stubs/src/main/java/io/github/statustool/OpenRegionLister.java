@@ -26,7 +26,7 @@ final class OpenRegionLister {
     this.openSeq = openSeq;
   }
 
-  List<TableEvents.OpenRegion> look(Collection<? extends Region> regions, long now) {
+  List<TableEvents.OpenRegion> list(Collection<? extends Region> regions, long now) {
     Set<Region> before = open;
     open = Collections.newSetFromMap(new IdentityHashMap<>());
     for (Region region : regions) {
@@ -35,17 +35,17 @@ final class OpenRegionLister {
         open.add(region);
       }
     }
-    List<TableEvents.OpenRegion> told = new ArrayList<>(open.size());
+    List<TableEvents.OpenRegion> listed = new ArrayList<>(open.size());
     for (Region region : before) {
       if (!open.contains(region)) {
-        told.add(tell(region, now));
+        listed.add(describe(region, now));
       }
     }
-    open.forEach(region -> told.add(tell(region, now)));
-    return told;
+    open.forEach(region -> listed.add(describe(region, now)));
+    return listed;
   }
 
-  private TableEvents.OpenRegion tell(Region region, long now) {
+  private TableEvents.OpenRegion describe(Region region, long now) {
     RegionInfo info = region.getRegionInfo();
     Map<String, Integer> scopes = new HashMap<>();
     for (ColumnFamilyDescriptor family : region.getTableDescriptor().getColumnFamilies()) {

@@ -39,7 +39,7 @@ final class OpenTenure {
     tenure.replicated = opened.replicated;
     stores.forEach((family, names) -> {
       files(family).add(names);
-      names.forEach(this::look);
+      names.forEach(this::noteOrigin);
     });
     tenure.before = contents();
     tenure.after = tenure.before;
@@ -47,7 +47,7 @@ final class OpenTenure {
     attempts = new TenureJoiner.Attempts(!isNew);
   }
 
-  private void look(String name) {
+  private void noteOrigin(String name) {
     if (StoreFileName.isFromElsewhere(name, region)) {
       tenure.elsewhere = tenure.began;
     } else if (StoreFileName.parent(name) != null) {

@@ -22,7 +22,7 @@ import org.slf4j.LoggerFactory;
  */
 final class PeerWatch {
   private static final Logger LOG = LoggerFactory.getLogger(PeerWatch.class);
-  private static final long ASK_MS = 10_000;
+  private static final long READ_MS = 10_000;
   private static final int EAGER = 20;
 
   /** The region server's peers, and their znodes. */
@@ -31,7 +31,7 @@ final class PeerWatch {
     Map<String, Object> inForce();
 
     /** Reads a peer's znode asynchronously. The receiver is called on any thread, or never. */
-    void ask(String peer, Object config, Consumer<Answer> receiver);
+    void readZnode(String peer, Object config, Consumer<Answer> receiver);
   }
 
   /**
@@ -60,7 +60,7 @@ final class PeerWatch {
   /** A configuration in force, and the span of znode versions that were equal to it. */
   private static final class Known {
     private final Object config;
-    private int asked;
+    private int reads;
     private boolean confirmed;
     private long incarnation;
     private int from;
@@ -75,7 +75,7 @@ final class PeerWatch {
   private final Supplier<Source> connector;
   private Source source;
   private final LongSupplier clock;
-  private final Alarm nextAsk;
+  private final Alarm nextRead;
   private final Map<String, Known> known = new HashMap<>();
   private final Queue<Answer> answers = new ConcurrentLinkedQueue<>();
   private boolean broken;
@@ -84,13 +84,13 @@ final class PeerWatch {
   PeerWatch(Supplier<Source> connector, LongSupplier clock) {
     this.connector = connector;
     this.clock = clock;
-    this.nextAsk = new Alarm(clock);
+    this.nextRead = new Alarm(clock);
   }
 
   /**
    * Compares the peers in force with what is known. Never throws: without peers the tool knows less, and reports that.
    */
-  void look() {
+  void check() {
     if (broken) {
       return;
     }
@@ -100,7 +100,7 @@ final class PeerWatch {
       for (Answer answer = answers.poll(); answer != null; answer = answers.poll()) {
         accept(answer);
       }
-      ask();
+      readZnodes();
     } catch (Throwable t) {
       LOG.warn("status-tool: cannot watch the replication peers of this server", t);
       broken = true;
@@ -131,15 +131,15 @@ final class PeerWatch {
     }
   }
 
-  private void ask() {
-    boolean due = nextAsk.isDue();
+  private void readZnodes() {
+    boolean due = nextRead.isDue();
     if (due) {
-      nextAsk.set(ASK_MS);
+      nextRead.set(READ_MS);
     }
     known.forEach((name, peer) -> {
-      if (due || (!peer.confirmed && peer.asked < EAGER)) {
-        peer.asked++;
-        source.ask(name, peer.config, answers::add);
+      if (due || (!peer.confirmed && peer.reads < EAGER)) {
+        peer.reads++;
+        source.readZnode(name, peer.config, answers::add);
       }
     });
   }

@@ -16,7 +16,7 @@ final class Recorder {
   private static final Logger LOG = LoggerFactory.getLogger(Recorder.class);
   private static final long FIRST_BACKOFF_MS = 500;
   private static final long LAST_BACKOFF_MS = 5_000;
-  private static final long LOOK_MS = 10_000;
+  private static final long LIVE_CHECK_MS = 10_000;
 
   /** Connects to the cluster; called until it succeeds. */
   interface Connector {
@@ -47,7 +47,7 @@ final class Recorder {
   private final Alarm nextTry;
   private final Alarm nextFlush;
   private final Alarm nextSweep;
-  private final Alarm nextLook;
+  private final Alarm nextLiveCheck;
   private volatile StateStore store;
   private boolean tableKnown;
   private boolean sweptAsWriter;
@@ -81,7 +81,7 @@ final class Recorder {
     this.nextTry = new Alarm(clock);
     this.nextFlush = new Alarm(clock);
     this.nextSweep = new Alarm(clock);
-    this.nextLook = new Alarm(clock);
+    this.nextLiveCheck = new Alarm(clock);
     this.nextFlush.set(settings.updateDelay);
   }
 
@@ -115,10 +115,10 @@ final class Recorder {
    * long.
    */
   void tick() {
-    clockWatch.look();
+    clockWatch.check();
     roles.refresh();
     observed.tableEvents.regions(roles.openRegions());
-    roles.lookAtPeers();
+    roles.checkPeers();
     endRoles();
     List<ServerRole> running = roles.running();
     if (running.isEmpty() || !nextTry.isDue()) {
@@ -139,6 +139,7 @@ final class Recorder {
     health.failedWrite("using the state table " + settings.table, cause);
   }
 
+  /** The connection is kept after failures; whether the table still exists is checked again after each. */
   private StateStore connected() throws IOException {
     if (store == null) {
       store = connector.connect();
@@ -160,18 +161,18 @@ final class Recorder {
     } else {
       flusher.writeUrgent(table);
     }
-    tidy(table);
+    maintain(table);
   }
 
   /** Maintenance. Each task may fail without affecting the others, for example because no HBase master is active. */
-  private void tidy(StateStore table) {
-    apart("compacting rows of the state table", () -> compactor.step(table, clock.getAsLong()));
-    apart("joining rows of the content ledger", () -> joiner.step(table));
-    apart("listing the live region servers", () -> look(table));
-    apart("sweeping the state table", () -> sweep(table));
+  private void maintain(StateStore table) {
+    attempt("compacting rows of the state table", () -> compactor.step(table, clock.getAsLong()));
+    attempt("joining rows of the content ledger", () -> joiner.step(table));
+    attempt("listing the live region servers", () -> recordLive(table));
+    attempt("sweeping the state table", () -> sweep(table));
   }
 
-  private void apart(String what, Task task) {
+  private void attempt(String what, Task task) {
     try {
       task.run();
     } catch (IOException e) {
@@ -179,11 +180,11 @@ final class Recorder {
     }
   }
 
-  private void look(StateStore table) throws IOException {
-    if (nextLook.isDue()) {
-      nextLook.set(LOOK_MS);
+  private void recordLive(StateStore table) throws IOException {
+    if (nextLiveCheck.isDue()) {
+      nextLiveCheck.set(LIVE_CHECK_MS);
       observed.applied.forgetIdle(clock.getAsLong());
-      sweep.look(table);
+      sweep.recordLive(table);
     }
   }
 
@@ -195,7 +196,7 @@ final class Recorder {
     boolean isNewWriter = roles.hasWriter() && !sweptAsWriter;
     if (nextSweep.isDue() || isNewWriter) {
       sweptAsWriter = roles.hasWriter();
-      nextSweep.set(LAST_BACKOFF_MS);
+      nextSweep.set(LAST_BACKOFF_MS); // if the sweep fails, it is tried again that soon
       sweep.run(table, sweptAsWriter);
       nextSweep.set(settings.sweepPeriod);
     }
@@ -228,6 +229,7 @@ final class Recorder {
   private void endRoles() {
     List<ServerRole> over = roles.over();
     boolean settled = over.stream().allMatch(ServerRole::isEnded);
+    // Once more after the last server has ended: other threads may have added changes since its final row.
     if (over.isEmpty() || (settled && !(isEnded() && flusher.hasChanges()))) {
       return;
     }
@@ -255,12 +257,12 @@ final class Recorder {
   }
 
   /** Whether waiting for a clean end is useless, because the region server threads have ended. */
-  boolean isHopeless() {
+  boolean cannotEndCleanly() {
     return roles.serversAreGone() && !roles.running().isEmpty();
   }
 
   /** Writes what is known of servers that did not stop cleanly in time; their rows do not claim a clean end. */
-  void giveUp() {
+  void saveUnfinished() {
     List<ServerRole> running = roles.running();
     try {
       flusher.flush(connected(), running, null);

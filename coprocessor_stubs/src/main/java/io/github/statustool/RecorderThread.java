@@ -41,17 +41,23 @@ final class RecorderThread extends Thread {
     }
   }
 
+  /**
+   * Whether the work is done after a stop was requested. Until then the thread goes on ticking: on SIGTERM, the JVM
+   * runs the hook that requests the stop while HBase is still closing the regions, whose last entries are yet to be
+   * appended.
+   */
   private boolean isAtEnd(long deadline) {
     if (recorder.isEnded()) {
       return true;
     }
-    if (recorder.isHopeless() || System.currentTimeMillis() >= deadline) {
-      guard(recorder::giveUp);
+    if (recorder.cannotEndCleanly() || System.currentTimeMillis() >= deadline) {
+      guard(recorder::saveUnfinished);
       return true;
     }
     return false;
   }
 
+  /** An error must not end the thread: nothing would be flushed any more, and no barrier echoed. */
   private void guard(Runnable work) {
     try {
       work.run();

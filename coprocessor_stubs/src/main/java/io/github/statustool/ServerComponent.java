@@ -23,7 +23,7 @@ interface ServerComponent {
   }
 
   /** Checks which replication peers are in force. */
-  default void lookAtPeers() {}
+  default void checkPeers() {}
 
   /** The peers in force as {@link PeerWatch#json}; null if they are not known. */
   default String peers() {

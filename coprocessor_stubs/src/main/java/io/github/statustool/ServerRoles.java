@@ -52,8 +52,8 @@ final class ServerRoles {
     return open;
   }
 
-  void lookAtPeers() {
-    servers.forEach(ServerComponent::lookAtPeers);
+  void checkPeers() {
+    servers.forEach(ServerComponent::checkPeers);
   }
 
   /** The replication peers in force, by server name; without servers whose peers are not known. */

@@ -47,13 +47,13 @@ final class ServerWatch implements ServerComponent {
 
   /** Not done at the start, when the server has no ZooKeeper connection yet. */
   @Override
-  public void lookAtPeers() {
+  public void checkPeers() {
     if (peers == null && server instanceof HRegionServer && serverName() != null) {
       peers = new PeerWatch(() -> new HBasePeers((HRegionServer) server),
           EnvironmentEdgeManager::currentTime);
     }
     if (peers != null) {
-      peers.look();
+      peers.check();
     }
   }
 
@@ -68,6 +68,6 @@ final class ServerWatch implements ServerComponent {
 
   @Override
   public List<TableEvents.OpenRegion> openRegions() {
-    return regions.look(server.getRegions(), EnvironmentEdgeManager.currentTime());
+    return regions.list(server.getRegions(), EnvironmentEdgeManager.currentTime());
   }
 }

@@ -45,7 +45,7 @@ final class Sweep {
   }
 
   /** Records the live servers: one without a tracker may start, write and end between two sweeps. */
-  void look(StateStore store) throws IOException {
+  void recordLive(StateStore store) throws IOException {
     remember(names(store.liveServers()));
   }
 

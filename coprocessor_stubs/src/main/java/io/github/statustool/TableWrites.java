@@ -16,7 +16,7 @@ import org.apache.hadoop.hbase.wal.WALEdit;
  */
 final class TableWrites {
   /** Minimum time between two examinations of cells for deletes or tags; the accuracy of their times. */
-  private static final long LOOK_AGAIN_MS = 10_000;
+  private static final long EXAMINE_AGAIN_MS = 10_000;
 
   private final String table;
   private volatile long local;
@@ -33,15 +33,15 @@ final class TableWrites {
     if (isLocal && writeTime > local) {
       local = writeTime;
     }
-    boolean seeksDelete = isLocal && writeTime > deleted + LOOK_AGAIN_MS;
-    boolean seeksTags = isReplicable && writeTime > tagged + LOOK_AGAIN_MS;
+    boolean seeksDelete = isLocal && writeTime > deleted + EXAMINE_AGAIN_MS;
+    boolean seeksTags = isReplicable && writeTime > tagged + EXAMINE_AGAIN_MS;
     if (seeksDelete || seeksTags) {
-      look(writeTime, edit.getCells(), seeksDelete, seeksTags);
+      examine(writeTime, edit.getCells(), seeksDelete, seeksTags);
     }
   }
 
   @SuppressWarnings("deprecation") // getTagsLength: Cell offers no other way but to copy the tags
-  private void look(long writeTime, List<Cell> cells, boolean seeksDelete, boolean seeksTags) {
+  private void examine(long writeTime, List<Cell> cells, boolean seeksDelete, boolean seeksTags) {
     boolean delete = !seeksDelete;
     boolean tags = !seeksTags;
     for (int i = 0; i < cells.size() && !(delete && tags); i++) {

@@ -50,7 +50,7 @@ final class TenureJoiner {
     int at = 0;
     for (OpenTenure tenure : due) {
       int count = keys(tenure).size();
-      look(store, tenure, rows.subList(at, at + count));
+      joinPredecessor(store, tenure, rows.subList(at, at + count));
       at += count;
     }
   }
@@ -75,7 +75,7 @@ final class TenureJoiner {
     return keys;
   }
 
-  private void look(StateStore store, OpenTenure tenure, List<StoredRow> rows) throws IOException {
+  private void joinPredecessor(StateStore store, OpenTenure tenure, List<StoredRow> rows) throws IOException {
     if (tenure.tenure.elsewhere != 0 && rows.get(1).value(FactRow.CHILD_MS) != null) {
       tenure.tenure.elsewhere = 0; // it inherited these links from its parent
       tenure.touch();

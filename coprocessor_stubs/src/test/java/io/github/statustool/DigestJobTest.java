@@ -60,7 +60,7 @@ class DigestJobTest {
     table.store(key, qualifier, value);
   }
 
-  private void ask() throws IOException {
+  private void putRequest() throws IOException {
     store(RequestRow.TYPE + HEX, RequestRow.REQUEST, resource("request.hex"));
     store(RequestRow.TYPE + HEX, RequestRow.HEARTBEAT, Bits.ofLong(0));
     store(PageRow.TYPE + ORIGIN + HEX + "00000000", PageRow.RANGES, resource("page.hex"));
@@ -103,7 +103,7 @@ class DigestJobTest {
 
   @Test
   void slicesAreAnsweredUntilTheRangeIsDoneAndOtherRegionsAreRefused() throws IOException {
-    ask();
+    putRequest();
     job.refresh(table, 0);
     assertEquals(1, table.values(ProgressRow.TYPE + HEX + ORIGIN, ProgressRow.VERSION).size(), "it says that it works");
     List<String> starts = new ArrayList<>();
@@ -122,7 +122,7 @@ class DigestJobTest {
 
   @Test
   void aRegionThatWasOpenedAnewIsRefused() throws IOException {
-    ask();
+    putRequest();
     openSeq = 12;
     job.refresh(table, 0);
     job.step((opened, request, range) -> {
@@ -135,7 +135,7 @@ class DigestJobTest {
 
   @Test
   void withdrawnOrAbandonedItEnds() throws IOException {
-    ask();
+    putRequest();
     job.refresh(table, 0);
     store(RequestRow.TYPE + HEX, RequestRow.HEARTBEAT, Bits.ofLong(1));
     job.refresh(table, 29_000);
@@ -151,7 +151,7 @@ class DigestJobTest {
 
   @Test
   void laterPagesAreReadOneAfterAnother() throws IOException {
-    ask();
+    putRequest();
     store(PageRow.TYPE + ORIGIN + HEX + "00000003", PageRow.RANGES, resource("page.hex"));
     int[] scans = {0};
     for (int i = 0; i < 10; i++) {

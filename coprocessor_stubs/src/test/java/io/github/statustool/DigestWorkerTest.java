@@ -68,7 +68,7 @@ class DigestWorkerTest {
     return bell;
   }
 
-  private void ask() throws IOException {
+  private void putRequest() throws IOException {
     table.store(RequestRow.TYPE + HEX, RequestRow.REQUEST, DigestJobTest.resource("request.hex"));
     table.store(RequestRow.TYPE + HEX, RequestRow.HEARTBEAT, Bits.ofLong(0));
     table.store(PageRow.TYPE + ORIGIN + HEX + "00000000", PageRow.RANGES, DigestJobTest.resource("page.hex"));
@@ -76,7 +76,7 @@ class DigestWorkerTest {
 
   @Test
   void whoRingsIsAnsweredAlthoughTheTableWasNotThereAtFirstAndNothingStaysOpen() throws Exception {
-    ask();
+    putRequest();
     started().ring(bell(1));
     waitFor(() -> !table.values(AnswerRow.TYPE + HEX + ORIGIN, AnswerRow.ANSWERS).isEmpty());
     table.store(RequestRow.TYPE + HEX, RequestRow.WITHDRAWN, new byte[] {1});
@@ -86,7 +86,7 @@ class DigestWorkerTest {
 
   @Test
   void nobodyConnectsBeforeSomebodyRings() throws Exception {
-    ask();
+    putRequest();
     started().ring(null);
     Thread.sleep(50);
     assertEquals(0, connected);
@@ -95,7 +95,7 @@ class DigestWorkerTest {
   @Test
   void switchedOffItDoesNothing() throws Exception {
     conf.setBoolean("hbase.replicationtable.digest.enabled", false);
-    ask();
+    putRequest();
     started().ring(bell(1));
     Thread.sleep(50);
     assertEquals(0, connected);

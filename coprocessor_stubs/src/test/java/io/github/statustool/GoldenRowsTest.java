@@ -184,12 +184,12 @@ class GoldenRowsTest {
       }
 
       @Override
-      public void ask(String peer, Object config, Consumer<PeerWatch.Answer> receiver) {
+      public void readZnode(String peer, Object config, Consumer<PeerWatch.Answer> receiver) {
         receiver.accept(new PeerWatch.Answer(peer, config, 77, 2));
       }
     }, () -> NOW);
-    watch.look();
-    watch.look();
+    watch.check();
+    watch.check();
     return watch.json().toString();
   }
 
@@ -260,7 +260,7 @@ class GoldenRowsTest {
         Bytes.toString(store.value(row, Bits.concat(ServerRow.SETTLED, Bits.ascii("1")))));
     Sweep sweep = new Sweep(new Settings(Fixtures.conf()), () -> NOW, (server, live) -> false);
     store.live.add(ServerName.valueOf(Fixtures.SERVER));
-    sweep.look(store);
+    sweep.recordLive(store);
     store.live.clear();
     sweep.run(store, true);
     assertEquals(NOW, store.number(row, ServerRow.GONE_MS));

@@ -19,7 +19,7 @@ class OpenRegionListerTest {
   private static final Region META = region("hbase:meta", 0, new AtomicLong());
 
   private final TableEvents events = new TableEvents();
-  private final OpenRegionLister look = new OpenRegionLister(region -> 5);
+  private final OpenRegionLister lister = new OpenRegionLister(region -> 5);
   private final AtomicLong skipped = new AtomicLong();
   private final Region user = region("t", 0, skipped);
 
@@ -43,7 +43,7 @@ class OpenRegionListerTest {
   }
 
   private Set<String> seen(long now, Region... open) {
-    events.regions(look.look(List.of(open), now));
+    events.regions(lister.list(List.of(open), now));
     Set<String> written = new HashSet<>();
     for (Change change : events.dirty()) {
       change.row.columns().forEach(column -> written.add(new String(column.qualifier) + "@" + column.timestamp));
@@ -69,6 +69,6 @@ class OpenRegionListerTest {
 
   @Test
   void systemTablesAndSecondaryReplicasAreLeftOut() {
-    assertEquals(List.of(), look.look(List.of(META, region("t", 1, new AtomicLong(3))), 1));
+    assertEquals(List.of(), lister.list(List.of(META, region("t", 1, new AtomicLong(3))), 1));
   }
 }

@@ -35,7 +35,7 @@ class PeerWatchTest {
     }
 
     @Override
-    public void ask(String peer, Object config, Consumer<PeerWatch.Answer> receiver) {
+    public void readZnode(String peer, Object config, Consumer<PeerWatch.Answer> receiver) {
       questions.add(() -> {
         if (same) {
           receiver.accept(new PeerWatch.Answer(peer, config, incarnation, version));
@@ -50,17 +50,17 @@ class PeerWatchTest {
   }
 
   private String lookTwice() {
-    watch.look();
+    watch.check();
     source.answer();
     clock.addAndGet(10_000);
-    watch.look();
+    watch.check();
     return watch.json().toString();
   }
 
   @Test
   void knowsWhatIsInForceOnceZooKeeperHasSaidTheSame() {
     source.inForce.put("1", new Object());
-    watch.look();
+    watch.check();
     assertEquals("{}", watch.json().toString());
     assertEquals("{\"1\":[70,0,0,1010000]}", lookTwice());
   }
@@ -80,7 +80,7 @@ class PeerWatchTest {
     lookTwice();
     source.inForce.put("1", new Object());
     source.version = 2;
-    watch.look();
+    watch.check();
     assertEquals("{}", watch.json().toString());
     assertEquals("{\"1\":[70,2,2,1020000]}", lookTwice());
   }
@@ -97,11 +97,11 @@ class PeerWatchTest {
   @Test
   void anAnswerAboutWhatIsNoLongerInForceIsNone() {
     source.inForce.put("1", new Object());
-    watch.look();
+    watch.check();
     source.inForce.put("1", new Object());
     source.answer();
     source.same = false;
-    watch.look();
+    watch.check();
     assertEquals("{}", watch.json().toString());
   }
 
@@ -110,7 +110,7 @@ class PeerWatchTest {
     source.inForce.put("1", new Object());
     lookTwice();
     source.inForce.clear();
-    watch.look();
+    watch.check();
     assertEquals("{}", watch.json().toString());
     source.inForce.put("1", new Object());
     source.incarnation = ADDED + 9;
@@ -122,8 +122,8 @@ class PeerWatchTest {
     PeerWatch none = new PeerWatch(() -> {
       throw new NoClassDefFoundError("Replication");
     }, clock::get);
-    none.look();
-    none.look();
+    none.check();
+    none.check();
     assertEquals("{}", none.json().toString());
   }
 
@@ -132,7 +132,7 @@ class PeerWatchTest {
     source.inForce.put("1", new Object());
     lookTwice();
     source.broken = true;
-    watch.look();
+    watch.check();
     source.broken = false;
     assertEquals("{}", lookTwice());
   }

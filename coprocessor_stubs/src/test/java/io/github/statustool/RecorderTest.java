@@ -140,7 +140,7 @@ class RecorderTest {
     assertEquals(2, store.number(headRow(), HeadRow.SEQ));
   }
 
-  /** Whoever reads the row may take it that what was appended after its flush is in the queues of these peers. */
+  /** A reader may conclude that entries appended after the flush of the row are in the queues of these peers. */
   @Test
   void newsOfPeersGoWithAFlushAtOnceAndOnlyWithAFlush() {
     server.peers = "{\"1\":[7,0,0,5]}";
@@ -264,7 +264,7 @@ class RecorderTest {
     assertArrayEquals(TOKEN, store.value(writerRow, ServerRow.ECHO));
   }
 
-  /** ASYNC_WAL: acknowledged before the token, but no head tells of it until a sync has emptied the ring buffer. */
+  /** ASYNC_WAL: acknowledged before the token, but no head names it until a sync has emptied the ring buffer. */
   @Test
   void whatIsInTheRingBufferIsInAHeadBeforeTheEcho() throws IOException {
     recorder.tick();
@@ -328,7 +328,7 @@ class RecorderTest {
     recorder.tick();
     server.over = true;
     wal.broken = true;
-    recorder.giveUp();
+    recorder.saveUnfinished();
     spool.drain(store);
     assertNull(store.value(headRow(), HeadRow.SEQ));
     assertNull(store.value(writerRow, ServerRow.FLUSHED_MS));
@@ -382,7 +382,7 @@ class RecorderTest {
     assertEquals(1, store.number(headRow(), HeadRow.SEQ));
   }
 
-  /** Found by the simulation (tests/simulation): nobody else writes the tables down for this token. */
+  /** Found by the simulation (tests/simulation): no other tracker writes the tables for this token. */
   @Test
   void aClaimWhoseAnswerWasLostIsStillOurs() throws IOException {
     store.tables.put("t", "{}");
@@ -490,9 +490,9 @@ class RecorderTest {
     recorder.tick();
     server.over = true;
     tick(1);
-    assertTrue(recorder.isHopeless());
+    assertTrue(recorder.cannotEndCleanly());
     store.down = true;
-    recorder.giveUp();
+    recorder.saveUnfinished();
     store.down = false;
     spool.drain(store);
     assertEquals(1, store.number(headRow(), HeadRow.SEQ));

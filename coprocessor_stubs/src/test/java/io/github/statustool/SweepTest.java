@@ -42,10 +42,10 @@ class SweepTest {
     sweep.run(store, true);
     assertEquals(1_700_000_000_000L, coverage());
     store.live.add(PASSER_BY);
-    sweep.look(store);
+    sweep.recordLive(store);
     store.live.remove(PASSER_BY);
     now += 10_000;
-    sweep.look(store);
+    sweep.recordLive(store);
     long gone = now;
     now += 40_000;
     sweep.run(store, true);
@@ -60,7 +60,7 @@ class SweepTest {
   void aTrackedServerMayComeAndGo() throws IOException {
     sweep.run(store, true);
     store.live.add(PASSER_BY);
-    sweep.look(store);
+    sweep.recordLive(store);
     tracked(PASSER_BY.getServerName());
     store.live.clear();
     now += 10_000;
@@ -73,14 +73,14 @@ class SweepTest {
     innocent.add(PASSER_BY.getServerName());
     sweep.run(store, true);
     store.live.add(PASSER_BY);
-    sweep.look(store);
+    sweep.recordLive(store);
     now += 200_000;
     sweep.run(store, true);
     now += 200_000;
     sweep.run(store, true);
     assertEquals(1_700_000_000_000L, coverage(), "it lives, without a region");
     store.live.clear();
-    sweep.look(store);
+    sweep.recordLive(store);
     now += 10_000;
     sweep.run(store, true);
     assertEquals(1_700_000_000_000L, coverage(), "it has gone without ever having had one");

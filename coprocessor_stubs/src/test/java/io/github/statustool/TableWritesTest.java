@@ -63,16 +63,16 @@ class TableWritesTest {
 
   /** What would be written now, by qualifier; and it counts as written. */
   private Map<String, Long> flushed() {
-    Map<String, Long> told = new TreeMap<>();
+    Map<String, Long> written = new TreeMap<>();
     for (Change change : observed.tableWrites.dirty()) {
       assertArrayEquals(Bytes.toBytes("nt"), change.row.key);
       for (StateRow.Column column : change.row.columns()) {
-        told.put(Bytes.toString(column.qualifier), Bits.getLong(column.value, 0));
+        written.put(Bytes.toString(column.qualifier), Bits.getLong(column.value, 0));
         assertEquals(Bits.getLong(column.value, 0), column.timestamp, "the newest wins");
       }
       change.stored();
     }
-    return told;
+    return written;
   }
 
   @Test
@@ -102,7 +102,7 @@ class TableWritesTest {
     append(region, 30_000, List.of(MASTER), scopes, put(), tagged());
     assertEquals(Map.of("l", 20_000L, "k", 30_000L), flushed());
     append(region, 30_001, List.of(MASTER), scopes, tagged());
-    assertTrue(flushed().isEmpty(), "nobody looks again so soon");
+    assertTrue(flushed().isEmpty(), "cells are not examined again so soon");
     append(region, 90_000, List.of(MASTER), scopes, tagged());
     assertEquals(Map.of("l", 20_000L, "k", 90_000L), flushed());
   }

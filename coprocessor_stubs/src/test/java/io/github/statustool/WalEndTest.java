@@ -36,7 +36,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** What a real WAL tells of its end, and of entries that were acknowledged before they were appended. */
+/** How a real WAL ends, and what becomes of entries that were acknowledged before they were appended. */
 class WalEndTest {
   private static final long WAIT_MS = 200;
 
@@ -129,7 +129,7 @@ class WalEndTest {
     Configuration conf = HBaseConfiguration.create();
     conf.set(CoprocessorHost.WAL_COPROCESSOR_CONF_KEY, Hooks.class.getName());
     conf.setBoolean("hbase.unsafe.stream.capability.enforce", false);
-    // The shared file system of this JVM has the configuration of whichever test asked for it first.
+    // The shared file system of this JVM has the configuration of the test that used it first.
     conf.setBoolean("fs.file.impl.disable.cache", true);
     Hooks.stamper = new WalStamper(Fixtures.ORIGIN, Fixtures.STATE_TABLE, observed, Fixtures.health());
     Hooks.open = new CountDownLatch(0);
