@@ -58,17 +58,17 @@ def _root(
 
 
 _BARE = {"--deep": "--deep=different"}
-"""Options whose value may be left out, which Typer cannot say."""
+"""Options whose value may be omitted, which Typer cannot express."""
 
 
 def entry() -> None:
-    """Run the command line and leave with the contract's exit code."""
+    """Run the command line and exit with the contract's exit code."""
     signal.signal(signal.SIGTERM, _terminated)
     sys.exit(main(sys.argv[1:]))
 
 
 def main(arguments: list[str]) -> int:
-    """Run one command line; returns its exit code. Nothing but one line is shown for an error.
+    """Run one command line; returns its exit code. An error is shown as one line.
 
     With `--json` the error is a document on stdout as well, `{"error": …, "exit_code": …}`.
     """
@@ -81,12 +81,12 @@ def main(arguments: list[str]) -> int:
 
 
 complaints: list[str] = []
-"""What the command line that is running was refused or ended for."""
+"""The error that ended the running command line."""
 
 
 @cache
 def _commands() -> Any:
-    """All commands, made from the functions' signatures once a process: that takes longer than most command lines."""
+    """All commands, built from the functions' signatures once per process, as that takes longer than most commands."""
     return get_command(app)
 
 
@@ -109,18 +109,18 @@ def _main(arguments: list[str]) -> int:
     except KeyboardInterrupt:
         return _interrupted()
     except BrokenPipeError:
-        # Whoever read our output has left; a later flush must not complain about it.
+        # The reader of our output has exited; a later flush must not raise again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return EXIT_ERROR
     except Exception as error:
         if os.environ.get("STATUS_TOOL_TRACEBACK"):
             raise
         _complain(
-            f"unexpected {type(error).__name__}: {error}; this is a fault of status-tool "
+            f"unexpected {type(error).__name__}: {error}; this is a bug in status-tool "
             "(STATUS_TOOL_TRACEBACK=1 shows where)"
         )
         return EXIT_ERROR
-    # Typer turns a Ctrl-C into this result by itself, without a word.
+    # Typer itself turns Ctrl-C into this result, silently.
     return _interrupted() if result == EXIT_INTERRUPTED else int(result or 0)
 
 

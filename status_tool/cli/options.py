@@ -31,7 +31,7 @@ ZooKeeperOption = Annotated[
 
 CaCert = Annotated[
     Path | None,
-    typer.Option("--cacert", metavar="FILE", help="Authorities (PEM) that servers are verified by over TLS."),
+    typer.Option("--cacert", metavar="FILE", help="CA certificates (PEM) to verify servers by."),
 ]
 
 

@@ -29,12 +29,12 @@ def prune(
         ),
     ],
     gone_for: Annotated[
-        float, typer.Option("--gone-for", metavar="DAYS", min=0, help="Leave servers alone that ended later.")
+        float, typer.Option("--gone-for", metavar="DAYS", min=0, help="Keep servers that ended later.")
     ] = DEFAULT_DAYS,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be dropped.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would be dropped.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON document on stdout, nothing else there.")] = False,
     sign_key: Annotated[
-        Path | None, typer.Option("--sign-key", metavar="FILE", help="Take only files that were signed with this key.")
+        Path | None, typer.Option("--sign-key", metavar="FILE", help="Accept only files signed with this key.")
     ] = None,
     conf_dir: ConfDirs = None,
     thrift: Thrift = None,
@@ -42,8 +42,8 @@ def prune(
     zookeeper: ZooKeeperOption = None,
     cacert: CaCert = None,
 ) -> None:
-    """Drop rows of region servers that are long gone from this cluster's state table, as far as the other side's status
-    files prove that no verdict needs them.
+    """Drop rows of long-gone region servers from this cluster's state table, as far as the other side's status files
+    prove that no verdict needs them.
     """
     settings = settings_of(conf_dir, thrift, webhdfs, zookeeper, cacert)
     key = None if sign_key is None else read_key(sign_key)

@@ -1,4 +1,4 @@
-"""`status-tool queues`: what replication still has to ship, per peer and region server."""
+"""`status-tool queues`: what replication has yet to ship, per peer and region server."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ from status_tool.printable import duration, iso_time, safe
 def queues(
     peer: Annotated[str | None, typer.Option("--peer", metavar="ID", help="Only this peer.")] = None,
     watch: Annotated[
-        float, typer.Option("--watch", metavar="SECONDS", min=0, help="Look twice: what does not move is stuck.")
+        float,
+        typer.Option("--watch", metavar="SECONDS", min=0, help="Read twice: a queue that does not move is stuck."),
     ] = 0.0,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON document on stdout, nothing else there.")] = False,
     conf_dir: ConfDirs = None,
@@ -28,7 +29,7 @@ def queues(
     zookeeper: ZooKeeperOption = None,
     cacert: CaCert = None,
 ) -> int:
-    """Show what replication still has to ship: exit code 0 drained, 1 not drained, 2 error."""
+    """Show what replication has yet to ship: exit code 0 drained, 1 not drained, 2 error."""
     settings = settings_of(conf_dir, None, webhdfs, zookeeper, cacert)
     with ZooKeeper(settings.zookeeper()) as session:
         cluster_id = session.cluster_id()
@@ -83,5 +84,5 @@ def _amount(totals: dict[str, Any], now_ms: int) -> str:
 
 
 def _age(of: dict[str, Any], now_ms: int) -> str:
-    """Nothing unshipped is older than the oldest WAL that is needed."""
+    """No unshipped entry is older than the oldest WAL that is needed."""
     return "" if of["oldest_ms"] is None else f", oldest WAL opened {duration(max(0, now_ms - of['oldest_ms']))} ago"

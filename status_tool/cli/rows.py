@@ -11,7 +11,7 @@ import typer
 
 from status_tool.cli.options import CaCert, ConfDirs, Thrift, ZooKeeperOption, settings_of
 from status_tool.clients.config import Settings, load_site
-from status_tool.digests.compare import Asking, Result, Verdict, compare
+from status_tool.digests.compare import Limits, Result, Verdict, compare
 from status_tool.digests.differences import EXTRA, MISSING, OTHER_TIME, OTHER_VALUE, Difference
 from status_tool.digests.families import Cluster, comparable, describe, shipped_families
 from status_tool.errors import EXIT_COMPLETE, EXIT_INCOMPLETE, EXIT_UNVERIFIABLE, ConfigurationError, UsageError
@@ -20,7 +20,7 @@ from status_tool.report.progress import Progress, make_progress
 from status_tool.sources.state_table import now_ms
 
 VALUE_BYTES = 200
-"""So much of a value is shown."""
+"""The part of a value that is shown."""
 
 
 def rows(
@@ -39,15 +39,17 @@ def rows(
     ] = None,
     wait: Annotated[
         float,
-        typer.Option("--wait", metavar="SECONDS", min=0, help="How long what differs is asked again while it changes."),
+        typer.Option(
+            "--wait", metavar="SECONDS", min=0, help="How long to recheck ranges that differ while they change."
+        ),
     ] = 30.0,
     rate: Annotated[
         float | None,
-        typer.Option("--rate", metavar="MB", min=0.001, help="At most so many MB a second and region server."),
+        typer.Option("--rate", metavar="MB", min=0.001, help="At most N MB per second and region server."),
     ] = None,
     show_values: Annotated[bool, typer.Option("--show-values", help="Print the values of cells that differ.")] = False,
     max_problems: Annotated[
-        int, typer.Option("--max-problems", min=0, metavar="N", help="How many cells are listed.")
+        int, typer.Option("--max-problems", min=0, metavar="N", help="How many cells to list.")
     ] = 100,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON document on stdout, nothing else there.")] = False,
     conf_dir: ConfDirs = None,
@@ -64,23 +66,23 @@ def rows(
         raise UsageError("rows needs --table NS:TABLE")
     if not (master_conf or (master_thrift and master_zookeeper)):
         raise UsageError("rows needs the master: --master-conf DIR, or --master-thrift and --master-zookeeper")
-    asking = Asking(now_ms(), wait, int((rate or 0) * 1_000_000), max_problems)
+    limits = Limits(now_ms(), wait, int((rate or 0) * 1_000_000), max_problems)
     slave = settings_of(conf_dir, thrift, None, zookeeper, cacert)
     # Only what the options name: the environment's site files are this cluster's.
     site = load_site(master_conf or [], environ={})
     master = Settings(site, master_thrift, (), master_zookeeper, slave.authorities)
     with make_progress() as progress:
-        results = _compare(master, slave, tables, asking, progress)
+        results = _compare(master, slave, tables, limits, progress)
     code = _exit_code(results)
     if as_json:
-        typer.echo(json.dumps(_document(results, asking, code, show_values)))
+        typer.echo(json.dumps(_document(results, limits, code, show_values)))
     else:
         typer.echo("\n".join(safe(line) for line in _lines(results, show_values)))
     return code
 
 
 def _compare(
-    master: Settings, slave: Settings, tables: Sequence[str], asking: Asking, progress: Progress
+    master: Settings, slave: Settings, tables: Sequence[str], limits: Limits, progress: Progress
 ) -> list[Result]:
     sides = [describe(settings, tables, progress.step) for settings in (master, slave)]
     if sides[0].id == sides[1].id:
@@ -88,17 +90,17 @@ def _compare(
     for name in tables:
         if name not in sides[0].tables:
             raise ConfigurationError(f"the master has no table {name}: check --table")
-    return [_compare_table(sides[0], sides[1], name, asking, progress) for name in tables]
+    return [_compare_table(sides[0], sides[1], name, limits, progress) for name in tables]
 
 
-def _compare_table(master: Cluster, slave: Cluster, name: str, asking: Asking, progress: Progress) -> Result:
+def _compare_table(master: Cluster, slave: Cluster, name: str, limits: Limits, progress: Progress) -> Result:
     families, notices = shipped_families(master, slave, name)
     if name not in slave.tables:
         reason = "the table does not exist on the slave"
         return Result(name, Verdict.DIFFERS, tuple(families), reasons=(reason,), notices=notices)
     how = comparable(master, slave, name, families, notices)
     progress.step(f"comparing {name}: rows digested on both sides")
-    return compare(master, slave, name, how, asking, progress.advance)
+    return compare(master, slave, name, how, limits, progress.advance)
 
 
 def _exit_code(results: Sequence[Result]) -> int:
@@ -108,12 +110,12 @@ def _exit_code(results: Sequence[Result]) -> int:
     return EXIT_UNVERIFIABLE if Verdict.UNVERIFIABLE in verdicts else EXIT_COMPLETE
 
 
-def _document(results: Sequence[Result], asking: Asking, code: int, show_values: bool) -> dict[str, Any]:
+def _document(results: Sequence[Result], limits: Limits, code: int, show_values: bool) -> dict[str, Any]:
     verdicts = {EXIT_COMPLETE: Verdict.EQUAL, EXIT_INCOMPLETE: Verdict.DIFFERS, EXIT_UNVERIFIABLE: Verdict.UNVERIFIABLE}
     return {
         "verdict": verdicts[code],
         "exit_code": code,
-        "cut_ms": asking.cut_ms,
+        "cut_ms": limits.cut_ms,
         "tables": [_table(result, show_values) for result in results],
     }
 
@@ -179,19 +181,19 @@ def _table_lines(result: Result, show_values: bool) -> Iterator[str]:
         yield "   … and more: --max-problems lists more of them"
     if result.differences:
         yield (
-            "   What to do: see `status-tool queues` on the master, for what replication has still to ship looks the "
+            "   What to do: see `status-tool queues` on the master, as rows that replication has yet to ship look the "
             "same; else copy these rows with CopyTable or SyncTable and compare again"
         )
 
 
 def _words(one: Difference, show_values: bool) -> str:
     cell = f"row {printable_key(one.row)}, column {printable_key(one.family + b':' + one.qualifier)}"
-    told = {
+    words = {
         MISSING: f"missing on the slave, written {iso_time(one.master_ms or 0)}",
         EXTRA: f"only on the slave, written {iso_time(one.slave_ms or 0)}",
         OTHER_VALUE: f"another value on the slave, both written {iso_time(one.master_ms or 0)}",
         OTHER_TIME: f"written {iso_time(one.master_ms or 0)} on the master, {iso_time(one.slave_ms or 0)} on the slave",
     }[one.kind]
     if not show_values:
-        return f"{cell}: {told}"
-    return f"{cell}: {told}; master {_value(one.master_value)}, slave {_value(one.slave_value)}"
+        return f"{cell}: {words}"
+    return f"{cell}: {words}; master {_value(one.master_value)}, slave {_value(one.slave_value)}"

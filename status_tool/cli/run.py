@@ -1,4 +1,4 @@
-"""`status-tool run`: which run the letters ask for, and what is printed of it."""
+"""`status-tool run`: selects the run by its letters, and prints the result."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def run(
         typer.Option("-s", metavar="TIME", help="Shutdown time (epoch ms or ISO 8601) instead of the recorded one."),
     ] = None,
     paths: Annotated[
-        Path | None, typer.Option("-f", metavar="FILE", help="HDFS paths to check, one a line, # comments.")
+        Path | None, typer.Option("-f", metavar="FILE", help="HDFS paths to check, one per line, # comments.")
     ] = None,
     only: Annotated[Half | None, typer.Option("--only", help="One half of the check.")] = None,
     table: Annotated[
@@ -93,7 +93,7 @@ def run(
     ] = None,
     peer: Annotated[
         str | None,
-        typer.Option("--peer", metavar="ID", help="Which replication peer of the master this is about."),
+        typer.Option("--peer", metavar="ID", help="The master's replication peer to check."),
     ] = None,
     since: Annotated[
         str | None,
@@ -124,7 +124,9 @@ def run(
     ] = False,
     follow: Annotated[
         bool,
-        typer.Option("--follow", help="With -i: read the master again, too, until complete, --wait is over or Ctrl-C."),
+        typer.Option(
+            "--follow", help="With -i: keep reading the master, too, until complete, --wait is over or Ctrl-C."
+        ),
     ] = False,
     master_conf: Annotated[
         list[Path] | None,
@@ -160,28 +162,30 @@ def run(
     ] = False,
     exclude: Annotated[
         list[str] | None,
-        typer.Option("--exclude", metavar="GLOB", help="Files and folders to leave out (repeatable)."),
+        typer.Option("--exclude", metavar="GLOB", help="Files and folders to exclude (repeatable)."),
     ] = None,
     map_path: Annotated[
         list[str] | None,
-        typer.Option("--map-path", metavar="MASTER=SLAVE", help="A tree that lives elsewhere on the slave."),
+        typer.Option("--map-path", metavar="MASTER=SLAVE", help="A tree that has another path on the slave."),
     ] = None,
     strict_extra: Annotated[
-        bool, typer.Option("--strict-extra", help="Files that are only on the slave are a failure.")
+        bool, typer.Option("--strict-extra", help="Files that exist only on the slave are a failure.")
     ] = False,
     layout: Annotated[
         str | None,
-        typer.Option("--layout", metavar="BLOCK[:CHUNK[:CRC]]", help="HDFS layout that file:// roots are compared by."),
+        typer.Option("--layout", metavar="BLOCK[:CHUNK[:CRC]]", help="HDFS layout for the checksums of file:// roots."),
     ] = None,
     accept_drift: Annotated[
         list[str] | None,
         typer.Option(
-            "--accept-drift", metavar="NS:TABLE", help="With -i: the slave keeps less of this table (repeatable)."
+            "--accept-drift",
+            metavar="NS:TABLE",
+            help="With -i: accept that the slave keeps less of this table (repeatable).",
         ),
     ] = None,
     max_problems: Annotated[
         int | None,
-        typer.Option("--max-problems", metavar="N", min=0, help="How many problems are listed (default 100)."),
+        typer.Option("--max-problems", metavar="N", min=0, help="How many problems to list (default 100)."),
     ] = None,
     report: Annotated[
         Path | None, typer.Option("--report", metavar="FILE.html", help="Also write an HTML report.")
@@ -191,16 +195,18 @@ def run(
     ] = None,
     repair_script: Annotated[
         Path | None,
-        typer.Option("--repair-script", metavar="FILE.sh", help="Also write the repairs, one a table, as a script."),
+        typer.Option("--repair-script", metavar="FILE.sh", help="Also write the repairs, one per table, as a script."),
     ] = None,
     differ: Annotated[
-        Path | None, typer.Option("--differ", metavar="FILE", help="List all that differs; - is stdout, .txt paths.")
+        Path | None,
+        typer.Option("--differ", metavar="FILE", help="List everything that differs; - is stdout, .txt lists paths."),
     ] = None,
     missing: Annotated[
-        Path | None, typer.Option("--missing", metavar="FILE", help="List all that is missing, in whole or in part.")
+        Path | None,
+        typer.Option("--missing", metavar="FILE", help="List everything that is missing, in whole or in part."),
     ] = None,
     unverifiable: Annotated[
-        Path | None, typer.Option("--unverifiable", metavar="FILE", help="List all that could not be verified.")
+        Path | None, typer.Option("--unverifiable", metavar="FILE", help="List everything that could not be verified.")
     ] = None,
     conf_dir: ConfDirs = None,
     thrift: Thrift = None,
@@ -212,18 +218,18 @@ def run(
         typer.Option(
             "--sign-key",
             metavar="FILE",
-            help="With -o: sign with the key in FILE; with -i: take only what was signed with it.",
+            help="With -o: sign with the key in FILE; with -i: accept only files signed with it.",
         ),
     ] = None,
     require_signature: Annotated[
-        bool, typer.Option("--require-signature", help="With -i: insist on --sign-key, which already demands it.")
+        bool, typer.Option("--require-signature", help="With -i: require --sign-key, which already implies it.")
     ] = False,
     mode: Annotated[
         str | None,
         typer.Option(
             "--file-mode",
             metavar="OCTAL",
-            help="Permissions of the files that are written (default 600; one that is replaced keeps its own).",
+            help="Permissions of written files (default 600; a replaced file keeps its own).",
         ),
     ] = None,
     spark_master: Annotated[
@@ -279,14 +285,18 @@ def run(
             lists=lists,
             for_report=report is not None,
         )
-        told = _Output(as_json, report, metrics, repair_script, time.monotonic())
+        output_to = _Output(as_json, report, metrics, repair_script, time.monotonic())
         if follow:
             # Only what the options name: the environment's site files are this cluster's.
             site = load_site(master_conf or [], environ={})
             return _follow(
-                settings, Settings(site, master_thrift, (), master_zookeeper, settings.authorities), check, told, wait
+                settings,
+                Settings(site, master_thrift, (), master_zookeeper, settings.authorities),
+                check,
+                output_to,
+                wait,
             )
-        return _check(settings, check, told)
+        return _check(settings, check, output_to)
     request = Request(
         side=SLAVE if form is Mode.SLAVE else MASTER,
         wait_s=DEFAULT_MASTER_WAIT_S if wait is None else wait,
@@ -305,7 +315,7 @@ def run(
 
 
 def _lists(named: dict[str, Path | None], as_json: bool, status_file: Path | None) -> tuple[FullList, ...]:
-    """The lists that are asked for; stdout holds one thing only."""
+    """The requested lists; stdout can hold only one document."""
     chosen = {name: path for name, path in named.items() if path is not None}
     if chosen and status_file is None:
         raise UsageError(f"--{next(iter(chosen))} lists what a check finds: it goes with -i FILE")
@@ -347,7 +357,7 @@ def _key(path: Path | None, required: bool, output: Path | None, status_file: Pa
     if path is None:
         return None
     if output is None and status_file is None:
-        raise UsageError("--sign-key goes with -o FILE (to sign it) or -i FILE (to take nothing else)")
+        raise UsageError("--sign-key goes with -o FILE (to sign it) or -i FILE (to accept nothing else)")
     if output is not None and is_legacy_name(output):
         raise UsageError("the original's JSON cannot be signed: give -o a name that does not end in .json")
     return read_key(path)
@@ -375,7 +385,7 @@ def _spark_conf(pairs: list[str] | None) -> tuple[tuple[str, str], ...]:
 
 
 class _Output(NamedTuple):
-    """What is made of an outcome."""
+    """Where an outcome is written."""
 
     as_json: bool
     report: Path | None
@@ -386,7 +396,7 @@ class _Output(NamedTuple):
 
 @contextmanager
 def _failure_in_metrics(output: _Output) -> Iterator[None]:
-    """A check that ends with an error says so in its metrics, too; an older verdict would look like today's."""
+    """Record a failed check in its metrics, too; otherwise an older verdict would look current."""
     try:
         yield
     except Exception:

@@ -14,8 +14,8 @@ from status_tool.errors import EXIT_UNVERIFIABLE
 from status_tool.sources.state_table import StateTable
 
 STEPS = """\
-Needed: HBase 2.5.4 or later on both clusters. Before, HBase has no hook that tells what replication has applied
-(HBASE-27529): such a cluster can be no slave, and checks against it are refused.
+Needed: HBase 2.5.4 or later on both clusters. Before, HBase has no hook that reports what replication has applied
+(HBASE-27529): such a cluster cannot be a slave, and checks against it are refused.
 
 Install, on every region server of both clusters (so that failing back needs no further restart):
   1. Build the trackers:      cd coprocessor_stubs && mvn -q package
@@ -29,8 +29,8 @@ Install, on every region server of both clusters (so that failing back needs no 
          <name>hbase.coprocessor.regionserver.classes</name>
          <value>io.github.statustool.ReplicateTimeTracker</value>
        </property>
-     (Where other coprocessors stand there already, add ours behind a comma. The master alone needs the first,
-     the slave alone the second; with both on the master, mutations that bypass the WAL are noticed, too.)
+     (Where other coprocessors are set already, append ours after a comma. A master needs only the first,
+     a slave only the second; with both on the master, mutations that bypass the WAL are detected, too.)
      Optional, with their defaults: hbase.replicationtable.namespace=default, hbase.replicationtable.name=
      replicationstate, hbase.replicationtable.updatedelay=30000, hbase.replicationtable.updateperiod=20000 (ms).
   4. Restart the region servers one after another, the slave's first: what a server without the tracker writes
@@ -62,9 +62,7 @@ def _create(settings: Settings) -> str:
         if settings.state_table.encode() in client.tables():
             return f"State table {settings.state_table}: exists."
         if ":" in settings.state_table:
-            return (
-                f"State table {settings.state_table}: not there yet; the first tracker creates it with its namespace."
-            )
+            return f"State table {settings.state_table}: missing; the first tracker creates it with its namespace."
         client.create_table(settings.state_table, {"t": {"max_versions": 1}})
     return (
         f"State table {settings.state_table}: created, in one region (the first tracker would have pre-split it; "
@@ -73,7 +71,7 @@ def _create(settings: Settings) -> str:
 
 
 def _check(settings: Settings) -> int:
-    """Say of every live region server which trackers have reported; 3 unless all have both."""
+    """List the trackers that each live region server has reported; 3 unless all have both."""
     with ZooKeeper(settings.zookeeper()) as session:
         live = session.live_servers()
     state = StateTable(settings.thrift(), settings.state_table)

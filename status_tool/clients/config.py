@@ -61,7 +61,7 @@ class ZooKeeperEndpoint:
     hosts: str
     znode: str
     names: tuple[tuple[str, str], ...] = ()
-    """Znodes that have another name than HBase's default: default path (see `ZNODE_KEYS`) and last part."""
+    """Znodes whose name differs from HBase's default: default path (see `ZNODE_KEYS`) and last part."""
 
     def __str__(self) -> str:
         return f"{self.hosts}{self.znode}"
@@ -87,7 +87,7 @@ class Settings:
     """Certificates (PEM) that servers are verified by; empty: the environment's or the system's."""
 
     def thrift(self) -> ThriftEndpoint:
-        """The Thrift server: `--thrift`, else the site's `hbase.regionserver.thrift.*`; how it talks is the site's."""
+        """The Thrift server: `--thrift`, else the site's `hbase.regionserver.thrift.*`, which also set its protocol."""
         site = self.site
         host, port = site.get("hbase.regionserver.thrift.ipaddress"), 0
         if self.thrift_option:
@@ -99,7 +99,7 @@ class Settings:
             )
         if site.get("hbase.thrift.security.qop", "").strip():
             raise ConfigurationError(
-                "the HBase Thrift server asks for Kerberos (hbase.thrift.security.qop in the site files), which is not "
+                "the HBase Thrift server requires Kerberos (hbase.thrift.security.qop in the site files), which is not "
                 "supported yet"
             )
         kind = site.get("hbase.regionserver.thrift.server.type", "").strip().lower()
@@ -117,7 +117,7 @@ class Settings:
 
     @property
     def knows_thrift(self) -> bool:
-        """Whether `thrift()` has anything to go by."""
+        """Whether a Thrift server is configured."""
         keys = ("hbase.regionserver.thrift.ipaddress", "hbase.regionserver.thrift.port")
         return bool(self.thrift_option) or any(key in self.site for key in keys)
 
@@ -144,7 +144,7 @@ class Settings:
 
     @property
     def knows_zookeeper(self) -> bool:
-        """Whether `zookeeper()` has anything to go by."""
+        """Whether a ZooKeeper ensemble is configured."""
         return bool(self.zookeeper_option or self.site.get("hbase.zookeeper.quorum"))
 
     def webhdfs(self, of: str | None = None) -> tuple[str, ...]:
@@ -190,7 +190,7 @@ class Settings:
 
     @property
     def filesystem(self) -> str:
-        """The file system of HBase's root, `scheme://authority` as Hadoop's clients write it; empty: not known."""
+        """The file system of HBase's root, `scheme://authority` as Hadoop's clients write it; empty: unknown."""
         for url in (self.site.get("hbase.rootdir", ""), self.site.get("fs.defaultFS", "")):
             parts = urlsplit(url)
             if parts.scheme and parts.netloc:
@@ -199,7 +199,7 @@ class Settings:
 
     @property
     def spool_dir(self) -> str | None:
-        """Where trackers leave what they could not write while stopping."""
+        """The trackers' spool: where they write what they could not write to the state table while stopping."""
         spool = self.site.get(SPOOL_DIR_KEY)
         if spool:
             return urlsplit(spool).path
@@ -230,7 +230,7 @@ def _parse_zookeeper(text: str) -> ZooKeeperEndpoint:
 
 def _check_url(url: str) -> str:
     parts = urlsplit(url.strip())
-    if "@" in url:  # it would be in the process list, and in every line that names the NameNode
+    if "@" in url:  # It would show in the process list, and in every line that names the NameNode.
         raise ConfigurationError("--webhdfs: no user and password in a URL; leave what is before the @ out")
     if parts.scheme not in ("http", "https") or not parts.netloc:
         raise ConfigurationError(f"--webhdfs {url!r}: expected http://HOST:PORT or https://HOST:PORT")

@@ -1,8 +1,8 @@
 """The two legs of WebHDFS: HdfsCLI's clients (package `hdfs`), one for each NameNode, and DataNodes by urllib3.
 
-HdfsCLI composes the request and brings the user in: by name, by delegation token, or by Kerberos. What an answer
-means, and when and where it is asked again, is decided here and in `webhdfs.py`: each client knows one URL, so that
-HdfsCLI's own turns between NameNodes (once each, without a pause) never take place.
+HdfsCLI composes the request and authenticates the user: by name, by delegation token, or by Kerberos. What an answer
+means, and when and where a request is retried, is decided here and in `webhdfs.py`: each client knows one URL, so that
+HdfsCLI's own failover between NameNodes (once each, without a pause) never takes place.
 
 Used of HdfsCLI's internals (2.7, pinned by pyproject.toml, `tests/unit/test_hdfscli.py`): `_session`, `_timeout`,
 `_Request.to_method`, by which an operation becomes a call, and the overridable `Client._request` and `Client.resolve`.
@@ -38,7 +38,7 @@ _CALLS: Mapping[str, Callable[..., requests.Response]] = {
 
 
 class Refused(Exception):
-    """HDFS answers, and the answer about this path is no. `name` is the Java exception's simple name."""
+    """HDFS answers with a refusal for this path. `name` is the Java exception's simple name."""
 
     def __init__(self, name: str, message: str) -> None:
         super().__init__(message)
@@ -55,7 +55,7 @@ class Failover(Exception):
 
 
 class NameNodeClient:
-    """What is ours of a NameNode's client; goes before one of HdfsCLI's clients among the bases of a class."""
+    """Our part of a NameNode's client; precedes one of HdfsCLI's clients among the bases of a class."""
 
     _request: Callable[..., Any]
 
@@ -64,7 +64,7 @@ class NameNodeClient:
         return hdfs_path
 
     def ask(self, op: str, path: str, **params: Any) -> dict[str, Any]:
-        """The NameNode's JSON; `{"Location": …}` where it sends us to a DataNode.
+        """The NameNode's JSON; `{"Location": …}` where it redirects to a DataNode.
 
         Raises `Failover` and `Refused`.
         """
@@ -74,7 +74,7 @@ class NameNodeClient:
         try:
             return dict(json.loads(response.content))
         except ValueError:
-            raise Refused("IOException", "the answer is no JSON: is this a NameNode's HTTP address?") from None
+            raise Refused("IOException", "the answer is not JSON: is this a NameNode's HTTP address?") from None
 
     def bean(self, name: str) -> dict[str, Any] | None:
         """A JMX bean of the same web server; None where it shows none, or not to us."""
@@ -90,7 +90,7 @@ class NameNodeClient:
 
 
 class _Answers(Client):
-    """HdfsCLI's client whose failures are ours, so that its own handling of them never comes to pass."""
+    """HdfsCLI's client raising our errors, so that its own error handling never applies."""
 
     def _request(self, method: str, url: str, **kwargs: Any) -> requests.Response:
         try:
@@ -106,7 +106,7 @@ class _Answers(Client):
 
 
 class InsecureNameNode(NameNodeClient, _Answers, InsecureClient):
-    """As the user that it is told to be: a cluster without Kerberos believes it."""
+    """As the given user name: a cluster without Kerberos trusts it."""
 
 
 class Session(requests.Session):
@@ -141,7 +141,7 @@ class Session(requests.Session):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What is asked of a `requests.Response`."""
+    """The part of `requests.Response` that is used."""
 
     status_code: int
     content: bytes
@@ -177,7 +177,7 @@ class Servers:
     def get(self, url: str, **settings: Any) -> urllib3.BaseHTTPResponse:
         """The answer to a GET, no redirect followed.
 
-        Raises what urllib3 raises, and `ConnectionFailed` for a server that cannot be trusted: no waiting mends that.
+        Raises what urllib3 raises, and `ConnectionFailed` for a server that cannot be trusted: retrying would not help.
         """
         server = "/".join(url.split("/", 3)[:3])
         if server not in self._proxies:
@@ -189,7 +189,7 @@ class Servers:
             why = distrust(error)
             if why is None:
                 raise
-            raise ConnectionFailed(f"{server} cannot be asked: {why}") from None
+            raise ConnectionFailed(f"{server} cannot be reached: {why}") from None
 
     def _pools(self, proxy: str | None, tls: bool) -> urllib3.PoolManager:
         found = self._by_way.get((proxy, tls))
@@ -213,9 +213,9 @@ def proxy_of(url: str) -> str | None:
 
 
 def refusal(status: int, data: bytes) -> Refused:
-    """What a server of HDFS says no with."""
+    """The refusal in an HDFS server's answer."""
     if status == 401:
-        return Refused("Unauthorized", "it asks for Kerberos (HTTP status 401), which is not supported yet")
+        return Refused("Unauthorized", "it requires Kerberos (HTTP status 401), which is not supported yet")
     try:
         remote = json.loads(data)["RemoteException"]
         lines = str(remote.get("message") or remote["exception"]).strip().splitlines()
@@ -225,6 +225,6 @@ def refusal(status: int, data: bytes) -> Refused:
 
 
 def reason(error: BaseException) -> str:
-    """The innermost thing that is said, in one line."""
+    """The innermost message, in one line."""
     lines = str(error).rpartition(": ")[2].strip(" ')\"").splitlines()
     return (lines[0] if lines else "")[:200] or type(error).__name__

@@ -2,8 +2,8 @@
 
 A site file of a cluster that copies to another one usually names both (`dfs.nameservices=master,slave`). Taking all of
 them for one cluster's NameNodes would compare a cluster with itself, so exactly one name service is chosen: by the
-authority of the file system that is asked for (`fs.defaultFS`, `hbase.rootdir`), else by `dfs.internal.nameservices`,
-else the only one there is. Whatever remains ambiguous is refused. Keys and defaults are Hadoop's
+authority of the file system in question (`fs.defaultFS`, `hbase.rootdir`), else by `dfs.internal.nameservices`,
+else the only one there is. Anything ambiguous is rejected. Keys and defaults are Hadoop's
 (`DFSUtilClient.getAddresses`, `DFSUtil.getInfoServer`, hdfs-default.xml).
 """
 
@@ -47,8 +47,8 @@ def default_fs(site: Mapping[str, str]) -> str | None:
 def namenode_urls(site: Mapping[str, str], of: str | None = None) -> tuple[str, ...]:
     """Base URLs of the NameNodes of one file system: of `of` (a URL as in `hbase.rootdir`), else of `fs.defaultFS`.
 
-    Empty where the site files name no NameNode at all. Raises `ConfigurationError` where they do not tell which one
-    is meant, or where `of` is no HDFS.
+    Empty where the site files name no NameNode at all. Raises `ConfigurationError` where they do not determine
+    which one is meant, or where `of` is not an HDFS.
     """
     default = default_fs(site)
     names_one = of is not None and urlsplit(of).scheme
@@ -58,7 +58,7 @@ def namenode_urls(site: Mapping[str, str], of: str | None = None) -> tuple[str, 
     parts = urlsplit(url)
     if parts.scheme not in HDFS_SCHEMES:
         if names_one:
-            raise ConfigurationError(f"{of} is no HDFS: WebHDFS cannot read it")
+            raise ConfigurationError(f"{of} is not an HDFS: WebHDFS cannot read it")
         return _internal(site, url)
     authority = parts.netloc.rpartition("@")[2]
     if not authority:
@@ -75,7 +75,7 @@ def _undirected(site: Mapping[str, str]) -> tuple[str, ...]:
         return _service_urls(site, internal[0])
     if len(services) > 1:
         raise ConfigurationError(
-            f"the site files name several name services ({', '.join(services)}) and not which is this cluster's: set "
+            f"the site files name several name services ({', '.join(services)}) but not which is this cluster's: set "
             f"fs.defaultFS to hdfs://{services[0]} or another, or dfs.internal.nameservices to one of them, {_WAY_OUT}"
         )
     if services:
@@ -84,14 +84,14 @@ def _undirected(site: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def _internal(site: Mapping[str, str], url: str) -> tuple[str, ...]:
-    """`fs.defaultFS` is no HDFS: only `dfs.internal.nameservices` can tell which one the cluster has."""
+    """`fs.defaultFS` is not an HDFS: only `dfs.internal.nameservices` can identify the cluster's."""
     internal = _internal_services(site)
     if len(internal) == 1:
         return _service_urls(site, internal[0])
     known = _services(site)
     choice = f"one of {', '.join(known)}" if known else "its name service, with dfs.namenode.http-address.NAME"
     raise ConfigurationError(
-        f"fs.defaultFS is {url}, no HDFS, so it does not tell which NameNodes are this cluster's: set "
+        f"fs.defaultFS is {url}, not an HDFS, so it does not identify this cluster's NameNodes: set "
         f"dfs.internal.nameservices to {choice}, {_WAY_OUT}"
     )
 
@@ -114,7 +114,7 @@ def _of_authority(site: Mapping[str, str], scheme: str, authority: str) -> tuple
         return _urls(site, [plain], name)
     raise ConfigurationError(
         f"hdfs://{authority} is none of the name services in the site files ({', '.join(services)}), so which "
-        f"NameNodes serve it is not known: set dfs.namenode.http-address to its NameNode's, {_WAY_OUT}"
+        f"NameNodes serve it is unknown: set dfs.namenode.http-address to its NameNode's, {_WAY_OUT}"
     )
 
 

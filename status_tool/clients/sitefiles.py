@@ -1,9 +1,9 @@
-"""Site files as Hadoop's `Configuration` (3.3) reads them, and what is asked of them.
+"""Site files as Hadoop's `Configuration` (3.3) reads them.
 
 XInclude with `fallback`, `final`, properties as attributes; `${other}`, `${env.X}`, `${env.X-default}` and
 `${env.X:-default}`, and the Java system properties that site files commonly name. Within a folder, `hbase-site.xml`
 goes before `hdfs-site.xml` before `core-site.xml`, unless one of the latter is `final`; the first folder that defines
-a property wins, whatever another one calls final: it may be another cluster's.
+a property wins, regardless of what another one declares final: it may be another cluster's.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ SITE_FILES = ("hbase-site.xml", "hdfs-site.xml", "core-site.xml")
 _VARIABLE = re.compile(r"\$\{([^}$\s]+)\}")
 _MAX_SUBSTITUTIONS = 20  # as Hadoop's Configuration.MAX_SUBST
 _MAX_INCLUDES = 20
-"""Files within files; Hadoop has no bound and dies of a circle."""
+"""Nested includes; Hadoop has no bound and overflows the stack on a circle."""
 
 Property = tuple[str, bool]
 """A value, and whether it is final."""
 
 
 class SiteConfig(Mapping[str, str]):
-    """Properties of the site files, with their variables resolved when they are asked for."""
+    """Properties of the site files, with their variables resolved on access."""
 
     def __init__(self, values: Mapping[str, str], folders: Sequence[Path] = ()) -> None:
         self._values = dict(values)
@@ -97,7 +97,7 @@ def _system_property(name: str) -> str | None:
 def load_site(conf_dirs: Sequence[Path], environ: Mapping[str, str] | None = None) -> SiteConfig:
     """Read the site files in their order of precedence.
 
-    Raises `ConfigurationError` for a `--conf-dir` that is no folder or a file that is no XML.
+    Raises `ConfigurationError` for a `--conf-dir` that is not a folder or a file that is not XML.
     """
     environ = os.environ if environ is None else environ
     for folder in conf_dirs:
@@ -129,7 +129,7 @@ def _read_site(path: Path, found: dict[str, Property], depth: int = 0) -> None:
     except (OSError, ValueError) as error:
         raise ConfigurationError(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from None
     if _local(root) != "configuration":
-        raise ConfigurationError(f"{path} is no site file: its outermost element is <{_local(root)}>")
+        raise ConfigurationError(f"{path} is not a site file: its outermost element is <{_local(root)}>")
     _take(root, path, found, depth)
 
 
@@ -145,7 +145,7 @@ def _take(parent: ElementTree.Element, path: Path, found: dict[str, Property], d
 
 
 def _set(element: ElementTree.Element, found: dict[str, Property]) -> None:
-    """A property that is final stays as it is; one without a value says nothing."""
+    """A final property is kept; one without a value is ignored."""
     parts = dict(element.attrib) | {_local(child): child.text or "" for child in element}
     name = parts.get("name", "").strip()
     if name and "value" in parts and not found.get(name, ("", False))[1]:

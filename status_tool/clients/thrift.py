@@ -1,7 +1,7 @@
 """HBase over Thrift (version 1, happybase): connections, scans that survive a dropped connection.
 
-happybase knows no retry: a Thrift server drops idle connections, and scanners die with them. A scan
-here resumes behind the last row it has seen.
+happybase does not retry: a Thrift server drops idle connections, and their scanners with them. A scan
+here resumes after the last row it has seen.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def connect(endpoint: ThriftEndpoint, timeout_ms: int = TIMEOUT_MS) -> happybase
 
 
 class _Connection(happybase.Connection):
-    """happybase's connection over the transport and protocol that the endpoint's server talks."""
+    """happybase's connection over the transport and protocol of the endpoint's server."""
 
     def __init__(self, endpoint: ThriftEndpoint, timeout_ms: int) -> None:
         self._endpoint = endpoint
@@ -96,11 +96,11 @@ class _HttpTransport(TTransportBase):
         """Nothing is kept open between messages but what the pool keeps."""
 
     def close(self) -> None:
-        """Let go of the connection."""
+        """Drop the connection."""
         self._pool.clear()
 
     def read(self, size: int) -> bytes:
-        """What is there of the answer, at most so many bytes."""
+        """The available part of the answer, at most this many bytes."""
         return self._response.read(size)
 
     def write(self, data: bytes) -> None:
@@ -108,7 +108,7 @@ class _HttpTransport(TTransportBase):
         self._request.write(data)
 
     def flush(self) -> None:
-        """Send the message and take the answer."""
+        """Send the message and read the answer."""
         message, self._request = self._request.getvalue(), io.BytesIO()
         if not message:
             return
@@ -124,12 +124,12 @@ class _HttpTransport(TTransportBase):
 
 
 def unreachable(endpoint: ThriftEndpoint, error: BaseException) -> ConnectionFailed:
-    """The one line for a Thrift server that does not answer, or not what it should."""
+    """The one line for a Thrift server that does not answer, or not as expected."""
     if (why := distrust(error)) is not None:
-        return ConnectionFailed(f"the HBase Thrift server at {endpoint} cannot be asked: {why}")
+        return ConnectionFailed(f"the HBase Thrift server at {endpoint} cannot be reached: {why}")
     if isinstance(error, TApplicationException):
         return ConnectionFailed(
-            f"the server at {endpoint} is no HBase Thrift server of version 1 ({_reason(error)}): start "
+            f"the server at {endpoint} is not an HBase Thrift server of version 1 ({_reason(error)}): start "
             "`hbase thrift`, not `hbase thrift2`; --thrift HOST:PORT names another"
         )
     refused = isinstance(error, OSError) and not isinstance(error, TimeoutError)
@@ -147,7 +147,7 @@ def unreachable(endpoint: ThriftEndpoint, error: BaseException) -> ConnectionFai
 
 
 def _dialect(endpoint: ThriftEndpoint) -> str:
-    """How the endpoint's server is spoken to."""
+    """The protocol and transport of the endpoint's server, in words."""
     protocol = "the compact protocol" if endpoint.compact else "the binary protocol"
     over = "HTTP" if endpoint.http else "framed transport" if endpoint.framed else "unframed transport"
     return f"{protocol} over {over}{' and TLS' if endpoint.tls else ''}"
@@ -175,7 +175,8 @@ def scan(
     stop: bytes | None,
     columns: Sequence[bytes] | None = None,
 ) -> Iterator[tuple[bytes, Cells]]:
-    """Rows of `[start, stop)` in key order, resumed after a lost connection.
+    """Rows of `[start, stop)` in key order, resumed after a lost connection: the next scan starts behind the last row,
+    so that no row is lost or repeated.
 
     Raises `ConnectionFailed` after `ATTEMPTS` tries without progress.
     """
@@ -207,7 +208,7 @@ def _scan_once(
 
 
 def _is_final(error: BaseException) -> bool:
-    """A table that is not there will not come back by trying again."""
+    """Whether a retry is pointless: the table does not exist."""
     text = _message(error)
     return "TableNotFound" in text or "was not found" in text or isinstance(error, ConnectionFailed)
 

@@ -55,12 +55,12 @@ def ca_bundle() -> str | None:
 
 
 def distrust(error: BaseException) -> str | None:
-    """Why a server is not talked to over TLS, and what to do; None where the error says nothing of the kind."""
+    """Why TLS with a server failed, and what to do; None where the error is not about TLS."""
     cause = tls_error(error)
     if isinstance(cause, ssl.SSLCertVerificationError):
         reason = cause.verify_message.rstrip(".")
         if "match" in reason:
-            return f"its certificate is for another host ({reason}): ask it by the name in its certificate"
+            return f"its certificate is for another host ({reason}): use the name in its certificate"
         return f"its certificate is not trusted ({reason}): --cacert FILE names the authorities (PEM)"
     if cause is not None and cause.reason in ("WRONG_VERSION_NUMBER", "HTTP_REQUEST"):
         return "it does not speak TLS there"
@@ -68,7 +68,7 @@ def distrust(error: BaseException) -> str | None:
 
 
 def tls_error(error: BaseException) -> ssl.SSLError | None:
-    """What OpenSSL said, however it was wrapped."""
+    """OpenSSL's reason, however deeply wrapped."""
     seen: list[BaseException] = [error]
     for one in seen:
         if isinstance(one, ssl.SSLError):

@@ -12,7 +12,7 @@ from status_tool.clients.hdfscli import Refused
 from status_tool.clients.webhdfs import WebHdfs
 
 WIDTH = 8
-"""Pages of one walk that are asked for at once."""
+"""Pages of one walk that are requested at once."""
 
 _Page = tuple[list[dict[str, Any]], int]
 
@@ -28,7 +28,7 @@ class Spot:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Entries of a folder by order of name, or why there are none; `more` of the same folder follow."""
+    """Entries of a folder in order of name, or why there are none; `more` of the same folder follow."""
 
     spot: Spot
     entries: list[dict[str, Any]]
@@ -65,7 +65,7 @@ class Walk:
         self._waiting.extend(Spot(folder) for folder in folders)
 
     def set_aside(self) -> list[str]:
-        """Forget and return the folders of which nothing has been asked for yet."""
+        """Drop and return the folders without any request so far."""
         fresh = [spot.folder for spot in self._waiting if not spot.after]
         self._waiting = deque(spot for spot in self._waiting if spot.after)
         return fresh

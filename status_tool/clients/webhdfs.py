@@ -24,16 +24,16 @@ from status_tool.errors import ConnectionFailed
 CONNECT_TIMEOUT_S = 10
 READ_TIMEOUT_S = 120
 PATIENCE_S = 120.0
-"""How long a NameNode that is gone, in safe mode or in standby is asked again: a restart takes about a minute."""
+"""How long a NameNode that is down, in safe mode or in standby is retried: a restart takes about a minute."""
 CONCURRENCY = 16
 DATANODE_TRIES = 5
 PASSED_OVER, AVOIDED_S = 20, 5.0
-"""How often a DataNode that has failed within so many seconds is not even tried, for one file."""
+"""How often, for one file, a DataNode that has failed within so many seconds is skipped."""
 REFUSAL_TRIES = 2
-"""A refused checksum is asked for once more: a DataNode that has just died makes another one refuse."""
+"""A refused checksum is requested once more: a DataNode that has just died makes another one refuse."""
 SETTLING_S, SETTLED_S = 20.0, 60.0
-"""For how long a refusal for a block that cannot be reached is asked again, and after how long without one it is
-again: DataNodes and a NameNode that come back need seconds to know each other, a block that is lost stays lost.
+"""For how long requests for a block that cannot be reached are retried, and after how long without such a refusal
+retries start again: after a restart DataNodes need seconds to register, but a lost block stays lost.
 """
 _NO_BLOCK = ("Fail to get block", "Could not obtain block")
 """By Hadoop's FileChecksumHelper and DFSInputStream, when none of the DataNodes that hold a block serves it."""
@@ -43,7 +43,7 @@ _CUT_OFF = (
     *ELSEWHERE,
     *LATER,
 )
-"""What a DataNode answers that cannot reach an active NameNode: it says nothing of the file."""
+"""What a DataNode answers that cannot reach an active NameNode: it says nothing about the file."""
 _CALL_FAILED = "Failed on local exception"
 """By Hadoop's NetUtils.wrapException, for what has no class of its own."""
 _READ_BYTES = 1 << 20
@@ -66,13 +66,13 @@ class HdfsEndpoint:
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """What one process may ask of HDFS at most. `rate` is in NameNode requests a second; None: unbounded."""
+    """The load that one process may put on HDFS. `rate` is in NameNode requests a second; None: unbounded."""
 
     concurrency: int = CONCURRENCY
     rate: float | None = None
 
     def shared(self, processes: int) -> Load:
-        """The part of one of so many processes that ask at the same time."""
+        """The share of one of this many processes that run at the same time."""
         return Load(max(2, self.concurrency // processes), self.rate / processes if self.rate else None)
 
 
@@ -146,7 +146,7 @@ class WebHdfs:
 
     @property
     def active_url(self) -> str:
-        """The NameNode that is asked first."""
+        """The NameNode that is tried first."""
         return self.endpoint.urls[self._active]
 
     @property
@@ -155,7 +155,7 @@ class WebHdfs:
         return self._stop.is_set()
 
     def stop(self) -> None:
-        """Give up what is waited for, so that threads end soon. The client cannot be used any more."""
+        """Abort all waits, so that threads end soon. The client cannot be used afterwards."""
         self._stop.set()
         self.pool.shutdown(wait=False, cancel_futures=True)
         self.range_pool.shutdown(wait=False, cancel_futures=True)
@@ -196,7 +196,7 @@ class WebHdfs:
         return [e for e in entries if not after or e["pathSuffix"].encode() > after.encode()], 0
 
     def bean(self, name: str) -> dict[str, Any] | None:
-        """A JMX bean of the NameNode's web server, standby or not; None where nobody shows it, as HttpFS does not."""
+        """A JMX bean of the NameNode's web server, standby or not; None where no server exposes it (HttpFS)."""
         for at in (self._active, *range(len(self._namenodes))):
             bean: dict[str, Any] | None = self._namenodes[at].bean(name)
             if bean is not None:
@@ -209,7 +209,7 @@ class WebHdfs:
         return answer["algorithm"], bytes.fromhex(answer["bytes"])
 
     def read(self, path: str, offset: int, length: int, take: Any) -> None:
-        """Hand a range's content to `take(bytes)` in pieces; `take(None)` says that it starts (anew)."""
+        """Hand a range's content to `take(bytes)` in pieces; `take(None)` signals a (re)start."""
 
         def stream(response: Any) -> bytes:
             take(None)
@@ -231,22 +231,23 @@ class WebHdfs:
             data = bytes(response.read(most))
             visible = int(response.headers.get("Content-Length", len(data)))
             if visible > len(data):
-                response.close()  # what is not wanted must not be left in a connection that is used again
+                response.close()  # Unread data must not be left in a connection that is reused.
             return data
 
         return self._from_datanode("OPEN", path, take), visible
 
     def _from_datanode(self, op: str, path: str, consume: Any = None, **params: Any) -> bytes:
-        """What the DataNode answers to which the NameNode sends us; another one is tried when it does not."""
+        """The answer of the DataNode that the NameNode redirects to; another one is tried where it does not answer."""
         avoid, tried, refused, passed_over = "", 0, 0, 0
         deadline = time.monotonic() + self._patience_s
         while True:
-            # Every second time without: of DataNodes that share a host the wrong one may be avoided.
+            # Every second time without `excludedatanodes`: it goes by host, and may exclude the wrong DataNode there.
             excluded = {"excludedatanodes": avoid} if avoid and tried % 2 else {}
             try:
                 location = self._ask(op, path, **params, **excluded, noredirect="true")["Location"]
                 if passed_over < PASSED_OVER and self._has_just_failed(location):
-                    passed_over += 1  # the NameNode takes minutes to notice; it names another one by chance
+                    # The NameNode takes minutes to notice; until then it names another one only by chance.
+                    passed_over += 1
                     continue
                 return self._follow(location, consume)
             except _DataNodeFailed as failure:
@@ -265,7 +266,7 @@ class WebHdfs:
             self._pause(tried + refused)
 
     def _may_settle(self, refusal: Refused) -> bool:
-        """Whether a block that cannot be reached is worth another question: at first, not for each of many files."""
+        """Whether to retry for an unreachable block: at first, but not for each of many files."""
         if not any(sign in f"{refusal.name}: {refusal}" for sign in _NO_BLOCK):
             return False
         now = time.monotonic()
@@ -295,7 +296,7 @@ class WebHdfs:
         raise refusal(response.status, data)
 
     def _ask(self, op: str, path: str, **params: Any) -> dict[str, Any]:
-        """The NameNode's JSON. Standby, safe mode, overload and outage are waited out, by turns of all NameNodes."""
+        """The NameNode's JSON. Standby, safe mode, overload and outage are waited out, trying all NameNodes in turn."""
         deadline, turn = time.monotonic() + self._patience_s, 0
         while True:
             at = self._active
@@ -303,7 +304,7 @@ class WebHdfs:
                 self._limit.wait()
                 return self._namenodes[at].ask(op, path, **params)
             except Failover as failure:
-                # Several threads fail at once: only the first one moves on.
+                # Several threads fail at once: only the first switches, or they would pass over the active one.
                 if self._active == at:
                     self._active = (at + 1) % len(self.endpoint.urls)
                 turn += 1
@@ -317,7 +318,7 @@ class WebHdfs:
                     self._pause(turn // len(self.endpoint.urls))
 
     def _pause(self, turn: int) -> None:
-        """Longer each time, and never the same for all threads."""
+        """Exponential backoff with jitter, so that threads do not retry in step."""
         seconds = min(_LONGEST_PAUSE_S, _FIRST_PAUSE_S * 2 ** min(turn, 10)) * random.uniform(0.5, 1.0)
         if self._stop.wait(seconds):
             raise ConnectionFailed("stopped while waiting for the NameNode")

@@ -36,7 +36,7 @@ class Peer:
     enabled: bool
     created_ms: int
     cluster_id: str | None = None
-    """The id that the peer's own ZooKeeper gives; None where it could not be asked."""
+    """The id that the peer's own ZooKeeper gives; None where it could not be queried."""
     endpoint: str | None = None
     """A custom ReplicationEndpoint: not an HBase cluster, or not shipped in HBase's own way."""
     replicate_all: bool = True
@@ -48,7 +48,7 @@ class Peer:
     bandwidth: int = 0
     """Bytes a second and region server; 0: unlimited."""
     entry_filters: str | None = None
-    """WAL entry filters of the user's own: what they drop is not known."""
+    """WAL entry filters of the user's own: what they drop is unknown."""
     modified_ms: int | None = None
     """When its configuration was last changed (its state does not count), on ZooKeeper's clock as `created_ms`."""
     incarnation: int | None = None
@@ -121,7 +121,7 @@ class ZooKeeper:
         return "/".join([self.endpoint.znode.rstrip("/"), *_named(parts, dict(self.endpoint.names))])
 
     def cluster_id(self) -> str:
-        """HBase's cluster id; `ConfigurationError` where the znode is no HBase's."""
+        """HBase's cluster id; `ConfigurationError` where the znode is not HBase's."""
         with self._asking():
             try:
                 data, _ = self._client.get(self._path("hbaseid"))
@@ -139,7 +139,7 @@ class ZooKeeper:
         return sorted(self.children("rs"))
 
     def read(self, *parts: str) -> tuple[bytes, int] | None:
-        """A znode's content and when it was created (epoch ms); None where it is not there."""
+        """A znode's content and when it was created (epoch ms); None where it does not exist."""
         with self._asking():
             try:
                 data, stat = self._client.get(self._path(*parts))
@@ -162,7 +162,7 @@ class ZooKeeper:
                 return []
 
     def peers(self) -> list[Peer]:
-        """The replication peers, without asking the peers themselves."""
+        """The replication peers, without contacting the peers themselves."""
         found = [self._peer(peer_id) for peer_id in sorted(self.children("replication", "peers"))]
         return [peer for peer in found if peer is not None]
 
@@ -173,12 +173,12 @@ class ZooKeeper:
                 data, stat = self._client.get(base)
                 state, _ = self._client.get(self._path("replication", "peers", peer_id, "peer-state"))
             except NoNodeError:
-                return None  # removed while it was read
+                return None  # Removed while it was read.
         try:
             config = hbase_pb2.ReplicationPeer.FromString(unwrap(data))
             enabled = hbase_pb2.ReplicationState.FromString(unwrap(state)).state == 0
         except (ValueError, DecodeError):
-            raise ConnectionFailed(f"cannot understand replication peer {peer_id} in ZooKeeper ({base})") from None
+            raise ConnectionFailed(f"cannot parse replication peer {peer_id} in ZooKeeper ({base})") from None
         return Peer(
             id=peer_id,
             cluster_key=config.clusterkey,
@@ -225,7 +225,7 @@ def _named(parts: Sequence[str], names: Mapping[str, str]) -> Iterator[str]:
 def parse_cluster_key(key: str, names: tuple[tuple[str, str], ...] = ()) -> ZooKeeperEndpoint | None:
     """`quorum:port:/znode` as an endpoint; None where it is something else (HBase's ZKConfig.transformClusterKey).
 
-    `names` are those of the cluster that has the peer: HBase takes them for the peer's, too
+    `names` are those of the cluster that has the peer: HBase uses them for the peer, too
     (`HBaseConfiguration.createClusterConf`).
     """
     quorum, _, rest = key.partition(":/")
@@ -237,7 +237,7 @@ def parse_cluster_key(key: str, names: tuple[tuple[str, str], ...] = ()) -> ZooK
 
 
 def peer_cluster_id(peer: Peer, names: tuple[tuple[str, str], ...] = ()) -> str | None:
-    """Ask the peer's ZooKeeper which cluster it is; None where it does not answer soon."""
+    """The cluster id from the peer's ZooKeeper; None where it does not answer soon."""
     endpoint = parse_cluster_key(peer.cluster_key, names)
     if endpoint is None:
         return None

@@ -1,4 +1,4 @@
-"""A table of two clusters compared by row digests: equal, differs with the rows at fault, or unverifiable with why."""
+"""A table of two clusters, compared by row digests: equal, different (with rows) or unverifiable (with the reason)."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from status_tool.digests.wire import request
 from status_tool.sources.state_table import now_ms
 
 LEAF_ROWS = 64
-"""Ranges of so few rows are not narrowed further: they are read."""
+"""Ranges with at most this many rows are not narrowed further: they are read."""
 MAX_NARROWED = 1_000
-"""Ranges that are asked again at once; of what differs beyond it nothing is named."""
+"""Ranges that are queried again at once; differences beyond are not listed."""
 SETTLE_S = 5.0
-"""How long both sides have to stay as they are, and differ, before it is said."""
+"""How long both sides must be unchanged, and differ, before a difference is reported."""
 PAUSE_S = 1.0
 
 
@@ -42,12 +42,12 @@ class Verdict(StrEnum):
 
 
 @dataclass(frozen=True)
-class Asking:
+class Limits:
     """How to compare."""
 
     cut_ms: int
     wait_s: float = 30.0
-    """How long ranges that differ are asked again while they change."""
+    """How long ranges that differ are queried again while they change."""
     rate: int = 0
     """Bytes a second and region server at most; 0: as the servers are configured."""
     max_problems: int = 100
@@ -103,7 +103,7 @@ class _Pair:
 
 @dataclass
 class _Findings:
-    """What is left after the digests agreed as far as they do."""
+    """The result once the digests agree as far as they do."""
 
     sums: Sums = NOTHING
     confirmed: list[_Pair] = field(default_factory=list)
@@ -118,21 +118,21 @@ def compare(
     slave: Cluster,
     table: str,
     how: Comparable,
-    asking: Asking,
+    limits: Limits,
     progressed: Callable[[int], None],
 ) -> Result:
     """Compare one table, which both clusters have. Raises `ConnectionFailed`."""
     key = os.urandom(16)
-    asked = request(table, key, asking.cut_ms, asking.rate, how.families)
+    asked = request(table, key, limits.cut_ms, limits.rate, how.families)
     names = tuple(name.decode() for name in how.families)
     with ExitStack() as stack:
         # Left last: by Ctrl-C its threads end when the requests are withdrawn.
         pool = stack.enter_context(ThreadPoolExecutor(2))
         both = tuple(stack.enter_context(Requests(side.settings, table, asked)) for side in (master, slave))
-        found = _Comparison((both[0], both[1]), pool, asking, progressed).run()
+        found = _Comparison((both[0], both[1]), pool, limits, progressed).run()
     sides = [_side(cluster, table, how) for cluster in (master, slave)]
     listed = _listed(table, found.confirmed, how, sides[0], sides[1])
-    cells = tuple(islice(listed, asking.max_problems))
+    cells = tuple(islice(listed, limits.max_problems))
     is_all = found.is_all and next(listed, None) is None
     verdict, reasons = _verdict(found, how)
     return Result(table, verdict, names, found.sums, cells, is_all, reasons, how.notices)
@@ -157,7 +157,7 @@ def _verdict(found: _Findings, how: Comparable) -> tuple[Verdict, tuple[str, ...
         if any(sums.expiring for pair in found.confirmed for sums in pair.sums):
             doubts.append("cells have a time to live of their own, which replication does not carry by default")
         if how.horizon_ms is not None and now_ms() > how.horizon_ms:
-            doubts.append("it took so long that cells may have outlived their TTL meanwhile: compare smaller parts")
+            doubts.append("it took so long that cells may have expired (TTL) meanwhile: compare smaller parts")
         if not doubts:
             return Verdict.DIFFERS, tuple(reasons)
         reasons += [f"it differs, which may be as it should: {doubt}" for doubt in doubts]
@@ -165,18 +165,18 @@ def _verdict(found: _Findings, how: Comparable) -> tuple[Verdict, tuple[str, ...
 
 
 class _Comparison:
-    """Asks both sides for the same intervals, and again for those that differ, narrower and narrower."""
+    """Queries both sides for the same intervals, and again, ever narrower, for those that differ."""
 
     def __init__(
         self,
         sides: tuple[Requests, Requests],
         pool: ThreadPoolExecutor,
-        asking: Asking,
+        limits: Limits,
         progressed: Callable[[int], None],
     ) -> None:
         self._sides = sides
         self._pool = pool
-        self._asking = asking
+        self._limits = limits
         self._progressed = progressed
         self._numbers = itertools.count()
         self._found = _Findings()
@@ -190,7 +190,7 @@ class _Comparison:
         pairs = self._ask(cut(Interval(b"", b""), limits))
         self._found.sums = sum((pair.master.sums for pair in pairs), Sums())
         unequal = [pair for pair in pairs if not pair.is_equal]
-        deadline = time.monotonic() + self._asking.wait_s
+        deadline = time.monotonic() + self._limits.wait_s
         while not self._found.unanswered:
             settled = self._settle(unequal)
             self._found.confirmed += settled
@@ -220,7 +220,7 @@ class _Comparison:
         return settled
 
     def _next(self, pairs: Sequence[_Pair]) -> list[Interval]:
-        """At most `MAX_NARROWED` intervals; the others wait, and none is forgotten."""
+        """At most `MAX_NARROWED` intervals; the others wait, none is lost."""
         narrowed = [child for pair in pairs for child in ([pair.interval] if pair.is_leaf else pair.children())]
         if not self._found.confirmed:
             narrowed += self._parked

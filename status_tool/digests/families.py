@@ -70,7 +70,7 @@ def describe(settings: Settings, tables: Sequence[str], say: Callable[[str], Non
             if "versions" not in family:
                 raise ConfigurationError(
                     f"the trackers of the cluster at {settings.zookeeper()} are of a version without row digests: "
-                    "bring them up to date"
+                    "upgrade them"
                 )
     return Cluster(settings, cluster_id, found)
 

@@ -1,7 +1,7 @@
-"""Asking one cluster's region servers for digests, through a table of their own (docs/formats.md, "Row digests").
+"""Queries one cluster's region servers for digests, through a table of their own (docs/formats.md, "Row digests").
 
 An answer counts only if `hbase:meta` says, before and after, that the region is open on that server with the same open
-sequence number: else a server that is cut off from the rest might speak of rows that are no longer its own.
+sequence number: else a partitioned server might answer for rows that it no longer hosts.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ from status_tool.vocabulary.ids import as_hex, origin_id
 REQUESTS_SUFFIX = "_rows"
 TTL_S = 86_400
 HEARTBEAT_S = 4.0
-"""A region server gives a request up after 30 s without a new one."""
+"""A region server drops a request after 30 s without a new one."""
 POLL_S = 0.3
 META_S = 1.0
 SILENT_S = 20.0
-"""A server that works on a request says so at once, and then every five seconds."""
+"""A server that works on a request reports so at once, and then every five seconds."""
 DEAD_S = 120.0
-"""One that has spoken before may be dead, which `hbase:meta` tells once HBase has noticed."""
+"""One that has answered before may be dead, which `hbase:meta` shows once HBase has noticed."""
 UNHOSTED_S = 60.0
 MAX_REFUSALS = 60
 
@@ -127,7 +127,7 @@ class Requests:
         return list(meta.open_regions(self._endpoint, self._table))
 
     def ask(self, parts: Mapping[int, Interval], progressed: Callable[[int], None]) -> Asked:
-        """Have every part digested. `progressed` is told of rows. Numbers of parts are never used again."""
+        """Have every part digested. `progressed` is called with row counts. Numbers of parts are never reused."""
         return _Round(self, parts, progressed).run()
 
     def send(self, by_server: Mapping[str, Sequence[Range]]) -> None:
@@ -157,10 +157,10 @@ class Requests:
             try:
                 yield from answers(codec.raw(cells, "a") or b"")
             except DamagedAnswer as error:
-                raise ConnectionFailed(f"{name} answered what cannot be understood ({error})") from None
+                raise ConnectionFailed(f"{name} sent an answer that cannot be parsed ({error})") from None
 
     def is_silent(self, name: str) -> bool:
-        """Whether a server has neither answered nor said for a while that it works."""
+        """Whether a server has neither answered nor reported progress for a while."""
         server = self.server(name)
         if time.monotonic() - server.heard_at < SILENT_S / 4:
             return False
@@ -204,11 +204,11 @@ class _Round:
         if self._refusals:
             reasons += (f"{self._refusals} answers were refused, the last by {self._last_refusal}",)
         if not reasons:
-            reasons = ("rows are in no region that is open",)
+            reasons = ("rows are not in any open region",)
         return Asked(self._coverages, reasons if self._open else ())
 
     def _is_worth_waiting(self) -> bool:
-        """Whether anybody works on what is missing, or a region may still open somewhere."""
+        """Whether any server works on what is missing, or a region may still open somewhere."""
         now = time.monotonic()
         missing = {number: self._coverages[number].gaps() for number in self._open}
         ranges = (one for place in self._asked.values() for one in place if one.part in missing)
@@ -262,7 +262,7 @@ class _Round:
             self._requests.send(wanted)
 
     def _range(self, number: int, gap: Interval, region: HostedRegion) -> Range | None:
-        """What is to be asked of a region for a gap; None if nothing, or it has been asked already."""
+        """The range of a region to query for a gap; None if there is none, or it was queried already."""
         shared = gap.intersection(region.start, region.stop)
         if shared is None:
             return None

@@ -14,7 +14,7 @@ _SUMS = struct.Struct(">16sq16sqqqq")
 
 
 class DamagedAnswer(ValueError):
-    """What a region server wrote cannot be understood."""
+    """A region server's answer cannot be parsed."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""What Spark's executors on other machines need of this one: the tool's own code, and the status files."""
+"""Ships what executors on other machines need: the tool's own code, and the status files."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def runs_here(master: str | None) -> bool:
 
 
 def ship_code(context: SparkContext, folder: Path) -> None:
-    """Let executors import this very version of the package. `folder` has to stay as long as the context.
+    """Let executors import this very version of the package. `folder` must exist as long as the context.
 
     What the package itself imports (pyproject.toml) must be there already.
     """
@@ -41,17 +41,17 @@ def ship_code(context: SparkContext, folder: Path) -> None:
             packed.write(file, file.relative_to(package.parent))
     before = list(sys.path)
     context.addPyFile(str(archive))
-    sys.path[:] = before  # here it is imported already
+    sys.path[:] = before  # Already imported in this process.
 
 
 def read_status(session: SparkSession, file: StatusFile, folder: Path) -> DataFrame:
     """A status file's rows. Executors elsewhere are sent the file; they cannot open this machine's.
 
-    `folder` has to stay as long as the rows are used.
+    `folder` must exist as long as the rows are used.
     """
     if runs_here(session.sparkContext.master):
         return session.read.parquet(file.uri)
-    # Executors know a sent file by its name alone: two of one name must not be taken for each other.
+    # Executors know a sent file by its name alone: two files of one name must not be confused.
     state = file.parquet_path.stat()
     sent = folder / f"{file.header.side}-{state.st_ino:x}-{state.st_mtime_ns:x}.parquet"
     if not sent.is_symlink():
@@ -64,7 +64,7 @@ def read_status(session: SparkSession, file: StatusFile, folder: Path) -> DataFr
 
 @dataclass(frozen=True)
 class SentFile(Source):
-    """A Parquet file that was sent to every executor, a row group a part."""
+    """A Parquet file that was sent to every executor, one partition per row group."""
 
     name: str
     groups: int

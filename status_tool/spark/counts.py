@@ -29,13 +29,13 @@ _UNNAMED = "(table not recorded)"
 
 
 MAX_TILES = 5_000
-"""A page draws so many regions one by one; of more, neighbours become one tile."""
+"""Up to this many regions a page draws each; beyond, neighbours share a tile."""
 MAX_FOLDERS = 100
 MAX_DRAWN_PROBLEMS = 50_000
 
 
 def overview_of(check: Verification, outcome: Outcome, drawn: bool = False) -> Overview:
-    """The overview of a check that has been decided; `drawn`: with what a page's pictures need."""
+    """The overview of a check that has been decided; `drawn` adds what a page's pictures need."""
     context = check.context
     found = causes(
         [*context.run_findings, *context.table_findings, *check.header_findings] if context.check_hbase else []
@@ -52,8 +52,8 @@ def overview_of(check: Verification, outcome: Outcome, drawn: bool = False) -> O
     tables = _tables(check.regions()) if context.check_hbase and outcome.verdict is not Verdict.COMPLETE else []
     whole = overview(context, _folded(found), tables)
     # What holds for the run as a whole (nothing to check, a path that is absent) is in no row.
-    told = {(group.table, group.code) for group in whole.groups}
-    rest = groups_of(problem for problem in outcome.problems if (problem.table, problem.code) not in told)
+    known = {(group.table, group.code) for group in whole.groups}
+    rest = groups_of(problem for problem in outcome.problems if (problem.table, problem.code) not in known)
     whole = replace(whole, groups=(*whole.groups, *rest))
     return replace(whole, drawing=_drawing(check, outcome)) if drawn else whole
 
@@ -73,7 +73,7 @@ def _drawing(check: Verification, outcome: Outcome) -> Drawing:
 
 
 def _tiles(regions: DataFrame, total: int) -> Iterator[Tile]:
-    """At most `MAX_TILES` and one a table more are collected: so much is held, however many regions there are."""
+    """At most `MAX_TILES` plus one per table are collected, however many regions there are."""
     each = max(1, -(-total // MAX_TILES))
     place = "(row_number() OVER (PARTITION BY `table` ORDER BY start_key, region) - 1)"
     placed = regions.select("table", "region", "status", "lag_ms", *named({"bin": f"CAST({place} / {each} AS INT)"}))
@@ -105,7 +105,7 @@ def _lags(regions: DataFrame) -> tuple[int, ...]:
 
 
 def _folders(files: DataFrame) -> list[Folder]:
-    """The folders where most is wrong, then the biggest ones; one more than is shown tells that there are more."""
+    """The folders with the most problems, then the biggest; one more than is shown indicates that there are more."""
     codes = {status: [code for code, of in FILE_CODES.items() if of is status] for status in FileStatus}
     counts = {str(status): f"count_if({is_in('code', those)})" for status, those in codes.items()}
     folder = files.select(

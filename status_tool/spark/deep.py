@@ -36,7 +36,7 @@ def with_crc(check: Verification, endpoint: HdfsEndpoint, load: Load, path_map: 
                 yield tuple({**row, "path": known["path"]}[name] for name in columns)
 
     columns = rows.columns
-    # Not mapInArrow, which asks for pandas.
+    # Not mapInArrow, which requires pandas.
     filled = files.repartition(check.parallelism).rdd.mapPartitions(fill)
     read_df = check.session.createDataFrame(filled, rows.schema)
     return rows.where(~is_file).unionByName(others).unionByName(read_df)

@@ -14,7 +14,7 @@ from status_tool.vocabulary.selection import LOCAL
 
 
 def judge_files(master_df: DataFrame, slave_df: DataFrame, cut_ms: int) -> DataFrame:
-    """One row a path with both sides' values, its `code`, and `findings` where it is no match."""
+    """One row per path with both sides' values, its `code`, and `findings` where it does not match."""
     ours, theirs = _file_rows(master_df, "master"), _file_rows(slave_df, "slave")
     by_path = ours.unionByName(theirs).repartition("path").groupBy("path").agg(*named(path_aggregates_sql()))
     compared = by_path.select("*", *named({"code": compare_sql()}))
@@ -26,7 +26,7 @@ def judge_files(master_df: DataFrame, slave_df: DataFrame, cut_ms: int) -> DataF
 def mapped_paths(rows: DataFrame, pairs: Sequence[tuple[str, str]]) -> DataFrame:
     """The slave's rows under the paths that they have on the master (`--map-path`, longest master prefix first).
 
-    What the slave has of its own under a master path that is mapped elsewhere is nobody's counterpart, and dropped.
+    The slave's own files under a master path that is mapped elsewhere have no counterpart, and are dropped.
     """
     if not pairs:
         return rows

@@ -25,8 +25,7 @@ KINDS: dict[str, frozenset[str]] = {
     "missing": frozenset({str(Status.MISSING), str(Status.GAP), str(Status.BEHIND), str(FileStatus.MISSING)}),
     "unverifiable": frozenset({str(Status.UNVERIFIABLE), str(FileStatus.INCOMPARABLE)}),
 }
-"""Which kinds of problems a list holds: what is there with other content; what is not there, in whole or in part;
-and what nobody can say of."""
+"""The kinds of problems that a list holds: differing content; missing in whole or in part; and unverifiable."""
 
 
 @dataclass(frozen=True)
@@ -38,12 +37,12 @@ class FullList:
 
     @property
     def paths_only(self) -> bool:
-        """A path a line for a name that ends in `.txt`, as `-f` and distcp read it; else JSON lines."""
+        """One path per line for a name that ends in `.txt`, as `-f` and distcp read it; else JSON lines."""
         return self.to is not None and self.to.suffix == ".txt"
 
 
 def write_lists(check: Verification, lists: tuple[FullList, ...]) -> None:
-    """Write each list, whole or not at all (stdout: as it comes); raises `OutputError`."""
+    """Write each list atomically (stdout: streamed); raises `OutputError`."""
     for one in lists:
         with _opened(one) as stream:
             others = sum(not _write_line(one, finding, check, stream) for finding in _findings(check, one))
@@ -68,7 +67,7 @@ def _opened(one: FullList) -> Iterator[TextIO]:
 def _findings(check: Verification, one: FullList) -> Iterator[Finding]:
     """A partition at a time: nothing is collected."""
     kinds, context = KINDS[one.name], check.context
-    # A code that is in no table is unverifiable, as in `problems.kind_of`.
+    # An unknown code is unverifiable, as in `problems.kind_of`.
     wanted = [code for code, status in CODES.items() if str(status) in kinds]
     others = [code for code in CODES if code not in wanted]
     chosen = ~F.col("code").isin(others) if str(Status.UNVERIFIABLE) in kinds else F.col("code").isin(wanted)

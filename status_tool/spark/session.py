@@ -1,4 +1,4 @@
-"""The Spark session: made for a check, quiet, and stopped only by whoever made it."""
+"""The Spark session: created for a check, quiet, and stopped only by its creator."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _SMALL_QUERY = {
 _SMALL_JVM = " -XX:TieredStopAtLevel=1"
 """Compiles sooner and less: pays for checks of up to some hundred thousand streams."""
 
-_TELLING = re.compile(r"^(?!\s*at )(?!.*bad array).*(Exception|[Ee]rror|Unrecognized|Invalid|JAVA_HOME|No such file)")
+_REASON = re.compile(r"^(?!\s*at )(?!.*bad array).*(Exception|[Ee]rror|Unrecognized|Invalid|JAVA_HOME|No such file)")
 """A line of the launcher or the JVM that says why it did not start; no stack frame."""
 
 _PREFIX = re.compile(r'^Exception in thread "main" [\w.$]+: ')
@@ -61,9 +61,9 @@ def spark_session(
 ) -> Iterator[SparkSession]:
     """A session for one check; stopped at the end unless it existed before.
 
-    `master` counts only where none was submitted (default `local[*]`). `conf` overrides every setting.
-    `small`: tune the JVM for a short run. Nothing is printed: what the JVM says on its console is kept
-    aside and told only if it cannot start. Raises ConfigurationError then.
+    `master` applies only where none was submitted (default `local[*]`). `conf` overrides every setting.
+    `small`: tune the JVM for a short run. Nothing is printed: the JVM's console output is kept
+    aside and shown only if it cannot start. Raises ConfigurationError then.
     """
     existing = SparkSession.getActiveSession()
     if existing is not None:
@@ -136,7 +136,7 @@ def _create(settings: dict[str, str]) -> SparkSession:
 
 
 def _gateway(conf: SparkConf, console: IO[bytes]) -> Any:
-    """A new JVM that says what it says into `console`, for good; None: there is one already."""
+    """A new JVM whose output goes to `console`, permanently; None: one is already running."""
     if submitted() or getattr(SparkContext, "_gateway", None) is not None:
         return None
     _require_java()
@@ -154,12 +154,16 @@ def _require_java() -> None:
 
 
 def _reason(error: Exception, console: IO[bytes]) -> str:
-    """The line that says why: the exception's own, or the JVM's last word."""
+    """The line with the reason: the exception's, or the JVM's."""
     if isinstance(error, PySparkException) and error.getCondition() == "JAVA_GATEWAY_EXITED":
         console.seek(0)
         said = console.read().decode(errors="replace").splitlines()
-        told = [line.strip() for line in said if _TELLING.search(line)]
-        return _PREFIX.sub("", told[0]) if told else "the Java process ended; is Java 17 installed and JAVA_HOME right?"
+        reasons = [line.strip() for line in said if _REASON.search(line)]
+        return (
+            _PREFIX.sub("", reasons[0])
+            if reasons
+            else "the Java process ended; is Java 17 installed and JAVA_HOME right?"
+        )
     text = str(getattr(error, "java_exception", None) or error)
     if "stopped SparkContext" in text:
         return "its master gave up; is the --spark-master URL right and reachable?"

@@ -85,8 +85,8 @@ def _marked() -> Iterator[None]:
     try:
         yield
     except StatusToolError as error:
-        told = json.dumps([type(error).__name__, str(error)])
-        raise RuntimeError(_MARK + base64.b64encode(told.encode()).decode("ascii")) from None
+        mark = json.dumps([type(error).__name__, str(error)])
+        raise RuntimeError(_MARK + base64.b64encode(mark.encode()).decode("ascii")) from None
 
 
 def _decoded(encoded: str) -> StatusToolError:

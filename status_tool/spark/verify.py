@@ -60,7 +60,7 @@ class Verification:
     """One verification of two sets of rows in the wide schema; the tests hold it equal to `tests.reference`.
 
     Rows that do not come from files (a live source) are read once and kept until `close` (use it with
-    `contextlib.closing`). Errors of a live source come out as Spark's; `source.explain` turns them into the tool's.
+    `contextlib.closing`). Errors of a live source surface as Spark's; `source.explain` turns them into the tool's.
     """
 
     def __init__(
@@ -74,7 +74,7 @@ class Verification:
         queues: QueueFacts | None = None,
         small: bool | None = None,
     ) -> None:
-        """`small`: spare Spark's code generation; None: where the master's file shows that it pays."""
+        """`small`: skip Spark's code generation; None: decide by the size of the master's file."""
         self._session = session
         self._tuned = ExitStack()
         if _is_small(master_df) if small is None else small:
@@ -134,14 +134,14 @@ class Verification:
 
     @property
     def header_findings(self) -> list[Finding]:
-        """What the headers and the shutdown time say, after `outcome`; they are in no region and no file."""
+        """Findings about the headers and the shutdown time, after `outcome`; they belong to no region or file."""
         context = self.context
         accepted = accepted_by(context.master, context.scope, context.evidence)
         later = [] if accepted else later_findings(self._later, context.master)
         return [*later, *older_findings(context.master, context.slave, context.scope)]
 
     def problems(self, limit: int) -> tuple[Problem, ...]:
-        """The worst so many problems, as `outcome` lists them."""
+        """The worst problems, as `outcome` lists them."""
         context = self.context
         run = [*context.run_findings, *context.table_findings] if context.check_hbase else []
         frames = [self.regions()] * context.check_hbase + [self.files()] * context.check_hdfs
@@ -155,7 +155,7 @@ class Verification:
 
     @cached_property
     def _regions(self) -> DataFrame:
-        """Kept, because an overview asks for them again and judging is what costs."""
+        """Persisted, because the overview uses them again and judging is expensive."""
         judged = judge_regions(self._session, self._master_df, self._slave_df, self.context)
         self._kept.append(judged.where("in_scope").persist(StorageLevel.MEMORY_AND_DISK))
         return self._kept[-1]
@@ -166,7 +166,7 @@ class Verification:
         return judged.where(F.col("heads") > 0)
 
     def files(self) -> DataFrame:
-        """One row a path of either side."""
+        """One row per path of either side."""
         return judge_files(self._master_df, self._slave_df, self.context.master.cut_ms)
 
     @property
@@ -208,7 +208,7 @@ def _is_small(rows: DataFrame) -> bool:
 
 
 def _small_rows(master_df: DataFrame, slave_df: DataFrame) -> DataFrame:
-    """Servers and tables of both sides, and per table what the master's region ids and the slave's contents say."""
+    """Servers and tables of both sides, and per table what the master's region ids and the slave's contents show."""
     ages = _ages(master_df)
     nulls = {name: "NULL" for name in _AGES}
     small = [

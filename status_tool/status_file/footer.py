@@ -15,7 +15,7 @@ from status_tool.vocabulary.verdicts import Evidence
 HEADER_KEY = b"status-tool"
 DIGEST_KEY = b"status-tool-digest"
 NO_DIGEST = b"0" * 64
-"""What stands in the digest's place while the digest is computed."""
+"""The placeholder for the digest while it is computed."""
 
 # Thrift's compact protocol writes a KeyValue's value as: field header 0x18, length 64 = 0x40, the bytes.
 # No JSON text can hold the byte 0x18, and no other outside text gets into the footer (the writer keeps
@@ -59,7 +59,7 @@ def decode_header(text: str | bytes) -> tuple[Header, dict[str, int]]:
     """
     document = parse_json(text, MAX_HEADER_CHARS)
     if not isinstance(document, dict):
-        raise ValueError("the header is no JSON object")
+        raise ValueError("the header is not a JSON object")
     version = document.get("format_version")
     if type(version) is not int or version < 1:
         raise ValueError("the header has no valid format_version")
@@ -86,7 +86,7 @@ def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _no_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no number of a status file")
+    raise ValueError(f"{name} is not a number of a status file")
 
 
 def _header(document: Mapping[str, Any]) -> Header:
@@ -105,16 +105,16 @@ def _header(document: Mapping[str, Any]) -> Header:
 
 def _text(name: str, value: Any) -> str:
     if not isinstance(value, str):
-        raise ValueError(f"the header's {name} is no text")
+        raise ValueError(f"the header's {name} is not text")
     return value
 
 
 def time_ms(name: str, value: Any) -> int:
     """Return `value` if it is a whole number of milliseconds that a calendar can hold, else ValueError."""
     if type(value) is not int:
-        raise ValueError(f"{name} is no whole number")
+        raise ValueError(f"{name} is not a whole number")
     if not 0 <= value <= MAX_MS:
-        raise ValueError(f"{name} is no time in milliseconds since 1970")
+        raise ValueError(f"{name} is not a time in milliseconds since 1970")
     return value
 
 
@@ -130,13 +130,13 @@ def _flag(name: str, value: Any) -> bool:
 
 def _texts(name: str, value: Any) -> tuple[str, ...]:
     if not isinstance(value, list | tuple):
-        raise ValueError(f"the header's {name} is no list")
+        raise ValueError(f"the header's {name} is not a list")
     return tuple(_text(name, item) for item in value)
 
 
 def _times(name: str, value: Any) -> dict[str, int]:
     if not isinstance(value, Mapping):
-        raise ValueError(f"the header's {name} is no JSON object")
+        raise ValueError(f"the header's {name} is not a JSON object")
     return {_text(name, key): _number(name, time) for key, time in value.items()}
 
 

@@ -27,7 +27,7 @@ from status_tool.vocabulary.selection import strip_uri
 from status_tool.vocabulary.verdicts import Evidence
 
 MAX_JSON_BYTES = 256 << 20
-"""The format must be parsed whole; what is bigger belongs into a Parquet status file."""
+"""The format must be parsed whole; anything bigger belongs in a Parquet status file."""
 _BATCH_ROWS = 65_536
 
 _CHECKSUM = re.compile(r"([A-Za-z0-9][A-Za-z0-9_-]*):((?:[0-9A-Fa-f]{2}){1,64})")
@@ -35,7 +35,7 @@ _CHECKSUM = re.compile(r"([A-Za-z0-9][A-Za-z0-9_-]*):((?:[0-9A-Fa-f]{2}){1,64})"
 
 @dataclass(frozen=True, slots=True)
 class LegacyStatus:
-    """What the original's file says. `shutdown_ms` is None where it recorded none (0 or absent)."""
+    """The content of the original's file. `shutdown_ms` is None where it recorded none (0 or absent)."""
 
     shutdown_ms: int | None
     regions: Mapping[str, int]
@@ -65,7 +65,7 @@ def read_legacy(file: BinaryIO, path: str | os.PathLike[str]) -> LegacyStatus:
 
 def _status(document: Any) -> LegacyStatus:
     if not isinstance(document, dict):
-        raise ValueError("its JSON is no object")
+        raise ValueError("its JSON is not an object")
     has_hbase, has_hdfs = "hBaseState" in document, "hdfsState" in document
     if not (has_hbase or has_hdfs):
         raise ValueError("it has neither hBaseState nor hdfsState")
@@ -79,7 +79,7 @@ def _status(document: Any) -> LegacyStatus:
 
 
 def _half(document: dict[str, Any]) -> str:
-    """The halves that hold anything: the original writes an empty object for one that was not asked."""
+    """The halves that hold anything: the original writes an empty object for one that was not in scope."""
     held = [name for name in ("hBaseState", "hdfsState") if document.get(name)]
     held = held or [name for name in ("hBaseState", "hdfsState") if name in document]
     return "both" if len(held) == 2 else {"hBaseState": "hbase", "hdfsState": "hdfs"}[held[0]]
@@ -87,7 +87,7 @@ def _half(document: dict[str, Any]) -> str:
 
 def _regions(state: Any) -> dict[str, int]:
     if not isinstance(state, dict):
-        raise ValueError("hBaseState is no object")
+        raise ValueError("hBaseState is not an object")
     for region, written in state.items():
         if not region:
             raise ValueError("hBaseState has a region without a name")
@@ -98,7 +98,7 @@ def _regions(state: Any) -> dict[str, int]:
 
 def _files(state: Any) -> dict[str, tuple[str, str]]:
     if not isinstance(state, dict):
-        raise ValueError("hdfsState is no object")
+        raise ValueError("hdfsState is not an object")
     files: dict[str, tuple[str, str]] = {}
     for key, value in state.items():
         path = strip_uri(key)
@@ -116,7 +116,7 @@ def _check_text(name: str) -> None:
     try:
         name.encode()
     except UnicodeEncodeError:
-        raise ValueError(f"a name in it is no valid text: {name}") from None
+        raise ValueError(f"a name in it is not valid text: {name}") from None
 
 
 def _checksum(path: str, value: Any) -> tuple[str, str]:
@@ -166,14 +166,14 @@ def _batch(kind: str, **columns: pa.Array) -> pa.RecordBatch:
 class LegacyWriter:
     """Context manager that writes the original's JSON: highest write times and checksums.
 
-    It takes the same rows as `StatusWriter`; kinds that the format cannot express are passed over.
+    It takes the same rows as `StatusWriter`; kinds that the format cannot express are skipped.
     Everything is held until the end: the format is for small clusters and old habits.
     """
 
     def __init__(self, path: str | os.PathLike[str], header: Header) -> None:
         self.header = header
         self.unchecked = 0
-        """Files that were left out because they have no checksum; the format has no word for them."""
+        """Files that were left out because they have no checksum, which the format cannot express."""
         self._path = path
         self._regions: dict[str, int] = {}
         self._files: dict[str, str] = {}

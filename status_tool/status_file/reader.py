@@ -1,4 +1,4 @@
-"""Opens status files and refuses, with one clear line, what is not one.
+"""Opens status files and rejects anything else with one clear line.
 
 Nothing in the file is expanded before its digest has been checked, and no size it states is trusted.
 """
@@ -39,7 +39,7 @@ _MAX_FOOTER_BYTES = 64 << 20
 _MAX_GROUP_BYTES = 1 << 30
 _MAX_GROUP_ROWS = 16 << 20
 _BATCH_ROWS = 16_384
-# Spark expands globs, passes over names that start with `.` or `_`, and stumbles over colons:
+# Spark expands globs, skips names that start with `.` or `_`, and stumbles over colons:
 # a file with such a name is given to it by a link with a plain one.
 _PLAIN_PATH = re.compile(r"/(?:[A-Za-z0-9._+-]+/)*[A-Za-z0-9][A-Za-z0-9._+-]*")
 _PARQUET_ERRORS = (pa.ArrowException, OSError, ValueError, MemoryError)
@@ -105,10 +105,10 @@ def read_header(path: str | os.PathLike[str]) -> Header:
 def open_status(
     path: str | os.PathLike[str], require_side: str | None = None, key: SignKey | None = None
 ) -> StatusFile:
-    """Check the whole file and return what it says of itself.
+    """Check the whole file and return its header and counts.
 
-    `require_side` (`master` or `slave`) refuses the other side's file; with a `key`, only a file that was signed by it
-    is taken. Raises `StatusFileError`.
+    `require_side` (`master` or `slave`) refuses the other side's file; with a `key`, only a file signed with it
+    is accepted. Raises `StatusFileError`.
     """
     with _regular(path) as file:
         size = os.fstat(file.fileno()).st_size
@@ -132,7 +132,7 @@ def _refusal(path: str | os.PathLike[str], reason: str) -> StatusFileError:
 
 @contextlib.contextmanager
 def _regular(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
-    """Open a regular file; anything else could block for ever or never end."""
+    """Open a regular file; anything else could block forever or never end."""
     name = safe(str(path))
     try:
         mode = os.stat(path).st_mode

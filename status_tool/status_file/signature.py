@@ -1,7 +1,7 @@
-"""Signatures of status files: who has the key has written the file, and nobody has changed it since.
+"""Signatures of status files: proof that a holder of the key wrote the file and nobody has changed it since.
 
 HMAC-SHA256 over the SHA-256 of the whole file with both places, signature and digest, read as zeros. The digest covers
-the signature as well, so a version that knows no signatures reads the file all the same.
+the signature as well, so a version without signatures can still read the file.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _MAKE_ONE = "head -c 32 /dev/urandom | base64 > FILE; chmod 600 FILE"
 
 @dataclass(frozen=True, slots=True)
 class SignKey:
-    """The secret that both sides have; it is never shown."""
+    """The shared secret; it is never shown."""
 
     _secret: bytes = field(repr=False)
 
@@ -49,7 +49,7 @@ def read_key(path: Path) -> SignKey:
     """
     name = f"--sign-key {safe(str(path))}"
     try:
-        # Not blocking: whatever is there may be a pipe.
+        # Non-blocking: the path may be a pipe.
         with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
             state = os.fstat(file.fileno())
             if not stat.S_ISREG(state.st_mode):

@@ -1,4 +1,4 @@
-"""Writes a status file as a stream: memory stays flat however many rows pass through."""
+"""Writes a status file as a stream: memory use does not depend on the number of rows."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _DICTIONARY = ["kind", "table", "origin", "via", "via_ids", "state", "server", "
 
 
 class RowWriter(Protocol):
-    """What the master run writes its rows to: Parquet or the original's JSON."""
+    """The master run's output: Parquet or the original's JSON."""
 
     header: Header
 
@@ -67,7 +67,7 @@ class StatusWriter:
 
     @property
     def counts(self) -> dict[str, int]:
-        """Rows taken so far, by kind."""
+        """Rows accepted so far, by kind."""
         return {kind: count for kind, count in self._counts.items() if count}
 
     def __enter__(self) -> Self:

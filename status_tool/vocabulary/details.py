@@ -1,4 +1,4 @@
-"""The JSON in `detail` columns, checked: a status file may be sealed and hold anything all the same."""
+"""The JSON in `detail` columns, checked: a sealed status file may still hold anything."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from status_tool.errors import StatusFileError
 
 Check = Callable[[Any], bool]
 Fields = Mapping[str, Check]
-"""By key, what its value must be; other keys are left as they are. A key that is absent is checked as null."""
+"""By key, what its value must be; other keys are ignored. An absent key is checked as null."""
 
 
 def loads(text: str | None) -> Any:
-    """Any JSON; ValueError for what is none, or is nested beyond all reason."""
+    """Any JSON; ValueError for anything else, and for JSON that is nested too deeply."""
     try:
         return json.loads(text or "")
     except RecursionError:
@@ -22,7 +22,7 @@ def loads(text: str | None) -> Any:
 
 
 def parse_detail(text: str | None, fields: Fields, what: str) -> dict[str, Any]:
-    """A `detail` whose fields are as they should be; `StatusFileError` names `what` otherwise."""
+    """A `detail` with valid fields; `StatusFileError` names `what` otherwise."""
     try:
         document = loads(text)
     except ValueError:
@@ -43,7 +43,7 @@ def is_text(value: Any) -> bool:
 
 
 def is_number(value: Any) -> bool:
-    """An integer that 64 bits hold; true and false are none."""
+    """An integer of 64 bits; booleans do not count."""
     return type(value) is int and -(1 << 63) <= value < 1 << 63
 
 
@@ -53,7 +53,7 @@ def is_flag(value: Any) -> bool:
 
 
 def optional(check: Check) -> Check:
-    """Null is fine, too."""
+    """Null is accepted, too."""
     return lambda value: value is None or check(value)
 
 
@@ -74,5 +74,5 @@ def object_of(fields: Fields) -> Check:
 
 def _refusal(what: str) -> StatusFileError:
     return StatusFileError(
-        f"the master's file holds a {what} that cannot be understood: write it again (status-tool run -m)"
+        f"the master's file holds a {what} that cannot be parsed: write it again (status-tool run -m)"
     )

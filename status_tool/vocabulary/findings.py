@@ -20,7 +20,7 @@ RANKS: dict[str, int] = {
     "may-fill": 3,
     "file-extra": 6,
 }
-"""Order of problems, worst first; every code that is not named here has `UNVERIFIABLE_RANK`."""
+"""Order of problems, worst first; every other code has `UNVERIFIABLE_RANK`."""
 
 UNVERIFIABLE_RANK = 4
 
@@ -46,7 +46,7 @@ class Finding:
     end_key: bytes | None = None
     path: str | None = None
     note: str | None = None
-    """What the code alone does not say: a server, sizes, algorithms."""
+    """Details beyond the code: a server, sizes, algorithms."""
 
     @property
     def rank(self) -> int:

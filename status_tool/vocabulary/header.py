@@ -1,4 +1,4 @@
-"""What one side says of itself: its cluster, its moments, what it was asked for."""
+"""What one side records of itself: its cluster, its times, its scope."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ SHUTDOWN_SOURCES = (RECORDED, BY_OPTION, BY_CHECK)
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """What a status file says of itself, and what a live source says of its cluster."""
+    """The header of a status file, and of a live source."""
 
     side: str
     """`master` or `slave`."""
     cluster_id: str
     created_ms: int
     cut_ms: int
-    """Everything acknowledged before this is asked of the slave."""
+    """Everything acknowledged before this is in scope."""
     shutdown_ms: int | None = None
     """The recorded or given shutdown time; None: none was known and the cut is the moment of the dump."""
     barrier_issued_ms: int | None = None
@@ -30,22 +30,22 @@ class Header:
     """Since when every region server of the cluster is known to have been tracked; None: never."""
     flush_period_ms: int = 20000
     state_table: str = "replicationstate"
-    """The cluster's own state table, which is never asked; a user's table may have that name on another cluster."""
+    """The cluster's own state table, which is never in scope; a user's table may have that name on another cluster."""
     cluster_key: str = ""
     """`quorum:port:/znode` of the cluster, when known."""
     filesystem: str = ""
-    """Where HBase's files are, as `hdfs://host:port`; empty where no site file tells."""
+    """Where HBase's files are, as `hdfs://host:port`; empty where no site file sets it."""
     tables: tuple[str, ...] = ()
     """Scope filter the file was written with; empty: all."""
     namespaces: tuple[str, ...] = ()
     hdfs_paths: tuple[str, ...] = ()
     """The HDFS paths that were checked, without scheme and authority."""
     hdfs_absent: tuple[str, ...] = ()
-    """Those of them, named by `-f` or the configuration, at which there is nothing."""
+    """Those of them, named by `-f` or the configuration, that do not exist."""
     hdfs_cluster_id: str = ""
-    """HDFS's own cluster id; empty where no NameNode tells, or no HDFS was looked at."""
+    """HDFS's own cluster id; empty where no NameNode reports it, or no HDFS was read."""
     hdfs_pool_id: str = ""
-    """HDFS's block pool id: no two namespaces share one. `file:` where only local folders were looked at."""
+    """HDFS's block pool id: no two namespaces share one. `file:` where only local folders were read."""
     half: str = "both"
     """`both`, `hbase` or `hdfs`: what the file holds."""
     tool_version: str = ""
@@ -53,6 +53,6 @@ class Header:
     """`timestamps` for a file of the original tool."""
     notices: tuple[str, ...] = ()
     shutdown_from: str = ""
-    """Who told the shutdown time: one of `SHUTDOWN_SOURCES`; empty: not known, or there is none."""
+    """The source of the shutdown time: one of `SHUTDOWN_SOURCES`; empty: unknown, or there is none."""
     pruned: Mapping[str, int] = field(default_factory=dict)
-    """Of a slave, by master cluster id: FILEs with a barrier from before this ask for segments that are pruned."""
+    """Of a slave, by master cluster id: FILEs with an earlier barrier need segments that are pruned."""

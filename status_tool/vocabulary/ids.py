@@ -8,7 +8,7 @@ import uuid
 import google_crc32c
 
 UNKNOWN_FAMILY = "00000000"
-"""The id of a family of which it is not known which it is."""
+"""The id of an unknown family."""
 
 
 def family_id(family: str) -> str:
@@ -22,7 +22,7 @@ def origin_id(server_name: str) -> int:
 
 
 def cluster_bytes(cluster_id: str) -> bytes | None:
-    """The 16 bytes that a WALKey holds for a cluster id; None when it is no UUID."""
+    """The 16 bytes that a WALKey holds for a cluster id; None when it is not a UUID."""
     try:
         return uuid.UUID(cluster_id).bytes
     except ValueError:

@@ -1,4 +1,4 @@
-"""What a verification found: its outcome, with problems, causes, repairs and what a page draws of it."""
+"""What a verification found: its outcome, with problems, causes, repairs and what a page draws."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from status_tool.vocabulary.verdicts import EXIT_CODES, SEVERITY, Evidence, File
 
 @dataclass(frozen=True, slots=True)
 class Repair:
-    """Commands that bring what is missing to the slave, quoted for a shell; either of the two ways is enough."""
+    """Commands that copy missing rows to the slave, quoted for a shell; either of the two ways suffices."""
 
     copy_table: str
-    """To be run on the master: copies what was written in the times and rows at fault, deletes included."""
+    """To be run on the master: copies the affected rows and write times, deletes included."""
     hash_table: str
     """To be run on the master, before `sync_table`: hashes those rows into a folder of its HDFS."""
     sync_table: str
@@ -21,7 +21,7 @@ class Repair:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing at fault or not verifiable. Times are epoch ms; `advice` says what to do about it."""
+    """One thing that is not complete or not verifiable. Times are epoch ms; `advice` says what to do about it."""
 
     kind: str
     """A Status or FileStatus value: `gap`, `behind`, `missing`, `unverifiable`, `mismatch`, `extra`, …"""
@@ -46,12 +46,12 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class NotReplicated:
-    """What of the master's tables in scope never reaches this slave: it is written, and nobody ships it."""
+    """Tables and families in scope that are never shipped to this slave."""
 
     tables: tuple[str, ...] = ()
     """Tables without a replicated family, or that the peer leaves out."""
     families: tuple[tuple[str, str], ...] = ()
-    """Table and family, of tables that are replicated otherwise."""
+    """Table and family, where other families of the table are replicated."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,11 +76,11 @@ class HBaseOutcome:
     evidence_by: dict[Evidence, int] = field(default_factory=dict)
     """How many regions rest on each evidence; `evidence` is the weakest of them."""
     ordered_tables: tuple[str, ...] = ()
-    """The asked tables of which the peer ships only some replicated families, so that holes are expected."""
+    """The tables in scope of which the peer ships only some replicated families, so that holes are expected."""
     not_replicated: NotReplicated | None = None
-    """None: not known."""
+    """None: unknown."""
     later: tuple[LaterWrites, ...] = ()
-    """Asked tables that were written to after the shutdown time, whoever told it."""
+    """Tables in scope that were written to after the shutdown time, whatever its source."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,17 +132,17 @@ class Outcome:
     slave_cluster_id: str = ""
     peer_id: str | None = None
     notices: tuple[str, ...] = field(default=())
-    """Things to be said that are no problem: what was used instead, baselines, what was left out."""
+    """Notices that are not problems: substitutions, baselines, what was left out."""
     clusters: ClusterMap | None = None
     """Which clusters replicate to which, as far as the run knows; None where no peer was recorded."""
     max_problems: int = 100
     """How many problems, or groups of them, are to be listed."""
     overview: Overview | None = None
-    """All of it by table and cause; None where it was not asked for, as while a run still waits."""
+    """All of it by table and cause; None where it was not requested, as while a run still waits."""
     shutdown_from: str = ""
     """As `Header.shutdown_from`."""
     needs_new_file: bool = False
-    """Whether no waiting on the slave can make it complete, because of what FILE knows of the master's queues."""
+    """Whether waiting on the slave cannot make it complete, because of what FILE holds of the master's queues."""
 
     @property
     def verdict(self) -> Verdict:
@@ -176,20 +176,20 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class TableRepair:
-    """What brings a table's missing rows to the slave, and what proves it; one a table, whatever is wrong with it."""
+    """What brings a table's missing rows to the slave, and what proves it; one per table, whatever is wrong with it."""
 
     table: str
     reasons: tuple[str, ...]
-    """What is wrong, each with its count: `gap: 200`."""
+    """The causes, each with its count: `gap: 200`."""
     stuck: bool
-    """Whether waiting cannot mend it; else the rows may still arrive by themselves."""
+    """Whether waiting cannot resolve it; else the rows may still arrive by themselves."""
     first: tuple[str, ...]
-    """What has to be done by hand before."""
+    """What has to be done by hand first."""
     commands: Repair
     dry_run: str
     """To be run on the slave after `commands.hash_table`: compares and changes nothing."""
     since_ms: int | None
-    """Up to when the table's past may be accepted once it has been copied; None where it must be looked at."""
+    """Up to when the table's past may be accepted once it has been copied; None where it needs a closer look."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,7 +204,7 @@ class TableLine:
 
     @property
     def worst(self) -> Status:
-        """The worst status that a region of it has."""
+        """The worst status of its regions."""
         return max((status for status, count in self.regions.items() if count), key=SEVERITY.__getitem__)
 
 
@@ -269,7 +269,7 @@ class Overview:
     """Worst first."""
     repairs: tuple[TableRepair, ...] = ()
     tables: tuple[TableLine, ...] = ()
-    """Worst first; none where they were not asked for."""
+    """Worst first; empty where they were not requested."""
     oldest_hole_ms: int | None = None
     drawing: Drawing | None = None
     """What a page draws; None where there is to be none."""

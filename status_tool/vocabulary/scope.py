@@ -1,4 +1,4 @@
-"""What a run is asked about."""
+"""The scope of a run."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """What a run is asked about."""
+    """The scope of a run."""
 
     tables: frozenset[str] = frozenset()
     namespaces: frozenset[str] = frozenset()
@@ -20,6 +20,6 @@ class Scope:
     accepted_drift: frozenset[str] = frozenset()
     """Tables of which the slave may keep less than the master."""
     ignore_later_writes: bool = False
-    """Whether writes after a recorded shutdown time are no reason for doubt."""
+    """Whether writes after a recorded shutdown time are accepted."""
     offline: bool = False
     """Whether the slave's side is from a file, too, so that it may be older than the master's."""

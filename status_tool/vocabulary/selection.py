@@ -1,4 +1,4 @@
-"""Which files are checked: paths, globs, what is left out, and trees that live elsewhere on the slave."""
+"""Which files are checked: paths, globs, exclusions, and trees that have another path on the slave."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from status_tool.errors import ConfigurationError, UsageError
 TEMPORARY_NAMES = (".Trash", ".snapshot", ".staging", "_temporary", "*._COPYING_", ".distcp.tmp.*")
 TEMPORARY_FOLDERS = ("/tmp",)
 LOCAL = "file:"
-"""What a root on a local disk begins with; the rest of it is its path."""
+"""The prefix of a root on a local disk; the rest is its path."""
 _MAGIC = re.compile(r"[*?\[]")
 
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(?://[^/]*)?(?=/)")
@@ -35,17 +35,17 @@ def plain_path(path: str) -> str:
 
 
 def root_of(text: str) -> str:
-    """A root as it is kept: a plain HDFS path, or `file:` and a local path."""
+    """A root in its stored form: a plain HDFS path, or `file:` and a local path."""
     return LOCAL + plain_path(text) if text.startswith(LOCAL) else plain_path(text)
 
 
 def read_path_file(text: str, name: str) -> tuple[str, ...]:
-    """The roots of a `-f` file: one a line, `#` comments."""
+    """The roots of a `-f` file: one per line, `#` comments."""
     lines = [line.strip() for line in text.splitlines()]
     lines = [line for line in lines if line and not line.startswith("#")]
     for line in lines:
         if not line.startswith(("/", "hdfs:", "webhdfs:", "viewfs:", LOCAL)):
-            raise ConfigurationError(f"-f {name}: {line!r} is no absolute HDFS path")
+            raise ConfigurationError(f"-f {name}: {line!r} is not an absolute HDFS path")
     if not lines:
         raise ConfigurationError(f"-f {name}: no path in it")
     return tuple(root_of(line) for line in lines)
@@ -80,7 +80,7 @@ def _part_regex(part: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Exclusions:
-    """Folders, names and patterns that are passed over, unless a path to check lies inside."""
+    """Folders, names and patterns that are skipped, unless a path to check lies inside."""
 
     folders: tuple[str, ...] = TEMPORARY_FOLDERS
     names: tuple[str, ...] = TEMPORARY_NAMES
@@ -88,7 +88,7 @@ class Exclusions:
     """`--exclude`: matched against the whole path; here `*` crosses a `/`."""
 
     def leave_out(self, path: str) -> bool:
-        """Whether a file or folder found on the way is passed over."""
+        """Whether a file or folder is skipped."""
         name = posixpath.basename(path)
         return (
             path in self.folders
@@ -136,13 +136,13 @@ def inside(path: str, root: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class PathMap:
-    """`--map-path MASTER=SLAVE`: where trees of the master live on the slave. The longest prefix decides."""
+    """`--map-path MASTER=SLAVE`: where trees of the master are on the slave. The longest prefix decides."""
 
     pairs: tuple[tuple[str, str], ...] = ()
 
     @classmethod
     def parse(cls, options: Iterable[str]) -> PathMap:
-        """Raises `UsageError` for something else than two absolute paths, or a tree that is mapped twice."""
+        """Raises `UsageError` for anything but two absolute paths, or a tree that is mapped twice."""
         pairs = []
         for option in options:
             master, equals, slave = option.partition("=")
@@ -155,7 +155,7 @@ class PathMap:
         return cls(tuple(sorted(pairs, key=lambda pair: -len(pair[0]))))
 
     def slave_roots(self, roots: Sequence[str]) -> tuple[str, ...]:
-        """Where the master's roots are to be looked for on the slave."""
+        """The slave's paths of the master's roots."""
         below = [slave for root in roots for master, slave in self.pairs if inside(master, root)]
         return tuple(dict.fromkeys([*(self.to_slave(root) for root in roots), *below]))
 

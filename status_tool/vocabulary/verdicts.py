@@ -1,4 +1,4 @@
-"""What can be said of a stream, region, file, half or run, and how strong the proof is."""
+"""The possible verdicts on a stream, region, file, half or run, and how strong their evidence is."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Evidence(StrEnum):
 
     EXACT = "exact"
     ROWS = "rows"
-    """Digests of the rows themselves; no status file as such rests on it."""
+    """Digests of the rows themselves; no status file rests on it alone."""
     ORDERED = "ordered"
     TIMESTAMPS = "timestamps"
 

@@ -140,7 +140,7 @@ def test_hbase_root_elsewhere() -> None:
         settings(hbase_rootdir="hdfs://slave/hbase", hbase_wal_dir="hdfs://master/w").wal_webhdfs()[0]
         == "http://m1:9870"
     )
-    with pytest.raises(ConfigurationError, match="s3a://b/hbase is no HDFS"):
+    with pytest.raises(ConfigurationError, match="s3a://b/hbase is not an HDFS"):
         settings(hbase_rootdir="s3a://b/hbase").wal_webhdfs()
 
 

@@ -10,7 +10,7 @@ import pytest
 from status_tool.cli.main import main
 from status_tool.cli.rows import _document, _lines
 from status_tool.clients.config import Settings, SiteConfig, ThriftEndpoint
-from status_tool.digests.compare import Asking, Result, Verdict
+from status_tool.digests.compare import Limits, Result, Verdict
 from status_tool.digests.differences import Difference, Side, differences
 from status_tool.digests.digest import FOREVER, Family, Sums
 from status_tool.digests.families import HORIZON_MS, NO_TTL, Cluster, comparable
@@ -116,7 +116,7 @@ def test_what_is_said() -> None:
     """Values only when asked for; names that do not print are escaped."""
     one = Difference(b"r\x1b", b"f", b"q", "other value", 5, 5, b"secret", b"other")
     result = Result("t", Verdict.DIFFERS, ("f",), Sums(rows=3, cells_up_to=4), (one,), False)
-    plain, shown = (_document([result], Asking(9), 1, values) for values in (False, True))
+    plain, shown = (_document([result], Limits(9), 1, values) for values in (False, True))
     assert "secret" not in json.dumps(plain)
     assert shown["tables"][0]["differences"][0]["master_value"] == "secret"
     lines = list(_lines([result], False))

@@ -1,4 +1,4 @@
-"""Asking for digests and comparing them, over region servers in memory: fences, moves, refusals, narrowing, changes."""
+"""Limits for digests and comparing them, over region servers in memory: fences, moves, refusals, narrowing, changes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 from status_tool.digests import compare as compare_module
 from status_tool.digests import requests as requests_module
-from status_tool.digests.compare import Asking, Verdict, _Comparison, _Findings, _verdict
+from status_tool.digests.compare import Limits, Verdict, _Comparison, _Findings, _verdict
 from status_tool.digests.coverage import Coverage
 from status_tool.digests.digest import Cell, Family, Sums, digest
 from status_tool.digests.families import Comparable
@@ -138,7 +138,7 @@ def test_rows_that_nobody_hosts() -> None:
     servers = Servers()
     del servers.hosted[1]
     asked = ask(servers)
-    assert asked.unanswered == ("rows are in no region that is open",)
+    assert asked.unanswered == ("rows are not in any open region",)
 
 
 def test_waiting_ends_when_the_request_is_withdrawn() -> None:
@@ -190,7 +190,7 @@ def compared(master: Side, slave: Side, wait_s: float = 5.0) -> _Findings:
     """Both sides' digests, to the end."""
     sides: Any = (master, slave)
     with ThreadPoolExecutor(2) as pool:
-        return _Comparison(sides, pool, Asking(10, wait_s), lambda rows: None).run()
+        return _Comparison(sides, pool, Limits(10, wait_s), lambda rows: None).run()
 
 
 def verdict(found: _Findings, *doubts: str) -> Verdict:
