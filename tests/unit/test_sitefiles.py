@@ -47,7 +47,7 @@ def test_includes(tmp_path: Path) -> None:
         ("nothing.xml", "nothing.xml, which is not there"),
         ("http://config.example/x.xml", "only files are read"),
         ("hbase-site.xml", "or a circle"),
-        ("text", "no site file|not valid XML"),
+        ("text", "not a site file|not valid XML"),
     ],
 )
 def test_an_include_that_cannot_be_read(tmp_path: Path, href: str, said: str) -> None:
