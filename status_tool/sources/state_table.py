@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import heapq
 import json
 import os
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import reduce
+from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
 import happybase
@@ -115,15 +119,13 @@ def pruning_of(barrier: Cells) -> bytes:
 def merge_rows(
     stored: Iterable[tuple[bytes, Cells]], spooled: Sequence[tuple[bytes, Cells]]
 ) -> Iterator[tuple[bytes, Cells]]:
-    """Stored rows with spooled ones merged in; both in key order. A cell's newer timestamp wins."""
-    waiting = list(spooled)
-    for key, cells in stored:
-        while waiting and waiting[0][0] < key:
-            yield waiting.pop(0)
-        while waiting and waiting[0][0] == key:
-            cells = newest_cells(cells, waiting.pop(0)[1])
-        yield key, cells
-    yield from waiting
+    """Stored and spooled rows, both in key order, as one row per key; a cell's newer timestamp wins.
+
+    A tracker may spool several rows of one key: each holds other cells.
+    """
+    rows = heapq.merge(stored, spooled, key=itemgetter(0))
+    for key, same in groupby(rows, key=itemgetter(0)):
+        yield key, reduce(newest_cells, (cells for _, cells in same))
 
 
 def newest_cells(first: Cells, second: Cells) -> Cells:

@@ -195,6 +195,14 @@ def test_spooled_rows_are_merged_by_the_newer_cell() -> None:
     assert {name: value for name, (value, _) in merged[0][1].items()} == {b"t:s": b"new", b"t:w": b"kept"}
 
 
+def test_spooled_rows_of_one_key_are_one_row() -> None:
+    """A tracker spools each event of a table as a row of its own; none may hide another, stored or not."""
+    spooled = [(key, {name: cell(b"1", 3)}) for key in (b"nt", b"nu") for name in (b"t:b", b"t:w")]
+    merged = dict(merge_rows([(b"nu", {b"t:d": cell(b"1", 2)})], spooled))
+    assert set(merged[b"nt"]) == {b"t:b", b"t:w"}
+    assert set(merged[b"nu"]) == {b"t:b", b"t:w", b"t:d"}
+
+
 def test_a_spool_line() -> None:
     """The trackers' format."""
     key, cells = spool_row(json.loads('{"row":"6f31","cells":[{"q":"73","v":"00ff","ts":7},{"q":"74","v":""}]}'))
