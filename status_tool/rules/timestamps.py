@@ -78,7 +78,7 @@ def decision_sql(context: RunContext) -> dict[str, str]:
     times = {"written_from_ms": "replicated_ms", "written_to_ms": "written_ms", "repair_to_ms": "written_ms"}
     at_fault = finding("timestamps", table="`table`", region="region", lag_ms="lag_ms", **times)
     decision = {
-        "asked": "heads > 0",
+        "in_scope": "heads > 0",
         "evidence": f"'{Evidence.TIMESTAMPS}'",
         "status": severity_sql("timestamps"),
         "table_status": "CAST(NULL AS INT)",
