@@ -40,12 +40,14 @@ def safe_json(text: str) -> str:
 
 
 def printable_key(key: bytes) -> str:
-    r"""Return a row key as HBase's shell writes it: ASCII as it is, the rest as `\xNN`."""
+    r"""Return a row key as HBase's `Bytes.toStringBinary` prints it and its tools read it: `\xNN` for other bytes."""
     return "".join(chr(byte) if 32 <= byte < 127 and byte != 0x5C else f"\\x{byte:02X}" for byte in key)
 
 
-def iso_time(ms: int) -> str:
-    """Return epoch milliseconds as ISO 8601 in UTC; a number no calendar holds stays a number."""
+def iso(ms: int | None) -> str:
+    """Return epoch milliseconds as ISO 8601 in UTC; `unknown` for None; a number no calendar holds stays a number."""
+    if ms is None:
+        return "unknown"
     seconds, rest = divmod(ms, 1000)
     try:
         moment = datetime.fromtimestamp(seconds, UTC)

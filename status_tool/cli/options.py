@@ -19,8 +19,8 @@ ConfDirs = Annotated[
         "$HADOOP_CONF_DIR).",
     ),
 ]
-Thrift = Annotated[str | None, typer.Option("--thrift", metavar="HOST:PORT", help="HBase Thrift (1) server.")]
-WebHdfs = Annotated[
+ThriftOption = Annotated[str | None, typer.Option("--thrift", metavar="HOST:PORT", help="HBase Thrift (1) server.")]
+WebHdfsOption = Annotated[
     list[str] | None,
     typer.Option("--webhdfs", metavar="URL", help="NameNode, http://HOST:PORT (repeatable)."),
 ]

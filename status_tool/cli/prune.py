@@ -8,10 +8,9 @@ from typing import Annotated
 
 import typer
 
-from status_tool.cli.options import CaCert, ConfDirs, Thrift, WebHdfs, ZooKeeperOption, settings_of
+from status_tool.cli.options import CaCert, ConfDirs, ThriftOption, WebHdfsOption, ZooKeeperOption, settings_of
 from status_tool.printable import safe
-from status_tool.runs.prune_rows import Pruned, Request
-from status_tool.runs.prune_rows import prune as prune_rows
+from status_tool.runs.prune_rows import Pruned, PruneRequest, prune_rows
 from status_tool.status_file.signature import read_key
 
 DAY_MS = 86_400_000
@@ -37,8 +36,8 @@ def prune(
         Path | None, typer.Option("--sign-key", metavar="FILE", help="Accept only files signed with this key.")
     ] = None,
     conf_dir: ConfDirs = None,
-    thrift: Thrift = None,
-    webhdfs: WebHdfs = None,
+    thrift: ThriftOption = None,
+    webhdfs: WebHdfsOption = None,
     zookeeper: ZooKeeperOption = None,
     cacert: CaCert = None,
 ) -> None:
@@ -47,7 +46,7 @@ def prune(
     """
     settings = settings_of(conf_dir, thrift, webhdfs, zookeeper, cacert)
     key = None if sign_key is None else read_key(sign_key)
-    done = prune_rows(settings, Request(tuple(files), int(gone_for * DAY_MS), dry_run, key))
+    done = prune_rows(settings, PruneRequest(tuple(files), int(gone_for * DAY_MS), dry_run, key))
     typer.echo(
         json.dumps(_document(done, dry_run)) if as_json else "\n".join(safe(line) for line in _lines(done, dry_run))
     )

@@ -9,12 +9,12 @@ from typing import Annotated, Any
 
 import typer
 
-from status_tool.cli.options import CaCert, ConfDirs, WebHdfs, ZooKeeperOption, settings_of
+from status_tool.cli.options import CaCert, ConfDirs, WebHdfsOption, ZooKeeperOption, settings_of
 from status_tool.clients.zookeeper import ZooKeeper
 from status_tool.errors import ConfigurationError
 from status_tool.gather.measured_queues import measure
 from status_tool.gather.queue_backlog import Document, standing
-from status_tool.printable import duration, iso_time, safe
+from status_tool.printable import duration, iso, safe
 
 
 def queues(
@@ -25,7 +25,7 @@ def queues(
     ] = 0.0,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON document on stdout, nothing else there.")] = False,
     conf_dir: ConfDirs = None,
-    webhdfs: WebHdfs = None,
+    webhdfs: WebHdfsOption = None,
     zookeeper: ZooKeeperOption = None,
     cacert: CaCert = None,
 ) -> int:
@@ -46,7 +46,7 @@ def queues(
 
 
 def _lines(document: Document) -> Iterator[str]:
-    yield f"Cluster {document['cluster_id']}, queues at {iso_time(document['read_ms'])}"
+    yield f"Cluster {document['cluster_id']}, queues at {iso(document['read_ms'])}"
     if document["lengths"] != "known":
         yield f"Bytes are not known: {document['lengths']}"
     if not document["consistent"]:

@@ -24,7 +24,7 @@ Generated from the code by `python -m status_tool.cli.reference > docs/commands.
 go together: [options.md](options.md). Exit codes: [README](../README.md#reading-a-verdict)."""
 
 
-def as_markdown() -> str:
+def commands_markdown() -> str:
     """The whole reference."""
     root = get_command(app)
     sections = [_section(names, command) for names, command in _commands((), root)]
@@ -57,4 +57,4 @@ def _cell(text: str) -> str:
 
 
 if __name__ == "__main__":
-    print(as_markdown(), end="")
+    print(commands_markdown(), end="")

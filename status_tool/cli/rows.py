@@ -9,13 +9,13 @@ from typing import Annotated, Any
 
 import typer
 
-from status_tool.cli.options import CaCert, ConfDirs, Thrift, ZooKeeperOption, settings_of
+from status_tool.cli.options import CaCert, ConfDirs, ThriftOption, ZooKeeperOption, settings_of
 from status_tool.clients.config import Settings, load_site
-from status_tool.digests.compare import Limits, Result, Verdict, compare
+from status_tool.digests.compare import Limits, Result, TableVerdict, compare
 from status_tool.digests.differences import EXTRA, MISSING, OTHER_TIME, OTHER_VALUE, Difference
-from status_tool.digests.families import Cluster, comparable, describe, shipped_families
+from status_tool.digests.families import DescribedCluster, comparable, describe, shipped_families
 from status_tool.errors import EXIT_COMPLETE, EXIT_INCOMPLETE, EXIT_UNVERIFIABLE, ConfigurationError, UsageError
-from status_tool.printable import iso_time, printable_key, safe
+from status_tool.printable import iso, printable_key, safe
 from status_tool.report.progress import Progress, make_progress
 from status_tool.sources.state_table import now_ms
 
@@ -53,7 +53,7 @@ def rows(
     ] = 100,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON document on stdout, nothing else there.")] = False,
     conf_dir: ConfDirs = None,
-    thrift: Thrift = None,
+    thrift: ThriftOption = None,
     zookeeper: ZooKeeperOption = None,
     cacert: CaCert = None,
 ) -> int:
@@ -93,11 +93,13 @@ def _compare(
     return [_compare_table(sides[0], sides[1], name, limits, progress) for name in tables]
 
 
-def _compare_table(master: Cluster, slave: Cluster, name: str, limits: Limits, progress: Progress) -> Result:
+def _compare_table(
+    master: DescribedCluster, slave: DescribedCluster, name: str, limits: Limits, progress: Progress
+) -> Result:
     families, notices = shipped_families(master, slave, name)
     if name not in slave.tables:
         reason = "the table does not exist on the slave"
-        return Result(name, Verdict.DIFFERS, tuple(families), reasons=(reason,), notices=notices)
+        return Result(name, TableVerdict.DIFFERS, tuple(families), reasons=(reason,), notices=notices)
     how = comparable(master, slave, name, families, notices)
     progress.step(f"comparing {name}: rows digested on both sides")
     return compare(master, slave, name, how, limits, progress.advance)
@@ -105,13 +107,17 @@ def _compare_table(master: Cluster, slave: Cluster, name: str, limits: Limits, p
 
 def _exit_code(results: Sequence[Result]) -> int:
     verdicts = {result.verdict for result in results}
-    if Verdict.DIFFERS in verdicts:
+    if TableVerdict.DIFFERS in verdicts:
         return EXIT_INCOMPLETE
-    return EXIT_UNVERIFIABLE if Verdict.UNVERIFIABLE in verdicts else EXIT_COMPLETE
+    return EXIT_UNVERIFIABLE if TableVerdict.UNVERIFIABLE in verdicts else EXIT_COMPLETE
 
 
 def _document(results: Sequence[Result], limits: Limits, code: int, show_values: bool) -> dict[str, Any]:
-    verdicts = {EXIT_COMPLETE: Verdict.EQUAL, EXIT_INCOMPLETE: Verdict.DIFFERS, EXIT_UNVERIFIABLE: Verdict.UNVERIFIABLE}
+    verdicts = {
+        EXIT_COMPLETE: TableVerdict.EQUAL,
+        EXIT_INCOMPLETE: TableVerdict.DIFFERS,
+        EXIT_UNVERIFIABLE: TableVerdict.UNVERIFIABLE,
+    }
     return {
         "verdict": verdicts[code],
         "exit_code": code,
@@ -189,10 +195,10 @@ def _table_lines(result: Result, show_values: bool) -> Iterator[str]:
 def _words(one: Difference, show_values: bool) -> str:
     cell = f"row {printable_key(one.row)}, column {printable_key(one.family + b':' + one.qualifier)}"
     words = {
-        MISSING: f"missing on the slave, written {iso_time(one.master_ms or 0)}",
-        EXTRA: f"only on the slave, written {iso_time(one.slave_ms or 0)}",
-        OTHER_VALUE: f"another value on the slave, both written {iso_time(one.master_ms or 0)}",
-        OTHER_TIME: f"written {iso_time(one.master_ms or 0)} on the master, {iso_time(one.slave_ms or 0)} on the slave",
+        MISSING: f"missing on the slave, written {iso(one.master_ms or 0)}",
+        EXTRA: f"only on the slave, written {iso(one.slave_ms or 0)}",
+        OTHER_VALUE: f"another value on the slave, both written {iso(one.master_ms or 0)}",
+        OTHER_TIME: f"written {iso(one.master_ms or 0)} on the master, {iso(one.slave_ms or 0)} on the slave",
     }[one.kind]
     if not show_values:
         return f"{cell}: {words}"

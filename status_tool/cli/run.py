@@ -16,14 +16,13 @@ from typing import Annotated, NamedTuple
 import typer
 
 from status_tool.atomic import atomic_write, check_target, file_mode
-from status_tool.cli.options import CaCert, ConfDirs, Thrift, WebHdfs, ZooKeeperOption, settings_of
-from status_tool.cli.shutdown_time import iso
+from status_tool.cli.options import CaCert, ConfDirs, ThriftOption, WebHdfsOption, ZooKeeperOption, settings_of
 from status_tool.cli.times import parse_time
 from status_tool.clients.config import Settings, load_site
 from status_tool.clients.webhdfs import Load
 from status_tool.errors import ConfigurationError, StatusToolError, UsageError
-from status_tool.gather.snapshot import MASTER, SLAVE, FileOptions, Request
-from status_tool.printable import safe
+from status_tool.gather.snapshot import FileOptions, Request
+from status_tool.printable import iso, safe
 from status_tool.report.follow_progress import make_following
 from status_tool.report.html_report import HtmlReporter
 from status_tool.report.json_report import JsonReporter
@@ -37,12 +36,12 @@ from status_tool.runs.follow import follow as follow_master
 from status_tool.runs.modes import Mode, check_options, given_of
 from status_tool.runs.write import Written, dump_live, write_side
 from status_tool.sources.crc import Layout
-from status_tool.sources.state_table import TableFilter
 from status_tool.spark.lists import FullList
 from status_tool.status_file.legacy import is_legacy_name
 from status_tool.status_file.signature import SignKey, read_key
+from status_tool.vocabulary.header import MASTER, SLAVE
 from status_tool.vocabulary.outcome import Outcome
-from status_tool.vocabulary.scope import Scope
+from status_tool.vocabulary.scope import Scope, TableFilter
 from status_tool.vocabulary.selection import PathMap, read_path_file
 
 DEFAULT_MASTER_WAIT_S = 60.0
@@ -209,8 +208,8 @@ def run(
         Path | None, typer.Option("--unverifiable", metavar="FILE", help="List everything that could not be verified.")
     ] = None,
     conf_dir: ConfDirs = None,
-    thrift: Thrift = None,
-    webhdfs: WebHdfs = None,
+    thrift: ThriftOption = None,
+    webhdfs: WebHdfsOption = None,
     zookeeper: ZooKeeperOption = None,
     cacert: CaCert = None,
     sign_key: Annotated[
@@ -449,7 +448,7 @@ def _write(
     settings: Settings, request: Request, output: Path, debug_dir: Path | None, as_json: bool, key: SignKey | None
 ) -> int:
     with make_progress() as progress:
-        written = write_side(settings, request, output, debug_dir, progress.step, key)
+        written = write_side(settings, request, output, debug_dir, progress.step, key, progress.advance)
     for notice in (*written.header.notices, *(f"{server}: unverifiable" for server in written.unsettled)):
         print(f"status-tool: {safe(notice)}", file=sys.stderr)
     if as_json:

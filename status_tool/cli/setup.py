@@ -6,12 +6,13 @@ from typing import Annotated
 
 import typer
 
-from status_tool.cli.options import CaCert, ConfDirs, Thrift, WebHdfs, ZooKeeperOption, settings_of
+from status_tool.cli.options import CaCert, ConfDirs, ThriftOption, WebHdfsOption, ZooKeeperOption, settings_of
 from status_tool.clients.config import STATE_NAME_KEY, STATE_NAMESPACE_KEY, Settings
 from status_tool.clients.thrift import connection
 from status_tool.clients.zookeeper import ZooKeeper
 from status_tool.errors import EXIT_UNVERIFIABLE
 from status_tool.sources.state_table import StateTable
+from status_tool.vocabulary.state_rows import REPLICATOR, WRITER
 
 STEPS = """\
 Needed: HBase 2.5.4 or later on both clusters. Before, HBase has no hook that reports what replication has applied
@@ -43,8 +44,8 @@ Uninstall: remove the two properties, restart the region servers one after anoth
 def setup(
     create: Annotated[bool, typer.Option("--create/--no-create", help="Create the state table if missing.")] = True,
     conf_dir: ConfDirs = None,
-    thrift: Thrift = None,
-    webhdfs: WebHdfs = None,
+    thrift: ThriftOption = None,
+    webhdfs: WebHdfsOption = None,
     zookeeper: ZooKeeperOption = None,
     cacert: CaCert = None,
 ) -> int:
@@ -81,7 +82,7 @@ def _check(settings: Settings) -> int:
     for server in live:
         found = [
             name
-            for role, name in (("w", "WriteTimeTracker"), ("r", "ReplicateTimeTracker"))
+            for role, name in ((WRITER, "WriteTimeTracker"), (REPLICATOR, "ReplicateTimeTracker"))
             if (server, role) in echoes
         ]
         complete = complete and len(found) == 2

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime
 from typing import Annotated
 
 import typer
 
-from status_tool.cli.options import CaCert, ConfDirs, Thrift, settings_of
+from status_tool.cli.options import CaCert, ConfDirs, ThriftOption, settings_of
 from status_tool.cli.times import parse_time
 from status_tool.errors import UsageError
+from status_tool.printable import iso
 from status_tool.sources.state_table import StateTable, now_ms
 
 shutdown_time = typer.Typer(
@@ -21,11 +21,6 @@ shutdown_time = typer.Typer(
 )
 
 
-def iso(moment_ms: int) -> str:
-    """A moment as ISO 8601 in UTC."""
-    return datetime.fromtimestamp(moment_ms / 1000, UTC).isoformat(timespec="milliseconds")
-
-
 @shutdown_time.command()
 def record(
     shutdown: Annotated[
@@ -33,7 +28,7 @@ def record(
         typer.Option("-s", metavar="TIME", help="The time to record (epoch ms or ISO 8601); default: now."),
     ] = None,
     conf_dir: ConfDirs = None,
-    thrift: Thrift = None,
+    thrift: ThriftOption = None,
     cacert: CaCert = None,
 ) -> None:
     """Record the shutdown time in the state table; run it when the application has stopped."""
@@ -48,7 +43,7 @@ def record(
 
 
 @shutdown_time.command()
-def clear(conf_dir: ConfDirs = None, thrift: Thrift = None, cacert: CaCert = None) -> None:
+def clear(conf_dir: ConfDirs = None, thrift: ThriftOption = None, cacert: CaCert = None) -> None:
     """Forget the recorded shutdown time: then everything up to the moment of `run -m` is in question."""
     settings = settings_of(conf_dir, thrift, cacert=cacert)
     state = StateTable(settings.thrift(), settings.state_table)
@@ -62,7 +57,7 @@ def clear(conf_dir: ConfDirs = None, thrift: Thrift = None, cacert: CaCert = Non
 @shutdown_time.command()
 def show(
     conf_dir: ConfDirs = None,
-    thrift: Thrift = None,
+    thrift: ThriftOption = None,
     cacert: CaCert = None,
     as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
 ) -> None:

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from status_tool.atomic import atomic_write, check_target
-from status_tool.cli.options import CaCert, ConfDirs, Thrift, ZooKeeperOption, settings_of
+from status_tool.cli.options import CaCert, ConfDirs, ThriftOption, ZooKeeperOption, settings_of
 from status_tool.cli.times import parse_time
 from status_tool.clients.config import Settings, load_site
 from status_tool.gather.cluster_drift import Found, cluster_drift
@@ -37,7 +37,7 @@ def topology(
         typer.Option("--peer-conf", metavar="DIR", help="Site files of a peer's cluster: its families are compared."),
     ] = None,
     conf_dir: ConfDirs = None,
-    thrift: Thrift = None,
+    thrift: ThriftOption = None,
     zookeeper: ZooKeeperOption = None,
     cacert: CaCert = None,
 ) -> int:

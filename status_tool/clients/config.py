@@ -15,6 +15,7 @@ from status_tool.clients.sitefiles import SITE_FILES as SITE_FILES
 from status_tool.clients.sitefiles import SiteConfig as SiteConfig
 from status_tool.clients.sitefiles import load_site as load_site
 from status_tool.errors import ConfigurationError
+from status_tool.vocabulary.names import DEFAULT_NAMESPACE, full_name
 
 STATE_NAMESPACE_KEY = "hbase.replicationtable.namespace"
 STATE_NAME_KEY = "hbase.replicationtable.name"
@@ -173,9 +174,9 @@ class Settings:
     @property
     def state_table(self) -> str:
         """`name`, or `namespace:name` outside the default namespace."""
-        namespace = self.site.get(STATE_NAMESPACE_KEY, "default")
+        namespace = self.site.get(STATE_NAMESPACE_KEY, DEFAULT_NAMESPACE)
         name = self.site.get(STATE_NAME_KEY, "replicationstate")
-        return name if namespace == "default" else f"{namespace}:{name}"
+        return full_name(namespace, name)
 
     @property
     def flush_period_ms(self) -> int:

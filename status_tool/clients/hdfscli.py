@@ -98,7 +98,7 @@ class _Answers(Client):
         except (requests.RequestException, OSError) as error:
             raise Failover(reason(error)) from None
         if response.status_code >= 400:
-            refused = refusal(response.status_code, response.content)
+            refused = refusal_of(response.status_code, response.content)
             if response.status_code in BUSY or refused.name in (*ELSEWHERE, *LATER):
                 raise Failover(f"{refused.name}: {refused}")
             raise refused
@@ -136,11 +136,11 @@ class Session(requests.Session):
             answer = self._servers.get(f"{url.replace(' ', '%20')}?{query}", headers=kwargs.get("headers"))
         except urllib3.exceptions.HTTPError as error:
             raise requests.ConnectionError(reason(error)) from None
-        return Answer(answer.status, answer.data, answer.headers)
+        return HttpAnswer(answer.status, answer.data, answer.headers)
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class HttpAnswer:
     """The part of `requests.Response` that is used."""
 
     status_code: int
@@ -212,7 +212,7 @@ def proxy_of(url: str) -> str | None:
     return proxy
 
 
-def refusal(status: int, data: bytes) -> Refused:
+def refusal_of(status: int, data: bytes) -> Refused:
     """The refusal in an HDFS server's answer."""
     if status == 401:
         return Refused("Unauthorized", "it requires Kerberos (HTTP status 401), which is not supported yet")

@@ -36,8 +36,8 @@ Cells = dict[bytes, tuple[bytes, int]]
 """Column (`family:qualifier`) to value and cell timestamp."""
 
 TIMEOUT_MS = 60_000
-ATTEMPTS = 5
-BATCH_ROWS = 2_000
+SCAN_ATTEMPTS = 5
+SCAN_ROWS = 2_000
 _TRANSPORT_ERRORS = (TException, OSError, EOFError)
 _hbase = importlib.import_module("Hbase_thrift")  # generated when happybase is imported
 _SERVER_ERRORS = (_hbase.IOError, _hbase.IllegalArgument, _hbase.AlreadyExists)
@@ -178,7 +178,7 @@ def scan(
     """Rows of `[start, stop)` in key order, resumed after a lost connection: the next scan starts behind the last row,
     so that no row is lost or repeated.
 
-    Raises `ConnectionFailed` after `ATTEMPTS` tries without progress.
+    Raises `ConnectionFailed` after `SCAN_ATTEMPTS` tries without progress.
     """
     tries = 0
     while True:
@@ -189,7 +189,7 @@ def scan(
             return
         except (*_SERVER_ERRORS, *_TRANSPORT_ERRORS, ConnectionFailed) as error:
             tries += 1
-            if tries >= ATTEMPTS or _is_final(error):
+            if tries >= SCAN_ATTEMPTS or _is_final(error):
                 raise _scan_failed(endpoint, table, error) from None
             time.sleep(0.2 * 2**tries)
 
@@ -200,7 +200,7 @@ def _scan_once(
     client = connect(endpoint)
     try:
         yield from client.table(table).scan(
-            row_start=start, row_stop=stop, columns=columns, include_timestamp=True, batch_size=BATCH_ROWS
+            row_start=start, row_stop=stop, columns=columns, include_timestamp=True, batch_size=SCAN_ROWS
         )
     finally:
         with contextlib.suppress(Exception):

@@ -11,7 +11,7 @@ from typing import Any
 from status_tool.clients.hdfscli import Refused
 from status_tool.clients.webhdfs import WebHdfs
 
-WIDTH = 8
+FOLDERS_AT_ONCE = 8
 """Pages of one walk that are requested at once."""
 
 _Page = tuple[list[dict[str, Any]], int]
@@ -75,7 +75,7 @@ class Walk:
 
     def __next__(self) -> Page:
         """The next page; raises `ConnectionFailed` when no NameNode answers."""
-        while self._waiting and len(self._running) < WIDTH:
+        while self._waiting and len(self._running) < FOLDERS_AT_ONCE:
             spot = self._waiting.popleft() if self._breadth_first else self._waiting.pop()
             self._running.append((spot, self._hdfs.list_pool.submit(self._hdfs.page, spot.folder, spot.after)))
         if not self._running:

@@ -18,7 +18,17 @@ from urllib.parse import urlsplit
 
 from urllib3.exceptions import HTTPError
 
-from status_tool.clients.hdfscli import BUSY, ELSEWHERE, LATER, Failover, Refused, Servers, client_of, reason, refusal
+from status_tool.clients.hdfscli import (
+    BUSY,
+    ELSEWHERE,
+    LATER,
+    Failover,
+    Refused,
+    Servers,
+    client_of,
+    reason,
+    refusal_of,
+)
 from status_tool.errors import ConnectionFailed
 
 CONNECT_TIMEOUT_S = 10
@@ -132,7 +142,8 @@ class WebHdfs:
             client_of(url, endpoint.user, 2 * load.concurrency, waits, endpoint.authorities) for url in endpoint.urls
         ]
         self._limit = RateLimit(load.rate)
-        self._active = 0
+        self.active = 0
+        """The index of the NameNode that is tried first."""
         self._batched = True
         self._stop = threading.Event()
         self._failed: dict[str, float] = {}
@@ -143,11 +154,6 @@ class WebHdfs:
         """For ranges of files; work in `pool` waits for it, never the other way round."""
         self.list_pool = ThreadPoolExecutor(max(1, load.concurrency // 2), thread_name_prefix="hdfs-list")
         """For pages of folders, which must not wait for the files before them."""
-
-    @property
-    def active_url(self) -> str:
-        """The NameNode that is tried first."""
-        return self.endpoint.urls[self._active]
 
     @property
     def stopped(self) -> bool:
@@ -197,7 +203,7 @@ class WebHdfs:
 
     def bean(self, name: str) -> dict[str, Any] | None:
         """A JMX bean of the NameNode's web server, standby or not; None where no server exposes it (HttpFS)."""
-        for at in (self._active, *range(len(self._namenodes))):
+        for at in (self.active, *range(len(self._namenodes))):
             bean: dict[str, Any] | None = self._namenodes[at].bean(name)
             if bean is not None:
                 return bean
@@ -293,20 +299,20 @@ class WebHdfs:
             raise _DataNodeFailed(host, f"{urlsplit(location).netloc} ({reason(error)})") from None
         if response.status in BUSY:
             raise _DataNodeFailed(host, f"{urlsplit(location).netloc} (HTTP {response.status})")
-        raise refusal(response.status, data)
+        raise refusal_of(response.status, data)
 
     def _ask(self, op: str, path: str, **params: Any) -> dict[str, Any]:
         """The NameNode's JSON. Standby, safe mode, overload and outage are waited out, trying all NameNodes in turn."""
         deadline, turn = time.monotonic() + self._patience_s, 0
         while True:
-            at = self._active
+            at = self.active
             try:
                 self._limit.wait()
                 return self._namenodes[at].ask(op, path, **params)
             except Failover as failure:
                 # Several threads fail at once: only the first switches, or they would pass over the active one.
-                if self._active == at:
-                    self._active = (at + 1) % len(self.endpoint.urls)
+                if self.active == at:
+                    self.active = (at + 1) % len(self.endpoint.urls)
                 turn += 1
                 all_tried = turn % len(self.endpoint.urls) == 0
                 if all_tried and time.monotonic() >= deadline:

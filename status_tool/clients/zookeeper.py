@@ -20,6 +20,7 @@ from kazoo.retry import KazooRetry
 from status_tool.clients import hbase_pb2
 from status_tool.clients.config import ZooKeeperEndpoint
 from status_tool.errors import ConfigurationError, ConnectionFailed
+from status_tool.vocabulary.names import full_name
 
 TIMEOUT_S = 10.0
 PEER_TIMEOUT_S = 3.0
@@ -208,7 +209,7 @@ def _table_cfs(entries: object) -> dict[str, list[str]] | None:
     tables: dict[str, list[str]] = {}
     for entry in entries:  # type: ignore[attr-defined]
         namespace, name = entry.table_name.namespace.decode(), entry.table_name.qualifier.decode()
-        tables[name if namespace == "default" else f"{namespace}:{name}"] = [f.decode() for f in entry.families]
+        tables[full_name(namespace, name)] = [f.decode() for f in entry.families]
     return tables or None
 
 

@@ -13,13 +13,14 @@ from enum import StrEnum
 from itertools import islice
 
 from status_tool.digests.coverage import Coverage
-from status_tool.digests.differences import Difference, Side, differences
+from status_tool.digests.differences import Difference, TableSide, differences
 from status_tool.digests.digest import Sums
-from status_tool.digests.families import Cluster, Comparable
+from status_tool.digests.families import Comparable, DescribedCluster
 from status_tool.digests.keys import Interval, cut
 from status_tool.digests.requests import Asked, Requests
 from status_tool.digests.wire import request
 from status_tool.sources.state_table import now_ms
+from status_tool.vocabulary.header import SIDES
 
 LEAF_ROWS = 64
 """Ranges with at most this many rows are not narrowed further: they are read."""
@@ -33,7 +34,7 @@ PAUSE_S = 1.0
 NOTHING = Sums()
 
 
-class Verdict(StrEnum):
+class TableVerdict(StrEnum):
     """What is known of a table."""
 
     EQUAL = "equal"
@@ -58,7 +59,7 @@ class Result:
     """A table."""
 
     table: str
-    verdict: Verdict
+    verdict: TableVerdict
     families: tuple[str, ...]
     sums: Sums = NOTHING
     """The master's."""
@@ -114,8 +115,8 @@ class _Findings:
 
 
 def compare(
-    master: Cluster,
-    slave: Cluster,
+    master: DescribedCluster,
+    slave: DescribedCluster,
     table: str,
     how: Comparable,
     limits: Limits,
@@ -138,17 +139,19 @@ def compare(
     return Result(table, verdict, names, found.sums, cells, is_all, reasons, how.notices)
 
 
-def _side(cluster: Cluster, table: str, how: Comparable) -> Side:
+def _side(cluster: DescribedCluster, table: str, how: Comparable) -> TableSide:
     there = cluster.tables.get(table, {})
-    return Side(cluster.settings.thrift(), tuple(name for name in how.families if name.decode() in there))
+    return TableSide(cluster.settings.thrift(), tuple(name for name in how.families if name.decode() in there))
 
 
-def _listed(table: str, pairs: Sequence[_Pair], how: Comparable, master: Side, slave: Side) -> Iterator[Difference]:
+def _listed(
+    table: str, pairs: Sequence[_Pair], how: Comparable, master: TableSide, slave: TableSide
+) -> Iterator[Difference]:
     for pair in pairs:
         yield from differences(table, pair.interval, how.families, master, slave)
 
 
-def _verdict(found: _Findings, how: Comparable) -> tuple[Verdict, tuple[str, ...]]:
+def _verdict(found: _Findings, how: Comparable) -> tuple[TableVerdict, tuple[str, ...]]:
     reasons = [f"not all rows were digested: {why}" for why in found.unanswered]
     if found.changing:
         reasons.append(f"{found.changing} ranges differ, and were changing while they were compared")
@@ -159,9 +162,9 @@ def _verdict(found: _Findings, how: Comparable) -> tuple[Verdict, tuple[str, ...
         if how.horizon_ms is not None and now_ms() > how.horizon_ms:
             doubts.append("it took so long that cells may have expired (TTL) meanwhile: compare smaller parts")
         if not doubts:
-            return Verdict.DIFFERS, tuple(reasons)
+            return TableVerdict.DIFFERS, tuple(reasons)
         reasons += [f"it differs, which may be as it should: {doubt}" for doubt in doubts]
-    return (Verdict.UNVERIFIABLE if reasons else Verdict.EQUAL), tuple(reasons)
+    return (TableVerdict.UNVERIFIABLE if reasons else TableVerdict.EQUAL), tuple(reasons)
 
 
 class _Comparison:
@@ -231,7 +234,7 @@ class _Comparison:
     def _ask(self, intervals: Sequence[Interval]) -> list[_Pair]:
         parts: Mapping[int, Interval] = dict(zip(self._numbers, intervals, strict=False))
         answers: list[Asked] = list(self._pool.map(lambda side: side.ask(parts, self._progressed), self._sides))
-        for asked, side in zip(answers, ("master", "slave"), strict=True):
+        for asked, side in zip(answers, SIDES, strict=True):
             self._found.unanswered += [f"{side}: {why}" for why in asked.unanswered]
         pairs = [_Pair(parts[n], answers[0].coverages[n], answers[1].coverages[n]) for n in parts]
         return [pair for pair in pairs if pair.master.is_whole and pair.slave.is_whole]

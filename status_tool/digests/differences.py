@@ -33,7 +33,7 @@ class Difference:
 
 
 @dataclass(frozen=True)
-class Side:
+class TableSide:
     """Where one side's rows are read, and which families are there."""
 
     endpoint: ThriftEndpoint
@@ -55,7 +55,7 @@ class Side:
 
 
 def differences(
-    table: str, interval: Interval, families: Mapping[bytes, Family], master: Side, slave: Side
+    table: str, interval: Interval, families: Mapping[bytes, Family], master: TableSide, slave: TableSide
 ) -> Iterator[Difference]:
     """The cells of an interval that differ now: by their newest versions, else by older ones."""
     ours, theirs = master.newest(table, interval), slave.newest(table, interval)
@@ -89,7 +89,7 @@ def _of_row(
 
 
 def _older(
-    table: str, row: bytes, column: bytes, families: Mapping[bytes, Family], master: Side, slave: Side
+    table: str, row: bytes, column: bytes, families: Mapping[bytes, Family], master: TableSide, slave: TableSide
 ) -> Iterator[Difference]:
     family, _, qualifier = column.partition(b":")
     rule = families[family]

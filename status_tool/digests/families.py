@@ -12,6 +12,7 @@ from status_tool.clients.config import Settings
 from status_tool.clients.zookeeper import ZooKeeper, peer_cluster_id
 from status_tool.digests.digest import FOREVER, Family
 from status_tool.errors import ConfigurationError, ConnectionFailed
+from status_tool.rules.descriptors import TTL_FOREVER
 from status_tool.rules.peers import leads_to, parse_peer, ships, withheld
 from status_tool.sources.state_table import StateTable, now_ms
 
@@ -20,11 +21,10 @@ HORIZON_MS = 20 * 60_000
 """Cells that may outlive their TTL so soon are not compared."""
 CLOCKS_MS = 5 * 60_000
 """How far clocks may differ."""
-NO_TTL = 2_147_483_647
 
 
 @dataclass(frozen=True)
-class Cluster:
+class DescribedCluster:
     """One side, as far as digests need it."""
 
     settings: Settings
@@ -45,7 +45,7 @@ class Comparable:
     notices: tuple[str, ...] = ()
 
 
-def describe(settings: Settings, tables: Sequence[str], say: Callable[[str], None]) -> Cluster:
+def describe(settings: Settings, tables: Sequence[str], say: Callable[[str], None]) -> DescribedCluster:
     """Have the trackers write the tables down, and read it. Raises `ConfigurationError` and `ConnectionFailed`."""
     with ZooKeeper(settings.zookeeper()) as zookeeper:
         cluster_id = zookeeper.cluster_id()
@@ -72,10 +72,12 @@ def describe(settings: Settings, tables: Sequence[str], say: Callable[[str], Non
                     f"the trackers of the cluster at {settings.zookeeper()} are of a version without row digests: "
                     "upgrade them"
                 )
-    return Cluster(settings, cluster_id, found)
+    return DescribedCluster(settings, cluster_id, found)
 
 
-def shipped_families(master: Cluster, slave: Cluster, table: str) -> tuple[list[str], tuple[str, ...]]:
+def shipped_families(
+    master: DescribedCluster, slave: DescribedCluster, table: str
+) -> tuple[list[str], tuple[str, ...]]:
     """The families that the master's peer ships to the slave, and notices. Raises `ConfigurationError` where none."""
     families: set[str] = {name for name, family in master.tables[table].items() if family.get("scope")}
     if not families:
@@ -92,7 +94,7 @@ def shipped_families(master: Cluster, slave: Cluster, table: str) -> tuple[list[
 
 
 def comparable(
-    master: Cluster, slave: Cluster, table: str, names: Sequence[str], notices: tuple[str, ...]
+    master: DescribedCluster, slave: DescribedCluster, table: str, names: Sequence[str], notices: tuple[str, ...]
 ) -> Comparable:
     """What of these families is compared: a family that the slave does not have is compared with nothing."""
     horizon = now_ms() + HORIZON_MS
@@ -101,8 +103,8 @@ def comparable(
         ours = master.tables[table][name]
         theirs = slave.tables.get(table, {}).get(name, ours)
         ttl = min(ours["ttl"], theirs["ttl"])
-        expires |= ttl != NO_TTL
-        oldest = FOREVER if ttl == NO_TTL else horizon - ttl * 1000
+        expires |= ttl != TTL_FOREVER
+        oldest = FOREVER if ttl == TTL_FOREVER else horizon - ttl * 1000
         families[name.encode()] = Family(min(ours["versions"], theirs["versions"]), oldest)
         doubts += [f"family {name}: {why}" for why in _doubts(ours, theirs, ttl)]
     return Comparable(families, tuple(doubts), horizon - CLOCKS_MS if expires else None, notices)
@@ -110,7 +112,7 @@ def comparable(
 
 def _doubts(ours: Mapping[str, Any], theirs: Mapping[str, Any], ttl: int) -> list[str]:
     doubts = []
-    if ttl != NO_TTL and (ours["min_versions"] or theirs["min_versions"]):
+    if ttl != TTL_FOREVER and (ours["min_versions"] or theirs["min_versions"]):
         doubts.append("MIN_VERSIONS keeps cells beyond their TTL until a compaction")
     if ours["keep_deleted"] != theirs["keep_deleted"]:
         doubts.append(f"KEEP_DELETED_CELLS is {ours['keep_deleted']} there and {theirs['keep_deleted']} here")

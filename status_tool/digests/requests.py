@@ -19,18 +19,19 @@ from status_tool.clients.config import Settings
 from status_tool.clients.thrift import connection, scan
 from status_tool.digests.coverage import Coverage
 from status_tool.digests.keys import Interval
+from status_tool.digests.request_rows import AnswerRow, PageRow, ProgressRow, RequestRow
 from status_tool.digests.wire import PAGE_RANGES, Answer, DamagedAnswer, Range, answers, page
 from status_tool.errors import ConnectionFailed, StatusToolError
 from status_tool.sources import codec, meta
 from status_tool.sources.meta import HostedRegion
-from status_tool.sources.state_table import BARRIER_ROW
 from status_tool.vocabulary.ids import as_hex, origin_id
+from status_tool.vocabulary.state_rows import FAMILY, BarrierRow, column
 
 REQUESTS_SUFFIX = "_rows"
 TTL_S = 86_400
 HEARTBEAT_S = 4.0
 """A region server drops a request after 30 s without a new one."""
-POLL_S = 0.3
+ANSWER_POLL_S = 0.3
 META_S = 1.0
 SILENT_S = 20.0
 """A server that works on a request reports so at once, and then every five seconds."""
@@ -78,7 +79,10 @@ class Requests:
 
     def __enter__(self) -> Self:
         self._require_table()
-        self._put(self._key("q"), {"d": self._request, "h": (0).to_bytes(8, "big")})
+        self._put(
+            self._key(RequestRow.TYPE),
+            {RequestRow.REQUEST: self._request, RequestRow.HEARTBEAT: (0).to_bytes(8, "big")},
+        )
         self._heart.start()
         return self
 
@@ -86,34 +90,34 @@ class Requests:
         self._over.set()
         self._heart.join(2 * HEARTBEAT_S)
         with contextlib.suppress(StatusToolError):
-            self._put(self._key("q"), {"x": b"1"})
+            self._put(self._key(RequestRow.TYPE), {RequestRow.WITHDRAWN: b"1"})
 
     def _require_table(self) -> None:
         """The tool makes it: with a TTL nothing in it has ever to be deleted."""
         with connection(self._endpoint) as client:
             if self.name.encode() not in client.tables():
-                client.create_table(self.name, {"t": {"max_versions": 1, "time_to_live": TTL_S}})
+                client.create_table(self.name, {FAMILY.decode(): {"max_versions": 1, "time_to_live": TTL_S}})
 
     def _key(self, kind: str, *rest: str) -> bytes:
         return (kind + self._id.hex() + "".join(rest)).encode()
 
-    def _put(self, key: bytes, cells: Mapping[str, bytes]) -> None:
+    def _put(self, key: bytes, cells: Mapping[bytes, bytes]) -> None:
         with connection(self._endpoint) as client:
-            client.table(self.name).put(key, {codec.column(name): value for name, value in cells.items()})
+            client.table(self.name).put(key, {column(name): value for name, value in cells.items()})
 
     def _ring(self) -> None:
         """Trackers read the barrier's row each second; whoever finds no place among other requests needs another."""
         self._rings += 1
         bell = self._id + self._rings.to_bytes(8, "big")
         with connection(self._endpoint) as client:
-            client.table(self._state_table).put(BARRIER_ROW, {codec.column("d"): bell})
+            client.table(self._state_table).put(BarrierRow.KEY, {column(BarrierRow.DOORBELL): bell})
 
     def _beat(self) -> None:
         beats = 0
         while not self._over.wait(HEARTBEAT_S):
             beats += 1
             with contextlib.suppress(StatusToolError):
-                self._put(self._key("q"), {"h": beats.to_bytes(8, "big")})
+                self._put(self._key(RequestRow.TYPE), {RequestRow.HEARTBEAT: beats.to_bytes(8, "big")})
                 if not all(server.has_spoken for server in list(self._servers.values())):
                     self._ring()
 
@@ -136,8 +140,8 @@ class Requests:
             server = self.server(name)
             server.heard_at = time.monotonic()
             for first in range(0, len(ranges), PAGE_RANGES):
-                key = b"p" + server.origin.encode() + self._id.hex().encode() + f"{server.next_page:08x}".encode()
-                self._put(key, {"r": page(ranges[first : first + PAGE_RANGES])})
+                key = f"{PageRow.TYPE}{server.origin}{self._id.hex()}{server.next_page:08x}".encode()
+                self._put(key, {PageRow.RANGES: page(ranges[first : first + PAGE_RANGES])})
                 server.next_page += 1
         self._ring()
 
@@ -145,17 +149,19 @@ class Requests:
         """What is known of a server."""
         if name not in self._servers:
             origin = as_hex(origin_id(name))
-            self._servers[name] = _Server(origin, self._key("a", origin))
+            self._servers[name] = _Server(origin, self._key(AnswerRow.TYPE, origin))
         return self._servers[name]
 
     def hear(self, name: str) -> Iterator[Answer]:
         """New answers of a server."""
         server = self.server(name)
-        for key, cells in scan(self._endpoint, self.name, server.next_answer, self._key("a", server.origin, "g")):
+        for key, cells in scan(
+            self._endpoint, self.name, server.next_answer, self._key(AnswerRow.TYPE, server.origin, "g")
+        ):
             server.next_answer = key + b"\0"
             server.heard_at, server.has_spoken = time.monotonic(), True
             try:
-                yield from answers(codec.raw(cells, "a") or b"")
+                yield from answers(codec.raw(cells, AnswerRow.ANSWERS) or b"")
             except DamagedAnswer as error:
                 raise ConnectionFailed(f"{name} sent an answer that cannot be parsed ({error})") from None
 
@@ -164,7 +170,7 @@ class Requests:
         server = self.server(name)
         if time.monotonic() - server.heard_at < SILENT_S / 4:
             return False
-        key = self._key("s", server.origin)
+        key = self._key(ProgressRow.TYPE, server.origin)
         for _, cells in scan(self._endpoint, self.name, key, key + b"\0"):
             written = max(timestamp for _, timestamp in cells.values())
             if written != server.progress_ts:
@@ -194,7 +200,7 @@ class _Round:
         self._look()
         self._send()
         while self._open and self._refusals < MAX_REFUSALS and self._is_worth_waiting() and not self._requests.is_over:
-            time.sleep(POLL_S)
+            time.sleep(ANSWER_POLL_S)
             self._hear()
             if self._heard or time.monotonic() - self._read_at > META_S:
                 self._look()

@@ -5,8 +5,8 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 
+from status_tool.printable import iso, printable_key
 from status_tool.rules.context import RunContext
-from status_tool.rules.origins import iso
 from status_tool.rules.segments import SINCE_MARGIN_MS
 from status_tool.vocabulary.findings import Finding
 from status_tool.vocabulary.header import Header
@@ -27,7 +27,6 @@ TABLE_COPIES = ("absent", "family-absent", "emptied", "pruned", "scope-raised", 
 """Codes repaired by copying a whole table, or its families."""
 CONTENTS = ("content-changed", "slave-changed")
 """Codes repaired by comparing all rows of a region or table: rows may be missing or left over."""
-_PLAIN = frozenset(b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz `~!@#$%^&*()-_=+[]{}|;:'\",.<>/?")
 
 _TEXTS = {
     "unsettled": "see the problem of this origin",
@@ -158,8 +157,8 @@ def copy_command(
     Quoted for a shell. Margins for entries appended out of the order of their write times are added here.
     """
     options = _times(start_ms, end_ms)
-    options += [f"--startrow={to_string_binary(keys[0])}"] if keys[0] else []
-    options += [f"--stoprow={to_string_binary(keys[1])}"] if keys[1] else []
+    options += [f"--startrow={printable_key(keys[0])}"] if keys[0] else []
+    options += [f"--stoprow={printable_key(keys[1])}"] if keys[1] else []
     options += [f"--families={','.join(families)}"] if families else []
     options += ["--all.cells", f"--peer.adr={peer}", table]
     return _command(COPY_TABLE, options)
@@ -201,11 +200,6 @@ def _command(main: str, options: Sequence[str]) -> str:
 def _times(start_ms: int | None, end_ms: int | None) -> list[str]:
     options = [] if start_ms is None else [f"--starttime={max(0, start_ms - SINCE_MARGIN_MS)}"]
     return options if end_ms is None else [*options, f"--endtime={end_ms + SINCE_MARGIN_MS + 1}"]
-
-
-def to_string_binary(key: bytes) -> str:
-    r"""A row key as HBase's `Bytes.toStringBinary` prints and its tools read it: `\xNN` for other bytes."""
-    return "".join(chr(byte) if byte in _PLAIN else f"\\x{byte:02X}" for byte in key)
 
 
 def _repair(finding: Finding, context: RunContext) -> str:

@@ -12,7 +12,7 @@ from status_tool.vocabulary.outcome import Cluster, ClusterMap, PeerLink
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class KnownSide:
     """A cluster that was read: its header and the `detail`s of its peers."""
 
     header: Header
@@ -20,7 +20,7 @@ class Side:
     role: str
 
 
-def known_clusters(sides: Sequence[Side]) -> ClusterMap:
+def known_clusters(sides: Sequence[KnownSide]) -> ClusterMap:
     """The clusters of the sides, the clusters their peers lead to, and the links between them.
 
     A peer that leads to none of the sides becomes a cluster of its own, named by its id, else by its key.
@@ -41,7 +41,7 @@ def name_of(header: Header) -> str:
     return header.cluster_id or header.cluster_key or header.side
 
 
-def _target(peer: Mapping[str, Any], sides: Sequence[Side]) -> str:
+def _target(peer: Mapping[str, Any], sides: Sequence[KnownSide]) -> str:
     for side in sides:
         if leads_to(dict(peer), side.header.cluster_id, side.header.cluster_key):
             return name_of(side.header)

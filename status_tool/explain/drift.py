@@ -9,17 +9,18 @@ from typing import Any
 
 from status_tool.explain.advice import TABLE_TEXTS, repair
 from status_tool.rules.peers import PeerFacts, ships, withheld
-from status_tool.rules.tables import LINEAGE, replicated_families
+from status_tool.rules.tables import replicated_families
 from status_tool.vocabulary.header import Header
 from status_tool.vocabulary.outcome import Repair
 from status_tool.vocabulary.schema import Row
+from status_tool.vocabulary.states import LINEAGE
 
 Tables = Mapping[str, frozenset[str] | None]
 """A slave's families by table; None where they are not known."""
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class DriftTarget:
     """A peer of the master and what is known of the cluster behind it."""
 
     peer: PeerFacts
@@ -76,7 +77,9 @@ class Lost:
         return dict(sorted(lost.items()))
 
 
-def find_drift(master: Header, rows: Sequence[Row], lost: Mapping[str, int], targets: Sequence[Target]) -> list[Drift]:
+def find_drift(
+    master: Header, rows: Sequence[Row], lost: Mapping[str, int], targets: Sequence[DriftTarget]
+) -> list[Drift]:
     """The drift between a master and the clusters of its peers.
 
     `rows` are the master's `table` and `region` rows, `lost` what `Lost` gathered.
@@ -100,7 +103,7 @@ def find_drift(master: Header, rows: Sequence[Row], lost: Mapping[str, int], tar
     return found
 
 
-def _target_drift(master: Header, replicated: Mapping[str, Sequence[str]], target: Target) -> Iterable[Drift]:
+def _target_drift(master: Header, replicated: Mapping[str, Sequence[str]], target: DriftTarget) -> Iterable[Drift]:
     if target.tables is None:
         return
     left_out = withheld(target.peer, replicated)
@@ -119,7 +122,7 @@ def _target_drift(master: Header, replicated: Mapping[str, Sequence[str]], targe
             yield _drift("family-absent", master, table, detail, target, missing)
 
 
-def _shipped(table: str, targets: Sequence[Target]) -> bool:
+def _shipped(table: str, targets: Sequence[DriftTarget]) -> bool:
     return any(ships(target.peer, table) for target in targets)
 
 
@@ -129,7 +132,7 @@ def _skips_wal(detail: str | None) -> bool:
 
 
 def _drift(
-    kind: str, master: Header, table: str, detail: str, target: Target | None = None, families: Sequence[str] = ()
+    kind: str, master: Header, table: str, detail: str, target: DriftTarget | None = None, families: Sequence[str] = ()
 ) -> Drift:
     key = str(target.peer.get("cluster_key") or "") if target else ""
     commands = repair(table, (None, None), (None, None), families, master, key, f"{master.cut_ms}-table")

@@ -42,7 +42,7 @@ def causes(findings: Iterable[Finding]) -> list[Cause]:
     found: dict[tuple[str | None, str], Cause] = {}
     for finding in findings:
         key, cause = (finding.table, finding.code), cause_of(finding)
-        found[key] = merged(found[key], cause) if key in found else cause
+        found[key] = merged_cause(found[key], cause) if key in found else cause
     return list(found.values())
 
 
@@ -52,7 +52,7 @@ def cause_of(finding: Finding) -> Cause:
     return Cause(finding, 1, finding.lag_ms, finding.written_from_ms, finding.repair_to_ms, *keys)
 
 
-def merged(one: Cause, other: Cause) -> Cause:
+def merged_cause(one: Cause, other: Cause) -> Cause:
     """Merge two causes of the same table and code."""
     return Cause(
         min(one.worst, other.worst, key=sort_key),
@@ -129,7 +129,7 @@ def _repair(table: str, own: Sequence[Cause], context: RunContext) -> TableRepai
     codes = [cause.worst.code for cause in own]
     span = own[0]
     for cause in own[1:]:
-        span = merged(span, cause)
+        span = merged_cause(span, cause)
     whole = any(code in TABLE_COPIES for code in codes)
     # Families are those of all causes: a narrower list would leave rows out.
     families = families_of(own[0].worst if codes == ["family-absent"] else None, context, table)

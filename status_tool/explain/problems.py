@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from status_tool.explain.advice import advise, repair_of
-from status_tool.printable import duration
+from status_tool.printable import duration, iso
 from status_tool.rules.context import RunContext
 from status_tool.rules.files import FILE_CODES
-from status_tool.rules.origins import iso
 from status_tool.rules.regions import REGION_CODES
 from status_tool.rules.streams import STREAM_CODES
 from status_tool.rules.tables import TABLE_CODES

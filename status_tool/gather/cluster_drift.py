@@ -9,11 +9,12 @@ from dataclasses import asdict, dataclass
 from status_tool.clients.config import Settings
 from status_tool.clients.zookeeper import PEER_TIMEOUT_S, ZooKeeper, parse_cluster_key
 from status_tool.errors import ConfigurationError, ConnectionFailed
-from status_tool.explain.drift import Drift, Lost, Tables, Target, find_drift
+from status_tool.explain.drift import Drift, DriftTarget, Lost, Tables, find_drift
 from status_tool.gather.parallel_reading import read_all
 from status_tool.gather.peer_topology import Link, Topology
-from status_tool.gather.snapshot import MASTER, Request, snapshot
+from status_tool.gather.snapshot import Request, snapshot
 from status_tool.sources.meta import table_families
+from status_tool.vocabulary.header import MASTER
 
 WAIT_S = 10.0
 """Time for the trackers' flush; what one has not written by then appears in the next run."""
@@ -55,7 +56,7 @@ def cluster_drift(settings: Settings, topology: Topology, peers: Sequence[Settin
             unchecked.append(
                 f"the {what} of cluster {link.to} (peer {link.peer.id}) are not known: give --peer-conf DIR"
             )
-        targets.append(Target(asdict(link.peer), link.to, tables))
+        targets.append(DriftTarget(asdict(link.peer), link.to, tables))
     return Found(tuple(find_drift(gathered.header, gathered.rows, lost.by_table, targets)), tuple(unchecked))
 
 

@@ -11,11 +11,11 @@ from status_tool.clients.config import Settings
 from status_tool.clients.webhdfs import HdfsEndpoint
 from status_tool.clients.zookeeper import ZooKeeper
 from status_tool.errors import ConfigurationError, ConnectionFailed
-from status_tool.sources.codec import Row
 from status_tool.sources.hdfs_files import hdfs_user
 from status_tool.sources.replication_queues import Queue, Queues, Wal, read_queues
 from status_tool.sources.state_table import now_ms
 from status_tool.sources.wals import Extent, WalFolder, Writer
+from status_tool.vocabulary.schema import NewRow
 from status_tool.vocabulary.selection import plain_path
 
 BULKLOAD_KEY = "hbase.replication.bulkload.enabled"
@@ -118,13 +118,13 @@ def _folder(settings: Settings) -> tuple[WalFolder | None, str | None]:
         return None, str(error)
 
 
-def queue_rows(settings: Settings, zookeeper: ZooKeeper) -> tuple[list[Row], list[str]]:
+def queue_rows(settings: Settings, zookeeper: ZooKeeper) -> tuple[list[NewRow], list[str]]:
     """`queue` rows of a master, and notices. Queues that cannot be read settle nothing; that is not an error here."""
     try:
         measured = measure(settings, zookeeper)
     except ConfigurationError as error:
         return [], [str(error)]
-    rows: list[Row] = [{"kind": "queue", "detail": json.dumps(measured.summary())}]
+    rows: list[NewRow] = [{"kind": "queue", "detail": json.dumps(measured.summary())}]
     rows += [
         {"kind": "queue", "server": queue.holder, "name": queue.id, "detail": json.dumps(measured.facts(queue))}
         for queue in measured.queues.queues

@@ -22,7 +22,6 @@ from status_tool.rules.peers import parse_peer
 from status_tool.rules.queue_proofs import newly_settled, undrained_servers
 from status_tool.rules.sides import LOCAL_POOL
 from status_tool.sources import codec, meta
-from status_tool.sources.codec import Row
 from status_tool.sources.crc import Layout
 from status_tool.sources.hdfs_files import WebHdfsSource, expand, hdfs_user, refusals_end_the_run
 from status_tool.sources.interface import Source
@@ -33,19 +32,23 @@ from status_tool.sources.state_table import (
     Descriptors,
     StateTable,
     StateTableSource,
-    TableFilter,
     now_ms,
 )
-from status_tool.vocabulary.header import BY_OPTION, RECORDED, Header
+from status_tool.vocabulary.header import BY_OPTION, MASTER, RECORDED, SLAVE, Header
 from status_tool.vocabulary.ids import origin_id
+from status_tool.vocabulary.schema import NewRow
+from status_tool.vocabulary.scope import TableFilter
 from status_tool.vocabulary.selection import LOCAL, TEMPORARY_FOLDERS, Exclusions, root_of
+from status_tool.vocabulary.state_rows import REPLICATOR, WRITER, ContentRow, FactRow, HeadRow, SegmentRow, UnstampedRow
 
-MASTER, SLAVE = "master", "slave"
-ROLES = {MASTER: "w", SLAVE: "r"}
-TYPES = {MASTER: "hgf", SLAVE: "suf"}
+ROLES = {MASTER: WRITER, SLAVE: REPLICATOR}
+TYPES = {
+    MASTER: HeadRow.TYPE + FactRow.TYPE + ContentRow.TYPE,
+    SLAVE: SegmentRow.TYPE + UnstampedRow.TYPE + ContentRow.TYPE,
+}
 SLAVE_SETTLE_S = 5.0
 """How long a slave run waits for its own trackers' flush; they poll the barrier about once a second."""
-POLL_S = 0.2
+ECHO_POLL_S = 0.2
 DRAIN_POLL_S = 1.0
 NAMENODE_INFO = "Hadoop:service=NameNode,name=NameNodeInfo"
 NEWCOMER_MS = 60_000
@@ -98,7 +101,7 @@ class Snapshot:
     """One side: `rows` are few, `sources` hold the many."""
 
     header: Header
-    rows: tuple[Row, ...]
+    rows: tuple[NewRow, ...]
     sources: tuple[Source, ...]
     unsettled: tuple[str, ...] = ()
     """Live region servers that have not flushed past the barrier, with the reason."""
@@ -108,7 +111,7 @@ class Snapshot:
 class SmallRows(Source):
     """Rows that are already here, as a source beside the others."""
 
-    rows: tuple[Row, ...]
+    rows: tuple[NewRow, ...]
 
     def partitions(self) -> Sequence[int]:
         """One part."""
@@ -204,13 +207,13 @@ def _hbase(
         coverage_ms=small.coverage_ms,
     )
     say("reading tables and regions")
-    rows: list[Row] = list(servers)
+    rows: list[NewRow] = list(servers)
     if request.side == MASTER:
         if request.following:
             header = dataclasses.replace(header, notices=(*header.notices, FOLLOWING))
         else:
             header = _with_shutdown(header, request.shutdown_ms, small.shutdown_ms)
-        rows += [with_events(row, small) for row in small.tables if request.only.admits(row["table"])]
+        rows += [with_events(row, small) for row in small.tables if request.only.holds(row["table"])]
         regions = _hosted_regions(settings, request, live, deadline)
         rows += regions
         existing = codec.Existing.of((row["region"] for row in regions), barrier.issued_ms)
@@ -259,7 +262,9 @@ def _await_drained(
         time.sleep(DRAIN_POLL_S)
 
 
-def _write_down_settled(state: StateTable, servers: Sequence[Row], peers: Sequence[Row], queued: Sequence[Row]) -> None:
+def _write_down_settled(
+    state: StateTable, servers: Sequence[NewRow], peers: Sequence[NewRow], queued: Sequence[NewRow]
+) -> None:
     """Record what the queues prove of crashed servers now: after the next change of the peer it would be in doubt."""
     for row in peers:
         peer = parse_peer(row["detail"])
@@ -267,7 +272,7 @@ def _write_down_settled(state: StateTable, servers: Sequence[Row], peers: Sequen
             state.record_settled(server, str(peer["id"]), proof)
 
 
-def with_events(row: Row, small: Descriptors) -> Row:
+def with_events(row: NewRow, small: Descriptors) -> NewRow:
     """A master's `table` row with what happened to the table beside the WAL."""
     events = small.events.get(row["table"], {})
     added = {name: events[name] for name in ("skipped_ms", "raised_ms", "tagged_ms") if events.get(name)}
@@ -285,16 +290,16 @@ def _settle(state: StateTable, zookeeper: ZooKeeper, barrier: Barrier, role: str
             return live
         if time.monotonic() >= deadline:
             return live
-        time.sleep(POLL_S)
+        time.sleep(ECHO_POLL_S)
 
 
-def _hosted_regions(settings: Settings, request: Request, live: Collection[str], deadline: float) -> list[Row]:
+def _hosted_regions(settings: Settings, request: Request, live: Collection[str], deadline: float) -> list[NewRow]:
     """`region` rows; waits for regions in transition, so that the balancer causes no false alarm."""
     while True:
         rows = list(meta.regions(settings.thrift(), live, settings.state_table, request.only))
         if time.monotonic() >= deadline or all(row["state"] != "unhosted" for row in rows):
             return rows
-        time.sleep(POLL_S)
+        time.sleep(ECHO_POLL_S)
 
 
 def _may_echo(server: str, has_row: bool) -> bool:
@@ -303,7 +308,7 @@ def _may_echo(server: str, has_row: bool) -> bool:
     return has_row or (startcode.isdigit() and now_ms() - int(startcode) < NEWCOMER_MS)
 
 
-def server_rows(small: Descriptors, role: str, live: Collection[str]) -> list[Row]:
+def server_rows(small: Descriptors, role: str, live: Collection[str]) -> list[NewRow]:
     """Server rows of a role; live servers without one appear as not tracked."""
     known = [row | {"origin": origin} for origin, row in small.servers if row["role"] == role]
     rows = [row | {"live": row["server"] in live, "tracked": True} for row in known]
@@ -323,7 +328,7 @@ def server_rows(small: Descriptors, role: str, live: Collection[str]) -> list[Ro
     ]
 
 
-def _why_unsettled(servers: Sequence[Row]) -> Iterator[str]:
+def _why_unsettled(servers: Sequence[NewRow]) -> Iterator[str]:
     """What the verdict will say of live servers: by the last read of them, not by the wait."""
     for row in servers:
         if row["live"] and not row["tracked"]:
@@ -343,7 +348,7 @@ def _spooled(settings: Settings) -> Spooled:
     return read_spool(WebHdfs(endpoint, patience_s=0), settings.spool_dir)
 
 
-def peer_rows(zookeeper: ZooKeeper) -> list[Row]:
+def peer_rows(zookeeper: ZooKeeper) -> list[NewRow]:
     names = zookeeper.endpoint.names
     peers = [dataclasses.replace(peer, cluster_id=peer_cluster_id(peer, names)) for peer in zookeeper.peers()]
     return [{"kind": "peer", "name": peer.id, "detail": peer.to_json()} for peer in peers]

@@ -14,7 +14,7 @@ from rich.live import Live
 from rich.markup import escape
 from rich.table import Table
 
-from status_tool.printable import duration, iso_time, safe
+from status_tool.printable import duration, iso, safe
 from status_tool.vocabulary.verdicts import Status
 
 WINDOW_S = 60.0
@@ -150,7 +150,7 @@ def _cells(found: Round, pace: Pace) -> list[tuple[str, str]]:
     rate, eta = pace.rate, pace.eta_s
     return [
         ("verdict", found.verdict),
-        ("cut", iso_time(found.cut_ms)),
+        ("cut", iso(found.cut_ms)),
         ("regions to go", f"{found.to_go} of {total}" + (f" ({kinds})" if kinds else "")),
         ("bytes to go", "unknown" if found.left_bytes is None else str(found.left_bytes)),
         ("rate", "unknown" if rate is None else f"{rate:.0f} bytes/s"),

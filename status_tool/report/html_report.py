@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import TextIO
 
-from status_tool.printable import iso_time, safe
+from status_tool.printable import iso, safe
 from status_tool.report.picture import STYLE as PICTURE_STYLE
 from status_tool.report.picture import picture
 from status_tool.report.reporter import Reporter
@@ -77,7 +77,7 @@ def topology_page(clusters: ClusterMap, problems: Sequence[str], stream: TextIO,
     """Write the page of `status-tool topology --report`."""
     run_ms = int(time.time() * 1000) if run_ms is None else run_ms
     stream.write(_HEAD)
-    stream.write(f"<h1>Replication topology, {_text(iso_time(run_ms))}</h1>\n")
+    stream.write(f"<h1>Replication topology, {_text(iso(run_ms))}</h1>\n")
     stream.writelines(line + "\n" for line in _figure(clusters))
     if problems:
         stream.write("<h2>Problems</h2>\n")

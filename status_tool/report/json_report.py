@@ -10,7 +10,7 @@ from status_tool.printable import printable_key
 from status_tool.report.reporter import Reporter, evidence_counts, file_counts, left_out, region_counts
 from status_tool.vocabulary.outcome import NotReplicated, Outcome, Overview, Problem
 
-MAX_TABLES = 100
+MAX_JSON_TABLES = 100
 """How many tables `not_replicated` names."""
 
 
@@ -108,7 +108,7 @@ def _not_replicated(left_out: NotReplicated | None) -> dict[str, Any] | None:
         families = names.setdefault(table, [])
         if families is not None:
             families.append(family)
-    shown = [{"table": table, "families": families} for table, families in names.items()][:MAX_TABLES]
+    shown = [{"table": table, "families": families} for table, families in names.items()][:MAX_JSON_TABLES]
     return {"tables": len(left_out.tables), "families": len(left_out.families), "names": shown}
 
 

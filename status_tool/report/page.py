@@ -12,7 +12,7 @@ from importlib.resources import files
 from typing import Any, TextIO
 
 from status_tool.explain.overview import groups_of
-from status_tool.printable import duration, iso_time, printable_key, safe
+from status_tool.printable import duration, iso, printable_key, safe
 from status_tool.report.picture import STYLE as PICTURE_STYLE
 from status_tool.report.picture import picture
 from status_tool.report.reporter import (
@@ -27,13 +27,14 @@ from status_tool.report.text import (
     advice_for,
     check_command,
     headline,
-    not_replicated,
+    not_replicated_line,
     notices,
     ordered_tables,
     sync_for,
     unlisted,
 )
 from status_tool.vocabulary.outcome import LAG_BOUNDS_MS, Drawing, Group, Outcome, Overview, Problem, ServerState
+from status_tool.vocabulary.state_rows import REPLICATOR, WRITER
 from status_tool.vocabulary.verdicts import SEVERITY, FileStatus, Status, Verdict
 
 COMPACT_FROM = 3_000
@@ -52,7 +53,7 @@ _KEYS = {
     **{str(Status.UNVERIFIABLE): "u", str(FileStatus.MATCH): "c", str(FileStatus.MISMATCH): "g"},
     **{str(FileStatus.INCOMPARABLE): "u", str(FileStatus.EXTRA): "b"},
 }
-_ROLES = {"w": "write-time", "r": "replicate-time"}
+_ROLES = {WRITER: "write-time", REPLICATOR: "replicate-time"}
 _NUMBERED = ("gap", "behind", "may-fill", "missing")
 """Codes whose detail says what the columns say."""
 
@@ -105,7 +106,7 @@ def _content(outcome: Outcome, run_ms: int) -> dict[str, Any]:
         "script_hash": f"sha256-{digest}",
         "css": Markup(_asset("report.css") + PICTURE_STYLE),
         "title": f"Replication status: {' '.join(headline(outcome))}",
-        "run_time": iso_time(run_ms),
+        "run_time": iso(run_ms),
         "verdicts": list(_verdicts(outcome)),
         "headline": " ".join(headline(outcome)) + ".",
         "facts": _facts(outcome),
@@ -149,16 +150,16 @@ def _facts(outcome: Outcome) -> list[tuple[str, str]]:
         ("Master cluster", outcome.master_cluster_id or "unknown"),
         ("Slave cluster", outcome.slave_cluster_id or "unknown"),
         ("Peer", "" if outcome.peer_id is None else outcome.peer_id),
-        ("Cut", f"{iso_time(outcome.cut_ms)} ({outcome.cut_ms})"),
+        ("Cut", f"{iso(outcome.cut_ms)} ({outcome.cut_ms})"),
     ]
     if outcome.shutdown_ms is not None:
-        facts.append(("Shutdown time", f"{iso_time(outcome.shutdown_ms)} ({outcome.shutdown_ms})"))
+        facts.append(("Shutdown time", f"{iso(outcome.shutdown_ms)} ({outcome.shutdown_ms})"))
     if outcome.hbase is not None:
         evidence = outcome.hbase.evidence
         facts.append(("Evidence", f"{evidence.value}: {EVIDENCE_WORDS[evidence]}"))
         if outcome.hbase.ordered_tables:
             facts.append(("Tables with evidence ordered", ordered_tables(outcome.hbase)))
-        if left_out := not_replicated(outcome.hbase):
+        if left_out := not_replicated_line(outcome.hbase):
             facts.append(("Left out", left_out))
         if outcome.hbase.worst_lag_ms is not None:
             facts.append(("Worst lag", duration(outcome.hbase.worst_lag_ms)))
@@ -270,8 +271,8 @@ def _axis(outcome: Outcome, problems: Sequence[Problem]) -> dict[str, Any] | Non
     return {
         "words": (
             f"{counted(len(drawn), 'problem')} of {counted(len(servers), 'server')}: what is missing was written"
-            f" between {iso_time(first)} and {iso_time(max(p.written_to_ms or 0 for p in drawn))}; the dashed line is"
-            f" the cut, {iso_time(outcome.cut_ms)}: everything before it is in scope."
+            f" between {iso(first)} and {iso(max(p.written_to_ms or 0 for p in drawn))}; the dashed line is"
+            f" the cut, {iso(outcome.cut_ms)}: everything before it is in scope."
         ),
         "height": 22 + 20 * len(lanes) + 26,
         "lanes": lanes,
@@ -280,10 +281,10 @@ def _axis(outcome: Outcome, problems: Sequence[Problem]) -> dict[str, Any] | Non
             for lane, drawn in sorted(cells.items())
             for key, at, wide, title in _runs(drawn)
         ],
-        "ticks": [(left, iso_time(first), "start"), (left + width, iso_time(last), "end")],
+        "ticks": [(left, iso(first), "start"), (left + width, iso(last), "end")],
         "cut": cut,
         "cut_anchor": "end" if cut > left + width / 2 else "start",
-        "cut_time": iso_time(outcome.cut_ms),
+        "cut_time": iso(outcome.cut_ms),
     }
 
 
@@ -364,7 +365,7 @@ def _servers(drawing: Drawing, problems: Sequence[Problem]) -> list[tuple[str, .
     known += [ServerState("master", name) for name in others]
     for number, line in enumerate(known, 1):
         flags = [_yes(flag) for flag in (line.live, line.tracked, line.echoed)]
-        flush = "" if line.flush_ms is None else iso_time(line.flush_ms)
+        flush = "" if line.flush_ms is None else iso(line.flush_ms)
         rows.append(
             (f"{number}", line.cluster, line.server, _ROLES.get(line.role, line.role), *flags, flush, line.detail)
         )
@@ -447,7 +448,7 @@ def _group(
 def _common_day(problems: Iterable[Problem]) -> str:
     """The date that all times share; empty where they do not."""
     times = [ms for p in problems for ms in (p.written_from_ms, p.written_to_ms) if ms is not None]
-    days = {iso_time(ms)[:10] for ms in times}
+    days = {iso(ms)[:10] for ms in times}
     return days.pop() if len(days) == 1 else ""
 
 
@@ -459,9 +460,7 @@ def _cell(name: str, problem: Problem, numbers: dict[str, str] | None, day: str)
     if name == "sequence ids":
         return None, _span(problem.from_seq, problem.to_seq, str).replace("–", "-" if compact else "–")
     if name == "written":
-        return None, _written(problem, day) if compact else _span(
-            problem.written_from_ms, problem.written_to_ms, iso_time
-        )
+        return None, _written(problem, day) if compact else _span(problem.written_from_ms, problem.written_to_ms, iso)
     if name == "behind by":
         if problem.lag_ms is None:
             return None, ""
@@ -489,5 +488,5 @@ def _written(problem: Problem, day: str) -> str:
     at = first if first is not None else last
     if at is None:
         return ""
-    start = iso_time(at).removeprefix(f"{day}T").removesuffix("Z")
+    start = iso(at).removeprefix(f"{day}T").removesuffix("Z")
     return start if first is None or last is None or first == last else f"{start} +{(last - first) / 1000:g}"

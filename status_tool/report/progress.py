@@ -47,9 +47,6 @@ class Progress:
     def advance(self, n: int = 1) -> None:
         """Report that `n` more parts of the current phase are done."""
 
-    def set_total(self, total: int) -> None:
-        """Report how many parts the current phase has, once known."""
-
     def note(self, text: str) -> None:
         """Show a line that stays, above the live display."""
 
@@ -115,10 +112,6 @@ class LiveProgress(Progress):
     def advance(self, n: int = 1) -> None:
         if self._open:
             self._bars.advance(self._open[-1], n)
-
-    def set_total(self, total: int) -> None:
-        if self._open:
-            self._bars.update(self._open[-1], total=total)
 
     def note(self, text: str) -> None:
         self._bars.console.print(escape(safe(text)), highlight=False)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TextIO
 
 from status_tool.explain.overview import groups_in
-from status_tool.printable import duration, iso_time, printable_key, safe
+from status_tool.printable import duration, iso, printable_key, safe
 from status_tool.report.reporter import (
     DEFAULT_ADVICE,
     EVIDENCE_WORDS,
@@ -31,7 +31,7 @@ MAX_TABLES = 50
 MAX_REPAIRS = 10
 """How many tables' repairs are printed; the script and the JSON document have them all."""
 MAX_NAME = 40
-MAX_NAMES = 20
+MAX_LISTED_NAMES = 20
 """How many tables a line names; the JSON document has them all."""
 SHUTDOWN_WORDS = {
     RECORDED: " recorded on the master",
@@ -101,7 +101,7 @@ def summary_lines(outcome: Outcome) -> Iterator[str]:
     yield f"Slave  {safe(outcome.slave_cluster_id) or 'unknown'}"
     if outcome.peer_id is not None:
         yield f"Peer   {safe(outcome.peer_id)}"
-    yield from _hanging("Cut    ", f"{iso_time(outcome.cut_ms)} ({outcome.cut_ms}), {_cut_origin(outcome)}")
+    yield from _hanging("Cut    ", f"{iso(outcome.cut_ms)} ({outcome.cut_ms}), {_cut_origin(outcome)}")
     if outcome.hbase is not None:
         yield from _hanging("HBase  ", f"{_counts(region_counts(outcome), 'region')}{_lag(outcome.hbase.worst_lag_ms)}")
         for line in _evidence(outcome.hbase):
@@ -234,7 +234,7 @@ def _evidence(hbase: HBaseOutcome) -> Iterator[str]:
     yield f"       evidence {hbase.evidence.value}: {EVIDENCE_WORDS[hbase.evidence]}"
     if hbase.ordered_tables:
         yield f"       ordered: {ordered_tables(hbase)}: the peer ships only some of their replicated families"
-    if left_out := not_replicated(hbase):
+    if left_out := not_replicated_line(hbase):
         yield f"       {left_out}"
     counts = {level.value: count for level, count in hbase.evidence_by.items() if count}
     if len(counts) > 1:
@@ -246,7 +246,7 @@ def ordered_tables(hbase: HBaseOutcome) -> str:
     return _few(hbase.ordered_tables)
 
 
-def not_replicated(hbase: HBaseOutcome) -> str:
+def not_replicated_line(hbase: HBaseOutcome) -> str:
     """Name what is not in scope because replication does not carry it to this slave; empty where nothing is."""
     left_out = hbase.not_replicated
     if left_out is None or not (left_out.tables or left_out.families):
@@ -263,8 +263,8 @@ def _counted(number: int, one: str, several: str) -> str:
 
 def _few(names: Sequence[str]) -> str:
     """Names, sanitised; of many only the first."""
-    shown = ", ".join(safe(name) for name in names[:MAX_NAMES])
-    more = len(names) - MAX_NAMES
+    shown = ", ".join(safe(name) for name in names[:MAX_LISTED_NAMES])
+    more = len(names) - MAX_LISTED_NAMES
     return f"{shown} and {more} more" if more > 0 else shown
 
 
@@ -279,7 +279,7 @@ def _cut_origin(outcome: Outcome) -> str:
         return "the moment of the dump (no shutdown time)"
     if outcome.shutdown_ms == outcome.cut_ms:
         return f"the shutdown time{SHUTDOWN_WORDS.get(outcome.shutdown_from, '')}"
-    return f"shutdown time {iso_time(outcome.shutdown_ms)} ({outcome.shutdown_ms})"
+    return f"shutdown time {iso(outcome.shutdown_ms)} ({outcome.shutdown_ms})"
 
 
 def _counts(counts: dict[str, int], noun: str) -> str:
@@ -296,7 +296,7 @@ def extents(problem: Problem) -> list[str]:
     """Return sequence ids, write times, lag and row range in words, one fact each; unknown facts are left out."""
     parts = [
         _range("sequence ids", problem.from_seq, problem.to_seq, str),
-        _range("written", problem.written_from_ms, problem.written_to_ms, iso_time),
+        _range("written", problem.written_from_ms, problem.written_to_ms, iso),
         f"behind by {duration(problem.lag_ms)}" if problem.lag_ms else "",
         _rows(problem),
     ]

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from uuid import UUID
 
-from status_tool.rules.origins import Origin, iso, judge_origins, origin_name, slave_is_settled, untracked_names
+from status_tool.printable import iso
+from status_tool.rules.origins import Origin, judge_origins, origin_name, slave_is_settled, untracked_names
 from status_tool.rules.queue_proofs import QueueFacts
-from status_tool.rules.scoping import TableFilter, asked_filter, in_scope, namespace_of, recorded_filter
+from status_tool.rules.scoping import asked_filter, in_scope, recorded_filter
 from status_tool.rules.server_settings import ServerSettings, judge_settings
 from status_tool.rules.sides import identity_notice, older_notice
-from status_tool.rules.streams import CLUSTER_ID_BYTES, StreamRule, came_through
-from status_tool.rules.tables import TableAge, TableFacts, judge_tables, newest_changes
+from status_tool.rules.streams import StreamRule, came_through
+from status_tool.rules.tables import TableAge, TableFacts, TableQuestion, judge_tables, newest_changes
 from status_tool.vocabulary.findings import Finding
 from status_tool.vocabulary.header import Header
+from status_tool.vocabulary.ids import cluster_names
+from status_tool.vocabulary.names import namespace_of
 from status_tool.vocabulary.schema import Row
-from status_tool.vocabulary.scope import Scope
+from status_tool.vocabulary.scope import Scope, TableFilter
 from status_tool.vocabulary.verdicts import Evidence
 
 MAX_NAMES = 10
@@ -122,19 +124,17 @@ def build_context(
         return RunContext(master, slave, scope, level, (), rule, notices=notices)
     origins = judge_origins(_kind(ours, "server"), master, scope.since_ms, queues.drained, queues.left)
     settings = judge_settings(_kind(ours, "server"), _kind(theirs, "server"), scope.since_ms)
-    tables = judge_tables(
-        _kind(ours, "table"),
-        _kind(theirs, "table"),
-        ages,
+    question = TableQuestion(
         master,
         bare.in_scope,
         scope.since_ms,
-        None if settings.drops_loads else queues.loads_from_ms,
-        queues.withheld,
-        scope.accepted_drift,
-        newest_changes(_kind(theirs, "fact")),
-        slave.cluster_id,
+        loads_from_ms=None if settings.drops_loads else queues.loads_from_ms,
+        withheld=queues.withheld,
+        accepted_drift=scope.accepted_drift,
+        changed=newest_changes(_kind(theirs, "fact")),
+        slave_id=slave.cluster_id,
     )
+    tables = judge_tables(_kind(ours, "table"), _kind(theirs, "table"), ages, question)
     found = (
         *_origin_findings(origins),
         *(Finding("origin", note=stray) for stray in queues.strays),
@@ -167,12 +167,7 @@ def _table_notices(
 def _strangers(master: Header, unstamped: list[Row]) -> list[str]:
     """What is left out of the entries without a valid stamp. Of these rows only `via_ids` counts."""
     strange = {row.get("via_ids") for row in unstamped if not came_through(row.get("via_ids"), master.cluster_id)}
-    clusters = {
-        str(UUID(bytes=ids[at : at + CLUSTER_ID_BYTES]))
-        for ids in strange
-        if ids
-        for at in range(0, len(ids), CLUSTER_ID_BYTES)
-    }
+    clusters = {name for ids in strange for name in cluster_names(ids or b"")}
     if not clusters:
         return []
     named = sorted(clusters)

@@ -13,7 +13,7 @@ from typing import Any
 
 from status_tool.vocabulary.details import is_flag, is_number, is_text, list_of
 
-FOREVER = 2**31 - 1
+TTL_FOREVER = 2**31 - 1
 """HBase's TTL, in seconds, for cells that never expire."""
 _KEPT_DELETES = ("FALSE", "TTL", "TRUE")
 _TIES = "a delete and a put of one timestamp that replication applies in one batch count as deleted on the slave"
@@ -46,7 +46,7 @@ class _Setting:
         return value if self.is_valid(value) else None
 
     def shown(self, value: Any) -> str:
-        return "FOREVER" if self.key == "ttl" and value >= FOREVER else str(value)
+        return "FOREVER" if self.key == "ttl" and value >= TTL_FOREVER else str(value)
 
 
 _SETTINGS = (
@@ -59,7 +59,7 @@ _SETTINGS = (
 )
 
 
-def compare(master: Mapping[str, Any], slave: Mapping[str, Any], families: Iterable[str]) -> Compared:
+def compare_descriptors(master: Mapping[str, Any], slave: Mapping[str, Any], families: Iterable[str]) -> Compared:
     """Compare two descriptors for the families in scope; what one side does not record is not compared."""
     ours, theirs = _families(master), _families(slave)
     common = [family for family in families if family in ours and family in theirs]
@@ -120,7 +120,7 @@ def _is_less(setting: _Setting, master: Any, slave: Any, theirs: Any) -> bool:
         return False
     if setting.key == "new_version_behavior":
         return bool(master != slave)
-    never_expires = is_number(theirs.get("ttl")) and theirs["ttl"] >= FOREVER
+    never_expires = is_number(theirs.get("ttl")) and theirs["ttl"] >= TTL_FOREVER
     return setting.rank(slave) < setting.rank(master) and not (setting.key == "min_versions" and never_expires)
 
 

@@ -6,7 +6,9 @@ from collections.abc import Iterable
 
 from status_tool.rules.sql import case
 from status_tool.vocabulary.findings import Finding
+from status_tool.vocabulary.header import MASTER, SIDES, SLAVE
 from status_tool.vocabulary.schema import Row
+from status_tool.vocabulary.states import FileState
 from status_tool.vocabulary.verdicts import FileStatus
 
 FILE_CODES: dict[str, FileStatus] = {
@@ -37,8 +39,6 @@ FILE_CODES: dict[str, FileStatus] = {
 }
 """Why a file has its status."""
 
-SIDES = ("master", "slave")
-UNREADABLE, OPEN = "unreadable", "open"
 COMPARED = ("state", "length", "algorithm", "checksum", "crc32c")
 ENCRYPTED = " encrypted"
 """Ends the algorithm of a file in an encryption zone: HDFS's checksum is that of the encrypted bytes."""
@@ -63,16 +63,16 @@ CHANGEABLE = ("file-missing", "file-open", "size", "checksum", "content", "algor
 def _compare(ours: list[Row], theirs: list[Row]) -> tuple[str, str | None]:
     if not ours:
         return "file-extra", None
-    if any(row.get("state") == UNREADABLE and row.get("length") is None for row in ours):
+    if any(row.get("state") == FileState.UNREADABLE and row.get("length") is None for row in ours):
         return "file-unreadable", _first_detail(ours, theirs)  # a folder: nothing of it can be compared
-    if any(row.get("state") == OPEN for row in ours):
-        return "file-open", "master"
+    if any(row.get("state") == FileState.OPEN for row in ours):
+        return "file-open", MASTER
     if not theirs:
         return "file-missing", None
-    if any(row.get("state") == UNREADABLE for row in (*ours, *theirs)):
+    if any(row.get("state") == FileState.UNREADABLE for row in (*ours, *theirs)):
         return "file-unreadable", _first_detail(ours, theirs)
-    if any(row.get("state") == OPEN for row in theirs):
-        return "file-open", "slave"
+    if any(row.get("state") == FileState.OPEN for row in theirs):
+        return "file-open", SLAVE
     if len(ours) > 1 or len(theirs) > 1:
         return "file-ambiguous", None
     return _compare_contents(ours[0], theirs[0])
@@ -111,12 +111,12 @@ def _distinct(rows: Iterable[Row]) -> list[Row]:
 
 def _first_detail(ours: list[Row], theirs: list[Row]) -> str | None:
     """The slave's reason if the slave cannot read the file; the least of several, to be deterministic."""
-    sides = (("master", ours), ("slave", theirs))
+    sides = ((MASTER, ours), (SLAVE, theirs))
     known = [
         f"{name}: {row['detail']}"
         for name, rows in sides
         for row in rows
-        if row.get("state") == UNREADABLE and row.get("detail")
+        if row.get("state") == FileState.UNREADABLE and row.get("detail")
     ]
     return min(known, default=None)
 
@@ -174,12 +174,12 @@ def note_sql() -> str:
 
 def _side_aggregates(side: str) -> dict[str, str]:
     here, content = f"side = '{side}'", f"struct({', '.join(COMPARED)})"
-    unreadable = f"{here} AND state = '{UNREADABLE}'"
+    unreadable = f"{here} AND state = '{FileState.UNREADABLE}'"
     return {
         f"{side}_rows": f"count_if({here})",
         f"{side}_unreadable": f"count_if({unreadable})",
         f"{side}_folder": f"count_if({unreadable} AND length IS NULL)",
-        f"{side}_open": f"count_if({here} AND state = '{OPEN}')",
+        f"{side}_open": f"count_if({here} AND state = '{FileState.OPEN}')",
         f"{side}_modified_ms": f"max(IF({here}, modified_ms, NULL))",
         side: f"min(IF({here}, {content}, NULL))",
         f"{side}_other": f"max(IF({here}, {content}, NULL))",

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from status_tool.rules.origins import iso, known_shutdown
-from status_tool.rules.scoping import plain_name
+from status_tool.printable import iso
+from status_tool.rules.origins import known_shutdown
 from status_tool.rules.sql import known_true
 from status_tool.vocabulary.findings import Finding
 from status_tool.vocabulary.header import BY_CHECK, BY_OPTION, Header
+from status_tool.vocabulary.names import plain_name
 from status_tool.vocabulary.outcome import LaterWrites
 from status_tool.vocabulary.scope import Scope
 from status_tool.vocabulary.verdicts import Evidence

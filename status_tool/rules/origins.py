@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any
 
+from status_tool.printable import iso
 from status_tool.vocabulary.details import is_number, loads
 from status_tool.vocabulary.header import Header
 from status_tool.vocabulary.ids import as_hex
 from status_tool.vocabulary.schema import Row
+from status_tool.vocabulary.state_rows import REPLICATOR, WRITER
 
 CLOCK_STEP_MS = 50
 """Trackers ignore clocks that are set back by less than this (`ClockWatch`)."""
@@ -57,14 +58,14 @@ def judge_origins(
 
 def slave_is_settled(rows: Iterable[Row]) -> bool:
     """Whether every live region server of the slave has echoed this run's barrier (`r` or unknown role)."""
-    live = [row for row in rows if row.get("live") and row.get("role") in ("r", None)]
+    live = [row for row in rows if row.get("live") and row.get("role") in (REPLICATOR, None)]
     return bool(live) and all(row.get("echoed") is True for row in live)
 
 
 def untracked_names(rows: Iterable[Row]) -> list[str]:
     """Names of live servers of the slave that run without its tracker."""
     live = [row for row in rows if row.get("live")]
-    tracked = {row.get("server") for row in live if row.get("role") in ("r", None) and row.get("tracked")}
+    tracked = {row.get("server") for row in live if row.get("role") in (REPLICATOR, None) and row.get("tracked")}
     return sorted({str(row.get("server")) for row in live if row.get("server") not in tracked})
 
 
@@ -75,22 +76,12 @@ def origin_name(origin: int | None, names: Mapping[int, str]) -> str | None:
     return names.get(origin) or as_hex(origin)
 
 
-def iso(epoch_ms: int | None) -> str:
-    """A time in readable form, UTC with milliseconds; `unknown` for None or a number that is not a time."""
-    if epoch_ms is None:
-        return "unknown"
-    try:
-        return datetime.fromtimestamp(epoch_ms / 1000, UTC).isoformat(timespec="milliseconds")
-    except (OverflowError, OSError, ValueError):
-        return f"{epoch_ms} ms"
-
-
 def _is_writer(row: Row) -> bool:
-    return row.get("role") in ("w", None)
+    return row.get("role") in (WRITER, None)
 
 
 def _writer_last(row: Row) -> tuple[bool, bool, bool]:
-    return (_is_writer(row), row.get("role") == "w", row.get("echoed") is not True)
+    return (_is_writer(row), row.get("role") == WRITER, row.get("echoed") is not True)
 
 
 def _judge(row: Row, master: Header, since_ms: int | None, drained: frozenset[int], left: Mapping[int, str]) -> Origin:

@@ -13,6 +13,7 @@ from typing import Any
 
 from status_tool.vocabulary.details import is_number, loads
 from status_tool.vocabulary.schema import Row
+from status_tool.vocabulary.state_rows import WRITER
 
 REFRESHED_MS = 60_000
 """How long after the first server a change is in force on all: HBase has them refresh the peer in one procedure."""
@@ -60,7 +61,7 @@ def shipped_since(rows: Iterable[Row], peer: Mapping[str, Any]) -> dict[int, int
     has been so since it was added. Without the trackers' spans only the znode's own time is left, which an HBase
     master that starts makes more recent than the change was.
     """
-    servers = [row for row in rows if row.get("role") in ("w", None) and row.get("origin") is not None]
+    servers = [row for row in rows if row.get("role") in (WRITER, None) and row.get("origin") is not None]
     known = spans_of(servers, peer)
     first, last, began_ms = _present(known, peer)
     latest_ms = None if began_ms is None else min(began_ms, _MOST_MS) + REFRESHED_MS

@@ -8,6 +8,7 @@ from typing import Any
 
 from status_tool.errors import StatusFileError
 from status_tool.vocabulary.details import is_flag, is_number, is_text, list_of, map_of, optional, parse_detail
+from status_tool.vocabulary.names import namespace_of
 from status_tool.vocabulary.outcome import NotReplicated
 
 PeerFacts = dict[str, Any]
@@ -79,7 +80,7 @@ def normal_key(key: str) -> tuple[frozenset[str], str]:
 
 def ships(peer: PeerFacts, table: str) -> bool:
     """Whether the peer replicates at least a family of the table (ReplicationPeerConfig.needToReplicate)."""
-    namespace = table.split(":", 1)[0] if ":" in table else "default"
+    namespace = namespace_of(table)
     if peer.get("replicate_all", True):
         excluded = (peer.get("exclude_table_cfs") or {}).get(table)
         return namespace not in (peer.get("exclude_namespaces") or ()) and (excluded is None or bool(excluded))
@@ -133,7 +134,7 @@ def not_replicated(peer: PeerFacts, tables: Mapping[str, tuple[Collection[str], 
 def _ships_family(peer: PeerFacts, table: str, family: str) -> bool:
     if peer.get("replicate_all", True):
         return family not in (peer.get("exclude_table_cfs") or {}).get(table, ())
-    namespace = table.split(":", 1)[0] if ":" in table else "default"
+    namespace = namespace_of(table)
     listed = (peer.get("table_cfs") or {}).get(table)
     return namespace in (peer.get("namespaces") or ()) or not listed or family in listed
 

@@ -16,10 +16,11 @@ from status_tool.rules.peer_versions import Span, span_of
 from status_tool.rules.peers import PeerFacts, ships
 from status_tool.rules.segments import Segment, fold, latest, union
 from status_tool.rules.settled import settled_before
-from status_tool.rules.streams import CLUSTER_ID_BYTES, is_shipped
+from status_tool.rules.streams import is_shipped
 from status_tool.vocabulary.details import is_number
-from status_tool.vocabulary.ids import cluster_bytes
+from status_tool.vocabulary.ids import CLUSTER_ID_BYTES, cluster_bytes
 from status_tool.vocabulary.schema import Row
+from status_tool.vocabulary.state_rows import REPLICATOR, WRITER
 
 StreamKey = tuple[str, int, int]
 """Region, origin, via."""
@@ -66,7 +67,7 @@ def is_over(row: Row, peers: Iterable[PeerFacts], before_ms: int) -> bool:
     """Whether nothing more can come from a `server` row's server: it ended before that time, and all that it wrote is
     in the table or, after a crash, has left the queues of all these peers.
     """
-    if row.get("live") is not False or row.get("role") not in ("w", None) or row.get("origin") is None:
+    if row.get("live") is not False or row.get("role") not in (WRITER, None) or row.get("origin") is None:
         return False
     ended_ms = row["final_ms"] if row.get("final_ms") is not None else row.get("gone_ms")
     if ended_ms is None or ended_ms >= before_ms:
@@ -114,7 +115,7 @@ def prunable_servers(
 
     A row that shows better than others how long a peer has been unchanged stays: others are judged by it.
     """
-    servers = [row for row in rows if row.get("role") in ("w", None)]
+    servers = [row for row in rows if row.get("role") in (WRITER, None)]
     staying, gone = list(servers), list[Row]()
     for row in servers:
         ended = row.get("final_ms") is not None and is_over(row, (), before_ms) and row["origin"] not in used
@@ -130,7 +131,7 @@ def prunable_sinks(rows: Iterable[Row], before_ms: int) -> list[Row]:
     return [
         row
         for row, times in ended
-        if row.get("role") == "r" and row.get("live") is False and times and max(times) < before_ms
+        if row.get("role") == REPLICATOR and row.get("live") is False and times and max(times) < before_ms
     ]
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from status_tool.rules.origins import iso
+from status_tool.printable import iso
 from status_tool.rules.peer_versions import Span, in_force_before_flush, spans_of
 from status_tool.rules.peers import own_shipping
 from status_tool.rules.settled import proof_of, settled_before
@@ -27,6 +27,7 @@ from status_tool.vocabulary.details import (
     parse_detail,
 )
 from status_tool.vocabulary.schema import Row
+from status_tool.vocabulary.state_rows import WRITER
 
 CLOCK_MARGIN_MS = 30_000
 """HBase rejects region servers whose clock skew exceeds this (`hbase.master.maxclockskew`); ZooKeeper's clock may be
@@ -205,7 +206,7 @@ def _state(rows: list[Row], peer: Mapping[str, Any]) -> _State | None:
 
 def _crashed(row: Row) -> bool:
     """Neither live nor stopped cleanly: its last heads may be unknown."""
-    writer = row.get("role") in ("w", None)
+    writer = row.get("role") in (WRITER, None)
     return writer and row.get("live") is False and row.get("final_ms") is None and row.get("origin") is not None
 
 

@@ -22,13 +22,14 @@ from status_tool.rules.streams import (
     stream_finding,
     stream_finding_sql,
 )
-from status_tool.rules.tables import CHANGED, CONTENT, DISABLED, HOSTED, LINEAGE, SPLIT_PARENT, TableFacts
+from status_tool.rules.tables import TableFacts
 from status_tool.vocabulary.findings import Finding
 from status_tool.vocabulary.ids import UNKNOWN_FAMILY
 from status_tool.vocabulary.schema import Row
+from status_tool.vocabulary.states import LINEAGE, FactState, RegionState
 from status_tool.vocabulary.verdicts import INCOMPLETE_REGIONS, SEVERITY, Evidence, Status, worst
 
-StreamKey = tuple[int | None, int]
+RegionStream = tuple[int | None, int]
 
 REGION_CODES: dict[str, Status] = {
     # No region server hosts it, so that what it appended last may not be known.
@@ -53,6 +54,8 @@ REGION_CODES: dict[str, Status] = {
 """Why a region as such is unverifiable."""
 
 _FAMILY = f"coalesce(name, '{UNKNOWN_FAMILY}')"
+_NOT_HOSTED = (RegionState.SPLIT, RegionState.DISABLED)
+"""Regions that no region server needs to have."""
 _OWN_CODES = frozenset({"bulkload", "localload", "unstamped", "truncated"})
 """What makes a region count although it has neither a stream nor a place in a replicated table."""
 _HOST_ORDER = (None, "untracked", "unhosted")
@@ -63,8 +66,8 @@ class Region:
     """Everything that rows record of one region."""
 
     name: str
-    heads: dict[StreamKey, list[Row]] = field(default_factory=lambda: defaultdict(list))
-    segments: dict[StreamKey, list[Segment]] = field(default_factory=lambda: defaultdict(list))
+    heads: dict[RegionStream, list[Row]] = field(default_factory=lambda: defaultdict(list))
+    segments: dict[RegionStream, list[Segment]] = field(default_factory=lambda: defaultdict(list))
     rows: list[Row] = field(default_factory=list)
     facts: list[Row] = field(default_factory=list)
     replicated_ms: int | None = None
@@ -130,7 +133,9 @@ def judge_region(region: Region, context: RunContext) -> RegionVerdict | None:
     return RegionVerdict(status, (*found, *own), tuple(judged), _evidence_of(region, context))
 
 
-def _judge_stream(region: Region, key: StreamKey, rows: list[Row], context: RunContext) -> tuple[Head, StreamVerdict]:
+def _judge_stream(
+    region: Region, key: RegionStream, rows: list[Row], context: RunContext
+) -> tuple[Head, StreamVerdict]:
     head = head_of(region.name, *key, rows)
     unknown = (False, None, None)
     rules = unknown if key[0] is None else context.origin_rules.get(key[0], unknown)
@@ -158,15 +163,15 @@ def _evidence_of(region: Region, context: RunContext) -> Evidence:
 def fact_aggregates_sql(context: RunContext) -> dict[str, str]:
     """What rows other than heads and segments record of a region."""
     is_region, is_unstamped = "kind = 'region'", "kind = 'unstamped'"
-    is_load = "kind = 'fact' AND state = 'bulkload'"
-    is_local_load = "kind = 'fact' AND state = 'localload'"
-    is_change, is_content = (f"kind = 'fact' AND state = '{state}'" for state in (CHANGED, CONTENT))
+    is_load = f"kind = 'fact' AND state = '{FactState.BULK_LOAD}'"
+    is_local_load = f"kind = 'fact' AND state = '{FactState.LOCAL_LOAD}'"
+    is_change, is_content = (f"kind = 'fact' AND state = '{state}'" for state in (FactState.CHANGED, FactState.CONTENT))
     since_ms = context.scope.since_ms
     known = [time for time in (since_ms, context.master.coverage_ms) if time is not None]
     lineage = f"kind = 'fact' AND {is_in('state', LINEAGE)}"
     return {
         "region_rows": f"count_if({is_region})",
-        "existing": f"count_if({is_region} AND NOT (state <=> '{SPLIT_PARENT}'))",
+        "existing": f"count_if({is_region} AND NOT (state <=> '{RegionState.SPLIT}'))",
         "host": f"max(IF({is_region}, {_host_sql(context)}, NULL))",
         "lineage": f"count_if({lineage})",
         "loads": f"count_if({is_load} AND {is_later_sql('write_ms', since_ms)})",
@@ -249,13 +254,13 @@ def region_findings(region: Region, table: TableFacts | None, context: RunContex
         yield found("truncated")
     if region.heads and region.rows and context.tables and not (table and table.described):
         yield found("undescribed")
-    changes = [fact.get("write_ms") for fact in region.facts if fact.get("state") == CHANGED]
+    changes = [fact.get("write_ms") for fact in region.facts if fact.get("state") == FactState.CHANGED]
     if _is_member(region, table) and any(is_later(time, since_ms) for time in changes):
         yield found("content-changed", latest(*changes))
-    loads = [fact.get("write_ms") for fact in region.facts if fact.get("state") == "bulkload"]
+    loads = [fact.get("write_ms") for fact in region.facts if fact.get("state") == FactState.BULK_LOAD]
     if any(is_later(time, since_ms) for time in loads) and not (table and table.loads_shipped):
         yield found("bulkload", latest(*loads))
-    local = [fact.get("write_ms") for fact in region.facts if fact.get("state") == "localload"]
+    local = [fact.get("write_ms") for fact in region.facts if fact.get("state") == FactState.LOCAL_LOAD]
     if any(is_later(time, since_ms) for time in local):
         yield found("localload", latest(*local))
     unstamped = [row.get("write_ms") for row in region.unstamped]
@@ -311,9 +316,9 @@ def region_findings_sql() -> str:
 
 def host_code(state: str | None, server: str | None, tracked_servers: frozenset[str]) -> str | None:
     """Why a region's server cannot vouch for it; None: it can, or the region needs none."""
-    if state in (SPLIT_PARENT, DISABLED):
+    if state in _NOT_HOSTED:
         return None
-    if server is None or state not in (HOSTED, None):
+    if server is None or state not in (RegionState.HOSTED, None):
         return "unhosted"
     return None if server in tracked_servers else "untracked"
 
@@ -321,8 +326,8 @@ def host_code(state: str | None, server: str | None, tracked_servers: frozenset[
 def _host_sql(context: RunContext) -> str:
     """As `host_code`: 0 fine, 1 untracked, 2 unhosted."""
     return case(
-        (is_in("state", (SPLIT_PARENT, DISABLED)), "0"),
-        (f"server IS NULL OR state != '{HOSTED}'", "2"),
+        (is_in("state", _NOT_HOSTED), "0"),
+        (f"server IS NULL OR state != '{RegionState.HOSTED}'", "2"),
         (is_in("server", sorted(context.tracked_servers)), "0"),
         default="1",
     )
@@ -333,16 +338,16 @@ def _is_asked_family(family: str | None, table: TableFacts | None) -> bool:
 
 
 def _is_member(region: Region, table: TableFacts | None) -> bool:
-    existing = any(row.get("state") != SPLIT_PARENT for row in region.rows)
+    existing = any(row.get("state") != RegionState.SPLIT for row in region.rows)
     return existing and table is not None and table.replicated
 
 
 def _is_gone(region: Region, table: TableFacts | None, context: RunContext) -> bool:
     states = {fact.get("state") for fact in region.facts}
-    if not (region.heads or CONTENT in states) or region.rows or states & set(LINEAGE):
+    if not (region.heads or FactState.CONTENT in states) or region.rows or states & set(LINEAGE):
         return False
     if table is not None:
         return not table.gone_accepted
-    had = [fact.get("write_ms") for fact in region.facts if fact.get("state") == CONTENT]
+    had = [fact.get("write_ms") for fact in region.facts if fact.get("state") == FactState.CONTENT]
     written_ms = latest(region.written_ms, *had)
     return written_ms is None or is_later(written_ms, context.scope.since_ms)

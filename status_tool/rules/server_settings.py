@@ -11,11 +11,12 @@ from dataclasses import dataclass
 from status_tool.rules.segments import latest
 from status_tool.vocabulary.details import is_text, loads, map_of
 from status_tool.vocabulary.findings import Finding
+from status_tool.vocabulary.header import MASTER, SLAVE
 from status_tool.vocabulary.schema import Row
 
 _OWN_CODE = {
-    "master": ("hbase.replication.source.service", "unreadable"),
-    "slave": ("hbase.replication.sink.service", "hbase.replication.sink.walentrysinkfilter", "unreadable"),
+    MASTER: ("hbase.replication.source.service", "unreadable"),
+    SLAVE: ("hbase.replication.sink.service", "hbase.replication.sink.walentrysinkfilter", "unreadable"),
 }
 """By side, what decides which entries and cells of them are shipped and applied."""
 _DROPS_LOADS = "hbase.replication.drop.on.deleted.columnfamily"
@@ -56,7 +57,7 @@ class ServerSettings:
 
 def judge_settings(ours: Iterable[Row], theirs: Iterable[Row], since_ms: int | None) -> ServerSettings:
     """Judge both sides' `server` rows. What servers that are gone did by `since_ms` is accepted."""
-    sides = {"master": _servers(ours), "slave": _servers(theirs)}
+    sides = {MASTER: _servers(ours), SLAVE: _servers(theirs)}
     counted = {
         side: [
             server
@@ -65,7 +66,7 @@ def judge_settings(ours: Iterable[Row], theirs: Iterable[Row], since_ms: int | N
         ]
         for side, servers in sides.items()
     }
-    drops = _having(counted["master"], _DROPS_LOADS)
+    drops = _having(counted[MASTER], _DROPS_LOADS)
     live = [server for servers in sides.values() for server in servers if server.live]
     return ServerSettings(
         tuple(_own_code(counted)),
@@ -136,7 +137,7 @@ def _notices(counted: Mapping[str, list[_Server]]) -> Iterator[str]:
                 " the rows themselves"
             )
     for key in _SKIPS_ERRORS:
-        having = [server for servers in _having(counted["slave"], key).values() for server in servers]
+        having = [server for servers in _having(counted[SLAVE], key).values() for server in servers]
         if having:
             yield f"{key} is true on the slave ({_names(having)}): a crash there may lose applied cells"
 

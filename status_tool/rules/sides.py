@@ -13,7 +13,7 @@ from status_tool.vocabulary.scope import Scope
 
 LOCAL_POOL = "file:"
 """Stands for the identity of local folders."""
-CLOCKS_MS = 30_000
+CLOCK_TOLERANCE_MS = 30_000
 """How far the clocks of two hosts that run the tool may differ without a notice; HBase allows its servers as much."""
 
 
@@ -60,7 +60,7 @@ def identity_notice(master: Header, slave: Header) -> str | None:
 def older_findings(master: Header, slave: Header, scope: Scope) -> list[Finding]:
     """A slave's file that was written before the cut cannot show what had arrived by then."""
     age_ms = master.cut_ms - slave.created_ms
-    if not scope.offline or age_ms <= CLOCKS_MS:
+    if not scope.offline or age_ms <= CLOCK_TOLERANCE_MS:
         return []
     return [Finding("slave-older", written_from_ms=slave.created_ms, written_to_ms=master.cut_ms)]
 
@@ -68,7 +68,7 @@ def older_findings(master: Header, slave: Header, scope: Scope) -> list[Finding]
 def older_notice(master: Header, slave: Header, scope: Scope) -> str | None:
     """A slave's file from between the cut and FILE: right for HBase, older than the files that it is compared with."""
     age_ms = master.created_ms - slave.created_ms
-    if not scope.offline or age_ms <= CLOCKS_MS or master.cut_ms - slave.created_ms > CLOCKS_MS:
+    if not scope.offline or age_ms <= CLOCK_TOLERANCE_MS or master.cut_ms - slave.created_ms > CLOCK_TOLERANCE_MS:
         return None
     return (
         f"the slave's status is {duration(age_ms)} older than FILE: what has arrived or changed on the slave since"

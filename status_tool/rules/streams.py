@@ -26,7 +26,7 @@ from status_tool.rules.segments import (
 from status_tool.rules.sql import IS_HEAD, IS_SEGMENT, LEAST_MS, case, finding, is_in, known_true, quoted
 from status_tool.vocabulary.findings import Finding
 from status_tool.vocabulary.header import Header
-from status_tool.vocabulary.ids import cluster_bytes
+from status_tool.vocabulary.ids import CLUSTER_ID_BYTES, cluster_bytes
 from status_tool.vocabulary.schema import Row
 from status_tool.vocabulary.verdicts import SEVERITY, Status
 
@@ -53,8 +53,6 @@ STREAM_CODES: dict[str, Status] = {
     "gap": Status.GAP,
 }
 """Why a stream has its status."""
-
-CLUSTER_ID_BYTES = 16
 
 
 @dataclass(frozen=True, slots=True)

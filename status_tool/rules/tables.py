@@ -6,14 +6,15 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from status_tool.rules.descriptors import Compared, compare
+from status_tool.rules.descriptors import Compared, compare_descriptors
 from status_tool.rules.pruning import unproven_ms
 from status_tool.rules.sql import is_in
 from status_tool.vocabulary.details import fits, is_number, is_text, list_of, loads, map_of, optional
 from status_tool.vocabulary.findings import Finding
-from status_tool.vocabulary.header import Header
+from status_tool.vocabulary.header import SLAVE, Header
 from status_tool.vocabulary.ids import family_id
 from status_tool.vocabulary.schema import Row
+from status_tool.vocabulary.states import LINEAGE, FactState, RegionState
 from status_tool.vocabulary.verdicts import Status, worst
 
 TABLE_CODES: dict[str, Status] = {
@@ -46,14 +47,8 @@ TABLE_CODES: dict[str, Status] = {
 }
 """Why every region of a table is affected."""
 
-SPLIT_PARENT = "split"
-LINEAGE = ("split", "merge")
-CONTENT = "content"
-CHANGED = "changed"
-HOSTED = "hosted"
 META_FAMILY = "METAFAMILY"
 """What HBase calls the family of its WAL markers (`WALEdit.METAFAMILY`)."""
-DISABLED = "disabled"
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +122,7 @@ def has_age_sql() -> str:
 
 def age_aggregates_sql() -> dict[str, str]:
     """As `TableAge`, over a table's rows with an age; `unknown` counts them."""
-    existing = f"kind = 'region' AND NOT (state <=> '{SPLIT_PARENT}')"
+    existing = f"kind = 'region' AND NOT (state <=> '{RegionState.SPLIT}')"
     return {
         "regions": f"count_if({existing})",
         "oldest": "min(region_id)",
@@ -136,44 +131,36 @@ def age_aggregates_sql() -> dict[str, str]:
     }
 
 
+@dataclass(frozen=True, slots=True)
+class TableQuestion:
+    """What a run asks of tables, and what it knows of all of them."""
+
+    master: Header
+    in_scope: Callable[[str | None], bool]
+    since_ms: int | None = None
+    loads_from_ms: int | None = None
+    """Bulk loads since then are known to have been shipped."""
+    withheld: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """By table, families that are not replicated to this slave."""
+    accepted_drift: Collection[str] = ()
+    """Tables for which the user accepts that the slave keeps less."""
+    changed: Mapping[str, int] = field(default_factory=dict)
+    """By table, when store files last changed beside the WAL on the slave."""
+    slave_id: str = ""
+
+
 def judge_tables(
-    master_rows: Iterable[Row],
-    slave_rows: Iterable[Row],
-    ages: Iterable[TableAge],
-    master: Header,
-    in_scope: Callable[[str | None], bool],
-    since_ms: int | None,
-    loads_from_ms: int | None = None,
-    withheld: Mapping[str, tuple[str, ...]] | None = None,
-    accepted_drift: Collection[str] = (),
-    changed: Mapping[str, int] | None = None,
-    slave_id: str = "",
+    master_rows: Iterable[Row], slave_rows: Iterable[Row], ages: Iterable[TableAge], question: TableQuestion
 ) -> tuple[TableFacts, ...]:
     """Judge every table in scope that has a descriptor or a region on the master, by name.
 
-    `master_rows` and `slave_rows` are the `table` rows of either side. Bulk loads since `loads_from_ms` are known to
-    have been shipped. `withheld` families are not replicated to this slave. For tables in
-    `accepted_drift` the user accepts that the slave keeps less. `changed` maps tables to the time when store files
-    last changed beside the WAL on the slave, whose cluster id is `slave_id`.
+    `master_rows` and `slave_rows` are the `table` rows of either side.
     """
-    descriptors = {row["table"]: row.get("detail") for row in master_rows if in_scope(row.get("table"))}
+    descriptors = {row["table"]: row.get("detail") for row in master_rows if question.in_scope(row.get("table"))}
     slave = {row["table"]: _SlaveTable.of(row.get("detail")) for row in slave_rows if row.get("table")}
-    by_name = {age.table: age for age in ages if in_scope(age.table)}
+    by_name = {age.table: age for age in ages if question.in_scope(age.table)}
     return tuple(
-        _facts(
-            table,
-            table in descriptors,
-            descriptors.get(table),
-            slave,
-            by_name.get(table),
-            master,
-            since_ms,
-            loads_from_ms,
-            (withheld or {}).get(table, ()),
-            table in accepted_drift,
-            (changed or {}).get(table),
-            slave_id,
-        )
+        _facts(table, descriptors, slave, by_name.get(table), question)
         for table in sorted(descriptors.keys() | by_name.keys())
         if table is not None
     )
@@ -198,41 +185,37 @@ def local_families(detail: str | None) -> tuple[str, ...] | None:
 def _age(table: str, rows: list[Row]) -> TableAge:
     ids = [row.get("region_id") for row in rows]
     known = [region_id for region_id in ids if region_id is not None]
-    regions = [row for row in rows if row["kind"] == "region" and row.get("state") != SPLIT_PARENT]
+    regions = [row for row in rows if row["kind"] == "region" and row.get("state") != RegionState.SPLIT]
     newest = [row["region_id"] for row in regions if row.get("region_id") is not None]
     return TableAge(table, len(regions), min(known, default=None), max(newest, default=None), len(known) < len(ids))
 
 
 def _facts(
     table: str,
-    described: bool,
-    detail: str | None,
+    descriptors: Mapping[str, str | None],
     slave: dict[str, _SlaveTable],
     age: TableAge | None,
-    master: Header,
-    since_ms: int | None,
-    loads_from_ms: int | None,
-    withheld: tuple[str, ...],
-    drift_is_accepted: bool,
-    changed_ms: int | None,
-    slave_id: str,
+    question: TableQuestion,
 ) -> TableFacts:
-    descriptor = _descriptor(detail)
-    families = tuple(family for family in replicated_families(detail) or () if family not in withheld)
+    described, descriptor = table in descriptors, _descriptor(descriptors.get(table))
+    since_ms, loads_from_ms = question.since_ms, question.loads_from_ms
+    withheld = question.withheld.get(table, ())
+    families = tuple(f for f in replicated_families(descriptors.get(table)) or () if f not in withheld)
     replicated = described and (descriptor is None or bool(families))
     gone = bool(age and age.regions and not age.unknown and since_ms is not None and since_ms >= (age.newest or 0))
     shipped = loads_from_ms is not None and _begins_after(loads_from_ms, age, since_ms)
     if not replicated:
         return TableFacts(table, described, False, gone_accepted=gone, loads_shipped=shipped)
     compared = _compared(descriptor, slave.get(table), families)
+    is_accepted = table in question.accepted_drift
     drift = [Finding("keeps-less", table=table, note="; ".join(compared.less))] if compared.less else []
     findings = [
         *_descriptor_findings(table, descriptor, families, since_ms),
         *_slave_findings(table, families, slave, since_ms),
-        *([] if drift_is_accepted else drift),
-        *_slave_changes(table, slave, changed_ms, since_ms),
-        *_pruned_findings(table, descriptor, slave_id, since_ms),
-        *_age_findings(table, age, master, since_ms),
+        *([] if is_accepted else drift),
+        *_slave_changes(table, slave, question.changed.get(table), since_ms),
+        *_pruned_findings(table, descriptor, question.slave_id, since_ms),
+        *_age_findings(table, age, question.master, since_ms),
     ]
     here = slave[table].descriptor if table in slave else {}
     return TableFacts(
@@ -243,7 +226,7 @@ def _facts(
         tuple(findings),
         gone,
         shipped,
-        tuple(_drift_notices(table, compared, drift_is_accepted)),
+        tuple(_drift_notices(table, compared, is_accepted)),
         compared.known,
         _since(here.get("written_ms"), since_ms),
         _since(here.get("deleted_ms"), since_ms),
@@ -266,7 +249,7 @@ def _compared(descriptor: dict[str, Any] | None, slave: _SlaveTable | None, fami
     """Nothing is compared where a side is absent or unreadable: that has its own finding."""
     if descriptor is None or slave is None or slave.families is None:
         return Compared()
-    return compare(descriptor, slave.descriptor, families)
+    return compare_descriptors(descriptor, slave.descriptor, families)
 
 
 def _drift_notices(table: str, compared: Compared, accepted: bool) -> Iterator[str]:
@@ -359,7 +342,7 @@ def _slave_findings(
         return [Finding("absent", table=table)]
     present = slave[table]
     if present.families is None:
-        return [Finding("descriptor-unreadable", table=table, note="slave")]
+        return [Finding("descriptor-unreadable", table=table, note=SLAVE)]
     absent = [family for family in families if family not in present.families]
     found = [Finding("family-absent", table=table, note=", ".join(absent))] if absent else []
     emptied_ms = present.emptied_ms(families)
@@ -395,14 +378,14 @@ def newest_changes(rows: Iterable[Row]) -> dict[str, int]:
     newest: dict[str, int] = {}
     for row in rows:
         table, moment = row.get("table"), row.get("write_ms")
-        if row.get("state") == CHANGED and table is not None and moment is not None:
+        if row.get("state") == FactState.CHANGED and table is not None and moment is not None:
             newest[table] = max(moment, newest.get(table, moment))
     return newest
 
 
 def is_change_sql() -> str:
     """Whether `newest_changes` counts a slave's row; its result is the newest `write_ms` per table."""
-    return f"kind = 'fact' AND state = '{CHANGED}' AND `table` IS NOT NULL"
+    return f"kind = 'fact' AND state = '{FactState.CHANGED}' AND `table` IS NOT NULL"
 
 
 def _age_findings(table: str, age: TableAge | None, master: Header, since_ms: int | None) -> list[Finding]:

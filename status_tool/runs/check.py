@@ -23,22 +23,12 @@ from status_tool.clients.config import Settings
 from status_tool.clients.webhdfs import HdfsEndpoint
 from status_tool.errors import ConnectionFailed, UsageError
 from status_tool.gather.parallel_reading import read_all
-from status_tool.gather.snapshot import (
-    MASTER,
-    SLAVE,
-    SLAVE_SETTLE_S,
-    FileOptions,
-    Request,
-    Snapshot,
-    apply_shutdown,
-    snapshot,
-)
-from status_tool.rules.origins import iso
+from status_tool.gather.snapshot import SLAVE_SETTLE_S, FileOptions, Request, Snapshot, apply_shutdown, snapshot
+from status_tool.printable import iso
 from status_tool.runs.modes import check_half, check_legacy
 from status_tool.runs.question import Question, SideFacts, question_of, refuse_pruned, refuse_since
 from status_tool.runs.write import Say, source_of
 from status_tool.sources.hdfs_files import WebHdfsSource, hdfs_user
-from status_tool.sources.state_table import TableFilter
 from status_tool.spark import source as spark_source
 from status_tool.spark.cluster import read_status, runs_here
 from status_tool.spark.counts import overview_of
@@ -50,10 +40,10 @@ from status_tool.spark.session import LOCAL_MASTER, spark_session, submitted
 from status_tool.spark.verify import SMALL_BYTES, Verification
 from status_tool.status_file.reader import StatusFile, open_status
 from status_tool.status_file.signature import SignKey
-from status_tool.vocabulary.header import BY_CHECK, BY_OPTION, RECORDED, Header
+from status_tool.vocabulary.header import BY_CHECK, BY_OPTION, MASTER, RECORDED, SLAVE, Header
 from status_tool.vocabulary.outcome import Outcome
 from status_tool.vocabulary.schema import STATUS_SCHEMA
-from status_tool.vocabulary.scope import Scope
+from status_tool.vocabulary.scope import Scope, TableFilter
 from status_tool.vocabulary.selection import PathMap
 from status_tool.vocabulary.verdicts import Evidence, FileStatus, Verdict
 

@@ -20,7 +20,7 @@ from status_tool.clients.config import Settings
 from status_tool.clients.zookeeper import ZooKeeper
 from status_tool.errors import ConnectionFailed, StatusFileError, UsageError
 from status_tool.gather.measured_queues import queue_rows
-from status_tool.gather.snapshot import MASTER, Request
+from status_tool.gather.snapshot import Request
 from status_tool.report.follow_progress import Following, Round
 from status_tool.runs.check import (
     Check,
@@ -33,10 +33,10 @@ from status_tool.runs.check import (
     scratch_of,
 )
 from status_tool.runs.write import write_side
-from status_tool.sources.state_table import TableFilter
 from status_tool.status_file.reader import StatusFile, open_status
-from status_tool.vocabulary.header import Header
+from status_tool.vocabulary.header import MASTER, Header
 from status_tool.vocabulary.outcome import Outcome
+from status_tool.vocabulary.scope import TableFilter
 from status_tool.vocabulary.verdicts import Evidence
 
 MASTER_WAIT_S = 10.0

@@ -93,8 +93,6 @@ OPTIONS: Mapping[str, Option] = {
     "spark_master": Option("--spark-master", CHECKS, why="only a check uses Spark"),
     "spark_conf": Option("--spark-conf", CHECKS, why="only a check uses Spark"),
 }
-LETTERS = ("master", "output", "status_file", "slave_status", "follow")
-"""Parameters that choose the mode."""
 
 PAIRS: tuple[tuple[str, Mode, str, str], ...] = (
     ("peer", Mode.MASTER, "drained", "-m writes every peer's side; it names whose queues --drained waits for"),
@@ -186,7 +184,7 @@ def check_half(given: frozenset[str], half: str) -> None:
             )
 
 
-def as_markdown() -> str:
+def options_markdown() -> str:
     """docs/options.md."""
     lines = [
         "# Which options go together",
@@ -229,4 +227,4 @@ def _other(half: str) -> str:
 
 
 if __name__ == "__main__":
-    print(as_markdown(), end="")
+    print(options_markdown(), end="")

@@ -19,7 +19,7 @@ from status_tool.clients.thrift import Cells, scan
 from status_tool.clients.zookeeper import ZooKeeper
 from status_tool.errors import StatusFileError, UsageError
 from status_tool.gather.measured_queues import queue_rows
-from status_tool.gather.snapshot import MASTER, SLAVE, peer_rows, server_rows
+from status_tool.gather.snapshot import peer_rows, server_rows
 from status_tool.rules.peers import PeerFacts, choose_peer, leads_to, own_shipping, parse_peer
 from status_tool.rules.pruning import (
     Applied,
@@ -36,16 +36,18 @@ from status_tool.rules.pruning import (
 from status_tool.rules.queue_proofs import known_writers
 from status_tool.rules.segments import Segment
 from status_tool.sources import codec
-from status_tool.sources.codec import Row
 from status_tool.sources.state_table import Barrier, KeyRange, StateTable, now_ms
 from status_tool.status_file.reader import StatusFile, open_status
 from status_tool.status_file.signature import SignKey
+from status_tool.vocabulary.header import MASTER, SLAVE
+from status_tool.vocabulary.schema import NewRow
+from status_tool.vocabulary.state_rows import REPLICATOR, WRITER
 
 HEX = "0123456789abcdef"
 
 
 @dataclass(frozen=True)
-class Request:
+class PruneRequest:
     """The evidence to prune by."""
 
     files: tuple[Path, ...]
@@ -73,7 +75,7 @@ class Pruned:
         self.dropped[kind] = self.dropped.get(kind, 0) + dropped
 
 
-def prune(settings: Settings, request: Request) -> Pruned:
+def prune_rows(settings: Settings, request: PruneRequest) -> Pruned:
     """Prune this cluster's state table by the status files of the other side.
 
     Raises `StatusFileError` and `UsageError` for files that prove nothing for this cluster, or not enough.
@@ -110,7 +112,7 @@ class _Pruner:
     settings: Settings
     state: StateTable
     zookeeper: ZooKeeper
-    request: Request
+    request: PruneRequest
     pruned: Pruned
 
     def as_master(self, files: Sequence[StatusFile]) -> None:
@@ -142,10 +144,10 @@ class _Pruner:
         peers = [parse_peer(row["detail"]) for row in peer_rows(self.zookeeper)]
         return [peer for peer in peers if not own_shipping(peer)]
 
-    def _server_rows(self) -> list[Row]:
+    def _server_rows(self) -> list[NewRow]:
         """Of both roles."""
         small, live = self.state.descriptors(Barrier(b"", now_ms(), set())), self.zookeeper.live_servers()
-        return [row for role in ("w", "r") for row in server_rows(small, role, live) if row["tracked"]]
+        return [row for role in (WRITER, REPLICATOR) for row in server_rows(small, role, live) if row["tracked"]]
 
     def _scan(self, kind: str, digit: str) -> dict[bytes, Cells]:
         """Rows of a type, of regions that begin with a digit."""
@@ -199,7 +201,7 @@ class _Pruner:
             self.state.delete((key, _newest(stored[key])) for key in sorted(keys & stored.keys()))
 
     def _writers(
-        self, rows: Sequence[Row], used: set[int], peers: Sequence[PeerFacts], before_ms: int
+        self, rows: Sequence[NewRow], used: set[int], peers: Sequence[PeerFacts], before_ms: int
     ) -> list[Mapping[str, Any]]:
         """A server with a queued or archived WAL keeps its row, or it would look like one without a tracker."""
         known = known_writers(queue_rows(self.settings, self.zookeeper)[0])
@@ -246,7 +248,7 @@ def _target(file: StatusFile, peers: tuple[PeerFacts, ...], digit: str, seen: se
     return Target(file.header.cluster_id, peers, segments, partial)
 
 
-def _rows(file: StatusFile, kind: str, digit: str) -> Iterator[Row]:
+def _rows(file: StatusFile, kind: str, digit: str) -> Iterator[NewRow]:
     """Rows of whole streams, of regions that begin with a digit."""
     for batch in file.rows({kind}):
         for row in batch.filter(pc.starts_with(batch.column("region"), digit)).to_pylist():

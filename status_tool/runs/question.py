@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from status_tool.errors import StatusFileError, UsageError
-from status_tool.explain.cluster_map import Side, known_clusters
-from status_tool.rules.origins import iso
+from status_tool.explain.cluster_map import KnownSide, known_clusters
+from status_tool.printable import iso
 from status_tool.rules.peer_versions import shipped_since
 from status_tool.rules.peers import (
     Choice,
@@ -31,7 +31,7 @@ from status_tool.rules.scoping import asked_filter
 from status_tool.rules.segments import latest
 from status_tool.rules.sides import cannot_report, is_pruned, same_hdfs
 from status_tool.rules.tables import local_families, replicated_families
-from status_tool.vocabulary.header import Header
+from status_tool.vocabulary.header import MASTER, SLAVE, Header
 from status_tool.vocabulary.outcome import ClusterMap, NotReplicated, Outcome
 from status_tool.vocabulary.schema import Row
 from status_tool.vocabulary.scope import Scope
@@ -264,4 +264,4 @@ def _not_replicated(master: SideFacts, peer: PeerFacts, scope: Scope) -> NotRepl
 
 
 def _clusters(master: SideFacts, slave: SideFacts) -> ClusterMap:
-    return known_clusters((Side(master.header, master.peers, "master"), Side(slave.header, slave.peers, "slave")))
+    return known_clusters((KnownSide(master.header, master.peers, MASTER), KnownSide(slave.header, slave.peers, SLAVE)))

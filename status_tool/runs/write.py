@@ -39,9 +39,18 @@ class Written:
 
 
 def write_side(
-    settings: Settings, request: Request, path: Path, debug_dir: Path | None, say: Say, key: SignKey | None = None
+    settings: Settings,
+    request: Request,
+    path: Path,
+    debug_dir: Path | None,
+    say: Say,
+    key: SignKey | None = None,
+    counted: Callable[[int], None] = lambda rows: None,
 ) -> Written:
-    """Write one side of a live cluster to a status file, signed with `key`; all or nothing."""
+    """Write one side of a live cluster to a status file, signed with `key`; all or nothing.
+
+    `counted` is told of rows as they are written.
+    """
     with journaling(path, request) as (request, journal):
         gathered = snapshot(settings, request, say)
         later = 0
@@ -49,6 +58,7 @@ def write_side(
             say("reading streams and files" if request.hdfs else "reading streams")
             for batch in read_all(source_of(gathered)):
                 writer.write(batch)
+                counted(batch.num_rows)
                 later += streams_written_later(batch, gathered.header.shutdown_ms)
                 if journal is not None:
                     journal.add(batch)

@@ -15,39 +15,47 @@ from status_tool.rules.content import Life, life_of, parse_tenure
 from status_tool.rules.segments import Segment, merged
 from status_tool.rules.settled import with_proofs
 from status_tool.vocabulary.ids import as_hex, from_hex
-from status_tool.vocabulary.schema import STATUS_SCHEMA
+from status_tool.vocabulary.schema import STATUS_SCHEMA, NewRow
+from status_tool.vocabulary.state_rows import (
+    FAMILY,
+    ContentRow,
+    FactRow,
+    HeadRow,
+    PrunedRow,
+    SegmentRow,
+    ServerRow,
+    TableEventRow,
+    TableRow,
+    ToolRow,
+    UnstampedRow,
+    column,
+)
+from status_tool.vocabulary.states import LINEAGE, FactState
 
-Row = dict[str, Any]
 BATCH_ROWS = 10_000
-FAMILY = b"t"
 _ID = 16  # hex digits of an origin or via
-_SEGMENT = 17  # `p` + prev + seq
-_COLUMN = 9  # `c` + who writes it
-_PARTIAL = 5  # `m` + family
+_SINGLE = 17  # `SegmentRow.SINGLE` + prev + seq
+_WRITER = 9  # `SegmentRow.WRITER` + who writes it
+_PARTIAL = 5  # `SegmentRow.PARTIAL` + family
 _COLUMN_VERSION = 1
 _PART = struct.Struct(">6q")  # prev, seq, write times of first and last entry and of prev, recorded
-_TENURE = 17  # `k` + origin + time of the opening
+_TENURE = 17  # `ContentRow.TENURE` + origin + time of the opening
 _PREFIX = 8  # bytes of a region's encoded name, unique within a cluster
 
 
-def column(qualifier: str | bytes) -> bytes:
-    """The full column name of a qualifier."""
-    return FAMILY + b":" + (qualifier.encode() if isinstance(qualifier, str) else qualifier)
-
-
-def number(cells: Cells, qualifier: str) -> int | None:
+def number(cells: Cells, qualifier: bytes) -> int | None:
     """An int64 cell; None where it is absent or of another length."""
     cell = cells.get(column(qualifier))
     return int.from_bytes(cell[0], "big", signed=True) if cell and len(cell[0]) == 8 else None
 
 
-def text(cells: Cells, qualifier: str) -> str | None:
+def text(cells: Cells, qualifier: bytes) -> str | None:
     """A UTF-8 cell; None where it is absent."""
     cell = cells.get(column(qualifier))
     return cell[0].decode(errors="replace") if cell else None
 
 
-def raw(cells: Cells, qualifier: str) -> bytes | None:
+def raw(cells: Cells, qualifier: bytes) -> bytes | None:
     """A cell's bytes; None where it is absent."""
     cell = cells.get(column(qualifier))
     return cell[0] if cell else None
@@ -66,10 +74,10 @@ def stream_key(key: bytes) -> tuple[str, int, int] | None:
 
 def server_key(origin: int, role: str) -> bytes:
     """The `o` row key of what a server wrote (`w`) or applied (`r`)."""
-    return f"o{as_hex(origin)}{role}".encode()
+    return f"{ServerRow.TYPE}{as_hex(origin)}{role}".encode()
 
 
-def heads(rows: Iterable[tuple[bytes, Cells]]) -> Iterator[Row]:
+def heads(rows: Iterable[tuple[bytes, Cells]]) -> Iterator[NewRow]:
     """`stream` rows of `h` rows."""
     for key, cells in rows:
         if (stream := stream_key(key)) is None:
@@ -77,35 +85,35 @@ def heads(rows: Iterable[tuple[bytes, Cells]]) -> Iterator[Row]:
         region, origin, via = stream
         yield {
             "kind": "stream",
-            "table": text(cells, "t"),
+            "table": text(cells, HeadRow.TABLE),
             "region": region,
             "origin": origin,
             "via": via,
-            "via_ids": raw(cells, "v"),
-            "seq": number(cells, "s"),
-            "first_ms": number(cells, "f"),
-            "write_ms": number(cells, "w"),
-            "entries": number(cells, "n"),
-            "start_key": raw(cells, "k") or b"",
-            "end_key": raw(cells, "e") or b"",
+            "via_ids": raw(cells, HeadRow.VIA_IDS),
+            "seq": number(cells, HeadRow.SEQ),
+            "first_ms": number(cells, HeadRow.FIRST_MS),
+            "write_ms": number(cells, HeadRow.WRITE_MS),
+            "entries": number(cells, HeadRow.ENTRIES),
+            "start_key": raw(cells, HeadRow.START_KEY) or b"",
+            "end_key": raw(cells, HeadRow.END_KEY) or b"",
         }
 
 
-def segments(rows: Iterable[tuple[bytes, Cells]]) -> Iterator[Row]:
+def segments(rows: Iterable[tuple[bytes, Cells]]) -> Iterator[NewRow]:
     """`segment` and `partial` rows of `s` rows, and one `replicated` row per region.
 
     Rows of a region follow one another, so the newest `r` is known when the region changes.
     """
-    newest: Row | None = None
+    newest: NewRow | None = None
     for key, cells in rows:
         if (stream := stream_key(key)) is None:
             continue
         region, origin, via = stream
-        table = text(cells, "t")
+        table = text(cells, SegmentRow.TABLE)
         if newest is not None and newest["region"] != region:
             yield newest
             newest = None
-        replicated = number(cells, "r")
+        replicated = number(cells, SegmentRow.REPLICATED_MS)
         if replicated is not None and (newest is None or replicated > newest["write_ms"]):
             newest = {"kind": "replicated", "table": table, "region": region, "write_ms": replicated}
         base = {"table": table, "region": region, "origin": origin, "via": via}
@@ -130,11 +138,11 @@ def _parts(cells: Cells) -> Iterator[Segment]:
     """The segments in the columns of an `s` row: one column per server, or per segment (trackers before version 2)."""
     for name, (value, recorded) in cells.items():
         qualifier = name[len(FAMILY) + 1 :]
-        if len(qualifier) == _SEGMENT and qualifier[:1] == b"p" and len(value) == 16:
+        if len(qualifier) == _SINGLE and qualifier[:1] == SegmentRow.SINGLE and len(value) == 16:
             prev, seq = (int.from_bytes(end, "big", signed=True) for end in (qualifier[1:9], qualifier[9:]))
             first, last = (int.from_bytes(time, "big", signed=True) for time in (value[:8], value[8:]))
             yield Segment(prev, seq, first, last, recorded)
-        elif len(qualifier) == _COLUMN and qualifier[:1] == b"c" and value[:1] == bytes([_COLUMN_VERSION]):
+        elif len(qualifier) == _WRITER and qualifier[:1] == SegmentRow.WRITER and value[:1] == bytes([_COLUMN_VERSION]):
             for prev, seq, first, last, prev_ms, noted in _PART.iter_unpack(value[1:] if _is_whole(value) else b""):
                 yield Segment(prev, seq, first, last, noted, prev_ms if prev_ms >= 0 else None)
 
@@ -147,38 +155,39 @@ def _partial(cells: Cells) -> Iterator[tuple[str, int]]:
     """Of an `s` row: families with cells that did not arrive, and the newest write time of such an entry."""
     for name, (value, _) in cells.items():
         qualifier = name[len(FAMILY) + 1 :]
-        if len(qualifier) == _PARTIAL and qualifier[:1] == b"m" and len(value) == 8:
+        if len(qualifier) == _PARTIAL and qualifier[:1] == SegmentRow.PARTIAL and len(value) == 8:
             yield qualifier[1:].hex(), int.from_bytes(value, "big", signed=True)
 
 
-def unstamped(rows: Iterable[tuple[bytes, Cells]]) -> Iterator[Row]:
+def unstamped(rows: Iterable[tuple[bytes, Cells]]) -> Iterator[NewRow]:
     """`unstamped` rows of `u` rows, one per set of clusters that such entries came through."""
     for key, cells in rows:
-        newest = {name[len(FAMILY) + 2 :]: value for name, (value, _) in cells.items() if name[:3] == FAMILY + b":r"}
+        prefix = column(UnstampedRow.WRITE_MS)
+        newest = {name[len(prefix) :]: value for name, (value, _) in cells.items() if name.startswith(prefix)}
         for clusters, value in newest.items() if newest else [(b"", b"")]:
             yield {
                 "kind": "unstamped",
-                "table": text(cells, "t"),
+                "table": text(cells, UnstampedRow.TABLE),
                 "region": key[1:].decode("ascii", errors="replace"),
                 "via_ids": clusters or None,
                 "write_ms": int.from_bytes(value, "big", signed=True) if len(value) == 8 else None,
             }
 
 
-def facts(rows: Iterable[tuple[bytes, Cells]]) -> Iterator[Row]:
+def facts(rows: Iterable[tuple[bytes, Cells]]) -> Iterator[NewRow]:
     """`fact` rows of `g` rows: bulk loads, splits and merges."""
     for key, cells in rows:
-        base: Row = {
+        base: NewRow = {
             "kind": "fact",
-            "table": text(cells, "t"),
+            "table": text(cells, FactRow.TABLE),
             "region": key[1:].decode("ascii", errors="replace"),
         }
-        if (loaded := number(cells, "b")) is not None:
-            yield base | {"state": "bulkload", "write_ms": loaded}
-        if (loaded := number(cells, "u")) is not None:
-            yield base | {"state": "localload", "write_ms": loaded}
-        if (lineage := text(cells, "l")) in ("split", "merge"):
-            yield base | {"state": lineage, "region_id": number(cells, "i")}
+        if (loaded := number(cells, FactRow.BULK_LOAD_MS)) is not None:
+            yield base | {"state": FactState.BULK_LOAD, "write_ms": loaded}
+        if (loaded := number(cells, FactRow.LOCAL_LOAD_MS)) is not None:
+            yield base | {"state": FactState.LOCAL_LOAD, "write_ms": loaded}
+        if (lineage := text(cells, FactRow.LINEAGE)) in LINEAGE:
+            yield base | {"state": FactState(lineage), "region_id": number(cells, FactRow.REGION_ID)}
 
 
 @dataclass(frozen=True)
@@ -206,7 +215,7 @@ def _prefix(region: str) -> bytes:
         return region.encode()[:_PREFIX].ljust(_PREFIX, b"\0")
 
 
-def contents(rows: Iterable[tuple[bytes, Cells]], existing: Existing | None = None) -> Iterator[Row]:
+def contents(rows: Iterable[tuple[bytes, Cells]], existing: Existing | None = None) -> Iterator[NewRow]:
     """`fact` rows of `f` rows: only unusual facts; an ordinary region has none.
 
     `changed`: its store files changed beside the WAL; `bulkload`: a load that its server could no longer record.
@@ -217,42 +226,42 @@ def contents(rows: Iterable[tuple[bytes, Cells]], existing: Existing | None = No
         region = key[1:].decode("ascii", errors="replace")
         tenures = [parse_tenure(value) for name, (value, _) in cells.items() if _is_tenure(name)]
         life = life_of((tenure for tenure in tenures if tenure), replicated_only=existing is not None)
-        base: Row = {"kind": "fact", "table": text(cells, "t"), "region": region}
+        base: NewRow = {"kind": "fact", "table": text(cells, ContentRow.TABLE), "region": region}
         if life.changed_ms is not None:
-            yield base | {"state": "changed", "write_ms": life.changed_ms}
+            yield base | {"state": FactState.CHANGED, "write_ms": life.changed_ms}
         if existing and life.loaded_ms is not None:
-            yield base | {"state": "bulkload", "write_ms": life.loaded_ms}
+            yield base | {"state": FactState.BULK_LOAD, "write_ms": life.loaded_ms}
         if existing and _prefix(region) not in names and _had_content(life, existing.until_ms) and life.last:
-            yield base | {"state": "content", "write_ms": life.last.until_ms}
+            yield base | {"state": FactState.CONTENT, "write_ms": life.last.until_ms}
 
 
 def _is_tenure(name: bytes) -> bool:
-    return len(name) == len(FAMILY) + 1 + _TENURE and name.startswith(column("k"))
+    return len(name) == len(FAMILY) + 1 + _TENURE and name.startswith(column(ContentRow.TENURE))
 
 
 def _had_content(life: Life, until_ms: int) -> bool:
     return life.last is not None and life.last.holds_replicated and life.last.began_ms < until_ms
 
 
-def server(cells: Cells, role: str, tokens: Collection[bytes]) -> Row:
+def server(cells: Cells, role: str, tokens: Collection[bytes]) -> NewRow:
     """A `server` row of an `o` row; the caller sets `live` and `tracked`."""
     return {
         "kind": "server",
-        "server": text(cells, "n"),
+        "server": text(cells, ServerRow.NAME),
         "role": role,
-        "started_ms": number(cells, "a"),
-        "flush_ms": number(cells, "f"),
-        "echoed": raw(cells, "e") in tokens,
-        "read_ms": number(cells, "m"),
-        "final_ms": number(cells, "z"),
-        "gone_ms": number(cells, "x"),
-        "detail": with_proofs(text(cells, "q"), _proofs(cells)),
+        "started_ms": number(cells, ServerRow.STARTED_MS),
+        "flush_ms": number(cells, ServerRow.FLUSHED_MS),
+        "echoed": raw(cells, ServerRow.ECHO) in tokens,
+        "read_ms": number(cells, ServerRow.READ_MS),
+        "final_ms": number(cells, ServerRow.FINAL_MS),
+        "gone_ms": number(cells, ServerRow.GONE_MS),
+        "detail": with_proofs(text(cells, ServerRow.HEALTH), _proofs(cells)),
     }
 
 
 def _proofs(cells: Cells) -> dict[str, str]:
     """By peer, what `run -m` has recorded of the server (`d` + peer id)."""
-    prefix = column("d")
+    prefix = column(ServerRow.SETTLED)
     return {
         name[len(prefix) :].decode(errors="replace"): value.decode(errors="replace")
         for name, (value, _) in cells.items()
@@ -260,10 +269,10 @@ def _proofs(cells: Cells) -> dict[str, str]:
     }
 
 
-def descriptor(key: bytes, cells: Cells) -> Row:
+def descriptor(key: bytes, cells: Cells) -> NewRow:
     """A `table` row of a `t` row: the trackers' JSON descriptor; `{}` where it is damaged."""
     try:
-        detail = json.dumps(json.loads(raw(cells, "d") or b"{}"))
+        detail = json.dumps(json.loads(raw(cells, TableRow.DESCRIPTOR) or b"{}"))
     except (ValueError, RecursionError):
         detail = "{}"
     return {"kind": "table", "table": key[1:].decode(errors="replace"), "detail": detail}
@@ -276,14 +285,14 @@ def pruned_marks(rows: Iterable[tuple[bytes, Cells]]) -> dict[str, list[list[Any
         marks[key[1:].decode(errors="replace")] = [
             [name[len(FAMILY) + 2 :].hex(), int.from_bytes(value, "big", signed=True)]
             for name, (value, _) in sorted(cells.items())
-            if name.startswith(column("w"))
+            if name.startswith(column(PrunedRow.WRITTEN_MS))
         ]
     return marks
 
 
 def pruned_files(cells: Cells) -> dict[str, int]:
     """Of row `d`, by master cluster id: the barrier of the FILE by which a slave's segments were pruned last."""
-    prefix = column("p")
+    prefix = column(ToolRow.PRUNED_BY)
     return {
         name[len(prefix) :].decode(errors="replace"): int.from_bytes(value, "big", signed=True)
         for name, (value, _) in cells.items()
@@ -304,34 +313,34 @@ def table_events(rows: Iterable[tuple[bytes, Cells]]) -> dict[str, dict[str, Any
         named = {name[len(FAMILY) + 1 :]: int.from_bytes(value, "big") for name, (value, _) in cells.items()}
         dropped, raised = (
             {name[1:].decode(errors="replace"): moment for name, moment in named.items() if name[:1] == prefix}
-            for prefix in (b"f", b"g")
+            for prefix in (TableEventRow.DROPPED_MS, TableEventRow.RAISED_MS)
         )
         events[key[1:].decode(errors="replace")] = {
-            "arrived_ms": named.get(b"a"),
-            "born_ms": named.get(b"b"),
+            "arrived_ms": named.get(TableEventRow.ARRIVED_MS),
+            "born_ms": named.get(TableEventRow.BORN_MS),
             "dropped_ms": dropped,
-            "skipped_ms": named.get(b"w"),
+            "skipped_ms": named.get(TableEventRow.SKIPPED_MS),
             "raised_ms": raised,
-            "written_ms": named.get(b"l"),
-            "deleted_ms": named.get(b"d"),
-            "tagged_ms": named.get(b"k"),
+            "written_ms": named.get(TableEventRow.WRITTEN_MS),
+            "deleted_ms": named.get(TableEventRow.DELETED_MS),
+            "tagged_ms": named.get(TableEventRow.TAGGED_MS),
         }
     return events
 
 
-DECODERS: dict[str, Callable[[Iterable[tuple[bytes, Cells]]], Iterator[Row]]] = {
-    "h": heads,
-    "s": segments,
-    "u": unstamped,
-    "g": facts,
-    "f": contents,
+DECODERS: dict[str, Callable[[Iterable[tuple[bytes, Cells]]], Iterator[NewRow]]] = {
+    HeadRow.TYPE: heads,
+    SegmentRow.TYPE: segments,
+    UnstampedRow.TYPE: unstamped,
+    FactRow.TYPE: facts,
+    ContentRow.TYPE: contents,
 }
-"""Row types with many rows, read in parallel."""
+"""NewRow types with many rows, read in parallel."""
 
 
-def batches(rows: Iterable[Row], size: int = BATCH_ROWS) -> Iterator[pa.RecordBatch]:
+def batches(rows: Iterable[NewRow], size: int = BATCH_ROWS) -> Iterator[pa.RecordBatch]:
     """Gather rows into Arrow batches of the status schema."""
-    pending: list[Row] = []
+    pending: list[NewRow] = []
     for row in rows:
         pending.append(row)
         if len(pending) >= size:

@@ -30,7 +30,7 @@ def combine(first: int, second: int, length: int) -> int:
     return _multiply(first, _power_of_x(8 * length)) ^ second
 
 
-def as_hex(crc: int) -> str:
+def crc_hex(crc: int) -> str:
     """As COMPOSITE-CRC is written: 8 hex digits."""
     return f"{crc:08x}"
 

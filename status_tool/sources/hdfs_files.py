@@ -24,12 +24,13 @@ from status_tool.clients.walk import Page, Walk
 from status_tool.clients.webhdfs import RANGE_BYTES, HdfsEndpoint, Load, WebHdfs, webhdfs
 from status_tool.errors import ConnectionFailed
 from status_tool.sources import codec, crc
-from status_tool.sources.codec import Row
 from status_tool.sources.interface import Source
 from status_tool.sources.journal import opened
+from status_tool.vocabulary.schema import NewRow
 from status_tool.vocabulary.selection import Exclusions, is_glob, outermost
+from status_tool.vocabulary.states import FileState
 
-BATCH_ROWS = 1_000
+FILES_PER_BATCH = 1_000
 """Small enough that an interrupted run loses little."""
 PARTS = 64
 """Folders are split until there are at least this many parts, for as many threads or executors."""
@@ -169,10 +170,10 @@ class WebHdfsSource(Source):
         seen: Counter[str] = Counter()
         with refusals_end_the_run(self.endpoint):
             rows = self._checked(hdfs, self._listed(hdfs, partition, seen))
-            yield from codec.batches(rows, BATCH_ROWS)
+            yield from codec.batches(rows, FILES_PER_BATCH)
         yield from codec.batches({"kind": "count", "name": name, "entries": n} for name, n in sorted(seen.items()))
 
-    def _listed(self, hdfs: WebHdfs, part: Part, seen: Counter[str]) -> Iterator[Row]:
+    def _listed(self, hdfs: WebHdfs, part: Part, seen: Counter[str]) -> Iterator[NewRow]:
         """`file` rows without checksums; a row with a `state` needs none."""
         walk = Walk(hdfs, part.paths, part.after, part.upto)
         for page in walk:
@@ -192,22 +193,22 @@ class WebHdfsSource(Source):
                 elif part.deep:
                     walk.add([path])
 
-    def _unlisted(self, folder: str, refusal: Refused) -> Iterator[Row]:
+    def _unlisted(self, folder: str, refusal: Refused) -> Iterator[NewRow]:
         """The row of a folder that cannot be listed; none for one that was deleted in between."""
         if refusal.is_absent:
             return
         if not self.tolerant:
             raise Refused(refusal.name, f"{folder} cannot be listed: {refusal}") from None
-        yield {"kind": "file", "path": folder, "state": "unreadable", "detail": f"folder: {refusal}"}
+        yield {"kind": "file", "path": folder, "state": FileState.UNREADABLE, "detail": f"folder: {refusal}"}
 
-    def _checked(self, hdfs: WebHdfs, files: Iterator[Row]) -> Iterator[Row]:
+    def _checked(self, hdfs: WebHdfs, files: Iterator[NewRow]) -> Iterator[NewRow]:
         """Rows in listing order, with a bounded window of requests under way."""
         journal = opened(self.journal) if self.journal else None
-        window: deque[Future[Row]] = deque()
+        window: deque[Future[NewRow]] = deque()
         try:
             for row in files:
                 known = journal.known(row, self.deep) if journal else None
-                task = Future[Row]()
+                task = Future[NewRow]()
                 if known is not None or row.get("state"):
                     task.set_result(known or row)
                 else:
@@ -257,7 +258,7 @@ def _entries(hdfs: WebHdfs, folder: str, after: str = "", upto: str | None = Non
             yield entry
 
 
-def listed_row(path: str, status: dict[str, Any]) -> Row:
+def listed_row(path: str, status: dict[str, Any]) -> NewRow:
     """What the listing alone shows of a file."""
     marks = [str(status["ecPolicy"])] if status.get("ecPolicy") else []
     marks += ["encrypted"] if status.get("encBit") else []
@@ -272,7 +273,7 @@ def listed_row(path: str, status: dict[str, Any]) -> Row:
     }
 
 
-def checked_row(hdfs: WebHdfs, row: Row, deep: bool) -> Row:
+def checked_row(hdfs: WebHdfs, row: NewRow, deep: bool) -> NewRow:
     """The row with checksum, and CRC32C if `deep`. An unreadable file is `unreadable` or `open`, with the reason."""
     marks = row["algorithm"]
     row = {**row, "algorithm": None}
@@ -283,10 +284,10 @@ def checked_row(hdfs: WebHdfs, row: Row, deep: bool) -> Row:
         if deep and row["length"]:
             row["crc32c"] = content_crc(hdfs, row["path"], row["length"])
     except Refused as refusal:
-        state = "open" if "under construction" in str(refusal) else "unreadable"
+        state = FileState.OPEN if "under construction" in str(refusal) else FileState.UNREADABLE
         return row | {"checksum": None, "algorithm": None, "state": state, "detail": str(refusal)}
     except (KeyError, ValueError, TypeError) as error:
-        return row | {"state": "unreadable", "detail": f"answer not understood: {error}"}
+        return row | {"state": FileState.UNREADABLE, "detail": f"answer not understood: {error}"}
     return row
 
 
@@ -294,13 +295,13 @@ def content_crc(hdfs: WebHdfs, path: str, length: int) -> str:
     """The CRC32C of the content (hex), read in ranges side by side. Raises `Refused`, also for another length."""
     ranges = [(offset, min(RANGE_BYTES, length - offset)) for offset in range(0, length, RANGE_BYTES)]
     if len(ranges) == 1:
-        return crc.as_hex(_range_crc(hdfs, path, *ranges[0]))
+        return crc.crc_hex(_range_crc(hdfs, path, *ranges[0]))
     tasks = [hdfs.range_pool.submit(_range_crc, hdfs, path, *one) for one in ranges]
     try:
         whole = 0
         for task, (_, size) in zip(tasks, ranges, strict=True):
             whole = crc.combine(whole, task.result(), size)
-        return crc.as_hex(whole)
+        return crc.crc_hex(whole)
     finally:
         for task in tasks:
             task.cancel()
@@ -318,13 +319,13 @@ def _range_crc(hdfs: WebHdfs, path: str, offset: int, length: int) -> int:
     return state[0]
 
 
-def with_content(hdfs: WebHdfs, rows: Iterable[Row]) -> Iterator[Row]:
+def with_content(hdfs: WebHdfs, rows: Iterable[NewRow]) -> Iterator[NewRow]:
     """The same rows, each with its CRC32C; a file that cannot be read becomes `unreadable`. For `--deep`."""
 
-    def fill(row: Row) -> Row:
+    def fill(row: NewRow) -> NewRow:
         try:
             return {**row, "crc32c": content_crc(hdfs, row["path"], row["length"])}
         except Refused as refusal:
-            return {**row, "state": "unreadable", "detail": str(refusal)}
+            return {**row, "state": FileState.UNREADABLE, "detail": str(refusal)}
 
     yield from hdfs.pool.map(fill, rows)

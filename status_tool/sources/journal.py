@@ -16,9 +16,9 @@ import pyarrow.compute as pc
 
 from status_tool.errors import OutputError
 from status_tool.printable import safe
-from status_tool.sources.codec import Row
+from status_tool.vocabulary.schema import NewRow
 
-SUFFIX = ".resume"
+JOURNAL_SUFFIX = ".resume"
 _COLUMNS = ("path", "length", "modified_ms", "algorithm", "checksum", "crc32c")
 _CREATE = (
     "create table if not exists file (path text primary key, length integer, modified_ms integer,"
@@ -30,7 +30,7 @@ _OPEN_LOCK = threading.Lock()
 
 def journal_path(output: Path) -> Path:
     """Where the journal of a status file is."""
-    return output.with_name(output.name + SUFFIX)
+    return output.with_name(output.name + JOURNAL_SUFFIX)
 
 
 def opened(path: str) -> Journal:
@@ -78,7 +78,7 @@ class Journal:
             self._db.execute(_CREATE)
             self._db.commit()
 
-    def known(self, row: Row, deep: bool) -> Row | None:
+    def known(self, row: NewRow, deep: bool) -> NewRow | None:
         """The row completed, if a file of this path, length and modification time is known, with CRC if `deep`."""
         query = "select algorithm, checksum, crc32c from file where path = ? and length = ? and modified_ms = ?"
         with self._lock, self._clear():

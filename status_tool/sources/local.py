@@ -15,10 +15,11 @@ from typing import BinaryIO
 import pyarrow as pa
 
 from status_tool.sources import codec, crc
-from status_tool.sources.codec import Row
 from status_tool.sources.crc import Layout
 from status_tool.sources.interface import Source
+from status_tool.vocabulary.schema import NewRow
 from status_tool.vocabulary.selection import Exclusions, is_glob, outermost
+from status_tool.vocabulary.states import FileState
 
 _READ_BYTES = 1 << 20
 
@@ -46,7 +47,7 @@ class LocalSource(Source):
         yield from codec.batches(self._rows(partition, seen), 1_000)
         yield from codec.batches({"kind": "count", "name": name, "entries": n} for name, n in sorted(seen.items()))
 
-    def _rows(self, path: str, seen: Counter[str]) -> Iterator[Row]:
+    def _rows(self, path: str, seen: Counter[str]) -> Iterator[NewRow]:
         mode = os.lstat(path).st_mode
         if stat.S_ISLNK(mode):
             seen["symbolic link"] += 1
@@ -56,7 +57,12 @@ class LocalSource(Source):
             try:
                 names = sorted(os.listdir(path))
             except OSError as error:
-                yield {"kind": "file", "path": path, "state": "unreadable", "detail": f"folder: {error.strerror}"}
+                yield {
+                    "kind": "file",
+                    "path": path,
+                    "state": FileState.UNREADABLE,
+                    "detail": f"folder: {error.strerror}",
+                }
                 return
             seen["empty folder"] += not names
             below = (os.path.join(path, name) for name in names)
@@ -64,9 +70,9 @@ class LocalSource(Source):
                 if not self.exclusions.leave_out(child):
                     yield from self._rows(child, seen)
 
-    def row(self, path: str) -> Row:
+    def row(self, path: str) -> NewRow:
         """The `file` row of one file."""
-        row: Row = {"kind": "file", "path": path, "block_size": self.layout.block_size}
+        row: NewRow = {"kind": "file", "path": path, "block_size": self.layout.block_size}
         try:
             with Path(path).open("rb") as file:
                 facts = os.fstat(file.fileno())
@@ -74,9 +80,13 @@ class LocalSource(Source):
                 algorithm, checksum, length = crc.hdfs_checksum(file, self.layout)
                 row |= {"length": length, "algorithm": algorithm, "checksum": checksum}
                 if self.deep and length:
-                    row["crc32c"] = crc.as_hex(_content(file))
+                    row["crc32c"] = crc.crc_hex(_content(file))
         except OSError as error:
-            row |= {"length": row.get("length", 0), "state": "unreadable", "detail": error.strerror or str(error)}
+            row |= {
+                "length": row.get("length", 0),
+                "state": FileState.UNREADABLE,
+                "detail": error.strerror or str(error),
+            }
         return row
 
 

@@ -14,8 +14,10 @@ from status_tool.clients import hbase_pb2
 from status_tool.clients.config import ThriftEndpoint
 from status_tool.clients.thrift import Cells, connection, scan
 from status_tool.clients.zookeeper import unwrap
-from status_tool.sources.codec import Row
-from status_tool.sources.state_table import TableFilter
+from status_tool.vocabulary.names import full_name
+from status_tool.vocabulary.schema import NewRow
+from status_tool.vocabulary.scope import TableFilter
+from status_tool.vocabulary.states import RegionState
 
 META = "hbase:meta"
 
@@ -32,14 +34,14 @@ class HostedRegion:
     """`seqnumDuringOpen`: changes with every opening."""
 
 
-def regions(endpoint: ThriftEndpoint, live: Collection[str], state_table: str, only: TableFilter) -> Iterator[Row]:
+def regions(endpoint: ThriftEndpoint, live: Collection[str], state_table: str, only: TableFilter) -> Iterator[NewRow]:
     """`region` rows of every user table, with who hosts them now.
 
     `state` is `hosted` by a live server, `unhosted` by none, `disabled` with its table, or `split` (a parent
     that waits for the janitor). Secondary replicas write no WAL and are left out.
     """
     states: dict[str, bool] = {}
-    pending: list[tuple[Row, Cells]] = []
+    pending: list[tuple[NewRow, Cells]] = []
     for key, cells in scan(endpoint, META, b"", None):
         if _is_table_row(cells):
             states[key.decode(errors="replace")] = _enabled(cells)
@@ -56,7 +58,7 @@ def open_regions(endpoint: ThriftEndpoint, table: str) -> Iterator[HostedRegion]
         row, server = _region(key, cells), _server(cells)
         opened = cells.get(b"info:seqnumDuringOpen")
         state = cells.get(b"info:state", (b"OPEN", 0))[0]
-        if row is None or row["state"] == "split" or server is None or opened is None or state != b"OPEN":
+        if row is None or row["state"] == RegionState.SPLIT or server is None or opened is None or state != b"OPEN":
             continue
         yield HostedRegion(
             row["region"], row["start_key"], row["end_key"], server, int.from_bytes(opened[0], "big", signed=True)
@@ -65,7 +67,7 @@ def open_regions(endpoint: ThriftEndpoint, table: str) -> Iterator[HostedRegion]
 
 def _wanted(table: str, state_table: str, only: TableFilter) -> bool:
     ours = (state_table, f"{state_table}_rows")
-    return not table.startswith("hbase:") and table not in ours and only.admits(table)
+    return table not in ours and only.holds(table)
 
 
 def _is_table_row(cells: Cells) -> bool:
@@ -79,7 +81,7 @@ def _enabled(cells: Cells) -> bool:
         return True
 
 
-def _region(key: bytes, cells: Cells) -> Row | None:
+def _region(key: bytes, cells: Cells) -> NewRow | None:
     try:
         info = hbase_pb2.RegionInfo.FromString(unwrap(cells[b"info:regioninfo"][0]))
     except (KeyError, ValueError, DecodeError):
@@ -89,26 +91,26 @@ def _region(key: bytes, cells: Cells) -> Row | None:
     namespace, name = info.table_name.namespace.decode(), info.table_name.qualifier.decode()
     return {
         "kind": "region",
-        "table": name if namespace == "default" else f"{namespace}:{name}",
+        "table": full_name(namespace, name),
         # The key is `table,start,id.encoded.` (RegionInfo.encodeRegionName).
         "region": key.rstrip(b".").rpartition(b".")[2].decode(errors="replace"),
         "start_key": info.start_key,
         "end_key": info.end_key,
         "region_id": info.region_id,
-        "state": "split" if info.split or info.offline else None,
+        "state": RegionState.SPLIT if info.split or info.offline else None,
     }
 
 
-def _hosting(row: Row, cells: Cells, live: Collection[str], enabled: bool) -> Row:
+def _hosting(row: NewRow, cells: Cells, live: Collection[str], enabled: bool) -> NewRow:
     server = _server(cells)
     state = cells.get(b"info:state", (b"OPEN", 0))[0].decode(errors="replace")
-    if row["state"] == "split" or state in ("SPLIT", "MERGED"):
-        return {"state": "split", "server": None}
+    if row["state"] == RegionState.SPLIT or state in ("SPLIT", "MERGED"):
+        return {"state": RegionState.SPLIT, "server": None}
     if not enabled:
-        return {"state": "disabled", "server": None}
+        return {"state": RegionState.DISABLED, "server": None}
     if state == "OPEN" and server in live:
-        return {"state": "hosted", "server": server}
-    return {"state": "unhosted", "server": server}
+        return {"state": RegionState.HOSTED, "server": server}
+    return {"state": RegionState.UNHOSTED, "server": server}
 
 
 def _server(cells: Cells) -> str | None:
@@ -124,7 +126,7 @@ def table_families(
     endpoint: ThriftEndpoint,
     events: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
     descriptors: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
-) -> Iterator[Row]:
+) -> Iterator[NewRow]:
     """`table` rows of all tables with their families and their `events`.
 
     Thrift lists the tables (version 1 reports names only); their families come from the trackers' `descriptors`. The

@@ -18,7 +18,7 @@ from status_tool.clients import hbase_pb2
 from status_tool.clients.zookeeper import ZooKeeper, unwrap
 from status_tool.errors import ConfigurationError
 
-ATTEMPTS = 20
+READ_ATTEMPTS = 20
 """How often the queues are read again while some are being claimed."""
 _REPLICATION = "replication"
 _LOCK = "cversion_"
@@ -102,7 +102,7 @@ def read_queues(zookeeper: ZooKeeper) -> Queues:
     """
     _refuse_tables(zookeeper)
     consistent, queues = False, tuple[Queue, ...]()
-    for _ in range(ATTEMPTS):
+    for _ in range(READ_ATTEMPTS):
         before = zookeeper.children_version(_REPLICATION, "rs")
         queues = tuple(_queues(zookeeper))
         consistent = before == zookeeper.children_version(_REPLICATION, "rs")

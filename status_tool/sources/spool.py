@@ -14,9 +14,9 @@ from status_tool.clients.hdfscli import Refused
 from status_tool.clients.thrift import Cells
 from status_tool.clients.webhdfs import WebHdfs
 from status_tool.errors import ConnectionFailed
-from status_tool.sources.codec import column
+from status_tool.vocabulary.state_rows import column
 
-SUFFIX = ".jsonl"
+SPOOL_SUFFIX = ".jsonl"
 MAX_BYTES = 256 * 1024 * 1024
 
 
@@ -34,7 +34,7 @@ def read_spool(hdfs: WebHdfs, folder: str) -> tuple[tuple[bytes, Cells], ...]:
         raise ConnectionFailed(f"cannot list the trackers' spool {folder}: {refusal}") from None
     rows: list[tuple[bytes, Cells]] = []
     for name in sorted(names):
-        if name.endswith(SUFFIX):
+        if name.endswith(SPOOL_SUFFIX):
             rows.extend(_read(hdfs, posixpath.join(folder, name)))
     return tuple(rows)
 

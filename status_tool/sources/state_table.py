@@ -21,12 +21,26 @@ from status_tool.clients.config import ThriftEndpoint
 from status_tool.clients.thrift import Cells, connection, scan
 from status_tool.errors import ConfigurationError, ConnectionFailed
 from status_tool.sources import codec
-from status_tool.sources.codec import Row
 from status_tool.sources.interface import Source
 from status_tool.vocabulary.ids import from_hex
+from status_tool.vocabulary.schema import NewRow
+from status_tool.vocabulary.scope import TableFilter
+from status_tool.vocabulary.state_rows import (
+    WRITER,
+    BarrierRow,
+    ContentRow,
+    CoverageRow,
+    PrunedRow,
+    ServerRow,
+    TableEventRow,
+    TableRow,
+    ToolRow,
+    column,
+    range_of,
+)
 
 _HEX = "0123456789abcdef"
-BARRIER_ROW, BARRIER_END = b"b", b"c"
+_BARRIER_END = b"c"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,21 +59,6 @@ class KeyRange:
     def stop(self) -> bytes:
         """First key behind the range."""
         return self.start[:-1] + bytes([self.start[-1] + 1])
-
-
-@dataclass(frozen=True)
-class TableFilter:
-    """Which tables to read; empty: all."""
-
-    tables: frozenset[str] = frozenset()
-    namespaces: frozenset[str] = frozenset()
-
-    def admits(self, table: str | None) -> bool:
-        """Whether rows of the table are read; rows that name no table always are."""
-        if table is None or not (self.tables or self.namespaces):
-            return True
-        namespace = table.split(":", 1)[0] if ":" in table else "default"
-        return table in self.tables or namespace in self.namespaces
 
 
 @dataclass(frozen=True)
@@ -93,7 +92,7 @@ class StateTableSource(Source):
         would vouch for heads that no longer exist.
         """
         yield from codec.batches(row for span in partition for row in self._rows(span))
-        barrier = next((cells for _, cells in scan(self.endpoint, self.table, BARRIER_ROW, BARRIER_END)), None)
+        barrier = next((cells for _, cells in scan(self.endpoint, self.table, BarrierRow.KEY, _BARRIER_END)), None)
         if barrier is None:
             raise ConnectionFailed(
                 f"the state table {self.table} lost its rows while it was read (dropped or truncated?): run again"
@@ -103,17 +102,19 @@ class StateTableSource(Source):
                 f"the state table {self.table} was pruned while it was read (status-tool prune): run again"
             )
 
-    def _rows(self, span: KeyRange) -> Iterator[Row]:
+    def _rows(self, span: KeyRange) -> Iterator[NewRow]:
         stored = scan(self.endpoint, self.table, span.start, span.stop)
-        spooled = sorted((row for row in self.spooled if span.start <= row[0] < span.stop), key=lambda row: row[0])
+        spooled = _within(self.spooled, span.start, span.stop)
         rows = merge_rows(stored, spooled)
-        decoded = codec.contents(rows, self.existing) if span.type == "f" else codec.DECODERS[span.type](rows)
-        return (row for row in decoded if self.only.admits(row["table"]))
+        decoded = (
+            codec.contents(rows, self.existing) if span.type == ContentRow.TYPE else codec.DECODERS[span.type](rows)
+        )
+        return (row for row in decoded if self.only.holds(row["table"]))
 
 
 def pruning_of(barrier: Cells) -> bytes:
     """The pruning announced last, from the barrier's row; empty: none ever was."""
-    return codec.raw(barrier, "p") or b""
+    return codec.raw(barrier, BarrierRow.PRUNING) or b""
 
 
 def merge_rows(
@@ -151,9 +152,9 @@ class Barrier:
 class Descriptors:
     """The small rows of the state table."""
 
-    servers: tuple[tuple[int, Row], ...]
+    servers: tuple[tuple[int, NewRow], ...]
     """Origin and `server` row."""
-    tables: tuple[Row, ...]
+    tables: tuple[NewRow, ...]
     coverage_ms: int | None
     shutdown_ms: int | None
     events: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
@@ -196,9 +197,12 @@ class StateTable:
         """Request a flush from every tracker."""
         token = os.urandom(16)
         barrier = Barrier(token, now_ms(), {token})
-        cells = {codec.column("k"): barrier.token, codec.column("m"): barrier.issued_ms.to_bytes(8, "big")}
+        cells = {
+            column(BarrierRow.TOKEN): barrier.token,
+            column(BarrierRow.ISSUED_MS): barrier.issued_ms.to_bytes(8, "big"),
+        }
         with self._open() as table:
-            table.put(BARRIER_ROW, cells)
+            table.put(BarrierRow.KEY, cells)
         return barrier
 
     def echoes(self, barrier: Barrier) -> dict[tuple[str, str], bool]:
@@ -211,8 +215,8 @@ class StateTable:
 
         The later token has replaced ours in the row, so ours may never be echoed.
         """
-        for _, cells in scan(self.endpoint, self.name, BARRIER_ROW, BARRIER_END):
-            if token := codec.raw(cells, "k"):
+        for _, cells in scan(self.endpoint, self.name, BarrierRow.KEY, _BARRIER_END):
+            if token := codec.raw(cells, BarrierRow.TOKEN):
                 barrier.accepted.add(token)
 
     def descriptors(self, barrier: Barrier, spooled: Sequence[tuple[bytes, Cells]] = ()) -> Descriptors:
@@ -221,29 +225,31 @@ class StateTable:
         The last pruning is read first: `prune` writes its marks, announces itself, and then deletes, so a deletion that
         these reads could miss would show as a newer announcement.
         """
-        pruning = pruning_of(dict(scan(self.endpoint, self.name, BARRIER_ROW, BARRIER_END)).get(BARRIER_ROW, {}))
-        rows = dict(merge_rows(scan(self.endpoint, self.name, b"c", b"e"), _span(spooled, b"c", b"e")))
+        pruning = pruning_of(dict(scan(self.endpoint, self.name, BarrierRow.KEY, _BARRIER_END)).get(BarrierRow.KEY, {}))
+        ours = (CoverageRow.KEY, b"e")
+        rows = dict(merge_rows(scan(self.endpoint, self.name, *ours), _within(spooled, *ours)))
+        coverage, own = rows.get(CoverageRow.KEY, {}), rows.get(ToolRow.KEY, {})
+        events = range_of(TableEventRow.TYPE)
         tables = [
             codec.descriptor(key, cells)
-            for key, cells in scan(self.endpoint, self.name, b"t", b"u")
-            if codec.raw(cells, "e") in barrier.accepted
+            for key, cells in scan(self.endpoint, self.name, *range_of(TableRow.TYPE))
+            if codec.raw(cells, TableRow.ECHO) in barrier.accepted
         ]
         return Descriptors(
             tuple(self._servers(barrier, spooled)),
             tuple(tables),
-            codec.number(rows.get(b"c", {}), "a"),
-            codec.number(rows.get(b"d", {}), "s"),
-            codec.table_events(
-                merge_rows(scan(self.endpoint, self.name, b"n", b"o"), _span(spooled, b"n", b"o")),
-            ),
-            codec.pruned_marks(scan(self.endpoint, self.name, b"p", b"q")),
+            codec.number(coverage, CoverageRow.START_MS),
+            codec.number(own, ToolRow.SHUTDOWN_MS),
+            codec.table_events(merge_rows(scan(self.endpoint, self.name, *events), _within(spooled, *events))),
+            codec.pruned_marks(scan(self.endpoint, self.name, *range_of(PrunedRow.TYPE))),
             pruning,
-            codec.pruned_files(rows.get(b"d", {})),
+            codec.pruned_files(own),
         )
 
-    def _servers(self, barrier: Barrier, spooled: Sequence[tuple[bytes, Cells]]) -> Iterator[tuple[int, Row]]:
-        stored = scan(self.endpoint, self.name, b"o", b"p")
-        for key, cells in merge_rows(stored, _span(spooled, b"o", b"p")):
+    def _servers(self, barrier: Barrier, spooled: Sequence[tuple[bytes, Cells]]) -> Iterator[tuple[int, NewRow]]:
+        servers = range_of(ServerRow.TYPE)
+        stored = scan(self.endpoint, self.name, *servers)
+        for key, cells in merge_rows(stored, _within(spooled, *servers)):
             with contextlib.suppress(ValueError):
                 yield (
                     from_hex(key[1:17]),
@@ -252,11 +258,10 @@ class StateTable:
 
     def record_settled(self, row: Mapping[str, Any], peer: str, proof: Mapping[str, Any]) -> None:
         """Record that the queues of a peer settled a crashed server, with its name: no row is nameless."""
-        key = codec.server_key(row["origin"], "w")
+        key = codec.server_key(row["origin"], WRITER)
         with self._open() as table:
-            table.put(
-                key, {codec.column("n"): row["server"].encode(), codec.column("d" + peer): json.dumps(proof).encode()}
-            )
+            named = {column(ServerRow.NAME): row["server"].encode()}
+            table.put(key, {**named, column(ServerRow.SETTLED + peer.encode()): json.dumps(proof).encode()})
 
     def mark_pruned(self, marks: Mapping[tuple[str, bytes], int]) -> None:
         """Before heads are deleted, record until when they were written, by table and the clusters that have them.
@@ -266,14 +271,15 @@ class StateTable:
         """
         with self._open() as table:
             for (name, ids), until_ms in marks.items():
-                cell = {codec.column(b"w" + ids): until_ms.to_bytes(8, "big")}
-                table.put(b"p" + name.encode(), cell, timestamp=until_ms)
-            table.put(BARRIER_ROW, {codec.column("p"): os.urandom(8)})
+                cell = {column(PrunedRow.WRITTEN_MS + ids): until_ms.to_bytes(8, "big")}
+                table.put(PrunedRow.TYPE.encode() + name.encode(), cell, timestamp=until_ms)
+            table.put(BarrierRow.KEY, {column(BarrierRow.PRUNING): os.urandom(8)})
 
     def note_pruned_by(self, cluster_id: str, barrier_ms: int) -> None:
         """Before segments are deleted, record the barrier: FILEs of that master with an earlier one may need them."""
         with self._open() as table:
-            table.put(b"d", {codec.column("p" + cluster_id): barrier_ms.to_bytes(8, "big")}, timestamp=barrier_ms)
+            cell = {column(ToolRow.PRUNED_BY + cluster_id.encode()): barrier_ms.to_bytes(8, "big")}
+            table.put(ToolRow.KEY, cell, timestamp=barrier_ms)
 
     def delete(self, rows: Iterable[tuple[bytes, int]]) -> None:
         """Delete rows up to the timestamp that was read: newer cells survive."""
@@ -284,20 +290,20 @@ class StateTable:
     def record_shutdown(self, moment_ms: int) -> None:
         """Record when the application stopped writing."""
         with self._open() as table:
-            table.put(b"d", {codec.column("s"): moment_ms.to_bytes(8, "big")})
+            table.put(ToolRow.KEY, {column(ToolRow.SHUTDOWN_MS): moment_ms.to_bytes(8, "big")})
 
     def clear_shutdown(self) -> None:
         """Forget it."""
         with self._open() as table:
-            table.delete(b"d", [codec.column("s")])
+            table.delete(ToolRow.KEY, [column(ToolRow.SHUTDOWN_MS)])
 
     def shutdown_ms(self) -> int | None:
         """The recorded shutdown time; None if none was recorded."""
         with self._open() as table:
-            return codec.number(table.row(b"d", include_timestamp=True), "s")
+            return codec.number(table.row(ToolRow.KEY, include_timestamp=True), ToolRow.SHUTDOWN_MS)
 
 
-def _span(rows: Sequence[tuple[bytes, Cells]], start: bytes, stop: bytes) -> list[tuple[bytes, Cells]]:
+def _within(rows: Sequence[tuple[bytes, Cells]], start: bytes, stop: bytes) -> list[tuple[bytes, Cells]]:
     return sorted((row for row in rows if start <= row[0] < stop), key=lambda row: row[0])
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 
-from status_tool.explain.overview import Cause, causes, groups_of, merged, overview
+from status_tool.explain.overview import Cause, causes, groups_of, merged_cause, overview
 from status_tool.rules.files import FILE_CODES
 from status_tool.rules.sql import FIELDS, is_in
 from status_tool.spark.expressions import named, to_finding
@@ -128,7 +128,7 @@ def _folded(found: list[Cause]) -> list[Cause]:
     by_key: dict[tuple[str | None, str], Cause] = {}
     for cause in found:
         key = (cause.worst.table, cause.worst.code)
-        by_key[key] = merged(by_key[key], cause) if key in by_key else cause
+        by_key[key] = merged_cause(by_key[key], cause) if key in by_key else cause
     return list(by_key.values())
 
 

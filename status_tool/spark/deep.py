@@ -11,9 +11,9 @@ from pyspark.sql import Row as SparkRow
 from pyspark.sql import functions as F
 
 from status_tool.clients.webhdfs import HdfsEndpoint, Load, webhdfs
-from status_tool.sources.codec import Row
-from status_tool.sources.hdfs_files import BATCH_ROWS, with_content
+from status_tool.sources.hdfs_files import FILES_PER_BATCH, with_content
 from status_tool.spark.verify import Verification
+from status_tool.vocabulary.schema import NewRow
 from status_tool.vocabulary.selection import PathMap
 
 
@@ -25,12 +25,12 @@ def with_crc(check: Verification, endpoint: HdfsEndpoint, load: Load, path_map: 
     files = rows.where(is_file).join(undecided, "path", "left_semi").select(rows.columns)
     others = rows.where(is_file).join(undecided, "path", "left_anti").select(rows.columns)
 
-    def own(row: Row) -> Row:
+    def own(row: NewRow) -> NewRow:
         return {**row, "path": path_map.to_slave(row["path"])}
 
     def fill(partition: Iterable[SparkRow]) -> Iterable[tuple[Any, ...]]:
         hdfs, waiting = webhdfs(endpoint, load), iter(partition)
-        while listed := [row.asDict() for row in islice(waiting, BATCH_ROWS)]:
+        while listed := [row.asDict() for row in islice(waiting, FILES_PER_BATCH)]:
             read = with_content(hdfs, map(own, listed))
             for known, row in zip(listed, read, strict=True):
                 yield tuple({**row, "path": known["path"]}[name] for name in columns)

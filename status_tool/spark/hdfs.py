@@ -10,12 +10,13 @@ from pyspark.sql import functions as F
 from status_tool.rules.files import COMPARED, changed_sql, compare_sql, note_sql, path_aggregates_sql
 from status_tool.rules.sql import finding, present
 from status_tool.spark.expressions import named
+from status_tool.vocabulary.header import MASTER, SLAVE
 from status_tool.vocabulary.selection import LOCAL
 
 
 def judge_files(master_df: DataFrame, slave_df: DataFrame, cut_ms: int) -> DataFrame:
     """One row per path with both sides' values, its `code`, and `findings` where it does not match."""
-    ours, theirs = _file_rows(master_df, "master"), _file_rows(slave_df, "slave")
+    ours, theirs = _file_rows(master_df, MASTER), _file_rows(slave_df, SLAVE)
     by_path = ours.unionByName(theirs).repartition("path").groupBy("path").agg(*named(path_aggregates_sql()))
     compared = by_path.select("*", *named({"code": compare_sql()}))
     coded = compared.withColumn("code", F.expr(changed_sql(cut_ms))).select("*", *named({"note": note_sql()}))

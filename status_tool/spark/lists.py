@@ -20,7 +20,7 @@ from status_tool.spark.verify import Verification
 from status_tool.vocabulary.findings import Finding
 from status_tool.vocabulary.verdicts import FileStatus, Status
 
-KINDS: dict[str, frozenset[str]] = {
+LIST_KINDS: dict[str, frozenset[str]] = {
     "differ": frozenset({str(FileStatus.MISMATCH), "differs"}),
     "missing": frozenset({str(Status.MISSING), str(Status.GAP), str(Status.BEHIND), str(FileStatus.MISSING)}),
     "unverifiable": frozenset({str(Status.UNVERIFIABLE), str(FileStatus.INCOMPARABLE)}),
@@ -66,7 +66,7 @@ def _opened(one: FullList) -> Iterator[TextIO]:
 
 def _findings(check: Verification, one: FullList) -> Iterator[Finding]:
     """A partition at a time: nothing is collected."""
-    kinds, context = KINDS[one.name], check.context
+    kinds, context = LIST_KINDS[one.name], check.context
     # An unknown code is unverifiable, as in `problems.kind_of`.
     wanted = [code for code, status in CODES.items() if str(status) in kinds]
     others = [code for code in CODES if code not in wanted]

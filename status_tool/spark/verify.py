@@ -20,15 +20,16 @@ from status_tool.rules.later_writes import accepted_by, later_findings, later_wr
 from status_tool.rules.queue_proofs import QueueFacts
 from status_tool.rules.sides import older_findings
 from status_tool.rules.sql import is_in
-from status_tool.rules.tables import CHANGED, TableAge, age_aggregates_sql, has_age_sql, is_change_sql
+from status_tool.rules.tables import TableAge, age_aggregates_sql, has_age_sql, is_change_sql
 from status_tool.spark.expressions import named, to_finding, worst_first
 from status_tool.spark.hbase import judge_regions, judge_streams, with_drained_heads
 from status_tool.spark.hdfs import judge_files
 from status_tool.spark.session import small_query
 from status_tool.vocabulary.findings import Finding
-from status_tool.vocabulary.header import Header
+from status_tool.vocabulary.header import MASTER, SLAVE, Header
 from status_tool.vocabulary.outcome import LaterWrites, Outcome, Problem
 from status_tool.vocabulary.scope import Scope
+from status_tool.vocabulary.states import FactState
 from status_tool.vocabulary.verdicts import SEVERITY, Evidence, FileStatus
 
 _SMALL_COLUMNS = (
@@ -98,8 +99,8 @@ class Verification:
     @cached_property
     def context(self) -> RunContext:
         """Servers and tables, collected and judged; this is the first action (none for timestamps)."""
-        ours = [row.asDict() for row in self._small if row["side"] == "master" and row["kind"] != "age"]
-        theirs = [row.asDict() for row in self._small if row["side"] == "slave"]
+        ours = [row.asDict() for row in self._small if row["side"] == MASTER and row["kind"] != "age"]
+        theirs = [row.asDict() for row in self._small if row["side"] == SLAVE]
         ages = [_age(row) for row in self._small if row["kind"] == "age"]
         return build_context(ours, theirs, ages, *self._headers, self._scope, self._queues)
 
@@ -188,7 +189,7 @@ class Verification:
         """The `server` rows of both sides, with `side` and, for the master's, why an origin is not settled."""
         reasons = {origin.id: origin.reason for origin in self.context.origins}
         rows = [row.asDict() for row in self._small if row["kind"] == "server"]
-        return [{**row, "unsettled": reasons.get(row["origin"]) if row["side"] == "master" else None} for row in rows]
+        return [{**row, "unsettled": reasons.get(row["origin"]) if row["side"] == MASTER else None} for row in rows]
 
     def _keep(self, rows: DataFrame) -> DataFrame:
         if rows.inputFiles():
@@ -213,7 +214,7 @@ def _small_rows(master_df: DataFrame, slave_df: DataFrame) -> DataFrame:
     nulls = {name: "NULL" for name in _AGES}
     small = [
         df.where(is_in("kind", SMALL_KINDS)).select(*_SMALL_COLUMNS, *named({"side": f"'{side}'", **nulls}))
-        for df, side in ((master_df, "master"), (slave_df, "slave"))
+        for df, side in ((master_df, MASTER), (slave_df, SLAVE))
     ]
     return (
         small[0]
@@ -236,7 +237,7 @@ def _changes(slave_df: DataFrame) -> DataFrame:
     newest = slave_df.where(is_change_sql()).groupBy("table").agg(*named({"write_ms": "max(write_ms)"}))
     rest = {name: "NULL" for name in (*_SMALL_COLUMNS, *_AGES) if name not in ("kind", "table", "state", "write_ms")}
     return newest.select(
-        "table", "write_ms", *named({"kind": "'fact'", "state": f"'{CHANGED}'", "side": "'slave'", **rest})
+        "table", "write_ms", *named({"kind": "'fact'", "state": f"'{FactState.CHANGED}'", "side": "'slave'", **rest})
     )
 
 
@@ -292,7 +293,7 @@ def _file_counts() -> list[Column]:
 
 def _entries(master_df: DataFrame, slave_df: DataFrame) -> dict[tuple[str, str], int]:
     """The `count` rows by side and name; a small third action."""
-    sides = ((master_df, "master"), (slave_df, "slave"))
+    sides = ((master_df, MASTER), (slave_df, SLAVE))
     counts = [df.where("kind = 'count'").select(F.lit(side).alias("side"), "name", "entries") for df, side in sides]
     summed = counts[0].unionByName(counts[1]).groupBy("side", "name").agg(F.sum("entries").alias("entries"))
     return {(row["side"], row["name"]): int(row["entries"] or 0) for row in summed.collect()}

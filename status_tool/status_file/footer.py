@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import MISSING, asdict, fields
 from typing import Any, NoReturn
 
-from status_tool.vocabulary.header import SHUTDOWN_SOURCES, Header
+from status_tool.vocabulary.header import HALVES, SHUTDOWN_SOURCES, SIDES, Header
 from status_tool.vocabulary.schema import FORMAT_VERSION, KINDS
 from status_tool.vocabulary.verdicts import Evidence
 
@@ -26,8 +26,6 @@ MAX_HEADER_CHARS = 16 << 20
 MAX_MS = 253_402_300_799_999
 """The last millisecond of the year 9999: later times are taken as damage."""
 
-SIDES = ("master", "slave")
-HALVES = ("both", "hbase", "hdfs")
 _CHOICES: dict[str, tuple[str, ...]] = {
     "side": SIDES,
     "half": HALVES,

@@ -22,7 +22,7 @@ from status_tool.printable import safe
 from status_tool.status_file.footer import parse_json, time_ms
 from status_tool.status_file.signature import SignKey
 from status_tool.status_file.writer import RowWriter, StatusWriter, conform, split_kinds
-from status_tool.vocabulary.header import Header
+from status_tool.vocabulary.header import MASTER, Header
 from status_tool.vocabulary.selection import strip_uri
 from status_tool.vocabulary.verdicts import Evidence
 
@@ -133,7 +133,7 @@ def legacy_header(status: LegacyStatus, modified_ms: int) -> Header:
     if status.shutdown_ms is None:
         notices.append("the status file records no shutdown time: the time of the file is used instead")
     return Header(
-        side="master",
+        side=MASTER,
         cluster_id="",
         created_ms=dumped,
         cut_ms=dumped if status.shutdown_ms is None else status.shutdown_ms,

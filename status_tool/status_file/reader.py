@@ -96,12 +96,6 @@ class StatusFile:
         self.close()
 
 
-def read_header(path: str | os.PathLike[str]) -> Header:
-    """Return the header of the status file at `path`, checked like `open_status` does."""
-    with open_status(path) as status:
-        return status.header
-
-
 def open_status(
     path: str | os.PathLike[str], require_side: str | None = None, key: SignKey | None = None
 ) -> StatusFile:

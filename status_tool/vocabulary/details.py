@@ -8,8 +8,8 @@ from typing import Any
 
 from status_tool.errors import StatusFileError
 
-Check = Callable[[Any], bool]
-Fields = Mapping[str, Check]
+Shape = Callable[[Any], bool]
+Fields = Mapping[str, Shape]
 """By key, what its value must be; other keys are ignored. An absent key is checked as null."""
 
 
@@ -52,22 +52,22 @@ def is_flag(value: Any) -> bool:
     return isinstance(value, bool)
 
 
-def optional(check: Check) -> Check:
+def optional(check: Shape) -> Shape:
     """Null is accepted, too."""
     return lambda value: value is None or check(value)
 
 
-def list_of(check: Check) -> Check:
+def list_of(check: Shape) -> Shape:
     """A list of such values."""
     return lambda value: isinstance(value, list) and all(check(item) for item in value)
 
 
-def map_of(check: Check) -> Check:
+def map_of(check: Shape) -> Shape:
     """An object of such values."""
     return lambda value: isinstance(value, dict) and all(check(item) for item in value.values())
 
 
-def object_of(fields: Fields) -> Check:
+def object_of(fields: Fields) -> Shape:
     """An object with these fields."""
     return lambda value: fits(value, fields)
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+MASTER, SLAVE = "master", "slave"
+SIDES = (MASTER, SLAVE)
+HALVES = ("both", "hbase", "hdfs")
 RECORDED, BY_OPTION, BY_CHECK = "recorded", "option", "check"
-
-
 SHUTDOWN_SOURCES = (RECORDED, BY_OPTION, BY_CHECK)
 """A shutdown time was recorded on the master, given by -s when FILE was written, or by -s of the check itself."""
 

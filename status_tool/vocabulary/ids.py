@@ -7,6 +7,7 @@ import uuid
 
 import google_crc32c
 
+CLUSTER_ID_BYTES = 16
 UNKNOWN_FAMILY = "00000000"
 """The id of an unknown family."""
 
@@ -27,6 +28,12 @@ def cluster_bytes(cluster_id: str) -> bytes | None:
         return uuid.UUID(cluster_id).bytes
     except ValueError:
         return None
+
+
+def cluster_names(packed: bytes) -> tuple[str, ...]:
+    """The cluster ids in a row's `via_ids`, 16 bytes each; an incomplete one at the end is left out."""
+    starts = range(0, len(packed) - CLUSTER_ID_BYTES + 1, CLUSTER_ID_BYTES)
+    return tuple(str(uuid.UUID(bytes=packed[at : at + CLUSTER_ID_BYTES])) for at in starts)
 
 
 def as_hex(number: int) -> str:

@@ -15,6 +15,8 @@ FORMAT_VERSION = 1
 
 Row = Mapping[str, Any]
 """A row of a status file by column; a column that is null may be left out."""
+NewRow = dict[str, Any]
+"""A row in the making."""
 
 KINDS = (
     "server",

@@ -1,8 +1,51 @@
-"""The scope of a run."""
+"""The scope of a run: its tables, and everything else that limits it."""
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
+
+from status_tool.vocabulary.names import is_system, namespace_of, plain_name
+
+
+@dataclass(frozen=True, slots=True)
+class TableFilter:
+    """A filter of tables by name or namespace; empty: all. System tables are never in scope."""
+
+    tables: frozenset[str] = frozenset()
+    namespaces: frozenset[str] = frozenset()
+    state_table: str | None = None
+    """The master's own state table: never in scope."""
+
+    @classmethod
+    def of(cls, tables: Collection[str], namespaces: Collection[str], state_table: str | None = None) -> TableFilter:
+        """Create a filter from names as users write them."""
+        return cls(frozenset(plain_name(table) for table in tables), frozenset(namespaces), state_table)
+
+    @property
+    def everything(self) -> bool:
+        """Whether nothing is filtered."""
+        return not self.tables and not self.namespaces
+
+    def holds(self, table: str | None) -> bool:
+        """Whether a table is chosen. Unknown names are: leaving them out could hide a loss."""
+        if table is None:
+            return True
+        if is_system(table) or table == self.state_table:
+            return False
+        return self.everything or table in self.tables or namespace_of(table) in self.namespaces
+
+    def covers(self, other: TableFilter) -> bool:
+        """Whether whatever `other` chooses is chosen here as well, judged by the names alone."""
+        if self.everything:
+            return True
+        if other.everything or not other.namespaces <= self.namespaces:
+            return False
+        return all(self.holds(table) for table in other.tables)
+
+    def __str__(self) -> str:
+        names = [*sorted(self.tables), *(f"{namespace}:*" for namespace in sorted(self.namespaces))]
+        return ", ".join(names) or "all tables"
 
 
 @dataclass(frozen=True, slots=True)

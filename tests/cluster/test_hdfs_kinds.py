@@ -100,7 +100,7 @@ def test_failover_in_the_middle_of_a_run(hdfs: tuple[Cluster, Cluster], monkeypa
             slow, start = Load(rate=rate), asked()
             reading = pool.submit(rows, WebHdfsSource(endpoint, ("/many",), Exclusions(), slow))
             wait_until(partial(under_way, asked, start), 60, "the run is under way")
-            at = webhdfs(endpoint, slow).active_url
+            at = webhdfs(endpoint, slow).active
             if change == "roles":
                 master.admin.hdfs_make_active("nn1", "nn0")
             else:
@@ -108,7 +108,7 @@ def test_failover_in_the_middle_of_a_run(hdfs: tuple[Cluster, Cluster], monkeypa
                 master.admin.hdfs_make_active("nn0")
             assert not reading.done()
             assert checksums(reading.result(120)) == before
-            assert webhdfs(endpoint, slow).active_url != at
+            assert webhdfs(endpoint, slow).active != at
 
 
 def under_way(asked: Callable[[], int], start: int) -> bool:

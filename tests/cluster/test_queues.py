@@ -168,7 +168,9 @@ def test_killed_with_a_backlog(aged: Pair, status: Path) -> None:
 def tells_of_peers(cluster: Cluster, server: str) -> bool:
     """Whether the server's row names the peers that are in force there."""
     rows = scan(ThriftEndpoint("127.0.0.1", cluster.thrift_port), STATE_TABLE, b"o", b"p")
-    return any(raw(cells, "n") == server.encode() and b'"peers":{"1"' in (raw(cells, "q") or b"") for _, cells in rows)
+    return any(
+        raw(cells, b"n") == server.encode() and b'"peers":{"1"' in (raw(cells, b"q") or b"") for _, cells in rows
+    )
 
 
 def test_paused_past_its_session(aged: Pair, status: Path) -> None:

@@ -11,8 +11,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from status_tool.rules.content import Files, Tenure, parse_tenure
-from status_tool.sources.codec import Existing, Row, column, contents
+from status_tool.sources.codec import Existing, contents
 from status_tool.vocabulary.ids import origin_id
+from status_tool.vocabulary.schema import NewRow
+from status_tool.vocabulary.state_rows import column
 from tests.simulation.dice import Dice
 from tests.simulation.store import APPLIED, APPLIED_BUT_FAILED, LATE, REFUSED, Cells, Store, StoreError, cells, encode
 
@@ -338,7 +340,7 @@ class LedgerWorld:
             for server in self.living():
                 self.join(server)
 
-    def named(self) -> Mapping[str, Row]:
+    def named(self) -> Mapping[str, NewRow]:
         """What the tool says, by region."""
         existing = Existing.of(REGIONS, self.now + 10_000)
         rows = contents(sorted(self.store.rows.items()), existing)

@@ -88,10 +88,12 @@ class Observation:
         yield
         marks = codec.pruned_marks(store.scan(b"p", b"q"))
         yield
-        coverage = codec.number(_with(store, spooled, b"c"), "a")
+        coverage = codec.number(_with(store, spooled, b"c"), b"a")
         yield
         tables = [
-            codec.descriptor(key, row) for key, row in store.scan(b"t", b"u") if codec.raw(row, "e") in barrier.accepted
+            codec.descriptor(key, row)
+            for key, row in store.scan(b"t", b"u")
+            if codec.raw(row, b"e") in barrier.accepted
         ]
         yield
         rows = self._servers(store, spooled, barrier, live, "w")
@@ -149,10 +151,10 @@ class Observation:
         for _ in range(PATIENCE):
             live: list[str] = live_names()
             yield
-            if token := codec.raw(store.rows.get(b"b", {}), "k"):
+            if token := codec.raw(store.rows.get(b"b", {}), b"k"):
                 barrier.accepted.add(token)
             echoed = {
-                codec.text(row, "n"): codec.raw(row, "e") in barrier.accepted
+                codec.text(row, b"n"): codec.raw(row, b"e") in barrier.accepted
                 for key, row in store.scan(b"o", b"p")
                 if key[17:] == role.encode()
             }
@@ -238,7 +240,7 @@ class Observation:
 
 
 def _pruning(store: Store) -> bytes:
-    return codec.raw(store.rows.get(b"b", {}), "p") or b""
+    return codec.raw(store.rows.get(b"b", {}), b"p") or b""
 
 
 def _with(store: Store, spooled: list[tuple[bytes, Cells]], key: bytes) -> Cells:

@@ -15,6 +15,7 @@ from status_tool.rules.queue_proofs import known_writers
 from status_tool.rules.segments import Segment
 from status_tool.sources import codec
 from status_tool.vocabulary.ids import from_hex
+from status_tool.vocabulary.state_rows import column
 from tests.simulation.observer import MASTER_ID, SLAVE_ID, Observation, Row
 from tests.simulation.store import APPLIED, Cells, Store, cells, encode
 from tests.simulation.world import REGIONS, World
@@ -116,7 +117,7 @@ class Pruning:
     def _mark(self, store: Store, marks: dict[tuple[str, bytes], int]) -> None:
         """`StateTable.mark_pruned`."""
         for (table, ids), until_ms in marks.items():
-            store.apply([(b"p" + table.encode(), {codec.column(b"w" + ids): (encode(until_ms), until_ms)})])
+            store.apply([(b"p" + table.encode(), {column(b"w" + ids): (encode(until_ms), until_ms)})])
         self.world.tokens += 1
         store.apply([(b"b", cells(self.world.now, p=self.world.tokens))])
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from status_tool.sources.codec import column
+from status_tool.vocabulary.state_rows import column
 
 Cells = dict[bytes, tuple[bytes, int]]
 Write = tuple[bytes, Cells]
@@ -23,7 +23,7 @@ class StoreError(Exception):
 
 def cells(timestamp: int, **values: int | bytes | str | None) -> Cells:
     """Cells named as in docs/formats.md; None: no cell."""
-    return {column(name): (encode(value), timestamp) for name, value in values.items() if value is not None}
+    return {column(name.encode()): (encode(value), timestamp) for name, value in values.items() if value is not None}
 
 
 def encode(value: int | bytes | str) -> bytes:

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from status_tool.rules.segments import Segment, merged
-from status_tool.sources.codec import column
 from status_tool.vocabulary.ids import family_id, origin_id
+from status_tool.vocabulary.state_rows import column
 from tests.simulation.store import APPLIED, SERVER_TIME, Cells, Store, StoreError, Write, cells, encode
 
 TABLE = "t"
@@ -153,7 +153,7 @@ class Recorder:
 
     def new_token(self) -> tuple[bytes, int] | None:
         """The token to be echoed, with this server's clock; None: there is none but the last one."""
-        found = self.store.get(b"b").get(column("k"))
+        found = self.store.get(b"b").get(column(b"k"))
         if found is None or (self.last_echo is not None and found[0] == self.last_echo[0]):
             return None
         return found[0], self.clock()
@@ -161,7 +161,7 @@ class Recorder:
     def claim(self, token: bytes) -> bool:
         """`Barrier.claim`: whether this one writes the tables down. A claim that was won stays won."""
         if self.claimed != token:
-            if self.store.get(b"b").get(column("c"), (b"", 0))[0] == token:
+            if self.store.get(b"b").get(column(b"c"), (b"", 0))[0] == token:
                 return False
             self.claimed = token  # a claim that seems to have failed may have been won
             self.store.put([(b"b", cells(SERVER_TIME, c=token))], self.fate())
@@ -328,7 +328,7 @@ class WriteTracker(Recorder):
 
     def check_nothing_was_lost(self) -> None:
         """Write again what is still known; what servers that are gone had written is not, so coverage starts anew."""
-        coverage = self.store.get(b"c").get(column("a"), (None, 0))[0]
+        coverage = self.store.get(b"c").get(column(b"a"), (None, 0))[0]
         own_lost = self.written and not self.store.get(self.key)
         coverage_lost = coverage is None and self.last_coverage is not None
         if own_lost or coverage_lost or self.last_coverage not in (None, coverage):
@@ -348,9 +348,9 @@ class WriteTracker(Recorder):
         self.next_sweep = now + self.sweep_ms
         live = set(self.live_servers())
         yield
-        known = {row[column("n")][0].decode(): (key, row) for key, row in self.store.scan(b"o", b"p")}
+        known = {row[column(b"n")][0].decode(): (key, row) for key, row in self.store.scan(b"o", b"p")}
         for name, (key, row) in known.items():
-            if name not in live and column("z") not in row and column("x") not in row:
+            if name not in live and column(b"z") not in row and column(b"x") not in row:
                 self.store.put([(key, cells(now, x=now))], self.fate())
         if not self.store.get(b"c"):
             since = now if self.begun else self.started

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from status_tool.cli.reference import as_markdown
+from status_tool.cli.reference import commands_markdown
 from tests.wrap import wrap
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -67,7 +67,9 @@ def test_the_readme_is_short() -> None:
 
 def test_the_command_reference_is_the_commands() -> None:
     """docs/commands.md is printed from the code."""
-    assert (DOCS / "commands.md").read_text() == as_markdown(), "python -m status_tool.cli.reference > docs/commands.md"
+    assert (DOCS / "commands.md").read_text() == commands_markdown(), (
+        "python -m status_tool.cli.reference > docs/commands.md"
+    )
 
 
 def test_every_document_is_reached_from_the_readme() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from status_tool.explain.drift import Drift, Lost, Tables, Target, find_drift
+from status_tool.explain.drift import Drift, DriftTarget, Lost, Tables, find_drift
 from status_tool.vocabulary.header import Header
 
 MASTER = Header("master", "m", 5, 5, cluster_key="z:1:/m", filesystem="hdfs://nn:8020")
@@ -23,7 +23,7 @@ def table(name: str, *families: str, local: str = "l", durability: str = "USE_DE
 
 
 def drift(rows: list[dict[str, Any]], tables: Tables | None, **peer: Any) -> list[Drift]:
-    return find_drift(MASTER, rows, {}, [Target(PEER | peer, "s", tables)])
+    return find_drift(MASTER, rows, {}, [DriftTarget(PEER | peer, "s", tables)])
 
 
 def kinds(found: list[Drift]) -> list[tuple[str, str]]:
@@ -77,5 +77,5 @@ def test_lost_regions() -> None:
         lost = Lost(since_ms)
         lost.add(rows)
         assert lost.by_table == expected
-    assert kinds(find_drift(MASTER, [], {"t": 1}, [Target(PEER, "s", None)])) == [("truncated", "t")]
+    assert kinds(find_drift(MASTER, [], {"t": 1}, [DriftTarget(PEER, "s", None)])) == [("truncated", "t")]
     assert find_drift(MASTER, [], {"t": 1}, []) == []

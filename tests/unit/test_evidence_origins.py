@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from status_tool.rules.origins import Origin, iso, judge_origins, origin_name, slave_is_settled
+from status_tool.printable import iso
+from status_tool.rules.origins import Origin, judge_origins, origin_name, slave_is_settled
 from status_tool.vocabulary.header import Header
 
 MASTER = Header("master", "m", created_ms=9_000, cut_ms=8_000, shutdown_ms=5_000, barrier_issued_ms=8_000)
@@ -44,7 +45,7 @@ def test_a_final_flush_settles_only_what_is_gone() -> None:
 def test_a_crash_is_named_and_can_be_accepted_or_drained() -> None:
     crashed = {**LIVE, "live": False, "echoed": False, "flush_ms": 0, "gone_ms": 7_000}
     assert judge(crashed).reason == (
-        "stopped without a final flush (crash, kill or abort), last flush at 1970-01-01T00:00:00.000+00:00;"
+        "stopped without a final flush (crash, kill or abort), last flush at 1970-01-01T00:00:00.000Z;"
         " --since 7000 or later accepts what was written until then, once the tables have been compared"
     )
     assert judge(crashed, since_ms=6_999).reason is not None

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from status_tool.explain.advice import to_string_binary
+from status_tool.printable import printable_key
 from status_tool.rules.queue_proofs import QueueFacts
 from status_tool.vocabulary.header import Header
 from status_tool.vocabulary.ids import UNKNOWN_FAMILY, family_id
@@ -357,7 +357,7 @@ def test_problems_are_bounded_worst_first_and_those_of_the_run_are_kept() -> Non
 
 
 def test_keys_are_written_as_hbase_reads_them() -> None:
-    assert to_string_binary(b"row-1\x00\xff\\") == "row-1\\x00\\xFF\\x5C"
+    assert printable_key(b"row-1\x00\xff\\") == "row-1\\x00\\xFF\\x5C"
 
 
 @pytest.mark.parametrize(

@@ -189,7 +189,7 @@ def test_servers(table: dict[bytes, Cells]) -> None:
 def test_tables_claim_and_coverage(table: dict[bytes, Cells]) -> None:
     """What one tracker writes for a barrier, and the start of coverage."""
     ((key, cells),) = of(table, "t")
-    assert codec.raw(cells, "e") == TOKEN
+    assert codec.raw(cells, b"e") == TOKEN
     row = codec.descriptor(key, cells)
     family = {
         "versions": 1, "min_versions": 0, "keep_deleted": "FALSE", "new_version_behavior": False, "mob": False,
@@ -201,8 +201,8 @@ def test_tables_claim_and_coverage(table: dict[bytes, Cells]) -> None:
         "coprocessors": ["com.x.Own"],
     }
     assert row == {"kind": "table", "table": "ns:t"}
-    assert codec.raw(table[b"b"], "c") == TOKEN
-    assert codec.number(table[b"c"], "a") == NOW
+    assert codec.raw(table[b"b"], b"c") == TOKEN
+    assert codec.number(table[b"c"], b"a") == NOW
 
 
 class Recorded:

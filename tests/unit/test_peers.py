@@ -9,7 +9,7 @@ import pytest
 
 from status_tool.errors import StatusFileError
 from status_tool.rules.peers import HBASE_ENDPOINT, choose_peer, not_replicated, own_shipping, ships, withheld
-from status_tool.rules.tables import TableAge, judge_tables
+from status_tool.rules.tables import TableAge, TableQuestion, judge_tables
 from status_tool.vocabulary.header import Header
 from status_tool.vocabulary.outcome import NotReplicated
 
@@ -99,7 +99,7 @@ def test_a_family_that_is_not_shipped_is_not_asked() -> None:
     theirs = [{"table": name, "detail": json.dumps({"families": ["f"]})} for name in "tu"]
     ages = [TableAge(name, 1, 5, 5, False) for name in "tu"]
     header = Header("master", HERE, 9, 9, coverage_ms=1)
-    tables = judge_tables(ours, theirs, ages, header, lambda _: True, None, None, {"t": ("g",)})
+    tables = judge_tables(ours, theirs, ages, TableQuestion(header, lambda _: True, withheld={"t": ("g",)}))
     assert [(table.families, [f.code for f in table.findings]) for table in tables] == [
         (("f",), []),
         (("f", "g"), ["family-absent"]),

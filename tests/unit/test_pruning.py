@@ -37,6 +37,7 @@ from status_tool.vocabulary.header import Header
 from status_tool.vocabulary.ids import as_hex
 from status_tool.vocabulary.schema import STATUS_SCHEMA
 from status_tool.vocabulary.scope import Scope
+from status_tool.vocabulary.state_rows import column
 from status_tool.vocabulary.verdicts import Verdict
 from tests.simulation.store import Store
 from tests.unit.test_evidence_reference import DETAIL, OURS, SLAVE, changed, check
@@ -322,7 +323,7 @@ def int64(number: int) -> bytes:
 
 
 def cells(timestamp: int, **values: bytes) -> Cells:
-    return {codec.column(name): (value, timestamp) for name, value in values.items()}
+    return {column(name.encode()): (value, timestamp) for name, value in values.items()}
 
 
 def stream_key(kind: str, region: str, origin: int) -> bytes:
@@ -342,10 +343,10 @@ def here(monkeypatch: pytest.MonkeyPatch) -> Table:
         for role in "wr":
             rows[f"o{as_hex(origin)}{role}".encode()] = cells(7, n=name, q=b"{}", **ended)
         rows[stream_key("h", REGION, origin)] = cells(10, s=int64(10), w=int64(OLD * origin), t=b"t")
-        column = b"c" + bytes(8)
+        writer = b"c" + bytes(8)
         value = b"\x01" + b"".join(int64(n) for n in (0, 10, 1, 2, -1, 3))
         rows[stream_key("s", REGION, origin)] = {
-            codec.column(column): (value, 40),
+            column(writer): (value, 40),
             **cells(30 + origin, r=int64(30 + origin)),
         }
     table.store.rows.update(rows)
@@ -395,7 +396,7 @@ def master_file(path: Path, origins: Sequence[int] = (2,), **more: Any) -> Path:
 
 def run(*files: Path, dry_run: bool = False) -> pruner.Pruned:
     settings = Settings(SiteConfig({}), "h:1", (), "h:2/hbase", "")
-    return pruner.prune(settings, pruner.Request(files, 1000, dry_run))
+    return pruner.prune_rows(settings, pruner.PruneRequest(files, 1000, dry_run))
 
 
 def test_on_a_master(here: Table, tmp_path: Path) -> None:
@@ -415,7 +416,7 @@ def test_what_comes_after_the_head_was_read_stays(here: Table, tmp_path: Path) -
     key = stream_key("h", REGION, 1)
     assert key not in here.store.rows
     here.store.apply([(key, cells(11, s=int64(11)))])
-    assert codec.number(here.store.rows[key], "s") == 11
+    assert codec.number(here.store.rows[key], b"s") == 11
 
 
 def test_a_dry_run_does_nothing(here: Table, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,10 +18,10 @@ from hypothesis import strategies as st
 
 from status_tool.errors import OutputError
 from status_tool.explain import problems
-from status_tool.explain.cluster_map import Side, known_clusters
+from status_tool.explain.cluster_map import KnownSide, known_clusters
 from status_tool.explain.overview import causes, groups_of, overview
 from status_tool.explain.problems import to_problem
-from status_tool.printable import duration, iso_time, printable_key, safe, safe_json
+from status_tool.printable import duration, iso, printable_key, safe, safe_json
 from status_tool.report.html_report import HtmlReporter
 from status_tool.report.json_report import JsonReporter
 from status_tool.report.metrics import MetricsReporter, before
@@ -554,7 +554,7 @@ def test_the_topology_is_drawn() -> None:
         {"id": "1", "cluster_key": "z:1:/s", "cluster_id": "22-s", "enabled": True},
         {"id": "far", "cluster_key": "z:1:/far", "cluster_id": None, "enabled": False},
     ]
-    clusters = known_clusters((Side(header, ours, "master"), Side(slave, theirs, "slave")))
+    clusters = known_clusters((KnownSide(header, ours, "master"), KnownSide(slave, theirs, "slave")))
     assert [(link.source, link.target, link.broken) for link in clusters.links] == [
         *(("11-m", "22-s", False), ("11-m", "z:1:/far", True), ("22-s", "11-m", False)),
     ]
@@ -599,8 +599,8 @@ def test_words() -> None:
     assert [duration(ms) for ms in (0, 999, 1500, 61_000, 7_500_000, 90_000_000)] == [
         *("0 ms", "999 ms", "1.5 s", "1 min 1 s", "2 h 5 min", "1 d 1 h"),
     ]
-    assert iso_time(-1) == "1969-12-31T23:59:59.999Z"
-    assert iso_time(2**63 - 1) == f"{2**63 - 1} ms"
+    assert iso(-1) == "1969-12-31T23:59:59.999Z"
+    assert iso(2**63 - 1) == f"{2**63 - 1} ms"
     assert safe("abcdef", 4) == "abc…"
     assert safe("a\U000e0001b") == r"a\U000e0001b"
     assert printable_key(b"a\\\x00\xff") == r"a\x5C\x00\xFF"

@@ -28,12 +28,10 @@ def use(progress: Progress) -> None:
             progress.advance(5)
         with progress.phase("of unknown size"), progress.phase("inner"):
             progress.advance(3)
-            progress.set_total(4)
         with pytest.raises(KeyboardInterrupt), progress.phase("broken off", 9):
             raise KeyboardInterrupt
         progress.note("note [red] \x1b[2J\n")
         progress.advance()
-        progress.set_total(1)
         progress.step("first step")
         progress.step("second step", 3)
         progress.advance(2)

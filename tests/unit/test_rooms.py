@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.proportions import modules, twice
+
 REPOSITORY = Path(__file__).resolve().parents[2]
 PACKAGE = REPOSITORY / "status_tool"
-GENERATED = "hbase_pb2.py"
 BASE = ("errors", "printable", "atomic")
 """Modules beside the rooms: every room may use them."""
 ROOMS = (
@@ -29,11 +30,6 @@ ROOMS = (
     "cli",
 )
 """Each may import from itself and from those before it."""
-
-
-def modules() -> list[Path]:
-    """Every module that people wrote."""
-    return sorted(path for path in PACKAGE.rglob("*.py") if path.name != GENERATED)
 
 
 def imported(path: Path) -> Iterator[str]:
@@ -88,3 +84,8 @@ def test_no_module_is_loose_and_no_name_occurs_twice() -> None:
     assert loose == set(BASE)
     names = Counter(path.name for path in modules() if path.name != "__init__.py")
     assert [name for name, count in names.items() if count > 1] == []
+
+
+def test_a_public_name_is_defined_once() -> None:
+    """The exceptions: the rule of the original's timestamps answers three questions that the others answer as well."""
+    assert set(twice()) == {"decision_sql", "lag_sql", "written_later"}

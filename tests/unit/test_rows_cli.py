@@ -10,26 +10,27 @@ import pytest
 from status_tool.cli.main import main
 from status_tool.cli.rows import _document, _lines
 from status_tool.clients.config import Settings, SiteConfig, ThriftEndpoint
-from status_tool.digests.compare import Limits, Result, Verdict
-from status_tool.digests.differences import Difference, Side, differences
+from status_tool.digests.compare import Limits, Result, TableVerdict
+from status_tool.digests.differences import Difference, TableSide, differences
 from status_tool.digests.digest import FOREVER, Family, Sums
-from status_tool.digests.families import HORIZON_MS, NO_TTL, Cluster, comparable
+from status_tool.digests.families import HORIZON_MS, DescribedCluster, comparable
 from status_tool.digests.keys import Interval
+from status_tool.rules.descriptors import TTL_FOREVER
 from status_tool.sources.state_table import now_ms
 
 PLAIN = {
     "scope": 1,
     "versions": 3,
     "min_versions": 0,
-    "ttl": NO_TTL,
+    "ttl": TTL_FOREVER,
     "keep_deleted": "FALSE",
     "new_version_behavior": False,
 }
 
 
-def cluster(**families: dict[str, Any]) -> Cluster:
+def cluster(**families: dict[str, Any]) -> DescribedCluster:
     """A cluster with a table `t`."""
-    return Cluster(Settings(SiteConfig({})), "id", {"t": families})
+    return DescribedCluster(Settings(SiteConfig({})), "id", {"t": families})
 
 
 def test_the_newest_versions_that_both_keep() -> None:
@@ -61,7 +62,7 @@ def test_descriptors_under_which_a_difference_proves_nothing(ours: Any, theirs: 
     assert word in how.doubts[0]
 
 
-class Rows(Side):
+class Rows(TableSide):
     """A side in memory: row to column to its versions, newest first."""
 
     def __init__(self, rows: dict[bytes, dict[bytes, list[tuple[bytes, int]]]]) -> None:
@@ -115,7 +116,7 @@ def test_older_versions_are_looked_at_where_the_newest_are_equal() -> None:
 def test_what_is_said() -> None:
     """Values only when asked for; names that do not print are escaped."""
     one = Difference(b"r\x1b", b"f", b"q", "other value", 5, 5, b"secret", b"other")
-    result = Result("t", Verdict.DIFFERS, ("f",), Sums(rows=3, cells_up_to=4), (one,), False)
+    result = Result("t", TableVerdict.DIFFERS, ("f",), Sums(rows=3, cells_up_to=4), (one,), False)
     plain, shown = (_document([result], Limits(9), 1, values) for values in (False, True))
     assert "secret" not in json.dumps(plain)
     assert shown["tables"][0]["differences"][0]["master_value"] == "secret"

@@ -10,7 +10,7 @@ import pytest
 
 from status_tool.digests import compare as compare_module
 from status_tool.digests import requests as requests_module
-from status_tool.digests.compare import Limits, Verdict, _Comparison, _Findings, _verdict
+from status_tool.digests.compare import Limits, TableVerdict, _Comparison, _Findings, _verdict
 from status_tool.digests.coverage import Coverage
 from status_tool.digests.digest import Cell, Family, Sums, digest
 from status_tool.digests.families import Comparable
@@ -25,7 +25,7 @@ FAMILIES = {b"f": Family(1)}
 
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module, names in ((requests_module, ("POLL_S", "META_S")), (compare_module, ("PAUSE_S", "SETTLE_S"))):
+    for module, names in ((requests_module, ("ANSWER_POLL_S", "META_S")), (compare_module, ("PAUSE_S", "SETTLE_S"))):
         for name in names:
             monkeypatch.setattr(module, name, 0.0)
     monkeypatch.setattr(requests_module, "UNHOSTED_S", 0.05)
@@ -193,7 +193,7 @@ def compared(master: Side, slave: Side, wait_s: float = 5.0) -> _Findings:
         return _Comparison(sides, pool, Limits(10, wait_s), lambda rows: None).run()
 
 
-def verdict(found: _Findings, *doubts: str) -> Verdict:
+def verdict(found: _Findings, *doubts: str) -> TableVerdict:
     """What is said of it."""
     return _verdict(found, Comparable(FAMILIES, doubts, None))[0]
 
@@ -202,7 +202,7 @@ def test_equal_tables_with_other_regions() -> None:
     """One round, cut at the limits of both sides' regions."""
     master, slave = Side(numbered(500), [b"r100"]), Side(numbered(500), [b"r050", b"r300"])
     found = compared(master, slave)
-    assert (verdict(found), found.sums.rows, master.rounds) == (Verdict.EQUAL, 500, 1)
+    assert (verdict(found), found.sums.rows, master.rounds) == (TableVerdict.EQUAL, 500, 1)
     assert len(master.asked) == 4
 
 
@@ -214,7 +214,7 @@ def test_what_differs_is_narrowed(tampered: dict[str, bytes]) -> None:
         (Side(numbered(500)), Side(numbered(500, **tampered))),
     ):
         found = compared(*sides)
-        assert verdict(found) is Verdict.DIFFERS
+        assert verdict(found) is TableVerdict.DIFFERS
         (pair,) = found.confirmed
         assert pair.interval.holds(b"r123", b"r123y")
         assert pair.is_leaf
@@ -224,7 +224,7 @@ def test_what_becomes_equal_is_equal() -> None:
     """Replication was behind, and caught up."""
     master, slave = Side(numbered(300, r007=b"w")), Side(numbered(300))
     slave.each_round = lambda number: slave.rows.update({b"r007": b"w"}) if number == 2 else None
-    assert verdict(compared(master, slave)) is Verdict.EQUAL
+    assert verdict(compared(master, slave)) is TableVerdict.EQUAL
 
 
 def test_what_keeps_changing_is_not_said_to_differ() -> None:
@@ -232,21 +232,21 @@ def test_what_keeps_changing_is_not_said_to_differ() -> None:
     master, slave = Side(numbered(30)), Side(numbered(30))
     master.each_round = lambda number: master.rows.update({b"r007": b"%d" % number})
     found = compared(master, slave, 0.3)
-    assert (verdict(found), found.changing) == (Verdict.UNVERIFIABLE, 1)
+    assert (verdict(found), found.changing) == (TableVerdict.UNVERIFIABLE, 1)
 
 
 def test_a_difference_that_may_be_as_it_should_is_unverifiable() -> None:
     """Other descriptors: equal would prove equality, unequal proves nothing."""
     found = compared(Side(numbered(30, r007=b"w")), Side(numbered(30)))
-    assert verdict(found, "KEEP_DELETED_CELLS") is Verdict.UNVERIFIABLE
-    assert verdict(compared(Side(numbered(30)), Side(numbered(30))), "KEEP_DELETED_CELLS") is Verdict.EQUAL
+    assert verdict(found, "KEEP_DELETED_CELLS") is TableVerdict.UNVERIFIABLE
+    assert verdict(compared(Side(numbered(30)), Side(numbered(30))), "KEEP_DELETED_CELLS") is TableVerdict.EQUAL
 
 
 def test_what_was_not_answered_is_never_equal() -> None:
     """Nor what remains of it."""
     slave = Side(numbered(300))
     slave.unanswered = ("s2 does not answer",)
-    assert verdict(compared(Side(numbered(300)), slave)) is Verdict.UNVERIFIABLE
+    assert verdict(compared(Side(numbered(300)), slave)) is TableVerdict.UNVERIFIABLE
 
 
 def test_ranges_that_wait_for_their_turn_are_not_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -261,8 +261,8 @@ def test_ranges_that_wait_for_their_turn_are_not_forgotten(monkeypatch: pytest.M
 
     slave.each_round = catch_up
     found = compared(master, slave)
-    assert verdict(found) is Verdict.DIFFERS
+    assert verdict(found) is TableVerdict.DIFFERS
     assert {pair.interval.start >= b"r190" for pair in found.confirmed} == {True}
     slave.each_round = lambda number: slave.rows.update(master.rows)
     slave.rows = numbered(300)
-    assert verdict(compared(master, slave)) is Verdict.EQUAL
+    assert verdict(compared(master, slave)) is TableVerdict.EQUAL

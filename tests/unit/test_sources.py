@@ -21,9 +21,11 @@ from status_tool.gather.parallel_reading import read_all
 from status_tool.sources import codec, meta, state_table
 from status_tool.sources.interface import Source
 from status_tool.sources.spool import _row as spool_row
-from status_tool.sources.state_table import KeyRange, StateTableSource, TableFilter, merge_rows
+from status_tool.sources.state_table import KeyRange, StateTableSource, merge_rows
 from status_tool.vocabulary.ids import as_hex, cluster_bytes, from_hex, origin_id
+from status_tool.vocabulary.scope import TableFilter
 from status_tool.vocabulary.selection import Exclusions, outermost, plain_path, read_path_file
+from status_tool.vocabulary.state_rows import column
 
 REGION = "0123456789abcdef0123456789abcdef"
 
@@ -42,7 +44,7 @@ def test_a_head() -> None:
     """Every column of an `h` row."""
     key = f"h{REGION}{as_hex(-5)}{as_hex(7)}".encode()
     cells = {
-        codec.column(name): cell(value)
+        column(name.encode()): cell(value)
         for name, value in {
             "s": int64(9),
             "w": int64(200),
@@ -77,9 +79,9 @@ def test_segments_and_the_newest_replicated_time() -> None:
     for origin, newest in ((1, 50), (2, 90)):
         key = f"s{REGION}{as_hex(origin)}{as_hex(0)}".encode()
         qualifier = b"p" + int64(0) + int64(4)
-        cells = {codec.column(qualifier): cell(int64(10) + int64(20), 77), codec.column("r"): cell(int64(newest))}
-        rows.append((key, cells | {codec.column("t"): cell(b"t"), codec.column(b"p-odd"): cell(b"?")}))
-    other = (f"s{'f' * 32}{as_hex(1)}{as_hex(0)}".encode(), {codec.column("r"): cell(int64(5))})
+        cells = {column(qualifier): cell(int64(10) + int64(20), 77), column(b"r"): cell(int64(newest))}
+        rows.append((key, cells | {column(b"t"): cell(b"t"), column(b"p-odd"): cell(b"?")}))
+    other = (f"s{'f' * 32}{as_hex(1)}{as_hex(0)}".encode(), {column(b"r"): cell(int64(5))})
     found = list(codec.segments([*rows, other]))
     assert [row["kind"] for row in found] == ["segment", "segment", "replicated", "replicated"]
     assert [(row["region"][0], row["write_ms"]) for row in found[2:]] == [("0", 90), ("f", 5)]
@@ -101,12 +103,12 @@ def test_the_columns_of_a_streams_row_are_one_union() -> None:
     """Each server has a column of its own; one of an earlier version has one a segment."""
     key = f"s{REGION}{as_hex(1)}{as_hex(0)}".encode()
     cells = {
-        codec.column(b"c" + int64(-3)): cell(b"\x01" + part(0, 4, 10, 40, 0, 500) + part(9, 12, 90, 120, 80, 700), 1),
-        codec.column(b"c" + int64(77)): cell(b"\x01" + part(4, 6, 50, 60, 40, 600), 2),
-        codec.column(b"p" + int64(6) + int64(7)): cell(int64(65) + int64(70), 650),
-        codec.column(b"c" + int64(78)): cell(b"\x02" + part(7, 9, 75, 80, 70, 680), 3),  # of a later version
-        codec.column(b"c" + int64(79)): cell(b"\x01" + part(7, 9), 3),
-        codec.column(b"m" + bytes.fromhex("0a0b0c0d")): cell(int64(55)),
+        column(b"c" + int64(-3)): cell(b"\x01" + part(0, 4, 10, 40, 0, 500) + part(9, 12, 90, 120, 80, 700), 1),
+        column(b"c" + int64(77)): cell(b"\x01" + part(4, 6, 50, 60, 40, 600), 2),
+        column(b"p" + int64(6) + int64(7)): cell(int64(65) + int64(70), 650),
+        column(b"c" + int64(78)): cell(b"\x02" + part(7, 9, 75, 80, 70, 680), 3),  # of a later version
+        column(b"c" + int64(79)): cell(b"\x01" + part(7, 9), 3),
+        column(b"m" + bytes.fromhex("0a0b0c0d")): cell(int64(55)),
     }
     found = [row for row in codec.segments([(key, cells)]) if row["kind"] == "segment"]
     names = ("prev", "seq", "first_ms", "write_ms", "started_ms", "recorded_ms")
@@ -117,7 +119,7 @@ def test_the_columns_of_a_streams_row_are_one_union() -> None:
 
 def test_entries_without_a_stamp_by_the_clusters_that_they_came_through() -> None:
     """`r` alone is of an earlier version, which did not tell."""
-    cells = {codec.column("r"): cell(int64(5)), codec.column(b"r" + b"x" * 16): cell(int64(7))}
+    cells = {column(b"r"): cell(int64(5)), column(b"r" + b"x" * 16): cell(int64(7))}
     found = list(codec.unstamped([(f"u{REGION}".encode(), cells)]))
     assert [(row["via_ids"], row["write_ms"]) for row in found] == [(None, 5), (b"x" * 16, 7)]
 
@@ -135,7 +137,7 @@ def test_garbage_in_the_table_never_fails(rows: list[tuple[bytes, dict[bytes, by
 
 def test_a_damaged_descriptor_is_empty() -> None:
     """No descriptor is no scope: the table is then not known to be replicated."""
-    assert codec.descriptor(b"tname", {codec.column("d"): cell(b"{")})["detail"] == "{}"
+    assert codec.descriptor(b"tname", {column(b"d"): cell(b"{")})["detail"] == "{}"
 
 
 @given(st.integers(-(2**63), 2**63 - 1))
@@ -183,7 +185,7 @@ def test_range_of_nine_ends_before_a() -> None:
 def test_table_filter(tables: Sequence[str], namespaces: Sequence[str], admitted: list[str | None]) -> None:
     """By name or namespace; rows that name no table are always read."""
     only = TableFilter(frozenset(tables), frozenset(namespaces))
-    assert [name for name in ("t", "ns:t", None) if only.admits(name)] == admitted
+    assert [name for name in ("t", "ns:t", None) if only.holds(name)] == admitted
 
 
 def test_spooled_rows_are_merged_by_the_newer_cell() -> None:

@@ -25,7 +25,7 @@ from hypothesis import strategies as st
 from status_tool.errors import OutputError, StatusFileError
 from status_tool.status_file import writer as writer_module
 from status_tool.status_file.footer import _CHECKS, DIGEST_KEY, DIGEST_PATTERN, HEADER_KEY, NO_DIGEST, encode_header
-from status_tool.status_file.reader import open_status, read_header
+from status_tool.status_file.reader import open_status
 from status_tool.status_file.writer import StatusWriter
 from status_tool.vocabulary.header import Header
 from status_tool.vocabulary.schema import KINDS, STATUS_SCHEMA
@@ -50,6 +50,12 @@ FILE: dict[str, Any] = {
     "checksum": "00" * 16,
 }
 SERVER: dict[str, Any] = {"kind": "server", "server": "h,1,2", "live": True, "tracked": None}
+
+
+def read_header(path: Path) -> Header:
+    """The header alone."""
+    with open_status(path) as status:
+        return status.header
 
 
 def batch(*rows: dict[str, Any]) -> pa.RecordBatch:

@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 from status_tool.errors import OutputError, StatusFileError
 from status_tool.status_file import legacy
 from status_tool.status_file.legacy import LegacyWriter, open_writer
-from status_tool.status_file.reader import open_status, read_header
+from status_tool.status_file.reader import open_status
 from status_tool.status_file.writer import StatusWriter
 from status_tool.vocabulary.header import Header
 from status_tool.vocabulary.selection import strip_uri
-from tests.unit.test_status_file import FILE, HEADER, STREAM, batch, read_or_refuse
+from tests.unit.test_status_file import FILE, HEADER, STREAM, batch, read_header, read_or_refuse
 
 MD5 = "0123456789abcdef" * 2
 ALGORITHM = "MD5-of-0MD5-of-512CRC32C"

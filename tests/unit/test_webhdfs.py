@@ -268,7 +268,7 @@ def test_rate(fake: FakeHdfs) -> None:
 
 def test_an_interrupted_run_is_resumed(fake: FakeHdfs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """`--resume` asks for no checksum again that it has; a changed file is asked for; at the end nothing is left."""
-    monkeypatch.setattr("status_tool.sources.hdfs_files.BATCH_ROWS", 1)
+    monkeypatch.setattr("status_tool.sources.hdfs_files.FILES_PER_BATCH", 1)
     settings, output = Settings(SiteConfig({}), webhdfs_option=(fake.url,)), tmp_path / "status"
     request = Request("master", 0, hbase=False, hdfs_paths=("/data",))
     taken = 0
@@ -289,7 +289,9 @@ def test_an_interrupted_run_is_resumed(fake: FakeHdfs, tmp_path: Path, monkeypat
         known = left.execute("select count(*) from file").fetchone()[0]
     fake.asked.clear()
     again = Request("master", 0, hbase=False, hdfs_paths=("/data",), files=FileOptions(journal=""))
-    written = write_side(settings, again, output, None, lambda _: None)
+    counted: list[int] = []
+    written = write_side(settings, again, output, None, lambda _: None, counted=counted.append)
+    assert sum(counted) == sum(written.rows.values()) > 0
     assert written.rows["file"] == 15
     assert known > 3
     assert fake.asked["GETFILECHECKSUM"] == 15 - known
@@ -303,7 +305,7 @@ def test_a_run_that_fails_says_what_it_keeps(
     fake: FakeHdfs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """One line, exit code 2, with the failure and how to go on; the checksums are there."""
-    for name in ("BATCH_ROWS", "PARTS", "SPLIT_PAGES"):
+    for name in ("FILES_PER_BATCH", "PARTS", "SPLIT_PAGES"):
         monkeypatch.setattr(f"status_tool.sources.hdfs_files.{name}", 1)
     monkeypatch.setattr("status_tool.runs.write.read_all", partial(read_all, threads=1))
     fake.refused = {"/data/c"}

@@ -1,0 +1,42 @@
+"""What the column `state` says, by the kind of its row (docs/formats.md, Status file)."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class RegionState(StrEnum):
+    """Of a `region` row: whether a live region server has it; null in files of the first version."""
+
+    HOSTED = "hosted"
+    UNHOSTED = "unhosted"
+    DISABLED = "disabled"
+    """Its table is disabled, so nothing hosts it."""
+    SPLIT = "split"
+    """A parent whose daughters, or a merged region's, have taken over."""
+
+
+class FactState(StrEnum):
+    """Of a `fact` row: what happened to the region."""
+
+    BULK_LOAD = "bulkload"
+    LOCAL_LOAD = "localload"
+    """A bulk load with replication switched off."""
+    SPLIT = "split"
+    MERGE = "merge"
+    CONTENT = "content"
+    """It is gone and had store files of replicated families."""
+    CHANGED = "changed"
+    """It opened with other store files than it was closed with."""
+
+
+LINEAGE = (FactState.SPLIT, FactState.MERGE)
+"""The region was a parent."""
+
+
+class FileState(StrEnum):
+    """Of a `file` row; null for a file like any other."""
+
+    UNREADABLE = "unreadable"
+    OPEN = "open"
+    """It is being written."""
