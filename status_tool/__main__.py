@@ -1,6 +1,6 @@
 """`python -m status_tool`."""
 
-from status_tool.cli.main import entry
+from status_tool.cli.entry import entry
 
 if __name__ == "__main__":
     entry()

@@ -1,14 +1,12 @@
-"""The console script: commands, and the one place that turns errors into a line and an exit code."""
+"""The commands, and the one place that turns errors into a line and an exit code."""
 
 from __future__ import annotations
 
 import json
 import os
-import signal
 import sys
 from contextlib import suppress
 from functools import cache
-from types import FrameType
 from typing import Any
 
 import typer
@@ -59,12 +57,6 @@ def _root(
 
 _BARE = {"--deep": "--deep=different"}
 """Options whose value may be omitted, which Typer cannot express."""
-
-
-def entry() -> None:
-    """Run the command line and exit with the contract's exit code."""
-    signal.signal(signal.SIGTERM, _terminated)
-    sys.exit(main(sys.argv[1:]))
 
 
 def main(arguments: list[str]) -> int:
@@ -133,7 +125,3 @@ def _complain(message: str) -> None:
     text = safe(" ".join(message.split()), 2000)
     complaints.append(text)
     print(f"status-tool: {text}", file=sys.stderr)
-
-
-def _terminated(_signal: int, _frame: FrameType | None) -> None:
-    raise KeyboardInterrupt

@@ -109,7 +109,7 @@ def test_full_disk(pair: Pair, tmp_path: Path) -> None:
     file.write_text("older")
     limit = "import resource, signal, sys; signal.signal(signal.SIGXFSZ, signal.SIG_IGN); "
     limit += "resource.setrlimit(resource.RLIMIT_FSIZE, (2048, 2048)); "
-    limit += "from status_tool.cli.main import entry; sys.argv[0] = 'status-tool'; entry()"
+    limit += "from status_tool.cli.entry import entry; sys.argv[0] = 'status-tool'; entry()"
     arguments = ["run", "-m", "-o", str(file), "--only", "hbase", "--conf-dir", str(pair.master.conf_dir)]
     done = subprocess.run(
         [sys.executable, "-c", limit, *arguments],
@@ -136,7 +136,6 @@ def test_interrupted_while_waiting(pair: Pair, tmp_path: Path, number: signal.Si
     # A paused server does not echo the barrier. Not for long, or it would lose its ZooKeeper session.
     pair.master.region_servers[1].pause()
     try:
-        # An interpreter that is still importing knows nothing of signals; a busy machine takes seconds for that.
         loaded = Path(f"/proc/{process.pid}/maps")
         wait_until(lambda: "thriftpy2" in loaded.read_text(), 30, "the tool has been loaded")
         time.sleep(2)

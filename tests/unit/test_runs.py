@@ -39,12 +39,12 @@ def test_streams_written_to_after_the_shutdown_are_counted() -> None:
 
 
 def test_a_shutdown_time_is_the_cut_unless_it_lies_in_the_future() -> None:
-    """The future one is told and not used."""
+    """One later than the dump is reported and not used."""
     used = apply_shutdown(HEADER, 700, "option", 900)
     assert (used.shutdown_ms, used.cut_ms, used.notices) == (700, 700, ())
     refused = apply_shutdown(HEADER, 901, "option", 900)
     assert (refused.shutdown_ms, refused.cut_ms) == (None, 900)
-    assert "future" in refused.notices[0]
+    assert "is later than the dump" in refused.notices[0]
 
 
 @pytest.mark.parametrize(
