@@ -307,9 +307,6 @@ FALSE_COMPLETE, FALSE_ALARM = "but missing", "false alarm"
         pytest.param(
             SinkTracker, "others", _dropped_with_what_came_since, FALSE_ALARM, id="a column dropped with newer versions"
         ),
-        pytest.param(
-            pruning.Target, "has_all", _by_its_last_entry, FALSE_COMPLETE, id="heads of which the end arrived"
-        ),
         pytest.param(pruning, "_is_left", _left_behind, FALSE_ALARM, id="segments pruned before their heads"),
         pytest.param(pruning, "is_over", lambda *_: True, FALSE_ALARM, id="segments of a server that lives pruned"),
         pytest.param(Record, "row", _versions_by_arrival, FALSE_ALARM, id="late writes over newer ones"),

@@ -244,9 +244,11 @@ class WriteTracker(Recorder):
     sync: Callable[[], None] = lambda: None
     live_servers: Callable[[], list[str]] = list
     on_interrupt: Callable[[str], None] = lambda _: None
-    in_force: Callable[[], Mapping[str, tuple[int, int]]] = dict
-    """By peer that the server has a source for: incarnation and version of its znode."""
+    in_force: Callable[[], Mapping[str, tuple[int, int, int]]] = dict
+    """By peer that the server has a source for: incarnation and version of its znode, and which configuration it is."""
     known_peers: dict[str, tuple[int, int, int, int]] = field(default_factory=dict)
+    loaded: dict[str, int] = field(default_factory=dict)
+    """By peer, the configuration that `known_peers` is about."""
     last_coverage: bytes | None = None
     begun: bool = False
     """Whether it has seen the start of coverage in the table."""
@@ -281,10 +283,11 @@ class WriteTracker(Recorder):
     def look_at_peers(self) -> None:
         """What is in force, and since which version it is the same."""
         known, self.known_peers = self.known_peers, {}
-        for peer, (incarnation, version) in self.in_force().items():
+        for peer, (incarnation, version, configuration) in self.in_force().items():
             before = known.get(peer)
-            if before is None or before[0] != incarnation:
+            if before is None or before[0] != incarnation or self.loaded.get(peer) != configuration:
                 before = (incarnation, version, version, self.clock())
+            self.loaded[peer] = configuration
             self.known_peers[peer] = (incarnation, before[1], version, before[3])
 
     def peers(self) -> Mapping[str, Sequence[int]]:

@@ -85,6 +85,8 @@ class Peer:
     incarnation: int = 1
     version: int = 0
     modified_ms: int = 0
+    changes: int = 0
+    """How often its configuration was changed: region servers load it anew then, not whenever the znode is written."""
     narrow: bool = False
     """Whether it ships family `f` only."""
 
@@ -390,11 +392,11 @@ class World:
             self.peer.version += 1
             self.peer.modified_ms = self.now
 
-    def in_force(self, server: MasterServer) -> dict[str, tuple[int, int]]:
+    def in_force(self, server: MasterServer) -> dict[str, tuple[int, int, int]]:
         """What a region server's tracker finds out about its peers."""
         if self.peer is None or not server.knows_peer:
             return {}
-        return {PEER: (self.peer.incarnation, self.peer.version)}
+        return {PEER: (self.peer.incarnation, self.peer.version, self.peer.changes)}
 
     def introduce(self, server: MasterServer) -> None:
         """A region server starts the peer with its current WAL: what is in earlier ones is not shipped."""
@@ -460,7 +462,8 @@ class World:
     def set_narrow(self, narrow: bool) -> None:
         """`set_peer_tableCFs`: all region servers do so at once here."""
         assert self.peer is not None
-        self.peer.narrow, self.peer.version, self.peer.modified_ms = narrow, self.peer.version + 1, self.now
+        self.peer.narrow, self.peer.changes = narrow, self.peer.changes + 1
+        self.peer.version, self.peer.modified_ms = self.peer.version + 1, self.now
         self.blemishes.add("peer narrowed")
 
 
