@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from status_tool.cli.options import CaCert, ConfDirs, WebHdfsOption, ZooKeeperOption, settings_of
-from status_tool.clients.zookeeper import ZooKeeper
+from status_tool.clients.zookeeper import Peer, ZooKeeper
 from status_tool.errors import ConfigurationError
 from status_tool.gather.measured_queues import measure
 from status_tool.gather.queue_backlog import Document, standing
@@ -33,16 +33,23 @@ def queues(
     settings = settings_of(conf_dir, None, webhdfs, zookeeper, cacert)
     with ZooKeeper(settings.zookeeper()) as session:
         cluster_id = session.cluster_id()
-        peers = [one for one in session.peers() if peer in (None, one.id)]
-        if peer is not None and not peers:
-            raise ConfigurationError(f"this cluster has no peer {peer!r}: check --peer")
+        _peers(session, peer)
         before = measure(settings, session) if watch else None
         time.sleep(watch)
-        document = {"cluster_id": cluster_id, **standing(measure(settings, session), peers, before)}
+        measured = measure(settings, session)
+        # Again, after the queues: HBase deletes them with their peer.
+        document = {"cluster_id": cluster_id, **standing(measured, _peers(session, peer), before)}
     if peer is not None:
         document["orphans"] = []
     typer.echo(json.dumps(document) if as_json else "\n".join(safe(line) for line in _lines(document)))
     return int(document["exit_code"])
+
+
+def _peers(session: ZooKeeper, only: str | None) -> list[Peer]:
+    peers = [peer for peer in session.peers() if only in (None, peer.id)]
+    if only is not None and not peers:
+        raise ConfigurationError(f"this cluster has no peer {only!r}: check --peer")
+    return peers
 
 
 def _lines(document: Document) -> Iterator[str]:

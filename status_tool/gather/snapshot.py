@@ -218,8 +218,10 @@ def _hbase(
         rows += regions
         existing = codec.Existing.of((row["region"] for row in regions), barrier.issued_ms)
         source = dataclasses.replace(source, existing=existing)
-        peers = peer_rows(zookeeper)
         queued, notices = queue_rows(settings, zookeeper)
+        # After the queues: HBase deletes them with their peer, and a peer that ships less empties them as well. Then
+        # the peer is gone, or its version is one that proves nothing of a server that ended before (decision 22).
+        peers = peer_rows(zookeeper)
         rows += [*peers, *queued]
         _write_down_settled(state, servers, peers, queued)
         header = dataclasses.replace(header, notices=(*header.notices, *notices))

@@ -102,11 +102,8 @@ class Observation:
         rows += [with_events(row, events) for row in tables]
         rows += self._regions(live)
         yield
-        rows += self._peers()
-        yield
-        queued = yield from self._queues()
-        self._write_down_settled(store, rows, queued)
-        rows += queued
+        rows += yield from self._replication()
+        self._write_down_settled(store, rows)
         for region in REGIONS:
             rows += codec.heads(_region_rows(store, spooled, b"h", region))
             self.refused = self.refused or b"b" not in store.rows or _pruning(store) != pruning  # StateTableSource.read
@@ -147,7 +144,7 @@ class Observation:
     def _settle(
         self, store: Store, live_names: Any, barrier: Barrier, role: str
     ) -> Generator[None, None, Sequence[str]]:
-        """`collect._settle`: the live servers first, then the echoes."""
+        """`snapshot._settle`: the live servers first, then the echoes."""
         for _ in range(PATIENCE):
             live: list[str] = live_names()
             yield
@@ -187,6 +184,12 @@ class Observation:
             rows.append({"kind": "region", **named, "server": host if host in live else None, "state": state})
         return rows
 
+    def _replication(self) -> Generator[None, None, list[Row]]:
+        """The queues, and after them the peers that they are of."""
+        queued = yield from self._queues()
+        yield
+        return [*self._peers(), *queued]
+
     def _peers(self) -> list[Row]:
         peer = self.world.peer
         if peer is None:
@@ -195,9 +198,9 @@ class Observation:
         detail = json.dumps({"id": PEER, "cluster_id": self.slave_id, **vars(peer), **part})
         return [{"kind": "peer", "name": PEER, "detail": detail}]
 
-    def _write_down_settled(self, store: Store, rows: Sequence[Row], queued: Sequence[Row]) -> None:
-        """`collect._write_down_settled`."""
-        servers = [row for row in rows if row["kind"] == "server"]
+    def _write_down_settled(self, store: Store, rows: Sequence[Row]) -> None:
+        """`snapshot._write_down_settled`."""
+        servers, queued = ([row for row in rows if row["kind"] == kind] for kind in ("server", "queue"))
         for peer in (json.loads(row["detail"]) for row in rows if row["kind"] == "peer"):
             for server, proof in newly_settled(queued, servers, peer, self.world.now):
                 proven = cells(self.world.now, **{"n": server["server"], f"d{PEER}": json.dumps(proof)})

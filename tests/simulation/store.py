@@ -67,11 +67,13 @@ class Store:
     def apply(self, writes: Iterable[Write]) -> None:
         """What HBase does: of a cell's versions the one with the newest timestamp shows."""
         for key, written in writes:
-            row = self.rows.setdefault(key, {})
+            row = self.rows.get(key, {})
             for name, (value, stamped) in written.items():
                 timestamp = self.clock if stamped == SERVER_TIME else stamped
                 if timestamp > self.erased.get(key, -1) and (name not in row or row[name][1] <= timestamp):
                     row[name] = (value, timestamp)
+            if row:
+                self.rows[key] = row
 
     def replace(self, key: bytes, put: Cells, deleted: Mapping[bytes, int], fate: int = APPLIED) -> None:
         """One atomic row mutation; columns are deleted up to a version.

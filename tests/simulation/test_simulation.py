@@ -7,11 +7,12 @@ purpose, in a rule of the tool or in a tracker, the model finds it: `test_the_si
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import json
 import os
 import random
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from typing import Any, ClassVar
 
 import pytest
@@ -23,7 +24,7 @@ from status_tool.rules import origins, peer_versions, pruning, queue_proofs, str
 from status_tool.rules.segments import Fold, fold
 from tests.simulation import pruner, world
 from tests.simulation.dice import STEP_BYTES, Dice, numbers
-from tests.simulation.observer import MASTER_ID
+from tests.simulation.observer import MASTER_ID, Observation
 from tests.simulation.steps import SWITCHES, BrokenPromise, Run
 from tests.simulation.store import APPLIED, REFUSED, SERVER_TIME, Cells, Store, Write, encode
 from tests.simulation.tracker import (
@@ -572,3 +573,75 @@ def test_a_story_that_a_broken_rule_calls_complete(
     story(misled)
     with pytest.raises(BrokenPromise, match=FALSE_COMPLETE):
         misled.ask()
+
+
+# --- a peer that changes while it is asked about ---------------------------------------------------------
+
+
+def _removed(run: Run) -> None:
+    run.world.remove_peer()
+
+
+def _added_again(run: Run) -> None:
+    _lose_the_backlog(run)
+
+
+def _ships_less(run: Run) -> None:
+    run.world.set_narrow(True)
+    run.ship_all()
+
+
+def _ships_less_for_a_while(run: Run) -> None:
+    _ships_less(run)
+    run.world.set_narrow(False)
+
+
+def _peers_first(observation: Observation) -> Generator[None, None, list[Any]]:
+    """As the tool did: the queues of a peer that may be gone, or another one, by then."""
+    peers = observation._peers()
+    yield
+    queued = yield from observation._queues()
+    return [*peers, *queued]
+
+
+def _crashed_with_a_backlog() -> Run:
+    """A server has ended, its WALs are split, and its queue holds one entry of the family that a narrow peer drops."""
+    run = Run()
+    here = run.world
+    server = here.host["a1"]
+    here.append("a1", 0, 0, frozenset("g"))
+    here.sync(server)
+    here.crash(server, 0)
+    server.session = False
+    here.split(server, 0)
+    here.advance(61_000)
+    run.beat()
+    return run
+
+
+def _asked_while(change: Callable[[Run], None], after: int) -> bool:
+    """Whether a run of the tool, in which the peer changes after so many reads, was long enough for that."""
+    run = _crashed_with_a_backlog()
+    observation, reads = Observation(run.world, None, None), 0
+    while not observation.advance():
+        reads += 1
+        if reads == after:
+            change(run)
+        run.beat()
+    run.check(observation)
+    return reads >= after
+
+
+@pytest.mark.parametrize("change", [_removed, _added_again, _ships_less, _ships_less_for_a_while])
+def test_a_peer_changes_while_the_master_is_read(change: Callable[[Run], None]) -> None:
+    """Whenever that is, what it has not shipped does not count as shipped."""
+    moments = next(after for after in itertools.count(1) if not _asked_while(change, after))
+    assert moments > 20
+
+
+@pytest.mark.parametrize("change", [_removed, _ships_less])
+def test_peers_are_read_after_their_queues(change: Callable[[Run], None], monkeypatch: pytest.MonkeyPatch) -> None:
+    """The other way round there is a moment at which that misleads."""
+    monkeypatch.setattr(Observation, "_replication", _peers_first)
+    with pytest.raises(BrokenPromise, match=FALSE_COMPLETE):
+        next(after for after in itertools.count(1) if not _asked_while(change, after))
