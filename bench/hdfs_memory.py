@@ -2,7 +2,7 @@
 
 `python -m bench.hdfs_memory [FILES ...]` (default 200000 500000: up to 131,072 rows are gathered for a row group of
 FILE, from there on memory is flat). NameNode and DataNode are a synthetic HTTP server in a process of its own that
-makes listings and checksums up as they are asked for: real ones would need gigabytes for the same. What is asked,
+makes listings and checksums up as they are requested: real ones would need gigabytes for the same. What is requested,
 parsed, kept and written is what a real cluster would cause.
 """
 

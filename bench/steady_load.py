@@ -70,17 +70,17 @@ def main() -> None:
     parser.add_argument("--rate", type=int, default=2, help="rows a second and region")
     parser.add_argument("--round", type=int, default=ROUND_S, help="seconds of steady load in each round")
     parser.add_argument("--backlog", type=int, default=40, help="rows a second and region while the peers are disabled")
-    asked = parser.parse_args()
+    options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name, Lab() as lab:
         pair = start_pair(lab, *(tracked_spec(name, site=DEFAULT_PERIODS) for name in ("master", "slave")))
         (plain,) = lab.start_clusters(tracked_spec("plain", trackers={}))
         pair.master.admin.add_peer(PLAIN_PEER, plain.cluster_key)
-        loads = start_load(pair, plain, asked.regions, asked.rate)
+        loads = start_load(pair, plain, options.regions, options.rate)
         time.sleep(30)
         readings: list[Reading] = []
-        end = time.monotonic() + asked.minutes * 60
+        end = time.monotonic() + options.minutes * 60
         while time.monotonic() < end or not readings:
-            readings.append(one_round(pair, plain, Path(name), loads, asked))
+            readings.append(one_round(pair, plain, Path(name), loads, options))
             print(readings[-1], flush=True)
     report(readings)
 
@@ -94,12 +94,12 @@ def start_load(pair: Pair, plain: Cluster, regions: int, rate: int) -> list[int]
     return [pair.master.admin.load_start(TABLE, "f", rate, prefix) for prefix in prefixes]
 
 
-def one_round(pair: Pair, plain: Cluster, folder: Path, loads: list[int], asked: argparse.Namespace) -> Reading:
+def one_round(pair: Pair, plain: Cluster, folder: Path, loads: list[int], options: argparse.Namespace) -> Reading:
     """Let it run for a while, then ship a backlog, then read and check."""
-    steady = cpu_of(pair, plain, asked.round)
-    print(f"CPU seconds in {asked.round} s, steady: {steady}", flush=True)
-    backlog = ship_backlog(pair, plain, asked)
-    usual = Cpu(*(CATCH_UP_S / asked.round * seconds for seconds in steady))
+    steady = cpu_of(pair, plain, options.round)
+    print(f"CPU seconds in {options.round} s, steady: {steady}", flush=True)
+    backlog = ship_backlog(pair, plain, options)
+    usual = Cpu(*(CATCH_UP_S / options.round * seconds for seconds in steady))
     backlog = Cpu(*(all_of_it - part for all_of_it, part in zip(backlog, usual, strict=True)))
     print(f"CPU seconds beyond that for a backlog: {backlog}", flush=True)
     get_ms, scan_ms, columns = read_state(pair.slave)
@@ -126,12 +126,12 @@ def cpu_of(pair: Pair, plain: Cluster, seconds: float) -> Cpu:
     return Cpu(cpu_s(pair.slave) - before[0], cpu_s(plain) - before[1])
 
 
-def ship_backlog(pair: Pair, plain: Cluster, asked: argparse.Namespace) -> Cpu:
+def ship_backlog(pair: Pair, plain: Cluster, options: argparse.Namespace) -> Cpu:
     """What shipping costs that was written, row by row, while both peers were disabled."""
     admin = pair.master.admin
     for peer in (PEER, PLAIN_PEER):
         admin.disable_peer(peer)
-    extra = [admin.load_start(TABLE, "f", asked.backlog, f"{number:03d}x") for number in range(asked.regions)]
+    extra = [admin.load_start(TABLE, "f", options.backlog, f"{number:03d}x") for number in range(options.regions)]
     time.sleep(BACKLOG_S)
     rows = sum(admin.load_stop(load) for load in extra)
     for peer in (PEER, PLAIN_PEER):

@@ -26,7 +26,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.under_fault", description=__doc__)
     parser.add_argument("--rows", type=int, default=30_000)
     parser.add_argument("--rounds", type=int, default=3)
-    asked = parser.parse_args()
+    options = parser.parse_args()
     seconds: dict[str, list[tuple[float, float]]] = {PLAIN: [], TRACKED: [], FAULT: []}
     with Lab() as lab:
         plain, tracked, slave = lab.start_clusters(
@@ -36,16 +36,16 @@ def main() -> None:
         )
         for cluster in (plain, tracked):
             cluster.admin.add_peer(PEER, slave.cluster_key)
-        for number in range(asked.rounds + 1):  # the first warms up
+        for number in range(options.rounds + 1):  # the first warms up
             found = {
-                PLAIN: measured(plain, slave, f"plain{number}", asked.rows),
-                TRACKED: measured(tracked, slave, f"tracked{number}", asked.rows),
+                PLAIN: measured(plain, slave, f"plain{number}", options.rows),
+                TRACKED: measured(tracked, slave, f"tracked{number}", options.rows),
             }
             with out_of_reach(tracked), out_of_reach(slave):
-                found[FAULT] = measured(tracked, slave, f"fault{number}", asked.rows)
+                found[FAULT] = measured(tracked, slave, f"fault{number}", options.rows)
             for name, times in found.items():
                 seconds[name] += [times] if number else []
-    report(seconds, asked.rows)
+    report(seconds, options.rows)
 
 
 def measured(cluster: Cluster, slave: Cluster, table: str, rows: int) -> tuple[float, float]:

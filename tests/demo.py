@@ -54,7 +54,7 @@ def load(pair: Pair) -> None:
         families = {"d": 1, "local": 0} if table == "audit" else {"d": 1}
         pair.create_table(table, families, splits)
         pair.master.admin.put_rows(table, "d", ROWS)
-    pair.master.admin.put_rows("audit", "local", 500)  # never replicated, and never asked of the slave
+    pair.master.admin.put_rows("audit", "local", 500)  # never replicated, and never in scope
     for table in TABLES:
         pair.wait_same(table, ["d"])
 
@@ -70,7 +70,7 @@ def lose(pair: Pair) -> None:
 
 
 def demo(folder: Path) -> None:
-    """The whole story; raises `DemoFailed` where it does not come out as told."""
+    """The whole story; raises `DemoFailed` where it ends in another way."""
     with Lab(say=lambda text: print(f"    {text}", flush=True)) as lab:
         step("Starting two clusters (HBase, HDFS, ZooKeeper, Thrift), two region servers each, with the trackers")
         pair = start_pair(lab)

@@ -69,7 +69,7 @@ def _asked_row(row: Row, context: RunContext) -> bool:
 
 
 def _judged(region: Region, context: RunContext, tally: Tally) -> list[Finding]:
-    """Judge one region, count it if it is asked, and return what is wrong with it."""
+    """Judge one region, count it if it is in scope, and return what is wrong with it."""
     if context.evidence is Evidence.TIMESTAMPS:
         return _by_timestamps(region, context, tally)
     verdict = judge_region(region, context)

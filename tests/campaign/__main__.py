@@ -23,19 +23,19 @@ REUSED = 25
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """0: no promise was broken; 1: one was; its schedule has been cut down and printed."""
-    asked = _parser().parse_args(arguments)
-    schedules = _asked_schedules(asked)
+    options = _parser().parse_args(arguments)
+    schedules = _schedules(options)
     records: list[Record] = []
-    with spark_session(), asked.out.open("a") as out:
-        for kind in [asked.arena] if asked.arena else ARENAS:
+    with spark_session(), options.out.open("a") as out:
+        for kind in [options.arena] if options.arena else ARENAS:
             for record in _run_all(kind, [one for one in schedules if one.arena == kind]):
                 records.append(record)
                 out.write(record.to_json() + "\n")
                 out.flush()
         wrong = [record for record in records if record.wrong()]
-        if wrong and asked.shrink:
-            print("shortest schedule that still fails:", shrink(wrong[0].schedule, asked.tries).to_json())
-    print(table([asked.out]))
+        if wrong and options.shrink:
+            print("shortest schedule that still fails:", shrink(wrong[0].schedule, options.tries).to_json())
+    print(table([options.out]))
     return 1 if wrong else 0
 
 
@@ -55,12 +55,12 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _asked_schedules(asked: argparse.Namespace) -> list[Schedule]:
-    if asked.schedule:
-        return [Schedule.from_json(asked.schedule)]
-    if asked.again:
-        return [Schedule.from_json(json.dumps(record["schedule"])) for record in undecided(read([asked.again]))]
-    return [draw(asked.seed + number * asked.step) for number in range(asked.count)]
+def _schedules(options: argparse.Namespace) -> list[Schedule]:
+    if options.schedule:
+        return [Schedule.from_json(options.schedule)]
+    if options.again:
+        return [Schedule.from_json(json.dumps(record["schedule"])) for record in undecided(read([options.again]))]
+    return [draw(options.seed + number * options.step) for number in range(options.count)]
 
 
 def _run_all(kind: str, schedules: Sequence[Schedule]) -> Iterator[Record]:

@@ -63,7 +63,7 @@ class Arena:
     """Whether the last schedule's end was complete: then the queues had settled all crashes before."""
     since_ms: int | None = None
     """Up to when an operator would have accepted the past."""
-    asked: Mapping[str, Sequence[str]] | None = None
+    in_scope: Mapping[str, Sequence[str]] | None = None
     """Tables that the peer is restricted to, each with its families (none named: all of them); None: everything."""
     fragile: set[tuple[str, str]] = field(default_factory=set)
     """Cells that were acknowledged before they were durable: a crash may lose them on the master as well."""
@@ -127,7 +127,7 @@ class Arena:
                 wait_until(partial(_answers, cluster, table), 90, f"{cluster.name} serves {table}")
         if not self.peer_there:
             self.add_peer()
-        if self.asked is not None:
+        if self.in_scope is not None:
             self.filter_peer(None)
         with contextlib.suppress(AdminError):  # it is enabled
             self.master.admin.enable_peer(PEER)
@@ -146,18 +146,18 @@ class Arena:
     def add_peer(self) -> None:
         """The peer that leads to the slave, for every table."""
         self.pair.connect()
-        self.peer_there, self.asked = True, None
+        self.peer_there, self.in_scope = True, None
 
     def filter_peer(self, tables: Mapping[str, Sequence[str]] | None) -> None:
         """Restrict the peer to some tables and families; None: everything again."""
         self.master.admin.set_peer_tables(PEER, tables)
-        self.asked = tables
+        self.in_scope = tables
 
     def ships(self, table: str, family: str) -> bool:
         """Whether the peer replicates a family now, as far as its scope lets it."""
-        if self.asked is None:
+        if self.in_scope is None:
             return True
-        return table in self.asked and (not self.asked[table] or family in self.asked[table])
+        return table in self.in_scope and (not self.in_scope[table] or family in self.in_scope[table])
 
     def set_clock(self, *, back: bool) -> bool:
         """Set the clock of the skewed region server back, or right again; whether there is one."""

@@ -74,9 +74,9 @@ class Judge:
     folder: Path
     since_ms: int | None
 
-    def asked(self) -> list[str]:
+    def in_scope(self) -> list[str]:
         """Tables that the peer replicates now."""
-        return [table for table in self.tables if self.arena.asked is None or table in self.arena.asked]
+        return [table for table in self.tables if self.arena.in_scope is None or table in self.arena.in_scope]
 
     def look(self, acknowledged: Cells, pick: int) -> Look:
         """A look in the middle, after all of `acknowledged` was.
@@ -84,7 +84,7 @@ class Judge:
         Of two looks one is frozen: the master's region servers stand still from FILE to the truth. Of four, one
         has a shutdown time: now, which is the clock of the application's host.
         """
-        tables, shutdown = self.asked(), ("-s", str(now_ms())) if pick // 2 % 4 == 0 else ()
+        tables, shutdown = self.in_scope(), ("-s", str(now_ms())) if pick // 2 % 4 == 0 else ()
         wanted = frozenset(cell for cell in acknowledged if self._ships(cell)) - self._at_risk()
         lag = self._lag()
         written = self._write(*shutdown)
@@ -127,7 +127,7 @@ class Judge:
     # -- the tool
 
     def _write(self, *more: str) -> Result:
-        limits = [word for table in self.asked() for word in ("--table", table)]
+        limits = [word for table in self.in_scope() for word in ("--table", table)]
         out = ("-o", str(self._file), *more)
         return tool_here("run", "-m", *out, "--only", "hbase", "--wait", "6", *limits, conf=self.arena.master)
 
@@ -163,7 +163,7 @@ class Judge:
 
     def _verify(self) -> str | None:
         bad = 0
-        for table in self.asked():
+        for table in self.in_scope():
             families = [name for name, scope in TABLES[table.split("_")[0]].items() if scope]
             if not families:
                 continue

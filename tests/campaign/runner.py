@@ -64,7 +64,7 @@ class Record:
 
 
 def run_schedule(arena: Arena, schedule: Schedule, folder: Path, say: Say = lambda text: None) -> Record:
-    """Run a schedule; never raises for what its faults do to the clusters, but `Record.broken` tells then."""
+    """Run a schedule; never raises for what its faults do to the clusters, but `Record.broken` says so."""
     began = time.monotonic()
     record = Record(schedule)
     try:

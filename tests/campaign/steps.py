@@ -1,4 +1,4 @@
-"""What a schedule's steps do. A step that cannot be done is told and passed over: faults come as they like."""
+"""What a schedule's steps do. A step that cannot be done is reported and passed over: faults come as they like."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ def perform(arena: Arena, tables: Sequence[str], step: Step) -> str:
     """Do one step and its pause; how it went, in a few words."""
     try:
         done = ACTIONS[step.action](arena, tables, step.pick)
-        told = f"{step.action}: {done}" if done is not None else step.action
+        line = f"{step.action}: {done}" if done is not None else step.action
     except Exception as error:  # whatever a broken cluster makes of a command
-        told = f"{step.action} failed: {type(error).__name__} {str(error).splitlines()[0] if str(error) else ''}"[:160]
+        line = f"{step.action} failed: {type(error).__name__} {str(error).splitlines()[0] if str(error) else ''}"[:160]
     time.sleep(step.pause_ms / 1000)
-    return told
+    return line
 
 
 def _server(cluster: Cluster, pick: int) -> RegionServer | None:

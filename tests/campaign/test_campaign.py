@@ -87,7 +87,7 @@ def plain() -> Iterator[Arena]:
 
 
 SCHEDULES = {
-    # Found by the campaign: segments outlive the cells that they tell of.
+    # Found by the campaign: segments outlive the cells that they record.
     "recreated": (Step("recreate_slave_table", 0), Step(LOOK, 1)),
     # The design's own example: every timestamp agrees, and rows are gone for good.
     "peer removed": (Step("readd_peer", 8, 300), Step(LOOK, 1), Step("move", 3), Step("kill_slave_rs", 1)),

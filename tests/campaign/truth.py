@@ -1,4 +1,4 @@
-"""What is really there: cells of both clusters, told without times."""
+"""What is really there: cells of both clusters, without times."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def _enabled_for_a_moment(cluster: Cluster, table: str, visible: bool) -> list[s
 
 @dataclass
 class Writers:
-    """The background writers of a schedule and all that they have written and were told that it is there."""
+    """The background writers of a schedule and all that they have written and were acknowledged."""
 
     arena: Arena
     mixes: list[int] = field(default_factory=list)
@@ -90,6 +90,6 @@ class Writers:
         return frozenset(self.cells)
 
     def stop(self) -> None:
-        """No more writes; what was written can still be asked for."""
+        """No more writes; what was written can still be read."""
         for mix in self.mixes:
             self.arena.master.admin.mix_stop(mix)

@@ -34,11 +34,11 @@ def pair(warm_spark: None) -> Iterator[Pair]:
 
 def named(result: Result) -> dict[str, str]:
     """By table, the details of its problems."""
-    told: dict[str, str] = {}
+    reasons: dict[str, str] = {}
     for problem in result.json["problems"]:
         table = problem["table"] or ""
-        told[table] = f"{told.get(table, '')} {problem['detail']}"
-    return told
+        reasons[table] = f"{reasons.get(table, '')} {problem['detail']}"
+    return reasons
 
 
 def advised_since(result: Result) -> int:
@@ -126,19 +126,19 @@ def test_what_changes_beside_the_wal_is_named_until_it_is_accepted(pair: Pair, s
     slave.truncate_region(slave.regions("slavecut")[0].name)
     master.put_rows("cut", "f", 5, prefix="anew")
     wait_until(lambda: len(slave.rows("cut")) == 25, 60, "a truncated region is replicated on")
-    asked = tables("quiet", "halves", "cloned", *changed)
-    pair.write_master(status, *asked, "--wait", "60")
-    result = pair.check(status, *asked, "--wait", "20")
-    told = named(result)
+    chosen = tables("quiet", "halves", "cloned", *changed)
+    pair.write_master(status, *chosen, "--wait", "60")
+    result = pair.check(status, *chosen, "--wait", "20")
+    reasons = named(result)
     assert result.exit_code == 3, result
     for table in ("restored", "cut", "cloned"):
-        assert "content changed: at" in told.pop(table), result
+        assert "content changed: at" in reasons.pop(table), result
     for table in ("backwards", "again", "slavecut"):
-        assert "content changed on the slave" in told.pop(table), result
-    assert "truncated" in told.pop("halves"), result
-    assert told == {}, result
+        assert "content changed on the slave" in reasons.pop(table), result
+    assert "truncated" in reasons.pop("halves"), result
+    assert reasons == {}, result
     # What "truncated" asks to be accepted is all that was written before; --since may not lie after FILE's cut.
     since = max(advised_since(result), int(time.time() * 1000))
-    pair.write_master(status, *asked, "--wait", "60")
-    accepted = pair.check(status, *asked, "--since", str(since))
+    pair.write_master(status, *chosen, "--wait", "60")
+    accepted = pair.check(status, *chosen, "--since", str(since))
     assert accepted.exit_code == 0, accepted

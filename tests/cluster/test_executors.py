@@ -51,7 +51,7 @@ def said(result: Result) -> dict[str, Any]:
 
 
 def readers(events: Path) -> Counter[str]:
-    """By executor, the tasks whose Python worker has read rows, as Spark's own event log tells."""
+    """By executor, the tasks whose Python worker has read rows, by Spark's own event log."""
     found: Counter[str] = Counter()
     for file in events.rglob("*"):
         for line in file.read_text().splitlines() if file.is_file() else ():

@@ -159,7 +159,7 @@ def test_what_servers_that_are_gone_left_behind_is_pruned(
     done = tool_here("prune", restart.unproven, "--gone-for", "0", "--json", conf=fragile.master)
     assert (done.exit_code, done.json["dropped"]["heads"] > 0) == (0, True), done
     assert_complete(fragile.verdict(status, "worn", "--wait", "10"))
-    assert left() == {second}, "what had not arrived by then is asked still"
+    assert left() == {second}, "what had not arrived by then is still in scope"
 
     proven, older = tmp_path / "proven", tmp_path / "older"
     shutil.copy(status, older)
@@ -183,7 +183,7 @@ def wait_for_a_sweep(cluster: Cluster) -> None:
     """Wait until a tracker has compared the live region servers with its table's rows, from beginning to end.
 
     A sweep marks whoever has a row and is not alive, so a row of a server that never was shows that one has passed. It
-    may have asked for the live servers just before the row was put: the second one has not.
+    may have read the live servers just before the row was put: the second one has not.
     """
     with closing(happybase.Connection("127.0.0.1", cluster.thrift_port)) as client:
         rows = client.table(STATE_TABLE)

@@ -42,7 +42,7 @@ def hdfs() -> Iterator[tuple[Cluster, Cluster]]:
 
 @pytest.mark.usefixtures("warm_spark")
 def test_layouts_are_incomparable_until_read(hdfs: tuple[Cluster, Cluster], tmp_path: Path) -> None:
-    """Same bytes in another layout are incomparable, exit 3; `--deep` tells them from other bytes, exit 0 or 1."""
+    """Same bytes in another layout are incomparable, exit 3; `--deep` separates them from others, exit 0 or 1."""
     master, slave = (cluster.admin for cluster in hdfs)
     content = random.Random(1).randbytes(5 * BLOCK + 77)
     flipped = bytearray(content)

@@ -44,14 +44,14 @@ def hdfs() -> Iterator[tuple[Cluster, Cluster]]:
         assert admin.hadoop_tool(CODING, "-enablePolicy", "-policy", POLICY) == 0
         assert admin.hadoop_tool(CODING, "-setPolicy", "-policy", POLICY, "-path", "/kinds/coded") == 0
         admin.hdfs_put("/lost/file", 100)
-        # The NameNode has read the key store, the DataNodes do so at the first encrypted file that they are asked for.
+        # The NameNode has read the key store, the DataNodes do so at the first encrypted file.
         assert admin.hadoop_tool(KEYS, "delete", "lost", "-f", "-provider", store) == 0
         yield master, slave
 
 
 @pytest.mark.usefixtures("warm_spark")
 def test_encrypted_and_erasure_coded_files(hdfs: tuple[Cluster, Cluster], tmp_path: Path) -> None:
-    """Against a plain copy: incomparable, exit 3, with the reason; `--deep` tells equal from different content."""
+    """Against a plain copy: incomparable, exit 3, with the reason; `--deep` separates equal from different content."""
     content = random.Random(4).randbytes(5_000_001)
     flipped = content[:-1] + bytes([content[-1] ^ 1])
     for kind in ("zone", "coded", "plain"):
@@ -94,12 +94,12 @@ def test_failover_in_the_middle_of_a_run(hdfs: tuple[Cluster, Cluster], monkeypa
     endpoint = HdfsEndpoint(urls, "lab")
     before = checksums(rows(WebHdfsSource(endpoint, ("/many",), Exclusions())))
     assert len(before) == 300
-    asked = counted(monkeypatch)
+    requests = counted(monkeypatch)
     with ThreadPoolExecutor(1) as pool:
         for rate, change in ((100, "roles"), (101, "death")):
-            slow, start = Load(rate=rate), asked()
+            slow, start = Load(rate=rate), requests()
             reading = pool.submit(rows, WebHdfsSource(endpoint, ("/many",), Exclusions(), slow))
-            wait_until(partial(under_way, asked, start), 60, "the run is under way")
+            wait_until(partial(under_way, requests, start), 60, "the run is under way")
             at = webhdfs(endpoint, slow).active
             if change == "roles":
                 master.admin.hdfs_make_active("nn1", "nn0")
@@ -111,9 +111,9 @@ def test_failover_in_the_middle_of_a_run(hdfs: tuple[Cluster, Cluster], monkeypa
             assert webhdfs(endpoint, slow).active != at
 
 
-def under_way(asked: Callable[[], int], start: int) -> bool:
+def under_way(requests: Callable[[], int], start: int) -> bool:
     """Whether a run that began at so many requests has made some."""
-    return asked() > start + 50
+    return requests() > start + 50
 
 
 def counted(monkeypatch: pytest.MonkeyPatch) -> Callable[[], int]:

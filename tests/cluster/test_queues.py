@@ -111,7 +111,7 @@ def test_bulk_load_with_its_replication(aged: Pair, status: Path) -> None:
     aged.master.admin.bulk_load("loaded", "f", 20)
     aged.wait_same("loaded")
     wait_until(lambda: complete(aged.verdict(status, "loaded", "--wait", "20")), 5, "verdict")
-    # The same cluster, asked with a site that does not say so.
+    # The same cluster, with a site that does not say so.
     site = aged.master.conf_dir / "hbase-site.xml"
     before = site.read_text()
     try:
@@ -209,7 +209,7 @@ def restart_hbase_master(cluster: Cluster) -> None:
 
 
 def test_killed_while_the_peer_is_young(backlogged: Pair, status: Path) -> None:
-    """HBase masters start before and after the crash, so no clock tells whether the peer was changed; trackers do."""
+    """HBase masters start before and after the crash, so no clock shows whether the peer was changed; trackers do."""
     master, (survivor, *_) = backlogged.master.admin, backlogged.master.region_servers
     wait_until(lambda: tells_of_peers(backlogged.master, survivor.server_name), 30, "a tracker knows the peer")
     restart_hbase_master(backlogged.master)
@@ -227,7 +227,7 @@ def test_killed_while_the_peer_is_young(backlogged: Pair, status: Path) -> None:
     # Within ten seconds the survivor's tracker has seen the znode that the last HBase master wrote.
     time.sleep(12)
     complete(backlogged.verdict(status, "young", "--wait", "20"))
-    # Then the peer is really changed, and changed back: now no tracker could tell, but it has been written down.
+    # Then the peer is really changed, and changed back: now no tracker could show it, but it has been written down.
     master.set_peer_tables(PEER, {"other": []})
     master.set_peer_tables(PEER, None)
     time.sleep(12)

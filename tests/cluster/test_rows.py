@@ -69,7 +69,7 @@ def test_tampered_rows_are_named(pair: Pair) -> None:
 
 
 def test_regions_that_move_and_split_meanwhile(pair: Pair) -> None:
-    """Digests of regions that were moved or split while they were asked are asked for again, and nothing is lost."""
+    """Digests of regions that were moved or split while they were read are requested again, and nothing is lost."""
     pair.create_table("moving", {"f": 1}, [b"row00001500"])
     pair.master.admin.put_rows("moving", "f", 4000, value="v" * 500)
     pair.wait_same("moving")

@@ -51,7 +51,7 @@ def topology(pair: Pair) -> Result:
 
 
 def test_a_chain(three: Three, status: Path) -> None:
-    """Edits relayed by b are asked of c with b's file; a's own file has nothing to say to c."""
+    """Edits relayed by b are in scope on c with b's file; a's own file has nothing to say to c."""
     three.ab.master.admin.put_rows("t", "f", 20)
     three.bc.master.admin.put_rows("t", "f", 5, prefix="own")
     wait_until(lambda: len(three.bc.slave.admin.rows("t")) == 25, 60, "both have reached c")
@@ -66,7 +66,7 @@ def test_a_chain(three: Three, status: Path) -> None:
 
 
 def test_two_peers_with_filters(three: Three, status: Path) -> None:
-    """A second peer of a takes a namespace and one table to c: only these are asked of c, all of b."""
+    """A second peer of a takes a namespace and one table to c: only these are in scope for c, everything for b."""
     a, c = three.ac.master.admin, three.ac.slave
     a.add_peer("2", c.cluster_key, namespaces=["ns"], table_cfs={"other": []})
     for table in ("ns:t", "other", "t"):
@@ -140,7 +140,7 @@ def test_a_peer_that_filters_families(three: Three, status: Path) -> None:
 
 
 def test_a_cycle(three: Three, status: Path) -> None:
-    """Every link is checked by itself; what comes home again is not asked of anybody twice."""
+    """Every link is checked by itself; what comes home again is in scope nowhere twice."""
     c = three.bc.slave
     c.admin.add_peer("1", three.ab.master.cluster_key)
     c.admin.put_rows("ns:t", "g", 7, prefix="round")
@@ -209,7 +209,7 @@ def test_servers_and_a_whole_cluster_die(three: Three, status: Path) -> None:
     wait_until(lambda: queues(three.ab).exit_code == 0, 90, "the twice claimed queue has been shipped")
     assert b"twice00000009" in b.admin.rows("other")
     result = three.ab.verdict(status, "other", "--wait", "20")
-    # Whichever server held the queue: if it is older than the peer, its tracker tells that it had the peer in force.
+    # Whichever server held the queue: if it is older than the peer, its tracker recorded that it had the peer in force.
     assert result.exit_code == 0, result
     assert any(first in notice and "settled" in notice for notice in result.json["notices"]), result
     assert {p["origin"] for p in result.json["problems"] if p["origin"] == first} == set(), result

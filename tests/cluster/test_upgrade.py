@@ -90,8 +90,8 @@ def test_trackers_come_one_server_after_another(bare: Pair, tmp_path: Path) -> N
         pair.master.admin.put_rows(old, "f", 10, start=20)
         pair.wait_same(old)
         # Its master first: what was stamped already when nobody on the slave took note looks like a hole.
-        told = details(pair.verdict(files[pair], old, "--wait", "5"), 3 if pair is there else 1)
-        assert "older than the tracker" in told
+        reasons = details(pair.verdict(files[pair], old, "--wait", "5"), 3 if pair is there else 1)
+        assert "older than the tracker" in reasons
         # What was compared once by other means is accepted; from then on everything is proven.
         with open_status(files[pair]) as file:
             since = str(file.header.cut_ms)

@@ -118,7 +118,7 @@ def test_peer_disabled_is_behind_with_its_lag(pair: Pair, status: Path) -> None:
 
 
 def test_follow_ends_when_all_has_arrived(pair: Pair, status: Path, tmp_path: Path) -> None:
-    """A backlog, followed: also what is written after FILE is asked. Ctrl-C and --wait end it without a verdict."""
+    """A backlog, followed: what is written after FILE is in scope, too. Ctrl-C and --wait end it without a verdict."""
     pair.create_table("followed", {"f": 1})
     pair.master.admin.put_rows("followed", "f", 10)
     pair.wait_same("followed")
@@ -136,7 +136,7 @@ def test_follow_ends_when_all_has_arrived(pair: Pair, status: Path, tmp_path: Pa
             cut_ms = file.header.cut_ms
         following = ["--follow", "--table", "followed", "--master-conf", str(pair.master.conf_dir)]
         stopped = follower(pair, status, log, *following)
-        # The master's ZooKeeper alone: FILE is what is asked, and the time is bounded.
+        # The master's ZooKeeper alone: FILE is what is compared, and the time is bounded.
         bounded = pair.check(status, "--follow", "--master-zookeeper", pair.master.zookeeper, "--wait", "0")
         assert (bounded.exit_code, bounded.json["cut_ms"]) == (1, cut_ms), bounded
         wrong = pair.check(status, "--follow", "--master-zookeeper", pair.slave.zookeeper)
@@ -195,7 +195,7 @@ def captured() -> str:
 
 def test_peer_removed_and_added_is_a_gap(pair: Pair, status: Path) -> None:
     """The loss that no timestamp shows, in two regions of the table; the third stays complete. The commands that are
-    told repair it: CopyTable the one, HashTable and SyncTable the other.
+    printed repair it: CopyTable the one, HashTable and SyncTable the other.
     """
     pair.create_table("lost", {"f": 1}, [b"m\x00", b"q"])
     for prefix in ("a", "n", "z"):
@@ -227,8 +227,8 @@ def test_peer_removed_and_added_is_a_gap(pair: Pair, status: Path) -> None:
     assert text.stdout.rstrip().splitlines()[-1] == "HBase Replication is NOT complete."
     of_table = result.json["repairs"]
     assert [repair["table"] for repair in of_table] == ["lost"], "two gaps, one repair"
-    told = text.stdout.replace(" \\\n  ", " ")
-    assert all(of_table[0][name] in told for name in ("copy_table", "hash_table", "sync_table"))
+    reported = text.stdout.replace(" \\\n  ", " ")
+    assert all(of_table[0][name] in reported for name in ("copy_table", "hash_table", "sync_table"))
     # Accepted as copied by other means: everything written until now.
     since = str(max(p["written_to_ms"] for p in problems.values()))
     assert pair.check(status, "--table", "lost", "--since", since).exit_code == 0
@@ -308,7 +308,7 @@ def test_a_clean_stop_and_start_raises_no_alarm(pair: Pair, status: Path) -> Non
 
 
 def test_master_master(pair: Pair, tmp_path: Path) -> None:
-    """Each direction by itself: what came from the other side is not asked back."""
+    """Each direction by itself: what came from the other side is not in scope on the way back."""
     pair.create_table("both", {"f": 1})
     back = pair.reversed()
     back.connect()
@@ -441,9 +441,9 @@ def test_what_wals_do_not_tell_is_named(pair: Pair, status: Path) -> None:
     time.sleep(2)
     result = pair.verdict(status, "beside", "--wait", "5")
     assert result.exit_code == 3, result
-    told = " ".join(problem["detail"] for problem in result.json["problems"])
+    reported = " ".join(problem["detail"] for problem in result.json["problems"])
     for word in ("SKIP_WAL", "replicated only since", "emptied"):
-        assert word in told, result
+        assert word in reported, result
     # Copied by other means and accepted as a baseline.
     assert_complete(pair.check(status, "--table", "beside", "--since", str(result.json["cut_ms"])))
 
@@ -466,8 +466,8 @@ def test_what_the_slave_does_not_keep_is_named(pair: Pair, status: Path) -> None
     assert "accepted (--accept-drift)" in " ".join(accepted["notices"])
     slave.put_rows("kept", "f", 1, prefix="own")
     slave.delete_rows("kept", 1, prefix="own")
-    told = " ".join(assert_complete(pair.check(status, "--table", "kept", "--accept-drift", "kept"))["notices"])
-    assert re.search(r"by others than replication: kept \(last [^)]*, deletes among them", told), told
+    reported = " ".join(assert_complete(pair.check(status, "--table", "kept", "--accept-drift", "kept"))["notices"])
+    assert re.search(r"by others than replication: kept \(last [^)]*, deletes among them", reported), reported
     # hbase-default.xml ships with a codec that keeps tags, so a cell's own TTL holds on the slave as well.
     master.put_rows("kept", "f", 2, prefix="brief", ttl_ms=3_000)
     brief = pair.verdict(status, "kept", "--accept-drift", "kept", "--wait", "20")
@@ -485,8 +485,8 @@ def test_what_only_the_peer_or_the_loader_decides_is_named(pair: Pair, status: P
     pair.wait_same("decided", ["f"])
     both = ("--table=decided", "--table=nobody")
     pair.write_master(status, "--table=decided")
-    told = assert_complete(pair.check(status, "--table=decided", "--wait", "20"))["hbase"]["not_replicated"]
-    assert told == {"tables": 0, "families": 1, "names": [{"table": "decided", "families": ["l"]}]}
+    reported = assert_complete(pair.check(status, "--table=decided", "--wait", "20"))["hbase"]["not_replicated"]
+    assert reported == {"tables": 0, "families": 1, "names": [{"table": "decided", "families": ["l"]}]}
     pair.master.admin.set_peer_filters(PEER, "org.apache.hadoop.hbase.replication.SystemTableWALEntryFilter")
     try:
         pair.master.admin.bulk_load("decided", "f", 5, not_replicated=True)
@@ -528,7 +528,7 @@ def test_shutdown_time_record_show_and_use(pair: Pair, status: Path) -> None:
     pair.write_master(status, "--table", "app")
     document = assert_complete(pair.check(status, "--table", "app", "--wait", "30"))
     assert (document["shutdown_ms"], document["cut_ms"]) == (moment, moment)
-    # Another application goes on: what it writes is not asked, but a stale shutdown time does not pass in silence.
+    # Another application goes on: what it writes is not in scope, but a stale shutdown time does not pass in silence.
     pair.wait_same("app")
     pair.master.admin.disable_peer(PEER)
     try:
@@ -536,7 +536,7 @@ def test_shutdown_time_record_show_and_use(pair: Pair, status: Path) -> None:
         said = pair.write_master(status, "--table", "app")
         assert "written to after the shutdown time" in said.stderr
         result = pair.check(status, "--table", "app")
-        # The stream's prefix ends before the shutdown, so its later tail cannot be told from an earlier one.
+        # The stream's prefix ends before the shutdown, so its later tail cannot be distinguished from an earlier one.
         assert result.exit_code == 1, result
     finally:
         pair.master.admin.enable_peer(PEER)

@@ -286,7 +286,7 @@ class Admin:
         )
 
     def remove_peer(self, id: str) -> None:
-        """HBase's client repeats a call whose answer is late, and is then told that there is no such peer."""
+        """HBase's client repeats a call whose answer is late, and then learns that there is no such peer."""
         was_there = id in {peer.id for peer in self.list_peers()}
         try:
             self.call("remove_peer", peer=id)
@@ -394,7 +394,7 @@ class Admin:
         return cast(int, self.call("load_count", load=load))
 
     def load_stop(self, load: int) -> int:
-        """Rows acknowledged: 0 … count-1 are surely there, row `count` may be."""
+        """Rows acknowledged: 0 … count-1 are certain to be there, row `count` may be."""
         return cast(int, self.call("load_stop", load=load))
 
     # -- every kind of edit, with a journal

@@ -115,7 +115,7 @@ def namenode(folder: Path) -> dict[str, str]:
 
 
 def ha_namenode(node: str, shared_edits: Path) -> dict[str, str]:
-    """For one of `NAMENODES`: both are on one host, so each must be told which it is."""
+    """For one of `NAMENODES`: both are on one host, so each needs to know which it is."""
     return {
         "dfs.ha.namenode.id": node,
         "dfs.namenode.shared.edits.dir": f"file://{shared_edits}",

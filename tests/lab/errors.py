@@ -8,11 +8,11 @@ LabError
 
 
 class LabError(Exception):
-    """The laboratory could not do what it was asked to do."""
+    """The laboratory could not do what a test wanted."""
 
 
 class ServerDied(LabError):
-    """A server process ended although nobody asked it to."""
+    """A server process ended although nobody ended it."""
 
 
 class LabTimeout(LabError):

@@ -45,7 +45,7 @@ class Observation:
         self.cut = world.now
         self.outcome: Outcome | None = None
         self.judged: tuple[Question, list[Row], list[Row]] | None = None
-        """What was asked of which rows of the two sides; None where nothing could be."""
+        """The question, and the rows of the two sides that it was put to; None where there could be none."""
         self.refused = False
         """Whether the run ends with an error instead of a verdict."""
         self.slave_id = SLAVE_ID
@@ -69,12 +69,14 @@ class Observation:
             return
         sides = SideFacts(master, tuple(ours), frozenset({TABLE})), SideFacts(slave, tuple(theirs))
         try:
-            asked = question_of(*sides, scope)
+            question = question_of(*sides, scope)
         except StatusFileError:  # without a peer that leads to the slave
             self.outcome = verify_reference([], [], master, slave, scope)
             return
-        self.judged = (asked, ours, theirs)
-        self.outcome = asked.answered(verify_reference(ours, theirs, asked.master, slave, asked.scope, asked.queues))
+        self.judged = (question, ours, theirs)
+        self.outcome = question.answered(
+            verify_reference(ours, theirs, question.master, slave, question.scope, question.queues)
+        )
 
     def _master(self) -> Generator[None, None, tuple[Header, list[Row]]]:
         world, store = self.world, self.world.master_store

@@ -84,7 +84,7 @@ class Pruning:
         peers = [json.loads(row["detail"]) for row in rows if row["kind"] == "peer"]
         if not peers or self.reader.refused or store.down:
             return
-        asked = {key_of(row) for row in rows if row["kind"] == "stream"}
+        in_scope = {key_of(row) for row in rows if row["kind"] == "stream"}
         servers = [row for row in rows if row["kind"] == "server"]
         over = {row["origin"] for row in servers if pruning.is_over(row, peers, header.cut_ms - GONE_FOR_MS)}
         store.apply([(b"d", cells(header.cut_ms, **{f"p{MASTER_ID}": header.cut_ms}))])
@@ -93,7 +93,7 @@ class Pruning:
             yield
             stored = [(key, row) for key, row in store.scan(b"s", b"t") if key[1:].startswith(region.encode())]
             parts = {key: one for key, row in stored for one in applied_of(key, row)}
-            going = {one.key for one in pruning.prunable_segments(parts.values(), asked, over)}
+            going = {one.key for one in pruning.prunable_segments(parts.values(), in_scope, over)}
             for key, row in stored:
                 if parts[key].key in going:
                     yield

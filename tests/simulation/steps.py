@@ -341,7 +341,7 @@ class Run:
         assert outcome is not None
         self.seen[str(outcome.verdict)] += 1
         world = self.world
-        missing = [entry for entry in world.outstanding.values() if asked(entry, observation)]
+        missing = [entry for entry in world.outstanding.values() if in_scope(entry, observation)]
         if observation.since_ms is not None:
             missing = [entry for entry in missing if not world.by_a_zombie(entry)]
         missing, unseen = [e for e in missing if not world.is_unseen(e.origin)], missing
@@ -446,8 +446,8 @@ class Run:
         return [*ours, *(sink.tracker for sink in self.world.sinks())]
 
 
-def asked(entry: Entry, observation: Observation) -> bool:
-    """Whether the run was asked for an entry: acknowledged by the cut, and not of the accepted baseline."""
+def in_scope(entry: Entry, observation: Observation) -> bool:
+    """Whether an entry was in scope for the run: acknowledged by the cut, and not of the accepted baseline."""
     cut = observation.cut if observation.shutdown_ms is None else observation.shutdown_ms
     since_ms = observation.since_ms
     if entry.acked is None or entry.acked > min(cut, observation.cut):

@@ -211,8 +211,8 @@ def _peers_last(tracker: Recorder, token: tuple[bytes, int] | None, *, end: bool
 
 
 def _any_incarnation(row: Any, peer: Any, honest: Callable[..., Any] = peer_versions.span_of) -> Any:
-    told = (json.loads(row.get("detail") or "{}").get("peers") or {}).get(peer["id"])
-    return honest(row, {**peer, "incarnation": told[0]} if told else peer)
+    recorded = (json.loads(row.get("detail") or "{}").get("peers") or {}).get(peer["id"])
+    return honest(row, {**peer, "incarnation": recorded[0]} if recorded else peer)
 
 
 def _record_first(self: world.World, key: tuple[str, str], sink: world.SlaveServer, dice: Dice) -> None:
@@ -279,7 +279,7 @@ def _by_its_last_entry(target: pruning.Target, head: Any) -> bool:
     return fold(target.segments.get(pruning.key_of(head), ()), seq).reach >= seq
 
 
-def _left_behind(row: pruning.Applied, asked: Any, over: Any, honest: Any = pruning._is_left) -> bool:
+def _left_behind(row: pruning.Applied, in_scope: Any, over: Any, honest: Any = pruning._is_left) -> bool:
     """Segments whose head the master still has."""
     return bool(honest(row, (), over))
 
@@ -575,7 +575,7 @@ def test_a_story_that_a_broken_rule_calls_complete(
         misled.ask()
 
 
-# --- a peer that changes while it is asked about ---------------------------------------------------------
+# --- a peer that changes during a run ------------------------------------------------------------------
 
 
 def _removed(run: Run) -> None:

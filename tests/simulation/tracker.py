@@ -54,7 +54,7 @@ class Entry:
     """The stamp; None: without."""
     prev_ms: int = 0
     written: frozenset[str] = WHOLE
-    """The families that it has cells of, which the stamp tells."""
+    """The families that it has cells of, which the stamp records."""
     families: frozenset[str] = WHOLE
     """Those of them that a request carries."""
 
@@ -207,7 +207,7 @@ class Recorder:
         raise NotImplementedError
 
     def look_at_clock(self) -> Mapping[str, int]:
-        """`ClockWatch.look`: the latest time that the clock may have told before it was set back."""
+        """`ClockWatch.look`: the latest time that the clock may have shown before it was set back."""
         ahead = self.clock() - self.steady()
         if ahead < self.ahead:
             self.clock_back = max(self.clock_back, self.ahead + self.steady())

@@ -126,7 +126,7 @@ class World:
         self.numbers = 0
         self.unacked: list[Entry] = []
         self.outstanding: dict[int, Entry] = {}
-        """Acknowledged on the master, asked of the slave, not applied there."""
+        """Acknowledged on the master, in scope for the slave, not applied there."""
         self.arrived: dict[int, frozenset[str]] = {}
         """By entry, the families that have been applied on the slave."""
         self.spool: list[list[tuple[bytes, dict[bytes, tuple[bytes, int]]]]] = []
@@ -200,7 +200,7 @@ class World:
     def is_unseen(self, origin: int) -> bool:
         """Whether a server has gone before it had a row in the table, and before a sweep could find it without one.
 
-        What it lost nobody can tell (docs/correctness.md, what is not seen).
+        What it lost nobody can know (docs/correctness.md, what is not seen).
         """
         server = next(server for server in self.masters if server.origin == origin)
         written = server.tracker is not None and server.tracker.written

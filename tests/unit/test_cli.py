@@ -162,7 +162,7 @@ def test_help_names_every_option_of_the_contract() -> None:
 
 
 def test_an_own_fault_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Even a bug of ours shows no traceback unless asked for."""
+    """Even a bug of ours shows no traceback unless STATUS_TOOL_TRACEBACK is set."""
     monkeypatch.setattr("status_tool.cli.run.settings_of", lambda *_: 1 / 0)
     monkeypatch.delenv("STATUS_TOOL_TRACEBACK", raising=False)
     assert_refused(tool_here("run", "-d"), "ZeroDivisionError")
@@ -185,9 +185,9 @@ def test_a_check_that_ends_with_an_error_is_down_in_its_metrics(tmp_path: Path) 
     metrics, started_s = tmp_path / "f.prom", time.monotonic()
     assert_refused(tool_here("run", "-i", tmp_path / "none", "--metrics", metrics), "none")
     lines = metrics.read_text().splitlines()
-    told = {line.partition("{")[0]: float(line.rpartition(" ")[2]) for line in lines if line[0] != "#"}
-    assert told["status_tool_up"] == 0
-    assert told["status_tool_run_duration_seconds"] < started_s
+    values = {line.partition("{")[0]: float(line.rpartition(" ")[2]) for line in lines if line[0] != "#"}
+    assert values["status_tool_up"] == 0
+    assert values["status_tool_run_duration_seconds"] < started_s
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Descriptors of both sides: what the slave keeps less of is drift, what differs otherwise is told."""
+"""Descriptors of both sides: what the slave keeps less of is drift, what differs otherwise is reported."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def test_accepting_what_is_not_there_is_told() -> None:
 
 @pytest.mark.parametrize("old", [{"f": {"scope": 1}}, {"f": {}}, ["f"]])
 def test_descriptors_of_earlier_trackers_are_not_compared(old: Any) -> None:
-    """And that is told; a slave of which nothing is recorded knows its families by Thrift."""
+    """And that is reported; a slave of which nothing is recorded knows its families by Thrift."""
     outcome = judged({"families": old}, {**TABLE, "families": {"f": FAMILY}})
     assert outcome.verdict is Verdict.COMPLETE
     assert any("were not compared" in notice and "ns:t" in notice for notice in outcome.notices)

@@ -84,20 +84,20 @@ def test_a_clock_that_was_set_back_tells_nothing_of_a_late_write_time() -> None:
 
 
 def test_errors_of_a_tracker_are_accepted_by_since() -> None:
-    told = {**LIVE, "detail": '{"errors": 2, "last_error_ms": 6000}'}
-    assert "--since 6000" in (judge(told).reason or "")
-    assert judge(told, since_ms=5_999).reason is not None
-    assert judge(told, since_ms=6_000).reason is None
+    timed = {**LIVE, "detail": '{"errors": 2, "last_error_ms": 6000}'}
+    assert "--since 6000" in (judge(timed).reason or "")
+    assert judge(timed, since_ms=5_999).reason is not None
+    assert judge(timed, since_ms=6_000).reason is None
     assert judge(
-        {**told, "detail": '{"errors": 1, "last_error_ms": 6000, "clock_back_ms": 7000}'}, since_ms=6_999
+        {**timed, "detail": '{"errors": 1, "last_error_ms": 6000, "clock_back_ms": 7000}'}, since_ms=6_999
     ).reason
-    gone = {**told, "live": False, "echoed": False, "final_ms": 7_000}
+    gone = {**timed, "live": False, "echoed": False, "final_ms": 7_000}
     assert judge(gone, since_ms=6_000).reason is None
     untimed = {**gone, "detail": '{"errors": 1}', "flush_ms": 6_500}
     assert "--since 67000" in (judge(untimed).reason or "")
     assert judge(untimed, since_ms=66_999).reason is not None
     assert judge(untimed, since_ms=67_000).reason is None
-    assert judge({**LIVE, "detail": '{"errors": 1}'}, since_ms=10**15).reason is not None, "no row tells until when"
+    assert judge({**LIVE, "detail": '{"errors": 1}'}, since_ms=10**15).reason is not None, "no row shows until when"
 
 
 def test_the_slave_is_settled_when_all_live_servers_echoed() -> None:

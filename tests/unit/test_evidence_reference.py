@@ -372,7 +372,7 @@ def test_keys_are_written_as_hbase_reads_them() -> None:
     ],
 )
 def test_a_table_emptied_on_the_slave(events: dict[str, Any], since_ms: int | None, emptied_ms: int | None) -> None:
-    """Segments tell that entries were applied; a table created anew or a family dropped since has lost them."""
+    """Segments record that entries were applied; a table created anew or a family dropped since has lost them."""
     detail = json.dumps({"families": ["f", "local"], **events})
     outcome = check(theirs=changed(THEIRS, "table", detail=detail), scope=replace(HBASE, since_ms=since_ms))
     if emptied_ms is None:

@@ -118,7 +118,7 @@ def test_ordered_evidence_is_that_of_its_table_alone() -> None:
 
 
 def test_a_hole_from_before_the_peer_was_changed_may_be_a_loss() -> None:
-    """What a narrower filter left out is shipped by now: of entries from before nobody can tell."""
+    """What a narrower filter left out is shipped by now: of entries from before that is unknown."""
     rule = StreamRule(None, True, 0, frozenset({"t"}))
     assert decide(Segment(9, 10), rule=rule, shipped_ms=0).code == "covered"
     assert decide(Segment(9, 10), rule=rule, shipped_ms=1).code == "filter-changed"
@@ -166,8 +166,8 @@ def test_never_complete_while_an_entry_from_before_the_shutdown_is_missing(
     segments = [Segment(p, s, w, w) for p, s, w, _ in arrived]
     head = Head("r", 1, 0, prev, entries[0][2], max(entry[2] for entry in entries))
     verdict = judge_stream(head, segments, SETTLED_SLAVE, origin.reason is None, origin.after_ms)
-    asked = [entry for entry in entries if unlimited or entry[3] < shutdown]
+    in_scope = [entry for entry in entries if unlimited or entry[3] < shutdown]
     if verdict.status is Status.COMPLETE:
-        assert set(asked) <= set(arrived)
+        assert set(in_scope) <= set(arrived)
     elif not set(entries) - set(arrived):
         raise AssertionError("everything has arrived")

@@ -1,4 +1,4 @@
-"""Following the master: rates are told as they are, and a table shows them."""
+"""Following the master: rates are shown as they are, and a table shows them."""
 
 from __future__ import annotations
 

@@ -158,7 +158,7 @@ def test_table_events(table: dict[bytes, Cells]) -> None:
 
 
 def test_servers(table: dict[bytes, Cells]) -> None:
-    """One that ended cleanly with all that a row can tell, and one before its first flush that is gone."""
+    """One that ended cleanly with all that a row can hold, and one before its first flush that is gone."""
     rows = {key[-1:].decode(): codec.server(cells, key[-1:].decode(), {TOKEN}) for key, cells in of(table, "o")}
     base = {"kind": "server", "server": SERVER, "started_ms": 1000}
     detail = json.loads(rows["w"].pop("detail"))
@@ -241,7 +241,7 @@ def written(monkeypatch: pytest.MonkeyPatch) -> Recorded:
 
 
 def compare(name: str, lines: list[str]) -> None:
-    """With the golden file, which is written instead where that is asked for."""
+    """With the golden file, which is written instead on request."""
     if os.environ.get("GOLDEN_WRITE"):
         (GOLDEN / name).write_text("\n".join(lines) + "\n")
     assert lines == (GOLDEN / name).read_text().splitlines()
@@ -262,7 +262,7 @@ def test_what_the_tool_writes_to_ask_for_row_digests(written: Recorded) -> None:
     """A request, its doorbell, a page, and that the request is withdrawn."""
     request = wire.request("ns:t", bytes(16), 1234, 5678, {b"f": Family(3), b"g": Family(1, 99)})
     settings = cast(Settings, SimpleNamespace(thrift=lambda: None, state_table="replicationstate"))
-    with requests.Requests(settings, "ns:t", request) as asked:
-        asked.send({SERVER: [Range(7, OTHER, 11, b"a", b"\xff\x00"), Range(8, REGION, 12, b"", b"")]})
+    with requests.Requests(settings, "ns:t", request) as sent:
+        sent.send({SERVER: [Range(7, OTHER, 11, b"a", b"\xff\x00"), Range(8, REGION, 12, b"", b"")]})
     compare("tool-doorbell.jsonl", written.lines["replicationstate"])
     compare("tool-requests.jsonl", written.lines["replicationstate_rows"])

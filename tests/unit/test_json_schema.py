@@ -17,7 +17,7 @@ from status_tool.vocabulary.outcome import Drawing, LaterWrites, Outcome, Overvi
 from status_tool.vocabulary.verdicts import FileStatus, Status
 from tests.pair import tool_here
 from tests.schema import assert_valid, schema
-from tests.unit.test_report import GAP, HBASE, HOSTILE, LEFT_OUT, OUTCOME, hostile, told
+from tests.unit.test_report import GAP, HBASE, HOSTILE, LEFT_OUT, OUTCOME, hostile, printed
 
 REPAIR = Repair("copy", "hash", "sync")
 EVERYTHING = replace(
@@ -45,7 +45,7 @@ def test_the_schema_is_one() -> None:
 )
 def test_outcomes(outcome: Outcome) -> None:
     """Whatever names hold, and with either half left out."""
-    assert_valid(json.loads(told(JsonReporter(), outcome)), "check")
+    assert_valid(json.loads(printed(JsonReporter(), outcome)), "check")
 
 
 def test_statuses_are_those_of_the_code() -> None:
@@ -73,7 +73,7 @@ def wrong(document: dict[str, Any]) -> None:
 @pytest.mark.parametrize("harm", [unknown, lost, wrong])
 def test_what_is_otherwise_is_refused(harm: Callable[[dict[str, Any]], None]) -> None:
     """The schema is no rubber stamp."""
-    document = json.loads(told(JsonReporter(), EVERYTHING))
+    document = json.loads(printed(JsonReporter(), EVERYTHING))
     damaged = copy.deepcopy(document)
     harm(damaged)
     assert_valid(document)

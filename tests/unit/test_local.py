@@ -13,7 +13,7 @@ pytestmark = pytest.mark.spark
 
 
 def test_an_export_and_its_copy(tmp_path: Path) -> None:
-    """Same content matches under another name; another byte, another layout, a link and an empty folder are told."""
+    """Same content matches under another name; another byte, another layout, a link, an empty folder are reported."""
     for side in ("export", "copy"):
         (tmp_path / side / "sub" / "hollow").mkdir(parents=True)
         for size in (0, 511, 3000):

@@ -107,7 +107,7 @@ def arguments(name: str) -> list[str]:
     return [OPTIONS[name].flag, *VALUES.get(name, ["x"])]
 
 
-def told(begun: list[str], mode: Mode, more: list[str]) -> str:
+def message(begun: list[str], mode: Mode, more: list[str]) -> str:
     """What a run in this mode is called with."""
     begun.clear()
     assert main(["run", *MODES[mode], *more]) == EXIT_ERROR
@@ -132,7 +132,7 @@ def test_obeyed_or_refused(name: str, mode: Mode, begun: list[str], capsys: pyte
     words = {"-d": "debug", "--drained": "drained", "--sign-key": "sign_key"}
     given = frozenset({name, *(words[one] for one in companions if one in words)})
     if refusal(name, mode, given, None) is None:
-        with_it, without = (told(begun, mode, [*companions, *more]) for more in (arguments(name), []))
+        with_it, without = (message(begun, mode, [*companions, *more]) for more in (arguments(name), []))
         # With --slave-status a folder is only read; a signature is demanded by the key already.
         if (mode, name) != (Mode.OFFLINE, "conf_dir") and name != "require_signature":
             assert _but_names(with_it) != _but_names(without)
@@ -188,7 +188,7 @@ def test_the_document_is_the_table() -> None:
     assert (REPOSITORY / "docs" / "options.md").read_text() == options_markdown()
 
 
-# -- what only FILE tells ------------------------------------------------------------------------------------
+# -- what only FILE shows ------------------------------------------------------------------------------------
 
 
 def file_with(folder: Path, half: str = "both", **columns: Any) -> str:

@@ -19,7 +19,7 @@ from prometheus_client.samples import Sample
 from status_tool.report.metrics import Before, MetricsReporter
 from status_tool.vocabulary.outcome import Drawing, Overview
 from tests.pair import REPOSITORY
-from tests.unit.test_report import HOSTILE, OUTCOME, hostile, told
+from tests.unit.test_report import HOSTILE, OUTCOME, hostile, printed
 
 MONITORING = REPOSITORY / "docs" / "monitoring"
 FULL = replace(OUTCOME, overview=Overview(groups=(), drawing=Drawing(), oldest_hole_ms=1_700_000_000_000))
@@ -27,7 +27,7 @@ FULL = replace(OUTCOME, overview=Overview(groups=(), drawing=Drawing(), oldest_h
 
 def written() -> str:
     """The textfile of a run in which there is something to say of everything."""
-    return told(MetricsReporter(1_700_000_100_000, 12.5, Before({}, 1_699_999_999.0)), FULL)
+    return printed(MetricsReporter(1_700_000_100_000, 12.5, Before({}, 1_699_999_999.0)), FULL)
 
 
 def parsed(text: str) -> list[Sample]:
@@ -51,7 +51,7 @@ def failure() -> str:
     return stream.getvalue()
 
 
-@pytest.mark.parametrize("text", [written(), failure(), told(MetricsReporter(1, 1.0), hostile(HOSTILE))])
+@pytest.mark.parametrize("text", [written(), failure(), printed(MetricsReporter(1, 1.0), hostile(HOSTILE))])
 def test_both_formats(text: str) -> None:
     """It is a textfile and OpenMetrics, each series with the three labels."""
     samples = parsed(text)

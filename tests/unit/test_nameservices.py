@@ -1,4 +1,4 @@
-"""Which NameNodes are asked: never those of another cluster that the site files name as well."""
+"""Which NameNodes get requests: never those of another cluster that the site files name as well."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_one_of_two(order: str, site: Site, expected: tuple[str, ...]) -> None:
     ],
 )
 def test_what_is_ambiguous_is_refused(order: str, site: Site, words: list[str]) -> None:
-    """With the settings that would tell, and the option that needs none."""
+    """With the settings that would decide, and the option that needs none."""
     with pytest.raises(ConfigurationError) as caught:
         namenode_urls(BOTH_HA | site | {"dfs.nameservices": order})
     assert all(word in str(caught.value) for word in [*words, "--webhdfs"])
@@ -149,16 +149,16 @@ def test_hbase_root_elsewhere() -> None:
 
 @dataclass
 class FakeNameNode:
-    """One file, and a count of what it was asked. One without a name does not identify its HDFS it is."""
+    """One file, and a count of its requests. One without a name does not identify its HDFS."""
 
     name: str
-    asked: Counter[str] = field(default_factory=Counter)
+    requests: Counter[str] = field(default_factory=Counter)
     standby: set[str] = field(default_factory=set)
     """Operations that are answered with StandbyException, once each."""
     port: int = 0
 
     def answer(self, op: str, path: str, query: Mapping[str, list[str]]) -> tuple[int, Any]:
-        self.asked[op] += 1
+        self.requests[op] += 1
         if op in self.standby:
             self.standby.remove(op)
             return 403, {"RemoteException": {"exception": "StandbyException", "message": "not me"}}
@@ -253,8 +253,8 @@ def test_the_other_cluster_gets_no_request(
     arguments = ["run", "-o", str(output), "--only", "hdfs", "--conf-dir", str(tmp_path / "conf")]
     assert main(arguments) == 0
     assert all(namenodes[name].standby == set() for name in ("slave0", "slave1"))
-    assert namenodes["slave0"].asked.total() > 0
-    assert {name: node.asked.total() for name, node in namenodes.items() if name.startswith("master")} == {
+    assert namenodes["slave0"].requests.total() > 0
+    assert {name: node.requests.total() for name, node in namenodes.items() if name.startswith("master")} == {
         "master0": 0,
         "master1": 0,
     }
@@ -270,14 +270,14 @@ def test_no_request_where_it_is_not_known(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """Refused before anybody is asked; nothing is written."""
+    """Refused before any request is sent; nothing is written."""
     monkeypatch.delenv("HADOOP_CONF_DIR", raising=False)
     write_site(tmp_path / "conf" / "hdfs-site.xml", two_sites(namenodes, order))
     output = tmp_path / "slave.status"
     assert main(["run", "-o", str(output), "--only", "hdfs", "--conf-dir", str(tmp_path / "conf")]) == 2
     assert "fs.defaultFS" in capsys.readouterr().err
     assert not output.exists()
-    assert sum(node.asked.total() for node in namenodes.values()) == 0
+    assert sum(node.requests.total() for node in namenodes.values()) == 0
 
 
 # -- identity and age ----------------------------------------------------------------------------------------
@@ -319,7 +319,7 @@ def test_the_same_hdfs_twice_is_refused(
 def test_different_or_not_known(
     namenodes: dict[str, FakeNameNode], tmp_path: Path, capsys: pytest.CaptureFixture[str], known: bool
 ) -> None:
-    """Two that differ are compared; where one does not tell, that is said."""
+    """Two that differ are compared; where one does not say, that is reported."""
     if not known:
         namenodes["slave0"].name = ""
     ours, theirs = written(namenodes, "master", tmp_path, "-m"), written(namenodes, "slave", tmp_path)

@@ -1,4 +1,4 @@
-"""Which versions of a peer a crashed server had in force, as the trackers tell."""
+"""Which versions of a peer a crashed server had in force, as the trackers record."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ FLUSHED = 1_000_000
 
 
 def row(*span: Any, flush_ms: int | None = FLUSHED, peer: str = "1") -> dict[str, Any]:
-    """A `server` row whose tracker tells of one peer."""
+    """A `server` row whose tracker recorded one peer."""
     return {"flush_ms": flush_ms, "detail": json.dumps({"errors": 0, "peers": {peer: list(span)}})}
 
 
@@ -73,7 +73,7 @@ def writer(number: int, *span: Any, **more: Any) -> dict[str, Any]:
         # Never changed: so since it was added.
         ([writer(1, 70, 0, 3, 100)], KNOWN, {1: 100}),
         ([writer(1, 70, 0, 3, 10**7)], KNOWN, {1: 10 + MINUTE}),
-        # No tracker tells: the znode's own time.
+        # No tracker recorded it: the znode's own time.
         ([writer(1, 69, 0, 3, 100)], KNOWN, {1: 500 + MINUTE}),
         ([writer(1, 69, 0, 3, 100)], PEER, {1: None}),
         ([writer(1, 70, 3, 3, 100) | {"role": "r"}], KNOWN, {}),

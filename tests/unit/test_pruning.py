@@ -90,7 +90,7 @@ ALL = Segment(0, 10)
     ],
 )
 def test_heads_that_stay(heads: list[dict[str, Any]], targets: list[Target]) -> None:
-    """Whatever a slave is not known to have whole is asked for ever; so is something of every region."""
+    """Whatever a slave is not known to have whole stays in scope for ever; so is something of every region."""
     assert dropped(heads, *targets) == []
 
 
@@ -196,7 +196,7 @@ def test_rows_of_servers_that_go() -> None:
 
     assert going(server()) == [1]
     assert going(server(), used={1}) == []
-    assert going(server(final_ms=None, gone_ms=100, detail=PROOF)) == [], "it may have written what no head tells"
+    assert going(server(final_ms=None, gone_ms=100, detail=PROOF)) == [], "it may have written what no head shows"
     assert going(server(detail='{"errors": 1}')) == []
     assert going(server(detail="?")) == []
     old = server(1, detail=spans(3, 3, 50))
@@ -268,7 +268,7 @@ def test_a_file_from_before_the_pruning_is_refused() -> None:
 
 
 class Table(StateTable):
-    """A state table in memory; `steps` tells the order of what was done to it."""
+    """A state table in memory; `steps` has the order of what was done to it."""
 
     def __init__(self, store: Store) -> None:
         super().__init__(ThriftEndpoint("h", 1), "t")

@@ -38,7 +38,7 @@ def facts(*rows: Row, header: Header = MASTER, **more: Any) -> SideFacts:
     return SideFacts(header, rows, **more)
 
 
-def asked(master: SideFacts, scope: Scope | None = None, slave: SideFacts | None = None, **more: Any) -> Question:
+def question(master: SideFacts, scope: Scope | None = None, slave: SideFacts | None = None, **more: Any) -> Question:
     """What a check of these asks."""
     return question_of(master, slave or SideFacts(SLAVE), scope or Scope(), **more)
 
@@ -46,7 +46,7 @@ def asked(master: SideFacts, scope: Scope | None = None, slave: SideFacts | None
 def test_tables_that_the_peer_does_not_ship_are_left_out() -> None:
     """Whether they have a descriptor or just a region; and they are named, with families that stay behind."""
     narrow = peer(replicate_all=False, table_cfs={"a": ["f"]})
-    found = asked(facts(narrow, table("a", f=1, g=1, h=0), table("b", f=1), region_tables=frozenset({"a", "c"})))
+    found = question(facts(narrow, table("a", f=1, g=1, h=0), table("b", f=1), region_tables=frozenset({"a", "c"})))
     assert found.left_out == ("b", "c")
     assert found.not_replicated == NotReplicated(("b",), (("a", "g"), ("a", "h")))
     assert (found.queues.withheld, found.queues.ordered) == ({"a": ("g",)}, frozenset({"a"}))
@@ -55,12 +55,12 @@ def test_tables_that_the_peer_does_not_ship_are_left_out() -> None:
 def test_a_table_of_unknown_families_may_be_shipped_in_part() -> None:
     """Only if it is there at all, and only that table."""
     narrow = peer(replicate_all=False, table_cfs={"a": ["f"], "gone": ["f"]})
-    found = asked(facts(narrow, {"kind": "table", "table": "a", "detail": "broken"}, table("b", f=1)))
+    found = question(facts(narrow, {"kind": "table", "table": "a", "detail": "broken"}, table("b", f=1)))
     assert found.queues.ordered == {"a"}
 
 
 def test_what_is_not_replicated_is_told_within_the_scope() -> None:
-    found = asked(facts(peer(), table("a", f=0), table("b", f=0)), Scope(tables=frozenset({"a"})))
+    found = question(facts(peer(), table("a", f=0), table("b", f=0)), Scope(tables=frozenset({"a"})))
     assert found.not_replicated == NotReplicated(("a",))
 
 
@@ -68,35 +68,40 @@ def test_what_is_not_replicated_is_told_within_the_scope() -> None:
     ("ours", "theirs", "halves"), [("both", "hdfs", (False, True)), ("hbase", "both", (True, False))]
 )
 def test_only_halves_that_both_sides_hold_are_asked(ours: str, theirs: str, halves: tuple[bool, bool]) -> None:
-    found = asked(facts(peer(), header=replace(MASTER, half=ours)), slave=SideFacts(replace(SLAVE, half=theirs)))
+    found = question(facts(peer(), header=replace(MASTER, half=ours)), slave=SideFacts(replace(SLAVE, half=theirs)))
     assert (found.scope.check_hbase, found.scope.check_hdfs) == halves
     assert (found.not_replicated is None, found.clusters is None) == (not halves[0], not halves[0])
 
 
 def test_files_of_the_original_tool_have_no_peer() -> None:
-    found = asked(facts(header=replace(MASTER, evidence="timestamps"), legacy=True))
+    found = question(facts(header=replace(MASTER, evidence="timestamps"), legacy=True))
     assert (found.peer, found.clusters, found.left_out, found.not_replicated) == (None, None, (), None)
 
 
 def test_a_path_that_file_does_not_hold_is_absent() -> None:
     """What `-f` names narrows the question, and never lets unknown files pass for checked ones."""
-    found = asked(facts(peer()), hdfs_paths=("/data/x", "/other"), excluded=("*.tmp",))
+    found = question(facts(peer()), hdfs_paths=("/data/x", "/other"), excluded=("*.tmp",))
     assert (found.master.hdfs_paths, found.master.hdfs_absent) == (("/data/x", "/other"), ("/other",))
     assert len(found.path_regexes) == 2
     assert len(found.excluded_regexes) == 1
 
 
 def test_the_outcome_tells_who_was_compared() -> None:
-    found = asked(facts(peer(enabled=False), table("a", f=0)))
+    found = question(facts(peer(enabled=False), table("a", f=0)))
     half = HBaseOutcome(Verdict.COMPLETE, Level.EXACT, {})
-    told = found.answered(Outcome(half, None, (), 0, notices=("from the rules", "from FILE")))
-    assert (told.master_cluster_id, told.slave_cluster_id, told.peer_id, told.cut_ms) == ("m", "s", "1", 1_000)
-    assert told.notices[:2] == ("from FILE", "from the slave")
-    assert "disabled" in told.notices[2]
-    assert told.notices[3:] == ("from the rules",)
-    assert told.hbase is not None
-    assert told.hbase.not_replicated == NotReplicated(("a",))
-    assert [link.target for link in told.clusters.links] == ["s"] if told.clusters else False
+    outcome = found.answered(Outcome(half, None, (), 0, notices=("from the rules", "from FILE")))
+    assert (outcome.master_cluster_id, outcome.slave_cluster_id, outcome.peer_id, outcome.cut_ms) == (
+        "m",
+        "s",
+        "1",
+        1_000,
+    )
+    assert outcome.notices[:2] == ("from FILE", "from the slave")
+    assert "disabled" in outcome.notices[2]
+    assert outcome.notices[3:] == ("from the rules",)
+    assert outcome.hbase is not None
+    assert outcome.hbase.not_replicated == NotReplicated(("a",))
+    assert [link.target for link in outcome.clusters.links] == ["s"] if outcome.clusters else False
 
 
 SILENT = {"kind": "server", "server": "h,1,1", "live": True, "detail": '{"sink_hook":false}'}

@@ -74,7 +74,7 @@ def test_what_does_not_settle_it(changed: QueueFacts, words: str) -> None:
 
 
 def test_a_tracker_that_had_the_peer_in_force_settles_it() -> None:
-    """However young the peer is; and who tells of another version does not."""
+    """However young the peer is; and one that recorded another version does not."""
     young = {**PEER, "created_ms": STARTED + 1, "modified_ms": STARTED + 2, "incarnation": 70, "version": 1}
     summary = {"kind": "queue", "detail": json.dumps(SUMMARY)}
     for versions, drained in (((70, 0, 1, 5), {7}), ((70, 0, 0, 5), set[int]()), ((69, 0, 1, 5), set[int]())):
@@ -197,7 +197,7 @@ PASSER_BY = f"host-3.example,16020,{STARTED + 5_000}"
 
 
 @pytest.mark.parametrize(
-    ("server", "wals", "asked", "is_stray"),
+    ("server", "wals", "window", "is_stray"),
     [
         (PASSER_BY, {"opened_ms": STARTED + 6_000, "modified_ms": STARTED + 9_000}, (STARTED, STARTED + 60_000), True),
         # Known to the trackers; from before the coverage; accepted by --since; come after the cut; no coverage at all.
@@ -209,11 +209,11 @@ PASSER_BY = f"host-3.example,16020,{STARTED + 5_000}"
     ],
 )
 def test_archived_wals_of_a_server_that_nobody_knows(
-    server: str, wals: dict[str, int], asked: tuple[int | None, int | None], is_stray: bool
+    server: str, wals: dict[str, int], window: tuple[int | None, int | None], is_stray: bool
 ) -> None:
     """It came, wrote and went; its queue may be gone, its WALs are archived for a while."""
     summary = {"kind": "queue", "detail": json.dumps({**SUMMARY, "writers": {server: wals}})}
-    strays = queue_facts([summary], [CRASHED, RUNNING], PEER, asked).strays
+    strays = queue_facts([summary], [CRASHED, RUNNING], PEER, window).strays
     assert [stray.split(" ")[0] for stray in strays] == ([server] if is_stray else [])
 
 
@@ -243,7 +243,7 @@ def test_whose_queues_are_waited_for() -> None:
 
 
 def proven(peer: dict[str, Any], now: dict[str, Any]) -> QueueFacts:
-    """Settled for `peer` and written down; then asked for the peer as it is `now`, when nothing else settles it."""
+    """Settled for `peer` and recorded; then judged for the peer as it is `now`, when nothing else settles it."""
     first = {"kind": "queue", "detail": json.dumps(SUMMARY)}
     ((row, proof),) = newly_settled([first], [CRASHED, RUNNING], peer, 99)
     again = {**row, "detail": with_proofs(None, {"1": json.dumps(proof)})}

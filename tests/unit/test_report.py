@@ -85,7 +85,7 @@ PROBLEM_KEYS = [
 ]
 
 
-def told(reporter: Reporter, outcome: Outcome = OUTCOME) -> str:
+def printed(reporter: Reporter, outcome: Outcome = OUTCOME) -> str:
     stream = io.StringIO()
     reporter.write(outcome, stream)
     return stream.getvalue()
@@ -126,12 +126,12 @@ def test_both_levels_of_evidence_and_what_is_left_out_are_told() -> None:
         HBASE, evidence=Evidence.ORDERED, evidence_by=levels, ordered_tables=("ns:part",), not_replicated=LEFT_OUT
     )
     outcome = replace(OUTCOME, hbase=hbase)
-    text = unfolded(told(TextReporter(), outcome))
+    text = unfolded(printed(TextReporter(), outcome))
     assert "evidence ordered: " in text
     assert "4 regions: 3 exact, 1 ordered" in text
     assert "ordered: ns:part: " in text
     assert "not replicated to this slave, and so not in scope: 2 tables (audit, ns:log) and 3 families" in text
-    document = json.loads(told(JsonReporter(), outcome))["hbase"]
+    document = json.loads(printed(JsonReporter(), outcome))["hbase"]
     assert document["evidence_by"] == {"exact": 3, "rows": 0, "ordered": 1, "timestamps": 0}
     assert document["ordered_tables"] == ["ns:part"]
     assert document["not_replicated"] == {
@@ -144,13 +144,13 @@ def test_both_levels_of_evidence_and_what_is_left_out_are_told() -> None:
             {"table": "u", "families": ["l", "m"]},
         ],
     }
-    page = told(HtmlReporter(), outcome)
+    page = printed(HtmlReporter(), outcome)
     assert "ns:part" in page
     assert "audit" in page
     many = replace(hbase, not_replicated=NotReplicated(tuple(f"t{n:03}" for n in range(250))))
-    document = json.loads(told(JsonReporter(), replace(OUTCOME, hbase=many)))["hbase"]["not_replicated"]
+    document = json.loads(printed(JsonReporter(), replace(OUTCOME, hbase=many)))["hbase"]["not_replicated"]
     assert (document["tables"], len(document["names"])) == (250, 100)
-    assert "and 230 more" in told(TextReporter(), replace(OUTCOME, hbase=many))
+    assert "and 230 more" in printed(TextReporter(), replace(OUTCOME, hbase=many))
 
 
 # --- text -----------------------------------------------------------------------------------
@@ -174,13 +174,13 @@ def test_the_last_lines_are_those_of_the_contract(hbase: Verdict | None, hdfs: V
         *([f"HBase Replication {WORDS[hbase]}"] if hbase else []),
         *([f"HDFS Replication {WORDS[hdfs]}"] if hdfs else []),
     ]
-    lines = told(TextReporter(), outcome).splitlines()
+    lines = printed(TextReporter(), outcome).splitlines()
     assert lines[len(lines) - len(expected) :] == expected
     assert [line for line in lines if " Replication " in line] == expected
 
 
 def test_text_names_the_problem_and_what_to_do() -> None:
-    lines = told(TextReporter()).splitlines()
+    lines = printed(TextReporter()).splitlines()
     assert lines[0] == "NOT COMPLETE: 3 of 4 regions are complete, 2 of 2 files are complete"
     for line in (
         "1. gap: table ns:t",
@@ -238,7 +238,7 @@ def many(tables: int, gaps: int) -> Outcome:
 
 
 def test_problems_are_told_by_table_and_cause_and_fit_a_terminal() -> None:
-    lines = told(TextReporter(), many(50, 200)).splitlines()
+    lines = printed(TextReporter(), many(50, 200)).splitlines()
     assert f"{50 * 200 + 2} problems, 52 causes, worst first:" in lines
     assert sum(line.endswith(", 200 times") for line in lines) == 50
     assert all(len(line) <= 80 for line in lines), [line for line in lines if len(line) > 80]
@@ -256,7 +256,7 @@ def test_problems_are_told_by_table_and_cause_and_fit_a_terminal() -> None:
 @pytest.mark.parametrize("reporter", [TextReporter(), HtmlReporter(run_ms=0), JsonReporter()])
 def test_a_problem_says_where_its_repair_stands_whatever_the_report(reporter: Reporter) -> None:
     """The same words go into reports that have the repairs after the problems, before them, or not of all tables."""
-    text = " ".join(told(reporter, many(12, 1)).split())
+    text = " ".join(printed(reporter, many(12, 1)).split())
     assert "are under Repairs" in text
     assert "is below" not in text
 
@@ -303,16 +303,16 @@ def test_no_name_runs_in_the_script(name: str) -> None:
     outcome = many(1, 1)
     assert outcome.overview is not None
     repair = replace(outcome.overview.repairs[0], table=name, first=(name,), reasons=())
-    stream = told(ScriptReporter(name), replace(outcome, overview=replace(outcome.overview, repairs=(repair,))))
+    stream = printed(ScriptReporter(name), replace(outcome, overview=replace(outcome.overview, repairs=(repair,))))
     repair = replace(repair, table="x", first=("x",))
-    harmless = told(ScriptReporter("x"), replace(outcome, overview=replace(outcome.overview, repairs=(repair,))))
+    harmless = printed(ScriptReporter("x"), replace(outcome, overview=replace(outcome.overview, repairs=(repair,))))
     assert stream.isprintable() or set(stream) - {"\n"} == {c for c in stream if c.isprintable()}
     code = [line for line in stream.split("\n") if not line.startswith("#")]
     assert len(code) == len([line for line in harmless.split("\n") if not line.startswith("#")])
 
 
 def test_every_code_of_a_rule_has_words_and_a_rank() -> None:
-    """Complete ones are not told."""
+    """Complete ones are not printed."""
     at_fault = {code for code, status in problems.CODES.items() if status not in ("complete", "match")}
     assert at_fault <= problems._DETAILS.keys()
     ranked = {code for code, status in problems.CODES.items() if code in RANKS}
@@ -323,7 +323,7 @@ def test_every_code_of_a_rule_has_words_and_a_rank() -> None:
 def test_every_kind_of_problem_has_advice() -> None:
     for kind in {*Status, *FileStatus} - {Status.COMPLETE, FileStatus.MATCH}:
         outcome = replace(OUTCOME, problems=(Problem(kind=kind, detail="x"),))
-        assert "What to do: " in told(TextReporter(), outcome)
+        assert "What to do: " in printed(TextReporter(), outcome)
 
 
 def test_what_max_problems_left_out_is_said() -> None:
@@ -332,16 +332,18 @@ def test_what_max_problems_left_out_is_said() -> None:
     problems = (GAP, replace(GAP, from_seq=20), Problem("extra", "x", path="/e"))
     outcome = replace(OUTCOME, hbase=replace(HBASE, regions=counts), hdfs=replace(HDFS, files=files), problems=problems)
     assert left_out(outcome) == (4, 1)
-    assert "4 regions and 1 file more not listed here (see --max-problems)." in told(TextReporter(), outcome)
-    assert "not listed" not in told(TextReporter())
+    assert "4 regions and 1 file more not listed here (see --max-problems)." in printed(TextReporter(), outcome)
+    assert "not listed" not in printed(TextReporter())
 
 
 def test_what_timestamps_alone_would_have_said() -> None:
     hbase = replace(HBASE, timestamps_complete=4)
-    text = unfolded(told(TextReporter(), replace(OUTCOME, hbase=hbase)))
+    text = unfolded(printed(TextReporter(), replace(OUTCOME, hbase=hbase)))
     assert "Timestamps alone would have called 4 regions complete; by the evidence they are 3." in text
-    assert "Timestamps alone" not in told(TextReporter(), replace(OUTCOME, hbase=replace(hbase, timestamps_complete=3)))
-    assert "Timestamps alone" not in told(TextReporter())
+    assert "Timestamps alone" not in printed(
+        TextReporter(), replace(OUTCOME, hbase=replace(hbase, timestamps_complete=3))
+    )
+    assert "Timestamps alone" not in printed(TextReporter())
 
 
 def test_a_terminal_that_knows_only_ascii() -> None:
@@ -355,19 +357,19 @@ def test_a_terminal_that_knows_only_ascii() -> None:
 @settings(deadline=None)
 @given(st.text(min_size=1))
 def test_no_name_can_steer_a_terminal_or_fake_a_line(name: str) -> None:
-    lines = told(TextReporter(), hostile(name)).split("\n")
+    lines = printed(TextReporter(), hostile(name)).split("\n")
     assert all(line.isprintable() for line in lines)
     # A long name is folded, and what it goes on with is indented: it cannot begin a line.
     ours = [line for line in lines if line and not line.startswith(" ")]
     assert len(ours) == len(
-        [line for line in told(TextReporter(), hostile("x")).split("\n") if line.strip() == line != ""]
+        [line for line in printed(TextReporter(), hostile("x")).split("\n") if line.strip() == line != ""]
     )
     assert [line for line in lines if line.startswith(("HBase Rep", "HDFS Rep"))] == lines[-3:-1]
     assert lines[-3:] == ["HBase Replication is NOT complete.", "HDFS Replication is complete.", ""]
 
 
 def test_the_hostile_name() -> None:
-    lines = told(TextReporter(), hostile(HOSTILE)).splitlines()
+    lines = printed(TextReporter(), hostile(HOSTILE)).splitlines()
     assert [line for line in lines if line.startswith("HBase Rep")] == ["HBase Replication is NOT complete."]
     assert any(
         r"\x1b[2J\x1b]0;x\x07\x0aHBase" in line and r"\u202egnol\u2066\x9b1m\u2028\x00" in line for line in lines
@@ -378,7 +380,7 @@ def test_the_hostile_name() -> None:
 
 
 def test_json_has_the_contracts_keys_in_its_order() -> None:
-    text = told(JsonReporter())
+    text = printed(JsonReporter())
     assert text.endswith("}\n")
     document = json.loads(text)
     assert list(document)[: len(TOP_KEYS)] == TOP_KEYS
@@ -402,7 +404,7 @@ def test_json_has_the_contracts_keys_in_its_order() -> None:
 
 
 def test_a_half_that_was_not_checked_is_null() -> None:
-    document = json.loads(told(JsonReporter(), Outcome(None, None, (), 1)))
+    document = json.loads(printed(JsonReporter(), Outcome(None, None, (), 1)))
     assert document["hbase"] is None
     assert document["hdfs"] is None
     assert (document["verdict"], document["exit_code"]) == ("unverifiable", 3)
@@ -412,10 +414,10 @@ def test_a_half_that_was_not_checked_is_null() -> None:
 @settings(deadline=None)
 @given(st.text())
 def test_json_gives_names_back_unchanged_and_is_ascii(name: str) -> None:
-    text = told(JsonReporter(), hostile(name))
+    text = printed(JsonReporter(), hostile(name))
     assert text.isascii()
     assert json.loads(text)["problems"][0]["table"] == name
-    assert text.count("\n") == told(JsonReporter(), hostile("x")).count("\n")
+    assert text.count("\n") == printed(JsonReporter(), hostile("x")).count("\n")
 
 
 # --- metrics --------------------------------------------------------------------------------
@@ -431,7 +433,7 @@ def samples(text: str) -> dict[str, str]:
 
 
 def test_metrics() -> None:
-    text = told(MetricsReporter(run_ms=1_700_000_001_500))
+    text = printed(MetricsReporter(run_ms=1_700_000_001_500))
     found = samples(text)
     names = 'master="11-m",slave="22-s",peer="1"'
     assert found[f'status_tool_verdict{{{names},half="hbase"}}'] == "1"
@@ -467,14 +469,14 @@ def test_a_failed_run_is_down_under_the_names_of_the_run_before(tmp_path: Path) 
 
 
 def test_metrics_leave_out_what_was_not_checked() -> None:
-    found = samples(told(MetricsReporter(), replace(OUTCOME, hdfs=None)))
+    found = samples(printed(MetricsReporter(), replace(OUTCOME, hdfs=None)))
     assert not any("hdfs" in key or "files" in key for key in found)
 
 
 @settings(deadline=None)
 @given(st.text())
 def test_no_name_breaks_the_metrics(name: str) -> None:
-    assert len(samples(told(MetricsReporter(), hostile(name)))) == len(samples(told(MetricsReporter())))
+    assert len(samples(printed(MetricsReporter(), hostile(name)))) == len(samples(printed(MetricsReporter())))
 
 
 # --- HTML -----------------------------------------------------------------------------------
@@ -506,7 +508,7 @@ class Page(HTMLParser):
 
 
 def test_html_tells_all_of_it() -> None:
-    text = told(
+    text = printed(
         HtmlReporter(run_ms=0), with_server(OUTCOME, ServerState("master", "h,1,2", "w", True, True, False, 5, "{}"))
     )
     page = Page(text)
@@ -531,7 +533,7 @@ def test_html_tells_all_of_it() -> None:
 @given(st.text(min_size=1))
 def test_no_name_becomes_markup(name: str) -> None:
     page, harmless = (
-        Page(told(HtmlReporter(run_ms=0), with_server(hostile(text), ServerState(text, text, text, detail=text))))
+        Page(printed(HtmlReporter(run_ms=0), with_server(hostile(text), ServerState(text, text, text, detail=text))))
         for text in (name, "x")
     )
     assert page.open == []
@@ -539,7 +541,7 @@ def test_no_name_becomes_markup(name: str) -> None:
 
 
 def test_html_of_the_hostile_name() -> None:
-    text = told(HtmlReporter(run_ms=0), hostile(HOSTILE))
+    text = printed(HtmlReporter(run_ms=0), hostile(HOSTILE))
     assert text.count("<script") == text.count("</script") == 1, "the page's own"
     assert not set(HOSTILE[:20]) & {"\x1b", "\x07"} & set(text)
     assert Page(text).tags.count("script") == 1
@@ -558,7 +560,7 @@ def test_the_topology_is_drawn() -> None:
     assert [(link.source, link.target, link.broken) for link in clusters.links] == [
         *(("11-m", "22-s", False), ("11-m", "z:1:/far", True), ("22-s", "11-m", False)),
     ]
-    text = told(HtmlReporter(run_ms=0), replace(OUTCOME, clusters=clusters))
+    text = printed(HtmlReporter(run_ms=0), replace(OUTCOME, clusters=clusters))
     page = Page(text)
     assert (text.count('<rect class="box'), text.count("<marker id")) == (3, 2)
     assert all(word in page.text for word in ("22-s", "z:1:/far", "peer back", "peer far: DISABLED"))

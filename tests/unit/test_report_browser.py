@@ -65,8 +65,8 @@ def outcome(tables: int, each: int) -> Outcome:
     )
 
 
-def page(path: Path, told: Outcome) -> str:
-    write_report(HtmlReporter(run_ms=0), told, path)
+def page(path: Path, measured: Outcome) -> str:
+    write_report(HtmlReporter(run_ms=0), measured, path)
     return path.read_text(encoding="utf-8")
 
 
@@ -107,26 +107,26 @@ _DRIVER = """
 <pre id="result">nothing</pre>
 <script>
 window.addEventListener("load", function () {{
-  var page = document.getElementById("narrow").contentDocument, told = {{}};
-  told.width = page.documentElement.scrollWidth;
+  var page = document.getElementById("narrow").contentDocument, measured = {{}};
+  measured.width = page.documentElement.scrollWidth;
   var rows = function () {{ return Array.from(page.querySelectorAll(".group tbody tr")); }};
   var shown = function () {{ return rows().filter(function (r) {{ return !r.hidden && r.offsetParent; }}); }};
-  told.all = rows().length;
-  told.tiles = page.querySelectorAll(".t a").length;
-  told.led = rows().some(function (r) {{ return "#" + r.id === page.querySelector(".t a").getAttribute("href"); }});
+  measured.all = rows().length;
+  measured.tiles = page.querySelectorAll(".t a").length;
+  measured.led = rows().some(function (r) {{ return "#" + r.id === page.querySelector(".t a").getAttribute("href"); }});
   var group = page.querySelector(".group");
   var lags = function () {{
     return Array.from(group.querySelectorAll("tbody tr")).map(function (r) {{ return Number(r.cells[4].dataset.v); }});
   }};
   var head = group.querySelectorAll("th")[4];
-  head.click(); told.up = lags(); head.click(); told.down = lags();
+  head.click(); measured.up = lags(); head.click(); measured.down = lags();
   var box = page.getElementById("search");
   box.value = "ns:t1 host3";
   box.dispatchEvent(new Event("input"));
   setTimeout(function () {{
-    told.found = page.getElementById("found").textContent;
-    told.shown = shown().length;
-    document.getElementById("result").textContent = JSON.stringify(told);
+    measured.found = page.getElementById("found").textContent;
+    measured.shown = shown().length;
+    document.getElementById("result").textContent = JSON.stringify(measured);
   }}, 1000);
 }});
 </script>
@@ -144,14 +144,14 @@ def test_search_sort_and_a_narrow_screen(tmp_path: Path) -> None:
     assert console == []
     found = re.search(r'<pre id="result">(.*?)</pre>', document, re.DOTALL)
     assert found is not None
-    told: dict[str, Any] = json.loads(html.unescape(found[1]))
-    assert told["width"] <= 390, "the page itself does not scroll sideways"
-    assert (told["all"], told["tiles"], told["led"]) == (1200, 1200, True)
-    assert told["up"] == sorted(told["up"])
-    assert told["down"] == sorted(told["down"], reverse=True)
-    assert len(told["up"]) == 400
-    assert told["found"] == "57 found"
-    assert told["shown"] == 57
+    measured: dict[str, Any] = json.loads(html.unescape(found[1]))
+    assert measured["width"] <= 390, "the page itself does not scroll sideways"
+    assert (measured["all"], measured["tiles"], measured["led"]) == (1200, 1200, True)
+    assert measured["up"] == sorted(measured["up"])
+    assert measured["down"] == sorted(measured["down"], reverse=True)
+    assert len(measured["up"]) == 400
+    assert measured["found"] == "57 found"
+    assert measured["shown"] == 57
 
 
 if __name__ == "__main__":

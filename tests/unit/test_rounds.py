@@ -80,7 +80,7 @@ class Watched(Master):
         return False
 
     def round_done(self, outcome: Outcome, look: Look, left_s: float) -> None:
-        self.rounds.done.append(f"told {outcome.verdict}")
+        self.rounds.done.append(f"reported {outcome.verdict}")
 
     def lost(self, error: ConnectionFailed) -> None:
         self.rounds.done.append("lost")
@@ -90,22 +90,22 @@ FILE = MasterSide(None, HEADER)  # type: ignore[arg-type]  # nothing reads it he
 
 
 def test_the_slave_is_read_after_the_master_in_each_round(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Otherwise what the master wrote in between would look missing, or what arrived would not be asked."""
+    """Otherwise what the master wrote in between would look missing, or what arrived would not be in scope."""
     seen = Rounds(monkeypatch, INCOMPLETE, COMPLETE)
     assert seen.run(Watched(seen), math.inf).verdict is Verdict.COMPLETE
     each = ["master", "slave", "question"]
-    assert seen.done == [*each, "told incomplete", *each, "told complete"]
+    assert seen.done == [*each, "reported incomplete", *each, "reported complete"]
 
 
 def test_a_fixed_master_is_told_to_wait_for_until_the_time_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
-    told: list[str] = []
+    lines: list[str] = []
     seen = Rounds(monkeypatch, INCOMPLETE, INCOMPLETE, COMPLETE)
-    assert seen.run(FixedMaster(FILE, told.append), 60.0).verdict is Verdict.COMPLETE
-    assert len(told) == 2
-    assert all("checking again" in line for line in told)
+    assert seen.run(FixedMaster(FILE, lines.append), 60.0).verdict is Verdict.COMPLETE
+    assert len(lines) == 2
+    assert all("checking again" in line for line in lines)
     seen = Rounds(monkeypatch, INCOMPLETE, COMPLETE)
-    assert seen.run(FixedMaster(FILE, told.append), 0.0).verdict is Verdict.INCOMPLETE
-    assert len(told) == 2
+    assert seen.run(FixedMaster(FILE, lines.append), 0.0).verdict is Verdict.INCOMPLETE
+    assert len(lines) == 2
 
 
 def test_what_only_a_new_file_can_mend_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -114,7 +114,7 @@ def test_older_versions_are_looked_at_where_the_newest_are_equal() -> None:
 
 
 def test_what_is_said() -> None:
-    """Values only when asked for; names that do not print are escaped."""
+    """Values only on request; names that do not print are escaped."""
     one = Difference(b"r\x1b", b"f", b"q", "other value", 5, 5, b"secret", b"other")
     result = Result("t", TableVerdict.DIFFERS, ("f",), Sums(rows=3, cells_up_to=4), (one,), False)
     plain, shown = (_document([result], Limits(9), 1, values) for values in (False, True))

@@ -48,7 +48,7 @@ def numbered(count: int, **other: bytes) -> dict[bytes, bytes]:
 
 
 class Servers:
-    """What `_Round` sees of a cluster: two regions, `a` up to m and `b` from m on; servers do as they are told."""
+    """What `_Round` sees of a cluster: two regions, `a` up to m and `b` from m on; servers answer what they receive."""
 
     def __init__(self) -> None:
         self.hosted = [HostedRegion("a", b"", b"m", "s1", 1), HostedRegion("b", b"m", b"", "s2", 1)]
@@ -83,16 +83,16 @@ def ask(servers: Servers) -> Asked:
 
 
 def test_a_part_over_two_regions() -> None:
-    """Each server is asked for its own region; the sums add up."""
+    """Each server digests its own region; the sums add up."""
     servers = Servers()
-    asked = ask(servers)
-    assert asked.coverages[0].is_whole
-    assert (asked.coverages[0].sums.rows, asked.unanswered) == (2, ())
+    round_ = ask(servers)
+    assert round_.coverages[0].is_whole
+    assert (round_.coverages[0].sums.rows, round_.unanswered) == (2, ())
     assert [(name, one.start, one.stop) for name, one in servers.sent] == [("s1", b"", b"m"), ("s2", b"m", b"")]
 
 
 def test_an_answer_of_a_server_that_lost_the_region_does_not_count() -> None:
-    """`hbase:meta` is read after the answer: another server, or another opening, and it is asked again there."""
+    """`hbase:meta` is read after the answer: with another server or opening, the request is sent again there."""
     for moved in (HostedRegion("b", b"m", b"", "s3", 5), HostedRegion("b", b"m", b"", "s2", 5)):
         servers = Servers()
 
@@ -103,13 +103,13 @@ def test_an_answer_of_a_server_that_lost_the_region_does_not_count() -> None:
             return None
 
         servers.before_answer = move
-        asked = ask(servers)
-        assert (asked.coverages[0].sums.rows, asked.unanswered) == (2, ())
+        round_ = ask(servers)
+        assert (round_.coverages[0].sums.rows, round_.unanswered) == (2, ())
         assert servers.sent[-1] == (moved.server, Range(0, "b", 5, b"m", b""))
 
 
 def test_a_region_that_splits_meanwhile() -> None:
-    """What was answered before counts, the rest is asked of the daughters."""
+    """What was answered before counts, the rest is requested of the daughters."""
     servers = Servers()
 
     def split(name: str, one: Range) -> Answer | None:
@@ -119,26 +119,26 @@ def test_a_region_that_splits_meanwhile() -> None:
         return None
 
     servers.before_answer = split
-    asked = ask(servers)
-    assert (asked.coverages[0].sums.rows, asked.unanswered) == (3, ())
+    round_ = ask(servers)
+    assert (round_.coverages[0].sums.rows, round_.unanswered) == (3, ())
 
 
 def test_a_server_that_does_not_answer() -> None:
     """It is named, what others answered is kept, and the coverage is not whole."""
     servers = Servers()
     servers.silent.add("s2")
-    asked = ask(servers)
-    assert not asked.coverages[0].is_whole
-    assert asked.coverages[0].sums.rows == 1
-    assert "s2 does not answer" in asked.unanswered[0]
+    round_ = ask(servers)
+    assert not round_.coverages[0].is_whole
+    assert round_.coverages[0].sums.rows == 1
+    assert "s2 does not answer" in round_.unanswered[0]
 
 
 def test_rows_that_nobody_hosts() -> None:
     """A region in transition for too long."""
     servers = Servers()
     del servers.hosted[1]
-    asked = ask(servers)
-    assert asked.unanswered == ("rows are not in any open region",)
+    round_ = ask(servers)
+    assert round_.unanswered == ("rows are not in any open region",)
 
 
 def test_waiting_ends_when_the_request_is_withdrawn() -> None:
@@ -146,9 +146,9 @@ def test_waiting_ends_when_the_request_is_withdrawn() -> None:
     servers = Servers()
     servers.hear = lambda name: iter(())  # type: ignore[method-assign]
     servers.is_over = True
-    asked = ask(servers)
-    assert not asked.coverages[0].is_whole
-    assert asked.unanswered
+    round_ = ask(servers)
+    assert not round_.coverages[0].is_whole
+    assert round_.unanswered
 
 
 def test_a_server_that_always_refuses() -> None:
@@ -164,7 +164,7 @@ class Side:
     def __init__(self, rows: dict[bytes, bytes], limits: Sequence[bytes] = ()) -> None:
         self.rows = rows
         self.limits = limits
-        self.asked: list[Interval] = []
+        self.round_: list[Interval] = []
         self.rounds = 0
         self.each_round: Callable[[int], None] = lambda number: None
         self.unanswered: tuple[str, ...] = ()
@@ -178,7 +178,7 @@ class Side:
         self.each_round(self.rounds)
         coverages = {}
         for number, interval in parts.items():
-            self.asked.append(interval)
+            self.round_.append(interval)
             inside = sorted(row for row in self.rows if interval.holds(row, row + b"\0"))
             coverages[number] = Coverage(interval)
             if not self.unanswered:
@@ -203,7 +203,7 @@ def test_equal_tables_with_other_regions() -> None:
     master, slave = Side(numbered(500), [b"r100"]), Side(numbered(500), [b"r050", b"r300"])
     found = compared(master, slave)
     assert (verdict(found), found.sums.rows, master.rounds) == (TableVerdict.EQUAL, 500, 1)
-    assert len(master.asked) == 4
+    assert len(master.round_) == 4
 
 
 @pytest.mark.parametrize("tampered", [{"r123": b"w"}, {"r123x": b"v"}])

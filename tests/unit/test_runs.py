@@ -72,11 +72,11 @@ def test_a_tracker_with_errors_settles_nothing(detail: str | None, settled: bool
 def test_a_slave_that_cannot_report_is_refused(detail: str | None, refused: bool) -> None:
     """Instead of calling everything missing (issue 12, D.8)."""
     row = {"kind": "server", "server": "h,1,1", "origin": 1, "role": "r", "live": True, "detail": detail}
-    asked = Scope()
+    scope = Scope()
     if refused:
         with pytest.raises(StatusFileError, match="HBASE-27529"):
-            refuse_silent([row], asked)
+            refuse_silent([row], scope)
     else:
-        refuse_silent([row], asked)
+        refuse_silent([row], scope)
     refuse_silent([row], Scope(check_hbase=False))
-    refuse_silent([{**row, "live": False}], asked)
+    refuse_silent([{**row, "live": False}], scope)

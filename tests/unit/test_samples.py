@@ -19,14 +19,14 @@ SAMPLES = REPOSITORY / "sample_status"
 def test_sample(sample: str, exit_code: int, tmp_path: Path) -> None:
     """As the README says."""
     files = [SAMPLES / sample / f"{side}.status" for side in ("master", "slave")]
-    told = {name: tmp_path / name for name in ("repair.sh", "missing.jsonl", "differ.txt", "unverifiable.jsonl")}
+    outputs = {name: tmp_path / name for name in ("repair.sh", "missing.jsonl", "differ.txt", "unverifiable.jsonl")}
     lists = [
         part
         for name in ("missing.jsonl", "differ.txt", "unverifiable.jsonl")
-        for part in (f"--{name.partition('.')[0]}", told[name])
+        for part in (f"--{name.partition('.')[0]}", outputs[name])
     ]
     result = tool(
-        *("run", "-i", files[0], "--slave-status", files[1], "--json", "--repair-script", told["repair.sh"]),
+        *("run", "-i", files[0], "--slave-status", files[1], "--json", "--repair-script", outputs["repair.sh"]),
         *lists,
         conf=tmp_path,
     )
@@ -38,16 +38,16 @@ def test_sample(sample: str, exit_code: int, tmp_path: Path) -> None:
     assert regions["complete"] == 4 - regions["behind"] - regions["gap"]
     assert result.json["hdfs"]["files"]["mismatch"] == (1 if sample == "gap" else 0)
     assert result.json["hdfs"]["files"]["match"] == 3 - result.json["hdfs"]["files"]["mismatch"]
-    missing = [json.loads(line) for line in told["missing.jsonl"].read_text().splitlines()]
+    missing = [json.loads(line) for line in outputs["missing.jsonl"].read_text().splitlines()]
     for line in missing:
         assert_valid(line, "line")
     kinds = {"complete": [], "behind": [("behind", "orders")], "gap": [("gap", "orders")]}[sample]
     assert [(line["kind"], line["table"]) for line in missing] == kinds
-    assert told["differ.txt"].read_text() == ("/data/part-1\n" if sample == "gap" else "")
-    assert told["unverifiable.jsonl"].read_text() == ""
+    assert outputs["differ.txt"].read_text() == ("/data/part-1\n" if sample == "gap" else "")
+    assert outputs["unverifiable.jsonl"].read_text() == ""
     assert [(r["table"], r["stuck"]) for r in result.json["repairs"]] == [(t, k == "gap") for k, t in kinds]
     assert sum(cause["count"] for cause in result.json["causes"]) == len(result.json["problems"])
-    script = told["repair.sh"].read_text()
+    script = outputs["repair.sh"].read_text()
     assert all(repair["copy_table"] in script and repair["dry_run"] in script for repair in result.json["repairs"])
     if kinds:
         lines = {line["table"]: line["regions"] for line in result.json["tables"]}

@@ -1,4 +1,4 @@
-"""What region servers' own settings mean for a verdict: doubted, told, or nothing."""
+"""What region servers' own settings mean for a verdict: a doubt, a notice, or nothing."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def having(rows: list[dict[str, Any]], settings: Any, **more: Any) -> list[dict[
     return changed(rows, "server", detail=json.dumps({"errors": 0, "settings": settings}), **more)
 
 
-def told(outcome: Outcome) -> str:
+def notices_of(outcome: Outcome) -> str:
     return " ".join(outcome.notices)
 
 
@@ -36,7 +36,7 @@ def told(outcome: Outcome) -> str:
     ],
 )
 def test_nothing_is_complete_where_other_code_replicates(side: str, key: str) -> None:
-    """A sink filter skips entries: where holes are excused, nothing would tell."""
+    """A sink filter skips entries: where holes are excused, nothing would show it."""
     ours, theirs = (
         having(rows, {key: "com.x.F"}) if side == of else rows for rows, of in ((OURS, "master"), (THEIRS, "slave"))
     )
@@ -69,10 +69,10 @@ def test_coprocessors_and_skipped_errors_are_told() -> None:
     )
     outcome = check(ours, theirs)
     assert outcome.verdict is Verdict.COMPLETE
-    assert "run on the master's region servers" in told(outcome)
-    assert "hbase.coprocessor.user.region.classes: com.x.Index (a,1,1)" in told(outcome)
-    assert "hbase.hlog.split.skip.errors is true on the slave (a,1,1)" in told(outcome)
-    assert "region servers" not in told(check())
+    assert "run on the master's region servers" in notices_of(outcome)
+    assert "hbase.coprocessor.user.region.classes: com.x.Index (a,1,1)" in notices_of(outcome)
+    assert "hbase.hlog.split.skip.errors is true on the slave (a,1,1)" in notices_of(outcome)
+    assert "region servers" not in notices_of(check())
 
 
 def test_a_bulk_load_is_not_shipped_where_its_marker_may_be_dropped() -> None:
@@ -81,18 +81,18 @@ def test_a_bulk_load_is_not_shipped_where_its_marker_may_be_dropped() -> None:
     ours = having(OURS, {"hbase.replication.drop.on.deleted.columnfamily": "true"})
     outcome = check([*ours, FACT], queues=queues)
     assert (outcome.verdict, only(outcome).code) == (Verdict.UNVERIFIABLE, "bulkload")
-    assert "no bulk load counts as shipped" in told(outcome)
+    assert "no bulk load counts as shipped" in notices_of(outcome)
 
 
 def test_tags_are_told_unless_every_server_keeps_them() -> None:
     detail = json.dumps({**json.loads(DETAIL), "tagged_ms": 5_000})
     ours, theirs = changed(having(OURS, WITH_TAGS), "table", detail=detail), having(THEIRS, WITH_TAGS)
-    assert "cells with tags" not in told(check(ours, theirs))
-    assert "cells with tags" in told(check(ours, THEIRS))
+    assert "cells with tags" not in notices_of(check(ours, theirs))
+    assert "cells with tags" in notices_of(check(ours, THEIRS))
     plain = {"hbase.replication.rpc.codec": "org.apache.hadoop.hbase.codec.KeyValueCodec"}
-    assert "cells with tags" in told(check(ours, having(THEIRS, plain)))
+    assert "cells with tags" in notices_of(check(ours, having(THEIRS, plain)))
     gone = having([{**THEIRS[0], "server": "old,1,1", "live": False, "final_ms": 20_000}], plain)
-    assert "cells with tags" in told(check(ours, [*theirs, *gone]))
+    assert "cells with tags" in notices_of(check(ours, [*theirs, *gone]))
 
 
 def test_both_rows_of_a_server_count_once() -> None:

@@ -118,7 +118,7 @@ def test_the_columns_of_a_streams_row_are_one_union() -> None:
 
 
 def test_entries_without_a_stamp_by_the_clusters_that_they_came_through() -> None:
-    """`r` alone is of an earlier version, which did not tell."""
+    """`r` alone is of an earlier version, which did not record more."""
     cells = {column(b"r"): cell(int64(5)), column(b"r" + b"x" * 16): cell(int64(7))}
     found = list(codec.unstamped([(f"u{REGION}".encode(), cells)]))
     assert [(row["via_ids"], row["write_ms"]) for row in found] == [(None, 5), (b"x" * 16, 7)]

@@ -108,9 +108,9 @@ def test_a_fresh_session_prints_nothing_and_a_bad_one_says_why() -> None:
         "from status_tool.errors import StatusToolError\n"
         "try:\n"
         "    with spark_session('nonsense'): pass\n"
-        "except StatusToolError as error: told = str(error)\n"
+        "except StatusToolError as error: said = str(error)\n"
         "with spark_session('local[1]') as session: assert session.range(2).count() == 2\n"
-        "assert told.startswith('Spark cannot start: Master must'), told\n"
+        "assert said.startswith('Spark cannot start: Master must'), said\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")

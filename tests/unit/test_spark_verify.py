@@ -152,8 +152,8 @@ def region_rows(draw: st.DrawFn, name: str) -> tuple[list[Row], list[Row]]:
         fact = {"state": draw(states), "write_ms": draw(optional(TIMES))}
         ours.append({"kind": "fact", **at, **fact, "region_id": draw(optional(TIMES))})
     if draw(mostly(False, st.booleans())):
-        told = draw(mostly("changed", st.just("split")))
-        theirs.append({"kind": "fact", **at, "state": told, "write_ms": draw(TIMES)})
+        named = draw(mostly("changed", st.just("split")))
+        theirs.append({"kind": "fact", **at, "state": named, "write_ms": draw(TIMES)})
     for kind in draw(st.lists(mostly("replicated", st.just("unstamped")), max_size=2)):
         sources = draw(mostly(None, st.sampled_from([MASTER_BYTES, OTHER_BYTES, OTHER_BYTES + MASTER_BYTES, b"odd"])))
         via_ids = sources if kind == "unstamped" else None
@@ -290,11 +290,11 @@ def simulated(seeds: Iterable[int], each: int = 4) -> Iterator[Judged]:
 
 def apart(rows: Iterable[Mapping[str, Any]], world: int) -> list[Row]:
     """The rows with names that no other world has: many worlds fit into one run, and one Spark job."""
-    told = {"table": "table{}-{}", "region": "{}-{}", "server": "world{}-{}"}
+    named = {"table": "table{}-{}", "region": "{}-{}", "server": "world{}-{}"}
     return [
         {
             **row,
-            **{name: form.format(world, row[name]) for name, form in told.items() if row.get(name) is not None},
+            **{name: form.format(world, row[name]) for name, form in named.items() if row.get(name) is not None},
             **({"origin": moved(row["origin"], world)} if row.get("origin") is not None else {}),
         }
         for row in rows
@@ -308,7 +308,7 @@ def moved(origin: int, world: int) -> int:
 
 
 def together(worlds: list[Judged]) -> tuple[list[Row], list[Row], Header, Header, Scope, QueueFacts]:
-    """Many worlds as one run, asked what the first one is asked."""
+    """Many worlds as one run, with the question of the first one."""
     ours = [row for number, (_, rows, _) in enumerate(worlds) for row in apart(rows, number)]
     theirs = [row for number, (_, _, rows) in enumerate(worlds) for row in apart(rows, number)]
     facts = [(number, question.queues) for number, (question, _, _) in enumerate(worlds)]

@@ -36,7 +36,7 @@ hbase = importlib.import_module("Hbase_thrift")
 
 
 class Handler:
-    """As much of HBase as is asked for."""
+    """As much of HBase as is needed."""
 
     def getTableNames(self) -> list[bytes]:
         return TABLES
@@ -135,7 +135,7 @@ def test_a_server_that_is_not_ours(serve: Callable[..., ThriftEndpoint]) -> None
 
 @pytest.mark.parametrize("http", [False, True])
 def test_tls(serve: Callable[..., ThriftEndpoint], tmp_path: Path, http: bool) -> None:
-    """A certificate has to be of a known authority and for the name that was asked for; it is said which is not."""
+    """A certificate has to be of a known authority and for the name of the host; the error says which it is not."""
     good, other = certificate(tmp_path, "IP:127.0.0.1"), certificate(tmp_path, "DNS:elsewhere")
     endpoint = replace(serve(certificate=good, http=http), authorities=read_authorities(Path(f"{good}.crt")))
     assert names(endpoint) == TABLES

@@ -42,7 +42,7 @@ class FakeHdfs:
 
     files: dict[str, bytes]
     trouble: dict[str, list[tuple[int, str]]] = field(default_factory=dict)
-    asked: Counter[str] = field(default_factory=Counter)
+    requests: Counter[str] = field(default_factory=Counter)
     connections: int = 0
     batched: bool = True
     url: str = ""
@@ -51,7 +51,7 @@ class FakeHdfs:
     refused: set[str] = field(default_factory=set)
 
     def answer(self, op: str, path: str, query: dict[str, list[str]]) -> tuple[int, Any]:
-        self.asked[op] += 1
+        self.requests[op] += 1
         if waiting := self.trouble.get(op):
             status, name = waiting.pop(0)
             return status, {"RemoteException": {"exception": name, "message": f"{name} it is"}}
@@ -145,11 +145,11 @@ def test_every_file_once_by_pages(fake: FakeHdfs, batched: bool, monkeypatch: py
     assert sorted(row["path"] for row in found) == sorted(fake.files)
     assert {row["length"] for row in found} == set(range(5))
     assert all(row["checksum"] for row in found)
-    assert fake.connections < fake.asked.total() / 2, "connections are reused"
+    assert fake.connections < fake.requests.total() / 2, "connections are reused"
 
 
 def test_folders_of_one_part_are_listed_at_once(fake: FakeHdfs) -> None:
-    """Three folders below the part answer only when all three have been asked for."""
+    """Three folders below the part answer only when all three have been requested."""
     barrier = threading.Barrier(3)
     fake.meet = {f"/data/{folder}": barrier for folder in "abc"}
     found = [row["path"] for batch in source(fake).read(Part(("/data",), True)) for row in batch.to_pylist()]
@@ -209,12 +209,12 @@ def test_blocks_that_stay_lost_are_waited_for_once(fake: FakeHdfs, monkeypatch: 
     client = WebHdfs(HdfsEndpoint((fake.url,), "me"))
     with pytest.raises(Refused):
         client.checksum("/data/a/3")
-    assert fake.asked["DATA"] > 2
-    fake.asked.clear()
+    assert fake.requests["DATA"] > 2
+    fake.requests.clear()
     for name in "01":
         with pytest.raises(Refused):
             client.checksum(f"/data/a/{name}")
-    assert fake.asked["DATA"] == 2
+    assert fake.requests["DATA"] == 2
 
 
 def test_a_refusal_is_the_files_own(fake: FakeHdfs) -> None:
@@ -267,7 +267,7 @@ def test_rate(fake: FakeHdfs) -> None:
 
 
 def test_an_interrupted_run_is_resumed(fake: FakeHdfs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """`--resume` asks for no checksum again that it has; a changed file is asked for; at the end nothing is left."""
+    """`--resume` requests no checksum again that it has, but that of a changed file; at the end nothing is left."""
     monkeypatch.setattr("status_tool.sources.hdfs_files.FILES_PER_BATCH", 1)
     settings, output = Settings(SiteConfig({}), webhdfs_option=(fake.url,)), tmp_path / "status"
     request = Request("master", 0, hbase=False, hdfs_paths=("/data",))
@@ -287,14 +287,14 @@ def test_an_interrupted_run_is_resumed(fake: FakeHdfs, tmp_path: Path, monkeypat
     assert not output.exists()
     with sqlite3.connect(journal_path(output)) as left:
         known = left.execute("select count(*) from file").fetchone()[0]
-    fake.asked.clear()
+    fake.requests.clear()
     again = Request("master", 0, hbase=False, hdfs_paths=("/data",), files=FileOptions(journal=""))
     counted: list[int] = []
     written = write_side(settings, again, output, None, lambda _: None, counted=counted.append)
     assert sum(counted) == sum(written.rows.values()) > 0
     assert written.rows["file"] == 15
     assert known > 3
-    assert fake.asked["GETFILECHECKSUM"] == 15 - known
+    assert fake.requests["GETFILECHECKSUM"] == 15 - known
     with open_status(output) as file:
         found = [row for batch in file.rows({"file"}) for row in batch.to_pylist()]
     assert all(row["checksum"] for row in found)
@@ -323,13 +323,13 @@ def test_a_run_that_fails_says_what_it_keeps(
 
 
 def test_without_resume_nothing_old_is_used(fake: FakeHdfs, tmp_path: Path) -> None:
-    """A journal that was left behind counts only when it is asked for."""
+    """A journal that was left behind counts only on request."""
     output = tmp_path / "status"
     journal_path(output).write_bytes(b"")
     request = Request("master", 0, hbase=False, hdfs_paths=("/data",))
     settings = Settings(SiteConfig({}), webhdfs_option=(fake.url,))
     write_side(settings, request, output, None, lambda _: None)
-    assert fake.asked["GETFILECHECKSUM"] == 15
+    assert fake.requests["GETFILECHECKSUM"] == 15
     assert [path.name for path in tmp_path.iterdir()] == ["status"]
 
 
