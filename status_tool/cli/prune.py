@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from status_tool.cli.options import CaCert, ConfDirs, ThriftOption, WebHdfsOption, ZooKeeperOption, settings_of
 from status_tool.printable import safe
-from status_tool.runs.prune_rows import Pruned, PruneRequest, prune_rows
 from status_tool.status_file.signature import read_key
+
+if TYPE_CHECKING:
+    from status_tool.runs.prune_rows import Pruned
 
 DAY_MS = 86_400_000
 DEFAULT_DAYS = 7.0
@@ -46,6 +48,8 @@ def prune(
     """
     settings = settings_of(conf_dir, thrift, webhdfs, zookeeper, cacert)
     key = None if sign_key is None else read_key(sign_key)
+    from status_tool.runs.prune_rows import PruneRequest, prune_rows
+
     done = prune_rows(settings, PruneRequest(tuple(files), int(gone_for * DAY_MS), dry_run, key))
     typer.echo(
         json.dumps(_document(done, dry_run)) if as_json else "\n".join(safe(line) for line in _lines(done, dry_run))

@@ -5,16 +5,17 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from status_tool.cli.options import CaCert, ConfDirs, WebHdfsOption, ZooKeeperOption, settings_of
-from status_tool.clients.zookeeper import Peer, ZooKeeper
 from status_tool.errors import ConfigurationError
-from status_tool.gather.measured_queues import measure
-from status_tool.gather.queue_backlog import Document, standing
 from status_tool.printable import duration, iso, safe
+
+if TYPE_CHECKING:
+    from status_tool.clients.zookeeper import Peer, ZooKeeper
+    from status_tool.gather.queue_backlog import Document
 
 
 def queues(
@@ -31,6 +32,10 @@ def queues(
 ) -> int:
     """Show what replication has yet to ship: exit code 0 drained, 1 not drained, 2 error."""
     settings = settings_of(conf_dir, None, webhdfs, zookeeper, cacert)
+    from status_tool.clients.zookeeper import ZooKeeper
+    from status_tool.gather.measured_queues import measure
+    from status_tool.gather.queue_backlog import standing
+
     with ZooKeeper(settings.zookeeper()) as session:
         cluster_id = session.cluster_id()
         _peers(session, peer)

@@ -3,46 +3,28 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import re
-import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from status_tool.atomic import atomic_write, check_target, file_mode
+from status_tool.atomic import check_target, file_mode
 from status_tool.cli.options import CaCert, ConfDirs, ThriftOption, WebHdfsOption, ZooKeeperOption, settings_of
 from status_tool.cli.times import parse_time
 from status_tool.clients.config import Settings, load_site
-from status_tool.clients.webhdfs import Load
-from status_tool.errors import ConfigurationError, StatusToolError, UsageError
-from status_tool.gather.snapshot import FileOptions, Request
-from status_tool.printable import iso, safe
-from status_tool.report.follow_progress import make_following
-from status_tool.report.html_report import HtmlReporter
-from status_tool.report.json_report import JsonReporter
-from status_tool.report.metrics import MetricsReporter, before
-from status_tool.report.progress import make_progress
-from status_tool.report.reporter import write_report
-from status_tool.report.script import ScriptReporter
-from status_tool.report.text import TextReporter
-from status_tool.runs.check import Check, check_live, check_offline
-from status_tool.runs.follow import follow as follow_master
+from status_tool.errors import ConfigurationError, UsageError
 from status_tool.runs.modes import Mode, check_options, given_of
-from status_tool.runs.write import Written, dump_live, write_side
-from status_tool.sources.crc import Layout
-from status_tool.spark.lists import FullList
-from status_tool.status_file.legacy import is_legacy_name
+from status_tool.status_file.legacy_name import is_legacy_name
 from status_tool.status_file.signature import SignKey, read_key
 from status_tool.vocabulary.header import MASTER, SLAVE
-from status_tool.vocabulary.outcome import Outcome
 from status_tool.vocabulary.scope import Scope, TableFilter
 from status_tool.vocabulary.selection import PathMap, read_path_file
+
+if TYPE_CHECKING:
+    from status_tool.gather.snapshot import FileOptions
 
 DEFAULT_MASTER_WAIT_S = 60.0
 DEFAULT_DEBUG_DIR = Path("status-tool-debug")
@@ -244,25 +226,35 @@ def run(
     form = check_options(given, only)
     if form is Mode.FOLLOW and not (master_conf or master_zookeeper):
         raise UsageError("--follow needs the master: --master-conf DIR or --master-zookeeper HOST:PORT/ZNODE")
-    if deep is not None and output is not None and output.suffix == ".json":
+    if deep is not None and output is not None and is_legacy_name(output):
         raise UsageError("--deep does not go with -o FILE.json: the original tool's format holds no CRC32C")
     shutdown_ms, since_ms = parse_time(shutdown, "-s"), parse_time(since, "--since")
     lists = _lists({"differ": differ, "missing": missing, "unverifiable": unverifiable}, as_json, status_file)
     if repair_script is not None and status_file is None:
         raise UsageError("--repair-script repairs what a check finds: it goes with -i FILE")
-    for target in (output, report, metrics, repair_script, *(one.to for one in lists)):
+    for target in (output, report, metrics, repair_script, *(to for to in lists.values() if str(to) != "-")):
         if target is not None:
             check_target(target)
     key = _key(sign_key, require_signature, output, status_file)
     file_mode(_mode(mode))
     settings = settings_of(conf_dir, thrift, webhdfs, zookeeper, cacert)
-    files = _files(deep, rate, exclude, layout)
+    if deep not in (None, "all", "different"):
+        raise UsageError(f"--deep={deep}: expected --deep or --deep=all")
     path_map = PathMap.parse(map_path or ())
     tables = frozenset(name.removeprefix("default:") for name in table or ())
     accepted = frozenset(name.removeprefix("default:") for name in accept_drift or ())
     hbase, hdfs = only is not Half.HDFS, only is not Half.HBASE
     dumps = (debug_dir or DEFAULT_DEBUG_DIR) if debug else None
+    hdfs_paths, spark_settings = _paths(paths), _spark_conf(spark_conf)
+    # Not before: these take most of a second to import, for which help and a wrong option need not wait.
+    from status_tool.cli.running import Output, check_file, dump, follow_master, write_file
+    from status_tool.gather.snapshot import Request
+
+    files = _files(deep is not None, rate, exclude, layout)
     if status_file is not None:
+        from status_tool.runs.check import Check
+        from status_tool.spark.lists import FullList
+
         listed = DEFAULT_MAX_PROBLEMS if max_problems is None else max_problems
         kept = (listed, strict_extra, accepted, ignore_later_writes)
         scope = Scope(tables, frozenset(namespace or ()), since_ms, peer, hbase, hdfs, *kept)
@@ -272,49 +264,49 @@ def run(
             slave_status=slave_status,
             wait_s=wait or 0.0,
             shutdown_ms=shutdown_ms,
-            hdfs_paths=_paths(paths),
+            hdfs_paths=hdfs_paths,
             files=dataclasses.replace(files, deep=deep == "all"),
             deep=deep is not None,
             path_map=path_map,
             debug_dir=dumps,
             given=given,
             spark_master=spark_master,
-            spark_conf=_spark_conf(spark_conf),
+            spark_conf=spark_settings,
             key=key,
-            lists=lists,
+            lists=tuple(FullList(name, None if str(to) == "-" else to) for name, to in lists.items()),
             for_report=report is not None,
         )
-        output_to = _Output(as_json, report, metrics, repair_script, time.monotonic())
+        output_to = Output(as_json, report, metrics, repair_script, time.monotonic())
         if follow:
             # Only what the options name: the environment's site files are this cluster's.
             site = load_site(master_conf or [], environ={})
-            return _follow(
+            return follow_master(
                 settings,
                 Settings(site, master_thrift, (), master_zookeeper, settings.authorities),
                 check,
                 output_to,
                 wait,
             )
-        return _check(settings, check, output_to)
+        return check_file(settings, check, output_to)
     request = Request(
         side=SLAVE if form is Mode.SLAVE else MASTER,
         wait_s=DEFAULT_MASTER_WAIT_S if wait is None else wait,
         only=TableFilter(tables, frozenset(namespace or ())),
         hbase=hbase,
         hdfs=hdfs,
-        hdfs_paths=_paths(paths),
+        hdfs_paths=hdfs_paths,
         shutdown_ms=shutdown_ms,
         files=dataclasses.replace(files, journal="" if resume else None),
         drained=drained,
         peer_id=peer,
     )
     if output is None:
-        return _dump(settings, request)
-    return _write(settings, request, output, dumps, as_json, key)
+        return dump(settings, request)
+    return write_file(settings, request, output, dumps, as_json, key)
 
 
-def _lists(named: dict[str, Path | None], as_json: bool, status_file: Path | None) -> tuple[FullList, ...]:
-    """The requested lists; stdout can hold only one document."""
+def _lists(named: dict[str, Path | None], as_json: bool, status_file: Path | None) -> dict[str, Path]:
+    """The requested lists, each with its file (`-`: stdout, which can hold only one document)."""
     chosen = {name: path for name, path in named.items() if path is not None}
     if chosen and status_file is None:
         raise UsageError(f"--{next(iter(chosen))} lists what a check finds: it goes with -i FILE")
@@ -323,16 +315,18 @@ def _lists(named: dict[str, Path | None], as_json: bool, status_file: Path | Non
         raise UsageError(f"--{stdout[0]} - and --json both want stdout: name a file for the list")
     if len(stdout) > 1:
         raise UsageError(f"--{stdout[0]} - and --{stdout[1]} - both want stdout: name a file for one of them")
-    return tuple(FullList(name, None if name in stdout else path) for name, path in chosen.items())
+    return chosen
 
 
-def _files(deep: str | None, rate: float | None, exclude: list[str] | None, layout: str | None) -> FileOptions:
-    if deep not in (None, "all", "different"):
-        raise UsageError(f"--deep={deep}: expected --deep or --deep=all")
+def _files(deep: bool, rate: float | None, exclude: list[str] | None, layout: str | None) -> FileOptions:
+    from status_tool.clients.webhdfs import Load
+    from status_tool.gather.snapshot import FileOptions
+    from status_tool.sources.crc import Layout
+
     return FileOptions(
         load=Load(rate=rate),
         exclude=tuple(exclude or ()),
-        deep=deep is not None,
+        deep=deep,
         layout=Layout.parse(layout) if layout else None,
     )
 
@@ -381,98 +375,3 @@ def _spark_conf(pairs: list[str] | None) -> tuple[tuple[str, str], ...]:
             raise UsageError(f"--spark-conf {pair!r}: expected K=V")
         settings.append((key.strip(), value.strip()))
     return tuple(settings)
-
-
-class _Output(NamedTuple):
-    """Where an outcome is written."""
-
-    as_json: bool
-    report: Path | None
-    metrics: Path | None
-    repair_script: Path | None
-    started_s: float
-
-
-@contextmanager
-def _failure_in_metrics(output: _Output) -> Iterator[None]:
-    """Record a failed check in its metrics, too; otherwise an older verdict would look current."""
-    try:
-        yield
-    except Exception:
-        if output.metrics is not None:
-            with suppress(StatusToolError), atomic_write(output.metrics) as stream:
-                took = time.monotonic() - output.started_s
-                MetricsReporter(None, took, before(output.metrics)).write_failure(stream)
-        raise
-
-
-def _check(settings: Settings, check: Check, output: _Output) -> int:
-    with _failure_in_metrics(output):
-        with make_progress() as progress:
-            say = progress.step
-            outcome = check_offline(check, say) if check.slave_status else check_live(settings, check, say)
-        return _write_outcome(outcome, output)
-
-
-def _follow(settings: Settings, master: Settings, check: Check, output: _Output, limit_s: float | None) -> int:
-    with _failure_in_metrics(output):
-        with make_following() as shown:
-            outcome = follow_master(settings, master, check, shown, limit_s)
-        return _write_outcome(outcome, output)
-
-
-def _write_outcome(outcome: Outcome, output: _Output) -> int:
-    # A report that cannot be written is an error: with --json that is the one document on stdout.
-    if output.as_json:
-        _write_reports(outcome, output)
-        JsonReporter().write(outcome, sys.stdout)
-    else:
-        TextReporter().write(outcome, sys.stdout)
-    sys.stdout.flush()
-    if not output.as_json:
-        _write_reports(outcome, output)
-    return outcome.exit_code
-
-
-def _write_reports(outcome: Outcome, output: _Output) -> None:
-    if output.report is not None:
-        write_report(HtmlReporter(), outcome, output.report)
-    if output.metrics is not None:
-        took = time.monotonic() - output.started_s
-        write_report(MetricsReporter(None, took, before(output.metrics)), outcome, output.metrics)
-    if output.repair_script is not None:
-        write_report(ScriptReporter(output.repair_script.name), outcome, output.repair_script)
-
-
-def _write(
-    settings: Settings, request: Request, output: Path, debug_dir: Path | None, as_json: bool, key: SignKey | None
-) -> int:
-    with make_progress() as progress:
-        written = write_side(settings, request, output, debug_dir, progress.step, key, progress.advance)
-    for notice in (*written.header.notices, *(f"{server}: unverifiable" for server in written.unsettled)):
-        print(f"status-tool: {safe(notice)}", file=sys.stderr)
-    if as_json:
-        print(json.dumps(_summary(written, output)))
-        return 0
-    counts = ", ".join(f"{count} {kind}" for kind, count in sorted(written.rows.items()))
-    print(f"Wrote {output}: the {request.side}'s status ({counts}), cut {iso(written.header.cut_ms)}")
-    return 0
-
-
-def _summary(written: Written, output: Path) -> dict[str, object]:
-    return {
-        "file": str(output),
-        "side": written.header.side,
-        "cluster_id": written.header.cluster_id,
-        "cut_ms": written.header.cut_ms,
-        "shutdown_ms": written.header.shutdown_ms,
-        "rows": written.rows,
-        "unsettled": list(written.unsettled),
-        "notices": list(written.header.notices),
-    }
-
-
-def _dump(settings: Settings, request: Request) -> int:
-    with make_progress() as progress:
-        dump_live(settings, request, sys.stdout, progress.step)
-    return 0

@@ -8,10 +8,7 @@ import typer
 
 from status_tool.cli.options import CaCert, ConfDirs, ThriftOption, WebHdfsOption, ZooKeeperOption, settings_of
 from status_tool.clients.config import STATE_NAME_KEY, STATE_NAMESPACE_KEY, Settings
-from status_tool.clients.thrift import connection
-from status_tool.clients.zookeeper import ZooKeeper
 from status_tool.errors import EXIT_UNVERIFIABLE
-from status_tool.sources.state_table import StateTable
 from status_tool.vocabulary.state_rows import REPLICATOR, WRITER
 
 STEPS = """\
@@ -59,6 +56,8 @@ def setup(
 
 def _create(settings: Settings) -> str:
     """Create the state table; the trackers pre-split it when they create it, Thrift 1 cannot."""
+    from status_tool.clients.thrift import connection
+
     with connection(settings.thrift()) as client:
         if settings.state_table.encode() in client.tables():
             return f"State table {settings.state_table}: exists."
@@ -73,6 +72,9 @@ def _create(settings: Settings) -> str:
 
 def _check(settings: Settings) -> int:
     """List the trackers that each live region server has reported; 3 unless all have both."""
+    from status_tool.clients.zookeeper import ZooKeeper
+    from status_tool.sources.state_table import StateTable
+
     with ZooKeeper(settings.zookeeper()) as session:
         live = session.live_servers()
     state = StateTable(settings.thrift(), settings.state_table)

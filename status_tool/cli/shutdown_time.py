@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -11,7 +13,9 @@ from status_tool.cli.options import CaCert, ConfDirs, ThriftOption, settings_of
 from status_tool.cli.times import parse_time
 from status_tool.errors import UsageError
 from status_tool.printable import iso
-from status_tool.sources.state_table import StateTable, now_ms
+
+if TYPE_CHECKING:
+    from status_tool.sources.state_table import StateTable
 
 shutdown_time = typer.Typer(
     help="Record, show or clear when the application stopped writing on this master.",
@@ -32,12 +36,11 @@ def record(
     cacert: CaCert = None,
 ) -> None:
     """Record the shutdown time in the state table; run it when the application has stopped."""
-    moment = parse_time(shutdown, "-s") or now_ms()
-    if moment > now_ms() + 1000:
+    now_ms = int(time.time() * 1000)
+    moment = parse_time(shutdown, "-s") or now_ms
+    if moment > now_ms + 1000:
         raise UsageError(f"-s {moment} ({iso(moment)}) lies in the future: record when the application has stopped")
-    settings = settings_of(conf_dir, thrift, cacert=cacert)
-    state = StateTable(settings.thrift(), settings.state_table)
-    state.require()
+    state = _state_table(conf_dir, thrift, cacert)
     state.record_shutdown(moment)
     typer.echo(f"Shutdown time recorded: {moment} ({iso(moment)})")
 
@@ -45,9 +48,7 @@ def record(
 @shutdown_time.command()
 def clear(conf_dir: ConfDirs = None, thrift: ThriftOption = None, cacert: CaCert = None) -> None:
     """Forget the recorded shutdown time: then everything up to the moment of `run -m` is in question."""
-    settings = settings_of(conf_dir, thrift, cacert=cacert)
-    state = StateTable(settings.thrift(), settings.state_table)
-    state.require()
+    state = _state_table(conf_dir, thrift, cacert)
     moment = state.shutdown_ms()
     state.clear_shutdown()
     known = "none was recorded" if moment is None else f"it was {moment} ({iso(moment)})"
@@ -62,9 +63,7 @@ def show(
     as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
 ) -> None:
     """Show the recorded shutdown time."""
-    settings = settings_of(conf_dir, thrift, cacert=cacert)
-    state = StateTable(settings.thrift(), settings.state_table)
-    state.require()
+    state = _state_table(conf_dir, thrift, cacert)
     moment = state.shutdown_ms()
     if as_json:
         typer.echo(json.dumps({"shutdown_ms": moment}))
@@ -72,3 +71,12 @@ def show(
         typer.echo("No shutdown time is recorded on this cluster.")
     else:
         typer.echo(f"{moment} ({iso(moment)})")
+
+
+def _state_table(conf_dir: list[Path] | None, thrift: str | None, cacert: Path | None) -> StateTable:
+    from status_tool.sources.state_table import StateTable
+
+    settings = settings_of(conf_dir, thrift, cacert=cacert)
+    state = StateTable(settings.thrift(), settings.state_table)
+    state.require()
+    return state

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -13,10 +13,11 @@ from status_tool.atomic import atomic_write, check_target
 from status_tool.cli.options import CaCert, ConfDirs, ThriftOption, ZooKeeperOption, settings_of
 from status_tool.cli.times import parse_time
 from status_tool.clients.config import Settings, load_site
-from status_tool.gather.cluster_drift import Found, cluster_drift
-from status_tool.gather.peer_topology import Link, Topology, explore, what_is_shipped
 from status_tool.printable import safe
-from status_tool.report.html_report import topology_page
+
+if TYPE_CHECKING:
+    from status_tool.gather.cluster_drift import Found
+    from status_tool.gather.peer_topology import Link, Topology
 
 
 def topology(
@@ -48,11 +49,16 @@ def topology(
     if report is not None:
         check_target(report)
     settings = settings_of(conf_dir, thrift, None, zookeeper, cacert)
+    from status_tool.gather.cluster_drift import cluster_drift
+    from status_tool.gather.peer_topology import explore
+
     peers = [Settings(load_site([folder], environ={}), authorities=settings.authorities) for folder in peer_conf or ()]
     found = explore(settings.zookeeper())
     drift = cluster_drift(settings, found, peers, since_ms)
     typer.echo(_json(found, drift) if as_json else "\n".join(safe(line) for line in _lines(found, drift)))
     if report is not None:
+        from status_tool.report.html_report import topology_page
+
         problems = [*found.problems, *(f"table {one.table} {one.detail}. {one.advice}" for one in drift.drift)]
         with atomic_write(report) as stream:
             topology_page(found.to_map(), problems, stream)
@@ -89,6 +95,8 @@ def _branches(found: Topology, node_id: str, indent: str, shown: set[str]) -> It
 
 
 def _target(found: Topology, link: Link, shown: set[str]) -> str:
+    from status_tool.gather.peer_topology import what_is_shipped
+
     peer, node = link.peer, found.nodes.get(link.to or "")
     again = ", see above" if link.to in shown else ""
     where = f"{node.id} ({node.key}), {_servers(node.live_servers)}" if node else peer.endpoint or peer.cluster_key

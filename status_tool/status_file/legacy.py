@@ -20,6 +20,7 @@ from status_tool.atomic import atomic_write, check_target
 from status_tool.errors import StatusFileError
 from status_tool.printable import safe
 from status_tool.status_file.footer import parse_json, time_ms
+from status_tool.status_file.legacy_name import is_legacy_name
 from status_tool.status_file.signature import SignKey
 from status_tool.status_file.writer import RowWriter, StatusWriter, conform, split_kinds
 from status_tool.vocabulary.header import MASTER, Header
@@ -223,11 +224,6 @@ class LegacyWriter:
                 self.unchecked += 1
             else:
                 self._files[path] = f"{algorithm}:{checksum}"
-
-
-def is_legacy_name(path: str | os.PathLike[str]) -> bool:
-    """Whether a file of this name is written as the original's JSON."""
-    return os.fspath(path).lower().endswith(".json")
 
 
 def open_writer(path: str | os.PathLike[str], header: Header, key: SignKey | None = None) -> RowWriter:

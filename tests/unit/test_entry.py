@@ -48,3 +48,41 @@ def test_a_signal_while_loading_is_one_line(tmp_path: Path, number: signal.Signa
         process.kill()
     assert (process.returncode, *said) == (130, "", "status-tool: interrupted; nothing was written\n")
     assert list(out.iterdir()) == []
+
+
+LOADED = """
+import sys
+from status_tool.cli.main import main
+
+def show():
+    large = {"pyarrow", "pyspark", "happybase", "kazoo", "requests", "rich"}
+    print(*sorted(sys.modules.keys() & large), file=sys.stderr)
+
+for line in LINES:
+    show()
+    main(line)
+show()
+"""
+
+
+def loaded(*lines: list[str]) -> list[str]:
+    """Which large packages are loaded before each of these command lines, and after the last."""
+    code = LOADED.replace("LINES", repr(lines))
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True)
+    return [line for line in done.stderr.splitlines() if not line.startswith("status-tool: ")]
+
+
+def test_help_and_a_wrong_option_load_nothing_large() -> None:
+    """They are there at once; so is every command's help."""
+    commands = ("run", "queues", "rows", "topology", "shutdown-time", "setup", "prune")
+    lines = [["--help"], ["--version"], *([command, "-h"] for command in commands)]
+    wrong = [["run", "--nope"], ["run", "-m", "--report", "x.html"], ["rows"], ["queues", "--watch", "x"], ["prune"]]
+    assert loaded(*lines, *wrong, ["--version"]) == [""] * (len(lines) + len(wrong) + 2)
+
+
+def test_writing_a_status_loads_no_spark(tmp_path: Path) -> None:
+    """`run -m -o FILE` as far as it comes without a cluster."""
+    file = tmp_path / "f"
+    found = loaded(["run", "-m", "-o", str(file), "--thrift", "localhost:1", "--zookeeper", "localhost:1/x"])[-1]
+    assert "happybase" in found
+    assert "pyspark" not in found

@@ -83,8 +83,8 @@ def begun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
         return noted
 
-    for name in ("_write", "_dump", "_check", "_follow"):
-        monkeypatch.setattr(f"status_tool.cli.run.{name}", note(name))
+    for name in ("write_file", "dump", "check_file", "follow_master"):
+        monkeypatch.setattr(f"status_tool.cli.running.{name}", note(name))
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("HBASE_CONF_DIR", raising=False)
     monkeypatch.delenv("HADOOP_CONF_DIR", raising=False)

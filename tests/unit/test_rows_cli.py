@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from status_tool.cli.comparing import _document, _lines
 from status_tool.cli.main import main
-from status_tool.cli.rows import _document, _lines
 from status_tool.clients.config import Settings, SiteConfig, ThriftEndpoint
 from status_tool.digests.compare import Limits, Result, TableVerdict
 from status_tool.digests.differences import Difference, TableSide, differences

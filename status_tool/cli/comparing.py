@@ -1,0 +1,167 @@
+"""What `status-tool rows` does once its options fit together, and what it prints.
+
+Apart from `cli.rows` for the reason of `cli.running`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import typer
+
+from status_tool.clients.config import Settings
+from status_tool.digests.compare import Limits, Result, TableVerdict, compare
+from status_tool.digests.differences import EXTRA, MISSING, OTHER_TIME, OTHER_VALUE, Difference
+from status_tool.digests.families import DescribedCluster, comparable, describe, shipped_families
+from status_tool.errors import EXIT_COMPLETE, EXIT_INCOMPLETE, EXIT_UNVERIFIABLE, ConfigurationError, UsageError
+from status_tool.printable import iso, printable_key, safe
+from status_tool.report.progress import Progress, make_progress
+from status_tool.sources.state_table import now_ms
+
+VALUE_BYTES = 200
+"""The part of a value that is shown."""
+
+
+def limits_of(wait_s: float, rate: float | None, max_problems: int) -> Limits:
+    """The limits of a comparison that begins now; `rate` is in MB per second and region server."""
+    return Limits(now_ms(), wait_s, int((rate or 0) * 1_000_000), max_problems)
+
+
+def compare_tables(
+    master: Settings, slave: Settings, tables: Sequence[str], limits: Limits, *, as_json: bool, show_values: bool
+) -> int:
+    """Compare, print text or JSON, and return the exit code."""
+    with make_progress() as progress:
+        results = _compare(master, slave, tables, limits, progress)
+    code = _exit_code(results)
+    if as_json:
+        typer.echo(json.dumps(_document(results, limits, code, show_values)))
+    else:
+        typer.echo("\n".join(safe(line) for line in _lines(results, show_values)))
+    return code
+
+
+def _compare(
+    master: Settings, slave: Settings, tables: Sequence[str], limits: Limits, progress: Progress
+) -> list[Result]:
+    sides = [describe(settings, tables, progress.step) for settings in (master, slave)]
+    if sides[0].id == sides[1].id:
+        raise UsageError(f"--master-conf and --conf-dir name the same cluster {sides[0].id}")
+    for name in tables:
+        if name not in sides[0].tables:
+            raise ConfigurationError(f"the master has no table {name}: check --table")
+    return [_compare_table(sides[0], sides[1], name, limits, progress) for name in tables]
+
+
+def _compare_table(
+    master: DescribedCluster, slave: DescribedCluster, name: str, limits: Limits, progress: Progress
+) -> Result:
+    families, notices = shipped_families(master, slave, name)
+    if name not in slave.tables:
+        reason = "the table does not exist on the slave"
+        return Result(name, TableVerdict.DIFFERS, tuple(families), reasons=(reason,), notices=notices)
+    how = comparable(master, slave, name, families, notices)
+    progress.step(f"comparing {name}: rows digested on both sides")
+    return compare(master, slave, name, how, limits, progress.advance)
+
+
+def _exit_code(results: Sequence[Result]) -> int:
+    verdicts = {result.verdict for result in results}
+    if TableVerdict.DIFFERS in verdicts:
+        return EXIT_INCOMPLETE
+    return EXIT_UNVERIFIABLE if TableVerdict.UNVERIFIABLE in verdicts else EXIT_COMPLETE
+
+
+def _document(results: Sequence[Result], limits: Limits, code: int, show_values: bool) -> dict[str, Any]:
+    verdicts = {
+        EXIT_COMPLETE: TableVerdict.EQUAL,
+        EXIT_INCOMPLETE: TableVerdict.DIFFERS,
+        EXIT_UNVERIFIABLE: TableVerdict.UNVERIFIABLE,
+    }
+    return {
+        "verdict": verdicts[code],
+        "exit_code": code,
+        "cut_ms": limits.cut_ms,
+        "tables": [_table(result, show_values) for result in results],
+    }
+
+
+def _table(result: Result, show_values: bool) -> dict[str, Any]:
+    return {
+        "table": result.table,
+        "verdict": result.verdict,
+        "families": list(result.families),
+        "rows": result.sums.rows,
+        "cells": result.sums.cells,
+        "cells_beyond_cut": result.sums.cells_beyond,
+        "bytes": result.sums.bytes,
+        "reasons": list(result.reasons),
+        "notices": list(result.notices),
+        "all_listed": result.is_all,
+        "differences": [_cell(one, show_values) for one in result.differences],
+    }
+
+
+def _cell(one: Difference, show_values: bool) -> dict[str, Any]:
+    cell: dict[str, Any] = {
+        "row": printable_key(one.row),
+        "family": printable_key(one.family),
+        "qualifier": printable_key(one.qualifier),
+        "kind": one.kind,
+        "master_ms": one.master_ms,
+        "slave_ms": one.slave_ms,
+    }
+    if show_values:
+        cell |= {"master_value": _value(one.master_value), "slave_value": _value(one.slave_value)}
+    return cell
+
+
+def _value(value: bytes | None) -> str | None:
+    if value is None:
+        return None
+    return printable_key(value[:VALUE_BYTES]) + ("…" if len(value) > VALUE_BYTES else "")
+
+
+_VERDICTS = {
+    EXIT_COMPLETE: "Rows are equal.",
+    EXIT_INCOMPLETE: "Rows are NOT equal.",
+    EXIT_UNVERIFIABLE: "Rows could not be verified.",
+}
+
+
+def _lines(results: Sequence[Result], show_values: bool) -> Iterator[str]:
+    for result in results:
+        yield from _table_lines(result, show_values)
+        yield ""
+    yield _VERDICTS[_exit_code(results)]
+
+
+def _table_lines(result: Result, show_values: bool) -> Iterator[str]:
+    sums = result.sums
+    counts = f"{sums.rows} rows, {sums.cells} cells, {sums.bytes} bytes of families {', '.join(result.families)}"
+    yield f"Table {result.table}: {result.verdict} ({counts} on the master)"
+    yield from (f"   {reason}" for reason in result.reasons)
+    yield from (f"   Note: {notice}" for notice in result.notices)
+    yield from (f"   {_words(one, show_values)}" for one in result.differences)
+    if not result.is_all:
+        yield "   … and more: --max-problems lists more of them"
+    if result.differences:
+        yield (
+            "   What to do: see `status-tool queues` on the master, as rows that replication has yet to ship look the "
+            "same; else copy these rows with CopyTable or SyncTable and compare again"
+        )
+
+
+def _words(one: Difference, show_values: bool) -> str:
+    cell = f"row {printable_key(one.row)}, column {printable_key(one.family + b':' + one.qualifier)}"
+    words = {
+        MISSING: f"missing on the slave, written {iso(one.master_ms or 0)}",
+        EXTRA: f"only on the slave, written {iso(one.slave_ms or 0)}",
+        OTHER_VALUE: f"another value on the slave, both written {iso(one.master_ms or 0)}",
+        OTHER_TIME: f"written {iso(one.master_ms or 0)} on the master, {iso(one.slave_ms or 0)} on the slave",
+    }[one.kind]
+    if not show_values:
+        return f"{cell}: {words}"
+    return f"{cell}: {words}; master {_value(one.master_value)}, slave {_value(one.slave_value)}"

@@ -1,0 +1,139 @@
+"""What a run does once its options fit together, and where its outcome is written.
+
+Apart from `cli.run`, because what it imports (Spark, Arrow, Thrift) takes most of a second: help and a wrong option
+need not wait for that.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from status_tool.atomic import atomic_write
+from status_tool.clients.config import Settings
+from status_tool.errors import StatusToolError
+from status_tool.gather.snapshot import Request
+from status_tool.printable import iso, safe
+from status_tool.report.follow_progress import make_following
+from status_tool.report.html_report import HtmlReporter
+from status_tool.report.json_report import JsonReporter
+from status_tool.report.metrics import MetricsReporter, before
+from status_tool.report.progress import make_progress
+from status_tool.report.reporter import write_report
+from status_tool.report.script import ScriptReporter
+from status_tool.report.text import TextReporter
+from status_tool.runs.write import Written, dump_live, write_side
+from status_tool.status_file.signature import SignKey
+from status_tool.vocabulary.outcome import Outcome
+
+if TYPE_CHECKING:
+    from status_tool.runs.check import Check
+
+
+class Output(NamedTuple):
+    """Where an outcome is written."""
+
+    as_json: bool
+    report: Path | None
+    metrics: Path | None
+    repair_script: Path | None
+    started_s: float
+
+
+@contextmanager
+def _failure_in_metrics(output: Output) -> Iterator[None]:
+    """Record a failed check in its metrics, too; otherwise an older verdict would look current."""
+    try:
+        yield
+    except Exception:
+        if output.metrics is not None:
+            with suppress(StatusToolError), atomic_write(output.metrics) as stream:
+                took = time.monotonic() - output.started_s
+                MetricsReporter(None, took, before(output.metrics)).write_failure(stream)
+        raise
+
+
+def check_file(settings: Settings, check: Check, output: Output) -> int:
+    """`run -i`: the check, its text or JSON and its reports; returns the exit code."""
+    # Here and below: only a check needs Spark.
+    from status_tool.runs.check import check_live, check_offline
+
+    with _failure_in_metrics(output):
+        with make_progress() as progress:
+            say = progress.step
+            outcome = check_offline(check, say) if check.slave_status else check_live(settings, check, say)
+        return _write_outcome(outcome, output)
+
+
+def follow_master(settings: Settings, master: Settings, check: Check, output: Output, limit_s: float | None) -> int:
+    """`run -i --follow`: the same of its last round."""
+    from status_tool.runs.follow import follow
+
+    with _failure_in_metrics(output):
+        with make_following() as shown:
+            outcome = follow(settings, master, check, shown, limit_s)
+        return _write_outcome(outcome, output)
+
+
+def _write_outcome(outcome: Outcome, output: Output) -> int:
+    # A report that cannot be written is an error: with --json that is the one document on stdout.
+    if output.as_json:
+        _write_reports(outcome, output)
+        JsonReporter().write(outcome, sys.stdout)
+    else:
+        TextReporter().write(outcome, sys.stdout)
+    sys.stdout.flush()
+    if not output.as_json:
+        _write_reports(outcome, output)
+    return outcome.exit_code
+
+
+def _write_reports(outcome: Outcome, output: Output) -> None:
+    if output.report is not None:
+        write_report(HtmlReporter(), outcome, output.report)
+    if output.metrics is not None:
+        took = time.monotonic() - output.started_s
+        write_report(MetricsReporter(None, took, before(output.metrics)), outcome, output.metrics)
+    if output.repair_script is not None:
+        write_report(ScriptReporter(output.repair_script.name), outcome, output.repair_script)
+
+
+def write_file(
+    settings: Settings, request: Request, output: Path, debug_dir: Path | None, as_json: bool, key: SignKey | None
+) -> int:
+    """`run -o`: one side's status to a file."""
+    with make_progress() as progress:
+        written = write_side(settings, request, output, debug_dir, progress.step, key, progress.advance)
+    for notice in (*written.header.notices, *(f"{server}: unverifiable" for server in written.unsettled)):
+        print(f"status-tool: {safe(notice)}", file=sys.stderr)
+    if as_json:
+        print(json.dumps(_summary(written, output)))
+        return 0
+    counts = ", ".join(f"{count} {kind}" for kind, count in sorted(written.rows.items()))
+    print(f"Wrote {output}: the {request.side}'s status ({counts}), cut {iso(written.header.cut_ms)}")
+    return 0
+
+
+def _summary(written: Written, output: Path) -> dict[str, object]:
+    return {
+        "file": str(output),
+        "side": written.header.side,
+        "cluster_id": written.header.cluster_id,
+        "cut_ms": written.header.cut_ms,
+        "shutdown_ms": written.header.shutdown_ms,
+        "rows": written.rows,
+        "unsettled": list(written.unsettled),
+        "notices": list(written.header.notices),
+    }
+
+
+def dump(settings: Settings, request: Request) -> int:
+    """`run -d`: one side's state as JSON lines on stdout."""
+    with make_progress() as progress:
+        dump_live(settings, request, sys.stdout, progress.step)
+    return 0
