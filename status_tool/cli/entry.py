@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import sys
@@ -20,6 +21,8 @@ def entry() -> None:
 
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, _interrupted)
+    # What libraries log (kazoo a line for each refused connection) is in our own error, in one line.
+    logging.getLogger().addHandler(logging.NullHandler())
     sys.exit(main(sys.argv[1:]))
 
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import contextlib
 import json
+import socket
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 
@@ -15,6 +17,7 @@ from google.protobuf.message import DecodeError
 from kazoo.client import KazooClient
 from kazoo.exceptions import KazooException, NoAuthError, NoNodeError
 from kazoo.handlers.threading import KazooTimeoutError
+from kazoo.hosts import collect_hosts
 from kazoo.retry import KazooRetry
 
 from status_tool.clients import hbase_pb2
@@ -24,6 +27,8 @@ from status_tool.vocabulary.names import full_name
 
 TIMEOUT_S = 10.0
 PEER_TIMEOUT_S = 3.0
+REFUSED_S = 1.0
+"""How long kazoo may try before hosts that all refuse the connection are taken to be down."""
 _MAGIC = b"PBUF"
 _ENTRY_FILTERS = "hbase.replication.source.custom.walentryfilters"
 
@@ -62,6 +67,21 @@ class Peer:
         return json.dumps(asdict(self), sort_keys=True)
 
 
+def _refusal(hosts: str) -> str | None:
+    """Why no host of a quorum can be there; None where one accepts a connection, or may do so yet."""
+    reasons = []
+    for host, port in collect_hosts(hosts)[0]:
+        try:
+            socket.create_connection((host, port), REFUSED_S).close()
+        except (ConnectionRefusedError, socket.gaierror) as error:
+            reasons.append(error.strerror)
+        except OSError:
+            return None
+        else:
+            return None
+    return reasons[0] if reasons else None
+
+
 def unwrap(data: bytes) -> bytes:
     """The protobuf inside a znode or `info:` cell; raises ValueError for anything else."""
     if data[:1] == b"\xff":
@@ -88,17 +108,26 @@ class ZooKeeper:
 
     def __enter__(self) -> ZooKeeper:
         try:
-            self._client.start(timeout=self._timeout)
+            self._start()
         except (KazooTimeoutError, KazooException, OSError) as error:
             self._close()
             raise ConnectionFailed(
-                f"cannot reach ZooKeeper at {self.endpoint.hosts} ({error or 'no answer in time'}): is it running? "
+                f"cannot reach ZooKeeper at {self.endpoint.hosts} ({error}): is it running? "
                 "--zookeeper HOST:PORT[,…]/ZNODE names another"
             ) from None
         return self
 
     def __exit__(self, *_: object) -> None:
         self._close()
+
+    def _start(self) -> None:
+        """As `KazooClient.start`, which would wait until the timeout although every host refuses the connection."""
+        connected, deadline = self._client.start_async(), time.monotonic() + self._timeout
+        while not connected.wait(REFUSED_S):
+            if refusal := _refusal(self.endpoint.hosts):
+                raise KazooTimeoutError(refusal)
+            if time.monotonic() >= deadline:
+                raise KazooTimeoutError("no answer in time")
 
     def _close(self) -> None:
         with contextlib.suppress(Exception):

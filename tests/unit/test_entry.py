@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -86,3 +87,17 @@ def test_writing_a_status_loads_no_spark(tmp_path: Path) -> None:
     found = loaded(["run", "-m", "-o", str(file), "--thrift", "localhost:1", "--zookeeper", "localhost:1/x"])[-1]
     assert "happybase" in found
     assert "pyspark" not in found
+
+
+@pytest.mark.parametrize("command", [["queues"], ["topology"], ["run", "-m", "-o", "f", "--thrift", "localhost:1"]])
+def test_a_zookeeper_that_is_down_is_one_line(tmp_path: Path, command: list[str]) -> None:
+    """Of the tool, not of kazoo's log."""
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", 0))  # without listening, so that it refuses
+        address = f"127.0.0.1:{held.getsockname()[1]}"
+        line = [sys.executable, "-m", "status_tool", *command, "--zookeeper", f"{address}/hbase"]
+        done = subprocess.run(line, capture_output=True, text=True, timeout=120, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.count("\n") == 1
+    assert done.stderr.startswith(f"status-tool: cannot reach ZooKeeper at {address} (Connection refused)")
+    assert list(tmp_path.iterdir()) == []
