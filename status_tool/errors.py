@@ -6,7 +6,7 @@ StatusToolError                  one clear line, exit code 2
 ├── ConnectionFailed             Thrift, ZooKeeper or a NameNode cannot be reached
 ├── StatusFileError              a status file cannot be read or is refused
 ├── OutputError                  a file cannot be written
-└── Interrupted                  Ctrl-C or SIGTERM, exit code 130
+└── Interrupted                  Ctrl-C, exit code 130; SIGTERM, 143
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ EXIT_INCOMPLETE = 1
 EXIT_ERROR = 2
 EXIT_UNVERIFIABLE = 3
 EXIT_INTERRUPTED = 130
+EXIT_TERMINATED = 143
+"""As a shell shows SIGINT and SIGTERM: 128 and the signal's number."""
 
 
 class StatusToolError(Exception):

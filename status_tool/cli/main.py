@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
 from contextlib import suppress
 from functools import cache
+from types import FrameType
 from typing import Any
 
 import typer
@@ -21,7 +23,7 @@ from status_tool.cli.run import run
 from status_tool.cli.setup import setup
 from status_tool.cli.shutdown_time import shutdown_time
 from status_tool.cli.topology import topology
-from status_tool.errors import EXIT_ERROR, EXIT_INTERRUPTED, StatusToolError
+from status_tool.errors import EXIT_ERROR, EXIT_INTERRUPTED, EXIT_TERMINATED, StatusToolError
 from status_tool.printable import safe
 
 app = typer.Typer(
@@ -66,10 +68,22 @@ def main(arguments: list[str]) -> int:
     """
     complaints.clear()
     exit_code = _main(arguments)
+    if exit_code == EXIT_INTERRUPTED and signal.SIGTERM in received:
+        exit_code = EXIT_TERMINATED
     if complaints and "--json" in arguments:
         with suppress(OSError, ValueError):
             print(json.dumps({"error": complaints[-1], "exit_code": exit_code}), flush=True)
     return exit_code
+
+
+received: list[int] = []
+"""The signals that have ended the running command line."""
+
+
+def interrupt(number: int, _frame: FrameType | None) -> None:
+    """The handler of SIGINT and SIGTERM: both end a run in the same way, and differ in the exit code."""
+    received.append(number)
+    raise KeyboardInterrupt
 
 
 complaints: list[str] = []

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from status_tool.atomic import check_target, file_mode
+from status_tool.cli.entry import loading
 from status_tool.cli.options import CaCert, ConfDirs, ThriftOption, WebHdfsOption, ZooKeeperOption, settings_of
 from status_tool.cli.times import parse_time
 from status_tool.clients.config import Settings, load_site
@@ -247,13 +248,15 @@ def run(
     dumps = (debug_dir or DEFAULT_DEBUG_DIR) if debug else None
     hdfs_paths, spark_settings = _paths(paths), _spark_conf(spark_conf)
     # Not before: these take most of a second to import, for which help and a wrong option need not wait.
-    from status_tool.cli.running import Output, check_file, dump, follow_master, write_file
-    from status_tool.gather.snapshot import Request
+    with loading():
+        from status_tool.cli.running import Output, check_file, dump, follow_master, write_file
+        from status_tool.gather.snapshot import Request
 
     files = _files(deep is not None, rate, exclude, layout)
     if status_file is not None:
-        from status_tool.runs.check import Check
-        from status_tool.spark.lists import FullList
+        with loading():
+            from status_tool.runs.check import Check
+            from status_tool.spark.lists import FullList
 
         listed = DEFAULT_MAX_PROBLEMS if max_problems is None else max_problems
         kept = (listed, strict_extra, accepted, ignore_later_writes)

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from status_tool.atomic import atomic_write
+from status_tool.cli.entry import loading
 from status_tool.clients.config import Settings
 from status_tool.errors import StatusToolError
 from status_tool.gather.snapshot import Request
@@ -61,7 +62,8 @@ def _failure_in_metrics(output: Output) -> Iterator[None]:
 def check_file(settings: Settings, check: Check, output: Output) -> int:
     """`run -i`: the check, its text or JSON and its reports; returns the exit code."""
     # Here and below: only a check needs Spark.
-    from status_tool.runs.check import check_live, check_offline
+    with loading():
+        from status_tool.runs.check import check_live, check_offline
 
     with _failure_in_metrics(output):
         with make_progress() as progress:
@@ -72,7 +74,8 @@ def check_file(settings: Settings, check: Check, output: Output) -> int:
 
 def follow_master(settings: Settings, master: Settings, check: Check, output: Output, limit_s: float | None) -> int:
     """`run -i --follow`: the same of its last round."""
-    from status_tool.runs.follow import follow
+    with loading():
+        from status_tool.runs.follow import follow
 
     with _failure_in_metrics(output):
         with make_following() as shown:
