@@ -29,6 +29,9 @@ setup: $(VENV)/installed $(JAR) ## Install the tool and build the trackers
 
 setup-tool: $(VENV)/installed ## Install the tool alone
 
+wheel: setup ## A wheel in dist/ that carries the trackers' jar
+	$(BIN)/python -m tests.wheel dist
+
 demo: setup ## Two real clusters: a complete verdict, then a caught loss
 	$(BIN)/python -m tests.demo
 
@@ -69,6 +72,6 @@ soak: setup ## The trackers at full speed and under fault for SOAK seconds (600)
 	SIMULATION_STEPS=1500000 $(BIN)/python -m pytest tests/simulation
 
 clean: ## Remove what was built
-	rm -rf $(VENV) coprocessor_stubs/target tests/lab/target *.egg-info build
+	rm -rf $(VENV) coprocessor_stubs/target tests/lab/target *.egg-info build dist
 
-.PHONY: help setup setup-tool demo test lint test-java test-python test-unit campaign samples bench soak clean
+.PHONY: help setup setup-tool wheel demo test lint test-java test-python test-unit campaign samples bench soak clean

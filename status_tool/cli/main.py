@@ -8,7 +8,6 @@ import signal
 import sys
 from contextlib import suppress
 from functools import cache
-from types import FrameType
 from typing import Any
 
 import typer
@@ -22,6 +21,7 @@ from status_tool.cli.rows import rows
 from status_tool.cli.run import run
 from status_tool.cli.setup import setup
 from status_tool.cli.shutdown_time import shutdown_time
+from status_tool.cli.signals import received
 from status_tool.cli.topology import topology
 from status_tool.errors import EXIT_ERROR, EXIT_INTERRUPTED, EXIT_TERMINATED, StatusToolError
 from status_tool.printable import safe
@@ -74,16 +74,6 @@ def main(arguments: list[str]) -> int:
         with suppress(OSError, ValueError):
             print(json.dumps({"error": complaints[-1], "exit_code": exit_code}), flush=True)
     return exit_code
-
-
-received: list[int] = []
-"""The signals that have ended the running command line."""
-
-
-def interrupt(number: int, _frame: FrameType | None) -> None:
-    """The handler of SIGINT and SIGTERM: both end a run in the same way, and differ in the exit code."""
-    received.append(number)
-    raise KeyboardInterrupt
 
 
 complaints: list[str] = []

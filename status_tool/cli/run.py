@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from status_tool.atomic import check_target, file_mode
-from status_tool.cli.entry import loading
 from status_tool.cli.options import CaCert, ConfDirs, ThriftOption, WebHdfsOption, ZooKeeperOption, settings_of
+from status_tool.cli.signals import loading
 from status_tool.cli.times import parse_time
 from status_tool.clients.config import Settings, load_site
 from status_tool.errors import ConfigurationError, UsageError

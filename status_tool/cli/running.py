@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from status_tool.atomic import atomic_write
-from status_tool.cli.entry import loading
+from status_tool.cli.signals import loading
 from status_tool.clients.config import Settings
 from status_tool.errors import StatusToolError
 from status_tool.gather.snapshot import Request

@@ -1,23 +1,33 @@
-"""`status-tool setup`: the state table, the site properties, and whether the trackers are alive."""
+"""`status-tool setup`: the trackers' jar, the state table, the site properties, and a look at the cluster."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from status_tool.atomic import AtomicFile
 from status_tool.cli.options import CaCert, ConfDirs, ThriftOption, WebHdfsOption, ZooKeeperOption, settings_of
 from status_tool.clients.config import STATE_NAME_KEY, STATE_NAMESPACE_KEY, Settings
-from status_tool.errors import EXIT_UNVERIFIABLE
-from status_tool.vocabulary.state_rows import REPLICATOR, WRITER
+from status_tool.errors import EXIT_UNVERIFIABLE, ConfigurationError, UsageError
+from status_tool.printable import safe
+
+if TYPE_CHECKING:
+    from status_tool.gather.installation import Checked
+
+JAR = "status-tool-coprocessors.jar"
+PACKAGE = Path(__file__).parents[1]
 
 STEPS = """\
 Needed: HBase 2.5.4 or later on both clusters. Before, HBase has no hook that reports what replication has applied
 (HBASE-27529): such a cluster cannot be a slave, and checks against it are refused.
 
 Install, on every region server of both clusters (so that failing back needs no further restart):
-  1. Build the trackers:      cd coprocessor_stubs && mvn -q package
-  2. Copy coprocessor_stubs/target/status-tool-coprocessors.jar into HBase's lib folder.
+  1. Put the trackers into a folder:   status-tool setup --jar-to DIR
+     (From the sources: cd coprocessor_stubs && mvn -q package builds target/status-tool-coprocessors.jar there.)
+  2. Copy status-tool-coprocessors.jar into HBase's lib folder.
   3. Add to hbase-site.xml:
        <property>
          <name>hbase.coprocessor.wal.classes</name>
@@ -40,18 +50,66 @@ Uninstall: remove the two properties, restart the region servers one after anoth
 
 def setup(
     create: Annotated[bool, typer.Option("--create/--no-create", help="Create the state table if missing.")] = True,
+    check: Annotated[
+        bool, typer.Option("--check", help="Change and explain nothing: look at this cluster, name what to mend.")
+    ] = False,
+    jar_to: Annotated[
+        Path | None, typer.Option("--jar-to", metavar="DIR", help=f"Only put {JAR} into this folder.")
+    ] = None,
     conf_dir: ConfDirs = None,
     thrift: ThriftOption = None,
     webhdfs: WebHdfsOption = None,
     zookeeper: ZooKeeperOption = None,
     cacert: CaCert = None,
 ) -> int:
-    """Create the state table, print how to install the trackers, check them on the live cluster."""
+    """Create the state table, print how to install the trackers, and look at the live cluster: exit code 0 all is well,
+    2 error, 3 something is to be mended.
+    """
+    if jar_to is not None:
+        if check:
+            raise UsageError("--jar-to only puts the jar into a folder: leave --check out")
+        typer.echo(f"Wrote {_put_jar(jar_to)}: copy it into HBase's lib folder on every region server")
+        return 0
     settings = settings_of(conf_dir, thrift, webhdfs, zookeeper, cacert)
-    typer.echo(STEPS.format(table=settings.state_table))
-    if create:
-        typer.echo(_create(settings))
-    return _check(settings)
+    if not check:
+        typer.echo(STEPS.format(table=settings.state_table))
+        if create:
+            typer.echo(_create(settings))
+    from status_tool.gather.installation import inspect
+
+    checks = list(inspect(settings))
+    typer.echo("\n".join(safe(line) for one in checks for line in _lines(one)))
+    typer.echo(_summary(checks))
+    return EXIT_UNVERIFIABLE if any(one.mend for one in checks) else 0
+
+
+def _lines(one: Checked) -> list[str]:
+    if one.mend is None:
+        return [f"ok    {one.what}"]
+    return [f"MEND  {one.what}", f"      {one.mend}"]
+
+
+def _summary(checks: Sequence[Checked]) -> str:
+    number = sum(one.mend is not None for one in checks)
+    return f"{number} thing{'' if number == 1 else 's'} to mend." if number else "All is well."
+
+
+def jar() -> Path:
+    """The trackers' jar: built beside this package in its sources, else as the wheel carries it."""
+    for file in (PACKAGE.parent / "coprocessor_stubs" / "target" / JAR, PACKAGE / "assets" / JAR):
+        if file.is_file():
+            return file
+    raise ConfigurationError(f"{JAR} is not here: build it (cd coprocessor_stubs && mvn -q package), or take a wheel")
+
+
+def _put_jar(folder: Path) -> Path:
+    """Raises `OutputError` where the folder is missing or not writable."""
+    target, content = folder / JAR, jar().read_bytes()
+    with AtomicFile(target) as file:
+        file.write(content)
+        file.commit()
+    target.chmod(0o644)  # HBase's user has to read it
+    return target
 
 
 def _create(settings: Settings) -> str:
@@ -68,28 +126,3 @@ def _create(settings: Settings) -> str:
         f"State table {settings.state_table}: created, in one region (the first tracker would have pre-split it; "
         f"keys {STATE_NAMESPACE_KEY}, {STATE_NAME_KEY})."
     )
-
-
-def _check(settings: Settings) -> int:
-    """List the trackers that each live region server has reported; 3 unless all have both."""
-    from status_tool.clients.zookeeper import ZooKeeper
-    from status_tool.sources.state_table import StateTable
-
-    with ZooKeeper(settings.zookeeper()) as session:
-        live = session.live_servers()
-    state = StateTable(settings.thrift(), settings.state_table)
-    state.require()
-    echoes = state.echoes(state.put_barrier())
-    complete = bool(live)
-    for server in live:
-        found = [
-            name
-            for role, name in ((WRITER, "WriteTimeTracker"), (REPLICATOR, "ReplicateTimeTracker"))
-            if (server, role) in echoes
-        ]
-        complete = complete and len(found) == 2
-        typer.echo(f"{server}: {', '.join(found) or 'no tracker has reported'}")
-    typer.echo(
-        "Both trackers run on every region server." if complete else "Not every region server has both trackers."
-    )
-    return 0 if complete else EXIT_UNVERIFIABLE

@@ -210,6 +210,16 @@ class StateTable:
         self._notice_later(barrier)
         return {(str(row["server"]), str(row["role"])): bool(row["echoed"]) for _, row in self._servers(barrier, ())}
 
+    def versions(self) -> dict[tuple[str, str], str]:
+        """(server name, role) of every server row to the version of its tracker; empty where it recorded none."""
+        return {
+            (codec.text(cells, ServerRow.NAME) or "", key[17:].decode("ascii", "replace")): codec.text(
+                cells, ServerRow.VERSION
+            )
+            or ""
+            for key, cells in scan(self.endpoint, self.name, *range_of(ServerRow.TYPE))
+        }
+
     def _notice_later(self, barrier: Barrier) -> None:
         """Accept the token of a run that began after ours: a server that echoes it has flushed past ours, too.
 

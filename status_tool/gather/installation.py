@@ -1,0 +1,150 @@
+"""Whether a cluster is ready for the tool: what is in place, and what has to be mended, in words. Changes nothing."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import asdict, dataclass
+
+from status_tool.clients.config import Settings
+from status_tool.clients.webhdfs import HdfsEndpoint, WebHdfs
+from status_tool.clients.zookeeper import Peer, ZooKeeper, peer_cluster_id
+from status_tool.errors import StatusToolError
+from status_tool.gather.measured_queues import BULKLOAD_KEY, measure
+from status_tool.rules.peers import own_shipping
+from status_tool.sources.hdfs_files import hdfs_user
+from status_tool.sources.state_table import Barrier, Descriptors, StateTable
+from status_tool.vocabulary.state_rows import REPLICATOR, WRITER
+
+TRACKERS = {WRITER: "WriteTimeTracker", REPLICATOR: "ReplicateTimeTracker"}
+ECHO_S = 10.0
+"""How long trackers get to answer a barrier; they look for one every second."""
+CLOCK_MS = 30_000
+"""Region servers with a larger skew are rejected by their HBase master (`hbase.master.maxclockskew`)."""
+BEHIND_MS = 1_000
+"""What two clocks that are kept by NTP never differ by."""
+
+
+@dataclass(frozen=True)
+class Checked:
+    """Something that was looked at."""
+
+    what: str
+    mend: str | None = None
+    """What to do; None: all is well."""
+
+
+def inspect(settings: Settings) -> Iterator[Checked]:
+    """Look at everything that a run needs, as far as it can be reached; an error is a finding, not the end."""
+    yield from _or_error("ZooKeeper", lambda: _zookeeper(settings))
+    yield from _or_error("Thrift", lambda: _trackers(settings))
+    yield from _or_error("HDFS", lambda: _hdfs(settings))
+    if settings.site.get(BULKLOAD_KEY, "false").lower() != "true":
+        yield Checked(f"bulk loads are not replicated ({BULKLOAD_KEY} is not true in the site files): they are named")
+
+
+def _or_error(what: str, look: Callable[[], Iterable[Checked]]) -> Iterator[Checked]:
+    try:
+        yield from list(look())
+    except StatusToolError as error:
+        yield Checked(f"{what} cannot be read", str(error))
+
+
+def _zookeeper(settings: Settings) -> Iterator[Checked]:
+    with ZooKeeper(settings.zookeeper()) as zookeeper:
+        names, live = zookeeper.endpoint.names, len(zookeeper.live_servers())
+        yield Checked(f"ZooKeeper {zookeeper.endpoint}: HBase cluster {zookeeper.cluster_id()}, {live} region servers")
+        peers = zookeeper.peers()
+        if not peers:
+            yield Checked("no replication peer: nothing is shipped from here, as on a cluster that is only a slave")
+        for peer in peers:
+            yield _peer(peer, peer_cluster_id(peer, names))
+        if problem := measure(settings, zookeeper).hdfs_problem:
+            why = "a crashed region server cannot be settled, nor are bytes in the queues known"
+            yield Checked(f"the folder of WALs cannot be read: {why}", problem)
+
+
+def _peer(peer: Peer, cluster_id: str | None) -> Checked:
+    name = f"peer {peer.id}"
+    if own := own_shipping(asdict(peer)):
+        return Checked(f"{name} has {own}", "no verdict about it is ever complete: what they leave out is unknown")
+    if not peer.enabled:
+        return Checked(f"{name} is disabled", f"enable_peer '{peer.id}' in the HBase shell")
+    if cluster_id is None:
+        return Checked(f"{name}: its ZooKeeper ({peer.cluster_key}) does not answer", "check that it is up")
+    return Checked(f"{name} leads to HBase cluster {cluster_id}")
+
+
+def _trackers(settings: Settings) -> Iterator[Checked]:
+    state = StateTable(settings.thrift(), settings.state_table)
+    state.require()
+    yield Checked(f"Thrift {settings.thrift()}: state table {settings.state_table} exists")
+    with ZooKeeper(settings.zookeeper()) as zookeeper:
+        live = zookeeper.live_servers()
+    barrier = state.put_barrier()
+    echoes = _echoes(state, barrier, live)
+    versions = state.versions()
+    for server in live:
+        yield _server(server, echoes, versions)
+    running = {version for (server, _), version in versions.items() if server in live}
+    if len(running) > 1:
+        yield Checked(
+            f"trackers of several versions: {', '.join(sorted(running))}",
+            "put the same jar into HBase's lib folder everywhere, then restart the region servers one after another",
+        )
+    small = state.descriptors(barrier)
+    yield from _clocks(small, barrier, live)
+    yield from _tables(small)
+
+
+def _echoes(state: StateTable, barrier: Barrier, live: list[str]) -> dict[tuple[str, str], bool]:
+    """Of live servers; waits until all rows that are there have echoed."""
+    deadline = time.monotonic() + ECHO_S
+    while True:
+        echoes = {key: echoed for key, echoed in state.echoes(barrier).items() if key[0] in live}
+        if all(echoes.values()) or time.monotonic() >= deadline:
+            return echoes
+        time.sleep(0.2)
+
+
+def _server(server: str, echoes: dict[tuple[str, str], bool], versions: dict[tuple[str, str], str]) -> Checked:
+    absent = [name for role, name in TRACKERS.items() if (server, role) not in echoes]
+    if absent:
+        properties = "hbase.coprocessor.wal.classes and hbase.coprocessor.regionserver.classes"
+        return Checked(
+            f"{server} runs without {' and '.join(absent)}",
+            f"check {properties} in its hbase-site.xml and the jar in HBase's lib folder, then restart it",
+        )
+    silent = [TRACKERS[role] for (name, role), echoed in echoes.items() if name == server and not echoed]
+    if silent:
+        return Checked(f"{server}: {' and '.join(silent)} did not answer within {ECHO_S:.0f} s", "read its log")
+    found = sorted({versions.get((server, role)) or "unknown" for role in TRACKERS})
+    return Checked(f"{server} runs both trackers, version {' and '.join(found)}")
+
+
+def _clocks(small: Descriptors, barrier: Barrier, live: list[str]) -> Iterator[Checked]:
+    """A server read the token after it was issued here, so its clock showed an earlier time only if it is behind."""
+    for _, row in small.servers:
+        if row["server"] not in live or row["role"] != WRITER or not row["echoed"] or row["read_ms"] is None:
+            continue
+        ahead_ms = row["read_ms"] - barrier.issued_ms
+        if not -BEHIND_MS <= ahead_ms <= CLOCK_MS:
+            how = f"{abs(ahead_ms) / 1000:.1f} s {'behind' if ahead_ms < 0 else 'ahead of'} this host's"
+            yield Checked(f"the clock of {row['server']} is {how}", "let NTP set the clocks of all hosts")
+
+
+def _tables(small: Descriptors) -> Iterator[Checked]:
+    tables = [(row["table"], json.loads(row["detail"])) for row in small.tables]
+    for table, descriptor in sorted(tables):
+        if descriptor.get("durability") == "SKIP_WAL":
+            yield Checked(
+                f"table {table} has durability SKIP_WAL: what is written to it is never replicated",
+                f"alter '{table}', DURABILITY => 'USE_DEFAULT', or copy it by other means",
+            )
+
+
+def _hdfs(settings: Settings) -> Iterator[Checked]:
+    endpoint = HdfsEndpoint(settings.webhdfs(), hdfs_user(), settings.authorities)
+    WebHdfs(endpoint, patience_s=0).status("/")
+    yield Checked(f"HDFS {endpoint}: the NameNode answers user {hdfs_user() or '(none)'}")
