@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
+
+# Nothing is written to the user's cache; test_class_archive.py has one of its own.
+os.environ.setdefault("STATUS_TOOL_CACHE", "off")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -7,7 +7,7 @@ import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
@@ -18,11 +18,13 @@ from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
 from status_tool.errors import ConfigurationError
+from status_tool.spark.class_archive import jvm_option
 from status_tool.spark.cluster import runs_here, ship_code
 
 LOCAL_MASTER = "local[*]"
 APP_NAME = "status-tool"
 _SUBMITTED = "PYSPARK_GATEWAY_PORT"
+_JVM_OPTIONS = "spark.driver.extraJavaOptions"
 
 _DEFAULTS = {
     "spark.ui.enabled": "false",
@@ -37,7 +39,7 @@ _LOCAL = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.memory": "1g",
     "spark.sql.shuffle.partitions": "8",
-    "spark.driver.extraJavaOptions": "-XX:+UseSerialGC",
+    _JVM_OPTIONS: "-XX:+UseSerialGC",
 }
 _SMALL_QUERY = {
     "spark.sql.adaptive.enabled": "false",
@@ -69,7 +71,10 @@ def spark_session(
     if existing is not None:
         yield existing
         return
-    session = _create(_settings(master, dict(conf), small))
+    settings, keep = _archived(_settings(master, dict(conf), small))
+    session = _create(settings)
+    if keep is not None:
+        keep(SparkContext._gateway.proc)  # type: ignore[union-attr]
     with tempfile.TemporaryDirectory(prefix="status-tool-") as folder:
         try:
             if not runs_here(session.sparkContext.master):
@@ -104,12 +109,21 @@ def _settings(master: str | None, conf: dict[str, str], small: bool) -> dict[str
         settings["spark.master"] = master or LOCAL_MASTER
         if settings["spark.master"].startswith("local"):
             settings |= _LOCAL
-            settings["spark.driver.extraJavaOptions"] += _SMALL_JVM if small else ""
+            settings[_JVM_OPTIONS] += _SMALL_JVM if small else ""
             _workers_like_this_process()
-    options = "spark.driver.extraJavaOptions"
-    if options in conf and options in settings:
-        conf[options] = f"{settings[options]} {conf[options]}"
+    if _JVM_OPTIONS in conf and _JVM_OPTIONS in settings:
+        conf[_JVM_OPTIONS] = f"{settings[_JVM_OPTIONS]} {conf[_JVM_OPTIONS]}"
     return settings | conf
+
+
+def _archived(settings: dict[str, str]) -> tuple[dict[str, str], Callable[[Any], None] | None]:
+    """With the archive of classes, where a JVM is started here; a user's own choice of one stands."""
+    options = settings.get(_JVM_OPTIONS, "")
+    local = not submitted() and settings.get("spark.master", "").startswith("local")
+    if not local or getattr(SparkContext, "_gateway", None) is not None or "Archive" in options or "-Xshare" in options:
+        return settings, None
+    option, keep = jvm_option()
+    return (settings | {_JVM_OPTIONS: f"{options} {option}"}, keep) if option else (settings, None)
 
 
 def _workers_like_this_process() -> None:

@@ -1,0 +1,114 @@
+"""An archive of the classes that Spark's JVM loads, kept in the user's cache: later runs start in less time.
+
+Class data sharing of the JDK (JEP 350, `-XX:ArchiveClassesAtExit`): a JVM writes what it has loaded when it ends, and
+later ones map the file instead of reading, checking and linking some ten thousand classes. A JVM ignores an archive
+that is not of its own build and class path, so a wrong one costs time and nothing else.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import hashlib
+import os
+import shutil
+import stat
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pyspark
+
+CACHE_VARIABLE = "STATUS_TOOL_CACHE"
+"""The folder for the archive instead of the user's cache; `off`: none is made or used."""
+WRITTEN_S = 120
+"""A JVM writes its archive within seconds; one that does not is left to itself."""
+_OLDEST_JDK = 17
+
+
+def jvm_option() -> tuple[str, Callable[[subprocess.Popen[bytes]], None] | None]:
+    """The JVM's option, and what to do with its process where it will write the archive; empty: no archive."""
+    folder, java = _folder(), _java()
+    if folder is None or java is None:
+        return "", None
+    archive = folder / f"spark-{_key(java)}.jsa"
+    if archive.is_file():
+        return (f"-XX:SharedArchiveFile={archive}", None) if _is_ours(archive) else ("", None)
+    if " " in str(archive):
+        return "", None  # Spark splits the options at blanks
+    written = archive.with_suffix(f".{os.getpid()}")
+    return f"-XX:ArchiveClassesAtExit={written}", lambda jvm: _keep_at_exit(jvm, written, archive)
+
+
+def _keep_at_exit(jvm: subprocess.Popen[bytes], written: Path, archive: Path) -> None:
+    """When this process ends, end the JVM, and give the archive its name once it is whole.
+
+    The verdict has been printed by then, so what ends this process meanwhile loses the archive and nothing else.
+    """
+
+    def keep() -> None:
+        try:
+            if jvm.stdin is not None:
+                jvm.stdin.close()
+            if jvm.wait(WRITTEN_S) == 0 and written.is_file():
+                os.replace(written, archive)
+                _drop_others(archive)
+        except (OSError, subprocess.TimeoutExpired):
+            pass
+        finally:
+            with contextlib.suppress(OSError):
+                written.unlink(missing_ok=True)
+
+    atexit.register(keep)
+
+
+def _drop_others(archive: Path) -> None:
+    """Archives of earlier JDKs and Sparks, and what a process that was killed left behind."""
+    for file in archive.parent.glob("spark-*"):
+        running = file.suffix[1:].isdigit() and Path(f"/proc/{file.suffix[1:]}").exists()
+        if file != archive and not running:
+            file.unlink(missing_ok=True)
+
+
+def _folder() -> Path | None:
+    """The cache, made where it is missing; None where it cannot be used."""
+    chosen = os.environ.get(CACHE_VARIABLE)
+    if chosen == "off" or not sys.platform.startswith("linux"):
+        return None
+    try:
+        default = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "status-tool"
+        folder = Path(chosen) if chosen else default
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except (OSError, RuntimeError):
+        return None
+    return folder if _is_ours(folder) and os.access(folder, os.W_OK | os.X_OK) else None
+
+
+def _is_ours(path: Path) -> bool:
+    """Whether nobody else can have put code there: a JVM runs what the archive holds."""
+    found = path.stat()
+    return found.st_uid == os.geteuid() and not stat.S_IMODE(found.st_mode) & 0o022
+
+
+def _java() -> Path | None:
+    """The JDK's `release` file; None where it is too old to write an archive, or unknown."""
+    home = os.environ.get("JAVA_HOME")
+    java = Path(home, "bin", "java") if home else Path(shutil.which("java") or "java")
+    release = java.resolve().parents[1] / "release"
+    try:
+        version = next(line for line in release.read_text().splitlines() if line.startswith("JAVA_VERSION="))
+    except (OSError, StopIteration, UnicodeDecodeError):
+        return None
+    major = version.partition('"')[2].partition(".")[0]
+    return release if major.isdigit() and int(major) >= _OLDEST_JDK else None
+
+
+def _key(release: Path) -> str:
+    """The JDK's build and Spark's jars, as a JVM compares them: by name, size and time."""
+    digest = hashlib.sha256(release.read_bytes())
+    jars = Path(os.environ.get("SPARK_HOME") or Path(pyspark.__file__).parent) / "jars"
+    for jar in sorted(jars.glob("*.jar")):
+        found = jar.stat()
+        digest.update(f"{jar}\0{found.st_size}\0{found.st_mtime_ns}\0".encode())
+    return digest.hexdigest()[:16]

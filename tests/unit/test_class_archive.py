@@ -1,0 +1,116 @@
+"""The archive of the classes that Spark's JVM loads: made once, used, replaced, and never in the way."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from status_tool.spark import class_archive
+from status_tool.spark.class_archive import CACHE_VARIABLE, jvm_option
+from tests.pair import REPOSITORY
+
+SAMPLE = REPOSITORY / "sample_status" / "complete"
+
+
+def check(cache: Path, *more: str) -> subprocess.CompletedProcess[str]:
+    """The check of a sample, as a process."""
+    files = [str(SAMPLE / "master.status"), "--slave-status", str(SAMPLE / "slave.status")]
+    return subprocess.run(
+        [sys.executable, "-m", "status_tool", "run", "-i", *files, *more],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        env=os.environ | {CACHE_VARIABLE: str(cache)},
+    )
+
+
+@pytest.mark.spark
+def test_it_is_made_once_and_used(tmp_path: Path) -> None:
+    """The same verdict without it, with it, and with one that is cut short."""
+    cache, log = tmp_path / "cache", tmp_path / "classes"
+    cache.mkdir(mode=0o700)
+    stale = cache / "spark-0123.jsa"
+    stale.write_bytes(b"of another JDK")
+    first = check(cache)
+    assert first.returncode == 0, first
+    (archive,) = cache.iterdir()
+    assert archive.stat().st_size > 1 << 24
+    made = archive.stat().st_mtime_ns
+    second = check(cache, "--spark-conf", f"spark.driver.extraJavaOptions=-Xlog:class+load:file={log}")
+    assert (second.returncode, second.stdout, archive.stat().st_mtime_ns) == (0, first.stdout, made)
+    assert log.read_text().count("org.apache.spark.sql") > 1_000
+    loaded = [line for line in log.read_text().splitlines() if " org.apache.spark.sql" in line]
+    assert sum("shared objects file (top)" in line for line in loaded) > len(loaded) / 2
+    os.truncate(archive, archive.stat().st_size // 2)
+    damaged = check(cache)
+    assert (damaged.returncode, damaged.stdout, damaged.stderr) == (0, first.stdout, first.stderr)
+
+
+def test_what_others_could_have_written_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A JVM runs what an archive holds."""
+    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path))
+    tmp_path.chmod(0o700)
+    option, keep = jvm_option()
+    assert (option.startswith(f"-XX:ArchiveClassesAtExit={tmp_path}/spark-"), keep is None) == (True, False)
+    archive = Path(option.partition("=")[2]).with_suffix(".jsa")
+    archive.write_bytes(b"")
+    archive.chmod(0o600)
+    assert jvm_option() == (f"-XX:SharedArchiveFile={archive}", None)
+    archive.chmod(0o620)
+    assert jvm_option() == ("", None)
+    archive.unlink()
+    tmp_path.chmod(0o770)
+    assert jvm_option() == ("", None)
+
+
+def test_none_without_a_folder_or_a_jdk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`off`, a cache that is a file, a folder with a blank, no JDK, and one that is too old."""
+    monkeypatch.setenv(CACHE_VARIABLE, "off")
+    assert jvm_option() == ("", None)
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "file"))
+    assert jvm_option() == ("", None)
+    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "with blank"))
+    assert jvm_option() == ("", None)
+    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "cache"))
+    assert jvm_option() != ("", None)
+    for text in (None, "", 'JAVA_VERSION="11.0.2"\n', "JAVA_VERSION=?\n"):
+        home = tmp_path / f"jdk{text!r:.5}"
+        home.mkdir(exist_ok=True)
+        if text is not None:
+            (home / "release").write_text(text)
+        monkeypatch.setenv("JAVA_HOME", str(home))
+        assert jvm_option() == ("", None)
+
+
+class Jvm:
+    """A process that ends when its stdin is closed."""
+
+    stdin = None
+
+    def __init__(self, code: int) -> None:
+        self.code = code
+
+    def wait(self, timeout: float) -> int:
+        """At once."""
+        return self.code
+
+
+@pytest.mark.parametrize(("code", "left"), [(0, ["spark-a.jsa"]), (1, ["spark-b.jsa"])])
+def test_only_a_whole_one_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int, left: list[str]) -> None:
+    """Of a JVM that failed nothing is; what a killed process left goes with the next that is kept."""
+    ends: list[Any] = []
+    monkeypatch.setattr("status_tool.spark.class_archive.atexit.register", ends.append)
+    written = tmp_path / f"spark-a.{os.getpid()}"
+    written.write_text("classes")
+    (tmp_path / "spark-b.jsa").write_text("of another JDK")
+    if code == 0:
+        (tmp_path / "spark-c.999999999").write_text("left behind")
+    class_archive._keep_at_exit(Jvm(code), written, tmp_path / "spark-a.jsa")  # type: ignore[arg-type]
+    ends[0]()
+    assert sorted(file.name for file in tmp_path.iterdir()) == left
