@@ -26,6 +26,7 @@ $(JAR): $(JAVA_SOURCES)
 
 setup: $(VENV)/installed $(JAR) ## Install the tool and build the trackers
 	@$(BIN)/python -m tests.lab warm
+	@$(BIN)/python -m tests.spark_classes
 
 setup-tool: $(VENV)/installed ## Install the tool alone
 
@@ -48,8 +49,9 @@ test-java: ## Tests of the trackers
 test-python: setup ## Unit, property and cluster tests
 	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
-test-unit: $(VENV)/installed ## Tests that need no cluster
-	$(BIN)/python -m pytest -m "not cluster" -n 2 --dist loadfile
+test-unit: $(VENV)/installed ## Tests that need no cluster, with a tenth of the simulation's random steps
+	@$(BIN)/python -m tests.spark_classes
+	SIMULATION_STEPS=15000 $(BIN)/python -m pytest -m "not cluster" -n 2 --dist loadfile
 
 SEED ?= 1
 N ?= 3

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
-
 import pytest
 
-# Nothing is written to the user's cache; test_class_archive.py has one of its own.
-os.environ.setdefault("STATUS_TOOL_CACHE", "off")
+from tests import spark_classes
+
+spark_classes.use()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

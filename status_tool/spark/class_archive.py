@@ -48,13 +48,15 @@ def _keep_at_exit(jvm: subprocess.Popen[bytes], written: Path, archive: Path) ->
     """
 
     def keep() -> None:
+        if sys.stderr.isatty():
+            print("status-tool: keeping Spark's classes for the next start, once", file=sys.stderr)
         try:
             if jvm.stdin is not None:
                 jvm.stdin.close()
             if jvm.wait(WRITTEN_S) == 0 and written.is_file():
                 os.replace(written, archive)
                 _drop_others(archive)
-        except (OSError, subprocess.TimeoutExpired):
+        except (OSError, subprocess.TimeoutExpired, KeyboardInterrupt):
             pass
         finally:
             with contextlib.suppress(OSError):

@@ -1,18 +1,14 @@
 """The promise over random steps: never complete while an acknowledged entry is missing, and complete in the end.
 
-Hypothesis draws the steps and cuts a failing run down; a plain random generator adds the bulk of them. Broken on
-purpose, in a rule of the tool or in a tracker, the model finds it: `test_the_simulation_finds`.
+Hypothesis draws the steps and cuts a failing run down; a plain random generator adds the bulk of them. What is broken
+on purpose, in a rule of the tool or in a tracker, it finds: test_broken_rules.py.
 """
 
 from __future__ import annotations
 
-import dataclasses
-import itertools
-import json
 import os
 import random
 from collections import Counter
-from collections.abc import Callable, Generator, Iterator, Sequence
 from typing import Any, ClassVar
 
 import pytest
@@ -20,27 +16,10 @@ from hypothesis import HealthCheck, note, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
 
-from status_tool.rules import origins, peer_versions, pruning, queue_proofs, streams, tables
-from status_tool.rules.segments import Fold, fold
-from tests.simulation import pruner, world
-from tests.simulation.dice import STEP_BYTES, Dice, numbers
-from tests.simulation.observer import MASTER_ID, Observation
-from tests.simulation.steps import SWITCHES, BrokenPromise, Run
-from tests.simulation.store import APPLIED, REFUSED, SERVER_TIME, Cells, Store, Write, encode
-from tests.simulation.tracker import (
-    Entry,
-    Part,
-    Record,
-    Recorder,
-    SinkTracker,
-    StreamKey,
-    WriteTracker,
-    head_row,
-    hex16,
-    stream_row,
-)
+from tests.simulation.dice import STEP_BYTES, numbers
+from tests.simulation.random_runs import played
+from tests.simulation.steps import SWITCHES, Run
 
-STEPS_A_RUN = 150
 RANDOM_STEPS = int(os.environ.get("SIMULATION_STEPS", "150000"))
 MACHINE_STEPS = 5_000
 
@@ -58,27 +37,27 @@ class Machine(RuleBasedStateMachine):
     @rule(schedule=st.binary(min_size=20 * STEP_BYTES, max_size=40 * STEP_BYTES))
     def steps(self, schedule: bytes) -> None:
         """Some steps."""
-        with self._told():
+        with self._logged():
             self.run.play(numbers(schedule))
 
     @rule()
     def ask(self) -> None:
         """A whole run of the tool while nothing else happens but the trackers' work."""
-        with self._told():
+        with self._logged():
             self.run.ask()
 
     def teardown(self) -> None:
         """Everything drains."""
         if hasattr(self, "run"):
-            with self._told():
+            with self._logged():
                 self.run.drain()
             Machine.seen += self.run.seen
 
-    def _told(self) -> Any:
-        return _Told(self.run)
+    def _logged(self) -> Any:
+        return _Logged(self.run)
 
 
-class _Told:
+class _Logged:
     def __init__(self, run: Run) -> None:
         self.run = run
 
@@ -88,26 +67,6 @@ class _Told:
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is not None:
             note("\n".join(self.run.world.log))
-
-
-def played(seeds: Iterator[int], steps: int) -> Counter[str]:
-    """Random runs until so many steps are done; `BrokenPromise` names the seed that repeats the run."""
-    seen: Counter[str] = Counter()
-    while seen["steps"] < steps:
-        seen += played_once(next(seeds)).seen
-    return seen
-
-
-def played_once(seed: int) -> Run:
-    """One run of a seed, to its end."""
-    dice = random.Random(seed)
-    run = Run(dice.getrandbits(len(SWITCHES)) if dice.randrange(5) else 0)
-    try:
-        run.play(dice.getrandbits(8 * STEP_BYTES) for _ in range(STEPS_A_RUN))
-        run.drain()
-    except BrokenPromise as broken:
-        raise BrokenPromise(f"seed {seed}: {broken}\n" + "\n".join(run.world.log)) from broken
-    return run
 
 
 def test_hypothesis_finds_no_broken_promise() -> None:
@@ -162,486 +121,3 @@ def test_what_nobody_can_see_is_this() -> None:
     here.advance(1)
     run.ask()
     assert (run.seen["complete"], run.seen["lost by a server that nobody knows"]) == (1, 1)
-
-
-# --- the model can fail: what is broken on purpose is found -------------------------------------
-
-
-def _trust_the_living(row: Any, live: bool, tracked: bool, since_ms: int | None, honest: Any = origins._reason) -> Any:
-    return None if live and tracked else honest(row, live, tracked, since_ms)
-
-
-def _trust_the_dead(row: Any, live: bool, tracked: bool, since_ms: int | None, honest: Any = origins._reason) -> Any:
-    return None if not live else honest(row, live, tracked, since_ms)
-
-
-def _no_holes(segments: Any, head: int, since_ms: int | None = None, honest: Callable[..., Fold] = fold) -> Fold:
-    found = honest(segments, head, since_ms)
-    return dataclasses.replace(found, prefix_end=found.reach, prefix_ms=found.reach_ms, holes=())
-
-
-def _forget_without_a_word(tracker: WriteTracker) -> None:
-    """As the trackers were at first: the flush says nothing, and the sweep puts its own start."""
-    tracker.begun = False
-    if tracker.written and not tracker.store.get(tracker.key):
-        for head in tracker.heads.values():
-            head.flushed = 0
-
-
-def _echo_first(tracker: Recorder, token: tuple[bytes, int] | None, *, end: bool) -> Iterator[None]:
-    began, echo = tracker.clock(), token or tracker.last_echo
-    tracker.store.put([tracker.row(began, echo, began if end else None, tracker.peers())], tracker.fate())
-    tracker.written, tracker.ended = True, end
-    tracker.last_began, tracker.last_echo = began, echo
-    yield
-    yield from tracker.changes()
-
-
-def _peers_last(tracker: Recorder, token: tuple[bytes, int] | None, *, end: bool) -> Iterator[None]:
-    """What has been appended between the heads and the peer's arrival is in neither."""
-    began, echo = tracker.clock(), token or tracker.last_echo
-    tracker.check_nothing_was_lost()
-    yield
-    yield from tracker.changes()
-    tracker.look_at_peers()
-    tracker.store.put([tracker.row(began, echo, began if end else None, tracker.peers())], tracker.fate())
-    tracker.written, tracker.ended = True, end
-    tracker.last_began, tracker.last_echo = began, echo
-    yield
-
-
-def _any_incarnation(row: Any, peer: Any, honest: Callable[..., Any] = peer_versions.span_of) -> Any:
-    recorded = (json.loads(row.get("detail") or "{}").get("peers") or {}).get(peer["id"])
-    return honest(row, {**peer, "incarnation": recorded[0]} if recorded else peer)
-
-
-def _record_first(self: world.World, key: tuple[str, str], sink: world.SlaveServer, dice: Dice) -> None:
-    found = self.batch(key, 1 + dice.below(6))
-    if found is not None:
-        position, todo = found
-        sink.tracker.batch_applied(self.filtered(todo), lambda: self.fates(dice))
-        if dice.below(3):
-            self.apply(self.filtered(todo))
-            position.at += len(todo)
-
-
-def _heads_unsynced(tracker: WriteTracker) -> Iterator[None]:
-    tracker.sync_open_wal()
-    yield
-    changed = [(key, head, head.seq) for key, head in tracker.heads.items() if head.seq != head.flushed]
-    if changed:
-        tracker.store.put([head_row(key, head) for key, head, _ in changed], tracker.fate())
-        for _, head, seq in changed:
-            head.flushed = max(head.flushed, seq)
-        yield
-
-
-def _the_same_column_again(tracker: SinkTracker, stream: StreamKey) -> Record:
-    """Less over more."""
-    return Record(b"c" + encode(tracker.origin))
-
-
-def _dropped_first(tracker: SinkTracker) -> Iterator[None]:
-    """Columns are dropped by themselves: what they said is only in memory then."""
-    tracker.forget_idle()
-    while tracker.scattered:
-        key = tracker.scattered.pop(0)
-        if key in tracker.records:
-            record, read = tracker.records[key], tracker.store.get(stream_row(b"s", key))
-            others, stale = tracker.others(record, read)
-            yield
-            tracker.store.replace(stream_row(b"s", key), {}, stale, tracker.fate())
-            yield
-            record.take_over(others)
-
-
-def _dropped_with_what_came_since(
-    tracker: SinkTracker, record: Record, read: Cells, honest: Any = SinkTracker.others
-) -> tuple[list[Part], dict[bytes, int]]:
-    parts, _ = honest(tracker, record, read)
-    return parts, dict.fromkeys((name for name in read if name[2:3] == b"c" and name[2:] != record.column), 2**62)
-
-
-def _versions_by_arrival(record: Record, stream: StreamKey, now: int, honest: Any = Record.row) -> tuple[Write, int]:
-    (key, row), version = honest(record, stream, now)
-    return (key, {name: (value, SERVER_TIME) for name, (value, _) in row.items()}), version
-
-
-def _whole_by_its_stamp(self: world.World, entries: list[Entry], honest: Any = world.World.filtered) -> list[Entry]:
-    """The sink believes the stamp: what came in part is recorded as if it were whole."""
-    parts = honest(self, entries)
-    return [dataclasses.replace(part, written=part.families) for part in parts]
-
-
-def _by_its_last_entry(target: pruning.Target, head: Any) -> bool:
-    """A slave that has the end of a stream has all of it."""
-    seq: int = head["seq"]
-    return fold(target.segments.get(pruning.key_of(head), ()), seq).reach >= seq
-
-
-def _left_behind(row: pruning.Applied, in_scope: Any, over: Any, honest: Any = pruning._is_left) -> bool:
-    """Segments whose head the master still has."""
-    return bool(honest(row, (), over))
-
-
-def _any_end(rows: Any, used: Any, peers: Any, before_ms: int, honest: Any = pruning.prunable_servers) -> Any:
-    """A crash is a clean end."""
-    ended = [{**row, "final_ms": row["gone_ms"] if row["final_ms"] is None else row["final_ms"]} for row in rows]
-    return list(honest(ended, used, peers, before_ms))
-
-
-FALSE_COMPLETE, FALSE_ALARM = "but missing", "false alarm"
-
-
-@pytest.mark.parametrize(
-    ("where", "name", "broken", "found"),
-    [
-        pytest.param(origins, "_reason", _trust_the_dead, FALSE_COMPLETE, id="a crash taken for a clean stop"),
-        pytest.param(streams, "fold", _no_holes, FALSE_COMPLETE, id="prev ignored"),
-        pytest.param(queue_proofs, "_unchanged_since_start", lambda *_: True, FALSE_COMPLETE, id="a peer added again"),
-        pytest.param(peer_versions, "span_of", _any_incarnation, FALSE_COMPLETE, id="an older peer of the same name"),
-        pytest.param(world.World, "ship", _record_first, FALSE_COMPLETE, id="segments before they are applied"),
-        pytest.param(WriteTracker, "changes", _heads_unsynced, FALSE_ALARM, id="heads that a crash undoes"),
-        pytest.param(WriteTracker, "is_torn", lambda _: False, FALSE_ALARM, id="a clean end of a fenced server"),
-        pytest.param(SinkTracker, "new_record", _the_same_column_again, FALSE_ALARM, id="less written over more"),
-        pytest.param(SinkTracker, "tidy", _dropped_first, FALSE_ALARM, id="a column dropped before it is taken over"),
-        pytest.param(
-            SinkTracker, "others", _dropped_with_what_came_since, FALSE_ALARM, id="a column dropped with newer versions"
-        ),
-        pytest.param(pruning, "_is_left", _left_behind, FALSE_ALARM, id="segments pruned before their heads"),
-        pytest.param(pruning, "is_over", lambda *_: True, FALSE_ALARM, id="segments of a server that lives pruned"),
-        pytest.param(Record, "row", _versions_by_arrival, FALSE_ALARM, id="late writes over newer ones"),
-    ],
-)
-def test_the_simulation_finds(where: Any, name: str, broken: Any, found: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each rule that keeps the promise, when it is taken away, is missed within this many runs."""
-    monkeypatch.setattr(where, name, broken)
-    for seed in range(6_000):
-        try:
-            played_once(seed)
-        except BrokenPromise as broken_promise:
-            if found in str(broken_promise):
-                return
-    pytest.fail("nothing was found")
-
-
-# --- the same for what random steps meet too seldom: one story each -------------------------------
-
-
-def _lose_the_backlog(run: Run) -> None:
-    """The peer is removed and added again after a roll: what was not shipped never will be."""
-    for server in run.world.living():
-        run.world.sync(server)
-        run.world.roll(server, None)
-    run.world.remove_peer()
-    run.world.add_peer()
-    for server in run.world.living():
-        run.world.introduce(server)
-    run.world.advance(1)
-
-
-def _a_hook_fails(run: Run) -> None:
-    server = run.world.host["a1"]
-    assert server.tracker is not None
-    server.tracker.failing = True
-    run.world.append("a1", 0, 0)
-    _lose_the_backlog(run)
-
-
-def _end_cleanly(run: Run, server: world.MasterServer) -> None:
-    assert server.tracker is not None
-    server.tracker.over, server.tracker.busy = True, None
-    run.world.move_regions(server)
-    while not server.tracker.ended:
-        server.tracker.tick(lambda: APPLIED)
-    server.running = server.session = False
-    run.world.split(server, 0)
-
-
-def _a_table_is_lost(run: Run) -> None:
-    """A server stops cleanly with all it knew in the table; then the table is dropped."""
-    here = run.world
-    run.ask()
-    server = here.host["a1"]
-    here.append("a1", 0, 0)
-    _lose_the_backlog(run)
-    run.beat()
-    _end_cleanly(run, server)
-    run.ship_all()
-    here.lose_master_rows()
-    here.advance(61_000)  # past the next sweep, which gives the table a start of coverage again
-    run.beat()
-
-
-def _heads_are_late(run: Run) -> None:
-    """The table takes the echo and refuses the heads."""
-    run.ask()
-    run.world.append("a1", 0, 0)
-    _lose_the_backlog(run)
-    for server in run.world.living():
-        assert server.tracker is not None
-        refuse_heads(server.tracker.store)
-
-
-def _acknowledged_in_the_ring_buffer(run: Run) -> None:
-    """ASYNC_WAL while the pipeline stands still: no hook has seen it when the run begins."""
-    run.ask()
-    run.world.append("a1", 0, 0, lazily=True)
-    run.world.advance(1)
-
-
-def _a_clock_is_set_back(run: Run) -> None:
-    """An entry with a late write time arrives, the next one with an earlier write time is lost."""
-    here = run.world
-    server = here.host["a1"]
-    server.offset = 9_000
-    run.beat()
-    here.append("a1", 0, 0)
-    here.sync(server)
-    run.ship_all()
-    server.offset = 0
-    here.append("a1", 0, 0)
-    here.advance(1)
-    _lose_the_backlog(run)
-    run.shutdown_ms = here.now
-    here.advance(1)
-
-
-def _a_peer_comes_during_a_flush(run: Run) -> None:
-    """An entry after the heads and before the peer, which begins with the next WAL; then the server crashes."""
-    here = run.world
-    server = here.host["a1"]
-    assert server.tracker is not None
-    run.ask()
-    here.append("a1", 0, 0)
-    here.sync(server)
-    run.ship_all()
-    here.remove_peer()
-    here.add_peer()
-    for other in here.living():
-        if other is not server:
-            here.introduce(other)
-    while any(head.flushed < head.seq for head in server.tracker.heads.values()):
-        server.tracker.tick(lambda: APPLIED)
-    here.append("a1", 0, 0)
-    here.roll(server, None)
-    here.introduce(server)
-    here.advance(1)
-    while server.tracker.busy is not None:
-        server.tracker.tick(lambda: APPLIED)
-    server.running = server.session = False
-    here.move_regions(server)
-    here.split(server, 0)
-    run.ship_all()
-
-
-def _a_filter_was_narrower(run: Run) -> None:
-    """Entries of two families go over while the peer ships one of them; then it ships both."""
-    here = run.world
-    run.ask()
-    here.set_narrow(True)
-    here.append("a1", 0, 0)
-    here.sync(here.host["a1"])
-    run.ship_all()
-    here.set_narrow(False)
-    here.advance(1)
-
-
-def _arrives(run: Run, region: str) -> Entry:
-    """A write, on its way to the end."""
-    entry = run.world.append(region, 0, 0)
-    run.world.sync(run.world.host[region])
-    run.ship_all()
-    run.beat()
-    return entry
-
-
-def _a_head_above_a_hole(run: Run) -> None:
-    """Of a server that is gone the slave has the last entry, and not all before; then both sides are pruned."""
-    server = run.world.host["a1"]
-    run.ask()
-    _arrives(run, "a1")
-    run.world.append("a1", 0, 0)
-    _lose_the_backlog(run)
-    _arrives(run, "a1")
-    _end_cleanly(run, server)
-    _arrives(run, "a1")
-    run.prune()
-
-
-def _a_crash_without_heads(run: Run) -> None:
-    """A server is killed before its first heads, and what it wrote is lost with the peer; then it is long gone."""
-    here = run.world
-    run.ask()
-    server = here.start_master(0, tracked=True)
-    run.beat()
-    here.host["a1"] = server
-    here.append("a1", 0, 0)
-    _lose_the_backlog(run)
-    here.crash(server, 0)
-    server.session = False
-    here.split(server, 0)
-    for _ in range(3):
-        here.advance(61_000)  # past a sweep
-        run.beat()
-    _arrives(run, "a1")
-    run.prune()
-
-
-def _a_slave_that_came_later(run: Run) -> None:
-    """Proven and pruned for one slave; another one has only what was written since."""
-    here = run.world
-    server = here.host["a1"]
-    run.ask()
-    entry = _arrives(run, "a1")
-    _end_cleanly(run, server)
-    _arrives(run, "a1")
-    run.prune()
-    assert here.pruned["h"] == 1
-    for key in [key for key in here.slave_store.rows if key[:1] == b"s" and hex16(server.origin) in key]:
-        del here.slave_store.rows[key]
-    run.slave_id, here.outstanding[entry.number] = MASTER_ID[:-1] + "7", entry
-
-
-def _changes_without_first_sync(tracker: WriteTracker) -> Iterator[None]:
-    """Heads are collected before the sync, and nothing is synced where none has changed."""
-    collected = [(key, head, head.seq) for key, head in tracker.heads.items() if head.seq != head.flushed]
-    if collected:
-        rows = [head_row(key, head) for key, head, _ in collected]
-        tracker.sync_open_wal()
-        yield
-        tracker.store.put(rows, tracker.fate())
-        for _, head, seq in collected:
-            head.flushed = max(head.flushed, seq)
-
-
-def refuse_heads(store: Store) -> None:
-    """From now on the table refuses rows of heads."""
-    put = store.put
-
-    def picky(writes: Sequence[Write], fate: int = APPLIED) -> None:
-        put(writes, REFUSED if any(key[:1] == b"h" for key, _ in writes) else fate)
-
-    store.put = picky  # type: ignore[method-assign]
-
-
-@pytest.mark.parametrize(
-    ("story", "where", "name", "broken"),
-    [
-        pytest.param(_heads_are_late, origins, "_reason", _trust_the_living, id="heads without the barrier"),
-        pytest.param(_a_hook_fails, origins, "_blind_spot", lambda *_: None, id="hooks that failed"),
-        pytest.param(
-            _a_table_is_lost, WriteTracker, "check_nothing_was_lost", _forget_without_a_word, id="a lost table"
-        ),
-        pytest.param(_heads_are_late, Recorder, "flush", _echo_first, id="an echo before its heads"),
-        pytest.param(_a_filter_was_narrower, world.World, "filtered", _whole_by_its_stamp, id="a narrower filter"),
-        pytest.param(
-            _acknowledged_in_the_ring_buffer,
-            WriteTracker,
-            "changes",
-            _changes_without_first_sync,
-            id="heads collected before the sync",
-        ),
-        pytest.param(
-            _a_clock_is_set_back, Recorder, "look_at_clock", lambda _: {}, id="write times of a clock that was set back"
-        ),
-        pytest.param(
-            _a_head_above_a_hole, pruning.Target, "has_all", _by_its_last_entry, id="heads of which the end arrived"
-        ),
-        pytest.param(
-            _a_crash_without_heads, pruner, "prunable_servers", _any_end, id="the row of a crashed server pruned"
-        ),
-        pytest.param(
-            _a_slave_that_came_later, tables, "unproven_ms", lambda *_: None, id="pruned without the slave's proof"
-        ),
-        pytest.param(
-            _a_peer_comes_during_a_flush, WriteTracker, "flush", _peers_last, id="peers that came after the heads"
-        ),
-    ],
-)
-def test_a_story_that_a_broken_rule_calls_complete(
-    story: Callable[[Run], None], where: Any, name: str, broken: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """By the rules it is not complete; with one of them taken away it would be."""
-    honest = Run()
-    story(honest)
-    before = honest.seen["complete"]
-    honest.ask()
-    assert honest.seen["complete"] == before
-    monkeypatch.setattr(where, name, broken)
-    misled = Run()
-    story(misled)
-    with pytest.raises(BrokenPromise, match=FALSE_COMPLETE):
-        misled.ask()
-
-
-# --- a peer that changes during a run ------------------------------------------------------------------
-
-
-def _removed(run: Run) -> None:
-    run.world.remove_peer()
-
-
-def _added_again(run: Run) -> None:
-    _lose_the_backlog(run)
-
-
-def _ships_less(run: Run) -> None:
-    run.world.set_narrow(True)
-    run.ship_all()
-
-
-def _ships_less_for_a_while(run: Run) -> None:
-    _ships_less(run)
-    run.world.set_narrow(False)
-
-
-def _peers_first(observation: Observation) -> Generator[None, None, list[Any]]:
-    """As the tool did: the queues of a peer that may be gone, or another one, by then."""
-    peers = observation._peers()
-    yield
-    queued = yield from observation._queues()
-    return [*peers, *queued]
-
-
-def _crashed_with_a_backlog() -> Run:
-    """A server has ended, its WALs are split, and its queue holds one entry of the family that a narrow peer drops."""
-    run = Run()
-    here = run.world
-    server = here.host["a1"]
-    here.append("a1", 0, 0, frozenset("g"))
-    here.sync(server)
-    here.crash(server, 0)
-    server.session = False
-    here.split(server, 0)
-    here.advance(61_000)
-    run.beat()
-    return run
-
-
-def _asked_while(change: Callable[[Run], None], after: int) -> bool:
-    """Whether a run of the tool, in which the peer changes after so many reads, was long enough for that."""
-    run = _crashed_with_a_backlog()
-    observation, reads = Observation(run.world, None, None), 0
-    while not observation.advance():
-        reads += 1
-        if reads == after:
-            change(run)
-        run.beat()
-    run.check(observation)
-    return reads >= after
-
-
-@pytest.mark.parametrize("change", [_removed, _added_again, _ships_less, _ships_less_for_a_while])
-def test_a_peer_changes_while_the_master_is_read(change: Callable[[Run], None]) -> None:
-    """Whenever that is, what it has not shipped does not count as shipped."""
-    moments = next(after for after in itertools.count(1) if not _asked_while(change, after))
-    assert moments > 20
-
-
-@pytest.mark.parametrize("change", [_removed, _ships_less])
-def test_peers_are_read_after_their_queues(change: Callable[[Run], None], monkeypatch: pytest.MonkeyPatch) -> None:
-    """The other way round there is a moment at which that misleads."""
-    monkeypatch.setattr(Observation, "_replication", _peers_first)
-    with pytest.raises(BrokenPromise, match=FALSE_COMPLETE):
-        next(after for after in itertools.count(1) if not _asked_while(change, after))

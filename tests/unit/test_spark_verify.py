@@ -30,8 +30,8 @@ from status_tool.vocabulary.verdicts import Evidence, Status
 from tests.reference import verify_reference
 from tests.simulation.dice import STEP_BYTES
 from tests.simulation.observer import Observation
+from tests.simulation.random_runs import STEPS_A_RUN
 from tests.simulation.steps import SWITCHES, Run
-from tests.simulation.test_simulation import STEPS_A_RUN
 from tests.simulation.tracker import TABLE
 
 pytestmark = pytest.mark.spark
