@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
 from tests import spark_classes
 
 spark_classes.use()
+# What this machine's user has configured is not what is tested.
+os.environ["STATUS_TOOL_CONFIG"] = "off"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -15,11 +15,13 @@ from typer.exceptions import Abort, TyperException
 from typer.main import get_command
 
 from status_tool import __version__
+from status_tool.cli.defaults import RunCommand, default_map, read_defaults
 from status_tool.cli.prune import prune
 from status_tool.cli.queues import queues
 from status_tool.cli.rows import rows
 from status_tool.cli.run import run
 from status_tool.cli.setup import setup
+from status_tool.cli.show_config import config
 from status_tool.cli.shutdown_time import shutdown_time
 from status_tool.cli.signals import received
 from status_tool.cli.topology import topology
@@ -35,13 +37,14 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-app.command()(run)
+app.command(cls=RunCommand)(run)
 app.command()(queues)
 app.command()(rows)
 app.command()(topology)
 app.add_typer(shutdown_time, name="shutdown-time")
 app.command()(setup)
 app.command()(prune)
+app.command()(config)
 
 
 def _version(value: bool) -> None:
@@ -52,9 +55,15 @@ def _version(value: bool) -> None:
 
 @app.callback()
 def _root(
+    context: typer.Context,
+    profile: str | None = typer.Option(
+        None, "--profile", metavar="NAME", help="Take this profile's options from status-tool.toml."
+    ),
     version: bool = typer.Option(False, "--version", callback=_version, is_eager=True, help="Show the version."),
 ) -> None:
     """Has everything that was written on the master HBase + HDFS cluster really arrived on the slave?"""
+    context.obj = read_defaults(profile)
+    context.default_map = default_map(context.command, context.obj)
 
 
 _BARE = {"--deep": "--deep=different"}

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from status_tool.atomic import check_target, file_mode
+from status_tool.cli.defaults import from_file
 from status_tool.cli.options import CaCert, ConfDirs, ThriftOption, WebHdfsOption, ZooKeeperOption, settings_of
 from status_tool.cli.signals import loading
 from status_tool.cli.times import parse_time
@@ -223,8 +224,10 @@ def run(
     ] = None,
 ) -> int:
     """Write this cluster's status (-m -o, -o), check the master's on the slave (-i), or dump (-d)."""
-    given = given_of(locals())
-    form = check_options(given, only)
+    known = given_of(locals())
+    # What a file sets is a default, not an order: it refuses nothing.
+    given = known - from_file()
+    form = check_options(given, only, known)
     if form is Mode.FOLLOW and not (master_conf or master_zookeeper):
         raise UsageError("--follow needs the master: --master-conf DIR or --master-zookeeper HOST:PORT/ZNODE")
     if deep is not None and output is not None and is_legacy_name(output):

@@ -133,11 +133,14 @@ def given_of(values: Mapping[str, Any]) -> frozenset[str]:
     return frozenset(name for name, value in values.items() if value is not None and value is not False and value != [])
 
 
-def check_options(given: frozenset[str], half: str | None) -> Mode:
-    """The mode; `UsageError`, one line that names both, for options without effect. `half` is that of `--only`."""
+def check_options(given: frozenset[str], half: str | None, known: frozenset[str] = frozenset()) -> Mode:
+    """The mode; `UsageError`, one line that names both, for options without effect. `half` is that of `--only`.
+
+    `known` are those that have a value, by a default as well: one that another option requires.
+    """
     mode = mode_of(given)
     for name, option in OPTIONS.items():
-        if name in given and (reason := refusal(name, mode, given, half)):
+        if name in given and (reason := refusal(name, mode, given | known, half)):
             raise UsageError(f"{option.flag} {reason}")
     return mode
 

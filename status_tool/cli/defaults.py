@@ -1,0 +1,188 @@
+"""Defaults of options from `status-tool.toml`: found once, for every command, with profiles for pairs of clusters."""
+
+from __future__ import annotations
+
+import os
+import stat
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from typer.core import TyperCommand
+
+from status_tool.errors import ConfigurationError, UsageError
+from status_tool.runs.modes import OPTIONS, given_of, mode_of, refusal
+
+NAME = "status-tool.toml"
+FILE_VARIABLE = "STATUS_TOOL_CONFIG"
+"""The file instead of the ones that are looked for; `off`: none."""
+PROFILES = "profile"
+KEYS: Mapping[str, str] = {
+    "conf-dir": "conf_dir",
+    "thrift": "thrift",
+    "webhdfs": "webhdfs",
+    "zookeeper": "zookeeper",
+    "cacert": "cacert",
+    "master-conf": "master_conf",
+    "master-thrift": "master_thrift",
+    "master-zookeeper": "master_zookeeper",
+    "peer-conf": "peer_conf",
+    "peer": "peer",
+    "wait": "wait",
+    "paths": "paths",
+    "exclude": "exclude",
+    "map-path": "map_path",
+    "rate": "rate",
+    "accept-drift": "accept_drift",
+    "max-problems": "max_problems",
+    "metrics": "metrics",
+    "debug-dir": "debug_dir",
+    "sign-key": "sign_key",
+    "require-signature": "require_signature",
+    "file-mode": "mode",
+    "gone-for": "gone_for",
+    "spark-master": "spark_master",
+    "spark-conf": "spark_conf",
+}
+"""What a file may set, each as the option of that name (`paths` is `-f`), and the commands' parameter for it.
+
+Not what decides the question of one run: the letters, times, tables and what is accepted for once.
+"""
+
+
+@dataclass(frozen=True)
+class Defaults:
+    """What a file sets."""
+
+    file: Path | None = None
+    profile: str | None = None
+    values: Mapping[str, Any] = field(default_factory=dict)
+    """By parameter."""
+    origins: Mapping[str, str] = field(default_factory=dict)
+    """By parameter, where the value stands."""
+
+    @property
+    def where(self) -> str:
+        """The file and the profile, in words."""
+        if self.file is None:
+            return f"none (looked for {', '.join(map(str, places()))})"
+        return f"{self.file}, profile {self.profile}" if self.profile else str(self.file)
+
+
+def places() -> Sequence[Path]:
+    """Where a file is looked for; the first one found counts."""
+    chosen = os.environ.get(FILE_VARIABLE)
+    if chosen:
+        return () if chosen == "off" else (Path(chosen),)
+    user = Path(os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config"))
+    return (Path(NAME), user / "status-tool" / NAME, Path("/etc/status-tool") / NAME)
+
+
+def read_defaults(profile: str | None) -> Defaults:
+    """The defaults of the first file found, and of one of its profiles, which goes before.
+
+    Raises `ConfigurationError` for a file that cannot be read, others may write to, or that sets something unknown.
+    """
+    file = next((place for place in places() if place.exists()), None)
+    if file is None:
+        if profile is not None:
+            raise UsageError(f"--profile {profile}: there is no {NAME} that could have it")
+        if chosen := os.environ.get(FILE_VARIABLE, "").replace("off", ""):
+            raise ConfigurationError(f"{FILE_VARIABLE} names {chosen}: no such file")
+        return Defaults()
+    document = _parsed(file)
+    profiles = document.pop(PROFILES, {})
+    if not isinstance(profiles, dict) or not all(isinstance(one, dict) for one in profiles.values()):
+        raise ConfigurationError(f"{file}: expected tables [{PROFILES}.NAME]")
+    if profile is not None and profile not in profiles:
+        known = ", ".join(sorted(profiles)) or "none"
+        raise UsageError(f"--profile {profile}: {file} has {known}")
+    values: dict[str, Any] = {}
+    origins: dict[str, str] = {}
+    for section, where in ((document, str(file)), (profiles.get(profile, {}), f"{file} [{PROFILES}.{profile}]")):
+        for key, value in section.items():
+            if key not in KEYS:
+                raise ConfigurationError(f"{where}: {key!r} is not one of {', '.join(KEYS)}")
+            values[KEYS[key]], origins[KEYS[key]] = value, where
+    return Defaults(file, profile, values, origins)
+
+
+def _parsed(file: Path) -> dict[str, Any]:
+    try:
+        _refuse_foreign(file)
+        return tomllib.loads(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ConfigurationError(f"cannot read {file}: {error.strerror}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigurationError(f"{file} is not TOML: {error}") from None
+
+
+def _refuse_foreign(file: Path) -> None:
+    """Settings choose what is read and run: a file that others may write to does not count for this user."""
+    found = file.stat()
+    if found.st_uid not in (0, os.geteuid()) or stat.S_IMODE(found.st_mode) & 0o022:
+        raise ConfigurationError(
+            f"{file} belongs to another user, or others may write to it: chmod go-w it, or {FILE_VARIABLE}=off"
+        )
+
+
+def default_map(command: Any, defaults: Defaults) -> dict[str, Any]:
+    """For `Context.default_map` of a group: by command, its parameters' values.
+
+    Raises `ConfigurationError` for a list where the option takes one value, or the other way round.
+    """
+    return {name: _of_command(inner, defaults) for name, inner in command.commands.items()}
+
+
+def _of_command(command: Any, defaults: Defaults) -> dict[str, Any]:
+    if hasattr(command, "commands"):
+        return default_map(command, defaults)
+    return {one.name: _checked(one, defaults) for one in command.params if one.name in defaults.values}
+
+
+def _checked(parameter: Any, defaults: Defaults) -> Any:
+    value, where = defaults.values[parameter.name], defaults.origins[parameter.name]
+    key = next(key for key, name in KEYS.items() if name == parameter.name)
+    values = value if isinstance(value, list) else [value]
+    simple = (bool,) if parameter.is_flag else (str, int, float)
+    fits = all(isinstance(one, simple) and (parameter.is_flag or not isinstance(one, bool)) for one in values)
+    if not fits or (isinstance(value, list) and not parameter.multiple):
+        kind = "true or false" if parameter.is_flag else "a list of values" if parameter.multiple else "one value"
+        raise ConfigurationError(f"{where}: {key} is {value!r}, expected {kind}")
+    return values if parameter.multiple else value
+
+
+_from_file: frozenset[str] = frozenset()
+
+
+def from_file() -> frozenset[str]:
+    """The parameters of the running command that a file has set: defaults, which refuse nothing."""
+    return _from_file
+
+
+class RunCommand(TyperCommand):
+    """`run`, whose modes take different options: what a file sets counts where the mode takes it."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """As Typer does, without the defaults that do not go with the mode."""
+        global _from_file
+        rest = super().parse_args(ctx, args)
+        configured = {name for name in ctx.params if ctx.get_parameter_source(name).name == "DEFAULT_MAP"}
+        given = given_of(ctx.params)
+        try:
+            mode = mode_of(given)
+        except UsageError:
+            mode = None  # the run says so
+        for name in _unfit(configured, mode, given, ctx.params.get("only")):
+            ctx.params[name] = None if OPTIONS[name].flag != "--require-signature" else False
+            configured.remove(name)
+        _from_file = frozenset(configured)
+        return rest
+
+
+def _unfit(configured: set[str], mode: Any, given: frozenset[str], half: str | None) -> Iterator[str]:
+    for name in sorted(configured):
+        if mode is None or refusal(name, mode, given, half) is not None:
+            yield name

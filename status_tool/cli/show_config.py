@@ -1,0 +1,94 @@
+"""`status-tool config`: the options that `status-tool.toml` sets, the endpoints that follow, and where each stands."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Annotated, Any
+
+import typer
+
+from status_tool.cli.defaults import KEYS
+from status_tool.cli.options import CaCert, ConfDirs, ThriftOption, WebHdfsOption, ZooKeeperOption, settings_of
+from status_tool.clients.config import Settings
+from status_tool.errors import ConfigurationError
+from status_tool.printable import safe
+
+_SITE = "site files"
+
+
+def config(
+    context: typer.Context,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON document on stdout, nothing else there.")] = False,
+    conf_dir: ConfDirs = None,
+    thrift: ThriftOption = None,
+    webhdfs: WebHdfsOption = None,
+    zookeeper: ZooKeeperOption = None,
+    cacert: CaCert = None,
+) -> None:
+    """Show each effective setting and where it comes from; nothing is contacted."""
+    settings = settings_of(conf_dir, thrift, webhdfs, zookeeper, cacert)
+    document = {
+        "file": None if context.obj.file is None else str(context.obj.file),
+        "profile": context.obj.profile,
+        "options": [_option(context, key, name) for key, name in KEYS.items() if _has(context, name)],
+        "site_folders": [str(folder) for folder in settings.site.folders],
+        "endpoints": _endpoints(context, settings),
+    }
+    typer.echo(
+        json.dumps(document) if as_json else "\n".join(safe(line) for line in _lines(context.obj.where, document))
+    )
+
+
+def _has(context: typer.Context, name: str) -> bool:
+    return name in context.obj.values or _on_command_line(context, name)
+
+
+def _on_command_line(context: typer.Context, name: str) -> bool:
+    source = context.get_parameter_source(name) if name in context.params else None
+    return source is not None and source.name == "COMMANDLINE"
+
+
+def _option(context: typer.Context, key: str, name: str) -> dict[str, Any]:
+    if _on_command_line(context, name):
+        value, origin = context.params[name], "command line"
+    else:
+        value, origin = context.obj.values[name], context.obj.origins[name]
+    return {"option": key, "value": [str(one) for one in value] if isinstance(value, list) else value, "from": origin}
+
+
+def _endpoints(context: typer.Context, settings: Settings) -> list[dict[str, Any]]:
+    """What the options and the site files lead to, or why that is not known."""
+
+    def origin(option: str) -> str:
+        return f"--{option}" if _has(context, option) else _SITE
+
+    found: list[tuple[str, Callable[[], object], str]] = [
+        ("ZooKeeper", settings.zookeeper, origin("zookeeper")),
+        ("Thrift", settings.thrift, origin("thrift")),
+        ("WebHDFS", lambda: " ".join(settings.webhdfs()), origin("webhdfs")),
+        ("HDFS paths", lambda: " ".join(settings.hdfs_paths) or "/", _SITE),
+        ("state table", lambda: settings.state_table, _SITE),
+    ]
+    return [{"endpoint": name, **_resolved(resolve), "from": where} for name, resolve, where in found]
+
+
+def _resolved(resolve: Callable[[], object]) -> dict[str, str | None]:
+    try:
+        return {"value": str(resolve()), "problem": None}
+    except ConfigurationError as error:
+        return {"value": None, "problem": str(error)}
+
+
+def _lines(where: str, document: dict[str, Any]) -> list[str]:
+    lines = [f"Options file: {where}"]
+    lines += [f"  {one['option']} = {_text(one['value'])}   ({one['from']})" for one in document["options"]]
+    lines.append(f"Site files in: {', '.join(document['site_folders']) or 'no folder'}")
+    for one in document["endpoints"]:
+        known = f"{one['value']}   ({one['from']})" if one["problem"] is None else f"not known: {one['problem']}"
+        lines.append(f"  {one['endpoint']}: {known}")
+    return lines
+
+
+def _text(value: Any) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)

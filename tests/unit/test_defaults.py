@@ -1,0 +1,180 @@
+"""`status-tool.toml`: which file and profile count, where a value comes from, and that a default refuses nothing."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from status_tool.cli.defaults import FILE_VARIABLE, KEYS, NAME
+from status_tool.cli.main import main
+from status_tool.errors import EXIT_ERROR
+from status_tool.runs.modes import OPTIONS, Mode
+from tests.pair import REPOSITORY
+from tests.unit.test_modes import MODES, begun  # noqa: F401  a fixture
+
+EVERYTHING = """
+conf-dir = ["conf"]
+thrift = "h:1"
+webhdfs = ["http://h:1"]
+zookeeper = "h:1/z"
+cacert = "ca.pem"
+master-conf = ["conf"]
+master-thrift = "h:2"
+master-zookeeper = "h:2/z"
+peer-conf = ["conf"]
+peer = "1"
+wait = 3
+paths = "paths"
+exclude = ["*.tmp"]
+map-path = ["/a=/b"]
+rate = 0.5
+accept-drift = ["t"]
+max-problems = 7
+metrics = "m.prom"
+debug-dir = "dumps"
+sign-key = "key"
+require-signature = true
+file-mode = "640"
+gone-for = 3
+spark-master = "local[1]"
+spark-conf = ["a=b"]
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The working directory; neither a user's nor the machine's file is there."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv(FILE_VARIABLE)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "user"))
+    for variable in ("HBASE_CONF_DIR", "HADOOP_CONF_DIR"):
+        monkeypatch.delenv(variable, raising=False)
+    return tmp_path
+
+
+def write(file: Path, text: str) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text)
+    file.chmod(0o600)
+
+
+def shown(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:
+    """`config --json`, its options by name."""
+    assert main([*arguments, "--json"]) == 0
+    document: dict[str, Any] = json.loads(capsys.readouterr().out)
+    document["options"] = {one["option"]: (one["value"], one["from"]) for one in document["options"]}
+    return document
+
+
+def test_the_nearest_file_the_profile_and_the_command_line_go_before(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In this order; a file that is named by the environment goes before all that are found."""
+    write(folder / "user" / "status-tool" / NAME, 'thrift = "user:1"')
+    assert shown(capsys, "config")["options"] == {"thrift": ("user:1", f"{folder}/user/status-tool/{NAME}")}
+    write(folder / NAME, 'thrift = "here:1"\nrate = 5\n[profile.east]\nthrift = "east:1"\n')
+    assert shown(capsys, "config")["options"] == {"thrift": ("here:1", NAME), "rate": (5, NAME)}
+    found = shown(capsys, "--profile", "east", "config")
+    assert found["options"] == {"thrift": ("east:1", f"{NAME} [profile.east]"), "rate": (5, NAME)}
+    assert found["endpoints"][1] == {"endpoint": "Thrift", "value": "east:1", "problem": None, "from": "--thrift"}
+    assert shown(capsys, "config", "--thrift", "line:1")["options"]["thrift"] == ("line:1", "command line")
+    write(folder / "other.toml", 'thrift = "other:1"')
+    monkeypatch.setenv(FILE_VARIABLE, "other.toml")
+    assert shown(capsys, "config")["options"] == {"thrift": ("other:1", "other.toml")}
+    monkeypatch.setenv(FILE_VARIABLE, "off")
+    assert shown(capsys, "config") | {"endpoints": []} == {
+        **{"file": None, "profile": None, "options": {}, "site_folders": [], "endpoints": []}
+    }
+
+
+def test_the_text_names_what_is_not_known(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """And where a file was looked for."""
+    assert main(["config"]) == 0
+    text = capsys.readouterr().out
+    assert f"Options file: none (looked for {NAME}, {folder}/user/status-tool/{NAME}, /etc/status-tool/{NAME})" in text
+    assert "ZooKeeper: not known: no ZooKeeper known: give --zookeeper" in text
+
+
+@pytest.mark.parametrize("mode", list(Mode))
+def test_a_default_refuses_nothing(
+    mode: Mode,
+    begun: list[str],  # noqa: F811
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Every key at once, in every mode; what the mode takes is obeyed."""
+    monkeypatch.delenv(FILE_VARIABLE)
+    write(Path("m") / NAME, EVERYTHING)
+    monkeypatch.setenv(FILE_VARIABLE, f"m/{NAME}")
+    for half in ([], ["--only", "hbase"], ["--only", "hdfs"]):
+        begun.clear()
+        assert main(["run", *MODES[mode], *half]) == EXIT_ERROR
+        (call,) = begun
+        assert ("rate=0.5" in call) == (half != ["--only", "hbase"] and mode in OPTIONS["rate"].modes)
+        assert ("'a', 'b'" in call) == (mode in OPTIONS["spark_conf"].modes)
+        assert ("h:2" in call) == (mode is Mode.FOLLOW)
+
+
+def test_every_key_is_an_option_of_a_command(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And `EVERYTHING` above has all of them."""
+    assert {line.partition(" ")[0] for line in EVERYTHING.split("\n") if line} == set(KEYS)
+    write(folder / NAME, EVERYTHING)
+    (folder / "conf").mkdir()
+    monkeypatch.setattr("status_tool.cli.options.read_authorities", str)
+    assert main(["config"]) == 0
+
+
+def test_the_documentation_names_every_key() -> None:
+    """In the order of the code."""
+    text = (REPOSITORY / "docs" / "configuration.md").read_text()
+    listed = text.partition("Keys are the long options:")[2].partition(". The command line")[0]
+    assert [key for key in re.findall(r"`([a-z-]+)`", listed) if key != "-f"] == list(KEYS)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("since = 5", "'since' is not one of conf-dir"),
+        ("thrift = [1", "is not TOML"),
+        ("thrift = ['a:1']", "expected one value"),
+        ("exclude = [[1]]", "expected a list of values"),
+        ("require-signature = 'yes'", "expected true or false"),
+        ("rate = true", "expected one value"),
+        ("profile = 5", "expected tables [profile.NAME]"),
+        ("[profile.east]\nnope = 1", "has east"),
+    ],
+)
+def test_a_wrong_file_is_one_line(folder: Path, capsys: pytest.CaptureFixture[str], text: str, words: str) -> None:
+    """That names the file and what is expected."""
+    write(folder / NAME, text)
+    profile = ["--profile", "west"] if "east" in text else []
+    assert main([*profile, "run", "-d"]) == EXIT_ERROR
+    (line,) = capsys.readouterr().err.splitlines()
+    assert NAME in line
+    assert words in line
+
+
+def test_a_file_that_others_may_write_to_does_not_count(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """It could choose what is run. Nor does one that is not there, or a folder."""
+    write(folder / NAME, "rate = 5")
+    (folder / NAME).chmod(0o664)
+    assert main(["queues"]) == EXIT_ERROR
+    assert "chmod go-w" in capsys.readouterr().err
+    (folder / NAME).unlink()
+    assert main(["--profile", "x", "queues"]) == EXIT_ERROR
+    assert f"there is no {NAME}" in capsys.readouterr().err
+    (folder / NAME).mkdir(mode=0o700)
+    assert main(["queues"]) == EXIT_ERROR
+    assert f"cannot read {NAME}" in capsys.readouterr().err
+
+
+def test_a_file_that_is_named_has_to_be_there(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise a misspelt name would be no settings at all."""
+    monkeypatch.setenv(FILE_VARIABLE, "absent.toml")
+    assert main(["queues"]) == EXIT_ERROR
+    assert "names absent.toml: no such file" in capsys.readouterr().err
