@@ -67,6 +67,9 @@ def run(
     paths: Annotated[
         Path | None, typer.Option("-f", metavar="FILE", help="HDFS paths to check, one per line, # comments.")
     ] = None,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Only show what would be read, from where and how much.")
+    ] = False,
     only: Annotated[Half | None, typer.Option("--only", help="One half of the check.")] = None,
     table: Annotated[
         list[str] | None, typer.Option("--table", metavar="NS:TABLE", help="Only this table (repeatable).")
@@ -252,13 +255,14 @@ def run(
     hdfs_paths, spark_settings = _paths(paths), _spark_conf(spark_conf)
     # Not before: these take most of a second to import, for which help and a wrong option need not wait.
     with loading():
-        from status_tool.cli.running import Output, check_file, dump, follow_master, write_file
+        from status_tool.cli.running import Output, check_file, dump, follow_master, show_plan, write_file
         from status_tool.gather.snapshot import Request
 
     files = _files(deep is not None, rate, exclude, layout)
     if status_file is not None:
         with loading():
             from status_tool.runs.check import Check
+            from status_tool.runs.plan import explain_check
             from status_tool.spark.lists import FullList
 
         listed = DEFAULT_MAX_PROBLEMS if max_problems is None else max_problems
@@ -282,6 +286,8 @@ def run(
             lists=tuple(FullList(name, None if str(to) == "-" else to) for name, to in lists.items()),
             for_report=report is not None,
         )
+        if explain:
+            return show_plan(explain_check(settings, check), as_json)
         output_to = Output(as_json, report, metrics, repair_script, time.monotonic())
         if follow:
             # Only what the options name: the environment's site files are this cluster's.
@@ -306,6 +312,11 @@ def run(
         drained=drained,
         peer_id=peer,
     )
+    if explain:
+        with loading():
+            from status_tool.runs.plan import explain_side
+
+        return show_plan(explain_side(settings, request), as_json)
     if output is None:
         return dump(settings, request)
     return write_file(settings, request, output, dumps, as_json, key)

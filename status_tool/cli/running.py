@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -34,6 +34,7 @@ from status_tool.vocabulary.outcome import Outcome
 
 if TYPE_CHECKING:
     from status_tool.runs.check import Check
+    from status_tool.runs.plan import Step
 
 
 class Output(NamedTuple):
@@ -133,6 +134,16 @@ def _summary(written: Written, output: Path) -> dict[str, object]:
         "unsettled": list(written.unsettled),
         "notices": list(written.header.notices),
     }
+
+
+def show_plan(steps: Iterable[Step], as_json: bool) -> int:
+    """`--explain`: the plan, as text or JSON."""
+    found = list(steps)
+    if as_json:
+        print(json.dumps({"plan": [{"what": step.what, "value": step.value} for step in found]}))
+    else:
+        print("\n".join(f"{safe(step.what)}: {safe(step.value)}" for step in found))
+    return 0
 
 
 def dump(settings: Settings, request: Request) -> int:

@@ -177,6 +177,11 @@ class WebHdfs:
             raise
         return answer
 
+    def summary(self, path: str) -> tuple[int, int]:
+        """Files and bytes below a path, as the NameNode counts them (GETCONTENTSUMMARY)."""
+        found = self._ask("GETCONTENTSUMMARY", path)["ContentSummary"]
+        return int(found["fileCount"]), int(found["length"])
+
     def pages(self, path: str, after: str = "") -> Iterator[list[dict[str, Any]]]:
         """A folder's entries after a name, in pages by order of name; of a file itself, with an empty suffix."""
         while True:

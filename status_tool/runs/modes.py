@@ -54,6 +54,7 @@ OPTIONS: Mapping[str, Option] = {
     "shutdown": Option("-s", _ALL - {Mode.SLAVE, Mode.FOLLOW, Mode.DUMP}, why="no shutdown time counts there"),
     "paths": Option("-f", _ALL, half="hdfs"),
     "only": Option("--only", _ALL),
+    "explain": Option("--explain", _ALL),
     "table": Option("--table", _ALL, half="hbase"),
     "namespace": Option("--namespace", _ALL, half="hbase"),
     "peer": Option("--peer", CHECKS | {Mode.MASTER}, half="hbase", why=_CHECK_ONLY),

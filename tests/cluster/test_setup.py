@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -10,7 +11,9 @@ from pathlib import Path
 import pytest
 
 from status_tool.cli.setup import JAR, jar
-from tests.pair import PEER, Pair, Result, tool_environment, tool_here
+from status_tool.clients.config import ThriftEndpoint
+from status_tool.clients.thrift import scan
+from tests.pair import PEER, STATE_TABLE, Pair, Result, tool_environment, tool_here
 from tests.wheel import build
 
 pytestmark = [pytest.mark.cluster]
@@ -97,3 +100,50 @@ def test_setup_explains_and_looks(pair: Pair) -> None:
     assert done.exit_code == 0, done
     for word in ("hbase.coprocessor.wal.classes", "Uninstall", ": exists.", "runs both trackers", "All is well."):
         assert word in done.stdout
+
+
+def barrier(pair: Pair) -> dict[bytes, object]:
+    """The barrier's row of both clusters' state tables."""
+    rows: dict[bytes, object] = {}
+    for cluster in (pair.master, pair.slave):
+        endpoint = ThriftEndpoint("127.0.0.1", cluster.thrift_port)
+        rows |= {cluster.cluster_key.encode() + key: cells for key, cells in scan(endpoint, STATE_TABLE, b"b", b"c")}
+    return rows
+
+
+def plan(pair: Pair, *arguments: str | Path, master: bool = False) -> dict[str, str]:
+    """What `--explain --json` prints, by what it is about."""
+    done = tool_here("run", *arguments, "--explain", "--json", conf=pair.master if master else pair.slave)
+    assert (done.exit_code, done.stderr) == (0, ""), done
+    return {step["what"]: step["value"] for step in json.loads(done.stdout)["plan"]}
+
+
+def test_a_plan_writes_nothing(pair: Pair, tmp_path: Path) -> None:
+    """Peers, tables, files and the cut of each form; no barrier, no file, and the errors of the run itself."""
+    pair.create_table("planned", {"f": 1}, [b"m"])
+    pair.master.admin.put_rows("planned", "f", 10)
+    for name in ("one", "two"):
+        pair.master.admin.hdfs_put(f"/planned/{name}", b"x" * 1000)
+    pair.wait_same("planned")
+    file, out, paths = tmp_path / "file", tmp_path / "out", tmp_path / "paths"
+    paths.write_text("/planned\n/absent\n")
+    written = tool_here("run", "-m", "-o", file, "-f", paths, "--table", "planned", conf=pair.master)
+    assert written.exit_code == 0, written
+    before, files = barrier(pair), sorted(tmp_path.iterdir())
+    master = plan(pair, "-m", "-o", out, "-f", paths, "--table", "planned", master=True)
+    assert master["tables"].startswith("1 with 2 regions, by Thrift")
+    assert master["files"] in ("/planned: 2 files, 2000 bytes", "/absent: does not exist")
+    assert master[f"peer {PEER}"].endswith("ships everything")
+    assert master["cut"] == "the moment of the run: no shutdown time is recorded"
+    assert "not counted" in plan(pair, "-o", out)["files"], "the root is not walked"
+    checked = plan(pair, "-i", file, "--table", "planned", "--wait", "5")
+    assert checked["FILE"].startswith("master ")
+    assert "2 region, " in checked["FILE"]
+    assert "region servers" in checked["slave"]
+    assert checked["rounds"] == "until complete, or for 5 s"
+    assert plan(pair, "-i", file, "-s", "1000")["cut"].startswith("1970-01-01T00:00:01")
+    text = tool_here("run", "-d", "--explain", conf=pair.slave)
+    assert (text.exit_code, "this cluster: as " in text.stdout) == (0, True), text
+    assert (barrier(pair), sorted(tmp_path.iterdir())) == (before, files)
+    wrong = tool_here("run", "-i", file, "--explain", "--slave-status", file, conf=pair.slave)
+    assert (wrong.exit_code, wrong.stdout, wrong.stderr.count("\n")) == (2, "", 1), wrong

@@ -34,6 +34,7 @@ VALUES = {
     "cacert": ["authorities.pem"],
     "mode": ["640"],
     "as_json": [],
+    "explain": [],
     "resume": [],
     "strict_extra": [],
     "ignore_later_writes": [],
@@ -83,7 +84,7 @@ def begun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
         return noted
 
-    for name in ("write_file", "dump", "check_file", "follow_master"):
+    for name in ("write_file", "dump", "check_file", "follow_master", "show_plan"):
         monkeypatch.setattr(f"status_tool.cli.running.{name}", note(name))
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("HBASE_CONF_DIR", raising=False)

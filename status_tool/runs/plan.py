@@ -1,0 +1,145 @@
+"""`--explain`: what a run would read and write, from where and how much. Nothing is written, no barrier is put."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+from status_tool.clients.config import Settings
+from status_tool.clients.webhdfs import HdfsEndpoint, WebHdfs
+from status_tool.clients.zookeeper import ZooKeeper
+from status_tool.errors import ConnectionFailed
+from status_tool.gather.peer_topology import what_is_shipped
+from status_tool.gather.snapshot import Request
+from status_tool.printable import duration, iso
+from status_tool.runs.check import Check, header_in_scope, refuse_deep
+from status_tool.sources import meta
+from status_tool.sources.hdfs_files import expand, hdfs_user, refusals_end_the_run
+from status_tool.sources.state_table import StateTable, now_ms
+from status_tool.status_file.reader import open_status
+from status_tool.vocabulary.header import BY_OPTION, MASTER, RECORDED, SLAVE, Header
+from status_tool.vocabulary.selection import LOCAL, root_of
+
+MOST_SUMMARIES = 20
+"""GETCONTENTSUMMARY walks a folder on the NameNode: it is asked for no more paths than this, and not for the root."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """A line of the plan."""
+
+    what: str
+    value: str
+
+
+def explain_side(settings: Settings, request: Request) -> Iterator[Step]:
+    """The plan of `run -m -o`, `run -o` and `run -d`.
+
+    Raises `ConfigurationError` and `ConnectionFailed`, as the run itself would.
+    """
+    yield Step("this cluster", f"as {request.side}")
+    if request.hbase:
+        yield from _hbase(settings, request)
+    if request.hdfs:
+        yield from _hdfs(settings, request.hdfs_paths or settings.hdfs_paths or ("/",))
+
+
+def explain_check(settings: Settings, check: Check) -> Iterator[Step]:
+    """The plan of `run -i`. Raises what opening the files does, `ConfigurationError` and `ConnectionFailed`."""
+    with open_status(check.status_file, require_side=MASTER, key=check.key) as file:
+        header, counts = header_in_scope(file.header, check), file.counts
+        refuse_deep(file, check)
+    yield Step("FILE", _file(header, counts))
+    yield Step("cut", _cut(header))
+    hbase, hdfs = (check.scope.check_hbase and header.half != "hdfs", check.scope.check_hdfs and header.half != "hbase")
+    if check.slave_status is not None:
+        with open_status(check.slave_status, require_side=SLAVE, key=check.key) as other:
+            yield Step("FILE2", _file(other.header, other.counts))
+    else:
+        if hbase:
+            yield from _slave(settings, header, check)
+        if hdfs:
+            yield from _hdfs(settings, check.hdfs_paths or header.hdfs_paths, summaries=False)
+    yield Step("Spark", check.spark_master or "local[*], or the master that was submitted")
+
+
+def _hbase(settings: Settings, request: Request) -> Iterator[Step]:
+    with ZooKeeper(settings.zookeeper()) as zookeeper:
+        live = zookeeper.live_servers()
+        yield Step("HBase cluster", f"{zookeeper.cluster_id()} at {zookeeper.endpoint}, {len(live)} region servers")
+        if request.side == MASTER:
+            for peer in zookeeper.peers():
+                disabled = "" if peer.enabled else ", DISABLED"
+                yield Step(f"peer {peer.id}", f"to {peer.cluster_key}{disabled}, ships {what_is_shipped(peer)}")
+    state = StateTable(settings.thrift(), settings.state_table)
+    state.require()
+    yield Step("barrier", f"put into {settings.state_table}; up to {request.wait_s:.0f} s for all servers to echo it")
+    if request.side == MASTER:
+        yield Step("cut", _master_cut(request, state))
+    regions = Counter(
+        str(row["table"]) for row in meta.regions(settings.thrift(), live, settings.state_table, request.only)
+    )
+    yield Step("tables", f"{len(regions)} with {regions.total()} regions, by Thrift {settings.thrift()}")
+
+
+def _master_cut(request: Request, state: StateTable) -> str:
+    recorded = state.shutdown_ms()
+    moment, whose = (recorded, RECORDED) if request.shutdown_ms is None else (request.shutdown_ms, BY_OPTION)
+    if moment is None:
+        return "the moment of the run: no shutdown time is recorded"
+    if moment > now_ms():
+        return f"the moment of the run: {iso(moment)} lies in the future"
+    return f"{iso(moment)}, {'-s' if whose == BY_OPTION else 'the recorded shutdown time'}"
+
+
+def _hdfs(settings: Settings, paths: Sequence[str], *, summaries: bool = True) -> Iterator[Step]:
+    local = [path for path in map(root_of, paths) if path.startswith(LOCAL)]
+    roots = [path for path in map(root_of, paths) if not path.startswith(LOCAL)]
+    yield from (Step("files", path) for path in local)
+    if not roots:
+        return
+    endpoint = HdfsEndpoint(settings.webhdfs(), hdfs_user(), settings.authorities)
+    yield Step("NameNodes", str(endpoint))
+    hdfs = WebHdfs(endpoint, patience_s=0)
+    try:
+        with refusals_end_the_run(endpoint):
+            existing = {root: expand(hdfs, root) for root in roots}
+            for at, root in enumerate(roots):
+                counted = summaries and at < MOST_SUMMARIES
+                yield Step("files", f"{root}: {_amount(hdfs, existing[root], counted)}")
+    finally:
+        hdfs.stop()
+
+
+def _amount(hdfs: WebHdfs, paths: Sequence[str], counted: bool) -> str:
+    if not paths:
+        return "does not exist"
+    if not counted or "/" in paths:
+        return "not counted: counting would walk all of it on the NameNode" if "/" in paths else "not counted"
+    with suppress(ConnectionFailed):
+        found = [hdfs.summary(path) for path in paths]
+        return f"{sum(files for files, _ in found)} files, {sum(size for _, size in found)} bytes"
+    return "not counted: the NameNode did not answer in time"
+
+
+def _slave(settings: Settings, header: Header, check: Check) -> Iterator[Step]:
+    with ZooKeeper(settings.zookeeper()) as zookeeper:
+        live, cluster = zookeeper.live_servers(), zookeeper.cluster_id()
+    same = ": that is FILE's own cluster, and will be refused" if cluster == header.cluster_id else ""
+    yield Step("slave", f"HBase cluster {cluster} at {settings.zookeeper()}, {len(live)} region servers{same}")
+    yield Step("its state table", f"{settings.state_table}, by Thrift {settings.thrift()}")
+    if check.wait_s:
+        yield Step("rounds", f"until complete, or for {check.wait_s:.0f} s")
+
+
+def _file(header: Header, counts: Mapping[str, int]) -> str:
+    rows = ", ".join(f"{count} {kind}" for kind, count in sorted(counts.items()))
+    age = duration(max(0, now_ms() - header.created_ms))
+    return f"{header.side} {header.cluster_id}, {header.half}, written {iso(header.created_ms)} ({age} ago): {rows}"
+
+
+def _cut(header: Header) -> str:
+    since = "" if header.shutdown_ms is None else ", the shutdown time"
+    return f"{iso(header.cut_ms)}{since}: what was acknowledged by then is in scope"
