@@ -15,7 +15,7 @@ import shutil
 import stat
 import subprocess
 import sys
-from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 import pyspark
@@ -27,8 +27,46 @@ WRITTEN_S = 120
 _OLDEST_JDK = 17
 
 
-def jvm_option() -> tuple[str, Callable[[subprocess.Popen[bytes]], None] | None]:
-    """The JVM's option, and what to do with its process where it will write the archive; empty: no archive."""
+@dataclass
+class NewArchive:
+    """One that the JVM started now will write when it ends."""
+
+    written: Path
+    """The JVM writes it under this name."""
+    archive: Path
+    abandoned: bool = False
+    """Whether the run was ended early: then nobody waits for it."""
+
+    def keep(self, jvm: subprocess.Popen[bytes]) -> None:
+        """When this process ends, end the JVM, and give the archive its name once it is whole.
+
+        The verdict has been printed by then, so what ends this process meanwhile loses the archive and nothing else.
+        """
+        atexit.register(self._end, jvm)
+
+    def _end(self, jvm: subprocess.Popen[bytes]) -> None:
+        try:
+            if self.abandoned:
+                jvm.kill()
+            elif self._is_written(jvm):
+                os.replace(self.written, self.archive)
+                _drop_others(self.archive)
+        except (OSError, subprocess.TimeoutExpired, KeyboardInterrupt):
+            jvm.kill()
+        finally:
+            with contextlib.suppress(OSError):
+                self.written.unlink(missing_ok=True)
+
+    def _is_written(self, jvm: subprocess.Popen[bytes]) -> bool:
+        if sys.stderr.isatty():
+            print("status-tool: keeping Spark's classes for the next start, once", file=sys.stderr)
+        if jvm.stdin is not None:
+            jvm.stdin.close()  # which ends it
+        return jvm.wait(WRITTEN_S) == 0 and self.written.is_file()
+
+
+def jvm_option() -> tuple[str, NewArchive | None]:
+    """The JVM's option, with the archive that it will write if there is none yet; empty: none can be used or made."""
     folder, java = _folder(), _java()
     if folder is None or java is None:
         return "", None
@@ -38,31 +76,7 @@ def jvm_option() -> tuple[str, Callable[[subprocess.Popen[bytes]], None] | None]
     if " " in str(archive):
         return "", None  # Spark splits the options at blanks
     written = archive.with_suffix(f".{os.getpid()}")
-    return f"-XX:ArchiveClassesAtExit={written}", lambda jvm: _keep_at_exit(jvm, written, archive)
-
-
-def _keep_at_exit(jvm: subprocess.Popen[bytes], written: Path, archive: Path) -> None:
-    """When this process ends, end the JVM, and give the archive its name once it is whole.
-
-    The verdict has been printed by then, so what ends this process meanwhile loses the archive and nothing else.
-    """
-
-    def keep() -> None:
-        if sys.stderr.isatty():
-            print("status-tool: keeping Spark's classes for the next start, once", file=sys.stderr)
-        try:
-            if jvm.stdin is not None:
-                jvm.stdin.close()
-            if jvm.wait(WRITTEN_S) == 0 and written.is_file():
-                os.replace(written, archive)
-                _drop_others(archive)
-        except (OSError, subprocess.TimeoutExpired, KeyboardInterrupt):
-            pass
-        finally:
-            with contextlib.suppress(OSError):
-                written.unlink(missing_ok=True)
-
-    atexit.register(keep)
+    return f"-XX:ArchiveClassesAtExit={written}", NewArchive(written, archive)
 
 
 def _drop_others(archive: Path) -> None:

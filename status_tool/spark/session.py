@@ -7,7 +7,7 @@ import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
@@ -18,7 +18,7 @@ from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
 from status_tool.errors import ConfigurationError
-from status_tool.spark.class_archive import jvm_option
+from status_tool.spark.class_archive import NewArchive, jvm_option
 from status_tool.spark.cluster import runs_here, ship_code
 
 LOCAL_MASTER = "local[*]"
@@ -71,15 +71,19 @@ def spark_session(
     if existing is not None:
         yield existing
         return
-    settings, keep = _archived(_settings(master, dict(conf), small))
+    settings, new_archive = _archived(_settings(master, dict(conf), small))
     session = _create(settings)
-    if keep is not None:
-        keep(SparkContext._gateway.proc)  # type: ignore[union-attr]
+    if new_archive is not None:
+        new_archive.keep(SparkContext._gateway.proc)  # type: ignore[union-attr]
     with tempfile.TemporaryDirectory(prefix="status-tool-") as folder:
         try:
             if not runs_here(session.sparkContext.master):
                 ship_code(session.sparkContext, Path(folder))
             yield session
+        except BaseException:
+            if new_archive is not None:
+                new_archive.abandoned = True
+            raise
         finally:
             with suppress(Exception):
                 session.stop()
@@ -116,14 +120,14 @@ def _settings(master: str | None, conf: dict[str, str], small: bool) -> dict[str
     return settings | conf
 
 
-def _archived(settings: dict[str, str]) -> tuple[dict[str, str], Callable[[Any], None] | None]:
+def _archived(settings: dict[str, str]) -> tuple[dict[str, str], NewArchive | None]:
     """With the archive of classes, where a JVM is started here; a user's own choice of one stands."""
     options = settings.get(_JVM_OPTIONS, "")
     local = not submitted() and settings.get("spark.master", "").startswith("local")
     if not local or getattr(SparkContext, "_gateway", None) is not None or "Archive" in options or "-Xshare" in options:
         return settings, None
-    option, keep = jvm_option()
-    return (settings | {_JVM_OPTIONS: f"{options} {option}"}, keep) if option else (settings, None)
+    option, new_archive = jvm_option()
+    return (settings | {_JVM_OPTIONS: f"{options} {option}"}, new_archive) if option else (settings, None)
 
 
 def _workers_like_this_process() -> None:

@@ -10,8 +10,7 @@ from typing import Any
 
 import pytest
 
-from status_tool.spark import class_archive
-from status_tool.spark.class_archive import CACHE_VARIABLE, jvm_option
+from status_tool.spark.class_archive import CACHE_VARIABLE, NewArchive, jvm_option
 from tests.pair import REPOSITORY
 
 SAMPLE = REPOSITORY / "sample_status" / "complete"
@@ -89,28 +88,53 @@ def test_none_without_a_folder_or_a_jdk(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 class Jvm:
-    """A process that ends when its stdin is closed."""
+    """A process that ends when its stdin is closed, unless it is interrupted or killed first."""
 
     stdin = None
 
-    def __init__(self, code: int) -> None:
-        self.code = code
+    def __init__(self, end: int | BaseException) -> None:
+        self.end = end
+        self.killed = False
 
     def wait(self, timeout: float) -> int:
         """At once."""
-        return self.code
+        if isinstance(self.end, BaseException):
+            raise self.end
+        return self.end
+
+    def kill(self) -> None:
+        """Noted."""
+        self.killed = True
 
 
-@pytest.mark.parametrize(("code", "left"), [(0, ["spark-a.jsa"]), (1, ["spark-b.jsa"])])
-def test_only_a_whole_one_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int, left: list[str]) -> None:
+@pytest.mark.parametrize(
+    ("end", "abandoned", "kept", "killed"),
+    [
+        (0, False, True, False),
+        (1, False, False, False),
+        (0, True, False, True),
+        (KeyboardInterrupt(), False, False, True),
+        (subprocess.TimeoutExpired("java", 1), False, False, True),
+    ],
+)
+def test_only_a_whole_one_is_kept(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    end: int | BaseException,
+    abandoned: bool,
+    kept: bool,
+    killed: bool,
+) -> None:
     """Of a JVM that failed nothing is; what a killed process left goes with the next that is kept."""
-    ends: list[Any] = []
-    monkeypatch.setattr("status_tool.spark.class_archive.atexit.register", ends.append)
-    written = tmp_path / f"spark-a.{os.getpid()}"
-    written.write_text("classes")
-    (tmp_path / "spark-b.jsa").write_text("of another JDK")
-    if code == 0:
-        (tmp_path / "spark-c.999999999").write_text("left behind")
-    class_archive._keep_at_exit(Jvm(code), written, tmp_path / "spark-a.jsa")  # type: ignore[arg-type]
-    ends[0]()
-    assert sorted(file.name for file in tmp_path.iterdir()) == left
+    ends: list[tuple[Any, Any]] = []
+    monkeypatch.setattr("status_tool.spark.class_archive.atexit.register", lambda *call: ends.append(call))
+    written, others = tmp_path / f"spark-a.{os.getpid()}", {"spark-b.jsa", "spark-c.999999999"}
+    for name in (written.name, *others):
+        (tmp_path / name).write_text("classes")
+    jvm, new = Jvm(end), NewArchive(written, tmp_path / "spark-a.jsa")
+    new.keep(jvm)  # type: ignore[arg-type]
+    new.abandoned = abandoned
+    ((call, argument),) = ends
+    call(argument)
+    assert {file.name for file in tmp_path.iterdir()} == ({"spark-a.jsa"} if kept else others)
+    assert jvm.killed == killed
