@@ -27,12 +27,12 @@ def use() -> None:
 
 
 def make() -> None:
-    """By the check of a sample, if it is not there; raises `CalledProcessError`."""
+    """By the check of a sample, if it is not there. The tests do without it, only slower, where that fails."""
     os.environ[CACHE_VARIABLE] = str(FOLDER)
     if jvm_option()[1] is not None:
         files: list[str | Path] = ["-i", SAMPLE / "master.status", "--slave-status", SAMPLE / "slave.status"]
         command = [sys.executable, "-m", "status_tool", "run", *files]
-        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+        subprocess.run(command, check=False, stdout=subprocess.DEVNULL)
 
 
 if __name__ == "__main__":

@@ -2,7 +2,8 @@
 
 Class data sharing of the JDK (JEP 350, `-XX:ArchiveClassesAtExit`): a JVM writes what it has loaded when it ends, and
 later ones map the file instead of reading, checking and linking some ten thousand classes. A JVM ignores an archive
-that is not of its own build and class path, so a wrong one costs time and nothing else.
+that is not of its own build and class path, or does not match its checksums. One that is cut short may crash it: hence
+the size in the name, and a second start without one (`spark.session`).
 """
 
 from __future__ import annotations
@@ -25,6 +26,10 @@ CACHE_VARIABLE = "STATUS_TOOL_CACHE"
 WRITTEN_S = 120
 """A JVM writes its archive within seconds; one that does not is left to itself."""
 _OLDEST_JDK = 17
+_USE = "-XX:SharedArchiveFile="
+_ENDING = ".jsa"
+_VERIFIED = "-XX:+VerifySharedSpaces"
+"""The JVM compares checksums first, which takes 0.2 s, and goes on without an archive whose content has changed."""
 
 
 @dataclass
@@ -32,8 +37,7 @@ class NewArchive:
     """One that the JVM started now will write when it ends."""
 
     written: Path
-    """The JVM writes it under this name."""
-    archive: Path
+    """The JVM writes it under this name: `spark-KEY.PID`."""
     abandoned: bool = False
     """Whether the run was ended early: then nobody waits for it."""
 
@@ -49,8 +53,9 @@ class NewArchive:
             if self.abandoned:
                 jvm.kill()
             elif self._is_written(jvm):
-                os.replace(self.written, self.archive)
-                _drop_others(self.archive)
+                kept = self.written.with_suffix(f".{_synced_size(self.written)}{_ENDING}")
+                os.replace(self.written, kept)
+                _drop_others(kept)
         except (OSError, subprocess.TimeoutExpired, KeyboardInterrupt):
             jvm.kill()
         finally:
@@ -70,13 +75,30 @@ def jvm_option() -> tuple[str, NewArchive | None]:
     folder, java = _folder(), _java()
     if folder is None or java is None:
         return "", None
-    archive = folder / f"spark-{_key(java)}.jsa"
-    if archive.is_file():
-        return (f"-XX:SharedArchiveFile={archive}", None) if _is_ours(archive) else ("", None)
-    if " " in str(archive):
+    name = f"spark-{_key(java)}"
+    if " " in str(folder):
         return "", None  # Spark splits the options at blanks
-    written = archive.with_suffix(f".{os.getpid()}")
-    return f"-XX:ArchiveClassesAtExit={written}", NewArchive(written, archive)
+    for archive in folder.glob(f"{name}.*{_ENDING}"):
+        if archive.name == f"{name}.{archive.stat().st_size}{_ENDING}":
+            return (f"{_USE}{archive} {_VERIFIED}", None) if _is_ours(archive) else ("", None)
+    written = folder / f"{name}.{os.getpid()}"
+    return f"-XX:ArchiveClassesAtExit={written}", NewArchive(written)
+
+
+def drop_archive(options: str) -> str | None:
+    """Delete the archive that a JVM's options name, and return them without it; None where they name none."""
+    for option in options.split():
+        if option.startswith(_USE) and option.endswith(_ENDING):
+            Path(option.removeprefix(_USE)).unlink(missing_ok=True)
+            return options.replace(option, "").rstrip()
+    return None
+
+
+def _synced_size(file: Path) -> int:
+    """In bytes, once all of it is on the disk."""
+    with file.open("rb") as stream:
+        os.fsync(stream.fileno())
+        return os.fstat(stream.fileno()).st_size
 
 
 def _drop_others(archive: Path) -> None:

@@ -18,13 +18,15 @@ from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
 from status_tool.errors import ConfigurationError
-from status_tool.spark.class_archive import NewArchive, jvm_option
+from status_tool.spark.class_archive import NewArchive, drop_archive, jvm_option
 from status_tool.spark.cluster import runs_here, ship_code
 
 LOCAL_MASTER = "local[*]"
 APP_NAME = "status-tool"
 _SUBMITTED = "PYSPARK_GATEWAY_PORT"
 _JVM_OPTIONS = "spark.driver.extraJavaOptions"
+_CRASH = "fatal error has been detected"
+"""What a JVM prints that crashes."""
 
 _DEFAULTS = {
     "spark.ui.enabled": "false",
@@ -72,7 +74,7 @@ def spark_session(
         yield existing
         return
     settings, new_archive = _archived(_settings(master, dict(conf), small))
-    session = _create(settings)
+    session = _create_or_again(settings)
     if new_archive is not None:
         new_archive.keep(SparkContext._gateway.proc)  # type: ignore[union-attr]
     with tempfile.TemporaryDirectory(prefix="status-tool-") as folder:
@@ -137,6 +139,17 @@ def _workers_like_this_process() -> None:
     known = os.environ.get("PYTHONPATH", "").split(os.pathsep)
     if root not in known:
         os.environ["PYTHONPATH"] = os.pathsep.join(path for path in (root, *known) if path)
+
+
+def _create_or_again(settings: dict[str, str]) -> SparkSession:
+    """A session; once more without the archive of classes where that has crashed the JVM."""
+    try:
+        return _create(settings)
+    except ConfigurationError as error:
+        options = drop_archive(settings.get(_JVM_OPTIONS, "")) if _CRASH in str(error) else None
+        if options is None:
+            raise
+        return _create(settings | {_JVM_OPTIONS: options})
 
 
 def _create(settings: dict[str, str]) -> SparkSession:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from status_tool.spark.class_archive import CACHE_VARIABLE, NewArchive, jvm_option
+from status_tool.spark.class_archive import CACHE_VARIABLE, NewArchive, drop_archive, jvm_option
 from tests.pair import REPOSITORY
 
 SAMPLE = REPOSITORY / "sample_status" / "complete"
@@ -24,8 +24,17 @@ def check(cache: Path, *more: str) -> subprocess.CompletedProcess[str]:
         capture_output=True,
         text=True,
         timeout=300,
+        cwd=cache.parent,
         env=os.environ | {CACHE_VARIABLE: str(cache)},
     )
+
+
+def put(archive: Path, content: bytes | bytearray) -> None:
+    """Another file in its place: a JVM that is still ending may have mapped the one that was there."""
+    new = archive.parent.parent / "new"
+    new.write_bytes(content)
+    new.chmod(0o400)
+    new.replace(archive)
 
 
 @pytest.mark.spark
@@ -45,9 +54,18 @@ def test_it_is_made_once_and_used(tmp_path: Path) -> None:
     assert log.read_text().count("org.apache.spark.sql") > 1_000
     loaded = [line for line in log.read_text().splitlines() if " org.apache.spark.sql" in line]
     assert sum("shared objects file (top)" in line for line in loaded) > len(loaded) / 2
-    os.truncate(archive, archive.stat().st_size // 2)
+    put(archive, archive.read_bytes()[: archive.stat().st_size // 2])
     damaged = check(cache)
     assert (damaged.returncode, damaged.stdout, damaged.stderr) == (0, first.stdout, first.stderr)
+    (archive,) = cache.iterdir()
+    assert archive.stat().st_size > 1 << 24, "it was made anew"
+    content = bytearray(archive.read_bytes())
+    for part in range(2, 10):
+        at = part * len(content) // 10
+        content[at : at + (1 << 20)] = bytes(1 << 20)
+    put(archive, content)
+    overwritten = check(cache)
+    assert (overwritten.returncode, overwritten.stdout, overwritten.stderr) == (0, first.stdout, first.stderr)
 
 
 def test_what_others_could_have_written_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -56,10 +74,10 @@ def test_what_others_could_have_written_is_not_used(tmp_path: Path, monkeypatch:
     tmp_path.chmod(0o700)
     option, keep = jvm_option()
     assert (option.startswith(f"-XX:ArchiveClassesAtExit={tmp_path}/spark-"), keep is None) == (True, False)
-    archive = Path(option.partition("=")[2]).with_suffix(".jsa")
-    archive.write_bytes(b"")
+    archive = Path(option.partition("=")[2]).with_suffix(".7.jsa")
+    archive.write_bytes(b"classes")
     archive.chmod(0o600)
-    assert jvm_option() == (f"-XX:SharedArchiveFile={archive}", None)
+    assert jvm_option() == (f"-XX:SharedArchiveFile={archive} -XX:+VerifySharedSpaces", None)
     archive.chmod(0o620)
     assert jvm_option() == ("", None)
     archive.unlink()
@@ -85,6 +103,15 @@ def test_none_without_a_folder_or_a_jdk(tmp_path: Path, monkeypatch: pytest.Monk
             (home / "release").write_text(text)
         monkeypatch.setenv("JAVA_HOME", str(home))
         assert jvm_option() == ("", None)
+
+
+def test_one_that_crashes_the_jvm_goes(tmp_path: Path) -> None:
+    """And the options start one without it; those without an archive stay as they are."""
+    archive = tmp_path / "spark-a.7.jsa"
+    archive.write_bytes(b"classes")
+    assert drop_archive(f"-XX:+UseSerialGC -XX:SharedArchiveFile={archive}") == "-XX:+UseSerialGC"
+    assert not archive.exists()
+    assert drop_archive("-XX:+UseSerialGC") is None
 
 
 class Jvm:
@@ -130,11 +157,11 @@ def test_only_a_whole_one_is_kept(
     monkeypatch.setattr("status_tool.spark.class_archive.atexit.register", lambda *call: ends.append(call))
     written, others = tmp_path / f"spark-a.{os.getpid()}", {"spark-b.jsa", "spark-c.999999999"}
     for name in (written.name, *others):
-        (tmp_path / name).write_text("classes")
-    jvm, new = Jvm(end), NewArchive(written, tmp_path / "spark-a.jsa")
+        (tmp_path / name).write_bytes(b"classes")
+    jvm, new = Jvm(end), NewArchive(written)
     new.keep(jvm)  # type: ignore[arg-type]
     new.abandoned = abandoned
     ((call, argument),) = ends
     call(argument)
-    assert {file.name for file in tmp_path.iterdir()} == ({"spark-a.jsa"} if kept else others)
+    assert {file.name for file in tmp_path.iterdir()} == ({"spark-a.7.jsa"} if kept else others)
     assert jvm.killed == killed
