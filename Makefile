@@ -49,9 +49,9 @@ test-java: ## Tests of the trackers
 test-python: setup ## Unit, property and cluster tests
 	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
-test-unit: $(VENV)/installed ## Tests that need no cluster, with a tenth of the simulation's random steps
+test-unit: $(VENV)/installed ## Tests that need no cluster, without slow ones, with a tenth of the simulation's steps
 	@$(BIN)/python -m tests.spark_classes
-	SIMULATION_STEPS=15000 $(BIN)/python -m pytest -m "not cluster" -n 2 --dist loadfile
+	SIMULATION_STEPS=15000 $(BIN)/python -m pytest -m "not cluster and not slow" -n 2 --dist loadfile
 
 SEED ?= 1
 N ?= 3

@@ -160,6 +160,7 @@ def _any_end(rows: Any, used: Any, peers: Any, before_ms: int, honest: Any = pru
 FALSE_COMPLETE, FALSE_ALARM = "but missing", "false alarm"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("where", "name", "broken", "found"),
     [

@@ -37,6 +37,7 @@ def put(archive: Path, content: bytes | bytearray) -> None:
     new.replace(archive)
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 def test_it_is_made_once_and_used(tmp_path: Path) -> None:
     """The same verdict without it, with it, and with one that is cut short."""

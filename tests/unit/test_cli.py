@@ -171,6 +171,7 @@ def test_an_own_fault_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
         tool_here("run", "-d")
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 def test_a_closed_pipe_is_no_complaint() -> None:
     """`status-tool … | head -1` leaves quietly."""
@@ -204,6 +205,7 @@ def test_times_are_epoch_milliseconds_or_iso_8601(text: str, moment: int) -> Non
     assert parse_time(text, "--since") == moment
 
 
+@pytest.mark.slow
 def test_an_iso_time_is_the_baseline_of_a_check(tmp_path: Path) -> None:
     """What the report says of it is what epoch milliseconds say."""
     files: list[str | Path] = [

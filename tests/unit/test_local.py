@@ -12,6 +12,7 @@ from tests.pair import Result, tool_here
 pytestmark = pytest.mark.spark
 
 
+@pytest.mark.slow
 def test_an_export_and_its_copy(tmp_path: Path) -> None:
     """Same content matches under another name; another byte, another layout, a link, an empty folder are reported."""
     for side in ("export", "copy"):

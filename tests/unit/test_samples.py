@@ -15,6 +15,7 @@ pytestmark = pytest.mark.spark
 SAMPLES = REPOSITORY / "sample_status"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("sample", "exit_code"), [("complete", 0), ("behind", 1), ("gap", 1)])
 def test_sample(sample: str, exit_code: int, tmp_path: Path) -> None:
     """As the README says."""

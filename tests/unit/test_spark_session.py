@@ -102,6 +102,7 @@ def test_a_check_leaves_the_settings_of_a_session_alone(session: SparkSession, t
     )
 
 
+@pytest.mark.slow
 def test_a_fresh_session_prints_nothing_and_a_bad_one_says_why() -> None:
     code = (
         "from status_tool.spark.session import spark_session\n"
