@@ -25,7 +25,14 @@ from requests.utils import get_environ_proxies, select_proxy
 from status_tool.clients.tls import ca_bundle, distrust, tls_context
 from status_tool.errors import ConnectionFailed
 
-OPERATIONS = ("GETFILESTATUS", "LISTSTATUS", "LISTSTATUS_BATCH", "GETFILECHECKSUM", "OPEN")
+OPERATIONS = (
+    "GETFILESTATUS",
+    "LISTSTATUS",
+    "LISTSTATUS_BATCH",
+    "GETCONTENTSUMMARY",
+    "GETFILECHECKSUM",
+    "OPEN",
+)
 BUSY = (429, 503, 504)
 """HTTP statuses of a server that may answer later."""
 ELSEWHERE = ("StandbyException",)

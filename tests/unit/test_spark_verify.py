@@ -246,6 +246,7 @@ def worlds(draw: st.DrawFn) -> tuple[list[Row], list[Row], Header, Header, Scope
     return (draw(st.permutations(ours)), draw(st.permutations(theirs)), *draw(headers()), scope, queues)
 
 
+@pytest.mark.slow
 @settings(
     max_examples=EXAMPLES,
     deadline=None,
