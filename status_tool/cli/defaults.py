@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import stat
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,43 +13,32 @@ from typing import Any
 from typer.core import TyperCommand
 
 from status_tool.errors import ConfigurationError, UsageError
-from status_tool.runs.modes import OPTIONS, given_of, mode_of, refusal
+from status_tool.runs.modes import given_of, mode_of, refusal
 
 NAME = "status-tool.toml"
 FILE_VARIABLE = "STATUS_TOOL_CONFIG"
 """The file instead of the ones that are looked for; `off`: none."""
 PROFILES = "profile"
-KEYS: Mapping[str, str] = {
-    "conf-dir": "conf_dir",
-    "thrift": "thrift",
-    "webhdfs": "webhdfs",
-    "zookeeper": "zookeeper",
-    "cacert": "cacert",
-    "master-conf": "master_conf",
-    "master-thrift": "master_thrift",
-    "master-zookeeper": "master_zookeeper",
-    "peer-conf": "peer_conf",
-    "peer": "peer",
-    "wait": "wait",
-    "paths": "paths",
-    "exclude": "exclude",
-    "map-path": "map_path",
-    "rate": "rate",
-    "accept-drift": "accept_drift",
-    "max-problems": "max_problems",
-    "metrics": "metrics",
-    "debug-dir": "debug_dir",
-    "sign-key": "sign_key",
-    "require-signature": "require_signature",
-    "file-mode": "mode",
-    "gone-for": "gone_for",
-    "spark-master": "spark_master",
-    "spark-conf": "spark_conf",
-}
-"""What a file may set, each as the option of that name (`paths` is `-f`), and the commands' parameter for it.
+KEYS = (
+    *("conf-dir", "thrift", "webhdfs", "zookeeper", "cacert", "master-conf", "master-thrift", "master-zookeeper"),
+    *("peer-conf", "peer", "wait", "paths", "exclude", "map-path", "rate", "accept-drift", "max-problems", "metrics"),
+    *("debug-dir", "sign-key", "require-signature", "file-mode", "gone-for", "spark-master", "spark-conf"),
+)
+"""What a file may set, each as the option of that name (`paths` is `-f`).
 
 Not what decides the question of one run: the letters, times, tables and what is accepted for once.
 """
+PARAMETERS: Mapping[str, str] = {key: key.replace("-", "_") for key in KEYS} | {"file-mode": "mode"}
+"""The commands' parameter for each key."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A value in a file."""
+
+    key: str
+    value: Any
+    where: str
 
 
 @dataclass(frozen=True)
@@ -58,10 +47,8 @@ class Defaults:
 
     file: Path | None = None
     profile: str | None = None
-    values: Mapping[str, Any] = field(default_factory=dict)
+    settings: Mapping[str, Setting] = field(default_factory=dict)
     """By parameter."""
-    origins: Mapping[str, str] = field(default_factory=dict)
-    """By parameter, where the value stands."""
 
     @property
     def where(self) -> str:
@@ -89,7 +76,7 @@ def read_defaults(profile: str | None) -> Defaults:
     if file is None:
         if profile is not None:
             raise UsageError(f"--profile {profile}: there is no {NAME} that could have it")
-        if chosen := os.environ.get(FILE_VARIABLE, "").replace("off", ""):
+        if (chosen := os.environ.get(FILE_VARIABLE)) not in (None, "", "off"):
             raise ConfigurationError(f"{FILE_VARIABLE} names {chosen}: no such file")
         return Defaults()
     document = _parsed(file)
@@ -99,14 +86,13 @@ def read_defaults(profile: str | None) -> Defaults:
     if profile is not None and profile not in profiles:
         known = ", ".join(sorted(profiles)) or "none"
         raise UsageError(f"--profile {profile}: {file} has {known}")
-    values: dict[str, Any] = {}
-    origins: dict[str, str] = {}
+    settings: dict[str, Setting] = {}
     for section, where in ((document, str(file)), (profiles.get(profile, {}), f"{file} [{PROFILES}.{profile}]")):
         for key, value in section.items():
             if key not in KEYS:
                 raise ConfigurationError(f"{where}: {key!r} is not one of {', '.join(KEYS)}")
-            values[KEYS[key]], origins[KEYS[key]] = value, where
-    return Defaults(file, profile, values, origins)
+            settings[PARAMETERS[key]] = Setting(key, value, where)
+    return Defaults(file, profile, settings)
 
 
 def _parsed(file: Path) -> dict[str, Any]:
@@ -139,18 +125,18 @@ def default_map(command: Any, defaults: Defaults) -> dict[str, Any]:
 def _of_command(command: Any, defaults: Defaults) -> dict[str, Any]:
     if hasattr(command, "commands"):
         return default_map(command, defaults)
-    return {one.name: _checked(one, defaults) for one in command.params if one.name in defaults.values}
+    found = [one for one in command.params if one.name in defaults.settings]
+    return {one.name: _checked(one, defaults.settings[one.name]) for one in found}
 
 
-def _checked(parameter: Any, defaults: Defaults) -> Any:
-    value, where = defaults.values[parameter.name], defaults.origins[parameter.name]
-    key = next(key for key, name in KEYS.items() if name == parameter.name)
+def _checked(parameter: Any, setting: Setting) -> Any:
+    value = setting.value
     values = value if isinstance(value, list) else [value]
     simple = (bool,) if parameter.is_flag else (str, int, float)
     fits = all(isinstance(one, simple) and (parameter.is_flag or not isinstance(one, bool)) for one in values)
     if not fits or (isinstance(value, list) and not parameter.multiple):
         kind = "true or false" if parameter.is_flag else "a list of values" if parameter.multiple else "one value"
-        raise ConfigurationError(f"{where}: {key} is {value!r}, expected {kind}")
+        raise ConfigurationError(f"{setting.where}: {setting.key} is {value!r}, expected {kind}")
     return values if parameter.multiple else value
 
 
@@ -175,14 +161,10 @@ class RunCommand(TyperCommand):
             mode = mode_of(given)
         except UsageError:
             mode = None  # the run says so
-        for name in _unfit(configured, mode, given, ctx.params.get("only")):
-            ctx.params[name] = None if OPTIONS[name].flag != "--require-signature" else False
-            configured.remove(name)
+        for parameter in self.params:
+            name = str(parameter.name)
+            if name in configured and (mode is None or refusal(name, mode, given, ctx.params.get("only"))):
+                ctx.params[name] = parameter.default
+                configured.remove(name)
         _from_file = frozenset(configured)
         return rest
-
-
-def _unfit(configured: set[str], mode: Any, given: frozenset[str], half: str | None) -> Iterator[str]:
-    for name in sorted(configured):
-        if mode is None or refusal(name, mode, given, half) is not None:
-            yield name

@@ -14,7 +14,7 @@ def entry() -> None:
     end_at_once()
     from status_tool.cli.main import main
 
-    handle_signals()
     # What libraries log (kazoo a line for each refused connection) is in our own error, in one line.
     logging.getLogger().addHandler(logging.NullHandler())
+    handle_signals()
     sys.exit(main(sys.argv[1:]))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import sys
@@ -23,7 +22,7 @@ from status_tool.cli.run import run
 from status_tool.cli.setup import setup
 from status_tool.cli.show_config import config
 from status_tool.cli.shutdown_time import shutdown_time
-from status_tool.cli.signals import received
+from status_tool.cli.signals import INTERRUPTED, error_document, received
 from status_tool.cli.topology import topology
 from status_tool.errors import EXIT_ERROR, EXIT_INTERRUPTED, EXIT_TERMINATED, StatusToolError
 from status_tool.printable import safe
@@ -76,12 +75,13 @@ def main(arguments: list[str]) -> int:
     With `--json` the error is a document on stdout as well, `{"error": …, "exit_code": …}`.
     """
     complaints.clear()
+    received.clear()
     exit_code = _main(arguments)
     if exit_code == EXIT_INTERRUPTED and signal.SIGTERM in received:
         exit_code = EXIT_TERMINATED
     if complaints and "--json" in arguments:
         with suppress(OSError, ValueError):
-            print(json.dumps({"error": complaints[-1], "exit_code": exit_code}), flush=True)
+            print(error_document(complaints[-1], exit_code), flush=True)
     return exit_code
 
 
@@ -130,7 +130,7 @@ def _main(arguments: list[str]) -> int:
 
 
 def _interrupted() -> int:
-    _complain("interrupted; nothing was written")
+    _complain(INTERRUPTED)
     return EXIT_INTERRUPTED
 
 

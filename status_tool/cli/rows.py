@@ -10,6 +10,7 @@ import typer
 from status_tool.cli.options import CaCert, ConfDirs, ThriftOption, ZooKeeperOption, settings_of
 from status_tool.clients.config import Settings, load_site
 from status_tool.errors import UsageError
+from status_tool.vocabulary.names import plain_name
 
 
 def rows(
@@ -50,7 +51,7 @@ def rows(
 
     Exit code 0 equal, 1 differs, 2 error, 3 could not be verified. Both clusters need ReplicateTimeTracker.
     """
-    tables = list(dict.fromkeys(name.removeprefix("default:") for name in table or ()))
+    tables = list(dict.fromkeys(map(plain_name, table or ())))
     if not tables:
         raise UsageError("rows needs --table NS:TABLE")
     if not (master_conf or (master_thrift and master_zookeeper)):

@@ -22,6 +22,7 @@ from status_tool.runs.modes import Mode, check_options, given_of
 from status_tool.status_file.legacy_name import is_legacy_name
 from status_tool.status_file.signature import SignKey, read_key
 from status_tool.vocabulary.header import MASTER, SLAVE
+from status_tool.vocabulary.names import plain_name
 from status_tool.vocabulary.scope import Scope, TableFilter
 from status_tool.vocabulary.selection import PathMap, read_path_file
 
@@ -239,7 +240,7 @@ def run(
     lists = _lists({"differ": differ, "missing": missing, "unverifiable": unverifiable}, as_json, status_file)
     if repair_script is not None and status_file is None:
         raise UsageError("--repair-script repairs what a check finds: it goes with -i FILE")
-    for target in (output, report, metrics, repair_script, *(to for to in lists.values() if str(to) != "-")):
+    for target in (output, report, metrics, repair_script, *lists.values()):
         if target is not None:
             check_target(target)
     key = _key(sign_key, require_signature, output, status_file)
@@ -248,8 +249,7 @@ def run(
     if deep not in (None, "all", "different"):
         raise UsageError(f"--deep={deep}: expected --deep or --deep=all")
     path_map = PathMap.parse(map_path or ())
-    tables = frozenset(name.removeprefix("default:") for name in table or ())
-    accepted = frozenset(name.removeprefix("default:") for name in accept_drift or ())
+    tables, accepted = (frozenset(map(plain_name, names or ())) for names in (table, accept_drift))
     hbase, hdfs = only is not Half.HDFS, only is not Half.HBASE
     dumps = (debug_dir or DEFAULT_DEBUG_DIR) if debug else None
     hdfs_paths, spark_settings = _paths(paths), _spark_conf(spark_conf)
@@ -283,7 +283,7 @@ def run(
             spark_master=spark_master,
             spark_conf=spark_settings,
             key=key,
-            lists=tuple(FullList(name, None if str(to) == "-" else to) for name, to in lists.items()),
+            lists=tuple(FullList(name, to) for name, to in lists.items()),
             for_report=report is not None,
         )
         if explain:
@@ -322,8 +322,8 @@ def run(
     return write_file(settings, request, output, dumps, as_json, key)
 
 
-def _lists(named: dict[str, Path | None], as_json: bool, status_file: Path | None) -> dict[str, Path]:
-    """The requested lists, each with its file (`-`: stdout, which can hold only one document)."""
+def _lists(named: dict[str, Path | None], as_json: bool, status_file: Path | None) -> dict[str, Path | None]:
+    """The requested lists, each with its file; None is stdout (`-`), which can hold only one document."""
     chosen = {name: path for name, path in named.items() if path is not None}
     if chosen and status_file is None:
         raise UsageError(f"--{next(iter(chosen))} lists what a check finds: it goes with -i FILE")
@@ -332,7 +332,7 @@ def _lists(named: dict[str, Path | None], as_json: bool, status_file: Path | Non
         raise UsageError(f"--{stdout[0]} - and --json both want stdout: name a file for the list")
     if len(stdout) > 1:
         raise UsageError(f"--{stdout[0]} - and --{stdout[1]} - both want stdout: name a file for one of them")
-    return chosen
+    return {name: None if name in stdout else path for name, path in chosen.items()}
 
 
 def _files(deep: bool, rate: float | None, exclude: list[str] | None, layout: str | None) -> FileOptions:

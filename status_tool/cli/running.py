@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from status_tool.atomic import atomic_write
-from status_tool.cli.signals import loading
 from status_tool.clients.config import Settings
 from status_tool.errors import StatusToolError
 from status_tool.gather.snapshot import Request
@@ -62,9 +61,8 @@ def _failure_in_metrics(output: Output) -> Iterator[None]:
 
 def check_file(settings: Settings, check: Check, output: Output) -> int:
     """`run -i`: the check, its text or JSON and its reports; returns the exit code."""
-    # Here and below: only a check needs Spark.
-    with loading():
-        from status_tool.runs.check import check_live, check_offline
+    # Here and below: only a check needs Spark, which has been loaded with `Check`.
+    from status_tool.runs.check import check_live, check_offline
 
     with _failure_in_metrics(output):
         with make_progress() as progress:
@@ -75,8 +73,7 @@ def check_file(settings: Settings, check: Check, output: Output) -> int:
 
 def follow_master(settings: Settings, master: Settings, check: Check, output: Output, limit_s: float | None) -> int:
     """`run -i --follow`: the same of its last round."""
-    with loading():
-        from status_tool.runs.follow import follow
+    from status_tool.runs.follow import follow
 
     with _failure_in_metrics(output):
         with make_following() as shown:

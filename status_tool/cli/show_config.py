@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from status_tool.cli.defaults import KEYS
+from status_tool.cli.defaults import PARAMETERS
 from status_tool.cli.options import CaCert, ConfDirs, ThriftOption, WebHdfsOption, ZooKeeperOption, settings_of
 from status_tool.clients.config import Settings
 from status_tool.errors import ConfigurationError
@@ -31,7 +31,7 @@ def config(
     document = {
         "file": None if context.obj.file is None else str(context.obj.file),
         "profile": context.obj.profile,
-        "options": [_option(context, key, name) for key, name in KEYS.items() if _has(context, name)],
+        "options": [_option(context, key, name) for key, name in PARAMETERS.items() if _has(context, name)],
         "site_folders": [str(folder) for folder in settings.site.folders],
         "endpoints": _endpoints(context, settings),
     }
@@ -41,7 +41,7 @@ def config(
 
 
 def _has(context: typer.Context, name: str) -> bool:
-    return name in context.obj.values or _on_command_line(context, name)
+    return name in context.obj.settings or _on_command_line(context, name)
 
 
 def _on_command_line(context: typer.Context, name: str) -> bool:
@@ -53,7 +53,7 @@ def _option(context: typer.Context, key: str, name: str) -> dict[str, Any]:
     if _on_command_line(context, name):
         value, origin = context.params[name], "command line"
     else:
-        value, origin = context.obj.values[name], context.obj.origins[name]
+        value, origin = context.obj.settings[name].value, context.obj.settings[name].where
     return {"option": key, "value": [str(one) for one in value] if isinstance(value, list) else value, "from": origin}
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -36,9 +35,10 @@ def record(
     cacert: CaCert = None,
 ) -> None:
     """Record the shutdown time in the state table; run it when the application has stopped."""
-    now_ms = int(time.time() * 1000)
-    moment = parse_time(shutdown, "-s") or now_ms
-    if moment > now_ms + 1000:
+    from status_tool.sources.state_table import now_ms
+
+    moment = parse_time(shutdown, "-s") or now_ms()
+    if moment > now_ms() + 1000:
         raise UsageError(f"-s {moment} ({iso(moment)}) lies in the future: record when the application has stopped")
     state = _state_table(conf_dir, thrift, cacert)
     state.record_shutdown(moment)

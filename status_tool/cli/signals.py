@@ -13,6 +13,8 @@ from types import FrameType
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 """Both end a run in the same way, and differ in the exit code: 128 and the signal's number."""
 
+INTERRUPTED = "interrupted; nothing was written"
+
 received: list[int] = []
 """The signals that have ended the running command line."""
 
@@ -46,14 +48,19 @@ def loading() -> Iterator[None]:
         handle_signals()
 
 
+def error_document(text: str, code: int) -> str:
+    """What `--json` prints instead of a document where a run ends with an error."""
+    return json.dumps({"error": text, "exit_code": code})
+
+
 def _interrupt(number: int, _frame: FrameType | None) -> None:
     received.append(number)
     raise KeyboardInterrupt
 
 
 def _end(number: int, _frame: FrameType | None) -> None:
-    text, code = "interrupted; nothing was written", 128 + number
-    os.write(sys.stderr.fileno(), f"status-tool: {text}\n".encode())
+    code = 128 + number
+    os.write(sys.stderr.fileno(), f"status-tool: {INTERRUPTED}\n".encode())
     if "--json" in sys.argv:
-        os.write(sys.stdout.fileno(), json.dumps({"error": text, "exit_code": code}).encode() + b"\n")
+        os.write(sys.stdout.fileno(), error_document(INTERRUPTED, code).encode() + b"\n")
     os._exit(code)

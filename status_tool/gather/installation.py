@@ -1,4 +1,7 @@
-"""Whether a cluster is ready for the tool: what is in place, and what has to be mended, in words. Changes nothing."""
+"""Whether a cluster is ready for the tool: what is in place, and what has to be mended, in words.
+
+Changes nothing but the barrier's row.
+"""
 
 from __future__ import annotations
 
@@ -8,20 +11,20 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
 
 from status_tool.clients.config import Settings
-from status_tool.clients.webhdfs import HdfsEndpoint, WebHdfs
+from status_tool.clients.webhdfs import WebHdfs
 from status_tool.clients.zookeeper import Peer, ZooKeeper, peer_cluster_id
 from status_tool.errors import StatusToolError
-from status_tool.gather.measured_queues import BULKLOAD_KEY, measure
+from status_tool.gather.measured_queues import BULKLOAD_KEY, measure, replicates_loads
+from status_tool.gather.snapshot import settle
 from status_tool.rules.peers import own_shipping
-from status_tool.sources.hdfs_files import hdfs_user
+from status_tool.rules.queue_proofs import CLOCK_MARGIN_MS
+from status_tool.sources.hdfs_files import endpoint_of, refusals_end_the_run
 from status_tool.sources.state_table import Barrier, Descriptors, StateTable
 from status_tool.vocabulary.state_rows import REPLICATOR, WRITER
 
 TRACKERS = {WRITER: "WriteTimeTracker", REPLICATOR: "ReplicateTimeTracker"}
 ECHO_S = 10.0
 """How long trackers get to answer a barrier; they look for one every second."""
-CLOCK_MS = 30_000
-"""Region servers with a larger skew are rejected by their HBase master (`hbase.master.maxclockskew`)."""
 BEHIND_MS = 1_000
 """What two clocks that are kept by NTP never differ by."""
 
@@ -40,7 +43,7 @@ def inspect(settings: Settings) -> Iterator[Checked]:
     yield from _or_error("ZooKeeper", lambda: _zookeeper(settings))
     yield from _or_error("Thrift", lambda: _trackers(settings))
     yield from _or_error("HDFS", lambda: _hdfs(settings))
-    if settings.site.get(BULKLOAD_KEY, "false").lower() != "true":
+    if not replicates_loads(settings):
         yield Checked(f"bulk loads are not replicated ({BULKLOAD_KEY} is not true in the site files): they are named")
 
 
@@ -80,11 +83,12 @@ def _trackers(settings: Settings) -> Iterator[Checked]:
     state = StateTable(settings.thrift(), settings.state_table)
     state.require()
     yield Checked(f"Thrift {settings.thrift()}: state table {settings.state_table} exists")
+    barrier, deadline = state.put_barrier(), time.monotonic() + ECHO_S
     with ZooKeeper(settings.zookeeper()) as zookeeper:
-        live = zookeeper.live_servers()
-    barrier = state.put_barrier()
-    echoes = _echoes(state, barrier, live)
-    versions = state.versions()
+        for role in TRACKERS:
+            live = settle(state, zookeeper, barrier, role, deadline)
+    small, versions = state.descriptors(barrier), state.versions()
+    echoes = {(row["server"], row["role"]): row["echoed"] for _, row in small.servers}
     for server in live:
         yield _server(server, echoes, versions)
     running = {version for (server, _), version in versions.items() if server in live}
@@ -93,19 +97,8 @@ def _trackers(settings: Settings) -> Iterator[Checked]:
             f"trackers of several versions: {', '.join(sorted(running))}",
             "put the same jar into HBase's lib folder everywhere, then restart the region servers one after another",
         )
-    small = state.descriptors(barrier)
     yield from _clocks(small, barrier, live)
     yield from _tables(small)
-
-
-def _echoes(state: StateTable, barrier: Barrier, live: list[str]) -> dict[tuple[str, str], bool]:
-    """Of live servers; waits until all rows that are there have echoed."""
-    deadline = time.monotonic() + ECHO_S
-    while True:
-        echoes = {key: echoed for key, echoed in state.echoes(barrier).items() if key[0] in live}
-        if all(echoes.values()) or time.monotonic() >= deadline:
-            return echoes
-        time.sleep(0.2)
 
 
 def _server(server: str, echoes: dict[tuple[str, str], bool], versions: dict[tuple[str, str], str]) -> Checked:
@@ -129,7 +122,7 @@ def _clocks(small: Descriptors, barrier: Barrier, live: list[str]) -> Iterator[C
         if row["server"] not in live or row["role"] != WRITER or not row["echoed"] or row["read_ms"] is None:
             continue
         ahead_ms = row["read_ms"] - barrier.issued_ms
-        if not -BEHIND_MS <= ahead_ms <= CLOCK_MS:
+        if not -BEHIND_MS <= ahead_ms <= CLOCK_MARGIN_MS:
             how = f"{abs(ahead_ms) / 1000:.1f} s {'behind' if ahead_ms < 0 else 'ahead of'} this host's"
             yield Checked(f"the clock of {row['server']} is {how}", "let NTP set the clocks of all hosts")
 
@@ -145,6 +138,7 @@ def _tables(small: Descriptors) -> Iterator[Checked]:
 
 
 def _hdfs(settings: Settings) -> Iterator[Checked]:
-    endpoint = HdfsEndpoint(settings.webhdfs(), hdfs_user(), settings.authorities)
-    WebHdfs(endpoint, patience_s=0).status("/")
-    yield Checked(f"HDFS {endpoint}: the NameNode answers user {hdfs_user() or '(none)'}")
+    endpoint = endpoint_of(settings)
+    with refusals_end_the_run(endpoint):
+        WebHdfs(endpoint, patience_s=0).status("/")
+    yield Checked(f"HDFS {endpoint}: the NameNode answers user {endpoint.user}")

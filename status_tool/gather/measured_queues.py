@@ -93,8 +93,12 @@ def measure(settings: Settings, zookeeper: ZooKeeper) -> Measured:
         writers = folder.writers() if folder else []
     except ConnectionFailed as error:
         problem = str(error)
-    bulkload = settings.site.get(BULKLOAD_KEY, "false").lower() == "true"
-    return Measured(read_ms, queues, extents, unsplit, bulkload, problem, tuple(writers))
+    return Measured(read_ms, queues, extents, unsplit, replicates_loads(settings), problem, tuple(writers))
+
+
+def replicates_loads(settings: Settings) -> bool:
+    """Whether bulk loads are replicated according to the site files."""
+    return settings.site.get(BULKLOAD_KEY, "false").lower() == "true"
 
 
 def _plausible(unsplit: frozenset[str], live: Iterable[str]) -> frozenset[str] | None:

@@ -23,7 +23,7 @@ from status_tool.rules.queue_proofs import newly_settled, undrained_servers
 from status_tool.rules.sides import LOCAL_POOL
 from status_tool.sources import codec, meta
 from status_tool.sources.crc import Layout
-from status_tool.sources.hdfs_files import WebHdfsSource, expand, hdfs_user, refusals_end_the_run
+from status_tool.sources.hdfs_files import WebHdfsSource, endpoint_of, expand, hdfs_user, refusals_end_the_run
 from status_tool.sources.interface import Source
 from status_tool.sources.local import LocalSource
 from status_tool.sources.spool import read_spool
@@ -38,7 +38,7 @@ from status_tool.vocabulary.header import BY_OPTION, MASTER, RECORDED, SLAVE, He
 from status_tool.vocabulary.ids import origin_id
 from status_tool.vocabulary.schema import NewRow
 from status_tool.vocabulary.scope import TableFilter
-from status_tool.vocabulary.selection import LOCAL, TEMPORARY_FOLDERS, Exclusions, root_of
+from status_tool.vocabulary.selection import LOCAL, TEMPORARY_FOLDERS, Exclusions, by_system, root_of
 from status_tool.vocabulary.state_rows import REPLICATOR, WRITER, ContentRow, FactRow, HeadRow, SegmentRow, UnstampedRow
 
 ROLES = {MASTER: WRITER, SLAVE: REPLICATOR}
@@ -193,7 +193,7 @@ def _hbase(
         _await_drained(settings, request, state, zookeeper, deadline, say)
     barrier = state.put_barrier()
     say("waiting until every region server has flushed past the barrier")
-    live = _settle(state, zookeeper, barrier, ROLES[request.side], deadline)
+    live = settle(state, zookeeper, barrier, ROLES[request.side], deadline)
     # The spool before the table: a tracker puts a file's rows into the table before it deletes the file.
     spooled = _spooled(settings)
     small = state.descriptors(barrier, spooled)
@@ -212,7 +212,7 @@ def _hbase(
         if request.following:
             header = dataclasses.replace(header, notices=(*header.notices, FOLLOWING))
         else:
-            header = _with_shutdown(header, request.shutdown_ms, small.shutdown_ms)
+            header = with_shutdown(header, request.shutdown_ms, small.shutdown_ms)
         rows += [with_events(row, small) for row in small.tables if request.only.holds(row["table"])]
         regions = _hosted_regions(settings, request, live, deadline)
         rows += regions
@@ -283,7 +283,7 @@ def with_events(row: NewRow, small: Descriptors) -> NewRow:
     return row | {"detail": json.dumps(json.loads(row["detail"]) | added)} if added else row
 
 
-def _settle(state: StateTable, zookeeper: ZooKeeper, barrier: Barrier, role: str, deadline: float) -> list[str]:
+def settle(state: StateTable, zookeeper: ZooKeeper, barrier: Barrier, role: str, deadline: float) -> list[str]:
     """The live servers, once all that can have echoed the barrier, or time is up."""
     while True:
         live, echoes = zookeeper.live_servers(), state.echoes(barrier)
@@ -356,7 +356,7 @@ def peer_rows(zookeeper: ZooKeeper) -> list[NewRow]:
     return [{"kind": "peer", "name": peer.id, "detail": peer.to_json()} for peer in peers]
 
 
-def _with_shutdown(header: Header, given: int | None, recorded: int | None) -> Header:
+def with_shutdown(header: Header, given: int | None, recorded: int | None) -> Header:
     """The cut: `-s`, else the recorded shutdown time, else now. A time in the future is not used."""
     moment, whose = (given, BY_OPTION) if given is not None else (recorded, RECORDED)
     if moment is None:
@@ -384,7 +384,8 @@ def _hdfs(settings: Settings, request: Request, gathered: Snapshot, say: Callabl
     sources: list[Source] = []
     absent: list[str] = []
     key, identity = "", ("", LOCAL_POOL)
-    if local := tuple(root.removeprefix(LOCAL) for root in roots if root.startswith(LOCAL)):
+    local, remote = by_system(roots)
+    if local:
         disk = LocalSource(local, exclusions, request.files.layout or Layout(), request.files.deep)
         sources.append(disk)
         absent += disk.absent()
@@ -393,8 +394,8 @@ def _hdfs(settings: Settings, request: Request, gathered: Snapshot, say: Callabl
         raise UsageError(
             "--layout is for file:// folders, and none is read here: leave it out, or name one in -f or --map-path"
         )
-    if remote := tuple(root for root in roots if not root.startswith(LOCAL)):
-        endpoint = HdfsEndpoint(settings.webhdfs(), hdfs_user(), settings.authorities)
+    if remote:
+        endpoint = endpoint_of(settings)
         say(f"querying the NameNode at {endpoint}")
         absent += _absent(endpoint, remote)
         key, identity = str(endpoint), _identity(endpoint)

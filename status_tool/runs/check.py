@@ -28,7 +28,7 @@ from status_tool.printable import iso
 from status_tool.runs.modes import check_half, check_legacy
 from status_tool.runs.question import Question, SideFacts, question_of, refuse_pruned, refuse_since
 from status_tool.runs.write import Say, source_of
-from status_tool.sources.hdfs_files import WebHdfsSource, hdfs_user
+from status_tool.sources.hdfs_files import WebHdfsSource, endpoint_of
 from status_tool.spark import source as spark_source
 from status_tool.spark.cluster import read_status, runs_here
 from status_tool.spark.counts import overview_of
@@ -306,7 +306,7 @@ def verify_once(
         slave_df = spark_source.load(spark, source_of(_shared_out(sides.slave, spark)))
     endpoint = None
     if check.deep and any(isinstance(source, WebHdfsSource) for source in sides.slave.sources):
-        endpoint = HdfsEndpoint(settings.webhdfs(), hdfs_user(), settings.authorities)
+        endpoint = endpoint_of(settings)
     return _answer(spark, sides.look.side, slave_df, sides.question, check, say, scratch.folder, last, endpoint)
 
 

@@ -8,19 +8,19 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from status_tool.clients.config import Settings
-from status_tool.clients.webhdfs import HdfsEndpoint, WebHdfs
+from status_tool.clients.webhdfs import WebHdfs
 from status_tool.clients.zookeeper import ZooKeeper
 from status_tool.errors import ConnectionFailed
 from status_tool.gather.peer_topology import what_is_shipped
-from status_tool.gather.snapshot import Request
+from status_tool.gather.snapshot import Request, with_shutdown
 from status_tool.printable import duration, iso
 from status_tool.runs.check import Check, header_in_scope, refuse_deep
 from status_tool.sources import meta
-from status_tool.sources.hdfs_files import expand, hdfs_user, refusals_end_the_run
+from status_tool.sources.hdfs_files import endpoint_of, expand, refusals_end_the_run
 from status_tool.sources.state_table import StateTable, now_ms
 from status_tool.status_file.reader import open_status
-from status_tool.vocabulary.header import BY_OPTION, MASTER, RECORDED, SLAVE, Header
-from status_tool.vocabulary.selection import LOCAL, root_of
+from status_tool.vocabulary.header import BY_OPTION, MASTER, SLAVE, Header
+from status_tool.vocabulary.selection import LOCAL, by_system
 
 MOST_SUMMARIES = 20
 """GETCONTENTSUMMARY walks a folder on the NameNode: it is asked for no more paths than this, and not for the root."""
@@ -85,22 +85,21 @@ def _hbase(settings: Settings, request: Request) -> Iterator[Step]:
 
 
 def _master_cut(request: Request, state: StateTable) -> str:
-    recorded = state.shutdown_ms()
-    moment, whose = (recorded, RECORDED) if request.shutdown_ms is None else (request.shutdown_ms, BY_OPTION)
-    if moment is None:
-        return "the moment of the run: no shutdown time is recorded"
-    if moment > now_ms():
-        return f"the moment of the run: {iso(moment)} lies in the future"
-    return f"{iso(moment)}, {'-s' if whose == BY_OPTION else 'the recorded shutdown time'}"
+    recorded, now = state.shutdown_ms(), now_ms()
+    header = with_shutdown(Header(MASTER, "", now, now), request.shutdown_ms, recorded)
+    if header.shutdown_ms is not None:
+        return f"{iso(header.cut_ms)}, {'-s' if header.shutdown_from == BY_OPTION else 'the recorded shutdown time'}"
+    known = recorded if request.shutdown_ms is None else request.shutdown_ms
+    why = "no shutdown time is recorded" if known is None else f"{iso(known)} lies in the future"
+    return f"the moment of the run: {why}"
 
 
 def _hdfs(settings: Settings, paths: Sequence[str], *, summaries: bool = True) -> Iterator[Step]:
-    local = [path for path in map(root_of, paths) if path.startswith(LOCAL)]
-    roots = [path for path in map(root_of, paths) if not path.startswith(LOCAL)]
-    yield from (Step("files", path) for path in local)
+    local, roots = by_system(paths)
+    yield from (Step("files", LOCAL + path) for path in local)
     if not roots:
         return
-    endpoint = HdfsEndpoint(settings.webhdfs(), hdfs_user(), settings.authorities)
+    endpoint = endpoint_of(settings)
     yield Step("NameNodes", str(endpoint))
     hdfs = WebHdfs(endpoint, patience_s=0)
     try:

@@ -335,7 +335,7 @@ DECODERS: dict[str, Callable[[Iterable[tuple[bytes, Cells]]], Iterator[NewRow]]]
     FactRow.TYPE: facts,
     ContentRow.TYPE: contents,
 }
-"""NewRow types with many rows, read in parallel."""
+"""Row types with many rows, read in parallel."""
 
 
 def batches(rows: Iterable[NewRow], size: int = BATCH_ROWS) -> Iterator[pa.RecordBatch]:

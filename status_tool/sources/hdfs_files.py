@@ -19,6 +19,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from status_tool.clients.config import Settings
 from status_tool.clients.hdfscli import Refused
 from status_tool.clients.walk import Page, Walk
 from status_tool.clients.webhdfs import RANGE_BYTES, HdfsEndpoint, Load, WebHdfs, webhdfs
@@ -44,6 +45,11 @@ _HEADER = 12  # bytesPerCRC and crcPerBlock
 def hdfs_user() -> str:
     """Hadoop's rule without Kerberos: `$HADOOP_USER_NAME`, else the login name."""
     return os.environ.get("HADOOP_USER_NAME") or getpass.getuser()
+
+
+def endpoint_of(settings: Settings) -> HdfsEndpoint:
+    """The HDFS that is checked, as this process's user. Raises `ConfigurationError`."""
+    return HdfsEndpoint(settings.webhdfs(), hdfs_user(), settings.authorities)
 
 
 @contextlib.contextmanager

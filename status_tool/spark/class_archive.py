@@ -24,7 +24,7 @@ import pyspark
 CACHE_VARIABLE = "STATUS_TOOL_CACHE"
 """The folder for the archive instead of the user's cache; `off`: none is made or used."""
 WRITTEN_S = 120
-"""A JVM writes its archive within seconds; one that does not is left to itself."""
+"""A JVM writes its archive within seconds; one that does not is killed."""
 _OLDEST_JDK = 17
 _USE = "-XX:SharedArchiveFile="
 _ENDING = ".jsa"
@@ -52,7 +52,7 @@ class NewArchive:
         try:
             if self.abandoned:
                 jvm.kill()
-            elif self._is_written(jvm):
+            elif self._has_written(jvm):
                 kept = self.written.with_suffix(f".{_synced_size(self.written)}{_ENDING}")
                 os.replace(self.written, kept)
                 _drop_others(kept)
@@ -62,7 +62,8 @@ class NewArchive:
             with contextlib.suppress(OSError):
                 self.written.unlink(missing_ok=True)
 
-    def _is_written(self, jvm: subprocess.Popen[bytes]) -> bool:
+    def _has_written(self, jvm: subprocess.Popen[bytes]) -> bool:
+        """Ends the JVM and waits for what it writes then."""
         if sys.stderr.isatty():
             print("status-tool: keeping Spark's classes for the next start, once", file=sys.stderr)
         if jvm.stdin is not None:

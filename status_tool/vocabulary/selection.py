@@ -39,6 +39,13 @@ def root_of(text: str) -> str:
     return LOCAL + plain_path(text) if text.startswith(LOCAL) else plain_path(text)
 
 
+def by_system(paths: Iterable[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Roots apart: the local folders (without `file:`), and the paths in HDFS."""
+    roots = [root_of(path) for path in paths]
+    local = tuple(root.removeprefix(LOCAL) for root in roots if root.startswith(LOCAL))
+    return local, tuple(root for root in roots if not root.startswith(LOCAL))
+
+
 def read_path_file(text: str, name: str) -> tuple[str, ...]:
     """The roots of a `-f` file: one per line, `#` comments."""
     lines = [line.strip() for line in text.splitlines()]
