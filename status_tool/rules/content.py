@@ -92,6 +92,8 @@ def life_of(tenures: Iterable[Tenure], *, replicated_only: bool) -> Life:
             changed.append(moment)
         elif earlier.closed_ms is None and _more(earlier, later, families, "loaded"):
             loaded.append(moment)
+    if (restarted_ms := _began_anew(ordered)) is not None:
+        changed.append(restarted_ms)
     return Life(latest(*changed), latest(*loaded), max(ordered, key=lambda tenure: (tenure.began_ms, tenure.seq)))
 
 
@@ -126,6 +128,19 @@ def _follows(earlier: Tenure, later: Tenure, families: set[str] | None) -> bool:
         for family, files in later.before.items()
         if families is None or family in families
     )
+
+
+def _began_anew(ordered: list[Tenure]) -> int | None:
+    """When a region may have opened with sequence ids that began anew: after it was truncated or restored.
+
+    The tenure with the highest ids is closed then, and the unclosed one below it is the newer one. Clocks cannot tell
+    within what they may differ by, so a crash looks the same if the next tenure was closed that soon and none followed.
+    """
+    *below, last = ordered
+    unclosed_ms = max((tenure.began_ms for tenure in below if tenure.closed_ms is None), default=None)
+    if unclosed_ms is None or last.closed_ms is None or last.began_ms > unclosed_ms + SKEW_MS:
+        return None
+    return max(unclosed_ms, last.began_ms)
 
 
 def _more(earlier: Tenure, later: Tenure, families: set[str] | None, what: str) -> bool:

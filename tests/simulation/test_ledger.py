@@ -78,6 +78,7 @@ def broken_rules() -> dict[str, tuple[object, str, Callable[..., object]]]:
             "_in_order",
             lambda many: sorted(in_order(many), key=lambda t: t.began_ms),
         ),
+        "ids that began anew within the error of clocks": (content, "_began_anew", lambda _: None),
         "tenures that were taken over whatever they held": (
             ledger.LedgerWorld,
             "follows",
