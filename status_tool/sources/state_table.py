@@ -76,8 +76,8 @@ class StateTableSource(Source):
     existing: codec.Existing | None = None
     """For a master: its regions."""
     digits_per_partition: int = 4
-    pruning: bytes | None = None
-    """The last pruning when the marks were read (`Descriptors.pruning`); None: pruning does not matter here."""
+    expected: Generation | None = None
+    """Of the small rows that the rows here are read to (`Descriptors.generation`); None: they stand for themselves."""
 
     def partitions(self) -> Sequence[tuple[KeyRange, ...]]:
         """Ranges by the region's first hex digits: region names are hashes, so the parts are even."""
@@ -88,16 +88,17 @@ class StateTableSource(Source):
     def read(self, partition: tuple[KeyRange, ...]) -> Iterator[pa.RecordBatch]:
         """One partition's rows; `ConnectionFailed` where the table was recreated meanwhile.
 
-        A table that lost its rows has lost the barrier, too: without this check the servers' rows that were read before
-        would vouch for heads that no longer exist.
+        Without this check the servers' rows that were read before would vouch for heads that no longer exist.
         """
         yield from codec.batches(row for span in partition for row in self._rows(span))
-        barrier = next((cells for _, cells in scan(self.endpoint, self.table, BarrierRow.KEY, _BARRIER_END)), None)
-        if barrier is None:
+        if self.expected is None:
+            return
+        now = generation(self.endpoint, self.table)
+        if not now.table_id or now.table_id != self.expected.table_id:
             raise ConnectionFailed(
                 f"the state table {self.table} lost its rows while it was read (dropped or truncated?): run again"
             )
-        if self.pruning is not None and pruning_of(barrier) != self.pruning:
+        if now.pruning != self.expected.pruning:
             raise ConnectionFailed(
                 f"the state table {self.table} was pruned while it was read (status-tool prune): run again"
             )
@@ -112,9 +113,28 @@ class StateTableSource(Source):
         return (row for row in decoded if self.only.holds(row["table"]))
 
 
-def pruning_of(barrier: Cells) -> bytes:
-    """The pruning announced last, from the barrier's row; empty: none ever was."""
-    return codec.raw(barrier, BarrierRow.PRUNING) or b""
+@dataclass(frozen=True, slots=True)
+class Generation:
+    """What the barrier's row says of all rows; they belong together if it is the same before and after they are read.
+
+    The row itself proves nothing: the barrier of another run may have brought it back.
+    """
+
+    table_id: bytes
+    """Empty: no run has put a barrier since the table was created or truncated."""
+    pruning: bytes
+    """The pruning announced last; empty: none ever was."""
+
+
+def generation(endpoint: ThriftEndpoint, table: str) -> Generation:
+    """Of a state table as it is now."""
+    rows = dict(scan(endpoint, table, BarrierRow.KEY, _BARRIER_END))
+    return generation_of(rows.get(BarrierRow.KEY, {}))
+
+
+def generation_of(barrier: Cells) -> Generation:
+    """From the barrier's row."""
+    return Generation(codec.raw(barrier, BarrierRow.TABLE_ID) or b"", codec.raw(barrier, BarrierRow.PRUNING) or b"")
 
 
 def merge_rows(
@@ -161,8 +181,8 @@ class Descriptors:
     """By table: `codec.table_events`."""
     pruned: Mapping[str, list[list[Any]]] = field(default_factory=dict)
     """By table: `codec.pruned_marks`."""
-    pruning: bytes = b""
-    """`pruning_of`, from before the marks were read."""
+    generation: Generation = Generation(b"", b"")
+    """From before all other rows were read."""
     pruned_files: Mapping[str, int] = field(default_factory=dict)
     """`codec.pruned_files`."""
 
@@ -194,7 +214,7 @@ class StateTable:
                 )
 
     def put_barrier(self) -> Barrier:
-        """Request a flush from every tracker."""
+        """Request a flush from every tracker. The first barrier of a table draws its id."""
         token = os.urandom(16)
         barrier = Barrier(token, now_ms(), {token})
         cells = {
@@ -202,6 +222,8 @@ class StateTable:
             column(BarrierRow.ISSUED_MS): barrier.issued_ms.to_bytes(8, "big"),
         }
         with self._open() as table:
+            if not generation_of(table.row(BarrierRow.KEY, include_timestamp=True)).table_id:
+                cells[column(BarrierRow.TABLE_ID)] = os.urandom(8)
             table.put(BarrierRow.KEY, cells)
         return barrier
 
@@ -232,10 +254,10 @@ class StateTable:
     def descriptors(self, barrier: Barrier, spooled: Sequence[tuple[bytes, Cells]] = ()) -> Descriptors:
         """Servers, table descriptors of this barrier, coverage and shutdown time.
 
-        The last pruning is read first: `prune` writes its marks, announces itself, and then deletes, so a deletion that
+        The generation is read first: `prune` writes its marks, announces itself, and then deletes, so a deletion that
         these reads could miss would show as a newer announcement.
         """
-        pruning = pruning_of(dict(scan(self.endpoint, self.name, BarrierRow.KEY, _BARRIER_END)).get(BarrierRow.KEY, {}))
+        before = generation(self.endpoint, self.name)
         ours = (CoverageRow.KEY, b"e")
         rows = dict(merge_rows(scan(self.endpoint, self.name, *ours), _within(spooled, *ours)))
         coverage, own = rows.get(CoverageRow.KEY, {}), rows.get(ToolRow.KEY, {})
@@ -252,7 +274,7 @@ class StateTable:
             codec.number(own, ToolRow.SHUTDOWN_MS),
             codec.table_events(merge_rows(scan(self.endpoint, self.name, *events), _within(spooled, *events))),
             codec.pruned_marks(scan(self.endpoint, self.name, *range_of(PrunedRow.TYPE))),
-            pruning,
+            before,
             codec.pruned_files(own),
         )
 

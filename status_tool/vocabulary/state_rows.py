@@ -141,6 +141,7 @@ class BarrierRow:
     ISSUED_MS: Final = b"m"
     DOORBELL: Final = b"d"
     PRUNING: Final = b"p"
+    TABLE_ID: Final = b"i"
     CLAIM: Final = b"c"
 
 

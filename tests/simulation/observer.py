@@ -16,7 +16,7 @@ from status_tool.rules.sides import is_pruned
 from status_tool.runs.question import Question, SideFacts, question_of
 from status_tool.sources import codec
 from status_tool.sources.replication_queues import Queue, Wal
-from status_tool.sources.state_table import Barrier, Descriptors, newest_cells
+from status_tool.sources.state_table import Barrier, Descriptors, Generation, generation_of, newest_cells
 from status_tool.vocabulary.header import Header
 from status_tool.vocabulary.outcome import Outcome
 from status_tool.vocabulary.scope import Scope
@@ -86,7 +86,7 @@ class Observation:
         live = yield from self._settle(store, world.live_names, barrier, "w")
         spooled = [write for file in world.spool for write in file]
         yield
-        pruning = _pruning(store)
+        before = _generation(store)
         yield
         marks = codec.pruned_marks(store.scan(b"p", b"q"))
         yield
@@ -108,7 +108,7 @@ class Observation:
         self._write_down_settled(store, rows)
         for region in REGIONS:
             rows += codec.heads(_region_rows(store, spooled, b"h", region))
-            self.refused = self.refused or b"b" not in store.rows or _pruning(store) != pruning  # StateTableSource.read
+            self.refused = self.refused or _is_other(store, before)
             yield
         header = Header(
             *("master", MASTER_ID, world.now, self.cut),
@@ -124,7 +124,7 @@ class Observation:
         yield
         live = yield from self._settle(store, self._live_sinks, barrier, "r")
         spooled: list[tuple[bytes, Cells]] = []
-        pruning, pruned = _pruning(store), codec.pruned_files(store.rows.get(b"d", {}))
+        before, pruned = _generation(store), codec.pruned_files(store.rows.get(b"d", {}))
         yield
         rows = self._servers(store, spooled, barrier, live, "r")
         rows.append({"kind": "table", "table": TABLE, "detail": '{"families": ["f", "g"]}'})
@@ -132,7 +132,7 @@ class Observation:
         for region in REGIONS:
             rows += codec.segments(_region_rows(store, spooled, b"s", region))
             rows += codec.unstamped(_region_rows(store, spooled, b"u", region))
-            self.refused = self.refused or _pruning(store) != pruning
+            self.refused = self.refused or _is_other(store, before)
             yield
         barrier_ms = barrier.issued_ms
         return Header("slave", self.slave_id, world.now, world.now, barrier_issued_ms=barrier_ms, pruned=pruned), rows
@@ -140,7 +140,8 @@ class Observation:
     def _put_barrier(self, store: Store) -> Barrier:
         self.world.tokens += 1
         token = self.world.tokens.to_bytes(16, "big")
-        store.apply([(b"b", cells(self.world.now, k=token, m=self.world.now))])
+        drawn = {} if _generation(store).table_id else {"i": token}
+        store.apply([(b"b", cells(self.world.now, k=token, m=self.world.now, **drawn))])
         return Barrier(token, self.world.now, {token})
 
     def _settle(
@@ -244,8 +245,14 @@ class Observation:
         return rows
 
 
-def _pruning(store: Store) -> bytes:
-    return codec.raw(store.rows.get(b"b", {}), b"p") or b""
+def _generation(store: Store) -> Generation:
+    return generation_of(store.rows.get(b"b", {}))
+
+
+def _is_other(store: Store, before: Generation) -> bool:
+    """`StateTableSource.read`."""
+    now = _generation(store)
+    return not now.table_id or now != before
 
 
 def _with(store: Store, spooled: list[tuple[bytes, Cells]], key: bytes) -> Cells:

@@ -12,7 +12,7 @@ import pytest
 
 from status_tool.rules import origins, peer_versions, pruning, queue_proofs, streams, tables
 from status_tool.rules.segments import Fold, fold
-from tests.simulation import pruner, world
+from tests.simulation import observer, pruner, world
 from tests.simulation.dice import Dice
 from tests.simulation.observer import MASTER_ID, Observation
 from tests.simulation.random_runs import played_once
@@ -487,9 +487,9 @@ def _crashed_with_a_backlog() -> Run:
     return run
 
 
-def _asked_while(change: Callable[[Run], None], after: int) -> bool:
-    """Whether a run of the tool, in which the peer changes after so many reads, was long enough for that."""
-    run = _crashed_with_a_backlog()
+def _asked_while(change: Callable[[Run], None], after: int, begin: Callable[[], Run] = _crashed_with_a_backlog) -> bool:
+    """Whether a run of the tool, in which something changes after so many reads, was long enough for that."""
+    run = begin()
     observation, reads = Observation(run.world, None, None), 0
     while not observation.advance():
         reads += 1
@@ -513,3 +513,52 @@ def test_peers_are_read_after_their_queues(change: Callable[[Run], None], monkey
     monkeypatch.setattr(Observation, "_replication", _peers_first)
     with pytest.raises(BrokenPromise, match=FALSE_COMPLETE):
         next(after for after in itertools.count(1) if not _asked_while(change, after))
+
+
+# --- the state table that is lost during a run ---------------------------------------------------------
+
+
+def _ended_with_a_loss() -> Run:
+    """A server has ended cleanly, its last words are in the table, and one of its entries will never arrive."""
+    run = Run()
+    server = run.world.host["a1"]
+    run.world.append("a1", 0, 0)
+    _lose_the_backlog(run)
+    run.beat()
+    _end_cleanly(run, server)
+    run.ship_all()
+    run.beat()
+    return run
+
+
+def _dropped(run: Run) -> None:
+    run.world.lose_master_rows()
+
+
+def _dropped_before_another_run(run: Run) -> None:
+    """Its barrier brings the barrier's row back."""
+    _dropped(run)
+    Observation(run.world, None, None).advance()
+
+
+def _barrier_is_there(store: Store, _before: Any) -> bool:
+    """As the tool once looked whether a table had lost its rows."""
+    return b"b" not in store.rows
+
+
+@pytest.mark.parametrize("change", [_dropped, _dropped_before_another_run])
+def test_the_state_table_is_lost_while_it_is_read(change: Callable[[Run], None]) -> None:
+    """Whenever that is, rows from before do not vouch for what is gone."""
+    moments = next(after for after in itertools.count(1) if not _asked_while(change, after, _ended_with_a_loss))
+    assert moments > 20
+
+
+def test_a_barrier_does_not_show_that_the_table_is_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another run may have put it there since."""
+    monkeypatch.setattr(observer, "_is_other", _barrier_is_there)
+    with pytest.raises(BrokenPromise, match=FALSE_COMPLETE):
+        next(
+            after
+            for after in itertools.count(1)
+            if not _asked_while(_dropped_before_another_run, after, _ended_with_a_loss)
+        )

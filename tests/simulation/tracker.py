@@ -351,7 +351,8 @@ class WriteTracker(Recorder):
         self.next_sweep = now + self.sweep_ms
         live = set(self.live_servers())
         yield
-        known = {row[column(b"n")][0].decode(): (key, row) for key, row in self.store.scan(b"o", b"p")}
+        named = [(key, row) for key, row in self.store.scan(b"o", b"p") if column(b"n") in row]
+        known = {row[column(b"n")][0].decode(): (key, row) for key, row in named}
         for name, (key, row) in known.items():
             if name not in live and column(b"z") not in row and column(b"x") not in row:
                 self.store.put([(key, cells(now, x=now))], self.fate())

@@ -225,7 +225,7 @@ class Recorded:
             line = json.dumps({"row": row.hex(), "cells": cells}, separators=(",", ":"))
             self.lines.setdefault(name, []).append(line)
 
-        return SimpleNamespace(put=put)
+        return SimpleNamespace(put=put, row=lambda *_args, **_options: {})
 
 
 @pytest.fixture

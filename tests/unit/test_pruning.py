@@ -485,7 +485,7 @@ def test_files_that_prove_nothing_here_are_refused(
 
 def test_a_table_that_is_pruned_while_it_is_read_is_no_evidence(monkeypatch: pytest.MonkeyPatch) -> None:
     """The marks were read before, so that the heads that went since would be missed by nobody."""
-    rows: dict[bytes, Cells] = {b"b": {b"t:k": (b"token", 1), b"t:p": (b"first", 1)}}
+    rows: dict[bytes, Cells] = {b"b": {b"t:i": (b"table", 1), b"t:p": (b"first", 1)}}
     monkeypatch.setattr(
         state_table, "scan", lambda _e, _t, start, stop: iter([r for r in rows.items() if start <= r[0] < stop])
     )
@@ -493,9 +493,9 @@ def test_a_table_that_is_pruned_while_it_is_read_is_no_evidence(monkeypatch: pyt
     rows[b"pns:t"] = {b"t:w" + ONE_BYTES: (int64(9), 9)}
     rows[b"d"] = {b"t:p" + MASTER_ID.encode(): (int64(8), 8), b"t:s": (int64(7), 7)}
     small = table.descriptors(state_table.Barrier(b"", 0, set()))
-    assert (small.pruning, small.pruned) == (b"first", {"ns:t": [[ONE_BYTES.hex(), 9]]})
+    assert (small.generation.pruning, small.pruned) == (b"first", {"ns:t": [[ONE_BYTES.hex(), 9]]})
     assert (small.pruned_files, small.shutdown_ms) == ({MASTER_ID: 8}, 7)
-    source = StateTableSource(ThriftEndpoint("h", 1), "t", "h", pruning=small.pruning)
+    source = StateTableSource(ThriftEndpoint("h", 1), "t", "h", expected=small.generation)
     assert list(source.read(source.partitions()[0])) == []
     rows[b"b"][b"t:p"] = (b"second", 2)
     with pytest.raises(ConnectionFailed, match="was pruned while it was read"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Generator, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -21,7 +22,7 @@ from status_tool.gather.parallel_reading import read_all
 from status_tool.sources import codec, meta, state_table
 from status_tool.sources.interface import Source
 from status_tool.sources.spool import _row as spool_row
-from status_tool.sources.state_table import KeyRange, StateTableSource, merge_rows
+from status_tool.sources.state_table import Generation, KeyRange, StateTableSource, merge_rows
 from status_tool.vocabulary.ids import as_hex, cluster_bytes, from_hex, origin_id
 from status_tool.vocabulary.scope import TableFilter
 from status_tool.vocabulary.selection import Exclusions, outermost, plain_path, read_path_file
@@ -348,15 +349,21 @@ def test_reading_may_be_given_up() -> None:
 
 def test_a_table_that_lost_its_rows_while_it_was_read_is_no_evidence(monkeypatch: pytest.MonkeyPatch) -> None:
     """Found by the simulation: servers' rows from before the loss vouched for heads that were gone after it."""
-    rows: dict[bytes, Cells] = {b"b": {b"t:k": (b"token", 1)}, b"ha" + b"0" * 63: {b"t:s": (bytes(8), 1)}}
+    rows: dict[bytes, Cells] = {b"b": {b"t:i": (b"table", 1)}, b"ha" + b"0" * 63: {b"t:s": (bytes(8), 1)}}
 
     def scanned(_endpoint: object, _table: str, start: bytes, stop: bytes) -> Iterator[tuple[bytes, Cells]]:
         return iter([(key, cells) for key, cells in rows.items() if start <= key < stop])
 
     monkeypatch.setattr(state_table, "scan", scanned)
-    source = StateTableSource(ThriftEndpoint("h", 1), "t", "h")
+    source = StateTableSource(ThriftEndpoint("h", 1), "t", "h", expected=Generation(b"table", b""))
     part = next(part for part in source.partitions() if any(span.digit == "a" for span in part))
     assert sum(batch.num_rows for batch in source.read(part)) == 1
-    rows.clear()
-    with pytest.raises(ConnectionFailed, match="lost its rows while it was read"):
-        list(source.read(part))
+    of_another_run = {b"b": {b"t:k": (b"token", 2), b"t:i": (b"other", 2)}}
+    bell_alone = {b"b": {b"t:d": (b"bell", 2)}}
+    for after in (dict[bytes, Cells](), of_another_run, bell_alone):
+        rows.clear()
+        rows.update(after)
+        for began_with in (b"table", b""):
+            source = replace(source, expected=Generation(began_with, b""))
+            with pytest.raises(ConnectionFailed, match="lost its rows while it was read"):
+                list(source.read(part))

@@ -146,6 +146,7 @@ final class StateTable {
     static final byte[] ISSUED_MS = Bits.ascii("m");
     static final byte[] DOORBELL = Bits.ascii("d");
     static final byte[] PRUNING = Bits.ascii("p");
+    static final byte[] TABLE_ID = Bits.ascii("i");
     static final byte[] CLAIM = Bits.ascii("c");
 
     private BarrierRow() {}

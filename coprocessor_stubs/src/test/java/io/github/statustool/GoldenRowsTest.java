@@ -241,6 +241,7 @@ class GoldenRowsTest {
     assertArrayEquals(token, new Barrier(() -> NOW).read(store, null).token);
     assertEquals(NOW, store.number(BarrierRow.KEY, BarrierRow.ISSUED_MS));
     assertEquals(8, store.value(BarrierRow.KEY, BarrierRow.PRUNING).length);
+    assertEquals(8, store.value(BarrierRow.KEY, BarrierRow.TABLE_ID).length);
     assertEquals(NOW - 1, store.number(ToolRow.KEY, ToolRow.SHUTDOWN_MS));
     byte[] master = Bits.ascii("01020304-0506-0708-090a-0b0c0d0e0f10");
     assertEquals(NOW - 4, store.number(ToolRow.KEY, Bits.concat(ToolRow.PRUNED_BY, master)));
