@@ -14,7 +14,10 @@ from pathlib import Path
 import happybase
 import pytest
 
+from status_tool.clients.config import ThriftEndpoint
+from status_tool.errors import ConnectionFailed
 from status_tool.sources.codec import server_key
+from status_tool.sources.state_table import StateTable, StateTableSource
 from status_tool.vocabulary.ids import origin_id
 from tests.cluster.test_verdicts import assert_complete, dump
 from tests.lab.cluster import Cluster
@@ -278,3 +281,18 @@ def test_master_region_server_killed_before_its_flush(fragile: Pair, status: Pat
     (problem,) = [problem for problem in result.json["problems"] if problem["origin"] == killed]
     assert "nothing of it is in a queue" in problem["detail"]
     assert "written anew" in problem["detail"]
+
+
+def test_state_table_truncated_while_it_is_read(fragile: Pair) -> None:
+    """The servers' rows that were read before do not vouch for heads that are gone, though another run has begun."""
+    endpoint = ThriftEndpoint("127.0.0.1", fragile.master.thrift_port)
+    state = StateTable(endpoint, STATE_TABLE)
+    small = state.descriptors(state.put_barrier())
+    source = StateTableSource(endpoint, STATE_TABLE, "hg", expected=small.generation)
+    parts = source.partitions()
+    state.put_barrier()
+    assert sum(batch.num_rows for part in parts for batch in source.read(part)) > 0
+    fragile.master.admin.truncate_table(STATE_TABLE)
+    state.put_barrier()
+    with pytest.raises(ConnectionFailed, match="lost its rows while it was read"):
+        list(source.read(parts[0]))
