@@ -279,9 +279,16 @@ class Run:
 
     def _filter(self, dice: Dice) -> None:
         """The peer ships one family for a while."""
-        if self.world.peer is not None:
+        if self.world.peer is not None and self.world.is_refreshed():
             self.world.set_narrow(not self.world.peer.narrow)
             self.world.say(f"peer {'narrow' if self.world.peer.narrow else 'wide'}")
+
+    def _refresh(self, dice: Dice) -> None:
+        """A region server loads what was changed of the peer."""
+        if servers := self.world.living():
+            server = dice.pick(servers)
+            self.world.refresh(server)
+            self.world.say(f"{server.name} loads the peer")
 
     def _introduce(self, dice: Dice) -> None:
         servers = [s for s in self.world.living() if not s.knows_peer and not s.split]
@@ -366,6 +373,7 @@ class Run:
         world.peer.enabled = True
         if world.peer.narrow:
             world.set_narrow(False)
+        world.refresh_all()
         for server in list(world.masters):
             self._end_of(server)
         world.late_requests, late = [], world.late_requests
@@ -422,7 +430,7 @@ class Run:
         for key in list(world.queues):
             while key in world.queues and (found := world.batch(key, 1000)):
                 position, todo = found
-                shipped = world.filtered(todo)
+                shipped = world.filtered(todo, key[0])
                 world.apply(shipped)
                 world.sinks()[0].tracker.batch_applied(shipped, lambda: APPLIED)
                 position.at += len(todo)
@@ -469,7 +477,17 @@ _WEIGHTS = {
     },
     **{"start": 2, "crash": 2, "expire": 4, "split": 5, "claim": 6, "stop": 2, "finish": 4},
     **{"start_sink": 1, "crash_sink": 1, "expire_sink": 1},
-    **{"ship": 16, "late_request": 2, "peer": 1, "filter": 1, "introduce": 3, "observe": 5, "look": 12, "prune": 3},
+    **{
+        "ship": 16,
+        "late_request": 2,
+        "peer": 1,
+        "filter": 1,
+        "refresh": 2,
+        "introduce": 3,
+        "observe": 5,
+        "look": 12,
+        "prune": 3,
+    },
 }
 SWITCHES = ("peer", "lose_table", "hook_error", "untracked", "crash_sink", "crash", "outage", "late_request", "filter")
 _TABLE = [name for name, weight in _WEIGHTS.items() for _ in range(weight)]

@@ -86,9 +86,9 @@ def _record_first(self: world.World, key: tuple[str, str], sink: world.SlaveServ
     found = self.batch(key, 1 + dice.below(6))
     if found is not None:
         position, todo = found
-        sink.tracker.batch_applied(self.filtered(todo), lambda: self.fates(dice))
+        sink.tracker.batch_applied(self.filtered(todo, key[0]), lambda: self.fates(dice))
         if dice.below(3):
-            self.apply(self.filtered(todo))
+            self.apply(self.filtered(todo, key[0]))
             position.at += len(todo)
 
 
@@ -134,9 +134,11 @@ def _versions_by_arrival(record: Record, stream: StreamKey, now: int, honest: An
     return (key, {name: (value, SERVER_TIME) for name, (value, _) in row.items()}), version
 
 
-def _whole_by_its_stamp(self: world.World, entries: list[Entry], honest: Any = world.World.filtered) -> list[Entry]:
+def _whole_by_its_stamp(
+    self: world.World, entries: list[Entry], holder: str, honest: Any = world.World.filtered
+) -> list[Entry]:
     """The sink believes the stamp: what came in part is recorded as if it were whole."""
-    parts = honest(self, entries)
+    parts = honest(self, entries, holder)
     return [dataclasses.replace(part, written=part.families) for part in parts]
 
 
@@ -308,11 +310,37 @@ def _a_filter_was_narrower(run: Run) -> None:
     here = run.world
     run.ask()
     here.set_narrow(True)
+    here.refresh_all()
     here.append("a1", 0, 0)
     here.sync(here.host["a1"])
     run.ship_all()
     here.set_narrow(False)
+    here.refresh_all()
     here.advance(1)
+
+
+def _others_have_not_loaded_the_peer_yet(run: Run) -> None:
+    """A peer is widened; the server that has loaded it crashes, and one that has not ships what was left."""
+    here = run.world
+    server = here.host["a1"]
+    here.set_narrow(True)
+    here.refresh_all()
+    here.advance(61_000)
+    run.beat()
+    here.set_narrow(False)
+    here.refresh(server)
+    run.beat()
+    here.advance(30_000)
+    run.beat()
+    here.append("a1", 0, 0, frozenset("g"))
+    here.sync(server)
+    here.crash(server, 0)
+    server.session = False
+    here.split(server, 0)
+    run.ship_all()
+    here.refresh_all()
+    here.advance(61_000)
+    run.beat()
 
 
 def _arrives(run: Run, region: str) -> Entry:
@@ -404,6 +432,9 @@ def refuse_heads(store: Store) -> None:
         pytest.param(_heads_are_late, Recorder, "flush", _echo_first, id="an echo before its heads"),
         pytest.param(_a_filter_was_narrower, world.World, "filtered", _whole_by_its_stamp, id="a narrower filter"),
         pytest.param(
+            _others_have_not_loaded_the_peer_yet, peer_versions, "REFRESHED_MS", 0, id="a peer that others load later"
+        ),
+        pytest.param(
             _acknowledged_in_the_ring_buffer,
             WriteTracker,
             "changes",
@@ -456,12 +487,14 @@ def _added_again(run: Run) -> None:
 
 def _ships_less(run: Run) -> None:
     run.world.set_narrow(True)
+    run.world.refresh_all()
     run.ship_all()
 
 
 def _ships_less_for_a_while(run: Run) -> None:
     _ships_less(run)
     run.world.set_narrow(False)
+    run.world.refresh_all()
 
 
 def _peers_first(observation: Observation) -> Generator[None, None, list[Any]]:

@@ -244,8 +244,9 @@ class WriteTracker(Recorder):
     sync: Callable[[], None] = lambda: None
     live_servers: Callable[[], list[str]] = list
     on_interrupt: Callable[[str], None] = lambda _: None
-    in_force: Callable[[], Mapping[str, tuple[int, int, int]]] = dict
-    """By peer that the server has a source for: incarnation and version of its znode, and which configuration it is."""
+    in_force: Callable[[], Mapping[str, tuple[int, int | None, int]]] = dict
+    """By peer that the server has a source for: incarnation, version of its znode (None: the znode says something else
+    than what is in force), and which configuration it is."""
     known_peers: dict[str, tuple[int, int, int, int]] = field(default_factory=dict)
     loaded: dict[str, int] = field(default_factory=dict)
     """By peer, the configuration that `known_peers` is about."""
@@ -286,9 +287,11 @@ class WriteTracker(Recorder):
         for peer, (incarnation, version, configuration) in self.in_force().items():
             before = known.get(peer)
             if before is None or before[0] != incarnation or self.loaded.get(peer) != configuration:
+                if version is None:
+                    continue
                 before = (incarnation, version, version, self.clock())
             self.loaded[peer] = configuration
-            self.known_peers[peer] = (incarnation, before[1], version, before[3])
+            self.known_peers[peer] = (incarnation, before[1], before[2] if version is None else version, before[3])
 
     def peers(self) -> Mapping[str, Sequence[int]]:
         """As of the last look."""

@@ -20,6 +20,8 @@ REGIONS = ("a1", "b2", "c3")
 PEER = "1"
 MAX_OFFSET_MS = 20_000
 MAX_SERVERS = 4
+REFRESHED_MS = 60_000
+"""Within this time all region servers have loaded a change of a peer."""
 
 
 @dataclass(eq=False)
@@ -59,6 +61,8 @@ class MasterServer:
     lazy: list[Entry] = field(default_factory=list)
     """Acknowledged before they were durable (ASYNC_WAL)."""
     knows_peer: bool = False
+    loaded: tuple[int, int, bool] | None = None
+    """Of the peer as it is in force here: incarnation, configuration, and whether it is narrow."""
     stopping: bool = False
 
     @property
@@ -89,6 +93,8 @@ class Peer:
     """How often its configuration was changed: region servers load it anew then, not whenever the znode is written."""
     narrow: bool = False
     """Whether it ships family `f` only."""
+    changed_ms: int = 0
+    """When its configuration was changed last."""
 
     def __post_init__(self) -> None:
         """A new znode."""
@@ -186,6 +192,8 @@ class World:
         """Time goes by."""
         self.now += millis
         self.master_store.clock = self.slave_store.clock = self.now
+        if self.peer is not None and self.now - self.peer.changed_ms >= REFRESHED_MS:
+            self.refresh_all()
 
     def coverage_interrupted(self, name: str) -> None:
         """A sweep has found a server without a tracker's row."""
@@ -238,6 +246,7 @@ class World:
         self.masters.append(server)
         if self.peer is not None:
             server.knows_peer = True
+            self.refresh(server)
             self.queues[name, PEER] = [Position(server.wal)]
         self.say(f"start {name}{'' if tracked else ' untracked'}")
         return server
@@ -392,15 +401,17 @@ class World:
             self.peer.version += 1
             self.peer.modified_ms = self.now
 
-    def in_force(self, server: MasterServer) -> dict[str, tuple[int, int, int]]:
-        """What a region server's tracker finds out about its peers."""
-        if self.peer is None or not server.knows_peer:
+    def in_force(self, server: MasterServer) -> dict[str, tuple[int, int | None, int]]:
+        """What a region server's tracker finds out about its peers; no version while the znode says something else."""
+        if self.peer is None or not server.knows_peer or server.loaded is None:
             return {}
-        return {PEER: (self.peer.incarnation, self.peer.version, self.peer.changes)}
+        incarnation, configuration, narrow = server.loaded
+        return {PEER: (incarnation, self.peer.version if narrow == self.peer.narrow else None, configuration)}
 
     def introduce(self, server: MasterServer) -> None:
         """A region server starts the peer with its current WAL: what is in earlier ones is not shipped."""
         server.knows_peer = True
+        self.refresh(server)
         self.queues[server.name, PEER] = [Position(server.wal)]
 
     def remove_peer(self) -> None:
@@ -408,7 +419,7 @@ class World:
         self.peer = None
         self.queues.clear()
         for server in self.masters:
-            server.knows_peer = False
+            server.knows_peer, server.loaded = False, None
         self.blemishes.add("peer removed")
 
     def batch(self, key: tuple[str, str], most: int) -> tuple[Position, list[Entry]] | None:
@@ -432,7 +443,7 @@ class World:
         if found is None:
             return
         position, todo = found
-        shipped = self.filtered(todo)
+        shipped = self.filtered(todo, key[0])
         outcome = dice.pick(("done",) * 5 + ("no answer", "half", "late", "refused"))
         if outcome in ("done", "no answer"):
             self.apply(shipped)
@@ -445,9 +456,10 @@ class World:
             position.at += len(todo)
         self.say(f"ship {key} {outcome} {[(e.region, e.prev, e.seq) for e in shipped]} to {sink.tracker.name}")
 
-    def filtered(self, entries: list[Entry]) -> list[Entry]:
-        """What the peer ships of them now, by family (NamespaceTableCfWALEntryFilter)."""
-        shipped = WHOLE if self.peer is None or not self.peer.narrow else frozenset("f")
+    def filtered(self, entries: list[Entry], holder: str) -> list[Entry]:
+        """What a region server ships of them now, by family (NamespaceTableCfWALEntryFilter)."""
+        server = next(server for server in self.masters if server.name == holder)
+        shipped = frozenset("f") if server.loaded is not None and server.loaded[2] else WHOLE
         parts = (replace(entry, families=entry.families & shipped) for entry in for_slave(entries))
         return [part for part in parts if part.families]
 
@@ -460,11 +472,30 @@ class World:
                 del self.outstanding[entry.number]
 
     def set_narrow(self, narrow: bool) -> None:
-        """`set_peer_tableCFs`: all region servers do so at once here."""
+        """`set_peer_tableCFs`: the znode; region servers load it one by one (`refresh`)."""
         assert self.peer is not None
         self.peer.narrow, self.peer.changes = narrow, self.peer.changes + 1
-        self.peer.version, self.peer.modified_ms = self.peer.version + 1, self.now
+        self.peer.version, self.peer.modified_ms, self.peer.changed_ms = self.peer.version + 1, self.now, self.now
         self.blemishes.add("peer narrowed")
+
+    def refresh(self, server: MasterServer) -> None:
+        """A region server loads the peer's configuration."""
+        if self.peer is not None and server.knows_peer:
+            server.loaded = (self.peer.incarnation, self.peer.changes, self.peer.narrow)
+
+    def refresh_all(self) -> None:
+        """HBase's procedure is done, which it waits for before another change."""
+        for server in self.masters:
+            self.refresh(server)
+
+    def is_refreshed(self) -> bool:
+        """Whether all servers that HBase knows have the last change."""
+        peer = self.peer
+        return peer is None or all(
+            server.loaded == (peer.incarnation, peer.changes, peer.narrow)
+            for server in self.living()
+            if server.session and server.knows_peer
+        )
 
 
 def for_slave(entries: list[Entry]) -> list[Entry]:
