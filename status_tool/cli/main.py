@@ -32,7 +32,7 @@ app = typer.Typer(
     help="Has everything that was written on the master HBase + HDFS cluster really arrived on the slave?",
     context_settings={"help_option_names": ["-h", "--help"]},
     no_args_is_help=True,
-    add_completion=False,
+    add_completion=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )

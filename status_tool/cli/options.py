@@ -9,6 +9,7 @@ import typer
 
 from status_tool.clients.config import Settings, load_site
 from status_tool.clients.tls import read_authorities
+from status_tool.errors import UsageError
 
 ConfDirs = Annotated[
     list[Path] | None,
@@ -33,6 +34,22 @@ CaCert = Annotated[
     Path | None,
     typer.Option("--cacert", metavar="FILE", help="CA certificates (PEM) to verify servers by."),
 ]
+Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="No progress: results and errors only.")]
+Verbose = Annotated[bool, typer.Option("-v", "--verbose", help="A line for each step, which stays.")]
+LogFile = Annotated[
+    Path | None,
+    typer.Option("--log-file", metavar="FILE", help="Also append progress to FILE, with times."),
+]
+
+
+def show_as(*, quiet: bool, verbose: bool, log_file: Path | None) -> None:
+    """How the progress of this process is shown. Raises `UsageError`, `OutputError`."""
+    # Help and a wrong option need not wait for what draws bars.
+    from status_tool.report.progress import Shown, open_log, show
+
+    if quiet and verbose:
+        raise UsageError("-q shows no progress, -v every step of it: give either")
+    show(Shown(quiet, verbose, None if log_file is None else open_log(log_file)))
 
 
 def settings_of(

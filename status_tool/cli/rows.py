@@ -7,7 +7,17 @@ from typing import Annotated
 
 import typer
 
-from status_tool.cli.options import CaCert, ConfDirs, ThriftOption, ZooKeeperOption, settings_of
+from status_tool.cli.options import (
+    CaCert,
+    ConfDirs,
+    LogFile,
+    Quiet,
+    ThriftOption,
+    Verbose,
+    ZooKeeperOption,
+    settings_of,
+    show_as,
+)
 from status_tool.clients.config import Settings, load_site
 from status_tool.errors import UsageError
 from status_tool.vocabulary.names import plain_name
@@ -42,6 +52,9 @@ def rows(
         int, typer.Option("--max-problems", min=0, metavar="N", help="How many cells to list.")
     ] = 100,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON document on stdout, nothing else there.")] = False,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
+    log_file: LogFile = None,
     conf_dir: ConfDirs = None,
     thrift: ThriftOption = None,
     zookeeper: ZooKeeperOption = None,
@@ -62,5 +75,6 @@ def rows(
     master = Settings(site, master_thrift, (), master_zookeeper, slave.authorities)
     from status_tool.cli.comparing import compare_tables, limits_of
 
+    show_as(quiet=quiet, verbose=verbose, log_file=log_file)
     limits = limits_of(wait, rate, max_problems)
     return compare_tables(master, slave, tables, limits, as_json=as_json, show_values=show_values)

@@ -13,7 +13,18 @@ import typer
 
 from status_tool.atomic import check_target, file_mode
 from status_tool.cli.defaults import from_file
-from status_tool.cli.options import CaCert, ConfDirs, ThriftOption, WebHdfsOption, ZooKeeperOption, settings_of
+from status_tool.cli.options import (
+    CaCert,
+    ConfDirs,
+    LogFile,
+    Quiet,
+    ThriftOption,
+    Verbose,
+    WebHdfsOption,
+    ZooKeeperOption,
+    settings_of,
+    show_as,
+)
 from status_tool.cli.signals import loading
 from status_tool.cli.times import parse_time
 from status_tool.clients.config import Settings, load_site
@@ -219,6 +230,9 @@ def run(
             help="Permissions of written files (default 600; a replaced file keeps its own).",
         ),
     ] = None,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
+    log_file: LogFile = None,
     spark_master: Annotated[
         str | None,
         typer.Option("--spark-master", metavar="URL", help="Default local[*]; kept under spark-submit."),
@@ -258,6 +272,7 @@ def run(
         from status_tool.cli.running import Output, check_file, dump, follow_master, show_plan, write_file
         from status_tool.gather.snapshot import Request
 
+    show_as(quiet=quiet, verbose=verbose, log_file=log_file)
     files = _files(deep is not None, rate, exclude, layout)
     if status_file is not None:
         with loading():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
+import time
 from collections import deque
 from dataclasses import dataclass
 from typing import TextIO
@@ -15,6 +16,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from status_tool.printable import duration, iso, safe
+from status_tool.report.progress import wanted
 from status_tool.vocabulary.verdicts import Status
 
 WINDOW_S = 60.0
@@ -73,8 +75,10 @@ class Pace:
 class Following:
     """Plain lines, one per round that differs from the one before: for logs; also the interface."""
 
-    def __init__(self, stream: TextIO) -> None:
+    def __init__(self, stream: TextIO, *, stamps: bool = False) -> None:
+        """`stamps` begins each line with its time, UTC, instead of the tool's name."""
         self._stream = stream
+        self._stamps = stamps
         self._pace = Pace()
         self._last: tuple[object, ...] | None = None
 
@@ -91,7 +95,8 @@ class Following:
         """Show a line that stays."""
         # A closed stderr must not end the run.
         with contextlib.suppress(OSError, ValueError):
-            print(f"status-tool: {safe(text)}", file=self._stream, flush=True)
+            begin = iso(time.time_ns() // 1_000_000) if self._stamps else "status-tool:"
+            print(f"{begin} {safe(text)}", file=self._stream, flush=True)
 
     def round(self, found: Round) -> None:
         """Show what a round found."""
@@ -100,6 +105,13 @@ class Following:
         if now != self._last:
             self.note(", ".join(f"{name} {value}" for name, value in _cells(found, self._pace)))
         self._last = now
+
+
+class QuietFollowing(Following):
+    """Nothing."""
+
+    def note(self, text: str) -> None:
+        """Not shown."""
 
 
 class LiveFollowing(Following):
@@ -137,10 +149,43 @@ class LiveFollowing(Following):
         return table
 
 
+class LoggedFollowing(Following):
+    """What another one shows, and the same as lines in a log."""
+
+    def __init__(self, shown: Following, log: TextIO) -> None:
+        super().__init__(log)
+        self._both = (shown, Following(log, stamps=True))
+
+    def __enter__(self) -> Following:
+        self._both[0].__enter__()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._both[0].__exit__(*error)
+
+    def step(self, text: str) -> None:
+        self._both[0].step(text)
+
+    def note(self, text: str) -> None:
+        for one in self._both:
+            one.note(text)
+
+    def round(self, found: Round) -> None:
+        for one in self._both:
+            one.round(found)
+
+
 def make_following(stream: TextIO | None = None) -> Following:
-    """A live table if `stream` (default: stderr) is a terminal that can redraw, else plain lines."""
-    stream = sys.stderr if stream is None else stream
-    live = stream.isatty() and os.environ.get("TERM", "dumb") not in ("dumb", "")
+    """A live table if `stream` (default: stderr) is a terminal that can redraw, else plain lines; none with `-q`."""
+    following = _on(sys.stderr if stream is None else stream)
+    log = wanted().log
+    return following if log is None else LoggedFollowing(following, log)
+
+
+def _on(stream: TextIO) -> Following:
+    if wanted().quiet:
+        return QuietFollowing(stream)
+    live = stream.isatty() and not wanted().verbose and os.environ.get("TERM", "dumb") not in ("dumb", "")
     return LiveFollowing(stream) if live else Following(stream)
 
 

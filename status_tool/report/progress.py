@@ -1,11 +1,14 @@
-"""Live progress of a run on stderr; silent where stderr is not a terminal."""
+"""Live progress of a run on stderr, and in a log file; without a terminal a line now and then."""
 
 from __future__ import annotations
 
 import contextlib
 import os
 import sys
+import threading
+import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import TextIO
 
 from rich.console import Console
@@ -15,7 +18,11 @@ from rich.progress import Progress as RichBars
 from rich.progress import Task as RichTask
 from rich.text import Text
 
-from status_tool.printable import safe
+from status_tool.errors import OutputError
+from status_tool.printable import duration, iso, safe
+
+EVERY_S = 30.0
+"""How often a line says how far a run has come where nothing can redraw itself."""
 
 
 class Progress:
@@ -51,22 +58,108 @@ class Progress:
         """Show a line that stays, above the live display."""
 
 
-class LineProgress(Progress):
-    """One plain line at the start of each phase: for terminals that cannot redraw."""
+@dataclass
+class Phase:
+    """A step of a run, and how much of it is done."""
 
-    def __init__(self, stream: TextIO) -> None:
+    name: str
+    total: int | None
+    began_s: float
+    done: int = 0
+
+    def line(self, now_s: float) -> str:
+        """What is done, the rate, and the time left where the total is known."""
+        taken_s = now_s - self.began_s
+        parts = [f"{self.name}, {duration(int(taken_s * 1000))}"]
+        if self.done:
+            parts.append(f"{self.done} done" if self.total is None else f"{self.done} of {self.total}")
+            parts.append(f"{self.done / max(taken_s, 0.001):.0f} per second")
+        if self.done and self.total is not None:
+            parts.append(f"{duration(int(taken_s * 1000 * (self.total - self.done) / self.done))} left")
+        return ", ".join(parts)
+
+
+class LineProgress(Progress):
+    """Plain lines: one every `EVERY_S`, and one at the start of each phase if it announces them.
+
+    For streams that cannot redraw: terminals of that kind, logs, and what cron and systemd collect.
+    """
+
+    def __init__(self, stream: TextIO, *, announces: bool = True, stamps: bool = False) -> None:
+        """`stamps` begins each line with its time, UTC."""
         super().__init__()
         self._stream = stream
+        self._announces = announces
+        self._stamps = stamps
+        self._phases: list[Phase] = []
+        self._over = threading.Event()
+
+    def __enter__(self) -> Progress:
+        threading.Thread(target=self._report, name="progress", daemon=True).start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._over.set()
+        super().__exit__(*error)
 
     @contextlib.contextmanager
     def phase(self, name: str, total: int | None = None) -> Iterator[None]:
-        self.note(f"{name} ({total})" if total is not None else name)
-        yield
+        if self._announces:
+            self.note(f"{name} ({total})" if total is not None else name)
+        opened = Phase(name, total, time.monotonic())
+        self._phases.append(opened)
+        try:
+            yield
+        finally:
+            self._phases.remove(opened)
+
+    def advance(self, n: int = 1) -> None:
+        if phases := self._phases[-1:]:
+            phases[0].done += n
 
     def note(self, text: str) -> None:
-        # A closed stderr must not end the run.
+        stamp = f"{iso(time.time_ns() // 1_000_000)} " if self._stamps else ""
+        # A closed stderr, or a full disk below a log, must not end the run.
         with contextlib.suppress(OSError, ValueError):
-            print(safe(text), file=self._stream, flush=True)
+            print(f"{stamp}{safe(text)}", file=self._stream, flush=True)
+
+    def _report(self) -> None:
+        while not self._over.wait(EVERY_S):
+            if phases := self._phases[-1:]:
+                self.note(phases[0].line(time.monotonic()))
+
+
+class LoggedProgress(Progress):
+    """What another one shows, and the same as lines in a log."""
+
+    def __init__(self, shown: Progress, log: LineProgress) -> None:
+        super().__init__()
+        self._both = (shown, log)
+
+    def __enter__(self) -> Progress:
+        for one in self._both:
+            one.__enter__()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        super().__exit__(*error)
+        kind, raised = (*error, None, None)[:2]
+        self._both[1].note("done" if kind is None else f"ended: {str(raised) or getattr(kind, '__name__', kind)}")
+        for one in self._both:
+            one.__exit__(*error)
+
+    @contextlib.contextmanager
+    def phase(self, name: str, total: int | None = None) -> Iterator[None]:
+        with self._both[0].phase(name, total), self._both[1].phase(name, total):
+            yield
+
+    def advance(self, n: int = 1) -> None:
+        for one in self._both:
+            one.advance(n)
+
+    def note(self, text: str) -> None:
+        for one in self._both:
+            one.note(text)
 
 
 class LiveProgress(Progress):
@@ -126,9 +219,47 @@ class _CountColumn(TextColumn):
         return Text(f"{int(task.completed)} of {int(task.total)}")
 
 
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What the user wants to see of a run: `-q`, `-v` and `--log-file`."""
+
+    quiet: bool = False
+    verbose: bool = False
+    log: TextIO | None = None
+
+
+_shown = Shown()
+
+
+def show(shown: Shown) -> None:
+    """How every progress of this process is shown from now on."""
+    global _shown
+    _shown = shown
+
+
+def open_log(path: str | os.PathLike[str]) -> TextIO:
+    """A log that is written on; readable by its owner only if it is new. Raises `OutputError`."""
+    try:
+        return os.fdopen(os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600), "a", encoding="utf-8")
+    except OSError as error:
+        raise OutputError(f"cannot write {safe(str(path))}: {error.strerror}; name another --log-file") from error
+
+
+def wanted() -> Shown:
+    """What `show` was called with last."""
+    return _shown
+
+
 def make_progress(stream: TextIO | None = None, enabled: bool = True) -> Progress:
-    """Return live progress if `stream` (default: stderr) is a terminal, else one that shows nothing."""
+    """Progress as wanted: live on a terminal (`stream`, default stderr), else a line every `EVERY_S`; and the log."""
     stream = sys.stderr if stream is None else stream
-    if not enabled or stream is None or not stream.isatty():
-        return Progress()
-    return LineProgress(stream) if os.environ.get("TERM", "dumb") in ("dumb", "") else LiveProgress(stream)
+    shown = _on(stream) if enabled and stream is not None and not _shown.quiet else Progress()
+    return shown if _shown.log is None else LoggedProgress(shown, LineProgress(_shown.log, stamps=True))
+
+
+def _on(stream: TextIO) -> Progress:
+    if not stream.isatty():
+        return LineProgress(stream, announces=_shown.verbose)
+    if _shown.verbose or os.environ.get("TERM", "dumb") in ("dumb", ""):
+        return LineProgress(stream)
+    return LiveProgress(stream)

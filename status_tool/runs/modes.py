@@ -91,6 +91,9 @@ OPTIONS: Mapping[str, Option] = {
     "sign_key": Option("--sign-key", CHECKS | WRITES, why="it goes with -o FILE or -i FILE: nothing is signed there"),
     "require_signature": Option("--require-signature", CHECKS, needs="sign_key", why="it goes with -i FILE"),
     "mode": Option("--file-mode", CHECKS | WRITES, why="no file is written there"),
+    "quiet": Option("-q", _ALL),
+    "verbose": Option("-v", _ALL),
+    "log_file": Option("--log-file", _ALL),
     "spark_master": Option("--spark-master", CHECKS, why="only a check uses Spark"),
     "spark_conf": Option("--spark-conf", CHECKS, why="only a check uses Spark"),
 }

@@ -82,6 +82,9 @@ def assert_refused(result: Result, *words: str) -> None:
         (["run", "-i", "/nonexistent/f"], ["/nonexistent/f"]),
         (["run", "-m", "-o", "/nonexistent/f"], ["/nonexistent"]),
         (["run", "-m", "-o", "/"], ["folder"]),
+        (["run", "-m", "-o", "f", "-q", "-v"], ["-q", "-v", "either"]),
+        (["run", "-m", "-o", "f", "--log-file", "/nonexistent/log"], ["/nonexistent/log", "--log-file"]),
+        (["rows", "--table", "t", "--master-conf", ".", "-q", "-v"], ["-q", "-v", "either"]),
     ],
 )
 def test_usage_errors(arguments: list[str], words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -169,6 +172,31 @@ def test_an_own_fault_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("STATUS_TOOL_TRACEBACK", "1")
     with pytest.raises(ZeroDivisionError):
         tool_here("run", "-d")
+
+
+def test_progress_is_shown_as_asked(tmp_path: Path) -> None:
+    """-v: each step on stderr; else, in a short run, none; --log-file: each step with its time, from run to run."""
+    (tmp_path / "file").write_text("x")
+    (tmp_path / "paths").write_text(f"file://{tmp_path}/file\n")
+    run = ("run", "-m", "-o", tmp_path / "status", "-f", tmp_path / "paths", "--only", "hdfs", "--layout", "1024")
+    log = tmp_path / "log"
+    told = tool_here(*run, "-v", "--log-file", log)
+    silent = tool_here(*run, "-q", "--log-file", log)
+    plain = tool_here(*run)
+    assert [one.exit_code for one in (told, silent, plain)] == [0, 0, 0], told
+    assert "reading streams and files" in told.stderr
+    assert "reading" not in silent.stderr + plain.stderr
+    assert [line.split("Z ")[1] for line in log.read_text().splitlines()] == ["reading streams and files", "done"] * 2
+
+
+def test_a_shell_completes_commands_and_options() -> None:
+    """What `--install-completion` installs asks for this."""
+    for words, found in (("status-tool ru", "run"), ("status-tool run --only h", "hbase\nhdfs")):
+        asked = {"COMP_WORDS": words, "COMP_CWORD": str(words.count(" ")), "_STATUS_TOOL_COMPLETE": "complete_bash"}
+        command = [sys.executable, "-c", "from status_tool.cli.entry import entry; entry()"]
+        env = {**tool_environment(), **asked}
+        done = subprocess.run(command, capture_output=True, text=True, env=env, check=False)
+        assert (done.returncode, done.stdout.strip(), done.stderr) == (0, found, ""), done
 
 
 @pytest.mark.slow

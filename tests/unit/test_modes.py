@@ -39,6 +39,8 @@ VALUES = {
     "strict_extra": [],
     "ignore_later_writes": [],
     "drained": [],
+    "quiet": [],
+    "verbose": [],
     "deep": [],
     "only": ["hbase"],
     "debug_dir": ["dumps"],
@@ -75,11 +77,12 @@ def begun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     calls: list[str] = []
 
     modes: list[int | None] = []
+    shown: list[dict[str, Any]] = []
 
     def note(name: str) -> Any:
         def noted(*arguments: Any) -> int:
             trusted = [getattr(one, "authorities", "") for one in arguments]
-            calls.append(f"{name}{arguments!r}{modes[-1:]}{trusted}")
+            calls.append(f"{name}{arguments!r}{modes[-1:]}{shown[-1:]}{trusted}")
             raise _Reached("here")
 
         return noted
@@ -98,6 +101,7 @@ def begun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     (tmp_path / "key").chmod(0o600)
     monkeypatch.setattr("status_tool.cli.options.read_authorities", str)
     monkeypatch.setattr("status_tool.cli.run.file_mode", lambda one: modes.append(one))
+    monkeypatch.setattr("status_tool.cli.run.show_as", lambda **wanted: shown.append(wanted))
     monkeypatch.setattr(
         "status_tool.clients.config.SiteConfig.__repr__", lambda self: repr(self._values), raising=False
     )

@@ -1,16 +1,34 @@
-"""Progress: seen on terminals only, and never in the run's way."""
+"""Progress: live on terminals, a line now and then elsewhere, and never in the run's way."""
 
 from __future__ import annotations
 
 import io
 import os
+import re
+import stat
 import threading
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from status_tool.report.progress import LineProgress, LiveProgress, Progress, make_progress
+from status_tool.errors import ConnectionFailed, OutputError
+from status_tool.report import progress as progress_module
+from status_tool.report.follow_progress import Round, make_following
+from status_tool.report.progress import (
+    LineProgress,
+    LiveProgress,
+    Phase,
+    Progress,
+    Shown,
+    make_progress,
+    open_log,
+    show,
+)
+from tests.lab.waiting import wait_until
 
 
 class Terminal(io.StringIO):
@@ -37,12 +55,98 @@ def use(progress: Progress) -> None:
         progress.advance(2)
 
 
-def test_silent_where_nobody_watches() -> None:
+@pytest.fixture(autouse=True)
+def as_before() -> Iterator[None]:
+    """What one test wants to see is not what the next one does."""
+    yield
+    show(Shown())
+
+
+def test_a_short_run_without_a_terminal_is_silent() -> None:
     stream = io.StringIO()
-    use(make_progress(stream))
+    progress = make_progress(stream)
+    with progress:
+        progress.step("first step")
+        progress.advance(2)
     use(make_progress(Terminal(), enabled=False))
     assert stream.getvalue() == ""
-    assert type(make_progress(stream)) is Progress
+
+
+def test_without_a_terminal_a_line_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is done, how fast, and what is left."""
+    monkeypatch.setattr(progress_module, "EVERY_S", 0.01)
+    stream = io.StringIO()
+    with make_progress(stream) as progress, progress.phase("reading", total=12):
+        progress.advance(3)
+        wait_until(lambda: "3 of 12" in stream.getvalue(), 10, "a line")
+    ended = stream.getvalue()
+    line = next(line for line in ended.splitlines() if "3 of 12" in line)
+    assert re.fullmatch(r"reading, .+, 3 of 12, \d+ per second, .+ left", line), line
+    assert not [thread for thread in threading.enumerate() if thread.name == "progress" and not over(thread)]
+
+
+def over(thread: threading.Thread) -> bool:
+    thread.join(10)
+    return not thread.is_alive()
+
+
+def test_time_left_is_that_of_the_rate_so_far() -> None:
+    assert Phase("reading", 40, 100.0, 10).line(110.0) == "reading, 10.0 s, 10 of 40, 1 per second, 30.0 s left"
+    assert Phase("reading", None, 100.0, 10).line(105.0) == "reading, 5.0 s, 10 done, 2 per second"
+    assert Phase("waiting", None, 100.0).line(105.0) == "waiting, 5.0 s"
+
+
+def test_quiet_and_verbose(monkeypatch: pytest.MonkeyPatch) -> None:
+    """-q: nothing anywhere; -v: each step as a line, on a terminal as well."""
+    monkeypatch.setenv("TERM", "xterm")
+    show(Shown(quiet=True))
+    terminal = Terminal()
+    use(make_progress(terminal))
+    assert terminal.getvalue() == ""
+    show(Shown(verbose=True))
+    for stream in (io.StringIO(), Terminal()):
+        with make_progress(stream) as progress:
+            progress.step("first step")
+            progress.step("second step", 3)
+        assert stream.getvalue().splitlines() == ["first step", "second step (3)"]
+
+
+def test_a_log_has_every_step_and_the_end(tmp_path: Path) -> None:
+    """With times, appended, whatever is shown besides."""
+    for raised in (None, ConnectionFailed("no answer")):
+        with open_log(tmp_path / "log") as log, suppress(ConnectionFailed):
+            show(Shown(quiet=True, log=log))
+            with make_progress(Terminal()) as progress:
+                progress.step("reading", 2)
+                progress.advance()
+                progress.note("note\n")
+                if raised:
+                    raise raised
+    stamped = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z) (.*)")
+    lines = [match[2] for line in (tmp_path / "log").read_text().splitlines() if (match := stamped.fullmatch(line))]
+    assert lines == ["reading (2)", r"note\x0a", "done", "reading (2)", r"note\x0a", "ended: no answer"]
+    assert stat.S_IMODE((tmp_path / "log").stat().st_mode) == 0o600
+
+
+def test_a_log_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(OutputError, match="name another --log-file"):
+        open_log(tmp_path / "absent" / "log")
+
+
+def test_following_is_logged_and_quiet_as_well(tmp_path: Path) -> None:
+    found = Round(1.0, 5, {"complete": 1}, 7, "behind")
+    with open_log(tmp_path / "log") as log:
+        show(Shown(quiet=True, log=log))
+        terminal = Terminal()
+        with make_following(terminal) as following:
+            following.step("reading")
+            following.note("an outage")
+            following.round(found)
+            following.round(found)
+    assert terminal.getvalue() == ""
+    first, second = (tmp_path / "log").read_text().splitlines()
+    assert first.endswith("Z an outage")
+    assert "Z verdict behind" in second
 
 
 def test_live_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
