@@ -45,11 +45,11 @@ LogFile = Annotated[
 def show_as(*, quiet: bool, verbose: bool, log_file: Path | None) -> None:
     """How the progress of this process is shown. Raises `UsageError`, `OutputError`."""
     # Help and a wrong option need not wait for what draws bars.
-    from status_tool.report.progress import Shown, open_log, show
+    from status_tool.report.progress import Shown, open_log, set_shown
 
     if quiet and verbose:
         raise UsageError("-q shows no progress, -v every step of it: give either")
-    show(Shown(quiet, verbose, None if log_file is None else open_log(log_file)))
+    set_shown(Shown(quiet, verbose, None if log_file is None else open_log(log_file)))
 
 
 def settings_of(

@@ -231,7 +231,7 @@ class Shown:
 _shown = Shown()
 
 
-def show(shown: Shown) -> None:
+def set_shown(shown: Shown) -> None:
     """How every progress of this process is shown from now on."""
     global _shown
     _shown = shown
@@ -246,7 +246,7 @@ def open_log(path: str | os.PathLike[str]) -> TextIO:
 
 
 def wanted() -> Shown:
-    """What `show` was called with last."""
+    """What `set_shown` was called with last."""
     return _shown
 
 

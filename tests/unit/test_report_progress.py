@@ -26,7 +26,7 @@ from status_tool.report.progress import (
     Shown,
     make_progress,
     open_log,
-    show,
+    set_shown,
 )
 from tests.lab.waiting import wait_until
 
@@ -59,7 +59,7 @@ def use(progress: Progress) -> None:
 def as_before() -> Iterator[None]:
     """What one test wants to see is not what the next one does."""
     yield
-    show(Shown())
+    set_shown(Shown())
 
 
 def test_a_short_run_without_a_terminal_is_silent() -> None:
@@ -99,11 +99,11 @@ def test_time_left_is_that_of_the_rate_so_far() -> None:
 def test_quiet_and_verbose(monkeypatch: pytest.MonkeyPatch) -> None:
     """-q: nothing anywhere; -v: each step as a line, on a terminal as well."""
     monkeypatch.setenv("TERM", "xterm")
-    show(Shown(quiet=True))
+    set_shown(Shown(quiet=True))
     terminal = Terminal()
     use(make_progress(terminal))
     assert terminal.getvalue() == ""
-    show(Shown(verbose=True))
+    set_shown(Shown(verbose=True))
     for stream in (io.StringIO(), Terminal()):
         with make_progress(stream) as progress:
             progress.step("first step")
@@ -115,7 +115,7 @@ def test_a_log_has_every_step_and_the_end(tmp_path: Path) -> None:
     """With times, appended, whatever is shown besides."""
     for raised in (None, ConnectionFailed("no answer")):
         with open_log(tmp_path / "log") as log, suppress(ConnectionFailed):
-            show(Shown(quiet=True, log=log))
+            set_shown(Shown(quiet=True, log=log))
             with make_progress(Terminal()) as progress:
                 progress.step("reading", 2)
                 progress.advance()
@@ -136,7 +136,7 @@ def test_a_log_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
 def test_following_is_logged_and_quiet_as_well(tmp_path: Path) -> None:
     found = Round(1.0, 5, {"complete": 1}, 7, "behind")
     with open_log(tmp_path / "log") as log:
-        show(Shown(quiet=True, log=log))
+        set_shown(Shown(quiet=True, log=log))
         terminal = Terminal()
         with make_following(terminal) as following:
             following.step("reading")
