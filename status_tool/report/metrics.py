@@ -93,6 +93,9 @@ class MetricsReporter(Reporter):
             if hole is not None:
                 meaning = "Write time of the oldest missing entry that later entries have overtaken."
                 yield from _gauge("oldest_hole_timestamp_seconds", meaning, [({}, hole / 1000)], names)
+        if outcome.queued_bytes is not None:
+            meaning = "What was left to ship in the peer's queues when the master's status was written."
+            yield from _gauge("queued_bytes", meaning, [({}, outcome.queued_bytes)], names)
         if outcome.hdfs is not None:
             yield from _gauge("files", "Files by status.", _by_status(file_counts(outcome)), names)
         cut: list[_Sample] = [({}, outcome.cut_ms / 1000)]

@@ -60,6 +60,8 @@ class QueueFacts:
     """WALs, in a queue or archived, of servers that the state table does not know, each in words."""
     loads_from_ms: int | None = None
     """All bulk loads since this time have been shipped; None: unknown."""
+    left_bytes: int | None = None
+    """How much of this peer's WALs was still to be shipped when the queues were read; None: unknown."""
     disabled_peer: str | None = None
     own_shipping: str | None = None
     """`peers.own_shipping` of this peer."""
@@ -122,6 +124,7 @@ def queue_facts(
         left=left,
         strays=tuple(_strays(state, {str(row["server"]) for row in servers}, *window)),
         loads_from_ms=_loads_from_ms(state),
+        left_bytes=_left_bytes(state),
         disabled_peer=disabled,
         notices=(*(_settled_notice(name, str(peer["id"])) for name in sorted(names)), *sorted(proven)),
     )
@@ -160,6 +163,12 @@ def start_code(server: str) -> int | None:
     """When a region server `host,port,startcode` was started, on its own clock (epoch ms)."""
     code = server.rpartition(",")[2]
     return int(code) if code.isdigit() else None
+
+
+def _left_bytes(state: _State) -> int | None:
+    """None where the length of a WAL is unknown, or queues moved while they were read."""
+    left = [wal.get("left") for queue in state.queues for wal in queue["wals"]]
+    return None if None in left or not state.summary.get("consistent") else sum(filter(None, left))
 
 
 def backlog(queues: Iterable[Mapping[str, Any]], server: str | None = None) -> str:

@@ -119,6 +119,7 @@ class Question:
             peer_id=str(self.peer["id"]) if self.peer else None,
             notices=tuple(dict.fromkeys((*self.notices, *outcome.notices))),
             clusters=self.clusters if hbase is not None else None,
+            queued_bytes=self.queues.left_bytes if hbase is not None else None,
         )
 
 

@@ -141,6 +141,8 @@ class Outcome:
     """All of it by table and cause; None where it was not requested, as while a run still waits."""
     shutdown_from: str = ""
     """As `Header.shutdown_from`."""
+    queued_bytes: int | None = None
+    """How much of the peer's WALs was still to be shipped when FILE was written; None: unknown, or not in scope."""
     needs_new_file: bool = False
     """Whether waiting on the slave cannot make it complete, because of what FILE holds of the master's queues."""
 

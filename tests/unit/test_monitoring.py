@@ -22,7 +22,9 @@ from tests.pair import REPOSITORY
 from tests.unit.test_report import HOSTILE, OUTCOME, hostile, printed
 
 MONITORING = REPOSITORY / "docs" / "monitoring"
-FULL = replace(OUTCOME, overview=Overview(groups=(), drawing=Drawing(), oldest_hole_ms=1_700_000_000_000))
+FULL = replace(
+    OUTCOME, queued_bytes=1, overview=Overview(groups=(), drawing=Drawing(), oldest_hole_ms=1_700_000_000_000)
+)
 
 
 def written() -> str:

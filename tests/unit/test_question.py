@@ -99,6 +99,10 @@ def test_the_outcome_tells_who_was_compared() -> None:
     assert outcome.notices[:2] == ("from FILE", "from the slave")
     assert "disabled" in outcome.notices[2]
     assert outcome.notices[3:] == ("from the rules",)
+    assert outcome.queued_bytes is None
+    counted = replace(found, queues=replace(found.queues, left_bytes=7))
+    assert counted.answered(outcome).queued_bytes == 7
+    assert counted.answered(replace(outcome, hbase=None)).queued_bytes is None
     assert outcome.hbase is not None
     assert outcome.hbase.not_replicated == NotReplicated(("a",))
     assert [link.target for link in outcome.clusters.links] == ["s"] if outcome.clusters else False

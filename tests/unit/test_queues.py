@@ -48,6 +48,15 @@ def test_nothing_left_settles_a_crashed_origin() -> None:
     assert DEAD in found.notices[0]
 
 
+def test_how_much_is_left_to_ship() -> None:
+    """Of this peer's queues; unknown with a WAL of unknown length, or where queues moved while they were read."""
+    claimed = queue(LIVE, f"1-{DEAD}", wal(DEAD, 1), wal(DEAD, 2, left=7), dead=(DEAD,))
+    assert facts(claimed, queue(LIVE, "2", wal(LIVE, 3))).left_bytes == 207
+    assert facts(claimed, queue(DEAD, "1", wal(DEAD, 3, left=None))).left_bytes is None
+    assert facts(claimed, consistent=False).left_bytes is None
+    assert queue_facts([], [], PEER).left_bytes is None
+
+
 @pytest.mark.parametrize(
     ("changed", "words"),
     [

@@ -442,6 +442,9 @@ def test_metrics() -> None:
     assert found[f'status_tool_regions{{{names},status="missing"}}'] == "0"
     assert found[f'status_tool_files{{{names},status="match"}}'] == "2"
     assert found[f"status_tool_worst_lag_seconds{{{names}}}"] == "61.0"
+    assert f"status_tool_queued_bytes{{{names}}}" not in found
+    queued = printed(MetricsReporter(), replace(OUTCOME, queued_bytes=7))
+    assert samples(queued)[f"status_tool_queued_bytes{{{names}}}"] == "7"
     assert found[f"status_tool_cut_timestamp_seconds{{{names}}}"] == "1700000000.0"
     assert found[f"status_tool_last_run_timestamp_seconds{{{names}}}"] == "1700000001.5"
     assert found[f"status_tool_up{{{names}}}"] == "1"
