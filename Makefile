@@ -64,6 +64,7 @@ samples: setup ## Record sample_status/ anew from real clusters
 bench: setup ## Measure; prints ratios within one run
 	$(BIN)/python -m bench.run_on_cluster
 	$(BIN)/python -m bench.small_run
+	$(BIN)/python -m bench.start
 	$(BIN)/python -m bench.verify_scale
 	$(BIN)/python -m bench.hdfs
 	$(BIN)/python -m bench.hdfs_memory
