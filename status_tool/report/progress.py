@@ -85,11 +85,12 @@ class LineProgress(Progress):
     For streams that cannot redraw: terminals of that kind, logs, and what cron and systemd collect.
     """
 
-    def __init__(self, stream: TextIO, *, announces: bool = True, stamps: bool = False) -> None:
-        """`stamps` begins each line with its time, UTC."""
+    def __init__(self, stream: TextIO, *, announces: bool = True, prefix: str = "", stamps: bool = False) -> None:
+        """Each line begins with `prefix`, or with its time, UTC, if it `stamps` them."""
         super().__init__()
         self._stream = stream
         self._announces = announces
+        self._prefix = prefix
         self._stamps = stamps
         self._phases: list[Phase] = []
         self._over = threading.Event()
@@ -118,10 +119,10 @@ class LineProgress(Progress):
             phases[0].done += n
 
     def note(self, text: str) -> None:
-        stamp = f"{iso(time.time_ns() // 1_000_000)} " if self._stamps else ""
+        begin = f"{iso(time.time_ns() // 1_000_000)} " if self._stamps else self._prefix
         # A closed stderr, or a full disk below a log, must not end the run.
         with contextlib.suppress(OSError, ValueError):
-            print(f"{stamp}{safe(text)}", file=self._stream, flush=True)
+            print(f"{begin}{safe(text)}", file=self._stream, flush=True)
 
     def _report(self) -> None:
         while not self._over.wait(EVERY_S):
@@ -259,7 +260,7 @@ def make_progress(stream: TextIO | None = None, enabled: bool = True) -> Progres
 
 def _on(stream: TextIO) -> Progress:
     if not stream.isatty():
-        return LineProgress(stream, announces=_shown.verbose)
+        return LineProgress(stream, announces=_shown.verbose, prefix="status-tool: ")
     if _shown.verbose or os.environ.get("TERM", "dumb") in ("dumb", ""):
         return LineProgress(stream)
     return LiveProgress(stream)

@@ -17,10 +17,10 @@ SAMPLE = REPOSITORY / "sample_status" / "complete"
 
 
 def check(cache: Path, *more: str) -> subprocess.CompletedProcess[str]:
-    """The check of a sample, as a process."""
+    """The check of a sample, as a process; without progress, however slow the machine."""
     files = [str(SAMPLE / "master.status"), "--slave-status", str(SAMPLE / "slave.status")]
     return subprocess.run(
-        [sys.executable, "-m", "status_tool", "run", "-i", *files, *more],
+        [sys.executable, "-m", "status_tool", "run", "-q", "-i", *files, *more],
         capture_output=True,
         text=True,
         timeout=300,

@@ -81,7 +81,7 @@ def test_without_a_terminal_a_line_now_and_then(monkeypatch: pytest.MonkeyPatch)
         wait_until(lambda: "3 of 12" in stream.getvalue(), 10, "a line")
     ended = stream.getvalue()
     line = next(line for line in ended.splitlines() if "3 of 12" in line)
-    assert re.fullmatch(r"reading, .+, 3 of 12, \d+ per second, .+ left", line), line
+    assert re.fullmatch(r"status-tool: reading, .+, 3 of 12, \d+ per second, .+ left", line), line
     assert not [thread for thread in threading.enumerate() if thread.name == "progress" and not over(thread)]
 
 
@@ -104,11 +104,11 @@ def test_quiet_and_verbose(monkeypatch: pytest.MonkeyPatch) -> None:
     use(make_progress(terminal))
     assert terminal.getvalue() == ""
     set_shown(Shown(verbose=True))
-    for stream in (io.StringIO(), Terminal()):
+    for stream, prefix in ((io.StringIO(), "status-tool: "), (Terminal(), "")):
         with make_progress(stream) as progress:
             progress.step("first step")
             progress.step("second step", 3)
-        assert stream.getvalue().splitlines() == ["first step", "second step (3)"]
+        assert stream.getvalue().splitlines() == [f"{prefix}first step", f"{prefix}second step (3)"]
 
 
 def test_a_log_has_every_step_and_the_end(tmp_path: Path) -> None:
