@@ -193,7 +193,7 @@ def test_servers_and_a_whole_cluster_die(three: Three, status: Path) -> None:
     assert (waiting.exit_code, waiting.json["totals"]["left_bytes"] > 0) == (1, True), waiting
     three.bc.slave.thrift.kill9()
     three.bc.write_master(status, "--table", "t")
-    refused = three.bc.check(status, "--table", "t")
+    refused = three.bc.check(status, "--table", "t", "-q")
     assert (refused.exit_code, len(refused.stderr.strip().splitlines())) == (2, 1), refused
 
     three.bc.slave.launch()
