@@ -199,7 +199,7 @@ def _hbase(
     small = state.descriptors(barrier, spooled)
     servers = server_rows(small, ROLES[request.side], live)
     kinds = TYPES[request.side]
-    source = StateTableSource(endpoint, settings.state_table, kinds, request.only, spooled, expected=small.generation)
+    source = StateTableSource(endpoint, settings.state_table, kinds, small.generation, request.only, spooled)
     header = dataclasses.replace(
         gathered.header,
         barrier_issued_ms=barrier.issued_ms,

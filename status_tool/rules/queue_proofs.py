@@ -124,7 +124,8 @@ def queue_facts(
         left=left,
         strays=tuple(_strays(state, {str(row["server"]) for row in servers}, *window)),
         loads_from_ms=_loads_from_ms(state),
-        left_bytes=_left_bytes(state),
+        # Queues that moved while they were read may count twice, or not at all.
+        left_bytes=left_bytes(state.queues, peer["id"]) if state.summary.get("consistent") else None,
         disabled_peer=disabled,
         notices=(*(_settled_notice(name, str(peer["id"])) for name in sorted(names)), *sorted(proven)),
     )
@@ -165,10 +166,10 @@ def start_code(server: str) -> int | None:
     return int(code) if code.isdigit() else None
 
 
-def _left_bytes(state: _State) -> int | None:
-    """None where the length of a WAL is unknown, or queues moved while they were read."""
-    left = [wal.get("left") for queue in state.queues for wal in queue["wals"]]
-    return None if None in left or not state.summary.get("consistent") else sum(filter(None, left))
+def left_bytes(queues: Iterable[Mapping[str, Any]], peer_id: str | None) -> int | None:
+    """Bytes that a peer's queues still have to ship; None where a WAL's length is unknown."""
+    lefts = [wal.get("left") for queue in queues if queue["peer"] == peer_id for wal in queue["wals"]]
+    return None if None in lefts else sum(lefts)
 
 
 def backlog(queues: Iterable[Mapping[str, Any]], server: str | None = None) -> str:

@@ -22,6 +22,7 @@ from status_tool.errors import ConnectionFailed, StatusFileError, UsageError
 from status_tool.gather.measured_queues import queue_rows
 from status_tool.gather.snapshot import Request
 from status_tool.report.follow_progress import Following, Round
+from status_tool.rules.queue_proofs import left_bytes
 from status_tool.runs.check import (
     Check,
     Look,
@@ -157,12 +158,6 @@ def _queue_details(file: StatusFile) -> Iterator[Mapping[str, Any]]:
 
 def _details(rows: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
     return (json.loads(row["detail"]) for row in rows if row.get("name") is not None)
-
-
-def left_bytes(queues: Iterable[Mapping[str, Any]], peer_id: str | None) -> int | None:
-    """Bytes that a peer's queues still have to ship; None where a WAL's length is unknown."""
-    lefts = [wal["left"] for queue in queues if queue["peer"] == peer_id for wal in queue["wals"]]
-    return None if None in lefts else sum(lefts)
 
 
 def _round(outcome: Outcome, look: Look) -> Round:

@@ -146,6 +146,7 @@ def _json_rows(batches: Iterable[pa.RecordBatch]) -> Iterator[dict[str, Any]]:
 def dump_live(settings: Settings, request: Request, out: TextIO, say: Say) -> None:
     """Print this cluster's own state, written and replicated, as JSON lines."""
     gathered = snapshot(settings, request, say)
-    applied = [StateTableSource(settings.thrift(), settings.state_table, "su", request.only)] if request.hbase else []
+    written = [source for source in gathered.sources if isinstance(source, StateTableSource)]
+    applied = [dataclasses.replace(source, types="su", spooled=()) for source in written]
     for row in _json_rows(read_all(source_of(gathered, *applied))):
         out.write(json.dumps(row) + "\n")

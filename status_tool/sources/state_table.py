@@ -71,13 +71,13 @@ class StateTableSource(Source):
     endpoint: ThriftEndpoint
     table: str
     types: str
+    expected: Generation
+    """Of the small rows that these rows are read to (`Descriptors.generation`)."""
     only: TableFilter = field(default_factory=TableFilter)
     spooled: tuple[tuple[bytes, Cells], ...] = ()
     existing: codec.Existing | None = None
     """For a master: its regions."""
     digits_per_partition: int = 4
-    expected: Generation | None = None
-    """Of the small rows that the rows here are read to (`Descriptors.generation`); None: they stand for themselves."""
 
     def partitions(self) -> Sequence[tuple[KeyRange, ...]]:
         """Ranges by the region's first hex digits: region names are hashes, so the parts are even."""
@@ -91,17 +91,7 @@ class StateTableSource(Source):
         Without this check the servers' rows that were read before would vouch for heads that no longer exist.
         """
         yield from codec.batches(row for span in partition for row in self._rows(span))
-        if self.expected is None:
-            return
-        now = generation(self.endpoint, self.table)
-        if not now.table_id or now.table_id != self.expected.table_id:
-            raise ConnectionFailed(
-                f"the state table {self.table} lost its rows while it was read (dropped or truncated?): run again"
-            )
-        if now.pruning != self.expected.pruning:
-            raise ConnectionFailed(
-                f"the state table {self.table} was pruned while it was read (status-tool prune): run again"
-            )
+        refuse_other(self.table, self.expected, generation(self.endpoint, self.table))
 
     def _rows(self, span: KeyRange) -> Iterator[NewRow]:
         stored = scan(self.endpoint, self.table, span.start, span.stop)
@@ -130,6 +120,16 @@ def generation(endpoint: ThriftEndpoint, table: str) -> Generation:
     """Of a state table as it is now."""
     rows = dict(scan(endpoint, table, BarrierRow.KEY, _BARRIER_END))
     return generation_of(rows.get(BarrierRow.KEY, {}))
+
+
+def refuse_other(table: str, before: Generation, now: Generation) -> None:
+    """`ConnectionFailed` where what was read between the two does not belong together."""
+    if not now.table_id or now.table_id != before.table_id:
+        raise ConnectionFailed(
+            f"the state table {table} lost its rows while it was read (dropped or truncated?): run again"
+        )
+    if now.pruning != before.pruning:
+        raise ConnectionFailed(f"the state table {table} was pruned while it was read (status-tool prune): run again")
 
 
 def generation_of(barrier: Cells) -> Generation:

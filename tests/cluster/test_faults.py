@@ -290,7 +290,7 @@ def test_state_table_truncated_while_it_is_read(fragile: Pair) -> None:
     endpoint = ThriftEndpoint("127.0.0.1", fragile.master.thrift_port)
     state = StateTable(endpoint, STATE_TABLE)
     small = state.descriptors(state.put_barrier())
-    source = StateTableSource(endpoint, STATE_TABLE, "hg", expected=small.generation)
+    source = StateTableSource(endpoint, STATE_TABLE, "hg", small.generation)
     parts = source.partitions()
     state.put_barrier()
 

@@ -9,14 +9,14 @@ import json
 from collections.abc import Generator, Sequence
 from typing import Any
 
-from status_tool.errors import StatusFileError
+from status_tool.errors import ConnectionFailed, StatusFileError
 from status_tool.gather.snapshot import _may_echo, server_rows, with_events
 from status_tool.rules.queue_proofs import newly_settled
 from status_tool.rules.sides import is_pruned
 from status_tool.runs.question import Question, SideFacts, question_of
 from status_tool.sources import codec
 from status_tool.sources.replication_queues import Queue, Wal
-from status_tool.sources.state_table import Barrier, Descriptors, Generation, generation_of, newest_cells
+from status_tool.sources.state_table import Barrier, Descriptors, Generation, generation_of, newest_cells, refuse_other
 from status_tool.vocabulary.header import Header
 from status_tool.vocabulary.outcome import Outcome
 from status_tool.vocabulary.scope import Scope
@@ -250,9 +250,11 @@ def _generation(store: Store) -> Generation:
 
 
 def _is_other(store: Store, before: Generation) -> bool:
-    """`StateTableSource.read`."""
-    now = _generation(store)
-    return not now.table_id or now != before
+    try:
+        refuse_other(TABLE, before, _generation(store))
+    except ConnectionFailed:
+        return True
+    return False
 
 
 def _with(store: Store, spooled: list[tuple[bytes, Cells]], key: bytes) -> Cells:

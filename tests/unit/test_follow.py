@@ -8,7 +8,8 @@ from dataclasses import replace
 import pytest
 
 from status_tool.report.follow_progress import Following, LiveFollowing, Pace, Round, make_following
-from status_tool.runs.follow import left_bytes, with_files_of
+from status_tool.rules.queue_proofs import left_bytes
+from status_tool.runs.follow import with_files_of
 from status_tool.vocabulary.header import Header
 
 FILE = Header("master", "id", 2_000, 1_000)

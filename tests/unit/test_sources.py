@@ -157,7 +157,7 @@ def test_ids_are_those_of_the_trackers() -> None:
 
 def test_ranges_cover_every_region_once() -> None:
     """The parallel parts are disjoint and leave nothing out."""
-    source = StateTableSource(ThriftEndpoint("h", 1), "t", "hg")
+    source = StateTableSource(ThriftEndpoint("h", 1), "t", "hg", Generation(b"table", b""))
     spans = [span for part in source.partitions() for span in part]
     for kind in "hg":
         starts = sorted(span.start for span in spans if span.type == kind)
