@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import sys
 import time
 from collections import deque
@@ -16,7 +15,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from status_tool.printable import duration, iso, safe
-from status_tool.report.progress import wanted
+from status_tool.report.progress import is_live, wanted
 from status_tool.vocabulary.verdicts import Status
 
 WINDOW_S = 60.0
@@ -185,8 +184,7 @@ def make_following(stream: TextIO | None = None) -> Following:
 def _on(stream: TextIO) -> Following:
     if wanted().quiet:
         return QuietFollowing(stream)
-    live = stream.isatty() and not wanted().verbose and os.environ.get("TERM", "dumb") not in ("dumb", "")
-    return LiveFollowing(stream) if live else Following(stream)
+    return LiveFollowing(stream) if is_live(stream) else Following(stream)
 
 
 def _cells(found: Round, pace: Pace) -> list[tuple[str, str]]:

@@ -258,9 +258,14 @@ def make_progress(stream: TextIO | None = None, enabled: bool = True) -> Progres
     return shown if _shown.log is None else LoggedProgress(shown, LineProgress(_shown.log, stamps=True))
 
 
+def is_live(stream: TextIO) -> bool:
+    """Whether a display may redraw itself there: `-v` wants lines that stay."""
+    return stream.isatty() and not _shown.verbose and os.environ.get("TERM", "dumb") not in ("dumb", "")
+
+
 def _on(stream: TextIO) -> Progress:
-    if not stream.isatty():
-        return LineProgress(stream, announces=_shown.verbose, prefix="status-tool: ")
-    if _shown.verbose or os.environ.get("TERM", "dumb") in ("dumb", ""):
+    if is_live(stream):
+        return LiveProgress(stream)
+    if stream.isatty():
         return LineProgress(stream)
-    return LiveProgress(stream)
+    return LineProgress(stream, announces=_shown.verbose, prefix="status-tool: ")
