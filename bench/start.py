@@ -60,13 +60,12 @@ def _alternating(kinds: Mapping[str, tuple[Sequence[str], str]], rounds: int) ->
 
 
 def _taken(command: Sequence[str], cache: str) -> float:
-    """Seconds of a whole command. A check of the samples ends with 0 or 1, a wrong option with 2."""
+    """Seconds of a whole command."""
     start = time.perf_counter()
     done = subprocess.run(
         command, capture_output=True, text=True, env={**os.environ, CACHE_VARIABLE: cache}, check=False
     )
-    assert "Traceback" not in done.stderr, done.stderr
-    assert done.returncode == (2 if "--nonsense" in command else 0) or "--json" in command, done
+    assert done.returncode == (2 if "--nonsense" in command else 0), done
     return time.perf_counter() - start
 
 
