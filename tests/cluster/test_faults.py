@@ -14,9 +14,13 @@ from pathlib import Path
 import happybase
 import pytest
 
-from status_tool.clients.config import ThriftEndpoint
+from status_tool.clients.config import Settings, ThriftEndpoint
+from status_tool.clients.sitefiles import load_site
+from status_tool.clients.webhdfs import HdfsEndpoint, WebHdfs
 from status_tool.errors import ConnectionFailed
-from status_tool.sources.codec import server_key
+from status_tool.sources.codec import segments, server_key
+from status_tool.sources.hdfs_files import hdfs_user
+from status_tool.sources.spool import read_spool
 from status_tool.sources.state_table import StateTable, StateTableSource
 from status_tool.vocabulary.ids import origin_id
 from tests.cluster.test_verdicts import assert_complete, dump
@@ -75,6 +79,37 @@ def test_state_table_disabled_on_the_slave(fragile: Pair, status: Path) -> None:
     finally:
         fragile.slave.admin.enable_table(STATE_TABLE)
     assert_complete(fragile.check(status, "--table", "dark", "--wait", "60"))
+
+
+def test_killed_while_the_state_table_is_away(fragile: Pair, status: Path) -> None:
+    """What could not be written through is in the spool by the time of the crash: nothing looks missing after it."""
+    fragile.create_table("dark3", {"f": 1})
+    fragile.slave.admin.disable_table(STATE_TABLE)
+    try:
+        fragile.master.admin.put_rows("dark3", "f", 30)
+        fragile.wait_same("dark3", timeout=30)
+        fragile.write_master(status, "--table", "dark3")
+        heads = {(row["region"], row["seq"]) for row in dump(status) if row["kind"] == "stream"}
+        assert len(heads) == 1
+        wait_until(lambda: heads <= _spooled_ends(fragile.slave), 60, "a copy of the segments in the spool")
+        for server in fragile.slave.region_servers:
+            server.kill9()
+        for server in fragile.slave.region_servers:
+            server.start()
+        fragile.slave.wait_ready()
+    finally:
+        fragile.slave.admin.enable_table(STATE_TABLE)
+    assert_complete(fragile.check(status, "--table", "dark3", "--wait", "120"))
+    wait_until(lambda: not _spooled_ends(fragile.slave), 60, "the spool to be read by another tracker")
+
+
+def _spooled_ends(cluster: Cluster) -> set[tuple[str, int]]:
+    """Region and sequence id at which the segments in a cluster's spool end."""
+    settings = Settings(load_site([cluster.conf_dir]))
+    assert settings.spool_dir is not None
+    endpoint = HdfsEndpoint(settings.spool_webhdfs(), hdfs_user(), settings.authorities)
+    rows = read_spool(WebHdfs(endpoint), settings.spool_dir)
+    return {(row["region"], row["seq"]) for row in segments(sorted(rows)) if row["kind"] == "segment"}
 
 
 def test_state_table_disabled_on_the_master(fragile: Pair, status: Path) -> None:

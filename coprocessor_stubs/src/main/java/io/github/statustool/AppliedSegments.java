@@ -1,6 +1,7 @@
 package io.github.statustool;
 
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
@@ -89,6 +90,31 @@ final class AppliedSegments {
 
   int pendingCount() {
     return pending.size();
+  }
+
+  /** The versions of pending streams: another map whenever something was added. */
+  Map<StreamId, Long> pendingVersions() {
+    Map<StreamId, Long> versions = new HashMap<>();
+    for (StreamId id : pending) {
+      StreamSegments record = records.get(id);
+      if (record != null) {
+        versions.put(id, record.version());
+      }
+    }
+    return versions;
+  }
+
+  /** The rows of pending streams, which stay pending, and of the tables that they arrived in. By any thread. */
+  List<StateRow> pendingRows(long now) {
+    List<StateRow> rows = new ArrayList<>();
+    tables.dirty().forEach(change -> rows.add(change.row));
+    for (StreamId id : pending) {
+      StreamSegments record = records.get(id);
+      if (record != null) {
+        rows.add(record.toChange(now).row);
+      }
+    }
+    return rows;
   }
 
   /**

@@ -2,6 +2,7 @@ package io.github.statustool;
 
 import java.io.IOException;
 import java.util.List;
+import java.util.concurrent.Executor;
 import java.util.concurrent.TimeUnit;
 import java.util.function.LongSupplier;
 import org.slf4j.Logger;
@@ -53,15 +54,18 @@ final class Recorder {
   private boolean sweptAsWriter;
   private long backoff = FIRST_BACKOFF_MS;
 
-  /** Uses the clock as a monotonic one, too. */
+  /** Uses the clock as a monotonic one, too, and copies nothing to the spool. */
   Recorder(Settings settings, Connector connector, Spool spool, LongSupplier clock) {
     this(settings, connector, spool, clock, () -> TimeUnit.MILLISECONDS.toNanos(clock.getAsLong()),
-        (name, live) -> false);
+        (name, live) -> false, copies -> { });
   }
 
-  /** @param nanos a monotonic clock, such as System.nanoTime */
+  /**
+   * @param nanos a monotonic clock, such as System.nanoTime
+   * @param segmentCopies runs the copying of segments to the spool, which lasts as long as some are pending
+   */
   Recorder(Settings settings, Connector connector, Spool spool, LongSupplier clock, LongSupplier nanos,
-      Sweep.Traces traces) {
+      Sweep.Traces traces, Executor segmentCopies) {
     this.settings = settings;
     this.clock = clock;
     this.connector = connector;
@@ -76,7 +80,10 @@ final class Recorder {
         new Flusher(observed, health, clock, new WalSyncer(settings.operationTimeout), roles, clockWatch);
     this.compactor = new Compactor(observed.applied, settings.operationTimeout);
     this.joiner = new TenureJoiner(observed.content, observed.facts, clock, settings.operationTimeout);
-    this.writeThrough = new WriteThrough(() -> store, observed.applied, health, settings.writeThroughWait);
+    SegmentSpooler spooler = new SegmentSpooler(spool, observed.applied, health, clock, roles::anyOrigin,
+        segmentCopies);
+    this.writeThrough = new WriteThrough(() -> store, observed.applied, health, settings.writeThroughWait,
+        spooler::copyLater);
     this.digests = new DigestWorker(settings);
     this.nextTry = new Alarm(clock);
     this.nextFlush = new Alarm(clock);

@@ -9,7 +9,7 @@ import java.util.concurrent.CopyOnWriteArrayList;
 
 /**
  * The roles of this JVM's region servers, created as soon as the server names are known. Components may be added by any
- * thread; everything else is for the recorder thread.
+ * thread; where nothing else is said, the rest is for the recorder thread.
  */
 final class ServerRoles {
   private final List<ServerComponent> wals = new CopyOnWriteArrayList<>();
@@ -101,6 +101,16 @@ final class ServerRoles {
       }
     }
     return true;
+  }
+
+  /** The origin of one of the JVM's region servers; 0 while no name is known. By any thread. */
+  long anyOrigin() {
+    for (ServerComponent server : servers) {
+      if (server.serverName() != null) {
+        return Ids.origin(server.serverName());
+      }
+    }
+    return 0;
   }
 
   /** Whether all known region server threads have ended, so that waiting for their WALs is useless. */

@@ -32,7 +32,8 @@ final class SharedRecorders {
     Settings settings = new Settings(conf);
     Recorder recorder = new Recorder(settings, () -> HBaseStateStore.connect(conf, settings),
         new Spool(conf, settings.spoolDir()), EnvironmentEdgeManager::currentTime,
-        System::nanoTime, new WalTraces(conf, EnvironmentEdgeManager::currentTime, settings.operationTimeout));
+        System::nanoTime, new WalTraces(conf, EnvironmentEdgeManager::currentTime, settings.operationTimeout),
+        SegmentSpooler::onThread);
     recorder.health().serverSettings(ServerSettings.json(conf));
     RecorderThread thread = new RecorderThread(recorder);
     thread.start();

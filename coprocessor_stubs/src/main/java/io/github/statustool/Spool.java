@@ -9,14 +9,15 @@ import java.io.Writer;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
 
 /**
- * Rows in the cluster's file system, written by a server that stops while the state table is unavailable. Any tracker
- * puts them into the table later and deletes the file; doing so twice is harmless.
+ * Rows in the cluster's file system, written while the state table is unavailable: by a server that stops, and by one
+ * that replicates. Any tracker puts them into the table later and deletes the file; doing so twice is harmless.
  */
 final class Spool {
   private static final String SUFFIX = ".jsonl";
@@ -25,7 +26,7 @@ final class Spool {
   private final Configuration conf;
   private final Path folder;
   private FileSystem fileSystem;
-  private int written;
+  private final AtomicInteger written = new AtomicInteger();
 
   Spool(Configuration conf, Path folder) {
     this.conf = conf;
@@ -33,8 +34,8 @@ final class Spool {
   }
 
   /** Writes a temporary file and renames it, so that a file with the final name is complete. */
-  void write(long origin, long now, List<StateRow> rows) throws IOException {
-    String name = Bits.hex(origin) + "-" + now + "-" + written++ + SUFFIX;
+  Path write(long origin, long now, List<StateRow> rows) throws IOException {
+    String name = Bits.hex(origin) + "-" + now + "-" + written.getAndIncrement() + SUFFIX;
     Path unfinished = new Path(folder, name + UNFINISHED);
     fileSystem().mkdirs(folder);
     try (Writer out = new OutputStreamWriter(fileSystem().create(unfinished, true), StandardCharsets.UTF_8)) {
@@ -43,9 +44,15 @@ final class Spool {
         out.write('\n');
       }
     }
-    if (!fileSystem().rename(unfinished, new Path(folder, name))) {
+    Path finished = new Path(folder, name);
+    if (!fileSystem().rename(unfinished, finished)) {
       throw new IOException("could not rename " + unfinished);
     }
+    return finished;
+  }
+
+  void delete(Path file) throws IOException {
+    fileSystem().delete(file, false);
   }
 
   /**

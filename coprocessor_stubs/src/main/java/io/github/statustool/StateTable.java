@@ -91,6 +91,7 @@ final class StateTable {
     static final char TYPE = 'n';
     static final byte[] ARRIVED_MS = Bits.ascii("a");
     static final byte[] BORN_MS = Bits.ascii("b");
+    static final byte[] FIRST_BORN_MS = Bits.ascii("c");
     /** Prefix, followed by the family's name. */
     static final byte[] DROPPED_MS = Bits.ascii("f");
     /** Prefix, followed by the family's name. */

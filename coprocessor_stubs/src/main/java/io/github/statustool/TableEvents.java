@@ -24,7 +24,7 @@ final class TableEvents {
   static final long NEWBORN = 2;
 
   /**
-   * The earlier of two arrivals has to win, but HBase keeps the cell with the higher timestamp: subtracting from this
+   * The earlier of two arrivals, or births, has to win, but HBase keeps the cell with the higher timestamp: subtracting from this
    * constant reverses the order.
    */
   static final long EARLIEST_WINS = 1L << 62;
@@ -69,6 +69,7 @@ final class TableEvents {
   private void opened(OpenRegion region) {
     if (region.openSeq <= NEWBORN) {
       note(new Event(region.table, TableEventRow.BORN_MS, region.id, region.id));
+      note(new Event(region.table, TableEventRow.FIRST_BORN_MS, region.id, EARLIEST_WINS - region.id));
     }
     Map<String, Integer> known = scopes.put(region.table, region.scopes);
     if (known != null) {
@@ -87,7 +88,7 @@ final class TableEvents {
 
   private void note(Event event) {
     emptied.merge(event.table + '/' + Bits.hex(event.qualifier), event, (old, fresh) ->
-        fresh.value > old.value ? fresh : old);
+        fresh.timestamp > old.timestamp ? fresh : old);
   }
 
   List<Change> dirty() {

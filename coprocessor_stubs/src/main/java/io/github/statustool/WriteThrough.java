@@ -9,20 +9,23 @@ import java.util.function.Supplier;
  * Writes a request's segments before the request is acknowledged, so that a crash right afterwards loses nothing. Waits
  * once and briefly; after a failure, requests do not wait again until a flush has succeeded. Why: a replication handler
  * that waited for an unavailable state table with each request would slow down replication; what is not written stays
- * pending, and only a crash in that time makes it look missing.
+ * pending and is copied to the spool soon (see {@link SegmentSpooler}); a crash before that makes it look missing.
  */
 final class WriteThrough {
   private final Supplier<StateStore> stores;
   private final AppliedSegments applied;
   private final Health health;
   private final long waitMs;
+  private final Runnable whenKept;
   private volatile boolean broken;
 
-  WriteThrough(Supplier<StateStore> stores, AppliedSegments applied, Health health, long waitMs) {
+  /** @param whenKept called after segments could not be written and stay pending */
+  WriteThrough(Supplier<StateStore> stores, AppliedSegments applied, Health health, long waitMs, Runnable whenKept) {
     this.stores = stores;
     this.applied = applied;
     this.health = health;
     this.waitMs = waitMs;
+    this.whenKept = whenKept;
   }
 
   void write(SinkBatch batch) {
@@ -40,6 +43,7 @@ final class WriteThrough {
     } finally {
       if (!written) {
         applied.keep(records);
+        whenKept.run();
       }
     }
   }

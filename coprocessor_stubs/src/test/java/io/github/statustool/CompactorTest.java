@@ -24,7 +24,8 @@ class CompactorTest {
   private final class Server {
     private final TableEvents tables = new TableEvents();
     private final AppliedSegments applied = new AppliedSegments(tables);
-    private final WriteThrough writeThrough = new WriteThrough(() -> store, applied, Fixtures.health(), 1000);
+    private final WriteThrough writeThrough = new WriteThrough(() -> store, applied, Fixtures.health(), 1000,
+        () -> { });
     private final Compactor compactor = new Compactor(applied, 1000);
 
     private Server() {

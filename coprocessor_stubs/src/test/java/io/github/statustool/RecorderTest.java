@@ -338,7 +338,7 @@ class RecorderTest {
   void aClockThatWasSetBackIsToldWithTheEcho() throws IOException {
     AtomicLong steady = new AtomicLong();
     Recorder watching = new Recorder(recorder.settings(), () -> store, spool, clock::get,
-        () -> steady.get() * 1_000_000, (name, live) -> false);
+        () -> steady.get() * 1_000_000, (name, live) -> false, copies -> { });
     watching.roles().watchWal(wal);
     watching.tick();
     clock.addAndGet(60_000);

@@ -50,7 +50,15 @@ class TableEventsTest {
   @Test
   void aRegionThatWasNeverWrittenToIsTheBirthOfItsTable() {
     events.regions(List.of(open("r", TableEvents.NEWBORN, 5, "f")));
-    assertEquals(Set.of("nt b 77@77"), written());
+    assertEquals(Set.of("nt b 77@77", "nt c 77@" + (TableEvents.EARLIEST_WINS - 77)), written());
+  }
+
+  @Test
+  void ofSeveralBirthsTheFirstAndTheLastAreKept() {
+    for (long id : new long[] {80, 77, 90}) {
+      events.regions(List.of(new TableEvents.OpenRegion("r" + id, "t", id, TableEvents.NEWBORN, Map.of(), 0, 100)));
+    }
+    assertEquals(Set.of("nt b 90@90", "nt c 77@" + (TableEvents.EARLIEST_WINS - 77)), written());
   }
 
   @Test

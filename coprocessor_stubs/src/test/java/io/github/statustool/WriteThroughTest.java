@@ -12,8 +12,10 @@ class WriteThroughTest {
   private static final long WAIT_MS = 50;
 
   private final FakeStore store = new FakeStore();
+  private int kept;
   private final AppliedSegments applied = new AppliedSegments(new TableEvents());
-  private final WriteThrough writeThrough = new WriteThrough(() -> store, applied, Fixtures.health(), WAIT_MS);
+  private final WriteThrough writeThrough = new WriteThrough(() -> store, applied, Fixtures.health(), WAIT_MS,
+      () -> kept++);
 
   private void write(long prev, long seq) {
     writeThrough.write(Fixtures.batch(Fixtures.entry("a", prev, seq)));
@@ -41,6 +43,7 @@ class WriteThroughTest {
     write(3, 4);
     assertEquals(2, store.rows.size(), "the stream's row and the table's");
     assertFalse(applied.hasPending());
+    assertEquals(0, kept);
     assertEquals(1, applied.scattered().size(), "other columns are looked at once");
   }
 
@@ -51,6 +54,7 @@ class WriteThroughTest {
     write(3, 8);
     write(9, 10);
     assertEquals(List.of(segment(0, 8), segment(9, 10)), pending());
+    assertEquals(3, kept, "told each time");
   }
 
   @Test
@@ -73,7 +77,7 @@ class WriteThroughTest {
 
   @Test
   void withoutAConnectionEverythingIsKept() {
-    WriteThrough early = new WriteThrough(() -> null, applied, Fixtures.health(), WAIT_MS);
+    WriteThrough early = new WriteThrough(() -> null, applied, Fixtures.health(), WAIT_MS, () -> kept++);
     early.write(Fixtures.batch(Fixtures.entry("a", 0, 3)));
     assertEquals(List.of(segment(0, 3)), pending());
   }
@@ -82,7 +86,7 @@ class WriteThroughTest {
   void evenAnUnexpectedErrorLosesNothing() {
     WriteThrough broken = new WriteThrough(() -> {
       throw new IllegalStateException("closed");
-    }, applied, Fixtures.health(), WAIT_MS);
+    }, applied, Fixtures.health(), WAIT_MS, () -> kept++);
     try {
       broken.write(Fixtures.batch(Fixtures.entry("a", 0, 3)));
     } catch (IllegalStateException e) {
