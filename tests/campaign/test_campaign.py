@@ -88,7 +88,7 @@ def plain() -> Iterator[Arena]:
 
 SCHEDULES = {
     # Found by the campaign: segments outlive the cells that they record.
-    "recreated": (Step("recreate_slave_table", 0), Step(LOOK, 1)),
+    "recreated": (Step("flush", 0, 3_000), Step("recreate_slave_table", 0), Step(LOOK, 1)),
     # The design's own example: every timestamp agrees, and rows are gone for good.
     "peer removed": (Step("readd_peer", 8, 300), Step(LOOK, 1), Step("move", 3), Step("kill_slave_rs", 1)),
 }
@@ -103,4 +103,7 @@ def test_never_a_false_complete(plain: Arena, tmp_path: Path, name: str) -> None
     record = run_schedule(plain, schedule, tmp_path)
     assert record.broken is None, record.to_json()
     assert not record.wrong(), record.to_json()
-    assert (record.lost == 0) == (record.looks[-1].verdict == "complete"), record.to_json()
+    end = record.looks[-1]
+    # Whether a second birth within 30 s of the first arrival came before it, clocks may not tell (decision 188).
+    is_doubted = name == "recreated" and "emptied" in end.told
+    assert is_doubted or (record.lost == 0) == (end.verdict == "complete"), record.to_json()
