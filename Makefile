@@ -53,6 +53,17 @@ test-unit: $(VENV)/installed ## Tests that need no cluster, without slow ones, w
 	@$(BIN)/python -m tests.spark_classes
 	SIMULATION_STEPS=15000 $(BIN)/python -m pytest -m "not cluster and not slow" -n 2 --dist loadfile
 
+PYTHONS ?= python3.12 python3.13
+test-pythons: ## The same tests without clusters on other versions of Python: make test-pythons PYTHONS="python3.13"
+	@for python in $(PYTHONS); do \
+	  command -v $$python >/dev/null || { echo "$$python is not installed: skipped"; continue; }; \
+	  echo "--- $$python"; \
+	  $$python -m venv .venv-$$python && \
+	  .venv-$$python/bin/pip install --disable-pip-version-check -q --require-hashes -r requirements.lock && \
+	  .venv-$$python/bin/pip install --disable-pip-version-check -q --no-deps --no-build-isolation -e . && \
+	  SIMULATION_STEPS=15000 .venv-$$python/bin/python -m pytest -m "not cluster" -n 2 --dist loadfile || exit 1; \
+	done
+
 SEED ?= 1
 N ?= 3
 campaign: setup ## Fault campaign against the truth: make campaign SEED=1 N=3
@@ -77,4 +88,4 @@ soak: setup ## The trackers at full speed and under fault for SOAK seconds (600)
 clean: ## Remove what was built
 	rm -rf $(VENV) coprocessor_stubs/target tests/lab/target *.egg-info build dist
 
-.PHONY: help setup setup-tool wheel demo test lint test-java test-python test-unit campaign samples bench soak clean
+.PHONY: help setup setup-tool wheel demo test lint test-java test-python test-unit test-pythons campaign samples bench soak clean

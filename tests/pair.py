@@ -8,6 +8,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -15,6 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from status_tool.cli.main import main
+from status_tool.clients.config import Settings, SiteConfig
+from status_tool.clients.zookeeper import ZooKeeper
+from status_tool.rules.queue_proofs import CLOCK_MARGIN_MS
 from tests.lab.cluster import Cluster, ClusterSpec
 from tests.lab.lab import Lab
 from tests.lab.waiting import wait_until
@@ -113,6 +117,12 @@ class Pair:
     def connect(self, **options: Any) -> None:
         """Add the peer on the master."""
         self.master.admin.add_peer(PEER, self.slave.cluster_key, **options)
+
+    def let_peer_age(self) -> None:
+        """Wait until the peer is older, by more than clocks may differ, than whatever comes next."""
+        with ZooKeeper(Settings(SiteConfig({}), zookeeper_option=self.master.zookeeper).zookeeper()) as session:
+            (peer,) = session.peers()
+        time.sleep(max(0.0, (peer.created_ms + CLOCK_MARGIN_MS) / 1000 + 1 - time.time()))
 
     def same(self, table: str, families: Sequence[str] | None = None) -> bool:
         """Whether both sides hold the same cells, row by row."""

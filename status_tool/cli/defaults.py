@@ -12,6 +12,7 @@ from typing import Any
 
 from typer.core import TyperCommand
 
+from status_tool.cli.help_groups import write_groups
 from status_tool.errors import ConfigurationError, UsageError
 from status_tool.runs.modes import given_of, mode_of, refusal
 
@@ -119,10 +120,11 @@ def default_map(command: Any, defaults: Defaults) -> dict[str, Any]:
 
     Raises `ConfigurationError` for a list where the option takes one value, or the other way round.
     """
-    return {name: _of_command(inner, defaults) for name, inner in command.commands.items()}
+    return {name: command_defaults(inner, defaults) for name, inner in command.commands.items()}
 
 
-def _of_command(command: Any, defaults: Defaults) -> dict[str, Any]:
+def command_defaults(command: Any, defaults: Defaults) -> dict[str, Any]:
+    """The same of one command: its parameters' values."""
     if hasattr(command, "commands"):
         return default_map(command, defaults)
     found = [one for one in command.params if one.name in defaults.settings]
@@ -168,3 +170,7 @@ class RunCommand(TyperCommand):
                 configured.remove(name)
         _from_file = frozenset(configured)
         return rest
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """By subject: there are too many for one list."""
+        write_groups(self.get_params(ctx), ctx, formatter)

@@ -24,6 +24,7 @@ from status_tool.cli.show_config import config
 from status_tool.cli.shutdown_time import shutdown_time
 from status_tool.cli.signals import INTERRUPTED, error_document, received
 from status_tool.cli.topology import topology
+from status_tool.cli.watch import watch
 from status_tool.errors import EXIT_ERROR, EXIT_INTERRUPTED, EXIT_TERMINATED, StatusToolError
 from status_tool.printable import safe
 
@@ -39,6 +40,7 @@ app = typer.Typer(
 app.command(cls=RunCommand)(run)
 app.command()(queues)
 app.command()(rows)
+app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})(watch)
 app.command()(topology)
 app.add_typer(shutdown_time, name="shutdown-time")
 app.command()(setup)

@@ -26,7 +26,7 @@ from status_tool.cli.options import (
     show_as,
 )
 from status_tool.cli.signals import loading
-from status_tool.cli.times import parse_time
+from status_tool.cli.times import parse_baseline, parse_time
 from status_tool.clients.config import Settings, load_site
 from status_tool.errors import ConfigurationError, UsageError
 from status_tool.runs.modes import Mode, check_options, given_of
@@ -94,11 +94,12 @@ def run(
         typer.Option("--peer", metavar="ID", help="The master's replication peer to check."),
     ] = None,
     since: Annotated[
-        str | None,
+        list[str] | None,
         typer.Option(
             "--since",
-            metavar="TIME",
-            help="Accept as baseline what was written up to this time (epoch ms or ISO 8601).",
+            metavar="[TABLE=]TIME",
+            help="Accept as baseline what was written up to this time (epoch ms or ISO 8601), in one table "
+            "(repeatable) or everywhere.",
         ),
     ] = None,
     ignore_later_writes: Annotated[
@@ -250,7 +251,8 @@ def run(
         raise UsageError("--follow needs the master: --master-conf DIR or --master-zookeeper HOST:PORT/ZNODE")
     if deep is not None and output is not None and is_legacy_name(output):
         raise UsageError("--deep does not go with -o FILE.json: the original tool's format holds no CRC32C")
-    shutdown_ms, since_ms = parse_time(shutdown, "-s"), parse_time(since, "--since")
+    shutdown_ms = parse_time(shutdown, "-s")
+    baseline = parse_baseline(since or (), TableFilter.of(table or (), namespace or ()))
     lists = _lists({"differ": differ, "missing": missing, "unverifiable": unverifiable}, as_json, status_file)
     if repair_script is not None and status_file is None:
         raise UsageError("--repair-script repairs what a check finds: it goes with -i FILE")
@@ -266,13 +268,22 @@ def run(
     tables, accepted = (frozenset(map(plain_name, names or ())) for names in (table, accept_drift))
     hbase, hdfs = only is not Half.HDFS, only is not Half.HBASE
     dumps = (debug_dir or DEFAULT_DEBUG_DIR) if debug else None
-    hdfs_paths, spark_settings = _paths(paths), _spark_conf(spark_conf)
+    hdfs_paths, spark_settings = _paths(paths), spark_settings_of(spark_conf)
     # Not before: these take most of a second to import, for which help and a wrong option need not wait.
     with loading():
-        from status_tool.cli.running import Output, check_file, dump, follow_master, show_plan, write_file
+        from status_tool.cli.running import (
+            Output,
+            check_file,
+            dump,
+            follow_master,
+            is_delivering,
+            show_plan,
+            write_file,
+        )
         from status_tool.gather.snapshot import Request
 
-    show_as(quiet=quiet, verbose=verbose, log_file=log_file)
+    if not is_delivering():
+        show_as(quiet=quiet, verbose=verbose, log_file=log_file)
     files = _files(deep is not None, rate, exclude, layout)
     if status_file is not None:
         with loading():
@@ -282,7 +293,7 @@ def run(
 
         listed = DEFAULT_MAX_PROBLEMS if max_problems is None else max_problems
         kept = (listed, strict_extra, accepted, ignore_later_writes)
-        scope = Scope(tables, frozenset(namespace or ()), since_ms, peer, hbase, hdfs, *kept)
+        scope = Scope(tables, frozenset(namespace or ()), baseline, peer, hbase, hdfs, *kept)
         check = Check(
             status_file=status_file,
             scope=scope,
@@ -399,7 +410,8 @@ def _mode(text: str | None) -> int | None:
     return int(text, 8)
 
 
-def _spark_conf(pairs: list[str] | None) -> tuple[tuple[str, str], ...]:
+def spark_settings_of(pairs: list[str] | None) -> tuple[tuple[str, str], ...]:
+    """What `--spark-conf` sets. Raises `UsageError`."""
     settings = []
     for pair in pairs or ():
         key, equals, value = pair.partition("=")

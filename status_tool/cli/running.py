@@ -9,8 +9,9 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -29,7 +30,7 @@ from status_tool.report.script import ScriptReporter
 from status_tool.report.text import TextReporter
 from status_tool.runs.write import Written, dump_live, write_side
 from status_tool.status_file.signature import SignKey
-from status_tool.vocabulary.outcome import Outcome
+from status_tool.vocabulary.outcome import Moment, Outcome
 
 if TYPE_CHECKING:
     from status_tool.runs.check import Check
@@ -44,6 +45,26 @@ class Output(NamedTuple):
     metrics: Path | None
     repair_script: Path | None
     started_s: float
+
+
+Deliver = Callable[[Outcome, Output], None]
+"""Takes an outcome in the place of the text or JSON on stdout, and writes the reports itself."""
+_deliver: ContextVar[Deliver | None] = ContextVar("deliver", default=None)
+
+
+@contextmanager
+def delivering(to: Deliver) -> Iterator[None]:
+    """Meanwhile a check gives its outcome to `to`, and a run that writes FILE prints nothing: for `watch`."""
+    token = _deliver.set(to)
+    try:
+        yield
+    finally:
+        _deliver.reset(token)
+
+
+def is_delivering() -> bool:
+    """Whether another command runs this one."""
+    return _deliver.get() is not None
 
 
 @contextmanager
@@ -63,9 +84,10 @@ def check_file(settings: Settings, check: Check, output: Output) -> int:
     """`run -i`: the check, its text or JSON and its reports; returns the exit code."""
     # Here and below: only a check needs Spark, which has been loaded with `Check`.
     from status_tool.runs.check import check_live, check_offline
+    from status_tool.spark.stages import stages_shown
 
     with _failure_in_metrics(output):
-        with make_progress() as progress:
+        with make_progress() as progress, stages_shown(progress.phase):
             say = progress.step
             outcome = check_offline(check, say) if check.slave_status else check_live(settings, check, say)
         return _write_outcome(outcome, output)
@@ -82,21 +104,25 @@ def follow_master(settings: Settings, master: Settings, check: Check, output: Ou
 
 
 def _write_outcome(outcome: Outcome, output: Output) -> int:
+    if (deliver := _deliver.get()) is not None:
+        deliver(outcome, output)
+        return outcome.exit_code
     # A report that cannot be written is an error: with --json that is the one document on stdout.
     if output.as_json:
-        _write_reports(outcome, output)
+        write_reports(outcome, output)
         JsonReporter().write(outcome, sys.stdout)
     else:
         TextReporter().write(outcome, sys.stdout)
     sys.stdout.flush()
     if not output.as_json:
-        _write_reports(outcome, output)
+        write_reports(outcome, output)
     return outcome.exit_code
 
 
-def _write_reports(outcome: Outcome, output: Output) -> None:
+def write_reports(outcome: Outcome, output: Output, history: Sequence[Moment] = ()) -> None:
+    """The files that the options name; `history` is what the page shows of earlier checks. Raises `OutputError`."""
     if output.report is not None:
-        write_report(HtmlReporter(), outcome, output.report)
+        write_report(HtmlReporter(history=history), outcome, output.report)
     if output.metrics is not None:
         took = time.monotonic() - output.started_s
         write_report(MetricsReporter(None, took, before(output.metrics)), outcome, output.metrics)
@@ -109,7 +135,9 @@ def write_file(
 ) -> int:
     """`run -o`: one side's status to a file."""
     with make_progress() as progress:
-        written = write_side(settings, request, output, debug_dir, progress.step, key, progress.advance)
+        written = write_side(settings, request, output, debug_dir, progress.step, key, progress)
+    if is_delivering():
+        return 0
     for notice in (*written.header.notices, *(f"{server}: unverifiable" for server in written.unsettled)):
         print(f"status-tool: {safe(notice)}", file=sys.stderr)
     if as_json:

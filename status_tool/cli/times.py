@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from datetime import datetime
 
 from status_tool.errors import UsageError
+from status_tool.vocabulary.names import plain_name
+from status_tool.vocabulary.scope import Baseline, TableFilter
 
 SECONDS_LIMIT = 100_000_000_000
 """Below it, a number of epoch milliseconds would lie before 1973: it is meant as seconds."""
@@ -20,6 +23,24 @@ def parse_time(text: str | None, option: str) -> int | None:
         return _checked(int(text), option)
     except ValueError:
         return _checked(_iso(text, option), option)
+
+
+def parse_baseline(values: Collection[str], chosen: TableFilter) -> Baseline:
+    """What `--since TIME` and `--since TABLE=TIME` accept. Raises `UsageError` for one that contradicts another option.
+
+    `chosen` is what `--table` and `--namespace` name.
+    """
+    times: dict[str | None, int | None] = {}
+    for value in values:
+        name, separator, time = value.rpartition("=")
+        table = plain_name(name) if separator else None
+        if table in times:
+            raise UsageError(f"--since is given twice{f' for table {table}' if table else ''}: give one time")
+        if separator and not (table and chosen.holds(table)):
+            raise UsageError(f"--since {value}: {table or 'no table'} is not in scope (--table, --namespace)")
+        times[table] = parse_time(time, "--since")
+    everything_ms = times.pop(None, None)
+    return Baseline(everything_ms, {table: time for table, time in times.items() if table and time is not None})
 
 
 def _iso(text: str, option: str) -> int:

@@ -11,9 +11,10 @@ import typer
 
 from status_tool.atomic import atomic_write, check_target
 from status_tool.cli.options import CaCert, ConfDirs, ThriftOption, ZooKeeperOption, settings_of
-from status_tool.cli.times import parse_time
+from status_tool.cli.times import parse_baseline
 from status_tool.clients.config import Settings, load_site
 from status_tool.printable import safe
+from status_tool.vocabulary.scope import TableFilter
 
 if TYPE_CHECKING:
     from status_tool.gather.cluster_drift import Found
@@ -26,11 +27,12 @@ def topology(
         Path | None, typer.Option("--report", metavar="FILE.html", help="Also write it as a picture.")
     ] = None,
     since: Annotated[
-        str | None,
+        list[str] | None,
         typer.Option(
             "--since",
-            metavar="TIME",
-            help="Tables truncated or dropped up to this time (epoch ms or ISO 8601) are accepted.",
+            metavar="[TABLE=]TIME",
+            help="Tables truncated or dropped up to this time (epoch ms or ISO 8601) are accepted: one table "
+            "(repeatable) or all.",
         ),
     ] = None,
     peer_conf: Annotated[
@@ -45,7 +47,7 @@ def topology(
     """Show this cluster, its peers and theirs as a tree, and tables that drift: exit code 0, 1 if a link is broken or
     a table drifts, 2 error.
     """
-    since_ms = parse_time(since, "--since")
+    accepted = parse_baseline(since or (), TableFilter())
     if report is not None:
         check_target(report)
     settings = settings_of(conf_dir, thrift, None, zookeeper, cacert)
@@ -54,7 +56,7 @@ def topology(
 
     peers = [Settings(load_site([folder], environ={}), authorities=settings.authorities) for folder in peer_conf or ()]
     found = explore(settings.zookeeper())
-    drift = cluster_drift(settings, found, peers, since_ms)
+    drift = cluster_drift(settings, found, peers, accepted)
     typer.echo(_json(found, drift) if as_json else "\n".join(safe(line) for line in _lines(found, drift)))
     if report is not None:
         from status_tool.report.html_report import topology_page

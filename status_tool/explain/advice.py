@@ -28,7 +28,7 @@ TABLE_COPIES = ("absent", "family-absent", "emptied", "pruned", "scope-raised", 
 CONTENTS = ("content-changed", "slave-changed")
 """Codes repaired by comparing all rows of a region or table: rows may be missing or left over."""
 
-_TEXTS = {
+_TEXTS = {  # {since}: the option that accepts the past of the finding's table
     "unsettled": "see the problem of this origin",
     "unreadable-head": "the row of this stream in the master's state table is damaged; see the region server's log",
     "origin": "check the server's log and its region server page. If it lives, start it with the tracker (`status-tool"
@@ -49,25 +49,25 @@ _TEXTS = {
     "unhosted": "bring the region online on the master (hbase shell: `assign`), then run `run -m` again",
     "untracked": "start that server with the tracker (`status-tool setup`) and run `run -m` again",
     "truncated": "truncate the table on the slave likewise (hbase shell: `truncate`; `disable` and `drop` if the master"
-    " has dropped it), copy what the master has now, and accept the past with --since",
+    " has dropped it), copy what the master has now, and accept the past with {since}",
     "undescribed": "run `run -m` again: the table is newer than the recorded descriptors",
     "bulkload": "check that hbase.replication.bulkload.enabled is on and its queue has drained, or copy the files"
-    " (CopyTable, ExportSnapshot); then accept the past with --since",
+    " (CopyTable, ExportSnapshot); then accept the past with {since}",
     "localload": "load the same files on the slave, or copy them (CopyTable, ExportSnapshot); then accept the past with"
-    " --since",
+    " {since}",
     "unstamped": "some entries came from a server without the tracker; compare the region's rows (VerifyReplication)"
-    " and accept the past with --since",
+    " and accept the past with {since}",
     "partial": "copy the region's rows from the master",
     "absent": "create the table on the slave, then copy its rows",
     "family-absent": "add the family on the slave (`alter`), then copy its rows",
     "skip-wal": "the table's durability SKIP_WAL bypasses replication; on the master `alter 'TABLE', DURABILITY =>"
     " 'USE_DEFAULT'`, then copy its rows",
-    "emptied": "compare the table once (VerifyReplication), and accept the past with --since when what is missing has"
+    "emptied": "compare the table once (VerifyReplication), and accept the past with {since} when what is missing has"
     " been copied",
-    "pruned": "compare the table once (VerifyReplication), copy what is missing, and accept the past with --since",
-    "skipped-wal": "replication never sees SKIP_WAL mutations; accept the past with --since when what they wrote"
+    "pruned": "compare the table once (VerifyReplication), copy what is missing, and accept the past with {since}",
+    "skipped-wal": "replication never sees SKIP_WAL mutations; accept the past with {since} when what they wrote"
     " has been copied",
-    "scope-raised": "older rows of the family were never replicated; accept the past with --since when it has been"
+    "scope-raised": "older rows of the family were never replicated; accept the past with {since} when it has been"
     " copied",
     "meta-family": "rename the family: a region server crash would lose its cells as well",
     "descriptor-unreadable": "record the status again; if it persists, check the trackers' log lines",
@@ -97,8 +97,16 @@ UNDRAINED = (
 )
 """What to do about an origin whose queue was not drained when FILE was written."""
 
-TABLE_TEXTS = {code: _TEXTS[code] for code in TABLE_COPIES}
-"""What to do about a table as such, before the command that copies it."""
+
+def since_option(table: str | None, time_ms: int | None) -> str:
+    """The option that accepts a table's past up to a time, quoted for a shell; no other table's."""
+    time = "TIME" if time_ms is None else str(time_ms)
+    return f"--since {shlex.quote(time if table is None else f'{table}={time}')}"
+
+
+def text_of(code: str, table: str | None = None, time_ms: int | None = None) -> str:
+    """What to do about a code, before any command."""
+    return _TEXTS[code].replace("{since}", since_option(table, time_ms))
 
 
 def advise(finding: Finding, context: RunContext) -> str | None:
@@ -106,9 +114,9 @@ def advise(finding: Finding, context: RunContext) -> str | None:
     if finding.code in HOLES:
         return _repair(finding, context)
     if finding.code == "partial" and (repair := repair_of(finding, context)) is not None:
-        return f"{_TEXTS[finding.code]}: {repair.copy_table}{_afterwards(finding)}"
+        return f"{_text(finding)}: {repair.copy_table}{_afterwards(finding)}"
     if finding.code in TABLE_COPIES and (repair := repair_of(finding, context)) is not None:
-        return f"{_TEXTS[finding.code]}: {repair.copy_table}"
+        return f"{_text(finding)}: {repair.copy_table}"
     if finding.code == "filter-changed":
         return _filter_advice(finding, context)
     if finding.code == "keeps-less":
@@ -125,8 +133,8 @@ def advise(finding: Finding, context: RunContext) -> str | None:
     if finding.code in CONTENTS:
         return _compare(finding, context)
     if finding.code == "older-than-tracker":
-        return _baseline(context.master.coverage_ms)
-    return _TEXTS.get(finding.code)
+        return _baseline(finding.table, context.master.coverage_ms)
+    return _text(finding) if finding.code in _TEXTS else None
 
 
 def todo(finding: Finding, context: RunContext) -> str | None:
@@ -135,8 +143,12 @@ def todo(finding: Finding, context: RunContext) -> str | None:
         server = context.origin_name(finding.origin)
         return f"{_look(finding, server, context.queues.disabled_peer)}the commands are under Repairs"
     if finding.code in TABLE_COPIES:
-        return f"{_TEXTS[finding.code]}: the commands are under Repairs"
+        return f"{_text(finding)}: the commands are under Repairs"
     return advise(finding, context)
+
+
+def _text(finding: Finding) -> str:
+    return text_of(finding.code, finding.table, finding.written_to_ms)
 
 
 def with_dry_run(sync: str) -> str:
@@ -218,7 +230,7 @@ def _filter_advice(finding: Finding, context: RunContext) -> str:
     commands = repair_of(finding, context)
     copy = f" or copy what was written until then: {commands.copy_table};" if commands else ""
     since = (
-        f"then accept the past with --since {finding.written_to_ms}"
+        f"then accept the past with {since_option(finding.table, finding.written_to_ms)}"
         if finding.written_to_ms is not None
         else ("run ReplicateTimeTracker on the master, too: it records since when a peer has been unchanged")
     )
@@ -287,7 +299,7 @@ def _afterwards(finding: Finding) -> str:
     since = finding.repair_to_ms + SINCE_MARGIN_MS
     return (
         " (SyncTable, without --starttime and --endtime, where clients set their own timestamps);"
-        f" then check with --since {since}"
+        f" then check with {since_option(finding.table, since)}"
     )
 
 
@@ -295,14 +307,14 @@ def _compare(finding: Finding, context: RunContext) -> str:
     commands = repair_of(finding, context)
     how = f": {commands.hash_table} on the master, then {commands.sync_table} on the slave" if commands else ""
     since = finding.written_to_ms
-    accept = "" if since is None else f"; then accept the past with --since {since}"
+    accept = "" if since is None else f"; then accept the past with {since_option(finding.table, since)}"
     return f"compare the rows of both sides, deletes included{how}{accept}"
 
 
-def _baseline(coverage_ms: int | None) -> str:
+def _baseline(table: str | None, coverage_ms: int | None) -> str:
     if coverage_ms is None:
         return "install the tracker on every region server of the master (`status-tool setup`)"
     return (
-        f"--since {coverage_ms} accepts a baseline that was copied by snapshot after {iso(coverage_ms)};"
+        f"{since_option(table, coverage_ms)} accepts a baseline that was copied by snapshot after {iso(coverage_ms)};"
         " or compare the table once (VerifyReplication)"
     )

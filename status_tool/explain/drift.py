@@ -7,12 +7,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from status_tool.explain.advice import TABLE_TEXTS, repair
+from status_tool.explain.advice import repair, text_of
 from status_tool.rules.peers import PeerFacts, ships, withheld
+from status_tool.rules.segments import is_later
 from status_tool.rules.tables import replicated_families
 from status_tool.vocabulary.header import Header
 from status_tool.vocabulary.outcome import Repair
 from status_tool.vocabulary.schema import Row
+from status_tool.vocabulary.scope import NOTHING_ACCEPTED, Baseline
 from status_tool.vocabulary.states import LINEAGE
 
 Tables = Mapping[str, frozenset[str] | None]
@@ -50,8 +52,7 @@ class Drift:
 class Lost:
     """Regions that have streams but no longer exist, by table: collected from a master's rows as they arrive."""
 
-    since_ms: int | None = None
-    """What was written up to this time is accepted."""
+    since: Baseline = NOTHING_ACCEPTED
     _streams: dict[str, str] = field(default_factory=dict)
     _explained: set[str] = field(default_factory=set)
 
@@ -59,13 +60,13 @@ class Lost:
         """Take `stream`, `fact` and `region` rows, in any order."""
         for row in rows:
             region = row.get("region")
-            if row["kind"] == "stream" and row.get("table") is not None and self._asked(row.get("write_ms")):
+            if row["kind"] == "stream" and row.get("table") is not None and self._is_asked(row):
                 self._streams[region or ""] = row["table"]
             elif row["kind"] == "region" or (row["kind"] == "fact" and row.get("state") in LINEAGE):
                 self._explained.add(region or "")
 
-    def _asked(self, written_ms: int | None) -> bool:
-        return self.since_ms is None or written_ms is None or written_ms > self.since_ms
+    def _is_asked(self, row: Row) -> bool:
+        return is_later(row.get("write_ms"), self.since.of(row.get("table")))
 
     @property
     def by_table(self) -> dict[str, int]:
@@ -136,5 +137,5 @@ def _drift(
 ) -> Drift:
     key = str(target.peer.get("cluster_key") or "") if target else ""
     commands = repair(table, (None, None), (None, None), families, master, key, f"{master.cut_ms}-table")
-    advice = f"{TABLE_TEXTS[kind]}: {commands.copy_table}"
+    advice = f"{text_of(kind, table)}: {commands.copy_table}"
     return Drift(kind, table, detail, advice, str(target.peer["id"]) if target else None, commands)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from status_tool.explain.advice import HOLES, TABLE_COPIES, TABLE_TEXTS, families_of, repair, todo, with_dry_run
+from status_tool.explain.advice import HOLES, TABLE_COPIES, families_of, repair, text_of, todo, with_dry_run
 from status_tool.explain.problems import kind_of, to_problem
 from status_tool.rules.context import RunContext
 from status_tool.rules.segments import SINCE_MARGIN_MS
@@ -146,7 +146,7 @@ def _repair(table: str, own: Sequence[Cause], context: RunContext) -> TableRepai
         table,
         tuple(f"{code}: {cause.count}" for code, cause in zip(codes, own, strict=True)),
         any(code in STUCK for code in codes),
-        tuple(TABLE_TEXTS[code] for code in codes if code in CREATE_FIRST),
+        tuple(text_of(code, table) for code in codes if code in CREATE_FIRST),
         commands,
         with_dry_run(commands.sync_table),
         None if whole or span.to_ms is None else span.to_ms + SINCE_MARGIN_MS,

@@ -15,6 +15,7 @@ from status_tool.gather.peer_topology import Link, Topology
 from status_tool.gather.snapshot import Request, snapshot
 from status_tool.sources.meta import table_families
 from status_tool.vocabulary.header import MASTER
+from status_tool.vocabulary.scope import Baseline
 
 WAIT_S = 10.0
 """Time for the trackers' flush; what one has not written by then appears in the next run."""
@@ -28,7 +29,7 @@ class Found:
     unchecked: tuple[str, ...] = ()
 
 
-def cluster_drift(settings: Settings, topology: Topology, peers: Sequence[Settings], since_ms: int | None) -> Found:
+def cluster_drift(settings: Settings, topology: Topology, peers: Sequence[Settings], since: Baseline) -> Found:
     """Drift between a cluster and its peers; `peers` are settings of clusters that may be among them.
 
     Unreachable clusters raise nothing: they are listed as not checked.
@@ -38,7 +39,7 @@ def cluster_drift(settings: Settings, topology: Topology, peers: Sequence[Settin
     unchecked: list[str] = []
     try:
         gathered = snapshot(settings, Request(side=MASTER, wait_s=WAIT_S, hdfs=False), lambda _: None)
-        lost = Lost(since_ms)
+        lost = Lost(since)
         lost.add(gathered.rows)
         for source in gathered.sources:
             for batch in read_all(source):

@@ -11,7 +11,7 @@ from status_tool.printable import iso, safe
 from status_tool.report.picture import STYLE as PICTURE_STYLE
 from status_tool.report.picture import picture
 from status_tool.report.reporter import Reporter
-from status_tool.vocabulary.outcome import ClusterMap, Outcome
+from status_tool.vocabulary.outcome import ClusterMap, Moment, Outcome
 
 _STYLE = """
 :root { color-scheme: light dark; --bg: #fff; --fg: #1b1f24; --soft: #f3f4f6; --line: #d5d9de; --dim: #57606a;
@@ -55,16 +55,17 @@ _HEAD = f"""<!DOCTYPE html>
 
 
 class HtmlReporter(Reporter):
-    """Writes one page; `run_ms` is when the check ran (now)."""
+    """Writes one page; `run_ms` is when the check ran (now), `history` what earlier ones have found, oldest first."""
 
-    def __init__(self, run_ms: int | None = None) -> None:
+    def __init__(self, run_ms: int | None = None, history: Sequence[Moment] = ()) -> None:
         self._run_ms = int(time.time() * 1000) if run_ms is None else run_ms
+        self._history = history
 
     def write(self, outcome: Outcome, stream: TextIO) -> None:
         # Imported here: a run without a page needs no templates.
         from status_tool.report.page import write_page
 
-        write_page(outcome, self._run_ms, stream)
+        write_page(outcome, self._run_ms, stream, self._history)
 
 
 def _figure(clusters: ClusterMap) -> Iterator[str]:

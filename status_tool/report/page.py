@@ -33,7 +33,17 @@ from status_tool.report.text import (
     sync_for,
     unlisted,
 )
-from status_tool.vocabulary.outcome import LAG_BOUNDS_MS, Drawing, Group, Outcome, Overview, Problem, ServerState
+from status_tool.report.timeline import timeline
+from status_tool.vocabulary.outcome import (
+    LAG_BOUNDS_MS,
+    Drawing,
+    Group,
+    Moment,
+    Outcome,
+    Overview,
+    Problem,
+    ServerState,
+)
 from status_tool.vocabulary.state_rows import REPLICATOR, WRITER
 from status_tool.vocabulary.verdicts import SEVERITY, FileStatus, Status, Verdict
 
@@ -58,9 +68,9 @@ _NUMBERED = ("gap", "behind", "may-fill", "missing")
 """Codes whose detail says what the columns say."""
 
 
-def write_page(outcome: Outcome, run_ms: int, stream: TextIO) -> None:
-    """Write the page of a check."""
-    for part in _template().generate(**_content(outcome, run_ms)):
+def write_page(outcome: Outcome, run_ms: int, stream: TextIO, history: Sequence[Moment] = ()) -> None:
+    """Write the page of a check; `history` are earlier ones, oldest first."""
+    for part in _template().generate(**_content(outcome, run_ms), timeline=timeline(history)):
         stream.write(part)
 
 

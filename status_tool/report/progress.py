@@ -25,6 +25,16 @@ EVERY_S = 30.0
 """How often a line says how far a run has come where nothing can redraw itself."""
 
 
+class Counted:
+    """What of a phase is done; also the interface where nothing is shown. May be called from any thread."""
+
+    def advance(self, n: int = 1) -> None:
+        """Report that `n` more parts are done."""
+
+    def reach(self, done: int, total: int) -> None:
+        """Report what is done and known of the whole by now."""
+
+
 class Progress:
     """Progress that shows nothing, and the interface of those that do.
 
@@ -42,9 +52,9 @@ class Progress:
         self._step.close()
 
     @contextlib.contextmanager
-    def phase(self, name: str, total: int | None = None) -> Iterator[None]:
-        """Show a step of the run while the block runs; `total` where its size is known."""
-        yield
+    def phase(self, name: str, total: int | None = None) -> Iterator[Counted]:
+        """Show a step of the run while the block runs; `total` where its size is known, or nearly."""
+        yield Counted()
 
     def step(self, name: str, total: int | None = None) -> None:
         """End the step before and begin this one: phases for code that only announces its next step."""
@@ -59,13 +69,19 @@ class Progress:
 
 
 @dataclass
-class Phase:
+class Phase(Counted):
     """A step of a run, and how much of it is done."""
 
     name: str
     total: int | None
     began_s: float
     done: int = 0
+
+    def advance(self, n: int = 1) -> None:
+        self.done += n
+
+    def reach(self, done: int, total: int) -> None:
+        self.done, self.total = done, total
 
     def line(self, now_s: float) -> str:
         """What is done, the rate, and the time left where the total is known."""
@@ -74,7 +90,7 @@ class Phase:
         if self.done:
             parts.append(f"{self.done} done" if self.total is None else f"{self.done} of {self.total}")
             parts.append(f"{self.done / max(taken_s, 0.001):.0f} per second")
-        if self.done and self.total is not None:
+        if self.done and self.total is not None and self.done < self.total:
             parts.append(f"{duration(int(taken_s * 1000 * (self.total - self.done) / self.done))} left")
         return ", ".join(parts)
 
@@ -104,19 +120,19 @@ class LineProgress(Progress):
         super().__exit__(*error)
 
     @contextlib.contextmanager
-    def phase(self, name: str, total: int | None = None) -> Iterator[None]:
+    def phase(self, name: str, total: int | None = None) -> Iterator[Counted]:
         if self._announces:
             self.note(f"{name} ({total})" if total is not None else name)
         opened = Phase(name, total, time.monotonic())
         self._phases.append(opened)
         try:
-            yield
+            yield opened
         finally:
             self._phases.remove(opened)
 
     def advance(self, n: int = 1) -> None:
         if phases := self._phases[-1:]:
-            phases[0].done += n
+            phases[0].advance(n)
 
     def note(self, text: str) -> None:
         begin = f"{iso(time.time_ns() // 1_000_000)} " if self._stamps else self._prefix
@@ -126,8 +142,23 @@ class LineProgress(Progress):
 
     def _report(self) -> None:
         while not self._over.wait(EVERY_S):
-            if phases := self._phases[-1:]:
-                self.note(phases[0].line(time.monotonic()))
+            # Several may count side by side; else the innermost says where the run is.
+            phases = list(self._phases)
+            for one in [phase for phase in phases if phase.done] or phases[-1:]:
+                self.note(one.line(time.monotonic()))
+
+
+class _Both(Counted):
+    def __init__(self, *both: Counted) -> None:
+        self._both = both
+
+    def advance(self, n: int = 1) -> None:
+        for one in self._both:
+            one.advance(n)
+
+    def reach(self, done: int, total: int) -> None:
+        for one in self._both:
+            one.reach(done, total)
 
 
 class LoggedProgress(Progress):
@@ -150,9 +181,9 @@ class LoggedProgress(Progress):
             one.__exit__(*error)
 
     @contextlib.contextmanager
-    def phase(self, name: str, total: int | None = None) -> Iterator[None]:
-        with self._both[0].phase(name, total), self._both[1].phase(name, total):
-            yield
+    def phase(self, name: str, total: int | None = None) -> Iterator[Counted]:
+        with self._both[0].phase(name, total) as shown, self._both[1].phase(name, total) as logged:
+            yield _Both(shown, logged)
 
     def advance(self, n: int = 1) -> None:
         for one in self._both:
@@ -161,6 +192,18 @@ class LoggedProgress(Progress):
     def note(self, text: str) -> None:
         for one in self._both:
             one.note(text)
+
+
+class _Bar(Counted):
+    def __init__(self, bars: RichBars, task: TaskID) -> None:
+        self._bars = bars
+        self._task = task
+
+    def advance(self, n: int = 1) -> None:
+        self._bars.advance(self._task, n)
+
+    def reach(self, done: int, total: int) -> None:
+        self._bars.update(self._task, completed=done, total=total)
 
 
 class LiveProgress(Progress):
@@ -189,11 +232,11 @@ class LiveProgress(Progress):
         self._bars.stop()
 
     @contextlib.contextmanager
-    def phase(self, name: str, total: int | None = None) -> Iterator[None]:
+    def phase(self, name: str, total: int | None = None) -> Iterator[Counted]:
         task = self._bars.add_task(escape(safe(name)), total=total)
         self._open.append(task)
         try:
-            yield
+            yield _Bar(self._bars, task)
             self._finish(task)
         finally:
             self._open.remove(task)

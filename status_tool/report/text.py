@@ -7,6 +7,7 @@ import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from typing import TextIO
 
+from status_tool.explain.advice import since_option
 from status_tool.explain.overview import groups_in
 from status_tool.printable import duration, iso, printable_key, safe
 from status_tool.report.reporter import (
@@ -196,7 +197,8 @@ def _repair_lines(repairs: Sequence[TableRepair], outcome: Outcome) -> Iterator[
 
 def check_command(repair: TableRepair) -> str:
     """Return the check of one table whose older rows have been copied, quoted for a shell."""
-    return f"status-tool run -i FILE --table {shlex.quote(repair.table)} --since {repair.since_ms}"
+    since = since_option(repair.table, repair.since_ms)
+    return f"status-tool run -i FILE --table {shlex.quote(repair.table)} {since}"
 
 
 def shell_lines(command: str, indent: str = "", width: int = WIDTH) -> Iterator[str]:

@@ -110,7 +110,7 @@ def build_context(
     ours, theirs = list(master_rows), list(slave_rows)
     filters = (asked_filter(scope), recorded_filter(master), recorded_filter(slave))
     settled = slave_is_settled(_kind(theirs, "server"))
-    rule = StreamRule.of(slave, scope.since_ms, settled, queues.ordered)
+    rule = StreamRule.of(slave, scope.since, settled, queues.ordered)
     bare = RunContext(master, slave, scope, level, filters, rule)
     notices = (
         *_half_notices(master, slave, scope),
@@ -122,12 +122,12 @@ def build_context(
         notices = (*notices, *_strangers(master, _kind(theirs, "unstamped")))
     if level is Evidence.TIMESTAMPS:
         return RunContext(master, slave, scope, level, (), rule, notices=notices)
-    origins = judge_origins(_kind(ours, "server"), master, scope.since_ms, queues.drained, queues.left)
-    settings = judge_settings(_kind(ours, "server"), _kind(theirs, "server"), scope.since_ms)
+    origins = judge_origins(_kind(ours, "server"), master, scope.since.everything_ms, queues.drained, queues.left)
+    settings = judge_settings(_kind(ours, "server"), _kind(theirs, "server"), scope.since.everything_ms)
     question = TableQuestion(
         master,
         bare.in_scope,
-        scope.since_ms,
+        scope.since,
         loads_from_ms=None if settings.drops_loads else queues.loads_from_ms,
         withheld=queues.withheld,
         accepted_drift=scope.accepted_drift,
@@ -156,6 +156,11 @@ def _table_notices(
     compared = {table.table for table in tables if table.replicated}
     for name in sorted(scope.accepted_drift - compared):
         yield f"table {name}: nothing to accept (--accept-drift): it is not in scope for this slave"
+    for name in sorted(scope.since.by_table.keys() - compared):
+        yield (
+            f"table {name} (--since): no such table is replicated to this slave; only what was left of a table that has"
+            " been dropped was accepted"
+        )
     unknown = [table.table for table in tables if table.replicated and not table.is_compared]
     if unknown and slave_is_known:
         yield (
@@ -267,9 +272,11 @@ def _side_notices(context: RunContext) -> list[str]:
 
 
 def _notices(context: RunContext, slave_servers: list[Row]) -> list[str]:
-    since_ms, notices = context.scope.since_ms, []
-    if since_ms is not None:
-        notices.append(f"whatever was written up to {iso(since_ms)} (--since) was accepted as a baseline")
+    since, notices = context.scope.since, []
+    if since.everything_ms is not None:
+        notices.append(f"whatever was written up to {iso(since.everything_ms)} (--since) was accepted as a baseline")
+    for table, time_ms in sorted(since.by_table.items()):
+        notices.append(f"table {table}: what was written up to {iso(time_ms)} (--since) was accepted as a baseline")
     if context.evidence is Evidence.TIMESTAMPS and not context.filters[0].everything:
         notices.append("the master's file does not name tables: --table and --namespace had no effect")
     known = context.check_hbase and context.evidence is not Evidence.TIMESTAMPS

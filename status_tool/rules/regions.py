@@ -7,12 +7,12 @@ stream, where other rows form groups without heads, and then the groups by regio
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 from status_tool.rules.context import RunContext
 from status_tool.rules.segments import Segment, is_later, is_later_sql, is_ordered_sql, latest
-from status_tool.rules.sql import case, finding, is_in, known_true, present
+from status_tool.rules.sql import case, finding, is_in, known_true, present, since_sql
 from status_tool.rules.streams import (
     Head,
     StreamVerdict,
@@ -166,8 +166,8 @@ def fact_aggregates_sql(context: RunContext) -> dict[str, str]:
     is_load = f"kind = 'fact' AND state = '{FactState.BULK_LOAD}'"
     is_local_load = f"kind = 'fact' AND state = '{FactState.LOCAL_LOAD}'"
     is_change, is_content = (f"kind = 'fact' AND state = '{state}'" for state in (FactState.CHANGED, FactState.CONTENT))
-    since_ms = context.scope.since_ms
-    known = [time for time in (since_ms, context.master.coverage_ms) if time is not None]
+    since_ms = since_sql(context.scope.since, "`table`")
+    covered = "CAST(NULL AS BIGINT)" if context.master.coverage_ms is None else str(context.master.coverage_ms)
     lineage = f"kind = 'fact' AND {is_in('state', LINEAGE)}"
     return {
         "region_rows": f"count_if({is_region})",
@@ -182,7 +182,7 @@ def fact_aggregates_sql(context: RunContext) -> dict[str, str]:
         "change_ms": f"max(IF({is_change}, write_ms, NULL))",
         "contents": f"count_if({is_content})",
         "content_ms": f"max(IF({is_content}, write_ms, NULL))",
-        "unstamped": f"count_if({is_unstamped} AND {is_later_sql('write_ms', max(known, default=None))})",
+        "unstamped": f"count_if({is_unstamped} AND {is_later_sql('write_ms', f'greatest({since_ms}, {covered})')})",
         "unstamped_ms": f"max(IF({is_unstamped}, write_ms, NULL))",
         "replicated_ms": "max(IF(kind = 'replicated', write_ms, NULL))",
         "partial": f"collect_list(IF(kind = 'partial', struct({_FAMILY} AS family, write_ms), NULL))",
@@ -229,7 +229,10 @@ def region_aggregates_sql(context: RunContext) -> dict[str, str]:
 
 def region_findings(region: Region, table: TableFacts | None, context: RunContext) -> Iterator[Finding]:
     """What is wrong with the region as such."""
-    since_ms = context.scope.since_ms
+
+    def is_asked(row: Row, covered_ms: int | None = None) -> bool:
+        return is_later(row.get("write_ms"), latest(context.scope.since.of(row.get("table")), covered_ms))
+
     keys = (
         max((row["start_key"] for row in region.rows if row.get("start_key") is not None), default=None),
         max((row["end_key"] for row in region.rows if row.get("end_key") is not None), default=None),
@@ -254,34 +257,41 @@ def region_findings(region: Region, table: TableFacts | None, context: RunContex
         yield found("truncated")
     if region.heads and region.rows and context.tables and not (table and table.described):
         yield found("undescribed")
-    changes = [fact.get("write_ms") for fact in region.facts if fact.get("state") == FactState.CHANGED]
-    if _is_member(region, table) and any(is_later(time, since_ms) for time in changes):
-        yield found("content-changed", latest(*changes))
-    loads = [fact.get("write_ms") for fact in region.facts if fact.get("state") == FactState.BULK_LOAD]
-    if any(is_later(time, since_ms) for time in loads) and not (table and table.loads_shipped):
-        yield found("bulkload", latest(*loads))
-    local = [fact.get("write_ms") for fact in region.facts if fact.get("state") == FactState.LOCAL_LOAD]
-    if any(is_later(time, since_ms) for time in local):
-        yield found("localload", latest(*local))
-    unstamped = [row.get("write_ms") for row in region.unstamped]
-    if any(is_later(time, latest(since_ms, context.master.coverage_ms)) for time in unstamped):
-        yield found("unstamped", latest(*unstamped))
-    partial = [row.get("write_ms") for row in region.partial if _is_asked_family(row.get("name"), table)]
-    if member and any(is_later(time, since_ms) for time in partial):
-        yield replace(found("partial", latest(*partial)), repair_to_ms=latest(*partial))
+    changes = _facts(region, FactState.CHANGED)
+    if _is_member(region, table) and any(map(is_asked, changes)):
+        yield found("content-changed", _newest(changes))
+    loads = _facts(region, FactState.BULK_LOAD)
+    if any(map(is_asked, loads)) and not (table and table.loads_shipped):
+        yield found("bulkload", _newest(loads))
+    local = _facts(region, FactState.LOCAL_LOAD)
+    if any(map(is_asked, local)):
+        yield found("localload", _newest(local))
+    if any(is_asked(row, context.master.coverage_ms) for row in region.unstamped):
+        yield found("unstamped", _newest(region.unstamped))
+    partial = [row for row in region.partial if _is_asked_family(row.get("name"), table)]
+    accepted_ms = context.scope.since.of(region.table)
+    if member and any(is_later(row.get("write_ms"), accepted_ms) for row in partial):
+        yield replace(found("partial", _newest(partial)), repair_to_ms=_newest(partial))
+
+
+def _facts(region: Region, state: FactState) -> list[Row]:
+    return [fact for fact in region.facts if fact.get("state") == state]
+
+
+def _newest(rows: Iterable[Row]) -> int | None:
+    return latest(*(row.get("write_ms") for row in rows))
 
 
 def flags_sql(context: RunContext) -> dict[str, str]:
     """The conditions of `region_findings`, over `region_aggregates_sql` and what the context holds of the table."""
     member = f"existing > 0 AND {known_true('replicated')}"
-    accepted = (
-        f"coalesce(gone_accepted, NOT {is_later_sql('greatest(written_ms, content_ms)', context.scope.since_ms)})"
-    )
+    since_ms = since_sql(context.scope.since, "`table`")
+    accepted = f"coalesce(gone_accepted, NOT {is_later_sql('greatest(written_ms, content_ms)', since_ms)})"
     in_scope = f"(heads > 0 OR ({member}))"
     counted = (
         "(family_ids IS NULL OR part.family = '" + UNKNOWN_FAMILY + "' OR array_contains(family_ids, part.family))"
     )
-    later = is_later_sql("part.write_ms", context.scope.since_ms)
+    later = is_later_sql("part.write_ms", since_ms)
     undescribed = f"heads > 0 AND region_rows > 0 AND NOT {known_true('described')}"
     return {
         "member": member,
@@ -350,4 +360,4 @@ def _is_gone(region: Region, table: TableFacts | None, context: RunContext) -> b
         return not table.gone_accepted
     had = [fact.get("write_ms") for fact in region.facts if fact.get("state") == FactState.CONTENT]
     written_ms = latest(region.written_ms, *had)
-    return written_ms is None or is_later(written_ms, context.scope.since_ms)
+    return written_ms is None or is_later(written_ms, context.scope.since.of(region.table))

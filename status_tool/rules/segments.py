@@ -10,7 +10,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from status_tool.rules.sql import IS_HEAD, IS_SEGMENT, LEAST_MS, is_in, known_true
+from status_tool.rules.sql import IS_HEAD, IS_SEGMENT, LEAST_MS, is_in, known_true, since_sql
+from status_tool.vocabulary.scope import Baseline
 
 SINCE_MARGIN_MS = 1000
 """Threads of one server may append in another order than that of their write times. So the first entry
@@ -129,23 +130,25 @@ def is_ordered_sql(table: str, ordered: frozenset[str]) -> str:
     return known_true(is_in(table, sorted(ordered)))
 
 
-def before_sql(ordered: frozenset[str]) -> dict[str, str]:
+def before_sql(ordered: frozenset[str], since: Baseline) -> dict[str, str]:
     """What `fold` knows when it comes to a segment: `head`, the head; `before`, the reach; `before_ms`, its time.
 
-    Over heads and valid segments. `ordered`: whether the stream is of one of those tables.
+    Over heads and valid segments. `ordered`: whether the stream is of one of those tables; `since_ms`: up to when what
+    was written to its table is accepted.
     """
+    table = f"max(IF({IS_HEAD}, `table`, NULL)) {_BEFORE}"
     return {
         "head": f"max(IF({IS_HEAD}, seq, NULL)) {_BEFORE}",
-        "ordered": is_ordered_sql(f"max(IF({IS_HEAD}, `table`, NULL)) {_BEFORE}", ordered),
+        "ordered": is_ordered_sql(table, ordered),
+        "since_ms": since_sql(since, table),
         "before": f"coalesce(max(IF({IS_SEGMENT}, seq, NULL)) {_BEFORE}, CAST(0 AS BIGINT))",
         "before_ms": f"max(IF({IS_SEGMENT}, write_ms, NULL)) {_BEFORE}",
     }
 
 
-def is_hole_sql(since_ms: int | None) -> str:
+def is_hole_sql() -> str:
     """Whether a hole ends at a segment that `fold` would report, over `before_sql`; never in an ordered table."""
-    hole = f"{IS_SEGMENT} AND NOT ordered AND before < prev AND before < head"
-    return known_true(hole if since_ms is None else f"{hole} AND NOT {_baseline_sql(since_ms)}")
+    return known_true(f"{IS_SEGMENT} AND NOT ordered AND before < prev AND before < head AND NOT {_baseline_sql()}")
 
 
 def fold_aggregates_sql() -> dict[str, str]:
@@ -185,9 +188,9 @@ def is_later(time_ms: int | None, bound_ms: int | None) -> bool:
     return time_ms is None or bound_ms is None or time_ms > bound_ms
 
 
-def is_later_sql(time: str, bound_ms: int | None) -> str:
-    """As `is_later`, of a column."""
-    return "true" if bound_ms is None else f"coalesce({time} > {bound_ms}, true)"
+def is_later_sql(time: str, bound: str) -> str:
+    """As `is_later`, of two columns."""
+    return f"coalesce({time} > {bound}, true)"
 
 
 def _baseline(after: Segment, since_ms: int | None) -> bool:
@@ -199,9 +202,9 @@ def _baseline(after: Segment, since_ms: int | None) -> bool:
     return after.first_ms is not None and after.first_ms <= since_ms - SINCE_MARGIN_MS
 
 
-def _baseline_sql(since_ms: int) -> str:
-    margin = f"first_ms <= {since_ms - SINCE_MARGIN_MS}"
-    return known_true(f"IF(started_ms IS NULL, {margin}, started_ms <= {since_ms})")
+def _baseline_sql() -> str:
+    margin = f"first_ms <= since_ms - {SINCE_MARGIN_MS}"
+    return known_true(f"IF(started_ms IS NULL, {margin}, started_ms <= since_ms)")
 
 
 def _order(segment: Segment) -> tuple[tuple[bool, int], ...]:

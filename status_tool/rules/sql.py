@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from dataclasses import fields
 
 from status_tool.vocabulary.findings import RANKS, UNVERIFIABLE_RANK, Finding
+from status_tool.vocabulary.scope import Baseline
 
 FIELDS = tuple(field.name for field in fields(Finding))
 IS_HEAD, IS_SEGMENT = "kind = 'stream'", "kind = 'segment'"
@@ -42,6 +43,16 @@ def case(*branches: tuple[str, str], default: str = "NULL") -> str:
     """The value of the first condition that holds."""
     whens = " ".join(f"WHEN {condition} THEN {value}" for condition, value in branches)
     return f"CASE {whens} ELSE {default} END"
+
+
+def since_sql(baseline: Baseline, table: str) -> str:
+    """As `Baseline.of`, of a column; null where nothing is accepted."""
+    by_table = [(f"{table} = {quoted(name)}", _since(baseline.of(name))) for name in sorted(baseline.by_table)]
+    return case(*by_table, default=_since(baseline.everything_ms)) if by_table else _since(baseline.everything_ms)
+
+
+def _since(time_ms: int | None) -> str:
+    return f"CAST({'NULL' if time_ms is None else time_ms} AS BIGINT)"
 
 
 def finding(code: str, **columns: str) -> str:

@@ -20,14 +20,16 @@ from status_tool.rules.segments import (
     fold,
     fold_aggregates_sql,
     hole_aggregates_sql,
+    is_later,
     is_ordered_sql,
     latest,
 )
-from status_tool.rules.sql import IS_HEAD, IS_SEGMENT, LEAST_MS, case, finding, is_in, known_true, quoted
+from status_tool.rules.sql import IS_HEAD, IS_SEGMENT, LEAST_MS, case, finding, is_in, known_true, quoted, since_sql
 from status_tool.vocabulary.findings import Finding
 from status_tool.vocabulary.header import Header
 from status_tool.vocabulary.ids import CLUSTER_ID_BYTES, cluster_bytes
 from status_tool.vocabulary.schema import Row
+from status_tool.vocabulary.scope import Baseline
 from status_tool.vocabulary.verdicts import SEVERITY, Status
 
 STREAM_CODES: dict[str, Status] = {
@@ -74,7 +76,7 @@ class Head:
 class StreamRule:
     """What holds for all streams of a run."""
 
-    since_ms: int | None
+    since: Baseline
     slave_settled: bool
     recorded_before_ms: int
     """A segment recorded before this has had its two flush periods: a hole before it stays."""
@@ -82,9 +84,9 @@ class StreamRule:
     """Tables whose streams have holes that are no loss: only how far they reach can be known."""
 
     @classmethod
-    def of(cls, slave: Header, since_ms: int | None, settled: bool, ordered: frozenset[str]) -> StreamRule:
+    def of(cls, slave: Header, since: Baseline, settled: bool, ordered: frozenset[str]) -> StreamRule:
         """The rule for a slave as its header and its servers show it."""
-        return cls(since_ms, settled, slave.created_ms - 2 * slave.flush_period_ms, ordered)
+        return cls(since, settled, slave.created_ms - 2 * slave.flush_period_ms, ordered)
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,7 +220,7 @@ def judge_stream(
     """Judge a stream in scope; `settled`, `after_ms`, `shipped_ms` are its origin's (`peer_versions.shipped_since`)."""
     if head.seq is None or head.seq <= 0 or head.origin is None:
         return StreamVerdict("unreadable-head", fold((), 0))
-    arrived = fold(segments, head.seq, rule.since_ms)
+    arrived = fold(segments, head.seq, rule.since.of(head.table))
     code = _complete_code(head, arrived, rule, after_ms)
     if code and settled and code != "baseline" and _filter_changed(head, rule, shipped_ms):
         until_ms = None if shipped_ms is None else shipped_ms + SINCE_MARGIN_MS
@@ -348,7 +350,7 @@ def _codes_of(*statuses: Status) -> list[str]:
 
 def _complete_code(head: Head, arrived: Fold, rule: StreamRule, after_ms: int | None) -> str | None:
     end, end_ms = _arrived_to(head, arrived, rule)
-    if rule.since_ms is not None and head.write_ms is not None and head.write_ms <= rule.since_ms:
+    if not is_later(head.write_ms, rule.since.of(head.table)):
         return "baseline"
     if head.seq is not None and end >= head.seq:
         return "covered"
@@ -358,9 +360,8 @@ def _complete_code(head: Head, arrived: Fold, rule: StreamRule, after_ms: int | 
 
 
 def _complete_code_sql(rule: StreamRule) -> str:
-    since_ms = rule.since_ms
     return case(
-        ("false" if since_ms is None else f"write_ms <= {since_ms}", "'baseline'"),
+        (f"write_ms <= {since_sql(rule.since, 'head_table')}", "'baseline'"),
         ("arrived >= head_seq", "'covered'"),
         ("first_ms > after_ms OR arrived_ms > after_ms", "'after-cut'"),
     )
@@ -370,12 +371,12 @@ def _filter_changed(head: Head, rule: StreamRule, shipped_ms: int | None) -> boo
     """Whether holes that are accepted may be of families that were left out then and are shipped now."""
     if head.table not in rule.ordered:
         return False
-    asked_from_ms = latest(head.first_ms, rule.since_ms)
+    asked_from_ms = latest(head.first_ms, rule.since.of(head.table))
     return shipped_ms is None or asked_from_ms is None or asked_from_ms < shipped_ms + SINCE_MARGIN_MS
 
 
 def _filter_changed_sql(rule: StreamRule) -> str:
-    since_ms = "CAST(NULL AS BIGINT)" if rule.since_ms is None else str(rule.since_ms)
+    since_ms = since_sql(rule.since, "head_table")
     unchanged = f"greatest(first_ms, {since_ms}) >= shipped_ms + {SINCE_MARGIN_MS}"
     return f"({is_ordered_sql('head_table', rule.ordered)} AND NOT {known_true(unchanged)})"
 

@@ -8,12 +8,15 @@ from typing import Any
 
 from status_tool.rules.descriptors import Compared, compare_descriptors
 from status_tool.rules.pruning import unproven_ms
+from status_tool.rules.queue_proofs import CLOCK_MARGIN_MS
+from status_tool.rules.segments import latest
 from status_tool.rules.sql import is_in
 from status_tool.vocabulary.details import fits, is_number, is_text, list_of, loads, map_of, optional
 from status_tool.vocabulary.findings import Finding
 from status_tool.vocabulary.header import SLAVE, Header
 from status_tool.vocabulary.ids import family_id
 from status_tool.vocabulary.schema import Row
+from status_tool.vocabulary.scope import NOTHING_ACCEPTED, Baseline
 from status_tool.vocabulary.states import LINEAGE, FactState, RegionState
 from status_tool.vocabulary.verdicts import Status, worst
 
@@ -137,7 +140,7 @@ class TableQuestion:
 
     master: Header
     in_scope: Callable[[str | None], bool]
-    since_ms: int | None = None
+    since: Baseline = NOTHING_ACCEPTED
     loads_from_ms: int | None = None
     """Bulk loads since then are known to have been shipped."""
     withheld: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -198,7 +201,7 @@ def _facts(
     question: TableQuestion,
 ) -> TableFacts:
     described, descriptor = table in descriptors, _descriptor(descriptors.get(table))
-    since_ms, loads_from_ms = question.since_ms, question.loads_from_ms
+    since_ms, loads_from_ms = question.since.of(table), question.loads_from_ms
     withheld = question.withheld.get(table, ())
     families = tuple(f for f in replicated_families(descriptors.get(table)) or () if f not in withheld)
     replicated = described and (descriptor is None or bool(families))
@@ -297,6 +300,7 @@ def _happened_after(moment_ms: Any, since_ms: int | None) -> bool:
 _SLAVE_EVENTS = {
     "arrived_ms": optional(is_number),
     "born_ms": optional(is_number),
+    "first_born_ms": optional(is_number),
     "dropped_ms": optional(map_of(is_number)),
 }
 
@@ -310,6 +314,7 @@ class _SlaveTable:
     arrived_ms: int | None = None
     """When its first replicated entry arrived; None: never, as far as known."""
     born_ms: int | None = None
+    first_born_ms: int | None = None
     dropped_ms: Mapping[str, int] = field(default_factory=dict)
     descriptor: Mapping[str, Any] = field(default_factory=dict)
     """Parse the row's detail."""
@@ -323,14 +328,21 @@ class _SlaveTable:
         families = row.get("families") if fits(row, _SLAVE_EVENTS) else None
         if not isinstance(families, dict | list) or not all(isinstance(name, str) for name in families):
             return cls(None)
-        return cls(frozenset(families), row.get("arrived_ms"), row.get("born_ms"), row.get("dropped_ms") or {}, row)
+        births = (row.get("born_ms"), row.get("first_born_ms"))
+        return cls(frozenset(families), row.get("arrived_ms"), *births, row.get("dropped_ms") or {}, row)
 
     def emptied_ms(self, families: tuple[str, ...]) -> int | None:
-        """When the table or one of the families was last emptied after entries had arrived; None: never."""
+        """When the table or one of the families was last emptied after entries had arrived; None: never.
+
+        The clocks that tell may differ. So what could have come first counts as well, but for the table's one birth.
+        """
         if self.arrived_ms is None:
             return None
-        moments = [self.born_ms, *(self.dropped_ms.get(family) for family in families)]
-        return max((moment for moment in moments if moment is not None and moment > self.arrived_ms), default=None)
+        is_reborn = self.first_born_ms is not None and self.first_born_ms != self.born_ms
+        bound_ms = self.arrived_ms - CLOCK_MARGIN_MS
+        births = (self.born_ms, bound_ms if is_reborn else self.arrived_ms)
+        drops = ((self.dropped_ms.get(family), bound_ms) for family in families)
+        return latest(*(moment for moment, bound in (births, *drops) if moment is not None and moment > bound))
 
 
 def _slave_findings(

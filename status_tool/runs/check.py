@@ -172,7 +172,7 @@ def check_live(settings: Settings, check: Check, say: Say) -> Outcome:
     """Verify FILE against this live cluster, again and again until complete or `wait_s` is over."""
     with open_status(check.status_file, require_side=MASTER, key=check.key) as file, scratch_of(check) as scratch:
         side = MasterSide(file, header_in_scope(file.header, check))
-        refuse_since(side.header, check.scope.since_ms)
+        refuse_since(side.header, check.scope.since)
         refuse_deep(file, check)
         deadline = time.monotonic() + check.wait_s
         return check_in_rounds(settings, check, FixedMaster(side, say), deadline, say, scratch)

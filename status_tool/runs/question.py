@@ -34,7 +34,7 @@ from status_tool.rules.tables import local_families, replicated_families
 from status_tool.vocabulary.header import MASTER, SLAVE, Header
 from status_tool.vocabulary.outcome import ClusterMap, NotReplicated, Outcome
 from status_tool.vocabulary.schema import Row
-from status_tool.vocabulary.scope import Scope
+from status_tool.vocabulary.scope import Baseline, Scope
 from status_tool.vocabulary.selection import exclusion_regexes, glob_regex
 
 
@@ -136,7 +136,7 @@ def question_of(
     """
     refuse_silent(slave.rows, scope)
     header = _paths_in_scope(master.header, hdfs_paths)
-    refuse_since(header, scope.since_ms)
+    refuse_since(header, scope.since)
     choice = _peer(master, slave.header, scope)
     scope = _narrowed(scope, header, slave.header)
     _refuse_same_hdfs(header, slave.header, scope)
@@ -167,13 +167,18 @@ def refuse_silent(rows: Iterable[Row], scope: Scope) -> None:
         )
 
 
-def refuse_since(master: Header, since_ms: int | None) -> None:
-    """`UsageError` for a baseline that leaves nothing in scope: complete would mean nothing."""
-    if since_ms is not None and since_ms > master.cut_ms:
-        raise UsageError(
-            f"--since {since_ms} lies after the cut of the master's status ({master.cut_ms}), so that everything would"
-            " be accepted and nothing checked: write the master's status again (run -m), or give an earlier time"
-        )
+def refuse_since(master: Header, since: Baseline) -> None:
+    """`UsageError` for a baseline that leaves nothing in scope, or nothing of a table: complete would mean nothing."""
+    times = {f"{table}={time_ms}": time_ms for table, time_ms in since.by_table.items()}
+    if since.everything_ms is not None:
+        times[str(since.everything_ms)] = since.everything_ms
+    for given, time_ms in sorted(times.items()):
+        if time_ms > master.cut_ms:
+            raise UsageError(
+                f"--since {given} lies after the cut of the master's status ({master.cut_ms}), so that everything"
+                " would be accepted and nothing checked: write the master's status again (run -m), or give an earlier"
+                " time"
+            )
 
 
 def _paths_in_scope(master: Header, paths: tuple[str, ...]) -> Header:
@@ -235,7 +240,7 @@ def _refuse_same_hdfs(master: Header, slave: Header, scope: Scope) -> None:
 def _queue_facts(master: SideFacts, peer: PeerFacts, scope: Scope) -> QueueFacts:
     """What the master's queues prove for the peer, and what its configuration means for the tables."""
     header, servers = master.header, master.kind("server")
-    window = (latest(header.coverage_ms, scope.since_ms), header.barrier_issued_ms)
+    window = (latest(header.coverage_ms, scope.since.everything_ms), header.barrier_issued_ms)
     kept_back = withheld(peer, master.replicated)
     return dataclasses.replace(
         queue_facts(master.kind("queue"), servers, peer, window),

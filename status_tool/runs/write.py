@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,13 +18,14 @@ from status_tool.clients.config import Settings
 from status_tool.errors import Interrupted, StatusToolError
 from status_tool.gather.parallel_reading import read_all
 from status_tool.gather.snapshot import Request, SmallRows, Snapshot, Together, snapshot
+from status_tool.report.progress import Progress
 from status_tool.sources.interface import Source
 from status_tool.sources.journal import Journal, forget, journal_path, opened, remove
 from status_tool.sources.state_table import StateTableSource
 from status_tool.status_file.legacy import open_writer
 from status_tool.status_file.reader import open_status
 from status_tool.status_file.signature import SignKey
-from status_tool.vocabulary.header import Header
+from status_tool.vocabulary.header import MASTER, Header
 
 Say = Callable[[str], None]
 
@@ -45,20 +46,22 @@ def write_side(
     debug_dir: Path | None,
     say: Say,
     key: SignKey | None = None,
-    counted: Callable[[int], None] = lambda rows: None,
+    progress: Progress | None = None,
 ) -> Written:
     """Write one side of a live cluster to a status file, signed with `key`; all or nothing.
 
-    `counted` is told of rows as they are written.
+    `progress` shows streams and files as they are read, of as many as the file held that is replaced.
     """
+    before = rows_before(path) if progress is not None else {}
     with journaling(path, request) as (request, journal):
         gathered = snapshot(settings, request, say)
         later = 0
-        with open_writer(path, gathered.header, key) as writer:
+        with ExitStack() as shown, open_writer(path, gathered.header, key) as writer:
             say("reading streams and files" if request.hdfs else "reading streams")
+            count = shown.enter_context(counting(progress or Progress(), request, before))
             for batch in read_all(source_of(gathered)):
                 writer.write(batch)
-                counted(batch.num_rows)
+                count(batch)
                 later += streams_written_later(batch, gathered.header.shutdown_ms)
                 if journal is not None:
                     journal.add(batch)
@@ -68,6 +71,36 @@ def write_side(
         with open_status(path) as written:
             dump_rows(written.rows(), debug_dir)
     return Written(gathered.header, writer.counts, gathered.unsettled)
+
+
+def rows_before(path: Path) -> Mapping[str, int]:
+    """How many rows of each kind a status file holds; none where there is no file, or one that cannot be read."""
+    try:
+        with open_status(path) as older:
+            return older.counts
+    except StatusToolError:
+        return {}
+
+
+@contextmanager
+def counting(
+    progress: Progress, request: Request, before: Mapping[str, int]
+) -> Iterator[Callable[[pa.RecordBatch], None]]:
+    """Meanwhile streams and files are counted, each with its own rate and end; call it with each batch."""
+    kinds = {"stream" if request.side == MASTER else "segment": request.hbase, "file": request.hdfs}
+    with ExitStack() as phases:
+        counts = {
+            kind: phases.enter_context(progress.phase(f"{kind}s", before.get(kind) or None))
+            for kind, is_read in kinds.items()
+            if is_read
+        }
+
+        def count(batch: pa.RecordBatch) -> None:
+            for found in pc.value_counts(batch.column("kind")).to_pylist():
+                if found["values"] in counts:
+                    counts[found["values"]].advance(found["counts"])
+
+        yield count
 
 
 @contextmanager

@@ -303,10 +303,10 @@ def pruned_files(cells: Cells) -> dict[str, int]:
 def table_events(rows: Iterable[tuple[bytes, Cells]]) -> dict[str, dict[str, Any]]:
     """Of `n` rows by table, for a table's `detail`: when its first entry arrived, and when it was emptied since.
 
-    `born_ms` is of the newest region that never held anything, `dropped_ms` of each family that was dropped,
-    `skipped_ms` of the newest mutations seen to bypass the WAL, `raised_ms` of each family that is
-    replicated and was not before. `written_ms` is of the newest write that did not come by replication, `deleted_ms` of
-    deletes among those, `tagged_ms` of cells with tags.
+    `born_ms` is of the newest region that never held anything, `first_born_ms` of the oldest, `dropped_ms` of
+    each family that was dropped, `skipped_ms` of the newest mutations seen to bypass the WAL, `raised_ms` of
+    each family that is replicated and was not before. `written_ms` is of the newest write that did not come
+    by replication, `deleted_ms` of deletes among those, `tagged_ms` of cells with tags.
     """
     events: dict[str, dict[str, Any]] = {}
     for key, cells in rows:
@@ -318,6 +318,7 @@ def table_events(rows: Iterable[tuple[bytes, Cells]]) -> dict[str, dict[str, Any
         events[key[1:].decode(errors="replace")] = {
             "arrived_ms": named.get(TableEventRow.ARRIVED_MS),
             "born_ms": named.get(TableEventRow.BORN_MS),
+            "first_born_ms": named.get(TableEventRow.FIRST_BORN_MS),
             "dropped_ms": dropped,
             "skipped_ms": named.get(TableEventRow.SKIPPED_MS),
             "raised_ms": raised,

@@ -137,9 +137,7 @@ def _event_columns(rows: DataFrame, kinds: tuple[str, ...], condition: str = "tr
 
 def _with_holes(events: DataFrame, rule: StreamRule) -> DataFrame:
     """Per segment: how far the stream had arrived before it, and whether a hole in scope ends at it."""
-    return events.select("*", *named(before_sql(rule.ordered))).select(
-        "*", *named({"hole": is_hole_sql(rule.since_ms)})
-    )
+    return events.select("*", *named(before_sql(rule.ordered, rule.since))).select("*", *named({"hole": is_hole_sql()}))
 
 
 def _with_origins(session: SparkSession, folded: DataFrame, context: RunContext) -> DataFrame:

@@ -91,6 +91,20 @@ def spark_session(
                 session.stop()
 
 
+def forget_session() -> None:
+    """Drop a session whose JVM has ended or does not answer, so that the next one starts another JVM."""
+    gateway = getattr(SparkContext, "_gateway", None)
+    process = getattr(gateway, "proc", None)
+    if process is not None and not submitted():
+        process.kill()
+        process.wait()
+    with suppress(Exception):
+        if gateway is not None:
+            gateway.shutdown()
+    SparkContext._gateway = SparkContext._jvm = SparkContext._active_spark_context = None
+    SparkSession._instantiatedSession = None
+
+
 @contextmanager
 def small_query(session: SparkSession) -> Iterator[None]:
     """Run what is executed meanwhile without compiling it: for up to some ten thousand rows."""

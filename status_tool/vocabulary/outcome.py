@@ -249,6 +249,18 @@ class ServerState:
 
 
 @dataclass(frozen=True, slots=True)
+class Moment:
+    """What an earlier check of the same clusters found; times are epoch ms."""
+
+    at_ms: int
+    verdict: str | None
+    """None: it ended with an error."""
+    regions_at_fault: int
+    files_at_fault: int
+    lag_ms: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class Drawing:
     """What the pages' pictures need of every region and file; bounded, whatever the clusters' size."""
 

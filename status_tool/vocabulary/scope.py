@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
 
 from status_tool.vocabulary.names import is_system, namespace_of, plain_name
 
@@ -49,12 +49,29 @@ class TableFilter:
 
 
 @dataclass(frozen=True, slots=True)
+class Baseline:
+    """What `--since` accepts: whatever was written up to a time (epoch ms), in all tables or in one."""
+
+    everything_ms: int | None = None
+    """Of all tables, and of servers that are gone: what these did cannot be told apart by table."""
+    by_table: Mapping[str, int] = field(default_factory=dict)
+
+    def of(self, table: str | None) -> int | None:
+        """Up to when a table's past is accepted; None: none of it is."""
+        known = [time for time in (self.everything_ms, self.by_table.get(table or "")) if time is not None]
+        return max(known, default=None)
+
+
+NOTHING_ACCEPTED = Baseline()
+
+
+@dataclass(frozen=True, slots=True)
 class Scope:
     """The scope of a run."""
 
     tables: frozenset[str] = frozenset()
     namespaces: frozenset[str] = frozenset()
-    since_ms: int | None = None
+    since: Baseline = NOTHING_ACCEPTED
     peer_id: str | None = None
     check_hbase: bool = True
     check_hdfs: bool = True

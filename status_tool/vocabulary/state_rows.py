@@ -90,6 +90,7 @@ class TableEventRow:
     TYPE: Final = "n"
     ARRIVED_MS: Final = b"a"
     BORN_MS: Final = b"b"
+    FIRST_BORN_MS: Final = b"c"
     DROPPED_MS: Final = b"f"
     """Prefix, followed by the family's name."""
     RAISED_MS: Final = b"g"

@@ -10,10 +10,8 @@ from typing import Any
 
 import pytest
 
-from status_tool.clients.config import Settings, SiteConfig, ThriftEndpoint
+from status_tool.clients.config import ThriftEndpoint
 from status_tool.clients.thrift import scan
-from status_tool.clients.zookeeper import ZooKeeper
-from status_tool.rules.queue_proofs import CLOCK_MARGIN_MS
 from status_tool.sources.codec import raw
 from tests.lab.cluster import Cluster
 from tests.lab.lab import Lab
@@ -46,9 +44,7 @@ def backlogged(warm_spark: None) -> Iterator[Pair]:
 @pytest.fixture(scope="module")
 def aged(backlogged: Pair) -> Pair:
     """The same, with a peer that is older by more than a clock may be off than whatever comes next."""
-    with ZooKeeper(Settings(SiteConfig({}), zookeeper_option=backlogged.master.zookeeper).zookeeper()) as session:
-        (peer,) = session.peers()
-    time.sleep(max(0.0, (peer.created_ms + CLOCK_MARGIN_MS) / 1000 + 1 - time.time()))
+    backlogged.let_peer_age()
     return backlogged
 
 

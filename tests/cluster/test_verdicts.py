@@ -173,6 +173,47 @@ def follower(pair: Pair, status: Path, log: Path, *arguments: str) -> subprocess
         )
 
 
+def test_watch_reads_the_master_anew_and_outlives_a_dead_gateway(pair: Pair, tmp_path: Path) -> None:
+    """Behind while the peer is disabled, complete afterwards; no verdict while Thrift is away."""
+    pair.create_table("watched", {"f": 1})
+    pair.master.admin.put_rows("watched", "f", 10)
+    pair.wait_same("watched")
+    clusters = ["--master-conf", pair.master.conf_dir, "--conf-dir", pair.slave.conf_dir]
+    options = ["--only", "hbase", "--table", "watched", "--every", "1", "--json", "--spark-master", "local[1]"]
+    command = [sys.executable, "-m", "status_tool", "watch", *clusters, *options]
+    watch = subprocess.Popen(
+        [*map(str, command)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=tool_environment()
+    )
+    assert watch.stdout is not None
+    lines, told = watch.stdout, list[dict[str, Any]]()
+
+    def tells(verdict: str | None) -> bool:
+        """The next round does."""
+        told.append(json.loads(lines.readline()))
+        return bool(told[-1]["verdict"] == verdict)
+
+    try:
+        wait_until(lambda: tells("complete"), 120, "the first round")
+        pair.master.admin.disable_peer(PEER)
+        pair.master.admin.put_rows("watched", "f", 10, start=10)
+        wait_until(lambda: tells("incomplete"), 60, "a round that sees what was written since")
+        assert list(told[-1]["tables_at_fault"]) == ["watched"]
+        pair.master.admin.enable_peer(PEER)
+        wait_until(lambda: tells("complete"), 60, "a round that sees it arrived")
+        pair.slave.thrift.kill9()
+        try:
+            wait_until(lambda: tells(None), 60, "a round without Thrift")
+            assert (told[-1]["exit_code"], "Thrift" in told[-1]["error"]) == (2, True), told[-1]
+        finally:
+            pair.slave.start()
+        wait_until(lambda: tells("complete"), 60, "a round with Thrift again")
+        watch.send_signal(signal.SIGINT)
+        _, error = watch.communicate(timeout=60)
+    finally:
+        watch.kill()
+    assert (watch.returncode, error) == (130, "status-tool: interrupted\n")
+
+
 def write_and_enable(pair: Pair, before: object) -> None:
     """When the tool in this process has shown that it is behind: ten more rows, and the peer is enabled. All of it
     arrives while the master's Thrift server is away, so that nothing newer is known of the master.
@@ -574,7 +615,7 @@ def test_debug_dumps(pair: Pair, status: Path, tmp_path: Path) -> None:
 
 def since_told(problem: dict[str, Any]) -> str:
     """The `--since` that an advice ends with."""
-    found = re.search(r"--since (\d+)$", problem["advice"])
+    found = re.search(r"--since (\w+=\d+)$", problem["advice"])
     assert found, problem
     return found.group(1)
 
@@ -596,7 +637,9 @@ def test_a_peer_that_is_added_late_is_accepted_by_the_printed_since(pair: Pair, 
     assert result.exit_code == 1, result
     (problem,) = (p for p in result.json["problems"] if p["kind"] == "gap")
     since = since_told(problem)
-    assert int(since) < baseline, "not a time after the later rows, which would accept those as well"
+    assert int(since.removeprefix("late=")) < baseline, (
+        "not a time after the later rows, which would accept those as well"
+    )
     accepted = pair.check(status, "--table", "late", "--since", since)
     assert accepted.exit_code == 0, accepted
 

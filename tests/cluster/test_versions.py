@@ -9,7 +9,7 @@ import pytest
 from tests.cluster.test_verdicts import assert_complete
 from tests.lab.lab import Lab
 from tests.lab.waiting import wait_until
-from tests.pair import PEER, start_pair, tool_here, tracked_spec
+from tests.pair import PEER, Pair, start_pair, tool_here, tracked_spec
 
 pytestmark = [pytest.mark.cluster, pytest.mark.spark]
 
@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.cluster, pytest.mark.spark]
     ids=["2.6.1-multiwal", "2.5.8-filesystem"],
 )
 def test_complete_then_gap(version: str, provider: str, warm_spark: None, status: Path) -> None:
-    """Complete under load, and a caught loss."""
+    """Complete under load, a caught loss, and a restored snapshot that is named."""
     site = {"hbase.wal.provider": provider}
     with Lab(hbase_version=version) as lab:
         specs = [tracked_spec(name, region_servers=1, site=site) for name in ("master", "slave")]
@@ -51,3 +51,19 @@ def test_complete_then_gap(version: str, provider: str, warm_spark: None, status
         result = pair.verdict(status, "t")
         assert result.exit_code == 1, result
         assert result.json["hbase"]["regions"]["gap"] == 1
+        _a_restored_snapshot_is_named(pair, status)
+
+
+def _a_restored_snapshot_is_named(pair: Pair, status: Path) -> None:
+    pair.create_table("restored", {"f": 1})
+    pair.master.admin.put_rows("restored", "f", 5)
+    pair.wait_same("restored")
+    pair.master.admin.snapshot("before", "restored")
+    pair.master.admin.put_rows("restored", "f", 5, prefix="later")
+    pair.wait_same("restored")
+    assert_complete(pair.verdict(status, "restored", "--wait", "90"))
+    pair.master.admin.restore_snapshot("before", "restored")
+    result = pair.verdict(status, "restored")
+    assert result.exit_code == 3, result
+    details = [problem["detail"] for problem in result.json["problems"] if problem["table"] == "restored"]
+    assert any("content changed: at" in detail for detail in details), result

@@ -19,7 +19,7 @@ from status_tool.sources.replication_queues import Queue, Wal
 from status_tool.sources.state_table import Barrier, Descriptors, Generation, generation_of, newest_cells, refuse_other
 from status_tool.vocabulary.header import Header
 from status_tool.vocabulary.outcome import Outcome
-from status_tool.vocabulary.scope import Scope
+from status_tool.vocabulary.scope import Baseline, Scope
 from tests.reference import verify_reference
 from tests.simulation.store import Cells, Store, cells
 from tests.simulation.tracker import TABLE, hex16
@@ -38,10 +38,11 @@ Step = Generator[None, None, Any]
 class Observation:
     """One master run and the slave run after it."""
 
-    def __init__(self, world: World, shutdown_ms: int | None, since_ms: int | None) -> None:
+    def __init__(self, world: World, shutdown_ms: int | None, since_ms: int | None, *, by_table: bool = False) -> None:
         self.world = world
         self.shutdown_ms = shutdown_ms
         self.since_ms = since_ms
+        self.since = Baseline(None, {TABLE: since_ms}) if by_table and since_ms is not None else Baseline(since_ms)
         self.cut = world.now
         self.outcome: Outcome | None = None
         self.judged: tuple[Question, list[Row], list[Row]] | None = None
@@ -61,7 +62,7 @@ class Observation:
         slave, theirs = yield from self._slave()
         self.refused = self.refused or is_pruned(master, slave)
         # As with -s: what was written later must not be what keeps a verdict from being complete.
-        scope = Scope(check_hdfs=False, since_ms=self.since_ms, ignore_later_writes=True)
+        scope = Scope(check_hdfs=False, since=self.since, ignore_later_writes=True)
         peers = [json.loads(row["detail"]) for row in ours if row["kind"] == "peer"]
         # What a narrow peer leaves out is not modelled.
         if self.refused or any(peer["narrow"] for peer in peers):

@@ -302,7 +302,8 @@ class Run:
             world = self.world
             shutdown_ms = world.now - dice.pick((0, 10, 5_000)) if dice.once_in(3) else None
             since_ms = world.now - dice.pick((10, 900, 20_000)) if dice.once_in(8) else None
-            self.observations.append(Observation(world, shutdown_ms, since_ms))
+            by_table = len(self.observations) % 2 == 1
+            self.observations.append(Observation(world, shutdown_ms, since_ms, by_table=by_table))
         self._look(dice)
 
     def _look(self, dice: Dice) -> None:

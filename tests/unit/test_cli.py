@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import time
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
+from typer.main import get_command
 
-from status_tool.cli.times import parse_time
+from status_tool.cli.help_groups import HELP_GROUPS
+from status_tool.cli.main import app
+from status_tool.cli.times import parse_baseline, parse_time
 from status_tool.status_file.reader import open_status
+from status_tool.vocabulary.scope import Baseline, TableFilter
 from tests.pair import REPOSITORY, Result, tool_environment, tool_here
 
 SAMPLE = REPOSITORY / "sample_status" / "complete"
@@ -69,6 +75,13 @@ def assert_refused(result: Result, *words: str) -> None:
         (["run", "-i", "f", "-s", "0"], ["-s", "milliseconds"]),
         (["run", "-i", "f", "-s", "1700000000"], ["looks like seconds", "1700000000000"]),
         (["run", "-i", "f", "--since", "999999999999999999"], ["--since"]),
+        (["run", "-i", "f", "--since", "t=yesterday"], ["--since", "yesterday"]),
+        (["run", "-i", "f", "--since", "t="], ["--since"]),
+        (["run", "-i", "f", "--since", "=1700000000000"], ["--since", "no table"]),
+        (["run", "-i", "f", "--since", "t=1700000000000", "--since", "default:t=1700000000001"], ["twice", "table t"]),
+        (["run", "-i", "f", "--since", "1700000000000", "--since", "1700000000001"], ["--since", "twice"]),
+        (["run", "-i", "f", "--table", "a", "--since", "b=1700000000000"], ["--since", "b is not in scope", "--table"]),
+        (["run", "-i", "f", "--since", "hbase:meta=1700000000000"], ["--since", "not in scope"]),
         (["run", "-i", "f", "--spark-conf", "x"], ["K=V"]),
         (["run", "-i", "f", "-f", "/nonexistent/paths"], ["-f", "/nonexistent/paths"]),
         (["run", "-m", "-o", "f", "--accept-drift", "t"], ["--accept-drift", "-i FILE"]),
@@ -132,11 +145,21 @@ def test_truncated_and_altered_samples(tmp_path: Path) -> None:
     assert_refused(tool_here("run", "-i", file), "file")
 
 
+@pytest.mark.parametrize("table", ["", "ns:t="])
 @pytest.mark.parametrize("more", [[], ["--slave-status", SAMPLE / "slave.status"]])
-def test_a_baseline_beyond_the_cut_is_refused(more: list[str | Path]) -> None:
+def test_a_baseline_beyond_the_cut_is_refused(more: list[str | Path], table: str) -> None:
     """Everything would be accepted, and complete would say nothing."""
-    result = tool_here("run", "-i", SAMPLE / "master.status", "--since", "253402300000000", *more)
-    assert_refused(result, "--since", "after the cut", "run -m")
+    result = tool_here("run", "-i", SAMPLE / "master.status", "--since", f"{table}253402300000000", *more)
+    assert_refused(result, f"--since {table}253402300000000", "after the cut", "run -m")
+
+
+def test_a_baseline_by_table() -> None:
+    """`--since TABLE=TIME`, with the names that HBase takes for the same table."""
+    texts = ["2023-11-14T22:13:20Z", "default:t=1700000000001", "ns:u=2023-11-14T22:13:20.002Z"]
+    found = parse_baseline(texts, TableFilter())
+    assert found == Baseline(1_700_000_000_000, {"t": 1_700_000_000_001, "ns:u": 1_700_000_000_002})
+    assert [found.of(table) for table in ("t", "ns:u", "v", None)] == [1_700_000_000_000 + n for n in (1, 2, 0, 0)]
+    assert parse_baseline([], TableFilter()) == Baseline()
 
 
 def test_sides_exchanged() -> None:
@@ -164,6 +187,15 @@ def test_help_names_every_option_of_the_contract() -> None:
         assert f"{option} " in text
 
 
+def test_help_has_every_option_in_one_group() -> None:
+    """None is lost because nobody gave it a group."""
+    commands: Any = get_command(app)
+    parameters = {parameter.name for parameter in commands.commands["run"].params} | {"help"}
+    assert sorted(parameters) == sorted(name for names in HELP_GROUPS.values() for name in names)
+    headings = [line[:-1] for line in tool_here("run", "-h").stdout.splitlines() if re.match(r"\S.*:$", line)]
+    assert headings == list(HELP_GROUPS)
+
+
 def test_an_own_fault_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     """Even a bug of ours shows no traceback unless STATUS_TOOL_TRACEBACK is set."""
     monkeypatch.setattr("status_tool.cli.run.settings_of", lambda *_: 1 / 0)
@@ -186,7 +218,9 @@ def test_progress_is_shown_as_asked(tmp_path: Path) -> None:
     assert [one.exit_code for one in (told, silent, plain)] == [0, 0, 0], told
     assert "reading streams and files" in told.stderr
     assert "reading" not in silent.stderr + plain.stderr
-    assert [line.split("Z ")[1] for line in log.read_text().splitlines()] == ["reading streams and files", "done"] * 2
+    steps = [line.split("Z ")[1] for line in log.read_text().splitlines()]
+    # The second run knows from the FILE that it replaces how many files to expect.
+    assert steps == ["reading streams and files", "files", "done", "reading streams and files", "files (1)", "done"]
 
 
 def test_a_shell_completes_commands_and_options() -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from status_tool.rules.descriptors import TTL_FOREVER, compare_descriptors
 from status_tool.sources.meta import described
+from status_tool.vocabulary.scope import Baseline
 from status_tool.vocabulary.verdicts import Verdict
 from tests.unit.test_evidence_reference import HBASE, OURS, THEIRS, changed, check, only
 
@@ -122,7 +123,7 @@ def test_what_passes_beside_replication_is_told_and_no_alarm() -> None:
     written, tagged = outcome.notices
     assert "ns:t (last 1970-01-01T00:00:20.000Z, deletes among them, last 1970-01-01T00:00:15" in written
     assert "ns:t (last 1970-01-01T00:00:18.000Z)" in tagged
-    scope = replace(HBASE, since_ms=19_000)
+    scope = replace(HBASE, since=Baseline(19_000))
     rows = (changed(OURS, "table", detail=json.dumps(TABLE)), changed(THEIRS, "table", detail=json.dumps(theirs)))
     assert "deletes" not in " ".join(check(*rows, scope=scope).notices)
     assert "by others" in " ".join(check(*rows, scope=scope).notices)

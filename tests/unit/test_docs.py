@@ -83,6 +83,15 @@ def test_every_document_is_reached_from_the_readme() -> None:
     assert {path.resolve() for path in DOCS.glob("*.md")} <= reached
 
 
+def test_tests_that_are_named_exist() -> None:
+    """As paths in code; what follows `::` is looked for in their text."""
+    for path in DOCS.glob("*.md"):
+        for file, name in re.findall(r"`(tests/[\w/]+\.py)(?:::(\w+))?", path.read_text()):
+            found = REPOSITORY / file
+            assert found.exists(), (path.name, file)
+            assert name in found.read_text(), (path.name, file, name)
+
+
 def test_decisions_are_listed_by_topic() -> None:
     """Every decision is there once, under the topic that the list at the top names for it."""
     text = (DOCS / "decisions.md").read_text()

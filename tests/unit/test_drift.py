@@ -7,6 +7,7 @@ from typing import Any
 
 from status_tool.explain.drift import Drift, DriftTarget, Lost, Tables, find_drift
 from status_tool.vocabulary.header import Header
+from status_tool.vocabulary.scope import Baseline
 
 MASTER = Header("master", "m", 5, 5, cluster_key="z:1:/m", filesystem="hdfs://nn:8020")
 PEER = {"id": "1", "cluster_key": "z:1:/s", "enabled": True}
@@ -73,8 +74,14 @@ def test_lost_regions() -> None:
         {"kind": "fact", "table": "t", "region": "gone", "state": "bulkload"},
         {"kind": "region", "table": "t", "region": "here"},
     ]
-    for since_ms, expected in ((None, {"t": 1, "u": 1}), (3, {"t": 1}), (10, {})):
-        lost = Lost(since_ms)
+    accepted: list[tuple[Baseline, dict[str, int]]] = [
+        (Baseline(), {"t": 1, "u": 1}),
+        (Baseline(3), {"t": 1}),
+        (Baseline(10), {}),
+        (Baseline(None, {"t": 10}), {"u": 1}),
+    ]
+    for since, expected in accepted:
+        lost = Lost(since)
         lost.add(rows)
         assert lost.by_table == expected
     assert kinds(find_drift(MASTER, [], {"t": 1}, [DriftTarget(PEER, "s", None)])) == [("truncated", "t")]

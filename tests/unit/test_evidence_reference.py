@@ -14,7 +14,7 @@ from status_tool.rules.queue_proofs import QueueFacts
 from status_tool.vocabulary.header import Header
 from status_tool.vocabulary.ids import UNKNOWN_FAMILY, family_id
 from status_tool.vocabulary.outcome import Outcome, Problem
-from status_tool.vocabulary.scope import Scope
+from status_tool.vocabulary.scope import Baseline, Scope
 from status_tool.vocabulary.verdicts import Evidence, FileStatus, Status, Verdict
 from tests.reference import verify_reference
 
@@ -95,7 +95,7 @@ def test_a_gap_that_the_timestamps_do_not_see() -> None:
         "hbase org.apache.hadoop.hbase.mapreduce.CopyTable --starttime=8000 --endtime=12001"
         " '--startrow=a\\x00' '--stoprow=b'\"'\"'' --families=f --all.cells --peer.adr=zk:2181:/b ns:t"
     ) in problem.advice
-    assert "--since 12000" in problem.advice
+    assert "--since ns:t=12000" in problem.advice
     assert problem.repair is not None
     assert problem.repair.copy_table in problem.advice
     folder = f"/tmp/status-tool-ns_t-{MASTER.cut_ms}-r1-4"
@@ -108,9 +108,41 @@ def test_a_gap_that_the_timestamps_do_not_see() -> None:
     assert problem.repair.sync_table.endswith(f"NameNode>{folder}' ns:t ns:t")
 
 
+def test_a_baseline_of_one_table_accepts_no_other() -> None:
+    """`--since TABLE=TIME`: streams, what happened to regions and what happened to tables; the later time counts."""
+    holed = [*changed(THEIRS, "segment", seq=4, write_ms=9_000), {**SEGMENT, "prev": 6, "first_ms": 11_000}]
+    loaded = [*OURS, {"kind": "fact", "table": "ns:t", "region": "r1", "state": "bulkload", "write_ms": 20_000}]
+    emptied = changed(THEIRS, "table", detail='{"families": ["f"], "arrived_ms": 5, "born_ms": 9000}')
+    for ours, theirs, time_ms in ((OURS, holed, 12_000), (loaded, THEIRS, 20_000), (OURS, emptied, 9_000)):
+
+        def verdict(since: Baseline, ours: list[Row] = ours, theirs: list[Row] = theirs) -> Verdict:
+            return check(ours, theirs, scope=replace(HBASE, since=since)).verdict
+
+        assert verdict(Baseline(None, {"ns:t": time_ms})) is Verdict.COMPLETE
+        assert verdict(Baseline(1, {"ns:t": time_ms})) is Verdict.COMPLETE
+        assert verdict(Baseline(time_ms, {"ns:t": 1})) is Verdict.COMPLETE
+        for other in (Baseline(None, {"t": time_ms}), Baseline(time_ms - 2_001, {"ns:other": time_ms}), Baseline()):
+            assert verdict(other) is not Verdict.COMPLETE, other
+
+
+def test_a_baseline_of_one_table_accepts_no_server() -> None:
+    """What a crashed server wrote cannot be told apart by table."""
+    crashed = {"kind": "server", "server": "z,1,1", "origin": 9, "live": False, "gone_ms": 7_000, "detail": "{}"}
+    ours = [*OURS, crashed]
+    assert check(ours, scope=replace(HBASE, since=Baseline(None, {"ns:t": 30_000}))).verdict is Verdict.UNVERIFIABLE
+    assert check(ours, scope=replace(HBASE, since=Baseline(30_000))).verdict is Verdict.COMPLETE
+
+
+def test_a_baseline_is_told_and_a_table_that_is_not_there() -> None:
+    notices = check(scope=replace(HBASE, since=Baseline(None, {"ns:t": 12_000, "no": 13_000}))).notices
+    assert any(n.startswith("table ns:t: what was written up to 1970-01-01T00:00:12") for n in notices), notices
+    assert any(n.startswith("table no (--since): no such table") for n in notices), notices
+    assert not any(n.startswith("table ns:t (--since)") for n in notices), notices
+
+
 def test_the_repair_that_the_advice_names_is_accepted() -> None:
     holed = [*changed(THEIRS, "segment", seq=4, write_ms=9_000), {**SEGMENT, "prev": 6, "first_ms": 11_000}]
-    assert check(theirs=holed, scope=replace(HBASE, since_ms=12_000)).verdict is Verdict.COMPLETE
+    assert check(theirs=holed, scope=replace(HBASE, since=Baseline(12_000))).verdict is Verdict.COMPLETE
 
 
 def test_a_table_that_is_shipped_in_part_excuses_no_other() -> None:
@@ -139,9 +171,9 @@ def test_a_peer_that_was_changed_since_is_named_with_a_way_out() -> None:
     assert (problem.kind, problem.written_to_ms) == ("unverifiable", 21_000)
     assert "filter changed" in problem.detail
     assert problem.advice is not None
-    assert all(word in problem.advice for word in ("VerifyReplication", "CopyTable", "--since 21000"))
-    assert check(queues=queues, scope=replace(HBASE, since_ms=21_000)).verdict is Verdict.COMPLETE
-    assert check(queues=queues, scope=replace(HBASE, since_ms=20_999)).verdict is Verdict.UNVERIFIABLE
+    assert all(word in problem.advice for word in ("VerifyReplication", "CopyTable", "--since ns:t=21000"))
+    assert check(queues=queues, scope=replace(HBASE, since=Baseline(21_000))).verdict is Verdict.COMPLETE
+    assert check(queues=queues, scope=replace(HBASE, since=Baseline(20_999))).verdict is Verdict.UNVERIFIABLE
 
 
 def test_nothing_is_complete_where_other_code_decides_what_is_shipped() -> None:
@@ -234,14 +266,14 @@ def test_split_and_merged_regions_are_not_truncated() -> None:
 
 def test_a_truncated_table_is_accepted_only_by_a_baseline_after_the_truncation() -> None:
     ours = changed(OURS, "region", region="r2", region_id=35_000)
-    assert check(ours=ours, scope=replace(HBASE, since_ms=34_999)).verdict is Verdict.UNVERIFIABLE
-    assert check(ours=ours, scope=replace(HBASE, since_ms=35_000)).verdict is Verdict.COMPLETE
+    assert check(ours=ours, scope=replace(HBASE, since=Baseline(34_999))).verdict is Verdict.UNVERIFIABLE
+    assert check(ours=ours, scope=replace(HBASE, since=Baseline(35_000))).verdict is Verdict.COMPLETE
 
 
 def test_bulk_loads_and_unstamped_entries() -> None:
     load = {"kind": "fact", "table": "ns:t", "region": "r1", "state": "bulkload", "write_ms": 20_000}
     assert "bulk load" in only(check(ours=[*OURS, load])).detail
-    assert check(ours=[*OURS, load], scope=replace(HBASE, since_ms=20_000)).verdict is Verdict.COMPLETE
+    assert check(ours=[*OURS, load], scope=replace(HBASE, since=Baseline(20_000))).verdict is Verdict.COMPLETE
     foreign = {"kind": "unstamped", "table": "ns:t", "region": "r1", "write_ms": 1_001}
     assert "unstamped" in only(check(theirs=[*THEIRS, foreign])).detail
     assert check(theirs=[*THEIRS, {**foreign, "write_ms": 1_000}]).verdict is Verdict.COMPLETE
@@ -255,7 +287,7 @@ def test_a_load_that_was_not_to_be_replicated_is_never_shipped() -> None:
     outcome = check(ours=[*OURS, load], queues=queues)
     assert (outcome.verdict, only(outcome).written_to_ms) == (Verdict.UNVERIFIABLE, 20_000)
     assert "replication disabled for the load" in only(outcome).detail
-    assert check(ours=[*OURS, load], scope=replace(HBASE, since_ms=20_000)).verdict is Verdict.COMPLETE
+    assert check(ours=[*OURS, load], scope=replace(HBASE, since=Baseline(20_000))).verdict is Verdict.COMPLETE
     gone = [*OURS, {**load, "region": "gone"}]
     assert regions(check(ours=gone)) == {Status.COMPLETE: 1, Status.UNVERIFIABLE: 1}
 
@@ -366,6 +398,14 @@ def test_keys_are_written_as_hbase_reads_them() -> None:
         ({"arrived_ms": 5_000, "born_ms": 4_000}, None, None),
         ({"arrived_ms": 5_000, "born_ms": 6_000}, None, 6_000),
         ({"arrived_ms": 5_000, "born_ms": 6_000}, 6_000, None),
+        # Whether a second birth came after the arrival, clocks may not tell; the only one came before.
+        ({"arrived_ms": 50_000, "born_ms": 49_000, "first_born_ms": 49_000}, None, None),
+        ({"arrived_ms": 50_000, "born_ms": 49_000, "first_born_ms": 48_000}, None, 49_000),
+        ({"arrived_ms": 50_000, "born_ms": 49_000, "first_born_ms": 48_000}, 49_000, None),
+        ({"arrived_ms": 50_000, "born_ms": 20_001, "first_born_ms": 1}, None, 20_001),
+        ({"arrived_ms": 50_000, "born_ms": 20_000, "first_born_ms": 1}, None, None),
+        ({"arrived_ms": 50_000, "dropped_ms": {"f": 20_001}}, None, 20_001),
+        ({"arrived_ms": 50_000, "dropped_ms": {"f": 20_000, "local": 60_000}}, None, None),
         ({"arrived_ms": None, "born_ms": 6_000}, None, None),
         ({"arrived_ms": 5_000, "dropped_ms": {"f": 7_000}}, None, 7_000),
         ({"arrived_ms": 5_000, "dropped_ms": {"local": 7_000}}, None, None),
@@ -374,7 +414,7 @@ def test_keys_are_written_as_hbase_reads_them() -> None:
 def test_a_table_emptied_on_the_slave(events: dict[str, Any], since_ms: int | None, emptied_ms: int | None) -> None:
     """Segments record that entries were applied; a table created anew or a family dropped since has lost them."""
     detail = json.dumps({"families": ["f", "local"], **events})
-    outcome = check(theirs=changed(THEIRS, "table", detail=detail), scope=replace(HBASE, since_ms=since_ms))
+    outcome = check(theirs=changed(THEIRS, "table", detail=detail), scope=replace(HBASE, since=Baseline(since_ms)))
     if emptied_ms is None:
         assert outcome.verdict is Verdict.COMPLETE
     else:
@@ -388,7 +428,7 @@ def test_a_table_emptied_on_the_slave(events: dict[str, Any], since_ms: int | No
 def test_mutations_that_bypassed_the_wal(since_ms: int | None, verdict: Verdict) -> None:
     """Single mutations with SKIP_WAL, in a table whose own durability is another, are noticed by the trackers."""
     detail = json.dumps({**json.loads(DETAIL), "skipped_ms": 9_000})
-    outcome = check(changed(OURS, "table", detail=detail), scope=replace(HBASE, since_ms=since_ms))
+    outcome = check(changed(OURS, "table", detail=detail), scope=replace(HBASE, since=Baseline(since_ms)))
     assert outcome.verdict is verdict
     assert verdict is Verdict.COMPLETE or "SKIP_WAL" in only(outcome).detail
 
@@ -400,7 +440,7 @@ def test_mutations_that_bypassed_the_wal(since_ms: int | None, verdict: Verdict)
 def test_a_family_that_was_not_always_replicated(family: str, since_ms: int | None, verdict: Verdict) -> None:
     """Rows from before its scope was raised are not in any stream."""
     detail = json.dumps({**json.loads(DETAIL), "raised_ms": {family: 9_000}})
-    outcome = check(changed(OURS, "table", detail=detail), scope=replace(HBASE, since_ms=since_ms))
+    outcome = check(changed(OURS, "table", detail=detail), scope=replace(HBASE, since=Baseline(since_ms)))
     assert outcome.verdict is verdict
     assert verdict is Verdict.COMPLETE or "replicated only since" in only(outcome).detail
 
@@ -425,9 +465,9 @@ def test_entries_that_arrived_in_part_are_no_proof() -> None:
     assert "partial" in problem.detail
     assert problem.advice is not None
     assert "CopyTable" in problem.advice
-    assert "--since 21000" in problem.advice
-    assert check(theirs=theirs, scope=replace(HBASE, since_ms=20_000)).verdict is Verdict.COMPLETE
-    assert check(theirs=theirs, scope=replace(HBASE, since_ms=19_999)).verdict is Verdict.UNVERIFIABLE
+    assert "--since ns:t=21000" in problem.advice
+    assert check(theirs=theirs, scope=replace(HBASE, since=Baseline(20_000))).verdict is Verdict.COMPLETE
+    assert check(theirs=theirs, scope=replace(HBASE, since=Baseline(19_999))).verdict is Verdict.UNVERIFIABLE
     assert check(theirs=[*THEIRS, partial(UNKNOWN_FAMILY, 5)]).verdict is Verdict.UNVERIFIABLE
 
 
@@ -459,9 +499,9 @@ def test_a_hole_from_before_the_peer_is_accepted_by_since() -> None:
     problem = only(check(theirs=[*without(THEIRS, "segment"), late]))
     assert (problem.kind, problem.written_to_ms) == ("gap", 4_000)
     assert problem.advice is not None
-    assert "--since 5000" in problem.advice
-    assert check(theirs=[*without(THEIRS, "segment"), late], scope=replace(HBASE, since_ms=4_000)).exit_code == 0
-    assert check(theirs=[*without(THEIRS, "segment"), late], scope=replace(HBASE, since_ms=3_999)).exit_code == 1
+    assert "--since ns:t=5000" in problem.advice
+    assert check(theirs=[*without(THEIRS, "segment"), late], scope=replace(HBASE, since=Baseline(4_000))).exit_code == 0
+    assert check(theirs=[*without(THEIRS, "segment"), late], scope=replace(HBASE, since=Baseline(3_999))).exit_code == 1
 
 
 LATER = replace(MASTER, shutdown_ms=20_000, cut_ms=20_000, shutdown_from="recorded")
@@ -490,7 +530,7 @@ def test_later_writes_are_doubtful(theirs: list[Row], told_by: str) -> None:
         (replace(HBASE, ignore_later_writes=True), LATER),
         (HBASE, replace(LATER, shutdown_from="option")),
         (HBASE, replace(LATER, shutdown_from="check")),
-        (replace(HBASE, since_ms=30_000), LATER),
+        (replace(HBASE, since=Baseline(30_000)), LATER),
         # Written at the shutdown, on a clock that is ahead by as much as the barrier's echo shows it may be.
         (HBASE, replace(LATER, shutdown_ms=29_950, cut_ms=29_950)),
     ],
@@ -500,7 +540,7 @@ def test_later_writes_that_are_accepted(scope: Scope, master: Header) -> None:
     outcome = check(scope=scope, master=master)
     assert (outcome.verdict, outcome.problems) == (Verdict.COMPLETE, ())
     assert outcome.hbase is not None
-    later = scope.since_ms is None and master.shutdown_ms == 20_000
+    later = scope.since == Baseline() and master.shutdown_ms == 20_000
     assert bool(outcome.hbase.later) is later
     assert any("written to after the shutdown time" in notice for notice in outcome.notices) is later
 

@@ -13,12 +13,13 @@ from status_tool.rules.segments import Segment
 from status_tool.rules.streams import Head, StreamRule, StreamVerdict, is_shipped, judge_stream, stream_finding
 from status_tool.vocabulary.header import Header
 from status_tool.vocabulary.ids import cluster_bytes
+from status_tool.vocabulary.scope import Baseline
 from status_tool.vocabulary.verdicts import Status
 
 SLAVE = "0e5a9b0c-1111-4222-8333-444455556666"
 HEAD = Head("region", origin=1, via=0, seq=10, first_ms=1_000, write_ms=2_000, table="t")
-SETTLED_SLAVE = StreamRule(None, True, 0)
-FRESH_SLAVE = StreamRule(None, False, recorded_before_ms=500)
+SETTLED_SLAVE = StreamRule(Baseline(), True, 0)
+FRESH_SLAVE = StreamRule(Baseline(), False, recorded_before_ms=500)
 
 
 def decide(
@@ -33,7 +34,7 @@ def decide(
 
 
 def since(time: int) -> StreamRule:
-    return StreamRule(time, True, 0)
+    return StreamRule(Baseline(time), True, 0)
 
 
 def test_covered_up_to_the_head() -> None:
@@ -106,25 +107,25 @@ def test_a_damaged_head_is_unverifiable() -> None:
 
 
 def test_ordered_evidence_does_not_look_at_holes() -> None:
-    rule = StreamRule(None, True, 0, frozenset({"t"}))
+    rule = StreamRule(Baseline(), True, 0, frozenset({"t"}))
     assert decide(Segment(9, 10), rule=rule, shipped_ms=0).code == "covered"
     assert decide(Segment(5, 9), rule=rule, shipped_ms=0).code == "behind"
 
 
 def test_ordered_evidence_is_that_of_its_table_alone() -> None:
-    rule = StreamRule(None, True, 0, frozenset({"other"}))
+    rule = StreamRule(Baseline(), True, 0, frozenset({"other"}))
     assert decide(Segment(9, 10), rule=rule, shipped_ms=0).code == "gap"
     assert decide(Segment(9, 10), rule=rule, head=replace(HEAD, table=None)).code == "gap", "not known: no excuse"
 
 
 def test_a_hole_from_before_the_peer_was_changed_may_be_a_loss() -> None:
     """What a narrower filter left out is shipped by now: of entries from before that is unknown."""
-    rule = StreamRule(None, True, 0, frozenset({"t"}))
+    rule = StreamRule(Baseline(), True, 0, frozenset({"t"}))
     assert decide(Segment(9, 10), rule=rule, shipped_ms=0).code == "covered"
     assert decide(Segment(9, 10), rule=rule, shipped_ms=1).code == "filter-changed"
     assert decide(Segment(9, 10), rule=rule).code == "filter-changed", "not known since when"
     assert decide(Segment(9, 10), shipped_ms=None).code == "gap"
-    later = StreamRule(1_500, True, 0, frozenset({"t"}))
+    later = StreamRule(Baseline(1_500), True, 0, frozenset({"t"}))
     assert decide(Segment(9, 10), rule=later, shipped_ms=500).code == "covered"
     verdict = decide(Segment(9, 10), rule=later, shipped_ms=501)
     found = stream_finding(HEAD, verdict)

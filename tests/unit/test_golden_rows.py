@@ -147,6 +147,7 @@ def test_table_events(table: dict[bytes, Cells]) -> None:
         "ns:t": {
             "arrived_ms": 1000,
             "born_ms": 900,
+            "first_born_ms": 900,
             "dropped_ms": {"f": 2005},
             "raised_ms": {"g": 2005},
             "skipped_ms": 2005,

@@ -36,7 +36,7 @@ from status_tool.status_file.writer import StatusWriter
 from status_tool.vocabulary.header import Header
 from status_tool.vocabulary.ids import as_hex
 from status_tool.vocabulary.schema import STATUS_SCHEMA
-from status_tool.vocabulary.scope import Scope
+from status_tool.vocabulary.scope import Baseline, Scope
 from status_tool.vocabulary.state_rows import column
 from status_tool.vocabulary.verdicts import Verdict
 from tests.simulation.store import Store
@@ -141,7 +141,7 @@ def test_a_verdict_on_a_slave_that_was_not_proven_to_have_what_is_pruned() -> No
 
     def judged(ids: bytes, since_ms: int | None = None) -> Any:
         detail = json.dumps({**json.loads(DETAIL), "pruned": [[ids.hex(), 25_000]]})
-        return check(changed(OURS, "table", detail=detail), scope=Scope(check_hdfs=False, since_ms=since_ms))
+        return check(changed(OURS, "table", detail=detail), scope=Scope(check_hdfs=False, since=Baseline(since_ms)))
 
     assert SLAVE.cluster_id == ONE
     assert judged(ONE_BYTES).verdict is Verdict.COMPLETE

@@ -13,7 +13,7 @@ from status_tool.runs.question import Question, SideFacts, question_of
 from status_tool.vocabulary.header import Header
 from status_tool.vocabulary.outcome import HBaseOutcome, NotReplicated, Outcome
 from status_tool.vocabulary.schema import Row
-from status_tool.vocabulary.scope import Scope
+from status_tool.vocabulary.scope import Baseline, Scope
 from status_tool.vocabulary.verdicts import Evidence as Level
 from status_tool.vocabulary.verdicts import Verdict
 
@@ -118,7 +118,7 @@ SILENT = {"kind": "server", "server": "h,1,1", "live": True, "detail": '{"sink_h
         (facts(peer()), SideFacts(replace(SLAVE, cluster_id="m")), Scope(), StatusFileError, "this cluster's own"),
         (facts(peer(cluster_id="x")), SideFacts(SLAVE), Scope(), StatusFileError, "does not replicate to this one"),
         (facts(), SideFacts(SLAVE), Scope(), StatusFileError, "no replication peer"),
-        (facts(peer()), SideFacts(SLAVE), Scope(since_ms=1_001), UsageError, "after the cut"),
+        (facts(peer()), SideFacts(SLAVE), Scope(since=Baseline(1_001)), UsageError, "after the cut"),
         (
             facts(peer(), header=replace(MASTER, half="hbase")),
             *(SideFacts(replace(SLAVE, half="hdfs")), Scope(), UsageError, "nothing to check"),

@@ -9,6 +9,7 @@ import stat
 import threading
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -88,6 +89,25 @@ def test_without_a_terminal_a_line_now_and_then(monkeypatch: pytest.MonkeyPatch)
 def over(thread: threading.Thread) -> bool:
     thread.join(10)
     return not thread.is_alive()
+
+
+def test_several_count_side_by_side(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Each with its own rate and end, on a terminal that cannot redraw, in a log, and as bars."""
+    monkeypatch.setattr(progress_module, "EVERY_S", 0.02)
+    stream = io.StringIO()
+    set_shown(Shown(log=open_log(tmp_path / "log")))
+    log = tmp_path / "log"
+    with make_progress(stream) as shown, shown.phase("streams", 10) as streams, shown.phase("files") as files:
+        streams.reach(4, 8)
+        files.advance(3)
+        for pattern in (r"streams, [^,]+, 4 of 8, ", r"files, [^,]+, 3 done, "):
+            found = partial(re.search, pattern)
+            wait_until(lambda f=found: f(stream.getvalue()) and f(log.read_text()), 30, pattern, interval=0.01)  # type: ignore[misc]
+    live = LiveProgress(Terminal())
+    with live, live.phase("streams", 10) as streams, live.phase("files") as files:
+        streams.reach(4, 8)
+        files.advance(3)
+        assert [(bar.completed, bar.total) for bar in live._bars.tasks] == [(4, 8), (3, None)]
 
 
 def test_time_left_is_that_of_the_rate_so_far() -> None:

@@ -27,6 +27,7 @@ ROOMS = (
     "report",
     "digests",
     "runs",
+    "watch",
     "cli",
 )
 """Each may import from itself and from those before it."""

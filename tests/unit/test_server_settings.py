@@ -11,6 +11,7 @@ import pytest
 from status_tool.rules.queue_proofs import QueueFacts
 from status_tool.rules.server_settings import judge_settings
 from status_tool.vocabulary.outcome import Outcome
+from status_tool.vocabulary.scope import Baseline
 from status_tool.vocabulary.verdicts import Verdict
 from tests.unit.test_evidence_reference import DETAIL, HBASE, OURS, THEIRS, changed, check, only
 
@@ -45,7 +46,7 @@ def test_nothing_is_complete_where_other_code_replicates(side: str, key: str) ->
     assert (outcome.verdict, problem.kind) == (Verdict.UNVERIFIABLE, "unverifiable")
     assert f"on the {side} {key} is com.x.F on a,1,1" in problem.detail
     assert "remove the setting" in str(problem.advice)
-    assert check(ours, theirs, replace(HBASE, since_ms=99_000)).verdict is Verdict.UNVERIFIABLE
+    assert check(ours, theirs, replace(HBASE, since=Baseline(99_000))).verdict is Verdict.UNVERIFIABLE
 
 
 def test_what_a_server_did_that_is_gone_can_be_accepted() -> None:
@@ -53,8 +54,8 @@ def test_what_a_server_did_that_is_gone_can_be_accepted() -> None:
     gone = {**THEIRS[0], "server": "old,1,1", "origin": 9, "live": False, "final_ms": 20_000}
     theirs = [*THEIRS, *having([gone], {FILTER: "com.x.F"})]
     assert "--since 20000" in str(only(check(theirs=theirs)).advice)
-    assert check(theirs=theirs, scope=replace(HBASE, since_ms=19_999)).verdict is Verdict.UNVERIFIABLE
-    assert check(theirs=theirs, scope=replace(HBASE, since_ms=20_000)).verdict is Verdict.COMPLETE
+    assert check(theirs=theirs, scope=replace(HBASE, since=Baseline(19_999))).verdict is Verdict.UNVERIFIABLE
+    assert check(theirs=theirs, scope=replace(HBASE, since=Baseline(20_000))).verdict is Verdict.COMPLETE
 
 
 def test_settings_that_cannot_be_understood_are_doubted() -> None:

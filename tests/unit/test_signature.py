@@ -167,6 +167,7 @@ def test_permissions(fake: FakeHdfs, tmp_path: Path) -> None:  # noqa: F811
         assert _mode(output) == 0o644
     finally:
         os.umask(before)
+        file_mode(None)  # it is the process's, and other tests' too
 
 
 def _mode(path: Path) -> int:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import time
 from collections.abc import Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +20,12 @@ from status_tool.sources.interface import Source
 from status_tool.spark.debug import write_debug
 from status_tool.spark.session import spark_session
 from status_tool.spark.source import explain, load
+from status_tool.spark.stages import TASKS_NAME, stages_shown, tasks
 from status_tool.spark.verify import Verification
 from status_tool.vocabulary.schema import STATUS_SCHEMA
 from status_tool.vocabulary.scope import Scope
 from status_tool.vocabulary.verdicts import Verdict
+from tests.lab.waiting import wait_until
 from tests.unit.test_evidence_reference import FILE, MASTER, OURS, SLAVE, THEIRS
 
 pytestmark = pytest.mark.spark
@@ -89,6 +92,35 @@ def test_an_existing_session_is_used_and_left_running(session: SparkSession) -> 
     with spark_session("local[1]") as inner:
         assert inner is session
     assert session.range(3).count() == 3
+
+
+class Shown:
+    """What a phase was told, as (done, total)."""
+
+    def __init__(self) -> None:
+        self.reached: list[tuple[int, int]] = []
+        self.names: list[str] = []
+
+    @contextmanager
+    def phase(self, name: str) -> Iterator[Shown]:
+        self.names.append(name)
+        yield self
+
+    def reach(self, done: int, total: int) -> None:
+        self.reached.append((done, total))
+
+
+def test_tasks_are_counted_while_they_run(session: SparkSession) -> None:
+    """By Spark's own tracker; before and after there is nothing to show."""
+    shown = Shown()
+    assert tasks() == (0, 0)
+    with stages_shown(shown.phase, every_s=0.05):
+        session.sparkContext.parallelize(range(8), 8).map(lambda _: time.sleep(0.3)).count()
+        wait_until(lambda: tasks() == (0, 0), 30, "Spark to be idle")
+    assert shown.names == [TASKS_NAME]
+    assert {total for _, total in shown.reached} == {8}
+    assert [done for done, _ in shown.reached] == sorted(done for done, _ in shown.reached)
+    assert 0 < max(shown.reached)[0] <= 8
 
 
 def test_a_check_leaves_the_settings_of_a_session_alone(session: SparkSession, tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ from status_tool.vocabulary.header import Header
 from status_tool.vocabulary.ids import UNKNOWN_FAMILY, family_id
 from status_tool.vocabulary.outcome import Outcome
 from status_tool.vocabulary.schema import STATUS_SCHEMA
-from status_tool.vocabulary.scope import Scope
+from status_tool.vocabulary.scope import Baseline, Scope
 from status_tool.vocabulary.verdicts import Evidence, Status
 from tests.reference import verify_reference
 from tests.simulation.dice import STEP_BYTES
@@ -229,7 +229,10 @@ def worlds(draw: st.DrawFn) -> tuple[list[Row], list[Row], Header, Header, Scope
     scope = Scope(
         tables=draw(mostly(frozenset(), st.sampled_from([frozenset({"default:a"}), frozenset({"ns:c", "no"})]))),
         namespaces=draw(mostly(frozenset(), st.sampled_from([frozenset({"ns"}), frozenset({"default"})]))),
-        since_ms=draw(optional(TIMES)),
+        since=Baseline(
+            draw(optional(TIMES)),
+            draw(mostly({}, st.dictionaries(st.sampled_from(["a", "b", "ns:c"]), TIMES, min_size=1))),
+        ),
         max_problems=draw(mostly(1_000, st.integers(1, 6))),
         strict_extra=draw(st.booleans()),
         accepted_drift=draw(st.sampled_from([frozenset(), frozenset({"a", "b"})])),

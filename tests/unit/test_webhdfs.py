@@ -8,6 +8,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -25,6 +26,7 @@ from status_tool.clients.webhdfs import HdfsEndpoint, Load, WebHdfs
 from status_tool.errors import EXIT_ERROR, ConnectionFailed, Interrupted
 from status_tool.gather.parallel_reading import read_all
 from status_tool.gather.snapshot import FileOptions, Request
+from status_tool.report.progress import Counted, Phase, Progress
 from status_tool.runs.write import write_side
 from status_tool.sources.crc import Layout
 from status_tool.sources.hdfs_files import Part, WebHdfsSource
@@ -266,6 +268,20 @@ def test_rate(fake: FakeHdfs) -> None:
     assert time.monotonic() - began > 0.15
 
 
+class Recorded(Progress):
+    """What was counted, by phase, and the total that was named."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.said: dict[str, tuple[int, int | None]] = {}
+
+    @contextmanager
+    def phase(self, name: str, total: int | None = None) -> Iterator[Counted]:
+        counts = Phase(name, total, 0.0)
+        yield counts
+        self.said[name] = (counts.done, counts.total)
+
+
 def test_an_interrupted_run_is_resumed(fake: FakeHdfs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """`--resume` requests no checksum again that it has, but that of a changed file; at the end nothing is left."""
     monkeypatch.setattr("status_tool.sources.hdfs_files.FILES_PER_BATCH", 1)
@@ -289,15 +305,18 @@ def test_an_interrupted_run_is_resumed(fake: FakeHdfs, tmp_path: Path, monkeypat
         known = left.execute("select count(*) from file").fetchone()[0]
     fake.requests.clear()
     again = Request("master", 0, hbase=False, hdfs_paths=("/data",), files=FileOptions(journal=""))
-    counted: list[int] = []
-    written = write_side(settings, again, output, None, lambda _: None, counted=counted.append)
-    assert sum(counted) == sum(written.rows.values()) > 0
+    shown = Recorded()
+    written = write_side(settings, again, output, None, lambda _: None, progress=shown)
+    assert shown.said == {"files": (15, None)}
     assert written.rows["file"] == 15
     assert known > 3
     assert fake.requests["GETFILECHECKSUM"] == 15 - known
     with open_status(output) as file:
         found = [row for batch in file.rows({"file"}) for row in batch.to_pylist()]
     assert all(row["checksum"] for row in found)
+    shown = Recorded()
+    write_side(settings, again, output, None, lambda _: None, progress=shown)
+    assert shown.said == {"files": (15, 15)}, "of as many as the file before held"
     assert [path.name for path in tmp_path.iterdir()] == ["status"]
 
 

@@ -1,0 +1,150 @@
+"""`status-tool watch`: the check of `run -i` as a service."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from typer.main import get_command
+
+from status_tool.cli.defaults import RunCommand, command_defaults
+from status_tool.cli.run import run
+from status_tool.cli.signals import loading
+from status_tool.errors import UsageError
+from status_tool.runs.modes import OPTIONS, Mode, check_options, given_of, refusal
+from status_tool.watch.rounds import RoundParameters
+
+DEFAULT_EVERY_S = 300.0
+_LOOPBACK = "127.0.0.1"
+REFUSED = {
+    "master": "it checks: for the master's side give --master-conf",
+    "output": "it checks: for the master's side give --master-conf",
+    "explain": "it has no plan of its own: `run -i FILE --explain` shows that of one round",
+    "debug": "each round would write over it: `run -i FILE -d` dumps one",
+    "debug_dir": "each round would write over it: `run -i FILE -d` dumps one",
+    "quiet": "it prints one line a round and no progress",
+    "verbose": "it prints one line a round and no progress",
+    "log_file": "it prints one line a round and no progress: redirect it",
+    "follow": "give --master-conf without -i: the master is read anew in each round",
+    "drained": "the next round reads the queues again",
+    "resume": "the next round reads what this one could not",
+}
+"""Options of `run` that do not go with it, and why."""
+_MASTER_ENDPOINTS = {"master_conf": "conf_dir", "master_thrift": "thrift", "master_zookeeper": "zookeeper"}
+_ONE_SIDE = frozenset({"wait", "shutdown", "conf_dir", "thrift", "webhdfs", "zookeeper"})
+"""Of the check only, although writing FILE would take them as well."""
+
+
+def watch(
+    context: typer.Context,
+    folder: Annotated[
+        Path | None,
+        typer.Option("--from", metavar="DIR", help="Check the newest status file of this folder in each round."),
+    ] = None,
+    every: Annotated[
+        float,
+        typer.Option("--every", metavar="SECONDS", min=1, help="From round to round (default 300), give or take 10 %."),
+    ] = DEFAULT_EVERY_S,
+    rounds: Annotated[
+        int | None, typer.Option("--rounds", metavar="N", min=1, help="End after N rounds; else a signal ends it.")
+    ] = None,
+    listen: Annotated[
+        str | None,
+        typer.Option(
+            "--listen",
+            metavar="[HOST:]PORT",
+            help="Answer /metrics, /healthz and /report by HTTP, without access control (default host 127.0.0.1).",
+        ),
+    ] = None,
+    history: Annotated[
+        Path | None,
+        typer.Option("--history", metavar="FILE", help="Keep what the rounds found in this SQLite file, for 90 days."),
+    ] = None,
+) -> int:
+    """Check again and again, with one Spark session and one line a round; takes the options of `run -i` as well.
+
+    What is checked: FILE as it is then (-i FILE), the newest FILE of a folder (--from DIR), or the master as it is
+    (--master-conf DIR). Ends with the exit code of its last round, by Ctrl-C with 130, by SIGTERM with 143.
+    """
+    known, made = _run_options(context, folder)
+    for name in REFUSED:
+        if name in known:
+            raise UsageError(f"{_flag(name)} does not go with watch: {REFUSED[name]}")
+    what = _rounds(made, known, folder)
+    host, port = _address(listen)
+    with loading():
+        from status_tool.cli.watching import Service, keep_watch
+
+    return keep_watch(what, Service(every, rounds, None if port is None else (host, port), history))
+
+
+@cache
+def _run_command() -> Any:
+    alone = typer.Typer(add_completion=False, rich_markup_mode=None)
+    alone.command(cls=RunCommand)(run)
+    return get_command(alone)
+
+
+def _run_options(context: typer.Context, folder: Path | None) -> tuple[frozenset[str], Any]:
+    """Which options of `run` the command line gives, and a context of `run -i` with what status-tool.toml sets."""
+    command, arguments = _run_command(), list(context.args)
+    known = given_of(_plain(command.make_context("watch", arguments.copy()).params))
+    # A file's defaults count where the form of `run` takes them, so there has to be one.
+    arguments += [] if "status_file" in known else ["-i", str(folder or "FILE")]
+    return known, command.make_context("watch", arguments, default_map=command_defaults(command, context.obj))
+
+
+def _plain(parameters: dict[str, Any]) -> dict[str, Any]:
+    """Parameters as `run` would get them, as far as it matters which are there: none is an empty tuple."""
+    return {name: None if value == () else value for name, value in parameters.items()}
+
+
+def _rounds(made: Any, known: frozenset[str], folder: Path | None) -> RoundParameters:
+    """What each round runs. Raises `UsageError` for options that would have no effect."""
+    given = _plain(made.params)
+    for name in ("differ", "missing", "unverifiable"):
+        if str(given[name]) == "-":
+            raise UsageError(f"--{name} - does not go with watch: one line a round goes there; name a file")
+    refreshes = bool(known & set(_MASTER_ENDPOINTS))
+    chosen = [flag for flag, is_there in _sources(known, folder, refreshes) if is_there]
+    if len(chosen) != 1:
+        words = f"{' and '.join(chosen)} are {len(chosen)} of them" if chosen else "nothing names it"
+        raise UsageError(
+            f"watch needs the master's side: -i FILE, --from DIR with status files, or --master-conf DIR; {words}"
+        )
+    check = {**given, **dict.fromkeys(_MASTER_ENDPOINTS)}
+    if not refreshes:
+        check_options(given_of(check), given["only"])
+        return RoundParameters(made, check, folder=folder)
+    if "master_conf" not in known:
+        raise UsageError("watch reads the master by its site files: give --master-conf DIR")
+    half = given["only"]
+    check_options(given_of(check), half)
+    taken = set(given) & set(OPTIONS) - _ONE_SIDE
+    written = {name for name in taken if refusal(name, Mode.MASTER, known, half) is None}
+    master = {name: value if name in written else _unset(value) for name, value in given.items()}
+    master |= {to: given[name] for name, to in _MASTER_ENDPOINTS.items()} | {"master": True}
+    return RoundParameters(made, check, master=master)
+
+
+def _sources(known: frozenset[str], folder: Path | None, refreshes: bool) -> tuple[tuple[str, bool], ...]:
+    return (("-i", "status_file" in known), ("--from", folder is not None), ("--master-conf", refreshes))
+
+
+def _flag(name: str) -> str:
+    return OPTIONS[name].flag if name in OPTIONS else {"master": "-m", "output": "-o", "follow": "--follow"}[name]
+
+
+def _unset(value: Any) -> Any:
+    return False if isinstance(value, bool) else None
+
+
+def _address(text: str | None) -> tuple[str, int | None]:
+    if text is None:
+        return _LOOPBACK, None
+    host, _, port = text.rpartition(":")
+    if not port.isdigit() or int(port) > 65_535:
+        raise UsageError(f"--listen {text}: expected PORT or HOST:PORT")
+    return host.strip("[]") or _LOOPBACK, int(port)

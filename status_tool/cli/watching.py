@@ -1,0 +1,198 @@
+"""What `status-tool watch` does once its options fit together: rounds of `run`, and where their results go.
+
+Apart from `cli.watch` for the reason of `cli.running`.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, closing, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from status_tool.cli.run import spark_settings_of
+from status_tool.cli.running import Output, delivering, write_reports
+from status_tool.errors import EXIT_ERROR, ConfigurationError, Interrupted
+from status_tool.report.html_report import HtmlReporter
+from status_tool.report.metrics import Before, MetricsReporter
+from status_tool.report.progress import Shown, set_shown
+from status_tool.spark.session import forget_session, spark_session
+from status_tool.vocabulary.outcome import Moment, Outcome
+from status_tool.watch.history import CheckRound, History
+from status_tool.watch.http_pages import HttpPages, Pages
+from status_tool.watch.rounds import Rhythm, RoundParameters, document_of, line_of, rounds
+
+STALE_ROUNDS = 3
+"""After so many pauses without a round, and `STALE_S` for a long one, `/healthz` says that it is stuck."""
+STALE_S = 600.0
+STOP_S = 1.0
+"""How long a Spark session may take to stop before its JVM is killed."""
+_JVM_OPTIONS = "spark.driver.extraJavaOptions"
+_BOUNDED = tuple(
+    (f"spark.{name}", str(count))
+    for name, count in {
+        "ui.retainedJobs": 20,
+        "ui.retainedStages": 20,
+        "ui.retainedTasks": 1_000,
+        "ui.retainedDeadExecutors": 5,
+        "sql.ui.retainedExecutions": 5,
+        "cleaner.periodicGC.interval": "5min",
+    }.items()
+)
+"""What Spark keeps of finished jobs, although nobody looks: else its JVM would grow for a thousand rounds."""
+
+
+@dataclass(frozen=True)
+class Service:
+    """How it watches."""
+
+    every_s: float
+    rounds: int | None = None
+    listen: tuple[str, int] | None = None
+    history: Path | None = None
+
+
+def keep_watch(what: RoundParameters, service: Service) -> int:
+    """Check until all rounds are done; returns the exit code of the last one."""
+    set_shown(Shown(True, False, None))
+    code = EXIT_ERROR
+    with ExitStack() as stack:
+        history = stack.enter_context(closing(History(service.history)))
+        pages = None
+        if service.listen is not None:
+            stale_s = STALE_ROUNDS * service.every_s + STALE_S
+            pages = stack.enter_context(closing(HttpPages(*service.listen, stale_s)))
+            print(f"status-tool: listening on {service.listen[0]}:{pages.port}", file=sys.stderr)
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="status-tool-")))
+        watcher = _Watcher(what, history, pages, folder)
+        stack.callback(watcher.session.drop)
+        try:
+            for done in rounds(watcher.check, Rhythm(service.every_s, service.rounds), watcher.session.drop):
+                code = watcher.tell(done)
+        except KeyboardInterrupt:
+            raise Interrupted("interrupted") from None
+    return code
+
+
+class _Session:
+    """One Spark session for all rounds; another one after its JVM has failed."""
+
+    def __init__(self, master: str | None, conf: Sequence[tuple[str, str]], folder: Path) -> None:
+        """`folder` is for what the JVM leaves behind where it has to be killed."""
+        self._master = master
+        own = {"spark.local.dir": str(folder), _JVM_OPTIONS: f'"-Djava.io.tmpdir={folder}"'}
+        chosen = dict(conf)
+        if (options := chosen.get(_JVM_OPTIONS)) is not None:
+            chosen[_JVM_OPTIONS] = f"{own[_JVM_OPTIONS]} {options}"
+        self._conf = tuple((dict(_BOUNDED) | own | chosen).items())
+        self._stack = ExitStack()
+        self._is_open = False
+
+    def ensure(self) -> None:
+        """Start it where there is none."""
+        if not self._is_open:
+            self._stack.enter_context(spark_session(self._master, self._conf))
+            self._is_open = True
+
+    def drop(self) -> None:
+        """End it, whatever state its JVM is in; the next round starts another one."""
+        if self._is_open:
+            self._is_open = False
+            # Apart, as a JVM may not answer any more.
+            stopping = threading.Thread(target=self._stop, daemon=True)
+            stopping.start()
+            stopping.join(STOP_S)
+            forget_session()
+
+    def _stop(self) -> None:
+        with suppress(Exception):
+            self._stack.close()
+
+
+class _Watcher:
+    """Runs a round and passes on what it found."""
+
+    def __init__(self, what: RoundParameters, history: History, pages: HttpPages | None, folder: Path) -> None:
+        self._what = what
+        self._history = history
+        self._pages = pages
+        self._folder = folder
+        self._outcome: Outcome | None = None
+        self._last = Before()
+        self._number = 0
+        self._began = 0.0
+        settings = spark_settings_of(what.check["spark_conf"])
+        self.session = _Session(what.check["spark_master"], settings, folder)
+
+    def check(self) -> Outcome:
+        """One round. Raises what `run` raises."""
+        self._outcome, self._began = None, time.monotonic()
+        parameters = dict(self._what.check)
+        with delivering(self._take):
+            if self._what.master is not None:
+                parameters["status_file"] = self._folder / "master.status"
+                self._what.run({**self._what.master, "output": parameters["status_file"]})
+            elif self._what.folder is not None:
+                parameters["status_file"] = newest_file(self._what.folder)
+            self.session.ensure()
+            self._what.run(parameters)
+        assert self._outcome is not None
+        return self._outcome
+
+    def _take(self, outcome: Outcome, output: Output) -> None:
+        self._outcome = outcome
+        write_reports(outcome, output, (*self._history.moments(), self._moment(outcome)))
+
+    def _moment(self, outcome: Outcome) -> Moment:
+        done = CheckRound(int(time.time() * 1000), 0.0, outcome)
+        return Moment(done.started_ms, str(outcome.verdict), done.regions[1], done.files[1], done.lag_ms)
+
+    def tell(self, done: CheckRound) -> int:
+        """Keep, print and show a round; returns its exit code."""
+        self._number += 1
+        self._history.add(done)
+        document = document_of(done, self._history, self._number)
+        print(json.dumps(document) if self._what.check["as_json"] else line_of(done, self._history), flush=True)
+        if self._pages is not None:
+            self._pages.show(self._made(done, document))
+        return int(document["exit_code"])
+
+    def _made(self, done: CheckRound, document: dict[str, Any]) -> Pages:
+        ended_ms, last = done.started_ms + int(done.took_s * 1000), self._last
+        metrics = MetricsReporter(ended_ms, done.took_s, last)
+        outcome = done.outcome
+        if outcome is None:
+            return Pages(lambda: _text(metrics.write_failure), None, document)
+        names = {"master": outcome.master_cluster_id, "slave": outcome.slave_cluster_id, "peer": outcome.peer_id or ""}
+        self._last = Before(names, ended_ms / 1000 if outcome.exit_code == 0 else last.last_success_s)
+        page = HtmlReporter(ended_ms, self._history.moments())
+        return Pages(
+            lambda: _text(lambda stream: metrics.write(outcome, stream)),
+            lambda: _text(lambda stream: page.write(outcome, stream)),
+            document,
+        )
+
+
+def newest_file(folder: Path) -> Path:
+    """The file of a folder that was written last; hidden ones are still being written. Raises `ConfigurationError`."""
+    try:
+        found = [entry for entry in os.scandir(folder) if entry.is_file() and not entry.name.startswith(".")]
+        return Path(max(found, key=lambda entry: (entry.stat().st_mtime_ns, entry.name)).path)
+    except OSError as error:
+        raise ConfigurationError(f"cannot read --from {folder}: {error.strerror}") from None
+    except ValueError:
+        raise ConfigurationError(f"--from {folder}: no status file is there yet") from None
+
+
+def _text(write: Callable[[io.StringIO], None]) -> str:
+    stream = io.StringIO()
+    write(stream)
+    return stream.getvalue()

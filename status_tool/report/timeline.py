@@ -1,0 +1,76 @@
+"""How the verdict, what is at fault and the lag moved over earlier checks, as a picture of the HTML report."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from status_tool.printable import duration, iso
+from status_tool.vocabulary.outcome import Moment
+from status_tool.vocabulary.verdicts import Verdict
+
+_LEFT, _WIDTH = 200, 750
+"""Where time begins, and how long it is, in the drawing's units."""
+_LANE = 34
+"""Height of a curve."""
+_KEYS = {str(Verdict.COMPLETE): "c", str(Verdict.INCOMPLETE): "g", str(Verdict.UNVERIFIABLE): "u", None: "m"}
+_NONE = "no verdict"
+
+
+def timeline(history: Sequence[Moment]) -> dict[str, Any] | None:
+    """The coordinates of the picture; None for less than two checks."""
+    if len(history) < 2:
+        return None
+    first, last = history[0].at_ms, max(history[-1].at_ms, history[0].at_ms + 1)
+
+    def x_of(ms: int) -> float:
+        return round(_LEFT + _WIDTH * (ms - first) / (last - first), 1)
+
+    curves = [
+        _curve("regions at fault", history, lambda one: one.regions_at_fault, x_of, str),
+        _curve("files at fault", history, lambda one: one.files_at_fault, x_of, str),
+        _curve("worst lag", history, lambda one: one.lag_ms or 0, x_of, duration),
+    ]
+    drawn = [curve for curve in curves if curve["most"]]
+    lanes = [{**curve, "y": 40 + _LANE * number} for number, curve in enumerate(drawn)]
+    return {
+        "words": _sentence(history),
+        "height": 40 + _LANE * len(lanes) + 24,
+        "spans": list(_spans(history, x_of)),
+        "lanes": lanes,
+        "ticks": [(_LEFT, iso(first), "start"), (_LEFT + _WIDTH, iso(last), "end")],
+    }
+
+
+def _sentence(history: Sequence[Moment]) -> str:
+    count = {name: sum(one.verdict == name for one in history) for name in (*map(str, Verdict), None)}
+    parts = ", ".join(f"{number} {name or _NONE}" for name, number in count.items() if number)
+    return f"{len(history)} checks from {iso(history[0].at_ms)} to {iso(history[-1].at_ms)}: {parts}."
+
+
+def _spans(history: Sequence[Moment], x_of: Callable[[int], float]) -> Iterator[tuple[str, float, float, str]]:
+    """Checks with one verdict after another as one mark, up to the check that found another."""
+    start = 0
+    for at in range(1, len(history) + 1):
+        if at < len(history) and history[at].verdict == history[start].verdict:
+            continue
+        end = min(at, len(history) - 1)
+        left, right = x_of(history[start].at_ms), x_of(history[end].at_ms)
+        name = history[start].verdict or _NONE
+        title = f"{name} from {iso(history[start].at_ms)} to {iso(history[end].at_ms)}"
+        yield _KEYS[history[start].verdict], left, max(2.0, round(right - left, 1)), title
+        start = at
+
+
+def _curve(
+    name: str,
+    history: Sequence[Moment],
+    value: Callable[[Moment], int],
+    x_of: Callable[[int], float],
+    words: Callable[[int], str],
+) -> dict[str, Any]:
+    """Points of a line whose highest value fills its lane; checks without a verdict are left out."""
+    known = [(one.at_ms, value(one)) for one in history if one.verdict is not None]
+    most = max((height for _, height in known), default=0)
+    points = " ".join(f"{x_of(ms)},{round((_LANE - 8) * (1 - height / (most or 1)), 1)}" for ms, height in known)
+    return {"name": name, "most": most, "words": f"{name}, at most {words(most)}", "points": points}

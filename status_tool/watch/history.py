@@ -1,0 +1,177 @@
+"""What the rounds of `status-tool watch` have found, in SQLite: since when something is wrong, and how it moved."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from status_tool.atomic import PRIVATE
+from status_tool.errors import ConfigurationError, OutputError
+from status_tool.vocabulary.outcome import Moment, Outcome
+from status_tool.vocabulary.verdicts import FileStatus, Status
+
+_VERSION = 1
+"""Of the tables below, as SQLite's `user_version`."""
+KEPT_MS = 90 * 86_400_000
+"""Rounds are forgotten after this time."""
+MOMENTS = 2_000
+"""How many rounds the page draws at most."""
+_MEMORY = ":memory:"
+_WAIT_S = 5.0
+"""How long another process may hold the file."""
+_TABLES = """
+CREATE TABLE round (
+  id INTEGER PRIMARY KEY, pair TEXT NOT NULL, started_ms INTEGER NOT NULL, took_ms INTEGER NOT NULL,
+  verdict TEXT, error TEXT, cut_ms INTEGER, regions INTEGER, regions_at_fault INTEGER,
+  files INTEGER, files_at_fault INTEGER, lag_ms INTEGER, queued_bytes INTEGER);
+CREATE INDEX round_by_pair ON round (pair, id);
+CREATE TABLE table_at_fault (
+  round INTEGER NOT NULL REFERENCES round ON DELETE CASCADE, name TEXT NOT NULL, worst TEXT NOT NULL,
+  PRIMARY KEY (round, name)) WITHOUT ROWID;
+"""
+HARMLESS_FILES = frozenset({FileStatus.MATCH, FileStatus.EXTRA})
+
+
+@dataclass(frozen=True, slots=True)
+class CheckRound:
+    """One round: an outcome, or the error that prevented it."""
+
+    started_ms: int
+    took_s: float
+    outcome: Outcome | None
+    error: str = ""
+
+    @property
+    def regions(self) -> tuple[int, int]:
+        """All regions in scope, and those that are not complete."""
+        counts = self.outcome.hbase.regions if self.outcome and self.outcome.hbase else {}
+        total = sum(counts.values())
+        return total, total - counts.get(Status.COMPLETE, 0)
+
+    @property
+    def files(self) -> tuple[int, int]:
+        """All files in scope, and those that are not proven equal; extra ones are neither."""
+        counts = self.outcome.hdfs.files if self.outcome and self.outcome.hdfs else {}
+        return sum(counts.values()), sum(n for status, n in counts.items() if status not in HARMLESS_FILES)
+
+    @property
+    def lag_ms(self) -> int | None:
+        """How far the slowest region is behind."""
+        return self.outcome.hbase.worst_lag_ms if self.outcome and self.outcome.hbase else None
+
+
+class History:
+    """Rounds of pairs of clusters, each pair by itself; in memory without a file.
+
+    One process at a time writes a file. Raises `ConfigurationError` for one that is not a history, `OutputError`
+    where nothing can be written.
+    """
+
+    def __init__(self, path: Path | None = None) -> None:
+        self._path = path
+        with self._errors():
+            if path is not None:
+                # SQLite itself would create it with whatever the umask leaves.
+                os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, PRIVATE))
+            self._database = sqlite3.connect(path or _MEMORY, timeout=_WAIT_S)
+            self._database.execute("PRAGMA foreign_keys = ON")
+            self._create()
+            last = self._database.execute("SELECT pair FROM round ORDER BY id DESC LIMIT 1").fetchone()
+        self._pair: str = last[0] if last is not None else ""
+        """The pair of the last outcome: rounds without a verdict are counted to it."""
+
+    def _create(self) -> None:
+        version = self._database.execute("PRAGMA user_version").fetchone()[0]
+        tables = self._database.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+        if version == 0 and tables == 0:
+            self._database.executescript(f"BEGIN; {_TABLES} PRAGMA user_version = {_VERSION}; COMMIT;")
+        elif version != _VERSION:
+            raise ConfigurationError(
+                f"{self._path} is not a history that this version of status-tool has written: name another file"
+            )
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.DatabaseError as error:
+            if "not a database" in str(error):
+                raise ConfigurationError(f"{self._path} is not a history of status-tool: name another file") from None
+            raise OutputError(f"cannot write the history {self._path}: {error}") from None
+        except OSError as error:
+            raise OutputError(f"cannot write the history {self._path}: {error.strerror}") from None
+
+    def add(self, done: CheckRound) -> None:
+        """Keep a round; what is older than `KEPT_MS` is forgotten. Raises `OutputError`."""
+        outcome = done.outcome
+        if outcome is not None:
+            self._pair = "/".join((outcome.master_cluster_id, outcome.slave_cluster_id, outcome.peer_id or ""))
+        regions, files = done.regions, done.files
+        with self._errors(), self._database:
+            number = self._database.execute(
+                "INSERT INTO round VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                (
+                    *(self._pair, done.started_ms, int(done.took_s * 1000)),
+                    *(outcome and str(outcome.verdict), done.error or None, outcome and outcome.cut_ms),
+                    *(*regions, *files, done.lag_ms, outcome and outcome.queued_bytes),
+                ),
+            ).lastrowid
+            lines = outcome.overview.tables if outcome is not None and outcome.overview is not None else ()
+            self._database.executemany(
+                "INSERT INTO table_at_fault VALUES (?, ?, ?)",
+                [(number, line.table, str(line.worst)) for line in lines if line.worst is not Status.COMPLETE],
+            )
+            self._database.execute("DELETE FROM round WHERE started_ms < ?", (done.started_ms - KEPT_MS,))
+
+    def verdict_since_ms(self) -> int | None:
+        """When the last verdict was first found without another one in between; errors in between do not count."""
+        row = self._one(
+            "SELECT min(started_ms) FROM round WHERE pair = :pair AND verdict IS NOT NULL AND id > coalesce("
+            "(SELECT max(id) FROM round WHERE pair = :pair AND verdict IS NOT NULL AND verdict <> (SELECT verdict FROM"
+            " round WHERE pair = :pair AND verdict IS NOT NULL ORDER BY id DESC LIMIT 1)), 0)"
+        )
+        return None if row is None else row[0]
+
+    def errors_in_a_row(self) -> int:
+        """How many rounds have ended without a verdict since the last one that had one."""
+        row = self._one(
+            "SELECT count(*) FROM round WHERE pair = :pair AND id > coalesce("
+            "(SELECT max(id) FROM round WHERE pair = :pair AND verdict IS NOT NULL), 0)"
+        )
+        return 0 if row is None or row[0] is None else row[0]
+
+    def tables_since_ms(self) -> dict[str, int]:
+        """Tables at fault in the last round with a verdict, and since when without a good round in between."""
+        with self._errors():
+            rows = self._database.execute(
+                "SELECT name, (SELECT min(started_ms) FROM round WHERE pair = :pair AND verdict IS NOT NULL AND id >"
+                " coalesce((SELECT max(id) FROM round AS good WHERE pair = :pair AND verdict IS NOT NULL AND NOT EXISTS"
+                " (SELECT 1 FROM table_at_fault AS same WHERE same.round = good.id AND same.name = bad.name)), 0))"
+                " FROM table_at_fault AS bad WHERE round ="
+                " (SELECT max(id) FROM round WHERE pair = :pair AND verdict IS NOT NULL) ORDER BY name",
+                {"pair": self._pair},
+            ).fetchall()
+        return dict(rows)
+
+    def moments(self) -> Sequence[Moment]:
+        """The last rounds, oldest first, at most `MOMENTS`."""
+        with self._errors():
+            rows = self._database.execute(
+                "SELECT started_ms, verdict, regions_at_fault, files_at_fault, lag_ms FROM round WHERE pair = ?"
+                " ORDER BY id DESC LIMIT ?",
+                (self._pair, MOMENTS),
+            ).fetchall()
+        return tuple(Moment(*row) for row in reversed(rows))
+
+    def _one(self, query: str) -> tuple[int | None, ...] | None:
+        with self._errors():
+            found: tuple[int | None, ...] | None = self._database.execute(query, {"pair": self._pair}).fetchone()
+        return found
+
+    def close(self) -> None:
+        """Release the file."""
+        self._database.close()

@@ -1,0 +1,144 @@
+"""What `status-tool watch --listen` answers: metrics, health and the report of the last round."""
+
+from __future__ import annotations
+
+import json
+import socket
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+from status_tool.errors import ConfigurationError
+
+LOOPBACK = "127.0.0.1"
+_REQUEST_S = 10.0
+"""How long a client may take to ask."""
+_TEXT = "text/plain; charset=utf-8"
+_METRICS = "text/plain; version=0.0.4; charset=utf-8"
+_JSON = "application/json"
+_HTML = "text/html; charset=utf-8"
+
+
+@dataclass(frozen=True)
+class Pages:
+    """What the last round leaves to be asked for; both are made when they are asked for."""
+
+    metrics: Callable[[], str]
+    report: Callable[[], str] | None
+    """None: no round has had a verdict yet."""
+    health: dict[str, Any]
+
+
+class HttpPages:
+    """An HTTP server on its own threads. It has no access control: by default it listens on loopback only.
+
+    `stale_s`: how long after the last round `/healthz` still answers 200. Raises `ConfigurationError` where the address
+    cannot be used.
+    """
+
+    def __init__(self, host: str, port: int, stale_s: float) -> None:
+        self._stale_s = stale_s
+        self._lock = threading.Lock()
+        self._pages: Pages | None = None
+        self._report: str | None = None
+        self._at_s = time.monotonic()
+        try:
+            self._server = _Server((host, port), self)
+        except OSError as error:
+            raise ConfigurationError(f"cannot listen on {host}:{port}: {error.strerror or error}") from None
+        threading.Thread(target=self._server.serve_forever, name="status-tool-http", daemon=True).start()
+
+    @property
+    def port(self) -> int:
+        """The port: the one that was free, if 0 was asked for."""
+        return int(self._server.server_address[1])
+
+    def show(self, pages: Pages) -> None:
+        """From now on, what a round has found. A round with an error keeps the report of the one before."""
+        with self._lock:
+            if pages.report is None and self._pages is not None:
+                pages = Pages(pages.metrics, self._pages.report, pages.health)
+            else:
+                self._report = None
+            self._pages, self._at_s = pages, time.monotonic()
+
+    def answer(self, path: str) -> tuple[HTTPStatus, str, str]:
+        """Status, content type and text for a path."""
+        with self._lock:
+            pages, age_s = self._pages, time.monotonic() - self._at_s
+        if path == "/healthz":
+            fresh = age_s < self._stale_s
+            words = "ok" if fresh else f"no round has ended for {age_s:.0f} s"
+            document = {"status": words, **(pages.health if pages is not None else {"rounds": 0})}
+            return HTTPStatus.OK if fresh else HTTPStatus.SERVICE_UNAVAILABLE, _JSON, json.dumps(document) + "\n"
+        if path not in ("/", "/metrics", "/report"):
+            return HTTPStatus.NOT_FOUND, _TEXT, "there are /metrics, /healthz and /report\n"
+        if pages is None:
+            return HTTPStatus.SERVICE_UNAVAILABLE, _TEXT, "the first round has not ended yet\n"
+        if path == "/metrics":
+            return HTTPStatus.OK, _METRICS, pages.metrics()
+        if pages.report is None:
+            return HTTPStatus.SERVICE_UNAVAILABLE, _TEXT, "no round has had a verdict yet\n"
+        return HTTPStatus.OK, _HTML, self._page(pages.report)
+
+    def _page(self, make: Callable[[], str]) -> str:
+        """The report, made once a round."""
+        with self._lock:
+            if self._report is None:
+                self._report = make()
+            return self._report
+
+    def close(self) -> None:
+        """Stop listening; requests under way end with the process."""
+        self._server.shutdown()
+        self._server.server_close()
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def __init__(self, address: tuple[str, int], pages: HttpPages) -> None:
+        self.pages = pages
+        super().__init__(address, _Handler)
+
+    def server_bind(self) -> None:
+        """Without the name service, which `HTTPServer` asks for the host's name."""
+        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        self.socket.bind(self.server_address)
+        self.server_address = self.socket.getsockname()
+        self.server_name, self.server_port = str(self.server_address[0]), int(self.server_address[1])
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A client that leaves early is not worth a word."""
+
+
+class _Handler(BaseHTTPRequestHandler):
+    timeout = _REQUEST_S
+    server_version = "status-tool"
+    sys_version = ""
+
+    def do_GET(self) -> None:
+        self._answer(with_body=True)
+
+    def do_HEAD(self) -> None:
+        self._answer(with_body=False)
+
+    def _answer(self, *, with_body: bool) -> None:
+        assert isinstance(self.server, _Server)
+        status, kind, text = self.server.pages.answer(self.path.partition("?")[0])
+        body = text.encode()
+        self.send_response(status)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(body)))
+        self.send_header("Cache-Control", "no-store")
+        self.send_header("X-Content-Type-Options", "nosniff")
+        self.end_headers()
+        if with_body:
+            self.wfile.write(body)
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Nothing: stdout and stderr are for rounds."""

@@ -1,0 +1,148 @@
+"""Rounds of a check at an interval, whatever the clusters do meanwhile, and one line for each."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from status_tool.errors import StatusToolError, UsageError
+from status_tool.printable import duration, iso, safe
+from status_tool.vocabulary.outcome import Outcome
+from status_tool.vocabulary.verdicts import Verdict
+from status_tool.watch.history import CheckRound, History
+
+JITTER = 0.1
+"""Pauses vary by this share, so that many watches of one cluster do not all begin at the same moment."""
+NAMED_TABLES = 5
+"""How many tables a line names."""
+_WORDS = {
+    Verdict.COMPLETE: "complete",
+    Verdict.INCOMPLETE: "NOT complete",
+    Verdict.UNVERIFIABLE: "could not be verified",
+}
+
+
+@dataclass(frozen=True)
+class Rhythm:
+    """When rounds begin, and how many there are."""
+
+    every_s: float
+    """From the start of one round to the start of the next, within `JITTER`; a longer round delays the next."""
+    rounds: int | None = None
+    """None: until a signal ends it."""
+
+    def pause_s(self, took_s: float) -> float:
+        """How long to wait after a round that took `took_s`."""
+        return max(0.0, self.every_s * random.uniform(1 - JITTER, 1 + JITTER) - took_s)
+
+
+@dataclass(frozen=True)
+class RoundParameters:
+    """What each round runs: `run` with these parameters, which it converts itself."""
+
+    context: Any
+    """Click's, of `run`."""
+    check: dict[str, Any]
+    folder: Path | None = None
+    """Where the newest status file is the FILE of the round."""
+    master: dict[str, Any] | None = None
+    """How FILE is written before it is checked; `output` is still to be set."""
+
+    def run(self, parameters: dict[str, Any]) -> None:
+        """Run once. Raises what `run` raises."""
+        self.context.params = parameters
+        with self.context:
+            self.context.command.invoke(self.context)
+
+
+def rounds(check: Callable[[], Outcome], rhythm: Rhythm, recover: Callable[[], None]) -> Iterator[CheckRound]:
+    """Check again and again; an error ends a round, not the watch.
+
+    `recover` is called after an error that is none of ours, before the next round. Raises `UsageError` in the first
+    round: such an error stays.
+    """
+    number = 0
+    while True:
+        number += 1
+        done = _one(check, recover, is_first=number == 1)
+        yield done
+        if number == rhythm.rounds:
+            return
+        time.sleep(rhythm.pause_s(done.took_s))
+
+
+def _one(check: Callable[[], Outcome], recover: Callable[[], None], *, is_first: bool) -> CheckRound:
+    started_ms, began = int(time.time() * 1000), time.monotonic()
+    outcome, error = None, ""
+    try:
+        outcome = check()
+    except UsageError as refused:
+        if is_first:
+            raise
+        error = str(refused)
+    except StatusToolError as failed:
+        error = str(failed)
+    except Exception as unexpected:
+        error = f"{type(unexpected).__name__}: {unexpected}"
+        recover()
+    return CheckRound(started_ms, time.monotonic() - began, outcome, " ".join(error.split()))
+
+
+def line_of(done: CheckRound, history: History) -> str:
+    """A round in one line; `history` has it already."""
+    took = f"took {done.took_s:.1f} s"
+    if done.outcome is None:
+        count = history.errors_in_a_row()
+        again = f" ({count} rounds in a row)" if count > 1 else ""
+        return safe(f"{_at(done.started_ms)} no verdict{again}: {done.error}; {took}")
+    parts = [_counted(*done.regions, "regions")] * (done.outcome.hbase is not None)
+    parts += [_counted(*done.files, "files")] * (done.outcome.hdfs is not None)
+    if done.lag_ms:
+        parts.append(f"worst lag {duration(done.lag_ms)}")
+    if tables := history.tables_since_ms():
+        parts.append(f"tables {_tables(tables)}")
+    since_ms = history.verdict_since_ms()
+    since = f" since {_at(since_ms)}" if since_ms is not None and since_ms != done.started_ms else ""
+    return safe(f"{_at(done.started_ms)} {_WORDS[done.outcome.verdict]}{since}: {'; '.join([*parts, took])}")
+
+
+def _at(ms: int) -> str:
+    """To the second: enough for a line of a log."""
+    return iso(ms).split(".")[0].removesuffix("Z") + "Z"
+
+
+def _counted(total: int, at_fault: int, noun: str) -> str:
+    return f"{at_fault} of {total} {noun} at fault" if at_fault else f"{total} {noun}"
+
+
+def _tables(since: dict[str, int]) -> str:
+    oldest = sorted(since, key=lambda name: (since[name], name))
+    named = [f"{name} (since {_at(since[name])})" for name in oldest[:NAMED_TABLES]]
+    more = len(oldest) - len(named)
+    return ", ".join(named) + (f" and {more} more" if more else "")
+
+
+def document_of(done: CheckRound, history: History, number: int) -> dict[str, Any]:
+    """A round for `--json` and `/healthz`; `history` has it already."""
+    outcome = done.outcome
+    regions, regions_at_fault = done.regions
+    files, files_at_fault = done.files
+    return {
+        "round": number,
+        "started_ms": done.started_ms,
+        "took_s": round(done.took_s, 3),
+        "verdict": None if outcome is None else str(outcome.verdict),
+        "exit_code": 2 if outcome is None else outcome.exit_code,
+        "error": done.error or None,
+        "since_ms": history.verdict_since_ms(),
+        "regions": regions,
+        "regions_at_fault": regions_at_fault,
+        "files": files,
+        "files_at_fault": files_at_fault,
+        "worst_lag_ms": done.lag_ms,
+        "tables_at_fault": history.tables_since_ms(),
+    }

@@ -1,0 +1,412 @@
+"""`watch`: rounds, their history and pages without clusters; then the command on real Spark, from files."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import sqlite3
+import stat
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from dataclasses import replace
+from http import HTTPStatus
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from status_tool.cli.main import main
+from status_tool.cli.watch import REFUSED
+from status_tool.cli.watching import newest_file
+from status_tool.errors import ConfigurationError, ConnectionFailed, UsageError
+from status_tool.report.html_report import HtmlReporter
+from status_tool.report.timeline import timeline
+from status_tool.vocabulary.outcome import Moment, Outcome, Overview, TableLine
+from status_tool.vocabulary.verdicts import Status, Verdict
+from status_tool.watch.history import KEPT_MS, CheckRound, History
+from status_tool.watch.http_pages import HttpPages, Pages
+from status_tool.watch.rounds import JITTER, Rhythm, line_of, rounds
+from tests.lab.waiting import wait_until
+from tests.pair import REPOSITORY
+from tests.unit.test_report import HBASE, OUTCOME, printed
+
+SAMPLES = REPOSITORY / "sample_status"
+BAD = {"one": Status.GAP, "two": Status.BEHIND}
+COMPLETE = replace(OUTCOME, hbase=replace(HBASE, verdict=Verdict.COMPLETE, regions={Status.COMPLETE: 4}), problems=())
+
+
+def outcome_of(**worst: Status) -> Outcome:
+    """Incomplete with these tables at fault, or complete."""
+    if not worst:
+        return COMPLETE
+    lines = tuple(TableLine(name, {status: 1}) for name, status in worst.items())
+    return replace(OUTCOME, overview=Overview(groups=(), tables=lines))
+
+
+def added(history: History, *outcomes: Outcome | None) -> History:
+    """A round a minute."""
+    for number, outcome in enumerate(outcomes, 1):
+        history.add(CheckRound(number * 60_000, 1.0, outcome, "" if outcome else "no answer"))
+    return history
+
+
+def test_since_when_it_is_so() -> None:
+    """Since the first round of that verdict in a row; an error in between changes nothing."""
+    history = added(History(), outcome_of(), outcome_of(**BAD), None, outcome_of(**BAD))
+    assert history.verdict_since_ms() == 120_000
+    assert history.errors_in_a_row() == 0
+    assert added(History(), outcome_of(**BAD), outcome_of()).verdict_since_ms() == 120_000
+    assert added(History(), outcome_of(**BAD)).verdict_since_ms() == 60_000
+
+
+def test_since_when_each_table_is_at_fault() -> None:
+    """A table that was well in between begins anew."""
+    one, both = outcome_of(one=Status.GAP), outcome_of(**BAD)
+    assert added(History(), one, both, None, both).tables_since_ms() == {"one": 60_000, "two": 120_000}
+    assert added(History(), both, one, both).tables_since_ms() == {"one": 60_000, "two": 180_000}
+    assert added(History(), both, outcome_of()).tables_since_ms() == {}
+
+
+def test_errors_are_counted_until_a_verdict() -> None:
+    """And only those of this pair of clusters."""
+    history = added(History(), None, outcome_of(), None, None)
+    assert history.errors_in_a_row() == 2
+    other = replace(outcome_of(**BAD), slave_cluster_id="another")
+    history.add(CheckRound(300_000, 1.0, other))
+    assert (history.errors_in_a_row(), history.verdict_since_ms()) == (0, 300_000)
+    assert len(history.moments()) == 1
+
+
+def test_a_history_outlives_the_process(tmp_path: Path) -> None:
+    """Its owner's alone, and bounded in time."""
+    file = tmp_path / "history"
+    first = added(History(file), outcome_of(**BAD))
+    first.close()
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    second = History(file)
+    second.add(CheckRound(120_000, 1.0, outcome_of(**BAD)))
+    assert second.verdict_since_ms() == 60_000
+    second.add(CheckRound(60_001 + KEPT_MS, 1.0, outcome_of(**BAD)))
+    assert [one.at_ms for one in second.moments()] == [120_000, 60_001 + KEPT_MS]
+    second.close()
+
+
+def test_a_file_that_is_no_history_is_refused(tmp_path: Path) -> None:
+    """Whatever it is instead, and it stays as it was."""
+    text, other, nowhere = tmp_path / "text", tmp_path / "other", tmp_path / "no" / "folder"
+    text.write_text("not a database, but a text that is longer than SQLite's header is" * 20)
+    database = sqlite3.connect(other)
+    database.execute("CREATE TABLE mine (a)")
+    database.commit()
+    database.close()
+    before = text.read_bytes(), other.read_bytes()
+    for path in (text, other):
+        with pytest.raises(ConfigurationError, match="is not a history"):
+            History(path)
+    assert (text.read_bytes(), other.read_bytes()) == before
+    assert main(["watch", "-i", "x", "--history", str(nowhere)]) == 2
+
+
+class Checks:
+    """Yields outcomes, or raises errors, in turn."""
+
+    def __init__(self, *results: Outcome | Exception) -> None:
+        self.results = list(results)
+        self.recovered = 0
+
+    def __call__(self) -> Outcome:
+        """The next one."""
+        result = self.results.pop(0)
+        if isinstance(result, Exception):
+            raise result
+        return result
+
+    def recover(self) -> None:
+        """Counted."""
+        self.recovered += 1
+
+
+def test_a_round_that_fails_does_not_end_the_watch() -> None:
+    """Neither one of our errors nor anybody else's; only after the latter Spark starts anew."""
+    checks = Checks(ConnectionFailed("no Thrift"), COMPLETE, RuntimeError("JVM\ngone"), UsageError("late"), OUTCOME)
+    done = list(rounds(checks, Rhythm(0.0, 5), checks.recover))
+    assert [one.error for one in done] == ["no Thrift", "", "RuntimeError: JVM gone", "late", ""]
+    assert [one.outcome for one in done] == [None, COMPLETE, None, None, OUTCOME]
+    assert checks.recovered == 1
+
+
+def test_what_the_command_line_got_wrong_ends_it_at_once() -> None:
+    """It would be wrong in each round."""
+    with pytest.raises(UsageError):
+        list(rounds(Checks(UsageError("--since")), Rhythm(0.0, 3), lambda: None))
+
+
+def test_pauses() -> None:
+    """From start to start, spread a little; a long round is followed at once."""
+    pauses = [Rhythm(100.0).pause_s(10.0) for _ in range(200)]
+    assert min(pauses) >= 100 * (1 - JITTER) - 10
+    assert max(pauses) <= 100 * (1 + JITTER) - 10
+    assert len(set(pauses)) > 1
+    assert Rhythm(5.0).pause_s(60.0) == 0.0
+
+
+def test_a_line_says_it_all() -> None:
+    """Verdict, since when, how much, and the tables."""
+    history = added(History(), outcome_of(**BAD), outcome_of(**BAD))
+    line = line_of(CheckRound(120_000, 1.0, outcome_of(**BAD)), history)
+    assert line.startswith("1970-01-01T00:02:00Z NOT complete since 1970-01-01T00:01:00Z: ")
+    assert "at fault" in line
+    assert "tables one (since 1970-01-01T00:01:00Z), two (since 1970-01-01T00:01:00Z)" in line
+    history = added(History(), outcome_of())
+    assert "since" not in line_of(CheckRound(60_000, 1.0, outcome_of()), history)
+    failed = CheckRound(180_000, 1.0, None, "cannot reach \x1b[31mit")
+    history.add(failed)
+    assert line_of(failed, history) == "1970-01-01T00:03:00Z no verdict: cannot reach \\x1b[31mit; took 1.0 s"
+    history.add(failed)
+    assert "no verdict (2 rounds in a row)" in line_of(failed, history)
+
+
+def test_many_tables_are_counted() -> None:
+    """A line stays one."""
+    outcome = outcome_of(**{f"t{number}": Status.GAP for number in range(9)})
+    line = line_of(CheckRound(60_000, 1.0, outcome), added(History(), outcome))
+    assert line.count("(since") == 5
+    assert "and 4 more" in line
+
+
+@pytest.fixture
+def pages() -> Iterator[HttpPages]:
+    """On a free port."""
+    served = HttpPages("127.0.0.1", 0, stale_s=60.0)
+    yield served
+    served.close()
+
+
+def asked(served: HttpPages, path: str, method: str = "GET") -> tuple[int, str]:
+    """Status and text."""
+    request = urllib.request.Request(f"http://127.0.0.1:{served.port}{path}", method=method)
+    try:
+        with urllib.request.urlopen(request, timeout=10) as answer:
+            return answer.status, answer.read().decode()
+    except urllib.error.HTTPError as error:
+        return error.code, error.read().decode()
+
+
+def test_pages(pages: HttpPages) -> None:
+    """What the last round found; a report is made once a round, and kept over an error."""
+    assert asked(pages, "/metrics")[0] == asked(pages, "/report")[0] == HTTPStatus.SERVICE_UNAVAILABLE
+    assert json.loads(asked(pages, "/healthz")[1]) == {"status": "ok", "rounds": 0}
+    made: list[str] = []
+
+    def page() -> str:
+        made.append("page")
+        return f"page {len(made)}"
+
+    pages.show(Pages(lambda: "m 1\n", page, {"round": 1}))
+    assert asked(pages, "/metrics") == (200, "m 1\n")
+    assert asked(pages, "/report?x=1") == asked(pages, "/") == (200, "page 1")
+    assert asked(pages, "/report", "HEAD") == (200, "")
+    pages.show(Pages(lambda: "m 2\n", None, {"round": 2, "error": "gone"}))
+    assert (asked(pages, "/metrics"), asked(pages, "/report")) == ((200, "m 2\n"), (200, "page 1"))
+    assert json.loads(asked(pages, "/healthz")[1]) == {"status": "ok", "round": 2, "error": "gone"}
+    pages.show(Pages(lambda: "", page, {"round": 3}))
+    assert asked(pages, "/report") == (200, "page 2")
+    assert asked(pages, "/etc/passwd")[0] == HTTPStatus.NOT_FOUND
+    assert asked(pages, "/report", "POST")[0] == HTTPStatus.NOT_IMPLEMENTED
+
+
+def test_no_round_for_long_is_not_healthy() -> None:
+    """Also before the first one has ended."""
+    served = HttpPages("127.0.0.1", 0, stale_s=0.0)
+    try:
+        assert served.answer("/healthz")[0] == HTTPStatus.SERVICE_UNAVAILABLE
+        with pytest.raises(ConfigurationError, match="cannot listen on"):
+            HttpPages("127.0.0.1", served.port, 1.0)
+    finally:
+        served.close()
+
+
+MOMENTS = (
+    Moment(60_000, str(Verdict.COMPLETE), 0, 0, None),
+    Moment(120_000, None, 0, 0, None),
+    Moment(180_000, str(Verdict.INCOMPLETE), 4, 0, 3_000),
+    Moment(240_000, str(Verdict.INCOMPLETE), 2, 0, 1_000),
+)
+
+
+def test_the_page_shows_how_it_moved() -> None:
+    """Verdicts as spans, what is at fault and the lag as lines, and all of it in words."""
+    drawn = timeline(MOMENTS)
+    assert drawn is not None
+    assert [key for key, *_ in drawn["spans"]] == ["c", "m", "g"]
+    assert [lane["words"] for lane in drawn["lanes"]] == ["regions at fault, at most 4", "worst lag, at most 3.0 s"]
+    assert "4 checks from 1970-01-01T00:01:00.000Z to 1970-01-01T00:04:00.000Z" in drawn["words"]
+    assert timeline(MOMENTS[:1]) is None
+    page = printed(HtmlReporter(1, MOMENTS), OUTCOME)
+    assert "How it moved" in page
+    assert "polyline" in page
+    assert "How it moved" not in printed(HtmlReporter(1), OUTCOME)
+
+
+def test_the_newest_file_of_a_folder(tmp_path: Path) -> None:
+    """Hidden ones are still being written."""
+    with pytest.raises(ConfigurationError, match="no status file is there yet"):
+        newest_file(tmp_path)
+    for number, name in enumerate(("b", "a", ".c")):
+        (tmp_path / name).touch()
+        os.utime(tmp_path / name, (number, number))
+    (tmp_path / "folder").mkdir()
+    assert newest_file(tmp_path) == tmp_path / "a"
+    with pytest.raises(ConfigurationError, match="cannot read --from"):
+        newest_file(tmp_path / "none")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ([], "nothing names it"),
+        (["-i", "f", "--from", "d"], "-i and --from are 2 of them"),
+        (["-i", "f", "--master-conf", "d"], "-i and --master-conf are 2 of them"),
+        (["--master-thrift", "h:1"], "give --master-conf DIR"),
+        (["-i", "f", "-m"], "-m does not go with watch"),
+        (["-i", "f", "--follow"], "--follow does not go with watch"),
+        (["-i", "f", "-d"], "-d does not go with watch"),
+        (["-i", "f", "-q"], "-q does not go with watch"),
+        (["-i", "f", "--listen", "x"], "expected PORT or HOST:PORT"),
+        (["-i", "f", "--listen", "70000"], "expected PORT or HOST:PORT"),
+        (["-i", "f", "--only", "hdfs", "--table", "t"], "--table does not go with --only hdfs"),
+        (["-i", "f", "--differ", "-"], "one line a round"),
+        (["-i", "f", "--nonsense"], "--nonsense"),
+        (["-i", "f", "--every", "0"], "--every"),
+    ],
+)
+def test_what_does_not_fit_is_refused(
+    arguments: list[str], said: str, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One line that names it, exit code 2, and nothing begins."""
+    monkeypatch.chdir(tmp_path)
+    assert main(["watch", *arguments]) == 2
+    error = capsys.readouterr().err
+    assert said in error
+    assert error.count("\n") == 1
+
+
+def test_every_refusal_names_an_option_of_run() -> None:
+    """Of the same names."""
+    import inspect
+
+    from status_tool.cli.run import run
+
+    assert set(REFUSED) <= set(inspect.signature(run).parameters)
+
+
+# -- on real Spark ----------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with both sides of a check that is complete."""
+    for side in ("master", "slave"):
+        shutil.copy(SAMPLES / "complete" / f"{side}.status", tmp_path / f"{side}.status")
+    return tmp_path
+
+
+def started(folder: Path, *arguments: str, environment: dict[str, str] | None = None) -> subprocess.Popen[str]:
+    """`watch` as a process, of the two files of the folder."""
+    files = ["-i", str(folder / "master.status"), "--slave-status", str(folder / "slave.status")]
+    return subprocess.Popen(
+        [sys.executable, "-m", "status_tool", "watch", *files, "--every", "1", "--json", *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"TMPDIR": str(folder)} | (environment or {}),
+    )
+
+
+def line(process: subprocess.Popen[str]) -> dict[str, Any]:
+    """The next round."""
+    assert process.stdout is not None
+    text = process.stdout.readline()
+    assert text, process.stderr.read() if process.stderr is not None else ""
+    found: dict[str, Any] = json.loads(text)
+    return found
+
+
+def replaced(folder: Path, sample: str) -> None:
+    """As `run -m -o` does it: by a rename."""
+    for side in ("slave", "master"):
+        fresh = folder / f".{side}.fresh"
+        shutil.copy(SAMPLES / sample / f"{side}.status", fresh)
+        fresh.rename(folder / f"{side}.status")
+
+
+def jvms(process: subprocess.Popen[str]) -> set[int]:
+    """The JVMs that a process has started."""
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+    return {int(pid) for pid in children if "java" in Path(f"/proc/{pid}/cmdline").read_text()}
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+def test_a_day_of_watching(folder: Path) -> None:
+    """FILE is replaced, damaged and back; the JVM is killed; one session otherwise; then SIGTERM."""
+    history, report, metrics = folder / "history", folder / "report.html", folder / "m.prom"
+    outputs = ["--history", str(history), "--report", str(report), "--metrics", str(metrics), "--listen", "0"]
+    process = started(folder, *outputs)
+    try:
+        first, second = line(process), line(process)
+        assert [one["verdict"] for one in (first, second)] == ["complete", "complete"]
+        assert second["since_ms"] == first["started_ms"]
+        spark = jvms(process)
+        assert len(spark) == 1
+        replaced(folder, "gap")
+        wait_until(lambda: line(process)["verdict"] == "incomplete", 60, "the other FILE to be checked")
+        again = line(process)
+        assert (again["exit_code"], list(again["tables_at_fault"])) == (1, ["orders"])
+        assert "How it moved" in report.read_text()
+        assert "status_tool_up" in metrics.read_text()
+
+        (folder / "master.status").write_text("damaged")
+        wait_until(lambda: line(process)["exit_code"] == 2, 60, "the damaged FILE to be refused")
+        assert "status_tool_up{" in metrics.read_text()
+        replaced(folder, "complete")
+        wait_until(lambda: line(process)["verdict"] == "complete", 60, "the FILE to be checked again")
+        assert jvms(process) == spark, "one session"
+
+        for pid in spark:
+            os.kill(pid, signal.SIGKILL)
+        wait_until(lambda: line(process)["verdict"] == "complete" and jvms(process) - spark, 120, "another JVM")
+        process.send_signal(signal.SIGTERM)
+        _, error = process.communicate(timeout=60)
+    finally:
+        process.kill()
+    assert process.returncode == 143, error
+    assert error.splitlines()[1:] == ["status-tool: interrupted"], error
+    assert "Traceback" not in error
+    left = {path.name for path in folder.iterdir()}
+    assert left == {"master.status", "slave.status", "history", "report.html", "m.prom"}, left
+    kept = History(history)
+    assert {moment.verdict for moment in kept.moments()} == {"complete", "incomplete", None}
+    kept.close()
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+def test_a_number_of_rounds_and_the_last_ones_exit_code(folder: Path) -> None:
+    """For cron, and with the newest file of a folder in which others arrive."""
+    arriving = folder / "arriving"
+    arriving.mkdir()
+    shutil.copy(SAMPLES / "gap" / "master.status", arriving / "1.status")
+    slave = ["--slave-status", str(SAMPLES / "gap" / "slave.status")]
+    options = ["--from", str(arriving), "--rounds", "2", "--every", "1", "--json", *slave]
+    done = subprocess.run(
+        [sys.executable, "-m", "status_tool", "watch", *options], capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode == 1, done.stderr
+    assert [json.loads(text)["round"] for text in done.stdout.splitlines()] == [1, 2]
+    assert done.stderr == ""
