@@ -17,6 +17,8 @@ from status_tool.errors import ConnectionFailed
 from status_tool.vocabulary.state_rows import column
 
 SPOOL_SUFFIX = ".jsonl"
+GROWING_SUFFIX = ".growing.jsonl"
+"""Of a file that a tracker may still append to, or did until it was killed."""
 MAX_BYTES = 256 * 1024 * 1024
 
 
@@ -46,6 +48,8 @@ def _read(hdfs: WebHdfs, path: str) -> list[tuple[bytes, Cells]]:
         if refusal.is_absent:
             return []  # a tracker has just put it into the table
         raise ConnectionFailed(f"cannot read {path}: {refusal}") from None
+    if path.endswith(GROWING_SUFFIX):
+        data = data[: data.rfind(b"\n") + 1]
     try:
         return [_row(json.loads(line)) for line in data.splitlines() if line.strip()]
     except (ValueError, KeyError, TypeError) as error:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Generator, Iterator, Sequence
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, cast
 
 import pyarrow as pa
 import pytest
@@ -16,12 +16,14 @@ from hypothesis import strategies as st
 from status_tool.clients import hbase_pb2
 from status_tool.clients.config import ThriftEndpoint
 from status_tool.clients.thrift import Cells
+from status_tool.clients.webhdfs import WebHdfs
 from status_tool.clients.zookeeper import parse_cluster_key, unwrap
 from status_tool.errors import ConfigurationError, ConnectionFailed
 from status_tool.gather.parallel_reading import read_all
 from status_tool.sources import codec, meta, state_table
 from status_tool.sources.interface import Source
 from status_tool.sources.spool import _row as spool_row
+from status_tool.sources.spool import read_spool
 from status_tool.sources.state_table import Generation, KeyRange, StateTableSource, merge_rows
 from status_tool.vocabulary.ids import as_hex, cluster_bytes, from_hex, origin_id
 from status_tool.vocabulary.scope import TableFilter
@@ -210,6 +212,32 @@ def test_a_spool_line() -> None:
     """The trackers' format."""
     key, cells = spool_row(json.loads('{"row":"6f31","cells":[{"q":"73","v":"00ff","ts":7},{"q":"74","v":""}]}'))
     assert (key, cells) == (b"o1", {b"t:s": (b"\x00\xff", 7), b"t:t": (b"", 0)})
+
+
+@dataclass
+class SpoolFolder:
+    """A spool folder with one file."""
+
+    name: str
+    content: bytes
+
+    def pages(self, _folder: str) -> Iterator[list[dict[str, str]]]:
+        """One page, one file."""
+        yield [{"pathSuffix": self.name}]
+
+    def start_of(self, _path: str, _most: int) -> tuple[bytes, bool]:
+        """The file's bytes."""
+        return self.content, True
+
+
+def test_the_line_that_a_crash_cut_off_is_passed_over_where_a_file_grows() -> None:
+    """What was whole has been flushed; a file that was written at once has no such line, so there it is damage."""
+    whole = b'{"row":"6f31","cells":[{"q":"73","v":"00ff","ts":7}]}\n'
+    for rest in (b"", b'{"row":"6f32","ce', whole[:-1]):
+        growing = SpoolFolder("0000000000000005-1234-0.growing.jsonl", whole + rest)
+        assert [key for key, _ in read_spool(cast(WebHdfs, growing), "spool")] == [b"o1"]
+    with pytest.raises(ConnectionFailed, match="move it away"):
+        read_spool(cast(WebHdfs, SpoolFolder("0000000000000005-1234-0.jsonl", whole + b'{"row":"6f32","ce')), "spool")
 
 
 def meta_row(table: str, cells: dict[str, bytes]) -> tuple[bytes, Cells]:

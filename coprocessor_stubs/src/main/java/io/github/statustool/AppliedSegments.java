@@ -1,7 +1,6 @@
 package io.github.statustool;
 
 import java.util.ArrayList;
-import java.util.HashMap;
 import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
@@ -21,6 +20,9 @@ final class AppliedSegments {
   private final ConcurrentHashMap<String, UnstampedEntries> unstamped = new ConcurrentHashMap<>();
   private final Map<String, UnstampedEntries> writtenUnstamped = new ConcurrentHashMap<>();
   private final TableEvents tables;
+  /** Which of the pending ones have grown since they were copied to the spool. */
+  private final Set<StreamId> uncopied = ConcurrentHashMap.newKeySet();
+  private volatile boolean tablesUncopied;
 
   AppliedSegments(TableEvents tables) {
     this.tables = tables;
@@ -31,6 +33,9 @@ final class AppliedSegments {
     boolean first = false;
     for (AppliedEntries stream : streams) {
       first |= tables.arrived(stream.table, now);
+    }
+    if (first) {
+      tablesUncopied = true;
     }
     return first ? tables.dirty() : List.of();
   }
@@ -55,7 +60,10 @@ final class AppliedSegments {
 
   /** Keeps streams for the next flush after their write failed. */
   void keep(List<StreamSegments> unwritten) {
-    unwritten.forEach(record -> pending.add(record.id));
+    for (StreamSegments record : unwritten) {
+      pending.add(record.id);
+      uncopied.add(record.id);
+    }
   }
 
   void keepUnstamped(List<UnstampedEntries> entries) {
@@ -92,16 +100,21 @@ final class AppliedSegments {
     return pending.size();
   }
 
-  /** The versions of pending streams: another map whenever something was added. */
-  Map<StreamId, Long> pendingVersions() {
-    Map<StreamId, Long> versions = new HashMap<>();
-    for (StreamId id : pending) {
-      StreamSegments record = records.get(id);
+  /** The rows of what was kept since the last call, which stays pending. By one thread. */
+  List<StateRow> uncopiedRows(long now) {
+    List<StateRow> rows = new ArrayList<>();
+    if (tablesUncopied) {
+      tablesUncopied = false;
+      tables.dirty().forEach(change -> rows.add(change.row));
+    }
+    for (Iterator<StreamId> ids = uncopied.iterator(); ids.hasNext();) {
+      StreamSegments record = records.get(ids.next());
+      ids.remove(); // before it is read: what is added meanwhile is copied again
       if (record != null) {
-        versions.put(id, record.version());
+        rows.add(record.toChange(now).row);
       }
     }
-    return versions;
+    return rows;
   }
 
   /** The rows of pending streams, which stay pending, and of the tables that they arrived in. By any thread. */

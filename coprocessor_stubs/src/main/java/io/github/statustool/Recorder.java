@@ -81,9 +81,9 @@ final class Recorder {
     this.compactor = new Compactor(observed.applied, settings.operationTimeout);
     this.joiner = new TenureJoiner(observed.content, observed.facts, clock, settings.operationTimeout);
     SegmentSpooler spooler = new SegmentSpooler(spool, observed.applied, health, clock, roles::anyOrigin,
-        segmentCopies);
+        segmentCopies, settings.writeThroughWait);
     this.writeThrough = new WriteThrough(() -> store, observed.applied, health, settings.writeThroughWait,
-        spooler::copyLater);
+        spooler::copySoon);
     this.digests = new DigestWorker(settings);
     this.nextTry = new Alarm(clock);
     this.nextFlush = new Alarm(clock);

@@ -22,6 +22,8 @@ import org.apache.hadoop.fs.Path;
 final class Spool {
   private static final String SUFFIX = ".jsonl";
   private static final String UNFINISHED = ".tmp";
+  /** Of a file that may still be appended to, so that its last line may not be complete. */
+  private static final String GROWING = ".growing" + SUFFIX;
 
   private final Configuration conf;
   private final Path folder;
@@ -35,7 +37,7 @@ final class Spool {
 
   /** Writes a temporary file and renames it, so that a file with the final name is complete. */
   Path write(long origin, long now, List<StateRow> rows) throws IOException {
-    String name = Bits.hex(origin) + "-" + now + "-" + written.getAndIncrement() + SUFFIX;
+    String name = name(origin, now) + SUFFIX;
     Path unfinished = new Path(folder, name + UNFINISHED);
     fileSystem().mkdirs(folder);
     try (Writer out = new OutputStreamWriter(fileSystem().create(unfinished, true), StandardCharsets.UTF_8)) {
@@ -49,6 +51,21 @@ final class Spool {
       throw new IOException("could not rename " + unfinished);
     }
     return finished;
+  }
+
+  private String name(long origin, long now) {
+    return Bits.hex(origin) + "-" + now + "-" + written.getAndIncrement();
+  }
+
+  /** Begins a file that grows. It has its final name at once: what is appended is there for every reader. */
+  GrowingSpoolFile open(long origin, long now) throws IOException {
+    fileSystem().mkdirs(folder);
+    Path file = new Path(folder, name(origin, now) + GROWING);
+    return new GrowingSpoolFile(file, fileSystem().create(file, false));
+  }
+
+  boolean has(Path file) throws IOException {
+    return fileSystem().exists(file);
   }
 
   void delete(Path file) throws IOException {
@@ -95,8 +112,13 @@ final class Spool {
     List<StateRow> rows = new ArrayList<>();
     try (BufferedReader in =
         new BufferedReader(new InputStreamReader(fileSystem().open(file), StandardCharsets.UTF_8))) {
-      for (String line = in.readLine(); line != null; line = in.readLine()) {
-        rows.add(SpoolLine.parse(line));
+      String line = in.readLine();
+      while (line != null) {
+        String next = in.readLine();
+        if (next != null || !file.getName().endsWith(GROWING) || SpoolLine.isWhole(line)) {
+          rows.add(SpoolLine.parse(line));
+        }
+        line = next;
       }
     }
     return rows;

@@ -13,6 +13,7 @@ final class SpoolLine {
   private static final String QUALIFIER = "q";
   private static final String VALUE = "v";
   private static final String TIMESTAMP = "ts";
+  private static final String END = "]}";
 
   private SpoolLine() {}
 
@@ -31,6 +32,11 @@ final class SpoolLine {
     line.addProperty(ROW, Bits.hex(row.key));
     line.add(CELLS, cells);
     return line.toString();
+  }
+
+  /** Whether the line was written to its end. */
+  static boolean isWhole(String line) {
+    return line.endsWith(END);
   }
 
   static StateRow parse(String line) throws IOException {

@@ -83,11 +83,6 @@ final class StreamSegments {
     storedVersion = Math.max(storedVersion, written);
   }
 
-  /** Grows with each addition. */
-  synchronized long version() {
-    return version;
-  }
-
   synchronized boolean isStored() {
     return storedVersion == version;
   }

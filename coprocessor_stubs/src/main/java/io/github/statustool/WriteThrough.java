@@ -7,9 +7,9 @@ import java.util.function.Supplier;
 
 /**
  * Writes a request's segments before the request is acknowledged, so that a crash right afterwards loses nothing. Waits
- * once and briefly; after a failure, requests do not wait again until a flush has succeeded. Why: a replication handler
- * that waited for an unavailable state table with each request would slow down replication; what is not written stays
- * pending and is copied to the spool soon (see {@link SegmentSpooler}); a crash before that makes it look missing.
+ * once and briefly; after a failure, requests do not wait for the table again until a flush has succeeded. Why: a
+ * replication handler that waited for an unavailable state table with each request would slow down replication. What is
+ * not written stays pending, and is copied to the spool instead (see {@link SegmentSpooler}).
  */
 final class WriteThrough {
   private final Supplier<StateStore> stores;

@@ -11,14 +11,19 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Set;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.Executor;
 import java.util.concurrent.TimeUnit;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.RawLocalFileSystem;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 class SegmentSpoolerTest {
   private static final long WAIT_S = 30;
+  private static final long WAIT_MS = 50;
 
   @TempDir
   private Path folder;
@@ -36,9 +41,20 @@ class SegmentSpoolerTest {
 
   @BeforeEach
   void breakTheTable() {
-    spool = new Spool(Fixtures.conf(), new org.apache.hadoop.fs.Path(folder.toUri()));
-    spooler = new SegmentSpooler(spool, applied, Fixtures.health(), () -> now++, () -> 5, this::onThread);
+    spool = new Spool(flushing(), new org.apache.hadoop.fs.Path(folder.toUri()));
+    spooler = spooler(spool, this::onThread);
     store.down = true;
+  }
+
+  /** A file system whose files can be flushed as those of HDFS can. */
+  private static Configuration flushing() {
+    Configuration conf = Fixtures.conf();
+    conf.set("fs.file.impl", RawLocalFileSystem.class.getName());
+    return conf;
+  }
+
+  private SegmentSpooler spooler(Spool to, Executor threads) {
+    return new SegmentSpooler(to, applied, Fixtures.health(), () -> now++, () -> 5, threads, WAIT_MS);
   }
 
   private void onThread(Runnable work) {
@@ -84,7 +100,21 @@ class SegmentSpoolerTest {
   }
 
   @Test
-  void thereIsOneFileAndItHoldsAllThatIsPending() throws IOException {
+  void oneFileGrows() throws IOException {
+    apply("a", 0, 3);
+    spooler.copy();
+    String[] before = files();
+    apply("b", 20, 24);
+    apply("a", 3, 8);
+    spooler.copy();
+    assertArrayEquals(before, files());
+    assertEquals(Set.of(segment(0, 8), segment(20, 24)), Set.copyOf(recovered()));
+  }
+
+  @Test
+  void whereAFileCannotBeFlushedThereIsANewOneEachTime() throws IOException {
+    spool = new Spool(Fixtures.conf(), new org.apache.hadoop.fs.Path(folder.toUri()));
+    spooler = spooler(spool, this::onThread);
     apply("a", 0, 3);
     spooler.copy();
     String[] before = files();
@@ -93,6 +123,56 @@ class SegmentSpoolerTest {
     assertEquals(1, files().length);
     assertNotEquals(before[0], files()[0]);
     assertEquals(List.of(segment(0, 8)), recovered());
+  }
+
+  @Test
+  void aLongFileIsReplacedByAShortOne() throws IOException {
+    apply("a", 0, 1);
+    spooler.copy();
+    String[] before = files();
+    long written = 0;
+    for (long seq = 2; files()[0].equals(before[0]); seq++) {
+      written = folder.resolve(before[0]).toFile().length();
+      apply("a", seq - 1, seq);
+      spooler.copy();
+    }
+    assertTrue(written > 1 << 20);
+    assertEquals(1, files().length);
+    assertTrue(folder.resolve(files()[0]).toFile().length() < 1_000);
+    assertEquals(1, recovered().size());
+  }
+
+  @Test
+  void aLineThatTheCrashCutOffIsPassedOver() throws IOException {
+    apply("a", 0, 3);
+    spooler.copy();
+    Path file = folder.resolve(files()[0]);
+    String whole = Files.readString(file);
+    Files.writeString(file, whole + whole.lines().findFirst().orElseThrow().substring(0, 40));
+    assertEquals(List.of(segment(0, 3)), recovered());
+  }
+
+  @Test
+  void aRequestReturnsOnceItsSegmentsAreCopied() throws Exception {
+    SegmentSpooler patient =
+        new SegmentSpooler(spool, applied, Fixtures.health(), () -> now++, () -> 5, this::onThread,
+            TimeUnit.SECONDS.toMillis(WAIT_S));
+    whenKept = patient::copySoon;
+    List<Segment> expected = new ArrayList<>();
+    for (String region : List.of("a", "b", "c")) {
+      apply(region, expected.size(), 9);
+      expected.add(segment(expected.size(), 9));
+      assertEquals(expected.size(), Files.readAllLines(folder.resolve(files()[0])).stream()
+          .filter(line -> line.startsWith("{\"row\":\"73")).count());
+    }
+    flush();
+    assertTrue(ended.await(WAIT_S, TimeUnit.SECONDS));
+  }
+
+  private void flush() {
+    List<Change> changes = new ArrayList<>();
+    applied.collect(changes, now);
+    changes.forEach(Change::stored);
   }
 
   @Test
@@ -119,16 +199,14 @@ class SegmentSpoolerTest {
 
   @Test
   void aFlushEndsTheThreadAndTakesTheFileAway() throws Exception {
-    whenKept = spooler::copyLater;
+    whenKept = spooler::copySoon;
     apply("a", 0, 3);
     long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(WAIT_S);
     while (files().length == 0 && System.nanoTime() < end) {
       Thread.sleep(10);
     }
     assertEquals(1, files().length);
-    List<Change> changes = new ArrayList<>();
-    applied.collect(changes, now);
-    changes.forEach(Change::stored);
+    flush();
     assertFalse(applied.hasPending());
     assertTrue(ended.await(WAIT_S, TimeUnit.SECONDS));
     assertEquals(0, files().length);
@@ -140,9 +218,8 @@ class SegmentSpoolerTest {
     Files.writeString(blocked, "not a folder");
     Spool refusing = new Spool(Fixtures.conf(), new org.apache.hadoop.fs.Path(blocked.toUri()));
     List<Runnable> threads = new ArrayList<>();
-    SegmentSpooler other =
-        new SegmentSpooler(refusing, applied, Fixtures.health(), () -> now++, () -> 5, threads::add);
-    whenKept = other::copyLater;
+    SegmentSpooler other = spooler(refusing, threads::add);
+    whenKept = other::copySoon;
     apply("a", 0, 3);
     apply("a", 3, 4);
     assertEquals(1, threads.size(), "one at a time");
@@ -154,9 +231,7 @@ class SegmentSpoolerTest {
       Thread.onSpinWait();
     }
     assertTrue(blocked.toFile().isDirectory());
-    List<Change> changes = new ArrayList<>();
-    applied.collect(changes, now);
-    changes.forEach(Change::stored);
+    flush();
     join(worker);
     apply("a", 4, 5);
     assertEquals(2, threads.size(), "and another when it is needed again");
