@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
+from itertools import count
 from pathlib import Path
 
 import happybase
@@ -89,11 +90,12 @@ def test_killed_while_the_state_table_is_away(fragile: Pair, status: Path) -> No
     fragile.create_table("dark3", {"f": 1})
     fragile.slave.admin.disable_table(STATE_TABLE)
     try:
-        for row in range(40):
-            fragile.master.admin.put_rows("dark3", "f", 1, prefix=f"r{row:02}")
+        rows = count()
+        wait_until(lambda: _put(fragile, "dark3", rows) and _spooled_ends(fragile.slave), 60, "a copy in the spool")
+        for _ in range(40):
+            _put(fragile, "dark3", rows)
         for server in fragile.slave.region_servers:
             server.kill9()
-        assert _spooled_ends(fragile.slave)
         for server in fragile.slave.region_servers:
             server.start()
         fragile.slave.wait_ready()
@@ -103,6 +105,11 @@ def test_killed_while_the_state_table_is_away(fragile: Pair, status: Path) -> No
     fragile.write_master(status, "--table", "dark3")
     assert_complete(fragile.check(status, "--table", "dark3", "--wait", "120"))
     wait_until(lambda: not _spooled_ends(fragile.slave), 60, "the spool to be read by another tracker")
+
+
+def _put(pair: Pair, table: str, rows: Iterator[int]) -> bool:
+    """One more row; true."""
+    return pair.master.admin.put_rows(table, "f", 1, start=next(rows)) == 1
 
 
 def _spooled_ends(cluster: Cluster) -> set[tuple[str, int]]:
