@@ -260,7 +260,7 @@ def run(
         if target is not None:
             check_target(target)
     key = _key(sign_key, require_signature, output, status_file)
-    file_mode(_mode(mode))
+    file_mode(permissions_of(mode))
     settings = settings_of(conf_dir, thrift, webhdfs, zookeeper, cacert)
     if deep not in (None, "all", "different"):
         raise UsageError(f"--deep={deep}: expected --deep or --deep=all")
@@ -399,8 +399,8 @@ def _key(path: Path | None, required: bool, output: Path | None, status_file: Pa
     return read_key(path)
 
 
-def _mode(text: str | None) -> int | None:
-    """An octal number that lets the owner read and write, and sets no special bit."""
+def permissions_of(text: str | None) -> int | None:
+    """What `--file-mode` sets: octal, lets the owner read and write, no special bit. Raises `UsageError`."""
     if text is None:
         return None
     if not re.fullmatch(r"0?[0-7]{3}", text) or int(text, 8) & 0o600 != 0o600:

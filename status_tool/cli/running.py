@@ -68,15 +68,17 @@ def is_delivering() -> bool:
 
 
 @contextmanager
-def _failure_in_metrics(output: Output) -> Iterator[None]:
-    """Record a failed check in its metrics, too; otherwise an older verdict would look current."""
+def failure_in_metrics(metrics: Path | None, started_s: float) -> Iterator[None]:
+    """Record a failed check in its metrics, too; otherwise an older verdict would look current.
+
+    `started_s` is when it began, on the monotonic clock. The error goes on; one of writing the metrics does not count.
+    """
     try:
         yield
     except Exception:
-        if output.metrics is not None:
-            with suppress(StatusToolError), atomic_write(output.metrics) as stream:
-                took = time.monotonic() - output.started_s
-                MetricsReporter(None, took, before(output.metrics)).write_failure(stream)
+        if metrics is not None:
+            with suppress(StatusToolError), atomic_write(metrics) as stream:
+                MetricsReporter(None, time.monotonic() - started_s, before(metrics)).write_failure(stream)
         raise
 
 
@@ -86,7 +88,7 @@ def check_file(settings: Settings, check: Check, output: Output) -> int:
     from status_tool.runs.check import check_live, check_offline
     from status_tool.spark.stages import stages_shown
 
-    with _failure_in_metrics(output):
+    with failure_in_metrics(output.metrics, output.started_s):
         with make_progress() as progress, stages_shown(progress.phase):
             say = progress.step
             outcome = check_offline(check, say) if check.slave_status else check_live(settings, check, say)
@@ -97,7 +99,7 @@ def follow_master(settings: Settings, master: Settings, check: Check, output: Ou
     """`run -i --follow`: the same of its last round."""
     from status_tool.runs.follow import follow
 
-    with _failure_in_metrics(output):
+    with failure_in_metrics(output.metrics, output.started_s):
         with make_following() as shown:
             outcome = follow(settings, master, check, shown, limit_s)
         return _write_outcome(outcome, output)

@@ -18,8 +18,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from status_tool.cli.run import spark_settings_of
-from status_tool.cli.running import Output, delivering, write_reports
+from status_tool.atomic import file_mode
+from status_tool.cli.run import permissions_of, spark_settings_of
+from status_tool.cli.running import Output, delivering, failure_in_metrics, write_reports
 from status_tool.errors import EXIT_ERROR, ConfigurationError, Interrupted
 from status_tool.report.html_report import HtmlReporter
 from status_tool.report.metrics import Before, MetricsReporter
@@ -128,15 +129,17 @@ class _Watcher:
         self._outcome: Outcome | None = None
         self._last = Before()
         self._number = 0
-        self._began = 0.0
+        # Before the first round, which may fail before it comes to this itself and write metrics nevertheless.
+        file_mode(permissions_of(what.check["mode"]))
+        self._metrics = None if what.check["metrics"] is None else Path(what.check["metrics"])
         settings = spark_settings_of(what.check["spark_conf"])
         self.session = _Session(what.check["spark_master"], settings, folder)
 
     def check(self) -> Outcome:
         """One round. Raises what `run` raises."""
-        self._outcome, self._began = None, time.monotonic()
+        self._outcome = None
         parameters = dict(self._what.check)
-        with delivering(self._take):
+        with delivering(self._take), failure_in_metrics(self._metrics, time.monotonic()):
             if self._what.master is not None:
                 parameters["status_file"] = self._folder / "master.status"
                 self._what.run({**self._what.master, "output": parameters["status_file"]})

@@ -20,6 +20,7 @@ from typing import Any
 
 import pytest
 
+from status_tool.atomic import file_mode
 from status_tool.cli.main import main
 from status_tool.cli.watch import REFUSED
 from status_tool.cli.watching import newest_file
@@ -294,6 +295,41 @@ def test_what_does_not_fit_is_refused(
     error = capsys.readouterr().err
     assert said in error
     assert error.count("\n") == 1
+
+
+SUCCEEDED = """status_tool_up{master="m",slave="s",peer="1"} 1
+status_tool_last_success_timestamp_seconds{master="m",slave="s",peer="1"} 1234.5
+"""
+
+
+@pytest.mark.parametrize("what", ["nothing arrived", "no ZooKeeper", "no FILE", "no paths"])
+def test_an_error_before_the_check_begins_shows_in_the_metrics(
+    what: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not up, with the last success and the names as they were; what the watch writes first has its permissions."""
+    metrics, arriving, conf = tmp_path / "m.prom", tmp_path / "arriving", tmp_path / "conf"
+    arriving.mkdir()
+    conf.mkdir()
+    monkeypatch.setattr("status_tool.cli.watching._Session.ensure", lambda _: None)
+    slave = ["--slave-status", str(SAMPLES / "gap" / "slave.status")]
+    options = {
+        "nothing arrived": ["--from", str(arriving), *slave],
+        "no ZooKeeper": ["--master-conf", str(conf), "--zookeeper", "127.0.0.1:1/hbase", "--thrift", "127.0.0.1:1"],
+        "no FILE": ["-i", str(arriving / "none"), "--zookeeper", "127.0.0.1:1/hbase"],
+        "no paths": ["-i", str(arriving / "none"), "-f", str(arriving / "none"), *slave],
+    }[what]
+    line = ["watch", *options, "--rounds", "1", "--metrics", str(metrics), "--file-mode", "640"]
+    try:
+        assert main(line) == 2
+        assert stat.S_IMODE(metrics.stat().st_mode) == 0o640
+        metrics.write_text(SUCCEEDED)
+        assert main(line) == 2
+    finally:
+        file_mode(None)
+    assert "no verdict" in capsys.readouterr().out
+    text = metrics.read_text()
+    assert 'status_tool_up{master="m",slave="s",peer="1"} 0' in text
+    assert 'status_tool_last_success_timestamp_seconds{master="m",slave="s",peer="1"} 1234.5' in text
 
 
 def test_every_refusal_names_an_option_of_run() -> None:
