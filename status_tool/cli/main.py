@@ -22,7 +22,7 @@ from status_tool.cli.run import run
 from status_tool.cli.setup import setup
 from status_tool.cli.show_config import config
 from status_tool.cli.shutdown_time import shutdown_time
-from status_tool.cli.signals import INTERRUPTED, error_document, received
+from status_tool.cli.signals import INTERRUPTED, complaints, error_document, received
 from status_tool.cli.topology import topology
 from status_tool.cli.watch import watch
 from status_tool.errors import EXIT_ERROR, EXIT_INTERRUPTED, EXIT_TERMINATED, StatusToolError
@@ -87,10 +87,6 @@ def main(arguments: list[str]) -> int:
     return exit_code
 
 
-complaints: list[str] = []
-"""The error that ended the running command line."""
-
-
 @cache
 def _commands() -> Any:
     """All commands, built from the functions' signatures once per process, as that takes longer than most commands."""
@@ -138,5 +134,5 @@ def _interrupted() -> int:
 
 def _complain(message: str) -> None:
     text = safe(" ".join(message.split()), 2000)
-    complaints.append(text)
     print(f"status-tool: {text}", file=sys.stderr)
+    complaints.append(text)

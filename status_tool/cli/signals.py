@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
 import signal
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from types import FrameType
+from typing import Any, NoReturn
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 """Both end a run in the same way, and differ in the exit code: 128 and the signal's number."""
@@ -17,6 +19,12 @@ INTERRUPTED = "interrupted; nothing was written"
 
 received: list[int] = []
 """The signals that have ended the running command line."""
+
+complaints: list[str] = []
+"""The error that ended the running command line, once it has been told."""
+
+_last_words: Callable[[], object] | None = None
+_limit_s = 0.0
 
 
 def handle_signals() -> None:
@@ -31,6 +39,11 @@ def end_at_once() -> None:
         signal.signal(number, _end)
 
 
+def _are_handled() -> bool:
+    """Whether by `handle_signals`."""
+    return all(signal.getsignal(number) is _interrupt for number in SIGNALS)
+
+
 @contextmanager
 def loading() -> Iterator[None]:
     """While modules are imported that take long, and nothing has begun yet, a signal ends the process at once.
@@ -38,7 +51,7 @@ def loading() -> Iterator[None]:
     An exception that is raised in a half-imported module may be swallowed there, or shown as a traceback. Where another
     program has called `main`, its own handlers stay.
     """
-    if not all(signal.getsignal(number) is _interrupt for number in SIGNALS):
+    if not _are_handled():
         yield
         return
     end_at_once()
@@ -48,19 +61,58 @@ def loading() -> Iterator[None]:
         handle_signals()
 
 
+def end_within(limit_s: float, last_words: Callable[[], object]) -> None:
+    """From now on a signal ends the process within so many seconds, whatever it is doing then: for a service.
+
+    `KeyboardInterrupt` alone may not: what answers no more may be waited for, and in a finalizer or a callback of the
+    garbage collector Python swallows it. `last_words` clean up where the time was too short for the usual way; they do
+    not wait. Where another program has called `main`, its own handlers stay.
+    """
+    global _last_words, _limit_s
+    if not _are_handled():
+        return
+    _last_words, _limit_s = last_words, limit_s
+    sys.unraisablehook = _quiet_about_signals
+    # Once Python no longer handles signals itself, the alarm would end the process with a code of its own.
+    atexit.register(signal.setitimer, signal.ITIMER_REAL, 0)
+
+
+def _quiet_about_signals(unraisable: Any) -> None:
+    if unraisable.exc_type is not KeyboardInterrupt:
+        sys.__unraisablehook__(unraisable)
+
+
 def error_document(text: str, code: int) -> str:
     """What `--json` prints instead of a document where a run ends with an error."""
     return json.dumps({"error": text, "exit_code": code})
 
 
 def _interrupt(number: int, _frame: FrameType | None) -> None:
+    if _last_words is not None:
+        if received:
+            return  # it is ending already
+        signal.signal(signal.SIGALRM, _end_late)
+        signal.setitimer(signal.ITIMER_REAL, _limit_s)
     received.append(number)
     raise KeyboardInterrupt
 
 
+def _end_late(_number: int, _frame: FrameType | None) -> None:
+    with suppress(Exception):
+        if _last_words is not None:
+            _last_words()
+    if complaints:
+        os._exit(128 + received[0])
+    _end_saying("interrupted", received[0])
+
+
 def _end(number: int, _frame: FrameType | None) -> None:
+    _end_saying(INTERRUPTED, number)
+
+
+def _end_saying(text: str, number: int) -> NoReturn:
     code = 128 + number
-    os.write(sys.stderr.fileno(), f"status-tool: {INTERRUPTED}\n".encode())
+    os.write(sys.stderr.fileno(), f"status-tool: {text}\n".encode())
     if "--json" in sys.argv:
-        os.write(sys.stdout.fileno(), error_document(INTERRUPTED, code).encode() + b"\n")
+        os.write(sys.stdout.fileno(), error_document(text, code).encode() + b"\n")
     os._exit(code)

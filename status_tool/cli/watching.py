@@ -8,6 +8,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import shutil
 import sys
 import tempfile
 import threading
@@ -21,11 +22,12 @@ from typing import Any
 from status_tool.atomic import file_mode
 from status_tool.cli.run import permissions_of, spark_settings_of
 from status_tool.cli.running import Output, delivering, failure_in_metrics, write_reports
+from status_tool.cli.signals import end_within, received
 from status_tool.errors import EXIT_ERROR, ConfigurationError, Interrupted
 from status_tool.report.html_report import HtmlReporter
 from status_tool.report.metrics import Before, MetricsReporter
 from status_tool.report.progress import Shown, set_shown
-from status_tool.spark.session import forget_session, spark_session
+from status_tool.spark.session import forget_session, kill_jvm, spark_session
 from status_tool.vocabulary.outcome import Moment, Outcome
 from status_tool.watch.history import CheckRound, History
 from status_tool.watch.http_pages import HttpPages, Pages
@@ -36,6 +38,8 @@ STALE_ROUNDS = 3
 STALE_S = 600.0
 STOP_S = 1.0
 """How long a Spark session may take to stop before its JVM is killed."""
+END_S = 1.5
+"""After a signal it ends within this time, wherever that has hit it."""
 _JVM_OPTIONS = "spark.driver.extraJavaOptions"
 _BOUNDED = tuple(
     (f"spark.{name}", str(count))
@@ -72,7 +76,9 @@ def keep_watch(what: RoundParameters, service: Service) -> int:
             stale_s = STALE_ROUNDS * service.every_s + STALE_S
             pages = stack.enter_context(closing(HttpPages(*service.listen, stale_s)))
             print(f"status-tool: listening on {service.listen[0]}:{pages.port}", file=sys.stderr)
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="status-tool-")))
+        made = tempfile.TemporaryDirectory(prefix="status-tool-", ignore_cleanup_errors=True)
+        folder = Path(stack.enter_context(made))
+        end_within(END_S, lambda: _leave(folder))
         watcher = _Watcher(what, history, pages, folder)
         stack.callback(watcher.session.drop)
         try:
@@ -81,6 +87,12 @@ def keep_watch(what: RoundParameters, service: Service) -> int:
         except KeyboardInterrupt:
             raise Interrupted("interrupted") from None
     return code
+
+
+def _leave(folder: Path) -> None:
+    """Without waiting for anything."""
+    kill_jvm()
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 class _Session:
@@ -95,18 +107,23 @@ class _Session:
             chosen[_JVM_OPTIONS] = f"{own[_JVM_OPTIONS]} {options}"
         self._conf = tuple((dict(_BOUNDED) | own | chosen).items())
         self._stack = ExitStack()
-        self._is_open = False
+        self._is_begun = False
 
     def ensure(self) -> None:
-        """Start it where there is none."""
-        if not self._is_open:
+        """Start it where there is none. Raises `ConfigurationError` where it cannot start."""
+        if self._is_begun:
+            return
+        self._is_begun = True
+        try:
             self._stack.enter_context(spark_session(self._master, self._conf))
-            self._is_open = True
+        except Exception:
+            self.drop()
+            raise
 
     def drop(self) -> None:
         """End it, whatever state its JVM is in; the next round starts another one."""
-        if self._is_open:
-            self._is_open = False
+        if self._is_begun:
+            self._is_begun = False
             # Apart, as a JVM may not answer any more.
             stopping = threading.Thread(target=self._stop, daemon=True)
             stopping.start()
@@ -137,6 +154,15 @@ class _Watcher:
 
     def check(self) -> Outcome:
         """One round. Raises what `run` raises."""
+        try:
+            return self._checked()
+        except Exception as error:
+            # What was interrupted may end with an error of its own, which is not one of the round.
+            if received or isinstance(error, Interrupted):
+                raise KeyboardInterrupt from None
+            raise
+
+    def _checked(self) -> Outcome:
         self._outcome = None
         parameters = dict(self._what.check)
         with delivering(self._take), failure_in_metrics(self._metrics, time.monotonic()):

@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import signal
 import sys
 import tempfile
+import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -91,12 +93,19 @@ def spark_session(
                 session.stop()
 
 
+def kill_jvm() -> None:
+    """End the JVM that was started here, without waiting for it."""
+    process = getattr(getattr(SparkContext, "_gateway", None), "proc", None)
+    if process is not None and not submitted():
+        process.kill()
+
+
 def forget_session() -> None:
     """Drop a session whose JVM has ended or does not answer, so that the next one starts another JVM."""
     gateway = getattr(SparkContext, "_gateway", None)
+    kill_jvm()
     process = getattr(gateway, "proc", None)
     if process is not None and not submitted():
-        process.kill()
         process.wait()
     with suppress(Exception):
         if gateway is not None:
@@ -170,7 +179,8 @@ def _create(settings: dict[str, str]) -> SparkSession:
     conf = SparkConf().setAppName(APP_NAME).setAll(list(settings.items()))
     with tempfile.TemporaryFile() as console:
         try:
-            context = SparkContext(conf=conf, gateway=_gateway(conf, console))
+            with _own_interrupt():
+                context = SparkContext(conf=conf, gateway=_gateway(conf, console))
             session = SparkSession(context)
         except ConfigurationError:
             raise
@@ -178,6 +188,17 @@ def _create(settings: dict[str, str]) -> SparkSession:
             raise ConfigurationError(f"Spark cannot start: {_reason(error, console)}") from error
     context.setLogLevel("ERROR")
     return session
+
+
+@contextmanager
+def _own_interrupt() -> Iterator[None]:
+    """Afterwards Ctrl-C does what it did before: PySpark puts a handler of its own, which asks the JVM first."""
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        yield
+    finally:
+        if before is not None and threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGINT, before)
 
 
 def _gateway(conf: SparkConf, console: IO[bytes]) -> Any:

@@ -341,6 +341,91 @@ def test_every_refusal_names_an_option_of_run() -> None:
     assert set(REFUSED) <= set(inspect.signature(run).parameters)
 
 
+HITTING = """
+import os, pathlib, signal, sys, time
+
+def hit():
+    os.kill(os.getpid(), {number})
+
+class Swallowing:
+    def __del__(self):
+        hit()
+
+slept = time.sleep
+
+def sleep(seconds):
+    if seconds > 30:
+        {in_sleep}
+    slept(seconds)
+
+time.sleep = sleep
+"""
+"""Sends the process a signal when it comes to a certain place, whatever the machine is doing meanwhile."""
+ENDS = {signal.SIGINT: 130, signal.SIGTERM: 143}
+
+
+def ended(
+    hitting: Path, code: str, number: signal.Signals, arguments: list[str], environment: dict[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    """`watch` as a process of its own, with `code` run before it. Asserts that it ends as one line and a code."""
+    hitting.mkdir()
+    left = hitting / "left"
+    left.mkdir()
+    (hitting / "sitecustomize.py").write_text(code)
+    done = subprocess.run(
+        [sys.executable, "-m", "status_tool", "watch", *arguments, "--every", "600"],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        env=os.environ | {"PYTHONPATH": str(hitting), "TMPDIR": str(left)} | (environment or {}),
+    )
+    assert done.returncode == ENDS[number], done.stderr
+    [said] = done.stderr.splitlines()
+    assert said.startswith("status-tool: interrupted"), said
+    assert list(left.iterdir()) == []
+    return done
+
+
+@pytest.mark.parametrize("number", ENDS)
+@pytest.mark.parametrize("in_sleep", ["hit()", "Swallowing()"], ids=["asleep", "where it is swallowed"])
+def test_a_signal_between_rounds(tmp_path: Path, number: signal.Signals, in_sleep: str) -> None:
+    """Also in a finalizer, where Python drops the exception of a signal and prints a traceback instead."""
+    arriving = tmp_path / "arriving"
+    arriving.mkdir()
+    code = HITTING.format(number=int(number), in_sleep=in_sleep)
+    done = ended(tmp_path / "hitting", code, number, ["--from", str(arriving)])
+    assert done.stdout.count("no verdict") == 1
+
+
+MUTE = """
+import os, socket, threading
+
+served = socket.create_server(("127.0.0.1", 0))
+os.environ["MUTE_PORT"] = str(served.getsockname()[1])
+
+def answer():
+    served.accept()
+    os.kill(os.getpid(), {number})
+    threading.Event().wait()
+
+threading.Thread(target=answer, daemon=True).start()
+"""
+
+
+@pytest.mark.parametrize("number", ENDS)
+def test_a_signal_while_a_cluster_does_not_answer(tmp_path: Path, number: signal.Signals) -> None:
+    """A ZooKeeper that takes the connection and says nothing."""
+    conf = tmp_path / "conf"
+    conf.mkdir()
+    names = {"hbase.zookeeper.quorum": "127.0.0.1", "hbase.zookeeper.property.clientPort": "${env.MUTE_PORT}"}
+    properties = "".join(
+        f"<property><name>{name}</name><value>{value}</value></property>" for name, value in names.items()
+    )
+    (conf / "hbase-site.xml").write_text(f"<configuration>{properties}</configuration>")
+    line = ["--master-conf", str(conf), "--only", "hbase", "--conf-dir", str(conf)]
+    assert ended(tmp_path / "hitting", MUTE.format(number=int(number)), number, line).stdout == ""
+
+
 # -- on real Spark ----------------------------------------------------------------------------------------
 
 
@@ -429,6 +514,60 @@ def test_a_day_of_watching(folder: Path) -> None:
     kept = History(history)
     assert {moment.verdict for moment in kept.moments()} == {"complete", "incomplete", None}
     kept.close()
+
+
+IN_JVM = """
+import os, signal
+from py4j.clientserver import ClientServerConnection
+from py4j.java_gateway import GatewayConnection
+from pyspark import core
+
+asked = 0
+
+def counting(send):
+    def sent(self, command, *rest):
+        global asked
+        asked += 1
+        if asked == {count}:
+            os.kill(os.getpid(), {number})
+        return send(self, command, *rest)
+    return sent
+
+for kind in (ClientServerConnection, GatewayConnection):
+    kind.send_command = counting(kind.send_command)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+@pytest.mark.parametrize(("number", "count"), [(signal.SIGTERM, 1), (signal.SIGINT, 25), (signal.SIGINT, 400)])
+def test_a_signal_while_spark_is_asked(tmp_path: Path, folder: Path, number: signal.Signals, count: int) -> None:
+    """When its session starts, and when it checks; nothing of it is left."""
+    files = ["-i", str(folder / "master.status"), "--slave-status", str(folder / "slave.status")]
+    done = ended(tmp_path / "hitting", IN_JVM.format(number=int(number), count=count), number, files)
+    assert done.stdout == ""
+
+
+JVM_BEGINS = """
+import os, signal, time
+import pyspark.java_gateway as module
+
+class Begun(module.Popen):
+    def __init__(self, *arguments, **options):
+        super().__init__(*arguments, **options)
+        os.kill(os.getpid(), {number})
+
+module.Popen = Begun
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+def test_a_signal_while_the_jvm_starts(tmp_path: Path, folder: Path) -> None:
+    """Nobody waits for it, and it ends by itself."""
+    files = ["-i", str(folder / "master.status"), "--slave-status", str(folder / "slave.status")]
+    code = JVM_BEGINS.format(number=int(signal.SIGTERM))
+    assert ended(tmp_path / "hitting", code, signal.SIGTERM, files).stdout == ""
 
 
 @pytest.mark.slow
