@@ -24,12 +24,16 @@ KEYS = (
     *("conf-dir", "thrift", "webhdfs", "zookeeper", "cacert", "master-conf", "master-thrift", "master-zookeeper"),
     *("peer-conf", "peer", "wait", "paths", "exclude", "map-path", "rate", "accept-drift", "max-problems", "metrics"),
     *("debug-dir", "sign-key", "require-signature", "file-mode", "gone-for", "spark-master", "spark-conf"),
+    *("from", "every", "listen", "history"),
 )
 """What a file may set, each as the option of that name (`paths` is `-f`).
 
 Not what decides the question of one run: the letters, times, tables and what is accepted for once.
 """
-PARAMETERS: Mapping[str, str] = {key: key.replace("-", "_") for key in KEYS} | {"file-mode": "mode"}
+PARAMETERS: Mapping[str, str] = {key: key.replace("-", "_") for key in KEYS} | {
+    "file-mode": "mode",
+    "from": "folder",
+}
 """The commands' parameter for each key."""
 
 
@@ -142,6 +146,11 @@ def _checked(parameter: Any, setting: Setting) -> Any:
     return values if parameter.multiple else value
 
 
+def is_default(context: Any, name: str) -> bool:
+    """Whether a parameter of a command has its value from a file."""
+    return bool(context.get_parameter_source(name).name == "DEFAULT_MAP")
+
+
 _from_file: frozenset[str] = frozenset()
 
 
@@ -157,7 +166,7 @@ class RunCommand(TyperCommand):
         """As Typer does, without the defaults that do not go with the mode."""
         global _from_file
         rest = super().parse_args(ctx, args)
-        configured = {name for name in ctx.params if ctx.get_parameter_source(name).name == "DEFAULT_MAP"}
+        configured = {name for name in ctx.params if is_default(ctx, name)}
         given = given_of(ctx.params)
         try:
             mode = mode_of(given)

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 from typer.main import get_command
 
-from status_tool.cli.defaults import RunCommand, command_defaults
+from status_tool.cli.defaults import RunCommand, command_defaults, is_default
 from status_tool.cli.run import run
 from status_tool.cli.signals import loading
 from status_tool.errors import UsageError
@@ -69,6 +69,8 @@ def watch(
     (--master-conf DIR). Ends with the exit code of its last round, by Ctrl-C with 130, by SIGTERM with 143.
     """
     known, made = _run_options(context, folder)
+    if folder is not None and is_default(context, "folder") and _names_a_source(known):
+        folder = None
     for name in REFUSED:
         if name in known:
             raise UsageError(f"{_flag(name)} does not go with watch: {REFUSED[name]}")
@@ -131,6 +133,11 @@ def _rounds(made: Any, known: frozenset[str], folder: Path | None) -> RoundParam
 
 def _sources(known: frozenset[str], folder: Path | None, refreshes: bool) -> tuple[tuple[str, bool], ...]:
     return (("-i", "status_file" in known), ("--from", folder is not None), ("--master-conf", refreshes))
+
+
+def _names_a_source(known: frozenset[str]) -> bool:
+    """Whether the command line itself says what to check: then a file's `from` does not count."""
+    return bool(known & {"status_file", *_MASTER_ENDPOINTS})
 
 
 def _flag(name: str) -> str:

@@ -11,8 +11,10 @@ import pytest
 
 from status_tool.cli.defaults import FILE_VARIABLE, KEYS, NAME
 from status_tool.cli.main import main
+from status_tool.cli.watching import Service
 from status_tool.errors import EXIT_ERROR
 from status_tool.runs.modes import OPTIONS, Mode
+from status_tool.watch.rounds import RoundParameters
 from tests.pair import REPOSITORY
 from tests.unit.test_modes import MODES, begun  # noqa: F401  a fixture
 
@@ -42,6 +44,10 @@ file-mode = "640"
 gone-for = 3
 spark-master = "local[1]"
 spark-conf = ["a=b"]
+from = "status"
+every = 60
+listen = 9000
+history = "rounds"
 """
 
 
@@ -116,6 +122,37 @@ def test_a_default_refuses_nothing(
         assert ("rate=0.5" in call) == (half != ["--only", "hbase"] and mode in OPTIONS["rate"].modes)
         assert ("'a', 'b'" in call) == (mode in OPTIONS["spark_conf"].modes)
         assert ("h:2" in call) == (mode is Mode.FOLLOW)
+
+
+WATCHED = """
+from = "arriving"
+every = 60
+listen = 9000
+history = "rounds"
+metrics = "m.prom"
+"""
+
+
+def test_a_watch_takes_its_own(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With those of `run`; the command line goes before, and `from` refuses nothing where it says what to watch."""
+    watched: list[tuple[RoundParameters, Service]] = []
+
+    def noted(what: RoundParameters, service: Service) -> int:
+        watched.append((what, service))
+        return 0
+
+    monkeypatch.setattr("status_tool.cli.watching.keep_watch", noted)
+    write(folder / NAME, WATCHED)
+    for arguments in ([], ["-i", "file", "--every", "7"], ["--master-conf", "conf"], ["--from", "there"]):
+        assert main(["watch", *arguments]) == 0
+    assert [one.folder for one, _ in watched] == [Path("arriving"), None, None, Path("there")]
+    assert [service.every_s for _, service in watched] == [60, 7, 60, 60]
+    assert {(service.listen, service.history) for _, service in watched} == {(("127.0.0.1", 9000), Path("rounds"))}
+    assert {str(one.check["metrics"]) for one, _ in watched} == {"m.prom"}
+    assert main(["watch", "--from", "there", "-i", "file"]) == EXIT_ERROR
+    write(folder / NAME, "every = 0")
+    assert main(["watch", "-i", "file"]) == EXIT_ERROR
+    assert len(watched) == 4
 
 
 def test_every_key_is_an_option_of_a_command(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
