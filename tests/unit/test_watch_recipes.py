@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import json
+import re
 import shlex
 from configparser import ConfigParser
+from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
+from status_tool import __version__
 from status_tool.cli.main import main
-from tests.pair import REPOSITORY
+from tests.pair import JAR, REPOSITORY
 
 RECIPES = REPOSITORY / "docs" / "watch"
 
@@ -55,6 +59,68 @@ def test_the_tool_takes_the_command_line(name: str, capsys: pytest.CaptureFixtur
 def test_systemd_takes_its_end_for_what_it_is() -> None:
     """SIGTERM is 143."""
     assert unit()["Service"]["SuccessExitStatus"] == "143"
+
+
+INSTRUCTIONS = {"FROM", "WORKDIR", "COPY", "RUN", "USER", "ENTRYPOINT", "CMD"}
+
+
+def stages() -> dict[str, list[tuple[str, str]]]:
+    """Of the Containerfile: by name, or number where it has none, its instructions after FROM, and FROM itself."""
+    text = (RECIPES / "Containerfile").read_text().replace("\\\n", " ")
+    lines = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
+    found: dict[str, list[tuple[str, str]]] = {}
+    for line in lines:
+        instruction, _, rest = line.partition(" ")
+        if instruction == "FROM":
+            name = rest.partition(" AS ")[2] or str(len(found))
+            found[name] = []
+        list(found.values())[-1].append((instruction, rest.strip()))
+    return found
+
+
+def is_sent(path: Path) -> bool:
+    """Whether .dockerignore, of which the last line that fits counts, lets a builder see it."""
+    sent = True
+    for line in (REPOSITORY / ".dockerignore").read_text().splitlines():
+        pattern = line.removeprefix("!")
+        if pattern == "*" or path.is_relative_to(pattern):
+            sent = line.startswith("!")
+    return sent
+
+
+def test_the_image_is_made_of_what_is_there() -> None:
+    """Known instructions, images by plain names, and files of this tree or of a stage before."""
+    before: list[str] = []
+    for name, instructions in stages().items():
+        assert {instruction for instruction, _ in instructions} <= INSTRUCTIONS
+        image = instructions[0][1].partition(" AS ")[0]
+        assert re.fullmatch(r"[a-z]+:[a-z0-9.-]+", image), image
+        for _, rest in (one for one in instructions if one[0] == "COPY"):
+            *sources, target = rest.split()
+            assert target.startswith("./")
+            if sources[0].startswith("--from="):
+                assert sources[0].removeprefix("--from=") in before
+                assert sources[1:] == [f"/src/{JAR.relative_to(REPOSITORY / 'coprocessor_stubs')}"]
+            else:
+                assert [one for one in sources if not ((REPOSITORY / one).exists() and is_sent(Path(one)))] == []
+        for mounted in re.findall(r"--mount=\S*from=([^,\s]+)", " ".join(rest for _, rest in instructions)):
+            assert mounted in before
+        before.append(name)
+
+
+def test_the_image_runs_the_tool_as_a_user() -> None:
+    """Nobody's but its own: Kubernetes asks for a number; a Python and a Java that the tool takes; one version."""
+    last = list(stages().values())[-1]
+    said = dict(last)
+    assert re.fullmatch(r"[1-9][0-9]+", said["USER"])
+    assert any(f"--uid {said['USER']} " in rest for _, rest in last)
+    assert json.loads(said["ENTRYPOINT"]) == ["status-tool"]
+    assert said["FROM"].startswith("python:3.11-")
+    assert any("openjdk-17-jre-headless" in rest for _, rest in last)
+    pod = next(iter(yaml.safe_load_all((RECIPES / "deployment.yaml").read_text())))["spec"]["template"]["spec"]
+    assert pod["securityContext"] == {"runAsNonRoot": True, "fsGroup": int(said["USER"])}
+    for name in ("deployment.yaml", "cronjob.yaml"):
+        assert [one["image"] for one in containers(name)] == [f"status-tool:{__version__}"]
 
 
 def test_one_process_writes_the_history() -> None:
