@@ -19,7 +19,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from bench import small_run, verify_scale
-from status_tool.spark.class_archive import CACHE_VARIABLE
+from status_tool.cache import CACHE_VARIABLE
 
 ROUNDS = 5
 SAMPLES = Path(__file__).resolve().parents[1] / "sample_status" / "complete"

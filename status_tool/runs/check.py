@@ -26,6 +26,7 @@ from status_tool.gather.parallel_reading import read_all
 from status_tool.gather.snapshot import SLAVE_SETTLE_S, FileOptions, Request, Snapshot, apply_shutdown, snapshot
 from status_tool.printable import iso
 from status_tool.runs.modes import check_half, check_legacy
+from status_tool.runs.pace import LastRun, RunKind, remember, rows_read
 from status_tool.runs.question import Question, SideFacts, question_of, refuse_pruned, refuse_since
 from status_tool.runs.write import Say, source_of
 from status_tool.sources.hdfs_files import WebHdfsSource, endpoint_of
@@ -146,9 +147,11 @@ class Master(ABC):
 class FixedMaster(Master):
     """FILE, and nothing newer."""
 
-    def __init__(self, file: MasterSide, say: Say) -> None:
+    def __init__(self, file: MasterSide, say: Say, first_done: Callable[[], None] = lambda: None) -> None:
+        """`first_done` is called when the first round has ended."""
         super().__init__(file)
         self._say = say
+        self._first_done: Callable[[], None] | None = first_done
 
     def look(self) -> Look:
         """FILE."""
@@ -160,6 +163,9 @@ class FixedMaster(Master):
 
     def round_done(self, outcome: Outcome, look: Look, left_s: float) -> None:
         """Announce the next round."""
+        if self._first_done is not None:
+            self._first_done()
+            self._first_done = None
         if outcome.overview is None:
             self._say(f"not complete yet, checking again ({left_s:.0f} s left)")
 
@@ -175,7 +181,34 @@ def check_live(settings: Settings, check: Check, say: Say) -> Outcome:
         refuse_since(side.header, check.scope.since)
         refuse_deep(file, check)
         deadline = time.monotonic() + check.wait_s
-        return check_in_rounds(settings, check, FixedMaster(side, say), deadline, say, scratch)
+        master = FixedMaster(side, say, _remembering(check, file))
+        return check_in_rounds(settings, check, master, deadline, say, scratch)
+
+
+def kind_of_check(check: Check, header: Header) -> RunKind:
+    """What a check has in common with others; `header` is FILE's."""
+    scope = check.scope
+    return RunKind(
+        form="run -i" if check.slave_status is None else "run -i --slave-status",
+        cluster=header.cluster_id or header.hdfs_pool_id or header.cluster_key,
+        hbase=scope.check_hbase and header.half != "hdfs",
+        hdfs=scope.check_hdfs and header.half != "hbase",
+        deep=check.deep,
+        narrowed=bool(scope.tables or scope.namespaces or check.hdfs_paths),
+    )
+
+
+def _remembering(check: Check, file: StatusFile) -> Callable[[], None]:
+    """From now on until it is called; nothing where Spark runs already, as in later rounds of `watch`."""
+    began, with_start = time.monotonic(), SparkSession.getActiveSession() is None
+
+    def done() -> None:
+        if with_start:
+            took_ms = int((time.monotonic() - began) * 1000)
+            last = LastRun(took_ms, rows_read(file.counts), int(time.time() * 1000))
+            remember(kind_of_check(check, file.header), last)
+
+    return done
 
 
 def check_in_rounds(
@@ -234,6 +267,7 @@ def check_offline(check: Check, say: Say) -> Outcome:
     assert check.slave_status is not None
     with open_status(check.status_file, require_side=MASTER, key=check.key) as file:
         side = MasterSide(file, header_in_scope(file.header, check))
+        done = _remembering(check, file)
         with (
             open_status(check.slave_status, require_side=SLAVE, key=check.key) as slave,
             tempfile.TemporaryDirectory(prefix="status-tool-") as folder,
@@ -241,7 +275,9 @@ def check_offline(check: Check, say: Say) -> Outcome:
             question = _question(side, facts_of(slave, slave.header), check)
             with spark_session(check.spark_master, check.spark_conf) as spark:
                 slave_df = read_status(spark, slave, Path(folder))
-                return _answer(spark, side, slave_df, question, check, say, Path(folder), lambda _: True)
+                outcome = _answer(spark, side, slave_df, question, check, say, Path(folder), lambda _: True)
+                done()
+                return outcome
 
 
 @dataclass(frozen=True)

@@ -10,11 +10,13 @@ from dataclasses import dataclass
 from status_tool.clients.config import Settings
 from status_tool.clients.webhdfs import WebHdfs
 from status_tool.clients.zookeeper import ZooKeeper
-from status_tool.errors import ConnectionFailed
+from status_tool.errors import ConfigurationError, ConnectionFailed
 from status_tool.gather.peer_topology import what_is_shipped
 from status_tool.gather.snapshot import Request, with_shutdown
 from status_tool.printable import duration, iso
-from status_tool.runs.check import Check, header_in_scope, refuse_deep
+from status_tool.runs.check import Check, header_in_scope, kind_of_check, refuse_deep
+from status_tool.runs.pace import RunKind, expected, last_run, rows_read
+from status_tool.runs.write import kind_of_side
 from status_tool.sources import meta
 from status_tool.sources.hdfs_files import endpoint_of, expand, refusals_end_the_run
 from status_tool.sources.state_table import StateTable, now_ms
@@ -44,6 +46,9 @@ def explain_side(settings: Settings, request: Request) -> Iterator[Step]:
         yield from _hbase(settings, request)
     if request.hdfs:
         yield from _hdfs(settings, request.hdfs_paths or settings.hdfs_paths or ("/",))
+    with suppress(ConfigurationError):  # only local folders are read
+        key = settings.zookeeper().cluster_key if request.hbase else str(endpoint_of(settings))
+        yield from _expected(kind_of_side(request, key))
 
 
 def explain_check(settings: Settings, check: Check) -> Iterator[Step]:
@@ -62,7 +67,14 @@ def explain_check(settings: Settings, check: Check) -> Iterator[Step]:
             yield from _slave(settings, header, check)
         if hdfs:
             yield from _hdfs(settings, check.hdfs_paths or header.hdfs_paths, summaries=False)
+    yield from _expected(kind_of_check(check, header), rows_read(counts))
     yield Step("Spark", check.spark_master or "local[*], or the master that was submitted")
+
+
+def _expected(kind: RunKind, rows: int | None = None) -> Iterator[Step]:
+    """How long it will take, where that of an earlier run is known; `rows` is how many streams and files there are."""
+    if (last := last_run(kind)) is not None:
+        yield Step("expected time", expected(last, rows))
 
 
 def _hbase(settings: Settings, request: Request) -> Iterator[Step]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -19,6 +20,7 @@ from status_tool.errors import Interrupted, StatusToolError
 from status_tool.gather.parallel_reading import read_all
 from status_tool.gather.snapshot import Request, SmallRows, Snapshot, Together, snapshot
 from status_tool.report.progress import Progress
+from status_tool.runs.pace import LastRun, RunKind, remember, rows_read
 from status_tool.sources.interface import Source
 from status_tool.sources.journal import Journal, forget, journal_path, opened, remove
 from status_tool.sources.state_table import StateTableSource
@@ -52,7 +54,8 @@ def write_side(
 
     `progress` shows streams and files as they are read, of as many as the file held that is replaced.
     """
-    before = rows_before(path) if progress is not None else {}
+    before, began = rows_before(path) if progress is not None else {}, time.monotonic()
+    asked = request
     with journaling(path, request) as (request, journal):
         gathered = snapshot(settings, request, say)
         later = 0
@@ -67,10 +70,25 @@ def write_side(
                     journal.add(batch)
             if later:
                 gathered = _with_later_writes_notice(gathered, later)
+    _remember(asked, gathered.header, writer.counts, time.monotonic() - began)
     if debug_dir is not None:
         with open_status(path) as written:
             dump_rows(written.rows(), debug_dir)
     return Written(gathered.header, writer.counts, gathered.unsettled)
+
+
+def kind_of_side(request: Request, cluster_key: str) -> RunKind:
+    """What a run that writes one side has in common with others; `cluster_key` as in the header."""
+    form = "run -m -o" if request.side == MASTER else "run -o"
+    narrowed = bool(request.only.tables or request.only.namespaces or request.hdfs_paths)
+    return RunKind(form, cluster_key, request.hbase, request.hdfs, request.files.deep, narrowed)
+
+
+def _remember(request: Request, header: Header, counts: Mapping[str, int], took_s: float) -> None:
+    """Unless it waited for queues, used checksums of an earlier run, or is one round of another run."""
+    if not (request.drained or request.following or request.files.journal is not None):
+        last = LastRun(int(took_s * 1000), rows_read(counts), int(time.time() * 1000))
+        remember(kind_of_side(request, header.cluster_key), last)
 
 
 def rows_before(path: Path) -> Mapping[str, int]:

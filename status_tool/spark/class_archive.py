@@ -13,7 +13,6 @@ import contextlib
 import hashlib
 import os
 import shutil
-import stat
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -21,8 +20,8 @@ from pathlib import Path
 
 import pyspark
 
-CACHE_VARIABLE = "STATUS_TOOL_CACHE"
-"""The folder for the archive instead of the user's cache; `off`: none is made or used."""
+from status_tool.cache import cache_folder, is_ours
+
 WRITTEN_S = 120
 """A JVM writes its archive within seconds; one that does not is killed."""
 _OLDEST_JDK = 17
@@ -73,7 +72,7 @@ class NewArchive:
 
 def jvm_option() -> tuple[str, NewArchive | None]:
     """The JVM's option, with the archive that it will write if there is none yet; empty: none can be used or made."""
-    folder, java = _folder(), _java()
+    folder, java = cache_folder(), _java()
     if folder is None or java is None:
         return "", None
     name = f"spark-{_key(java)}"
@@ -81,7 +80,7 @@ def jvm_option() -> tuple[str, NewArchive | None]:
         return "", None  # Spark splits the options at blanks
     for archive in folder.glob(f"{name}.*{_ENDING}"):
         if archive.name == f"{name}.{archive.stat().st_size}{_ENDING}":
-            return (f"{_USE}{archive} {_VERIFIED}", None) if _is_ours(archive) else ("", None)
+            return (f"{_USE}{archive} {_VERIFIED}", None) if is_ours(archive) else ("", None)
     written = folder / f"{name}.{os.getpid()}"
     return f"-XX:ArchiveClassesAtExit={written}", NewArchive(written)
 
@@ -108,26 +107,6 @@ def _drop_others(archive: Path) -> None:
         running = file.suffix[1:].isdigit() and Path(f"/proc/{file.suffix[1:]}").exists()
         if file != archive and not running:
             file.unlink(missing_ok=True)
-
-
-def _folder() -> Path | None:
-    """The cache, made where it is missing; None where it cannot be used."""
-    chosen = os.environ.get(CACHE_VARIABLE)
-    if chosen == "off" or not sys.platform.startswith("linux"):
-        return None
-    try:
-        default = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "status-tool"
-        folder = Path(chosen) if chosen else default
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    except (OSError, RuntimeError):
-        return None
-    return folder if _is_ours(folder) and os.access(folder, os.W_OK | os.X_OK) else None
-
-
-def _is_ours(path: Path) -> bool:
-    """Whether nobody else can have put code there: a JVM runs what the archive holds."""
-    found = path.stat()
-    return found.st_uid == os.geteuid() and not stat.S_IMODE(found.st_mode) & 0o022
 
 
 def _java() -> Path | None:

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from status_tool.spark.class_archive import CACHE_VARIABLE, NewArchive, drop_archive, jvm_option
+from status_tool.cache import CACHE_VARIABLE
+from status_tool.spark.class_archive import NewArchive, drop_archive, jvm_option
 from tests.pair import REPOSITORY
 
 SAMPLE = REPOSITORY / "sample_status" / "complete"
