@@ -80,7 +80,7 @@ def demo(folder: Path) -> None:
         pair.slave.admin.hdfs_put("/data/export/part-0", 300_000)
         step("The application stops: record when, write the master's status, check it on the slave")
         run(pair.master, "shutdown-time", "record")
-        run(pair.master, "run", "-m", "-o", folder / "master.status")
+        run(pair.master, "run", "-m", "-o", folder / "master.status", "--all-files")
         run(pair.slave, "run", "-i", folder / "master.status", "--wait", "60")
         step("Now data is lost for real: remove the peer, write 25 rows, roll the WAL, add the peer, write 25 more")
         lose(pair)
@@ -93,7 +93,7 @@ def demo(folder: Path) -> None:
         print(f"    but orders has {rows[0]} rows on the master and {rows[1]} on the slave", flush=True)
         step("The same two commands again. Timestamps alone would say complete; the streams do not")
         run(pair.master, "shutdown-time", "record")
-        run(pair.master, "run", "-m", "-o", folder / "master2.status")
+        run(pair.master, "run", "-m", "-o", folder / "master2.status", "--all-files")
         result = run(pair.slave, "run", "-i", folder / "master2.status", expected=1)
         if "gap" not in result.stdout:
             raise DemoFailed("no gap was named")

@@ -79,6 +79,9 @@ def run(
     paths: Annotated[
         Path | None, typer.Option("-f", metavar="FILE", help="HDFS paths to check, one per line, # comments.")
     ] = None,
+    all_files: Annotated[
+        bool, typer.Option("--all-files", help="With -m: all of HDFS, whatever paths are configured.")
+    ] = False,
     explain: Annotated[
         bool, typer.Option("--explain", help="Only show what would be read, from where and how much.")
     ] = False,
@@ -247,6 +250,8 @@ def run(
     # What a file sets is a default, not an order: it refuses nothing.
     given = known - from_file()
     form = check_options(given, only, known)
+    if all_files and "paths" in given:
+        raise UsageError("--all-files reads all of HDFS, -f FILE what it names: give either")
     if form is Mode.FOLLOW and not (master_conf or master_zookeeper):
         raise UsageError("--follow needs the master: --master-conf DIR or --master-zookeeper HOST:PORT/ZNODE")
     if deep is not None and output is not None and is_legacy_name(output):
@@ -268,7 +273,7 @@ def run(
     tables, accepted = (frozenset(map(plain_name, names or ())) for names in (table, accept_drift))
     hbase, hdfs = only is not Half.HDFS, only is not Half.HBASE
     dumps = (debug_dir or DEFAULT_DEBUG_DIR) if debug else None
-    hdfs_paths, spark_settings = _paths(paths), spark_settings_of(spark_conf)
+    hdfs_paths, spark_settings = _paths(paths, all_files), spark_settings_of(spark_conf)
     # Not before: these take most of a second to import, for which help and a wrong option need not wait.
     with loading():
         from status_tool.cli.running import (
@@ -374,7 +379,10 @@ def _files(deep: bool, rate: float | None, exclude: list[str] | None, layout: st
     )
 
 
-def _paths(file: Path | None) -> tuple[str, ...]:
+def _paths(file: Path | None, all_files: bool) -> tuple[str, ...]:
+    """Those of -f or `--all-files`; none: the configured ones count."""
+    if all_files:
+        return ("/",)
     if file is None:
         return ()
     try:

@@ -28,7 +28,7 @@ from status_tool.report.progress import make_progress
 from status_tool.report.reporter import write_report
 from status_tool.report.script import ScriptReporter
 from status_tool.report.text import TextReporter
-from status_tool.runs.write import Written, dump_live, write_side
+from status_tool.runs.write import Written, dump_live, refuse_everything, write_side
 from status_tool.status_file.signature import SignKey
 from status_tool.vocabulary.outcome import Moment, Outcome
 
@@ -135,7 +135,11 @@ def write_reports(outcome: Outcome, output: Output, history: Sequence[Moment] = 
 def write_file(
     settings: Settings, request: Request, output: Path, debug_dir: Path | None, as_json: bool, key: SignKey | None
 ) -> int:
-    """`run -o`: one side's status to a file."""
+    """`run -o`: one side's status to a file.
+
+    Raises `UsageError` where all of the master's HDFS would be read unasked, and what `write_side` raises.
+    """
+    refuse_everything(settings, request)
     with make_progress() as progress:
         written = write_side(settings, request, output, debug_dir, progress.step, key, progress)
     if is_delivering():

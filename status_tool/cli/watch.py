@@ -123,6 +123,7 @@ def _rounds(made: Any, known: frozenset[str], folder: Path | None) -> RoundParam
     if "master_conf" not in known:
         raise UsageError("watch reads the master by its site files: give --master-conf DIR")
     half = given["only"]
+    check["all_files"] = False
     check_options(given_of(check), half)
     taken = set(given) & set(OPTIONS) - _ONE_SIDE
     written = {name for name in taken if refusal(name, Mode.MASTER, known, half) is None}

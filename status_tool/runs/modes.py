@@ -53,6 +53,7 @@ OPTIONS: Mapping[str, Option] = {
     "debug_dir": Option("--debug-dir", _ALL - {Mode.DUMP}, needs="debug", why="that dump goes to stdout"),
     "shutdown": Option("-s", _ALL - {Mode.SLAVE, Mode.FOLLOW, Mode.DUMP}, why="no shutdown time counts there"),
     "paths": Option("-f", _ALL, half="hdfs"),
+    "all_files": Option("--all-files", frozenset({Mode.MASTER}), half="hdfs", why="only -m asks for paths or for this"),
     "only": Option("--only", _ALL),
     "explain": Option("--explain", _ALL),
     "table": Option("--table", _ALL, half="hbase"),

@@ -47,7 +47,8 @@ def explain_side(settings: Settings, request: Request) -> Iterator[Step]:
     if request.hdfs:
         yield from _hdfs(settings, request.hdfs_paths or settings.hdfs_paths or ("/",))
     with suppress(ConfigurationError):  # only local folders are read
-        key = settings.zookeeper().cluster_key if request.hbase else str(endpoint_of(settings))
+        known = request.hbase or settings.knows_zookeeper
+        key = settings.zookeeper().cluster_key if known else str(endpoint_of(settings))
         yield from _expected(kind_of_side(request, key))
 
 

@@ -15,12 +15,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from status_tool.atomic import atomic_write
-from status_tool.clients.config import Settings
-from status_tool.errors import Interrupted, StatusToolError
+from status_tool.clients.config import HDFS_PATHS_KEY, Settings
+from status_tool.clients.webhdfs import WebHdfs
+from status_tool.errors import Interrupted, StatusToolError, UsageError
 from status_tool.gather.parallel_reading import read_all
-from status_tool.gather.snapshot import Request, SmallRows, Snapshot, Together, snapshot
+from status_tool.gather.snapshot import NAMENODE_INFO, Request, SmallRows, Snapshot, Together, snapshot
 from status_tool.report.progress import Progress
 from status_tool.runs.pace import LastRun, RunKind, remember, rows_read
+from status_tool.sources.hdfs_files import endpoint_of
 from status_tool.sources.interface import Source
 from status_tool.sources.journal import Journal, forget, journal_path, opened, remove
 from status_tool.sources.state_table import StateTableSource
@@ -75,6 +77,29 @@ def write_side(
         with open_status(path) as written:
             dump_rows(written.rows(), debug_dir)
     return Written(gathered.header, writer.counts, gathered.unsettled)
+
+
+def refuse_everything(settings: Settings, request: Request) -> None:
+    """`UsageError` where nothing says which of the master's files are meant: it names how many all of them are."""
+    if request.side == MASTER and request.hdfs and not (request.hdfs_paths or settings.hdfs_paths):
+        raise UsageError(
+            f"this would read every file of HDFS ({_whole_hdfs(settings)}): name paths by -f FILE, or configure them "
+            f"({HDFS_PATHS_KEY} in a site file, `paths` in status-tool.toml), or give --all-files; --only hbase needs "
+            "none"
+        )
+
+
+def _whole_hdfs(settings: Settings) -> str:
+    """How much is below the root, as the NameNode knows it without counting."""
+    try:
+        endpoint = endpoint_of(settings)
+        bean = WebHdfs(endpoint, patience_s=0).bean(NAMENODE_INFO) or {}
+    except StatusToolError:
+        return "/, not counted"
+    files, used = bean.get("TotalFiles"), bean.get("Used")
+    if not (isinstance(files, int) and isinstance(used, int)):
+        return f"/ at {endpoint}, not counted"
+    return f"/ at {endpoint}: {files} files and folders, {used} bytes with replicas"
 
 
 def kind_of_side(request: Request, cluster_key: str) -> RunKind:

@@ -82,14 +82,18 @@ def test_unreachable_namenode(pair: Pair, tmp_path: Path) -> None:
 
 def test_unreachable_zookeeper(pair: Pair, tmp_path: Path) -> None:
     """Nothing listens there."""
-    result = tool_here("run", "-m", "-o", tmp_path / "f", "--zookeeper", "127.0.0.1:1/hbase", conf=pair.master)
+    result = tool_here(
+        "run", "-m", "-o", tmp_path / "f", "--all-files", "--zookeeper", "127.0.0.1:1/hbase", conf=pair.master
+    )
     assert_one_line(result, "ZooKeeper", "127.0.0.1:1")
 
 
 def test_wrong_znode(pair: Pair, tmp_path: Path) -> None:
     """A ZooKeeper without that cluster."""
     hosts = pair.master.zookeeper.partition("/")[0]
-    result = tool_here("run", "-m", "-o", tmp_path / "f", "--zookeeper", f"{hosts}/nothing", conf=pair.master)
+    result = tool_here(
+        "run", "-m", "-o", tmp_path / "f", "--all-files", "--zookeeper", f"{hosts}/nothing", conf=pair.master
+    )
     assert_one_line(result, "znode")
 
 
@@ -100,7 +104,7 @@ def test_no_state_table(pair: Pair, tmp_path: Path) -> None:
     for site in pair.master.conf_dir.glob("*.xml"):
         named = "<property><name>hbase.replicationtable.name</name><value>nosuch</value></property></configuration>"
         (conf / site.name).write_text(site.read_text().replace("</configuration>", named))
-    assert_one_line(tool_here("run", "-m", "-o", tmp_path / "f", conf=conf), "nosuch", "setup")
+    assert_one_line(tool_here("run", "-m", "-o", tmp_path / "f", "--all-files", conf=conf), "nosuch", "setup")
 
 
 def test_full_disk(pair: Pair, tmp_path: Path) -> None:
@@ -125,7 +129,18 @@ def test_full_disk(pair: Pair, tmp_path: Path) -> None:
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_interrupted_while_waiting(pair: Pair, tmp_path: Path, number: signal.Signals) -> None:
     """Ctrl-C (130) or SIGTERM (143) in the middle of `-m --wait`: one line, no file."""
-    command = [sys.executable, "-m", "status_tool", "run", "-m", "-o", str(tmp_path / "f"), "--wait", "60"]
+    command = [
+        sys.executable,
+        "-m",
+        "status_tool",
+        "run",
+        "-m",
+        "-o",
+        str(tmp_path / "f"),
+        "--all-files",
+        "--wait",
+        "60",
+    ]
     process = subprocess.Popen(
         [*command, "--conf-dir", str(pair.master.conf_dir)],
         stdout=subprocess.PIPE,

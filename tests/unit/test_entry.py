@@ -96,7 +96,9 @@ def test_writing_a_status_loads_no_spark(tmp_path: Path) -> None:
     assert "pyspark" not in found
 
 
-@pytest.mark.parametrize("command", [["queues"], ["topology"], ["run", "-m", "-o", "f", "--thrift", "localhost:1"]])
+@pytest.mark.parametrize(
+    "command", [["queues"], ["topology"], ["run", "-m", "-o", "f", "--thrift", "localhost:1", "--all-files"]]
+)
 def test_a_zookeeper_that_is_down_is_one_line(tmp_path: Path, command: list[str]) -> None:
     """Of the tool, not of kazoo's log."""
     with socket.socket() as held:

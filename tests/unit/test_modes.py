@@ -39,6 +39,7 @@ VALUES = {
     "strict_extra": [],
     "ignore_later_writes": [],
     "drained": [],
+    "all_files": [],
     "quiet": [],
     "verbose": [],
     "deep": [],

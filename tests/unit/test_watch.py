@@ -284,6 +284,9 @@ def test_the_newest_file_of_a_folder(tmp_path: Path) -> None:
         (["-i", "f", "--differ", "-"], "one line a round"),
         (["-i", "f", "--nonsense"], "--nonsense"),
         (["-i", "f", "--every", "0"], "--every"),
+        (["-i", "f", "--all-files"], "--all-files does not go with -i FILE"),
+        (["--master-conf", ".", "--rounds", "1"], "every file of HDFS"),
+        (["--master-conf", ".", "--all-files", "-f", "paths"], "give either"),
     ],
 )
 def test_what_does_not_fit_is_refused(
@@ -311,10 +314,18 @@ def test_an_error_before_the_check_begins_shows_in_the_metrics(
     arriving.mkdir()
     conf.mkdir()
     monkeypatch.setattr("status_tool.cli.watching._Session.ensure", lambda _: None)
-    slave = ["--slave-status", str(SAMPLES / "gap" / "slave.status")]
+    slave, only = ["--slave-status", str(SAMPLES / "gap" / "slave.status")], ["--only", "hbase"]
     options = {
         "nothing arrived": ["--from", str(arriving), *slave],
-        "no ZooKeeper": ["--master-conf", str(conf), "--zookeeper", "127.0.0.1:1/hbase", "--thrift", "127.0.0.1:1"],
+        "no ZooKeeper": [
+            "--master-conf",
+            str(conf),
+            *only,
+            "--zookeeper",
+            "127.0.0.1:1/hbase",
+            "--thrift",
+            "127.0.0.1:1",
+        ],
         "no FILE": ["-i", str(arriving / "none"), "--zookeeper", "127.0.0.1:1/hbase"],
         "no paths": ["-i", str(arriving / "none"), "-f", str(arriving / "none"), *slave],
     }[what]
