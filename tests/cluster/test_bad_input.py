@@ -72,6 +72,7 @@ def test_unreachable_namenode(pair: Pair, tmp_path: Path) -> None:
         tmp_path / "f",
         "--only",
         "hdfs",
+        "--all-files",
         "--webhdfs",
         "http://127.0.0.1:1",
         conf=pair.master,

@@ -306,7 +306,7 @@ def test_the_same_hdfs_twice_is_refused(
 ) -> None:
     """From files and live, through other addresses too: what counts is what the NameNode says."""
     namenodes["slave0"].name = "master"
-    ours, theirs = written(namenodes, "master", tmp_path, "-m"), written(namenodes, "slave", tmp_path)
+    ours, theirs = written(namenodes, "master", tmp_path, "-m", "--all-files"), written(namenodes, "slave", tmp_path)
     live = f"http://127.0.0.1:{namenodes['slave0'].port}"
     for arguments in (["--slave-status", str(theirs)], ["--only", "hdfs", "--webhdfs", live]):
         capsys.readouterr()
@@ -322,7 +322,7 @@ def test_different_or_not_known(
     """Two that differ are compared; where one does not say, that is reported."""
     if not known:
         namenodes["slave0"].name = ""
-    ours, theirs = written(namenodes, "master", tmp_path, "-m"), written(namenodes, "slave", tmp_path)
+    ours, theirs = written(namenodes, "master", tmp_path, "-m", "--all-files"), written(namenodes, "slave", tmp_path)
     capsys.readouterr()
     assert main(["run", "-i", str(ours), "--slave-status", str(theirs)]) == 0
     assert ("does not identify its HDFS" in capsys.readouterr().out) is not known
@@ -340,7 +340,7 @@ def test_an_old_slave_file_is_told_by_its_age(
     monkeypatch.setattr("status_tool.gather.snapshot.now_ms", lambda: now)
     theirs = written(namenodes, "slave", tmp_path)
     now += 7_500_000
-    ours = written(namenodes, "master", tmp_path, "-m")
+    ours = written(namenodes, "master", tmp_path, "-m", "--all-files")
     capsys.readouterr()
     assert main(["run", "-i", str(ours), "--slave-status", str(theirs)]) == 3
     out = capsys.readouterr().out
