@@ -69,6 +69,12 @@ N ?= 3
 campaign: setup ## Fault campaign against the truth: make campaign SEED=1 N=3
 	$(BIN)/python -m tests.campaign --seed $(SEED) --count $(N) --shrink
 
+docs: $(VENV)/installed ## The documents as a site, in build/docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+
+playground: setup ## Two clusters for docs/tutorial.md, until Ctrl-C
+	@$(BIN)/python -m tests.playground
+
 samples: setup ## Record sample_status/ anew from real clusters
 	$(BIN)/python -m tests.record_samples sample_status
 
@@ -88,4 +94,4 @@ soak: setup ## The trackers at full speed and under fault for SOAK seconds (600)
 clean: ## Remove what was built
 	rm -rf $(VENV) coprocessor_stubs/target tests/lab/target *.egg-info build dist
 
-.PHONY: help setup setup-tool wheel demo test lint test-java test-python test-unit test-pythons campaign samples bench soak clean
+.PHONY: help setup setup-tool wheel demo test lint test-java test-python test-unit test-pythons campaign docs playground samples bench soak clean
