@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import os
+import shlex
 import subprocess
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -193,6 +195,14 @@ class Cluster:
         if done.returncode != 0:
             raise LabError(f"{main} {' '.join(arguments)} ended with {done.returncode}:\n{done.stdout}{done.stderr}")
         return done.stdout
+
+    def write_hbase(self, file: Path) -> None:
+        """Write an `hbase CLASS …` for a shell: a client of this cluster, which goes with the lab."""
+        *command, _ = self._java.command(512, "CLASS", ())
+        environment = self._java.environment(self.conf_dir, ())
+        own = [f"{name}={value}" for name, value in environment.items() if os.environ.get(name) != value]
+        file.write_text(f'#!/bin/sh\nexec {shlex.join(["env", *own, *command])} "$@"\n')
+        file.chmod(0o755)
 
     # -- life
 
