@@ -28,7 +28,7 @@ from status_tool.report.progress import make_progress
 from status_tool.report.reporter import write_report
 from status_tool.report.script import ScriptReporter
 from status_tool.report.text import TextReporter
-from status_tool.runs.write import Written, dump_live, refuse_everything, write_side
+from status_tool.runs.write import Written, dump_live, unasked, write_side
 from status_tool.status_file.signature import SignKey
 from status_tool.vocabulary.outcome import Moment, Outcome
 
@@ -139,12 +139,13 @@ def write_file(
 
     Raises `UsageError` where all of the master's HDFS would be read unasked, and what `write_side` raises.
     """
-    refuse_everything(settings, request)
+    read = unasked(settings, request)
     with make_progress() as progress:
         written = write_side(settings, request, output, debug_dir, progress.step, key, progress)
     if is_delivering():
         return 0
-    for notice in (*written.header.notices, *(f"{server}: unverifiable" for server in written.unsettled)):
+    unnamed = () if read is None else (read,)
+    for notice in (*unnamed, *written.header.notices, *(f"{server}: unverifiable" for server in written.unsettled)):
         print(f"status-tool: {safe(notice)}", file=sys.stderr)
     if as_json:
         print(json.dumps(_summary(written, output)))

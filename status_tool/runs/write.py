@@ -79,27 +79,37 @@ def write_side(
     return Written(gathered.header, writer.counts, gathered.unsettled)
 
 
-def refuse_everything(settings: Settings, request: Request) -> None:
-    """`UsageError` where nothing says which of the master's files are meant: it names how many all of them are."""
-    if request.side == MASTER and request.hdfs and not (request.hdfs_paths or settings.hdfs_paths):
-        raise UsageError(
-            f"this would read every file of HDFS ({_whole_hdfs(settings)}): name paths by -f FILE, or configure them "
-            f"({HDFS_PATHS_KEY} in a site file, `paths` in status-tool.toml), or give --all-files; --only hbase needs "
-            "none"
-        )
+UNASKED_FILES = 10_000
+"""So many files and folders are read within seconds: where HDFS has no more, nobody needs to be asked."""
 
 
-def _whole_hdfs(settings: Settings) -> str:
-    """How much is below the root, as the NameNode knows it without counting."""
+def unasked(settings: Settings, request: Request) -> str | None:
+    """What will be read although nothing says which of the master's files are meant, to be told; None: that is said.
+
+    Raises `UsageError` where that would be more than `UNASKED_FILES`, by the NameNode's own counters.
+    """
+    if request.side != MASTER or not request.hdfs or request.hdfs_paths or settings.hdfs_paths:
+        return None
+    files, text = _whole_hdfs(settings)
+    if files <= UNASKED_FILES:
+        return f"no HDFS paths are named, so all of it is read: {text}"
+    raise UsageError(
+        f"this would read every file of HDFS ({text}): name paths by -f FILE, or configure them "
+        f"({HDFS_PATHS_KEY} in a site file, `paths` in status-tool.toml), or give --all-files; --only hbase needs none"
+    )
+
+
+def _whole_hdfs(settings: Settings) -> tuple[int, str]:
+    """How many files and folders there are, as the NameNode knows it without counting; 0 where it does not say."""
     try:
         endpoint = endpoint_of(settings)
         bean = WebHdfs(endpoint, patience_s=0).bean(NAMENODE_INFO) or {}
     except StatusToolError:
-        return "/, not counted"
+        return 0, "/"  # the run itself will say what is wrong
     files, used = bean.get("TotalFiles"), bean.get("Used")
     if not (isinstance(files, int) and isinstance(used, int)):
-        return f"/ at {endpoint}, not counted"
-    return f"/ at {endpoint}: {files} files and folders, {used} bytes with replicas"
+        return 0, f"/ at {endpoint}"
+    return files, f"/ at {endpoint}, {files} files and folders, {used} bytes with replicas"
 
 
 def kind_of_side(request: Request, cluster_key: str) -> RunKind:

@@ -91,7 +91,7 @@ def assert_refused(result: Result, *words: str) -> None:
         (["shutdown-time", "record"], ["--thrift"]),
         (["run", "-d"], ["--zookeeper"]),
         (["run", "-m", "-o", "f", "--all-files"], ["--zookeeper"]),
-        (["run", "-m", "-o", "f"], ["every file of HDFS", "-f FILE", "status.tool.hdfs.paths", "--all-files"]),
+        (["run", "-m", "-o", "f"], ["--zookeeper"]),
         (["run", "-m", "-o", "f", "-f", "p", "--all-files"], ["--all-files", "-f", "either"]),
         (["run", "-o", "f", "--all-files"], ["--all-files", "-m"]),
         (["run", "-m", "-o", "f", "--conf-dir", "/nonexistent"], ["/nonexistent"]),

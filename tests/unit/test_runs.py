@@ -12,7 +12,7 @@ from status_tool.errors import StatusFileError, UsageError
 from status_tool.gather.snapshot import Request, apply_shutdown
 from status_tool.rules.origins import judge_origins
 from status_tool.runs.question import refuse_silent
-from status_tool.runs.write import refuse_everything, streams_written_later
+from status_tool.runs.write import UNASKED_FILES, streams_written_later, unasked
 from status_tool.vocabulary.header import MASTER, SLAVE, Header
 from status_tool.vocabulary.schema import STATUS_SCHEMA
 from status_tool.vocabulary.scope import Scope
@@ -39,22 +39,22 @@ def test_streams_written_to_after_the_shutdown_are_counted() -> None:
     assert streams_written_later(rows(), 500) == 0
 
 
-def test_all_of_the_masters_hdfs_is_read_only_when_told_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The refusal names how much it is, or that this is not known; configured paths, -f and one half are enough."""
-    beans: list[dict[str, Any] | None] = [{"TotalFiles": 12, "Used": 345}, None, {"TotalFiles": "many"}]
+def test_a_large_hdfs_is_read_whole_only_when_told_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The refusal names how much it is; a small one is read, which is told; named paths and one half are enough."""
+    few, many = ({"TotalFiles": count, "Used": 345} for count in (UNASKED_FILES, UNASKED_FILES + 1))
+    beans: list[dict[str, Any] | None] = [many, few, None, {"TotalFiles": "many"}]
     monkeypatch.setattr("status_tool.runs.write.WebHdfs.bean", lambda *_: beans.pop(0))
     settings = Settings(SiteConfig({}), webhdfs_option=("http://h:1",))
     whole = Request(MASTER, 0)
-    with pytest.raises(UsageError, match=r"/ at http://h:1.*: 12 files and folders, 345 bytes.*-f FILE.*--all-files"):
-        refuse_everything(settings, whole)
-    for _ in range(2):
-        with pytest.raises(UsageError, match="not counted"):
-            refuse_everything(settings, whole)
-    with pytest.raises(UsageError, match="/, not counted"):
-        refuse_everything(Settings(SiteConfig({})), whole)
+    with pytest.raises(UsageError, match=r"/ at http://h:1.*, 10001 files and folders, 345 bytes.*-f FILE.*--all-f"):
+        unasked(settings, whole)
     for asked in (Request(MASTER, 0, hdfs_paths=("/",)), Request(MASTER, 0, hdfs=False), Request(SLAVE, 0)):
-        refuse_everything(settings, asked)
-    refuse_everything(Settings(SiteConfig({HDFS_PATHS_KEY: "/data"})), whole)
+        assert unasked(settings, asked) is None
+    assert unasked(Settings(SiteConfig({HDFS_PATHS_KEY: "/data"})), whole) is None
+    assert "10000 files" in str(unasked(settings, whole))
+    for _ in range(2):
+        assert "all of it is read: / at http://h:1" in str(unasked(settings, whole))
+    assert str(unasked(Settings(SiteConfig({})), whole)).endswith("read: /")
 
 
 def test_a_shutdown_time_is_the_cut_unless_it_lies_in_the_future() -> None:

@@ -285,7 +285,6 @@ def test_the_newest_file_of_a_folder(tmp_path: Path) -> None:
         (["-i", "f", "--nonsense"], "--nonsense"),
         (["-i", "f", "--every", "0"], "--every"),
         (["-i", "f", "--all-files"], "--all-files does not go with -i FILE"),
-        (["--master-conf", ".", "--rounds", "1"], "every file of HDFS"),
         (["--master-conf", ".", "--all-files", "-f", "paths"], "give either"),
     ],
 )
