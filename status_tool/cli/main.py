@@ -22,7 +22,7 @@ from status_tool.cli.run import run
 from status_tool.cli.setup import setup
 from status_tool.cli.show_config import config
 from status_tool.cli.shutdown_time import shutdown_time
-from status_tool.cli.signals import INTERRUPTED, complaints, error_document, received
+from status_tool.cli.signals import complaints, error_document, interruption, received
 from status_tool.cli.topology import topology
 from status_tool.cli.watch import watch
 from status_tool.errors import EXIT_ERROR, EXIT_INTERRUPTED, EXIT_TERMINATED, StatusToolError
@@ -128,7 +128,7 @@ def _main(arguments: list[str]) -> int:
 
 
 def _interrupted() -> int:
-    _complain(INTERRUPTED)
+    _complain(interruption())
     return EXIT_INTERRUPTED
 
 

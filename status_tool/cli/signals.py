@@ -77,6 +77,11 @@ def end_within(limit_s: float, last_words: Callable[[], object]) -> None:
     atexit.register(signal.setitimer, signal.ITIMER_REAL, 0)
 
 
+def interruption() -> str:
+    """What to say of a signal that ended the run: a service has written what its rounds found."""
+    return INTERRUPTED if _last_words is None else "interrupted"
+
+
 def _quiet_about_signals(unraisable: Any) -> None:
     if unraisable.exc_type is not KeyboardInterrupt:
         sys.__unraisablehook__(unraisable)
@@ -103,7 +108,7 @@ def _end_late(_number: int, _frame: FrameType | None) -> None:
             _last_words()
     if complaints:
         os._exit(128 + received[0])
-    _end_saying("interrupted", received[0])
+    _end_saying(interruption(), received[0])
 
 
 def _end(number: int, _frame: FrameType | None) -> None:

@@ -10,6 +10,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from itertools import count
+from operator import itemgetter
 from pathlib import Path
 
 import happybase
@@ -118,7 +119,9 @@ def _spooled_ends(cluster: Cluster) -> set[tuple[str, int]]:
     assert settings.spool_dir is not None
     endpoint = HdfsEndpoint(settings.spool_webhdfs(), hdfs_user(), settings.authorities)
     rows = read_spool(WebHdfs(endpoint), settings.spool_dir)
-    return {(row["region"], row["seq"]) for row in segments(sorted(rows)) if row["kind"] == "segment"}
+    return {
+        (row["region"], row["seq"]) for row in segments(sorted(rows, key=itemgetter(0))) if row["kind"] == "segment"
+    }
 
 
 def test_state_table_disabled_on_the_master(fragile: Pair, status: Path) -> None:
