@@ -48,7 +48,7 @@ def test_it_is_made_once_and_used(tmp_path: Path) -> None:
     stale.write_bytes(b"of another JDK")
     first = check(cache)
     assert first.returncode == 0, first
-    (archive,) = cache.iterdir()
+    (archive,) = cache.glob("spark-*")
     assert archive.stat().st_size > 1 << 24
     made = archive.stat().st_mtime_ns
     second = check(cache, "--spark-conf", f"spark.driver.extraJavaOptions=-Xlog:class+load:file={log}")
@@ -59,7 +59,7 @@ def test_it_is_made_once_and_used(tmp_path: Path) -> None:
     put(archive, archive.read_bytes()[: archive.stat().st_size // 2])
     damaged = check(cache)
     assert (damaged.returncode, damaged.stdout, damaged.stderr) == (0, first.stdout, first.stderr)
-    (archive,) = cache.iterdir()
+    (archive,) = cache.glob("spark-*")
     assert archive.stat().st_size > 1 << 24, "it was made anew"
     content = bytearray(archive.read_bytes())
     for part in range(2, 10):
