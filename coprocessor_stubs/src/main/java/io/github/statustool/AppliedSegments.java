@@ -105,14 +105,12 @@ final class AppliedSegments {
     List<StateRow> rows = new ArrayList<>();
     if (tablesUncopied) {
       tablesUncopied = false;
-      tables.dirty().forEach(change -> rows.add(change.row));
+      addTables(rows);
     }
     for (Iterator<StreamId> ids = uncopied.iterator(); ids.hasNext();) {
-      StreamSegments record = records.get(ids.next());
+      StreamId id = ids.next();
       ids.remove(); // before it is read: what is added meanwhile is copied again
-      if (record != null) {
-        rows.add(record.toChange(now).row);
-      }
+      addStream(id, now, rows);
     }
     return rows;
   }
@@ -120,14 +118,20 @@ final class AppliedSegments {
   /** The rows of pending streams, which stay pending, and of the tables that they arrived in. By any thread. */
   List<StateRow> pendingRows(long now) {
     List<StateRow> rows = new ArrayList<>();
-    tables.dirty().forEach(change -> rows.add(change.row));
-    for (StreamId id : pending) {
-      StreamSegments record = records.get(id);
-      if (record != null) {
-        rows.add(record.toChange(now).row);
-      }
-    }
+    addTables(rows);
+    pending.forEach(id -> addStream(id, now, rows));
     return rows;
+  }
+
+  private void addTables(List<StateRow> rows) {
+    tables.dirty().forEach(change -> rows.add(change.row));
+  }
+
+  private void addStream(StreamId id, long now, List<StateRow> rows) {
+    StreamSegments record = records.get(id);
+    if (record != null) {
+      rows.add(record.toChange(now).row);
+    }
   }
 
   /**

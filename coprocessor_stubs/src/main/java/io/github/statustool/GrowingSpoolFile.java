@@ -32,7 +32,7 @@ final class GrowingSpoolFile {
   void append(List<StateRow> rows) throws IOException {
     StringBuilder lines = new StringBuilder();
     for (StateRow row : rows) {
-      lines.append(SpoolLine.of(row)).append('\n');
+      lines.append(SpoolLine.terminated(row));
     }
     byte[] bytes = lines.toString().getBytes(StandardCharsets.UTF_8);
     out.write(bytes);

@@ -36,21 +36,18 @@ final class Spool {
   }
 
   /** Writes a temporary file and renames it, so that a file with the final name is complete. */
-  Path write(long origin, long now, List<StateRow> rows) throws IOException {
+  void write(long origin, long now, List<StateRow> rows) throws IOException {
     String name = name(origin, now) + SUFFIX;
     Path unfinished = new Path(folder, name + UNFINISHED);
     fileSystem().mkdirs(folder);
     try (Writer out = new OutputStreamWriter(fileSystem().create(unfinished, true), StandardCharsets.UTF_8)) {
       for (StateRow row : rows) {
-        out.write(SpoolLine.of(row));
-        out.write('\n');
+        out.write(SpoolLine.terminated(row));
       }
     }
-    Path finished = new Path(folder, name);
-    if (!fileSystem().rename(unfinished, finished)) {
+    if (!fileSystem().rename(unfinished, new Path(folder, name))) {
       throw new IOException("could not rename " + unfinished);
     }
-    return finished;
   }
 
   private String name(long origin, long now) {
