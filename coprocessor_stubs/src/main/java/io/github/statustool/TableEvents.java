@@ -24,8 +24,8 @@ final class TableEvents {
   static final long NEWBORN = 2;
 
   /**
-   * The earlier of two arrivals, or births, has to win, but HBase keeps the cell with the higher timestamp: subtracting from this
-   * constant reverses the order.
+   * The earlier of two arrivals, or births, has to win, but HBase keeps the cell with the higher timestamp: subtracting
+   * from this constant reverses the order.
    */
   static final long EARLIEST_WINS = 1L << 62;
 
