@@ -27,7 +27,8 @@ from status_tool.errors import EXIT_ERROR, ConfigurationError, Interrupted
 from status_tool.report.html_report import HtmlReporter
 from status_tool.report.metrics import Before, MetricsReporter
 from status_tool.report.progress import Shown, set_shown
-from status_tool.spark.session import forget_session, kill_jvm, spark_session
+from status_tool.spark import jvm
+from status_tool.spark.session import forget_session, spark_session
 from status_tool.vocabulary.outcome import Moment, Outcome
 from status_tool.watch.history import CheckRound, History
 from status_tool.watch.http_pages import HttpPages, Pages
@@ -91,7 +92,7 @@ def keep_watch(what: RoundParameters, service: Service) -> int:
 
 def _leave(folder: Path) -> None:
     """Without waiting for anything."""
-    kill_jvm()
+    jvm.kill()
     shutil.rmtree(folder, ignore_errors=True)
 
 

@@ -16,10 +16,10 @@ from typing import IO, Any
 
 from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkException
-from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
 from status_tool.errors import ConfigurationError
+from status_tool.spark import jvm
 from status_tool.spark.class_archive import NewArchive, drop_archive, jvm_option
 from status_tool.spark.cluster import runs_here, ship_code
 
@@ -93,20 +93,10 @@ def spark_session(
                 session.stop()
 
 
-def kill_jvm() -> None:
-    """End the JVM that was started here, without waiting for it."""
-    process = getattr(getattr(SparkContext, "_gateway", None), "proc", None)
-    if process is not None and not submitted():
-        process.kill()
-
-
 def forget_session() -> None:
     """Drop a session whose JVM has ended or does not answer, so that the next one starts another JVM."""
     gateway = getattr(SparkContext, "_gateway", None)
-    kill_jvm()
-    process = getattr(gateway, "proc", None)
-    if process is not None and not submitted():
-        process.wait()
+    jvm.end()
     with suppress(Exception):
         if gateway is not None:
             gateway.shutdown()
@@ -206,8 +196,7 @@ def _gateway(conf: SparkConf, console: IO[bytes]) -> Any:
     if submitted() or getattr(SparkContext, "_gateway", None) is not None:
         return None
     _require_java()
-    streams = {"stdout": console, "stderr": console}
-    return launch_gateway(conf, popen_kwargs=streams)  # type: ignore[no-untyped-call]
+    return jvm.launch(conf, console)
 
 
 def _require_java() -> None:

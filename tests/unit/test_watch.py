@@ -13,6 +13,7 @@ import sys
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from http import HTTPStatus
 from pathlib import Path
@@ -377,13 +378,16 @@ ENDS = {signal.SIGINT: 130, signal.SIGTERM: 143}
 def ended(
     hitting: Path, code: str, number: signal.Signals, arguments: list[str], environment: dict[str, str] | None = None
 ) -> subprocess.CompletedProcess[str]:
-    """`watch` as a process of its own, with `code` run before it. Asserts that it ends as one line and a code."""
+    """A command as a process of its own, with `code` run before it.
+
+    Asserts that it ends as one line and a code, and that neither a file nor a process is left.
+    """
     hitting.mkdir()
     left = hitting / "left"
     left.mkdir()
     (hitting / "sitecustomize.py").write_text(code)
     done = subprocess.run(
-        [sys.executable, "-m", "status_tool", "watch", *arguments, "--every", "600"],
+        [sys.executable, "-m", "status_tool", *arguments],
         capture_output=True,
         text=True,
         timeout=300,
@@ -392,8 +396,19 @@ def ended(
     assert done.returncode == ENDS[number], done.stderr
     [said] = done.stderr.splitlines()
     assert said.startswith("status-tool: interrupted"), said
+    wait_until(lambda: not running(left), 60, "what was started to end")
     assert list(left.iterdir()) == []
     return done
+
+
+def running(left: Path) -> list[str]:
+    """The processes whose temporary files go to this folder."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):  # it has ended meanwhile
+            if f"TMPDIR={left}\0".encode() in (process / "environ").read_bytes():
+                found.append((process / "cmdline").read_text())
+    return found
 
 
 @pytest.mark.parametrize("number", ENDS)
@@ -403,7 +418,7 @@ def test_a_signal_between_rounds(tmp_path: Path, number: signal.Signals, in_slee
     arriving = tmp_path / "arriving"
     arriving.mkdir()
     code = HITTING.format(number=int(number), in_sleep=in_sleep)
-    done = ended(tmp_path / "hitting", code, number, ["--from", str(arriving)])
+    done = ended(tmp_path / "hitting", code, number, ["watch", "--every", "600", "--from", str(arriving)])
     assert done.stdout.count("no verdict") == 1
 
 
@@ -432,7 +447,7 @@ def test_a_signal_while_a_cluster_does_not_answer(tmp_path: Path, number: signal
         f"<property><name>{name}</name><value>{value}</value></property>" for name, value in names.items()
     )
     (conf / "hbase-site.xml").write_text(f"<configuration>{properties}</configuration>")
-    line = ["--master-conf", str(conf), "--only", "hbase", "--conf-dir", str(conf)]
+    line = ["watch", "--every", "600", "--master-conf", str(conf), "--only", "hbase", "--conf-dir", str(conf)]
     assert ended(tmp_path / "hitting", MUTE.format(number=int(number)), number, line).stdout == ""
 
 
@@ -554,30 +569,36 @@ for kind in (ClientServerConnection, GatewayConnection):
 def test_a_signal_while_spark_is_asked(tmp_path: Path, folder: Path, number: signal.Signals, count: int) -> None:
     """When its session starts, and when it checks; nothing of it is left."""
     files = ["-i", str(folder / "master.status"), "--slave-status", str(folder / "slave.status")]
-    done = ended(tmp_path / "hitting", IN_JVM.format(number=int(number), count=count), number, files)
+    done = ended(tmp_path / "hitting", IN_JVM.format(number=int(number), count=count), number, ["watch", *files])
     assert done.stdout == ""
 
 
 JVM_BEGINS = """
-import os, signal, time
-import pyspark.java_gateway as module
+import os, pyspark.java_gateway, signal, subprocess
 
-class Begun(module.Popen):
-    def __init__(self, *arguments, **options):
-        super().__init__(*arguments, **options)
+forked = subprocess.Popen._execute_child
+
+def hit(self, command, *rest):
+    forked(self, command, *rest)
+    if "spark-submit" in command[0]:
         os.kill(os.getpid(), {number})
 
-module.Popen = Begun
+subprocess.Popen._execute_child = hit
 """
+"""Hits when there is a process of which nobody knows yet."""
 
 
 @pytest.mark.slow
 @pytest.mark.spark
-def test_a_signal_while_the_jvm_starts(tmp_path: Path, folder: Path) -> None:
-    """Nobody waits for it, and it ends by itself."""
+@pytest.mark.parametrize("number", ENDS)
+@pytest.mark.parametrize("command", [["watch", "--every", "600"], ["run"]], ids=["watch", "run"])
+def test_a_signal_while_the_jvm_starts(
+    tmp_path: Path, folder: Path, number: signal.Signals, command: list[str]
+) -> None:
+    """Nobody waits for it, and nothing of it is left."""
     files = ["-i", str(folder / "master.status"), "--slave-status", str(folder / "slave.status")]
-    code = JVM_BEGINS.format(number=int(signal.SIGTERM))
-    assert ended(tmp_path / "hitting", code, signal.SIGTERM, files).stdout == ""
+    code = JVM_BEGINS.format(number=int(number))
+    assert ended(tmp_path / "hitting", code, number, [*command, *files]).stdout == ""
 
 
 @pytest.mark.slow
