@@ -30,6 +30,7 @@ from status_tool.cli.times import parse_baseline, parse_time
 from status_tool.clients.config import Settings, load_site
 from status_tool.errors import ConfigurationError, UsageError
 from status_tool.runs.modes import Mode, check_options, given_of
+from status_tool.spark.home import take_spark
 from status_tool.status_file.legacy_name import is_legacy_name
 from status_tool.status_file.signature import SignKey, read_key
 from status_tool.vocabulary.header import MASTER, SLAVE
@@ -291,6 +292,7 @@ def run(
         show_as(quiet=quiet, verbose=verbose, log_file=log_file)
     files = _files(deep is not None, rate, exclude, layout)
     if status_file is not None:
+        take_spark()
         with loading():
             from status_tool.runs.check import Check
             from status_tool.runs.plan import explain_check
@@ -344,6 +346,7 @@ def run(
         peer_id=peer,
     )
     if explain:
+        take_spark()
         with loading():
             from status_tool.runs.plan import explain_side
 

@@ -14,6 +14,7 @@ from status_tool.cli.run import run
 from status_tool.cli.signals import loading
 from status_tool.errors import UsageError
 from status_tool.runs.modes import OPTIONS, Mode, check_options, given_of, refusal
+from status_tool.spark.home import take_spark
 from status_tool.watch.rounds import RoundParameters
 
 DEFAULT_EVERY_S = 300.0
@@ -76,6 +77,7 @@ def watch(
             raise UsageError(f"{_flag(name)} does not go with watch: {REFUSED[name]}")
     what = _rounds(made, known, folder)
     host, port = _address(listen)
+    take_spark()
     with loading():
         from status_tool.cli.watching import Service, keep_watch
 

@@ -1,0 +1,134 @@
+"""What the wheel asks of the machine it is installed on."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pyspark
+import pytest
+from packaging.requirements import Requirement
+from packaging.version import Version
+
+from status_tool.cli.main import main
+from status_tool.spark.home import BELOW, OLDEST
+from tests.pair import REPOSITORY
+
+PROJECT = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]
+GENCODE = (REPOSITORY / "status_tool" / "clients" / "hbase_pb2.py").read_text()
+BUILDER_SINCE = Version("3.20")
+"""The first protobuf that has `google.protobuf.internal.builder`, which generated code has used since."""
+
+
+def lowest(name: str) -> Version:
+    """The oldest version of a dependency that pyproject.toml admits."""
+    (found,) = (one for one in map(Requirement, PROJECT["dependencies"]) if one.name == name)
+    (oldest,) = (one.version for one in found.specifier if one.operator == ">=")
+    return Version(oldest)
+
+
+def test_generated_code_is_no_newer_than_the_oldest_protobuf() -> None:
+    """A runtime refuses newer code, and Spark's executors may have an old one: protoc says from 4.23 on what it is."""
+    told = re.search(r"Protobuf Python Version: (\S+)", GENCODE)
+    assert (Version(told[1]) if told else BUILDER_SINCE) <= lowest("protobuf")
+    assert "ValidateProtobufRuntimeVersion" not in GENCODE
+    imported = set(re.findall(r"^from google\.protobuf(?:\.internal)? import (\w+)", GENCODE, re.MULTILINE))
+    assert imported == {"builder", "descriptor", "descriptor_pool", "symbol_database"}
+
+
+# -- whose Spark runs -------------------------------------------------------------------------------------
+
+SAMPLES = REPOSITORY / "sample_status" / "complete"
+CHECK = ("run", "-i", str(SAMPLES / "master.status"), "--slave-status", str(SAMPLES / "slave.status"))
+
+
+def test_the_sparks_that_will_do_are_those_of_the_dependency() -> None:
+    """Said once to pip, once to whoever sets SPARK_HOME."""
+    (found,) = (one for one in map(Requirement, PROJECT["dependencies"]) if one.name == "pyspark")
+    assert {(one.operator, one.version) for one in found.specifier} == {(">=", OLDEST), ("<", BELOW)}
+
+
+@pytest.mark.parametrize(
+    ("jar", "said"),
+    [
+        (None, "where there is no Spark"),
+        ("spark-core_2.13-3.5.7.jar", "Spark 3.5.7: Spark 4.1 or newer"),
+        ("spark-core_2.13-4.0.1.jar", "Spark 4.0.1: Spark 4.1 or newer"),
+        ("spark-core_2.13-5.0.0.jar", "Spark 5.0.0: Spark 4.1 or newer, below 5"),
+    ],
+)
+@pytest.mark.parametrize("command", [CHECK, ("watch", *CHECK[1:])], ids=["run", "watch"])
+def test_a_spark_that_will_not_do(
+    jar: str | None,
+    said: str,
+    command: tuple[str, ...],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """One line that names SPARK_HOME and what to do, before anything is started."""
+    (tmp_path / "jars").mkdir()
+    (tmp_path / "python" / "lib").mkdir(parents=True)
+    for name in ("py4j-0.10.9.9-src.zip", "pyspark.zip"):
+        (tmp_path / "python" / "lib" / name).touch()
+    if jar is not None:
+        (tmp_path / "jars" / jar).touch()
+    monkeypatch.setenv("SPARK_HOME", str(tmp_path))
+    assert main(list(command)) == 2
+    [line] = capsys.readouterr().err.splitlines()
+    assert f"SPARK_HOME is {tmp_path}" in line
+    assert said in line
+    assert "unset" in line
+
+
+def test_no_pyspark_at_all(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """As after `pip install --no-deps`: said in one line."""
+    monkeypatch.delenv("SPARK_HOME", raising=False)
+    monkeypatch.setattr("status_tool.spark.home.find_spec", lambda _: None)
+    assert main(list(CHECK)) == 2
+    [line] = capsys.readouterr().err.splitlines()
+    assert line.startswith("status-tool: PySpark is not installed: set SPARK_HOME")
+
+
+OTHER_SPARK = """
+import sys
+from importlib.machinery import PathFinder
+from status_tool.cli.main import main
+
+class Uninstalled(PathFinder):
+    @classmethod
+    def find_spec(cls, name, path=None, target=None):
+        found = super().find_spec(name, path, target)
+        gone = found is not None and name in ("pyspark", "py4j") and ".zip" not in str(found.origin)
+        return None if gone else found
+
+sys.meta_path[:] = [Uninstalled if one is PathFinder else one for one in sys.meta_path]
+code = main(sys.argv[1:])
+import py4j, pyspark
+print(pyspark.__file__, py4j.__file__, sep="\\n", file=sys.stderr)
+sys.exit(code)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+def test_the_spark_of_spark_home() -> None:
+    """Where PySpark is not installed, and where another one is: that of SPARK_HOME runs, to the same verdict."""
+    home = Path(pyspark.__file__).parent
+    done = subprocess.run(
+        [sys.executable, "-c", OTHER_SPARK, *CHECK, "--json"],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        env=os.environ | {"SPARK_HOME": str(home)},
+    )
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["verdict"] == "complete"
+    taken = done.stderr.splitlines()[-2:]
+    assert taken[0].startswith(f"{home}/python/lib/pyspark.zip/"), taken
+    assert taken[1].startswith(f"{home}/python/lib/py4j-"), taken
