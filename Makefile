@@ -86,6 +86,7 @@ bench: setup ## Measure; prints ratios within one run
 	$(BIN)/python -m bench.hdfs
 	$(BIN)/python -m bench.hdfs_memory
 	$(BIN)/python -m bench.under_fault
+	$(BIN)/python -m bench.report
 
 soak: setup ## The trackers at full speed and under fault for SOAK seconds (600), and ten times the simulation's steps
 	cd coprocessor_stubs && mvn -B -ntp test -Dtest=SoakTest -DargLine="-Dsoak.seconds=$(or $(SOAK),600)"
