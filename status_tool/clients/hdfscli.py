@@ -11,6 +11,7 @@ Used of HdfsCLI's internals (2.7, pinned by pyproject.toml, `tests/unit/test_hdf
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -120,7 +121,8 @@ class Session(requests.Session):
     """A session for one server. Proxies and the authorities to trust are the environment's; `~/.netrc` is not sent.
 
     Calls that carry all that they need (a user's name, a token) go to the connection pool directly: what `requests`
-    does around each costs 0.4 ms of CPU, more than all the rest. With an `auth` they are those of `requests`.
+    does around each costs 0.4 ms of CPU, more than all the rest. With an `auth` they are those of `requests`: from the
+    moment when the server has asked for Kerberos.
     """
 
     def __init__(self, url: str, connections: int, timeout: tuple[float, float], authorities: str) -> None:
@@ -131,11 +133,44 @@ class Session(requests.Session):
         self.verify = ca_bundle() or True
         self.trust_env = False
         self._servers = Servers(connections, timeout, authorities)
+        self._url = url
+        self._guard = threading.Lock()
 
     def request(self, method: str, url: str, **kwargs: Any) -> Any:  # type: ignore[override]
-        """The answer, which has `status_code`, `content` and `headers`; raises what `requests` raises."""
-        if self.auth is not None or method != "GET":
+        """The answer, which has `status_code`, `content` and `headers`.
+
+        Raises what `requests` raises, and `ConnectionFailed` where the server asks for Kerberos in vain.
+        """
+        if self.auth is None and method == "GET":
+            answer = self._plain(url, kwargs)
+            if answer.status_code != 401 or not _offers_spnego(answer.headers):
+                return answer
+            self._authenticate()
+        try:
             return super().request(method, url, **kwargs)
+        except requests.RequestException as error:
+            # Of requests_kerberos, which need not be installed.
+            if type(error).__name__ != "KerberosExchangeError":
+                raise
+            raise ConnectionFailed(
+                f"{self._url} requires Kerberos, and there is no ticket for it: kinit ({reason(error)})"
+            ) from None
+
+    def _authenticate(self) -> None:
+        """From now on by SPNEGO, with the ticket of the environment (`KRB5CCNAME`)."""
+        try:
+            from hdfs.ext.kerberos import KerberosClient
+        except ImportError as error:
+            raise ConnectionFailed(
+                f"{self._url} requires Kerberos (HTTP status 401): pip install 'status-tool[kerberos]', then kinit "
+                f"({reason(error)})"
+            ) from None
+        with self._guard:
+            if self.auth is None:
+                self.params.pop("user.name", None)  # type: ignore[union-attr]
+                KerberosClient(self._url, session=self)  # which only gives the session its `auth`
+
+    def _plain(self, url: str, kwargs: Mapping[str, Any]) -> HttpAnswer:
         own: Any = self.params  # a dict, as HdfsCLI's clients make it
         query = urlencode({**own, **(kwargs.get("params") or {})})
         try:
@@ -161,6 +196,10 @@ def client_of(
     """The client of one NameNode for many threads; `timeout` and `authorities` as for `Servers`."""
     session = Session(url, connections, timeout, authorities)
     return InsecureNameNode(url, user=user, session=session, timeout=timeout)
+
+
+def _offers_spnego(headers: Mapping[str, str]) -> bool:
+    return "negotiate" in (headers.get("WWW-Authenticate") or "").lower()
 
 
 class Servers:
@@ -222,7 +261,7 @@ def proxy_of(url: str) -> str | None:
 def refusal_of(status: int, data: bytes) -> Refused:
     """The refusal in an HDFS server's answer."""
     if status == 401:
-        return Refused("Unauthorized", "it requires Kerberos (HTTP status 401), which is not supported yet")
+        return Refused("Unauthorized", "it does not take this user or Kerberos ticket (HTTP status 401)")
     try:
         remote = json.loads(data)["RemoteException"]
         lines = str(remote.get("message") or remote["exception"]).strip().splitlines()

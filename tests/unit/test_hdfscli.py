@@ -5,7 +5,9 @@ from __future__ import annotations
 import inspect
 import json
 import ssl
+import sys
 import threading
+import types
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -14,6 +16,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 import hdfs
 import pytest
+import requests
 from hdfs.client import Client, InsecureClient, _Request
 
 from status_tool.cli.main import main
@@ -32,6 +35,8 @@ class Server:
         self.paths: list[str] = []
         self.queries: list[dict[str, list[str]]] = []
         self.sent: list[dict[str, str]] = []
+        self.takes: str | None = None
+        """The authorization without which it answers with 401 and asks for Kerberos."""
         server = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -42,8 +47,10 @@ class Server:
                 server.paths.append(unquote(parts.path))
                 server.queries.append(parse_qs(parts.query, keep_blank_values=True))
                 server.sent.append(dict(self.headers))
-                self.send_response(server.status)
-                for name, value in {**server.headers, "Content-Length": str(len(server.body))}.items():
+                is_let_in = server.takes in (None, self.headers.get("Authorization"))
+                self.send_response(server.status if is_let_in else 401)
+                headers = server.headers if is_let_in else NEGOTIATE
+                for name, value in {**headers, "Content-Length": str(len(server.body))}.items():
                     self.send_header(name, value)
                 self.end_headers()
                 self.wfile.write(server.body)
@@ -212,8 +219,79 @@ def test_authorities_that_are_none(tmp_path: Path, content: str, capsys: pytest.
     assert "No such file" in capsys.readouterr().err
 
 
-def test_a_cluster_that_asks_for_kerberos(server: Server) -> None:
-    """Said as that, not as a number."""
-    server.status, server.body = 401, b"<html>"
-    with pytest.raises(Refused, match="requires Kerberos"):
+NEGOTIATE = {"WWW-Authenticate": "Negotiate"}
+
+
+def test_a_login_that_is_not_kerberos(server: Server) -> None:
+    """Said as that, not as a number alone."""
+    server.status, server.body, server.headers = 401, b"<html>", {"WWW-Authenticate": "Basic"}
+    with pytest.raises(Refused, match="does not take this user"):
+        server.ask()
+    assert len(server.paths) == 1
+
+
+def test_kerberos_without_its_extra(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One line that names it, at once and for every call."""
+    monkeypatch.setitem(sys.modules, "requests_kerberos", None)
+    monkeypatch.delitem(sys.modules, "hdfs.ext.kerberos", raising=False)
+    server.status, server.headers = 401, NEGOTIATE
+    client = client_of(server.url, "me", 2, (5, 5))
+    said = r"requires Kerberos.*pip install 'status-tool\[kerberos\]'.*$"
+    with pytest.raises(ConnectionFailed, match=said):
+        client.ask("GETFILESTATUS", "/file")
+    with pytest.raises(ConnectionFailed, match=said):
+        client.bean("NameNodeInfo")
+
+
+class KerberosExchangeError(requests.RequestException):
+    """As requests_kerberos calls it."""
+
+
+class TakesTicket(requests.auth.AuthBase):
+    """Stands for requests_kerberos, which needs the system's library: sends a ticket, or has none."""
+
+    ticket: str | None = "Negotiate abc"
+
+    def __init__(self, **kwargs: object) -> None:
+        """What HdfsCLI passes on."""
+        assert set(kwargs) == {"mutual_authentication"}
+
+    def __call__(self, request: requests.PreparedRequest) -> requests.PreparedRequest:
+        """The request with it."""
+        if self.ticket is None:
+            raise KerberosExchangeError("No Kerberos credentials available")
+        request.headers["Authorization"] = self.ticket
+        return request
+
+
+@pytest.fixture
+def kerberos(monkeypatch: pytest.MonkeyPatch) -> type[TakesTicket]:
+    """The extra as HdfsCLI sees it."""
+    stands = types.ModuleType("requests_kerberos")
+    stands.HTTPKerberosAuth, stands.OPTIONAL = TakesTicket, 2  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "requests_kerberos", stands)
+    monkeypatch.delitem(sys.modules, "hdfs.ext.kerberos", raising=False)
+    return TakesTicket
+
+
+def test_kerberos_by_spnego(server: Server, kerberos: type[TakesTicket]) -> None:
+    """Once asked for, with each call, and without the name that anybody could give."""
+    server.takes = "Negotiate abc"
+    client = client_of(server.url, "me", 2, (5, 5))
+    for _ in range(2):
+        assert client.ask("GETFILESTATUS", "/file", x="1") == {"FileStatus": {}}
+    assert [one.get("Authorization") for one in server.sent] == [None, "Negotiate abc", "Negotiate abc"]
+    assert ["user.name" in one for one in server.queries] == [True, False, False]
+    assert all(one["x"] == ["1"] for one in server.queries)
+
+
+def test_a_ticket_that_is_missing_or_refused(
+    server: Server, kerberos: type[TakesTicket], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each one line, at once: trying again would not help."""
+    server.takes = "Negotiate other"
+    with pytest.raises(Refused, match="does not take this user or Kerberos ticket"):
+        server.ask()
+    monkeypatch.setattr(kerberos, "ticket", None)
+    with pytest.raises(ConnectionFailed, match=r"no ticket for it: kinit \(No Kerberos credentials available\)"):
         server.ask()
