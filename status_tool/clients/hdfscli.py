@@ -261,7 +261,7 @@ def proxy_of(url: str) -> str | None:
 def refusal_of(status: int, data: bytes) -> Refused:
     """The refusal in an HDFS server's answer."""
     if status == 401:
-        return Refused("Unauthorized", "it does not take this user or Kerberos ticket (HTTP status 401)")
+        return Refused("Unauthorized", "it takes neither this user nor a Kerberos ticket (HTTP status 401): see klist")
     try:
         remote = json.loads(data)["RemoteException"]
         lines = str(remote.get("message") or remote["exception"]).strip().splitlines()
