@@ -16,7 +16,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
 from status_tool import errors
-from status_tool.errors import StatusToolError
+from status_tool.errors import ConfigurationError, StatusToolError
 from status_tool.sources.interface import Source
 from status_tool.vocabulary.schema import STATUS_SCHEMA
 
@@ -24,18 +24,28 @@ FORMAT = "status_rows"
 _OPTION = "source"
 _MARK = "status-tool-error:"
 _MARKED = re.compile(re.escape(_MARK) + r"([A-Za-z0-9+/=]+)")
+_NO_PROGRAM = re.compile(r'Cannot run program "([^"]+)": error=\d+, ([^\n]+)')
+"""What a JVM says that cannot start Python."""
 
 
 def load(session: SparkSession, source: Source) -> DataFrame:
-    """The rows of a source in the wide schema. Nothing is read before an action, which may read it twice."""
+    """The rows of a source in the wide schema. Nothing is read before an action, which may read it twice.
+
+    Raises `ConfigurationError` where this host cannot run the executors' Python, which Spark asks for the schema.
+    """
     session.dataSource.register(StatusRows)
     dumped: bytes = cloudpickle.dumps(source)  # type: ignore[no-untyped-call]
     pickled = base64.b64encode(dumped).decode("ascii")
-    return session.read.format(FORMAT).option(_OPTION, pickled).load()
+    try:
+        return session.read.format(FORMAT).option(_OPTION, pickled).load()
+    except Exception as error:
+        if (clear := explain(error)) is not None:
+            raise clear from None
+        raise
 
 
 def explain(error: BaseException) -> StatusToolError | None:
-    """The tool's own error that a Spark exception carries, however deep; None for another one's."""
+    """The tool's own error that a Spark exception carries, however deep, or what it means; None for another one's."""
     seen: BaseException | None = error
     while seen is not None:
         if isinstance(seen, StatusToolError):
@@ -43,6 +53,11 @@ def explain(error: BaseException) -> StatusToolError | None:
         found = _MARKED.search(str(seen))
         if found:
             return _decoded(found.group(1))
+        if program := _NO_PROGRAM.search(str(seen)):
+            return ConfigurationError(
+                f"Spark cannot run the Python {program[1]} (PYSPARK_PYTHON; {program[2]}): it has to be there by this "
+                "name on this host, seen from this folder, and on every executor"
+            )
         seen = seen.__cause__ or seen.__context__
     return None
 

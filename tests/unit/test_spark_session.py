@@ -88,6 +88,13 @@ def test_an_error_of_a_source_comes_out_as_itself(session: SparkSession, tmp_pat
     assert explain(ValueError("another")) is None
 
 
+def test_a_python_that_is_not_there(session: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As `PYSPARK_PYTHON=./env/bin/python` where the archive is unpacked on the executors alone: one line."""
+    monkeypatch.setattr(session.sparkContext, "pythonExec", "./env/bin/python")
+    with pytest.raises(ConfigurationError, match=r"cannot run the Python ./env/bin/python \(PYSPARK_PYTHON; No such"):
+        load(session, Rows([[]], tmp_path / "log"))
+
+
 def test_an_existing_session_is_used_and_left_running(session: SparkSession) -> None:
     with spark_session("local[1]") as inner:
         assert inner is session
