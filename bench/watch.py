@@ -33,6 +33,8 @@ def _follow(pid: int, lines: IO[str], rounds: int) -> None:
     step = max(1, rounds // 10)
     for line in lines:
         done = json.loads(line)
+        if "error" in done and "round" not in done:
+            raise SystemExit(f"watch has ended: {done['error']}")
         # Not the last: it ends.
         if done["round"] % step == 0 and done["round"] < rounds and (jvm := _jvm(pid)) is not None:
             live, metaspace = _heap(jvm)
@@ -42,7 +44,8 @@ def _follow(pid: int, lines: IO[str], rounds: int) -> None:
 
 
 def _jvm(pid: int) -> int | None:
-    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    threads = Path(f"/proc/{pid}/task").glob("*/children")  # any of them may have started it
+    children = [child for thread in threads for child in thread.read_text().split()]
     return next((int(one) for one in children if "java" in Path(f"/proc/{one}/cmdline").read_text()), None)
 
 
