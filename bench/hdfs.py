@@ -19,7 +19,7 @@ from typing import Any
 
 from status_tool.clients.webhdfs import HdfsEndpoint, Load, WebHdfs
 from status_tool.gather.parallel_reading import read_all
-from status_tool.sources.hdfs_files import WebHdfsSource, content_crc
+from status_tool.sources.hdfs_files import HdfsSource, content_crc
 from status_tool.vocabulary.selection import Exclusions
 from tests.lab import Cluster, ClusterSpec, Lab
 
@@ -42,7 +42,7 @@ def main() -> None:
 
 def _checksums(master: Cluster, slave: Cluster, count: int) -> None:
     endpoint = HdfsEndpoint((master.webhdfs_url,), "lab")
-    source = WebHdfsSource(endpoint, ("/bench",), Exclusions())
+    source = HdfsSource(endpoint, ("/bench",), Exclusions())
     paths: list[str] = []
 
     def listing() -> None:

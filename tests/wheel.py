@@ -11,7 +11,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from status_tool.cli.setup import jar
+from status_tool.clients.java import jar
 from tests.pair import REPOSITORY
 
 SOURCES = ("pyproject.toml", "README.md", "LICENSE")

@@ -22,7 +22,19 @@ FILE_VARIABLE = "STATUS_TOOL_CONFIG"
 PROFILES = "profile"
 KEYS = (
     *("conf-dir", "thrift", "webhdfs", "zookeeper", "cacert", "master-conf", "master-thrift", "master-zookeeper"),
-    *("peer-conf", "peer", "wait", "paths", "exclude", "map-path", "rate", "accept-drift", "max-problems", "metrics"),
+    *(
+        "peer-conf",
+        "peer",
+        "wait",
+        "paths",
+        "exclude",
+        "map-path",
+        "rate",
+        "hdfs-client",
+        "accept-drift",
+        "max-problems",
+        "metrics",
+    ),
     *("debug-dir", "sign-key", "require-signature", "file-mode", "gone-for", "spark-master", "spark-conf"),
     *("from", "every", "listen", "history"),
 )

@@ -12,7 +12,7 @@ HELP_GROUPS: Mapping[str, frozenset[str]] = {
     "What counts": frozenset({"only", "peer", "shutdown", "ignore_later_writes"}),
     "HBase": frozenset({"table", "namespace", "since", "accept_drift", "drained"}),
     "HDFS files": frozenset(
-        {"paths", "all_files", "exclude", "map_path", "strict_extra", "deep", "rate", "layout", "resume"}
+        {"paths", "all_files", "exclude", "map_path", "strict_extra", "deep", "rate", "hdfs_client", "layout", "resume"}
     ),
     "This cluster": frozenset({"conf_dir", "thrift", "webhdfs", "zookeeper", "cacert"}),
     "The master, with --follow": frozenset({"master_conf", "master_thrift", "master_zookeeper"}),

@@ -27,7 +27,7 @@ from status_tool.cli.options import (
 )
 from status_tool.cli.signals import loading
 from status_tool.cli.times import parse_baseline, parse_time
-from status_tool.clients.config import Settings, load_site
+from status_tool.clients.config import HdfsClient, Settings, load_site
 from status_tool.errors import ConfigurationError, UsageError
 from status_tool.runs.modes import Mode, check_options, given_of
 from status_tool.spark.home import take_spark
@@ -160,6 +160,14 @@ def run(
     rate: Annotated[
         float | None, typer.Option("--rate", metavar="N", min=0.1, help="At most N NameNode requests a second.")
     ] = None,
+    hdfs_client: Annotated[
+        HdfsClient | None,
+        typer.Option(
+            "--hdfs-client",
+            help="How files are read: by Hadoop's own client, over WebHDFS, or (auto, the default) the first where RPC "
+            "addresses are known and the files are many.",
+        ),
+    ] = None,
     resume: Annotated[
         bool, typer.Option("--resume", help="With -o: use the checksums of a run that was interrupted.")
     ] = False,
@@ -290,7 +298,7 @@ def run(
 
     if not is_delivering():
         show_as(quiet=quiet, verbose=verbose, log_file=log_file)
-    files = _files(deep is not None, rate, exclude, layout)
+    files = _files(deep is not None, rate, exclude, layout, hdfs_client or HdfsClient.AUTO)
     if status_file is not None:
         take_spark()
         with loading():
@@ -369,7 +377,9 @@ def _lists(named: dict[str, Path | None], as_json: bool, status_file: Path | Non
     return {name: None if name in stdout else path for name, path in chosen.items()}
 
 
-def _files(deep: bool, rate: float | None, exclude: list[str] | None, layout: str | None) -> FileOptions:
+def _files(
+    deep: bool, rate: float | None, exclude: list[str] | None, layout: str | None, client: HdfsClient
+) -> FileOptions:
     from status_tool.clients.webhdfs import Load
     from status_tool.gather.snapshot import FileOptions
     from status_tool.sources.crc import Layout
@@ -378,6 +388,7 @@ def _files(deep: bool, rate: float | None, exclude: list[str] | None, layout: st
         load=Load(rate=rate),
         exclude=tuple(exclude or ()),
         deep=deep,
+        client=client,
         layout=Layout.parse(layout) if layout else None,
     )
 

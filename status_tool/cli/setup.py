@@ -11,14 +11,12 @@ import typer
 from status_tool.atomic import AtomicFile
 from status_tool.cli.options import CaCert, ConfDirs, ThriftOption, WebHdfsOption, ZooKeeperOption, settings_of
 from status_tool.clients.config import STATE_NAME_KEY, STATE_NAMESPACE_KEY, Settings
-from status_tool.errors import EXIT_UNVERIFIABLE, ConfigurationError, UsageError
+from status_tool.clients.java import JAR, jar
+from status_tool.errors import EXIT_UNVERIFIABLE, UsageError
 from status_tool.printable import safe
 
 if TYPE_CHECKING:
     from status_tool.gather.installation import Checked
-
-JAR = "status-tool-coprocessors.jar"
-PACKAGE = Path(__file__).parents[1]
 
 STEPS = """\
 Needed: HBase 2.5.4 or later on both clusters. Before, HBase has no hook that reports what replication has applied
@@ -92,14 +90,6 @@ def _lines(one: Checked) -> list[str]:
 def _summary(checks: Sequence[Checked]) -> str:
     number = sum(one.mend is not None for one in checks)
     return f"{number} thing{'' if number == 1 else 's'} to mend." if number else "All is well."
-
-
-def jar() -> Path:
-    """The trackers' jar: built beside this package in its sources, else as the wheel carries it."""
-    for file in (PACKAGE.parent / "coprocessor_stubs" / "target" / JAR, PACKAGE / "assets" / JAR):
-        if file.is_file():
-            return file
-    raise ConfigurationError(f"{JAR} is not here: build it (cd coprocessor_stubs && mvn -q package), or take a wheel")
 
 
 def _put_jar(folder: Path) -> Path:

@@ -8,9 +8,10 @@ property wins.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from enum import StrEnum
 from urllib.parse import urlsplit
 
-from status_tool.clients.nameservices import namenode_urls
+from status_tool.clients.nameservices import namenode_urls, rpc_filesystem, rpc_properties
 from status_tool.clients.sitefiles import SITE_FILES as SITE_FILES
 from status_tool.clients.sitefiles import SiteConfig as SiteConfig
 from status_tool.clients.sitefiles import load_site as load_site
@@ -36,6 +37,14 @@ ZNODE_KEYS = {
     "replication/hfile-refs": "zookeeper.znode.replication.hfile.refs",
 }
 """Znodes below HBase's own that are read, by their default paths, and the keys that name them otherwise."""
+
+
+class HdfsClient(StrEnum):
+    """What `--hdfs-client` takes: how files are listed and checked."""
+
+    AUTO = "auto"
+    WEBHDFS = "webhdfs"
+    NATIVE = "native"
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +171,14 @@ class Settings:
                 "dfs.namenode.http-address"
             )
         return urls
+
+    def rpc(self) -> tuple[str, tuple[tuple[str, str], ...]] | None:
+        """The file system of `webhdfs()` by its RPC addresses, and the properties that Hadoop's client needs.
+
+        None where the site files do not name them, or `--webhdfs` replaces what they name.
+        """
+        filesystem = None if self.webhdfs_option else rpc_filesystem(self.site)
+        return None if filesystem is None else (filesystem, tuple(sorted(rpc_properties(self.site).items())))
 
     def wal_webhdfs(self) -> tuple[str, ...]:
         """Base URLs of the NameNodes that hold the WALs (`hbase.wal.dir`, else `hbase.rootdir`)."""

@@ -264,10 +264,15 @@ def refusal_of(status: int, data: bytes) -> Refused:
         return Refused("Unauthorized", "it takes neither this user nor a Kerberos ticket (HTTP status 401): see klist")
     try:
         remote = json.loads(data)["RemoteException"]
-        lines = str(remote.get("message") or remote["exception"]).strip().splitlines()
-        return Refused(str(remote["exception"]), (lines or [""])[0][:300])
+        return refused(str(remote["exception"]), str(remote.get("message") or ""))
     except (ValueError, KeyError, TypeError, AttributeError):
         return Refused("HTTP", f"HTTP status {status}")
+
+
+def refused(name: str, message: str) -> Refused:
+    """A Java exception of HDFS, by its simple name; a NameNode's message goes on with its stack."""
+    lines = (message or name).strip().splitlines()
+    return Refused(name, (lines or [""])[0][:300])
 
 
 def reason(error: BaseException) -> str:

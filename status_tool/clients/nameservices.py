@@ -68,6 +68,51 @@ def namenode_urls(site: Mapping[str, str], of: str | None = None) -> tuple[str, 
     return _of_authority(site, parts.scheme, authority)
 
 
+def rpc_filesystem(site: Mapping[str, str]) -> str | None:
+    """What Hadoop's own client opens where `namenode_urls` has the web addresses; None: not all RPC addresses are set.
+
+    A pair of NameNodes by the name of its service, a single one by its address.
+    """
+    default = urlsplit(default_fs(site) or "")
+    internal, services = _internal_services(site), _services(site)
+    if default.scheme == "hdfs" and (authority := default.netloc.rpartition("@")[2]):
+        if _host(authority) in services or site.get(f"dfs.ha.namenodes.{_host(authority)}"):
+            return _rpc_of_service(site, _host(authority))
+        matching = _services_at(site, authority)
+        return _rpc_of_service(site, matching[0]) if len(matching) == 1 else f"hdfs://{authority}"
+    if default.scheme in _WEB_SCHEMES:
+        return None
+    if len(internal) == 1:
+        return _rpc_of_service(site, internal[0])
+    if default.scheme not in ("", "hdfs"):
+        return None
+    if len(services) == 1:
+        return _rpc_of_service(site, services[0])
+    return None if services else _rpc_url([_namenode(site, "")])
+
+
+def _rpc_of_service(site: Mapping[str, str], service: str) -> str | None:
+    nodes = _namenodes(site, service)
+    if not site.get(f"dfs.ha.namenodes.{service}", "").strip():
+        # The only name service there is may have its address in the keys without a suffix.
+        return _rpc_url(nodes) or (_rpc_url([_namenode(site, "")]) if len(_services(site)) == 1 else None)
+    return f"hdfs://{service}" if all(_rpc_url([node]) for node in nodes) else None
+
+
+def _rpc_url(nodes: Sequence[_NameNode]) -> str | None:
+    rpc = nodes[0].rpc
+    return f"hdfs://{rpc}" if _host(rpc) and _host(rpc) not in WILDCARDS else None
+
+
+def rpc_properties(site: Mapping[str, str]) -> dict[str, str]:
+    """The site's properties, and what Hadoop's client needs besides: servers do without it, so it may not be set."""
+    services = {key.removeprefix("dfs.ha.namenodes.") for key in site if key.startswith("dfs.ha.namenodes.")}
+    provider = "org.apache.hadoop.hdfs.server.namenode.ha.ConfiguredFailoverProxyProvider"
+    added = {f"dfs.client.failover.proxy.provider.{service}": provider for service in services}
+    names = ",".join(dict.fromkeys([*_services(site), *sorted(services)]))
+    return {**added, **site, **({"dfs.nameservices": names} if names else {})}
+
+
 def _undirected(site: Mapping[str, str]) -> tuple[str, ...]:
     """No file system is named: the internal name service, the only one, or the plain address."""
     internal, services = _internal_services(site), _services(site)
@@ -104,8 +149,8 @@ def _of_authority(site: Mapping[str, str], scheme: str, authority: str) -> tuple
         return _service_urls(site, name)
     if scheme in _WEB_SCHEMES:
         return (f"{_WEB_SCHEMES[scheme]}://{authority}",)
-    rpc = authority if ":" in authority.rpartition("]")[2] else f"{authority}:{DEFAULT_RPC_PORT}"
-    matching = [service for service in services if any(_is(node, rpc) for node in _namenodes(site, service))]
+    rpc = _with_port(authority)
+    matching = _services_at(site, authority)
     if len(matching) == 1:
         return _service_urls(site, matching[0])
     plain = _namenode(site, "")
@@ -116,6 +161,16 @@ def _of_authority(site: Mapping[str, str], scheme: str, authority: str) -> tuple
         f"hdfs://{authority} is none of the name services in the site files ({', '.join(services)}), so which "
         f"NameNodes serve it is unknown: set dfs.namenode.http-address to its NameNode's, {_WAY_OUT}"
     )
+
+
+def _services_at(site: Mapping[str, str], authority: str) -> list[str]:
+    """The name services that have a NameNode with this RPC address."""
+    rpc = _with_port(authority)
+    return [service for service in _services(site) if any(_is(node, rpc) for node in _namenodes(site, service))]
+
+
+def _with_port(authority: str) -> str:
+    return authority if ":" in authority.rpartition("]")[2] else f"{authority}:{DEFAULT_RPC_PORT}"
 
 
 def _is(node: _NameNode, rpc: str) -> bool:

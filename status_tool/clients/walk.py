@@ -8,8 +8,8 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any
 
+from status_tool.clients.hdfs_native import Hdfs
 from status_tool.clients.hdfscli import Refused
-from status_tool.clients.webhdfs import WebHdfs
 
 FOLDERS_AT_ONCE = 8
 """Pages of one walk that are requested at once."""
@@ -44,7 +44,7 @@ class Walk:
 
     def __init__(
         self,
-        hdfs: WebHdfs,
+        hdfs: Hdfs,
         folders: Iterable[str],
         after: str = "",
         upto: str | None = None,

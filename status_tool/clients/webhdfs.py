@@ -7,10 +7,9 @@ and their rate are bounded over all threads.
 from __future__ import annotations
 
 import json
-import random
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
@@ -20,8 +19,6 @@ from urllib3.exceptions import HTTPError
 
 from status_tool.clients.hdfscli import (
     BUSY,
-    ELSEWHERE,
-    LATER,
     Failover,
     Refused,
     Servers,
@@ -29,33 +26,17 @@ from status_tool.clients.hdfscli import (
     reason,
     refusal_of,
 )
+from status_tool.clients.patience import PATIENCE_S, Patience, is_cut_off
 from status_tool.errors import ConnectionFailed
 
 CONNECT_TIMEOUT_S = 10
 READ_TIMEOUT_S = 120
-PATIENCE_S = 120.0
-"""How long a NameNode that is down, in safe mode or in standby is retried: a restart takes about a minute."""
 CONCURRENCY = 16
 DATANODE_TRIES = 5
 PASSED_OVER, AVOIDED_S = 20, 5.0
 """How often, for one file, a DataNode that has failed within so many seconds is skipped."""
 REFUSAL_TRIES = 2
 """A refused checksum is requested once more: a DataNode that has just died makes another one refuse."""
-SETTLING_S, SETTLED_S = 20.0, 60.0
-"""For how long requests for a block that cannot be reached are retried, and after how long without such a refusal
-retries start again: after a restart DataNodes need seconds to register, but a lost block stays lost.
-"""
-_NO_BLOCK = ("Fail to get block", "Could not obtain block")
-"""By Hadoop's FileChecksumHelper and DFSInputStream, when none of the DataNodes that hold a block serves it."""
-_FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.1, 5.0
-_CUT_OFF = (
-    *("ConnectException", "NoRouteToHostException", "SocketTimeoutException", "SocketException", "EOFException"),
-    *ELSEWHERE,
-    *LATER,
-)
-"""What a DataNode answers that cannot reach an active NameNode: it says nothing about the file."""
-_CALL_FAILED = "Failed on local exception"
-"""By Hadoop's NetUtils.wrapException, for what has no class of its own."""
 _READ_BYTES = 1 << 20
 RANGE_BYTES = 64 << 20
 """Content is read in ranges of this size, several of a file at once."""
@@ -133,9 +114,12 @@ class WebHdfs:
     for what concerns the path alone.
     """
 
+    files_at_once = 1
+    """A request has one checksum."""
+
     def __init__(self, endpoint: HdfsEndpoint, load: Load = Load(), patience_s: float = PATIENCE_S) -> None:
         self.endpoint = endpoint
-        self._patience_s = patience_s
+        self._patience = Patience(patience_s)
         waits = (CONNECT_TIMEOUT_S, READ_TIMEOUT_S)
         self._datanodes = Servers(2 * load.concurrency, waits, endpoint.authorities)
         self._namenodes = [
@@ -145,9 +129,7 @@ class WebHdfs:
         self.active = 0
         """The index of the NameNode that is tried first."""
         self._batched = True
-        self._stop = threading.Event()
         self._failed: dict[str, float] = {}
-        self._unreached, self._settled = float("-inf"), 0.0
         self.pool = ThreadPoolExecutor(load.concurrency, thread_name_prefix="hdfs-file")
         """For work on files, of all partitions that this process reads."""
         self.range_pool = ThreadPoolExecutor(load.concurrency, thread_name_prefix="hdfs-range")
@@ -158,11 +140,11 @@ class WebHdfs:
     @property
     def stopped(self) -> bool:
         """Whether `stop` was called."""
-        return self._stop.is_set()
+        return self._patience.is_over
 
     def stop(self) -> None:
         """Abort all waits, so that threads end soon. The client cannot be used afterwards."""
-        self._stop.set()
+        self._patience.end()
         self.pool.shutdown(wait=False, cancel_futures=True)
         self.range_pool.shutdown(wait=False, cancel_futures=True)
         self.list_pool.shutdown(wait=False, cancel_futures=True)
@@ -219,6 +201,18 @@ class WebHdfs:
         answer = json.loads(self._from_datanode("GETFILECHECKSUM", path))["FileChecksum"]
         return answer["algorithm"], bytes.fromhex(answer["bytes"])
 
+    def checksums(self, paths: Sequence[str]) -> list[tuple[str, bytes] | Refused]:
+        """The same of each file, or why there is none."""
+        found: list[tuple[str, bytes] | Refused] = []
+        for path in paths:
+            try:
+                found.append(self.checksum(path))
+            except Refused as refusal:
+                found.append(refusal)
+            except (KeyError, ValueError, TypeError) as error:
+                found.append(Refused("IOException", f"answer not understood: {error}"))
+        return found
+
     def read(self, path: str, offset: int, length: int, take: Any) -> None:
         """Hand a range's content to `take(bytes)` in pieces; `take(None)` signals a (re)start."""
 
@@ -250,7 +244,7 @@ class WebHdfs:
     def _from_datanode(self, op: str, path: str, consume: Any = None, **params: Any) -> bytes:
         """The answer of the DataNode that the NameNode redirects to; another one is tried where it does not answer."""
         avoid, tried, refused, passed_over = "", 0, 0, 0
-        deadline = time.monotonic() + self._patience_s
+        deadline = self._patience.deadline()
         while True:
             # Every second time without `excludedatanodes`: it goes by host, and may exclude the wrong DataNode there.
             excluded = {"excludedatanodes": avoid} if avoid and tried % 2 else {}
@@ -267,24 +261,14 @@ class WebHdfs:
                 if tried >= DATANODE_TRIES:
                     raise Refused("IOException", f"no DataNode answers: {failure}") from None
             except Refused as refusal:
-                cut_off = refusal.name in _CUT_OFF or _CALL_FAILED in str(refusal)
-                if (cut_off and time.monotonic() < deadline) or self._may_settle(refusal):
-                    self._pause(tried + refused)
+                cut_off = is_cut_off(refusal) and time.monotonic() < deadline
+                if cut_off or self._patience.may_settle(refusal):
+                    self._patience.pause(tried + refused)
                     continue
                 refused += 1
                 if refused >= REFUSAL_TRIES or refusal.name != "IOException":
                     raise
-            self._pause(tried + refused)
-
-    def _may_settle(self, refusal: Refused) -> bool:
-        """Whether to retry for an unreachable block: at first, but not for each of many files."""
-        if not any(sign in f"{refusal.name}: {refusal}" for sign in _NO_BLOCK):
-            return False
-        now = time.monotonic()
-        if now - self._unreached > SETTLED_S:
-            self._settled = now + SETTLING_S
-        self._unreached = now
-        return now < self._settled
+            self._patience.pause(tried + refused)
 
     def _has_just_failed(self, location: str) -> bool:
         failed = self._failed.get(urlsplit(location).netloc)
@@ -308,7 +292,7 @@ class WebHdfs:
 
     def _ask(self, op: str, path: str, **params: Any) -> dict[str, Any]:
         """The NameNode's JSON. Standby, safe mode, overload and outage are waited out, trying all NameNodes in turn."""
-        deadline, turn = time.monotonic() + self._patience_s, 0
+        deadline, turn = self._patience.deadline(), 0
         while True:
             at = self.active
             try:
@@ -326,10 +310,4 @@ class WebHdfs:
                         "--webhdfs http://HOST:PORT names another"
                     ) from None
                 if all_tried:
-                    self._pause(turn // len(self.endpoint.urls))
-
-    def _pause(self, turn: int) -> None:
-        """Exponential backoff with jitter, so that threads do not retry in step."""
-        seconds = min(_LONGEST_PAUSE_S, _FIRST_PAUSE_S * 2 ** min(turn, 10)) * random.uniform(0.5, 1.0)
-        if self._stop.wait(seconds):
-            raise ConnectionFailed("stopped while waiting for the NameNode")
+                    self._patience.pause(turn // len(self.endpoint.urls))

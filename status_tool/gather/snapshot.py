@@ -12,18 +12,19 @@ from typing import Any
 import pyarrow as pa
 
 from status_tool import __version__
-from status_tool.clients.config import Settings
+from status_tool.clients.config import HdfsClient, Settings
 from status_tool.clients.thrift import Cells
 from status_tool.clients.webhdfs import HdfsEndpoint, Load, WebHdfs
 from status_tool.clients.zookeeper import ZooKeeper, peer_cluster_id
 from status_tool.errors import ConfigurationError, UsageError
+from status_tool.gather.hdfs_side import absent_roots, files_endpoint, identity_of
 from status_tool.gather.measured_queues import queue_rows
 from status_tool.rules.peers import parse_peer
 from status_tool.rules.queue_proofs import newly_settled, undrained_servers
 from status_tool.rules.sides import LOCAL_POOL
 from status_tool.sources import codec, meta
 from status_tool.sources.crc import Layout
-from status_tool.sources.hdfs_files import WebHdfsSource, endpoint_of, expand, hdfs_user, refusals_end_the_run
+from status_tool.sources.hdfs_files import HdfsSource, hdfs_user
 from status_tool.sources.interface import Source
 from status_tool.sources.local import LocalSource
 from status_tool.sources.spool import read_spool
@@ -50,7 +51,6 @@ SLAVE_SETTLE_S = 5.0
 """How long a slave run waits for its own trackers' flush; they poll the barrier about once a second."""
 ECHO_POLL_S = 0.2
 DRAIN_POLL_S = 1.0
-NAMENODE_INFO = "Hadoop:service=NameNode,name=NameNodeInfo"
 NEWCOMER_MS = 60_000
 """A tracker writes its first row within seconds; an older server without a row runs without a tracker."""
 
@@ -70,6 +70,7 @@ class FileOptions:
     deep: bool = False
     """Whether every file's content is read."""
     journal: str | None = None
+    client: HdfsClient = HdfsClient.AUTO
     layout: Layout | None = None
     """The layout for which HDFS's checksum of local files is computed; None: HDFS's default."""
 
@@ -395,15 +396,13 @@ def _hdfs(settings: Settings, request: Request, gathered: Snapshot, say: Callabl
             "--layout is for file:// folders, and none is read here: leave it out, or name one in -f or --map-path"
         )
     if remote:
-        endpoint = endpoint_of(settings)
-        say(f"querying the NameNode at {endpoint}")
-        absent += _absent(endpoint, remote)
-        key, identity = str(endpoint), _identity(endpoint)
         options = request.files
+        endpoint = files_endpoint(settings, options.client, options.load, remote, exclusions, say)
+        say(f"querying the NameNode at {endpoint}")
+        absent += absent_roots(endpoint, remote, options.load)
+        key, identity = str(endpoint), identity_of(settings, endpoint, remote, options.load)
         tolerant = request.side == MASTER
-        sources.append(
-            WebHdfsSource(endpoint, remote, exclusions, options.load, options.deep, options.journal, tolerant)
-        )
+        sources.append(HdfsSource(endpoint, remote, exclusions, options.load, options.deep, options.journal, tolerant))
     plain = tuple(root.removeprefix(LOCAL) for root in roots)
     note = (
         f"HDFS: {', '.join(plain)} checked; left out: "
@@ -420,17 +419,3 @@ def _hdfs(settings: Settings, request: Request, gathered: Snapshot, say: Callabl
         cluster_key=gathered.header.cluster_key or key,
     )
     return dataclasses.replace(gathered, header=header, sources=(*gathered.sources, *sources))
-
-
-def _identity(endpoint: HdfsEndpoint) -> tuple[str, str]:
-    """Cluster id and block pool id of an HDFS; empty where the NameNodes do not report it (HttpFS has no such bean)."""
-    bean = WebHdfs(endpoint, patience_s=0).bean(NAMENODE_INFO) or {}
-    return str(bean.get("ClusterId") or ""), str(bean.get("BlockPoolId") or "")
-
-
-def _absent(endpoint: HdfsEndpoint, roots: Sequence[str]) -> list[str]:
-    """The roots that do not exist. Queried without retries: a wrong address should be reported at once."""
-    hdfs = WebHdfs(endpoint, patience_s=0)
-    with refusals_end_the_run(endpoint):
-        hdfs.status("/")
-        return [root for root in roots if not expand(hdfs, root)]

@@ -20,18 +20,27 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from status_tool.clients.config import Settings
+from status_tool.clients.hdfs_native import RpcEndpoint, no_process_left
 from status_tool.clients.webhdfs import HdfsEndpoint
 from status_tool.errors import ConnectionFailed, UsageError
 from status_tool.gather.parallel_reading import read_all
-from status_tool.gather.snapshot import SLAVE_SETTLE_S, FileOptions, Request, Snapshot, apply_shutdown, snapshot
+from status_tool.gather.snapshot import (
+    SLAVE_SETTLE_S,
+    FileOptions,
+    Request,
+    Snapshot,
+    Together,
+    apply_shutdown,
+    snapshot,
+)
 from status_tool.printable import iso
 from status_tool.runs.modes import check_half, check_legacy
 from status_tool.runs.pace import LastRun, RunKind, remember, rows_read
 from status_tool.runs.question import Question, SideFacts, question_of, refuse_pruned, refuse_since
 from status_tool.runs.write import Say, source_of
-from status_tool.sources.hdfs_files import WebHdfsSource, endpoint_of
+from status_tool.sources.hdfs_files import HdfsSource
 from status_tool.spark import source as spark_source
-from status_tool.spark.cluster import read_status, runs_here
+from status_tool.spark.cluster import read_parquet, read_status, runs_here
 from status_tool.spark.counts import overview_of
 from status_tool.spark.debug import write_debug
 from status_tool.spark.deep import with_crc
@@ -41,6 +50,7 @@ from status_tool.spark.session import LOCAL_MASTER, spark_session, submitted
 from status_tool.spark.verify import SMALL_BYTES, Verification
 from status_tool.status_file.reader import StatusFile, open_status
 from status_tool.status_file.signature import SignKey
+from status_tool.status_file.writer import StatusWriter
 from status_tool.vocabulary.header import BY_CHECK, BY_OPTION, MASTER, RECORDED, SLAVE, Header
 from status_tool.vocabulary.outcome import Outcome
 from status_tool.vocabulary.schema import STATUS_SCHEMA
@@ -223,10 +233,10 @@ def check_in_rounds(
 
     def both() -> Both:
         look = master.look()
-        slave = gather(settings, request, say, scratch.near)
+        slave = gather(settings, request, say, scratch)
         return Both(look, slave, _question(look.side, SideFacts(slave.header, slave.rows), check))
 
-    with ThreadPoolExecutor(1) as pool:
+    with ThreadPoolExecutor(1) as pool, no_process_left():
         # The JVM takes seconds to start: meanwhile the trackers flush, and the slave's rows, if few, are read.
         first = pool.submit(both)
         with spark_session(check.spark_master, check.spark_conf) as spark:
@@ -288,6 +298,11 @@ class Scratch:
     near: Path | None
     """Where `gather` may put the slave's rows: a file, if Spark's tasks run on this machine."""
 
+    @property
+    def files(self) -> Path:
+        """Where `gather` puts the slave's files if this process alone reads them."""
+        return self.folder / "slave-files.parquet"
+
 
 @contextmanager
 def scratch_of(check: Check) -> Iterator[Scratch]:
@@ -302,31 +317,41 @@ def _reads_local_files(check: Check) -> bool:
     return not submitted() and runs_here(check.spark_master or LOCAL_MASTER)
 
 
-def gather(settings: Settings, request: Request, say: Say, near: Path | None) -> Snapshot:
+def gather(settings: Settings, request: Request, say: Say, scratch: Scratch) -> Snapshot:
     """A snapshot of the slave; if it has few rows, they are written to the file `near` at once.
 
     Spark's Python workers take longer to start than it takes to read a small state table. A bigger one is left to
-    them: they read it in parallel, and nothing is held here.
+    them: they read it in parallel, and nothing is held here. What only this process reads is written to `files`.
     """
     gathered = snapshot(settings, request, say)
-    if near is None:
+    if here := tuple(source for source in gathered.sources if source.is_read_here):
+        say("reading files")
+        with StatusWriter(scratch.files, gathered.header) as writer, closing(read_all(Together(here))) as batches:
+            for batch in batches:
+                writer.write(batch)
+    if scratch.near is None:
         return gathered
-    near.unlink(missing_ok=True)
+    scratch.near.unlink(missing_ok=True)
     rows: list[pa.RecordBatch] = []
-    with closing(read_all(source_of(gathered))) as batches:
+    with closing(read_all(source_of(_left_to_spark(gathered)))) as batches:
         for batch in batches:
             rows.append(batch)
             if sum(part.num_rows for part in rows) > NEAR_ROWS:
                 return gathered
-    pq.write_table(pa.Table.from_batches(rows, schema=STATUS_SCHEMA), near, store_schema=False)
+    pq.write_table(pa.Table.from_batches(rows, schema=STATUS_SCHEMA), scratch.near, store_schema=False)
     return gathered
+
+
+def _left_to_spark(gathered: Snapshot) -> Snapshot:
+    """Without what only this process reads."""
+    return dataclasses.replace(gathered, sources=tuple(one for one in gathered.sources if not one.is_read_here))
 
 
 def _shared_out(gathered: Snapshot, spark: SparkSession) -> Snapshot:
     """`--rate` and the concurrency apply to all Spark tasks together, each of which may be a process."""
     tasks = max(1, spark.sparkContext.defaultParallelism)
     sources = tuple(
-        dataclasses.replace(source, load=source.load.shared(tasks)) if isinstance(source, WebHdfsSource) else source
+        dataclasses.replace(source, load=source.load.shared(tasks)) if isinstance(source, HdfsSource) else source
         for source in gathered.sources
     )
     return dataclasses.replace(gathered, sources=sources)
@@ -339,10 +364,11 @@ def verify_once(
     if scratch.near is not None and scratch.near.exists():
         slave_df = spark.read.parquet(scratch.near.as_uri())
     else:
-        slave_df = spark_source.load(spark, source_of(_shared_out(sides.slave, spark)))
-    endpoint = None
-    if check.deep and any(isinstance(source, WebHdfsSource) for source in sides.slave.sources):
-        endpoint = endpoint_of(settings)
+        slave_df = spark_source.load(spark, source_of(_left_to_spark(_shared_out(sides.slave, spark))))
+    if any(source.is_read_here for source in sides.slave.sources):
+        slave_df = slave_df.unionByName(read_parquet(spark, scratch.files, scratch.folder, SLAVE))
+    files = next((source for source in sides.slave.sources if isinstance(source, HdfsSource)), None)
+    endpoint = files.endpoint if check.deep and files is not None else None
     return _answer(spark, sides.look.side, slave_df, sides.question, check, say, scratch.folder, last, endpoint)
 
 
@@ -371,7 +397,7 @@ def _answer(
     say: Say,
     folder: Path,
     last: Last,
-    endpoint: HdfsEndpoint | None = None,
+    endpoint: HdfsEndpoint | RpcEndpoint | None = None,
 ) -> Outcome:
     """Compare; `endpoint` is where files that are otherwise incomparable can be read; `folder` is a temporary one."""
     excluded = question.excluded_regexes
@@ -389,8 +415,7 @@ def _answer(
             decided = checked
             if endpoint is not None and outcome.hdfs and outcome.hdfs.files[FileStatus.INCOMPARABLE]:
                 say("reading the files that checksums cannot settle")
-                load = check.files.load.shared(checked.parallelism)
-                read_df = with_crc(checked, endpoint, load, check.path_map)
+                read_df = with_crc(checked, endpoint, check.files.load, check.path_map, folder)
                 decided = again.enter_context(closing(Verification(spark, master_df, read_df, *context)))
                 outcome = decided.outcome()
             if check.debug_dir is not None:

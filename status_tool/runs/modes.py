@@ -71,6 +71,7 @@ OPTIONS: Mapping[str, Option] = {
     "as_json": Option("--json", _ALL - {Mode.DUMP}, why="that dump is JSON lines already"),
     "deep": Option("--deep", CLUSTER, half="hdfs", why=f"{_OFFLINE}: what CRC32C they hold is compared anyway"),
     "rate": Option("--rate", CLUSTER, half="hdfs", why=f"{_OFFLINE}: no NameNode is queried"),
+    "hdfs_client": Option("--hdfs-client", CLUSTER, half="hdfs", why=f"{_OFFLINE}: no NameNode is queried"),
     "resume": Option("--resume", WRITES, half="hdfs", why="it continues a FILE that was being written"),
     "exclude": Option("--exclude", _ALL, half="hdfs"),
     "map_path": Option("--map-path", CHECKS, half="hdfs", why="it goes with -i FILE"),

@@ -8,11 +8,12 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from status_tool.clients.config import Settings
-from status_tool.clients.webhdfs import WebHdfs
+from status_tool.clients.hdfs_native import Hdfs, RpcEndpoint
 from status_tool.clients.zookeeper import ZooKeeper
 from status_tool.errors import ConfigurationError, ConnectionFailed
+from status_tool.gather.hdfs_side import files_endpoint, impatient
 from status_tool.gather.peer_topology import what_is_shipped
-from status_tool.gather.snapshot import Request, with_shutdown
+from status_tool.gather.snapshot import FileOptions, Request, with_shutdown
 from status_tool.printable import duration, iso
 from status_tool.runs.check import Check, header_in_scope, kind_of_check, refuse_deep
 from status_tool.runs.pace import RunKind, expected, last_run, rows_read
@@ -22,7 +23,7 @@ from status_tool.sources.hdfs_files import endpoint_of, expand, refusals_end_the
 from status_tool.sources.state_table import StateTable, now_ms
 from status_tool.status_file.reader import open_status
 from status_tool.vocabulary.header import BY_OPTION, MASTER, SLAVE, Header
-from status_tool.vocabulary.selection import LOCAL, by_system
+from status_tool.vocabulary.selection import LOCAL, Exclusions, by_system
 
 MOST_SUMMARIES = 20
 """GETCONTENTSUMMARY walks a folder on the NameNode: it is asked for no more paths than this, and not for the root."""
@@ -45,7 +46,7 @@ def explain_side(settings: Settings, request: Request) -> Iterator[Step]:
     if request.hbase:
         yield from _hbase(settings, request)
     if request.hdfs:
-        yield from _hdfs(settings, request.hdfs_paths or settings.hdfs_paths or ("/",))
+        yield from _hdfs(settings, request.hdfs_paths or settings.hdfs_paths or ("/",), request.files)
     with suppress(ConfigurationError):  # only local folders are read
         known = request.hbase or settings.knows_zookeeper
         key = settings.zookeeper().cluster_key if known else str(endpoint_of(settings))
@@ -67,7 +68,7 @@ def explain_check(settings: Settings, check: Check) -> Iterator[Step]:
         if hbase:
             yield from _slave(settings, header, check)
         if hdfs:
-            yield from _hdfs(settings, check.hdfs_paths or header.hdfs_paths, summaries=False)
+            yield from _hdfs(settings, check.hdfs_paths or header.hdfs_paths, check.files, summaries=False)
     yield from _expected(kind_of_check(check, header), rows_read(counts))
     yield Step("Spark", check.spark_master or "local[*], or the master that was submitted")
 
@@ -107,14 +108,16 @@ def _master_cut(request: Request, state: StateTable) -> str:
     return f"the moment of the run: {why}"
 
 
-def _hdfs(settings: Settings, paths: Sequence[str], *, summaries: bool = True) -> Iterator[Step]:
+def _hdfs(settings: Settings, paths: Sequence[str], files: FileOptions, *, summaries: bool = True) -> Iterator[Step]:
     local, roots = by_system(paths)
     yield from (Step("files", LOCAL + path) for path in local)
     if not roots:
         return
-    endpoint = endpoint_of(settings)
-    yield Step("NameNodes", str(endpoint))
-    hdfs = WebHdfs(endpoint, patience_s=0)
+    exclusions = Exclusions().also(files.exclude)
+    endpoint = files_endpoint(settings, files.client, files.load, roots, exclusions, lambda _: None)
+    how = ", by Hadoop's own client" if isinstance(endpoint, RpcEndpoint) else ""
+    yield Step("NameNodes", f"{endpoint}{how}")
+    hdfs = impatient(endpoint, files.load)
     try:
         with refusals_end_the_run(endpoint):
             existing = {root: expand(hdfs, root) for root in roots}
@@ -125,7 +128,7 @@ def _hdfs(settings: Settings, paths: Sequence[str], *, summaries: bool = True) -
         hdfs.stop()
 
 
-def _amount(hdfs: WebHdfs, paths: Sequence[str], counted: bool) -> str:
+def _amount(hdfs: Hdfs, paths: Sequence[str], counted: bool) -> str:
     if not paths:
         return "does not exist"
     if not counted or "/" in paths:

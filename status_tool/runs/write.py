@@ -16,10 +16,12 @@ import pyarrow.compute as pc
 
 from status_tool.atomic import atomic_write
 from status_tool.clients.config import HDFS_PATHS_KEY, Settings
+from status_tool.clients.hdfs_native import no_process_left
 from status_tool.clients.webhdfs import WebHdfs
 from status_tool.errors import Interrupted, StatusToolError, UsageError
+from status_tool.gather.hdfs_side import NAMENODE_INFO
 from status_tool.gather.parallel_reading import read_all
-from status_tool.gather.snapshot import NAMENODE_INFO, Request, SmallRows, Snapshot, Together, snapshot
+from status_tool.gather.snapshot import Request, SmallRows, Snapshot, Together, snapshot
 from status_tool.report.progress import Progress
 from status_tool.runs.pace import LastRun, RunKind, remember, rows_read
 from status_tool.sources.hdfs_files import endpoint_of
@@ -58,7 +60,7 @@ def write_side(
     """
     before, began = rows_before(path) if progress is not None else {}, time.monotonic()
     asked = request
-    with journaling(path, request) as (request, journal):
+    with no_process_left(), journaling(path, request) as (request, journal):
         gathered = snapshot(settings, request, say)
         later = 0
         with ExitStack() as shown, open_writer(path, gathered.header, key) as writer:
@@ -231,6 +233,11 @@ def _json_rows(batches: Iterable[pa.RecordBatch]) -> Iterator[dict[str, Any]]:
 
 def dump_live(settings: Settings, request: Request, out: TextIO, say: Say) -> None:
     """Print this cluster's own state, written and replicated, as JSON lines."""
+    with no_process_left():
+        _dump(settings, request, out, say)
+
+
+def _dump(settings: Settings, request: Request, out: TextIO, say: Say) -> None:
     gathered = snapshot(settings, request, say)
     written = [source for source in gathered.sources if isinstance(source, StateTableSource)]
     applied = [dataclasses.replace(source, types="su", spooled=()) for source in written]

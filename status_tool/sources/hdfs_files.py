@@ -1,7 +1,7 @@
-"""HDFS over WebHDFS: files under some paths, each with the checksum that HDFS itself computes.
+"""HDFS, over WebHDFS or by Hadoop's own client: files under some paths, with the checksum that HDFS itself computes.
 
-GETFILECHECKSUM's `bytes` are int32 bytesPerCRC, int64 crcPerBlock and a 16-byte MD5
-(`MD5MD5CRC32FileChecksum`); the first two are in the algorithm's name too.
+A checksum's bytes are int32 bytesPerCRC, int64 crcPerBlock and a 16-byte MD5 (`MD5MD5CRC32FileChecksum`); the first two
+are in the algorithm's name too. Or the 4 bytes of a `CompositeCrcFileChecksum`, from an HttpFS that is set so.
 """
 
 from __future__ import annotations
@@ -15,18 +15,20 @@ from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
 import pyarrow as pa
 
 from status_tool.clients.config import Settings
+from status_tool.clients.hdfs_native import Hdfs, NativeHdfs, RpcEndpoint, native_hdfs
 from status_tool.clients.hdfscli import Refused
 from status_tool.clients.walk import Page, Walk
-from status_tool.clients.webhdfs import RANGE_BYTES, HdfsEndpoint, Load, WebHdfs, webhdfs
+from status_tool.clients.webhdfs import RANGE_BYTES, HdfsEndpoint, Load, webhdfs
 from status_tool.errors import ConnectionFailed
 from status_tool.sources import codec, crc
 from status_tool.sources.interface import Source
-from status_tool.sources.journal import opened
+from status_tool.sources.journal import Journal, opened
 from status_tool.vocabulary.schema import NewRow
 from status_tool.vocabulary.selection import Exclusions, is_glob, outermost
 from status_tool.vocabulary.states import FileState
@@ -38,8 +40,13 @@ PARTS = 64
 SPLIT_PAGES = 512
 """And until this many pages, or the whole tree, have been listed: so a single branch with everything is split, too."""
 PART_FILES = 5_000
+LARGE_FILES = 2_000
+"""From so many on files are read by Hadoop's own client: its start costs what WebHDFS does for some hundred."""
+LOOK_PAGES = 64
+"""So many pages are listed to see how large a tree is."""
 GROUPS = 512
 _HEADER = 12  # bytesPerCRC and crcPerBlock
+_MD5_BYTES, _CRC_BYTES = 16, 4
 
 
 def hdfs_user() -> str:
@@ -52,8 +59,19 @@ def endpoint_of(settings: Settings) -> HdfsEndpoint:
     return HdfsEndpoint(settings.webhdfs(), hdfs_user(), settings.authorities)
 
 
+def rpc_endpoint_of(settings: Settings) -> RpcEndpoint | None:
+    """The same by its RPC addresses, for Hadoop's own client; None where they are not known."""
+    rpc = settings.rpc()
+    return None if rpc is None else RpcEndpoint(rpc[0], hdfs_user(), rpc[1])
+
+
+def client_for(endpoint: HdfsEndpoint | RpcEndpoint, load: Load) -> Hdfs:
+    """The one of this process."""
+    return native_hdfs(endpoint, load) if isinstance(endpoint, RpcEndpoint) else webhdfs(endpoint, load)
+
+
 @contextlib.contextmanager
-def refusals_end_the_run(endpoint: HdfsEndpoint) -> Iterator[None]:
+def refusals_end_the_run(endpoint: HdfsEndpoint | RpcEndpoint) -> Iterator[None]:
     """Turns a refusal that affects the whole run into one clear line."""
     try:
         yield
@@ -119,10 +137,11 @@ class _Split:
 
 
 @dataclass(frozen=True)
-class WebHdfsSource(Source):
+class HdfsSource(Source):
     """`file` rows of everything under `roots`, listing and checksums both by partition."""
 
-    endpoint: HdfsEndpoint
+    endpoint: HdfsEndpoint | RpcEndpoint
+    """Over HTTP, or by Hadoop's own client."""
     roots: tuple[str, ...]
     exclusions: Exclusions
     load: Load = field(default_factory=Load)
@@ -135,14 +154,22 @@ class WebHdfsSource(Source):
 
     def close(self) -> None:
         """Make reading threads end soon."""
-        webhdfs(self.endpoint, self.load).stop()
+        client_for(self.endpoint, self.load).stop()
+
+    @property
+    def is_read_here(self) -> bool:
+        """Whether this process alone reads it: Hadoop's client is one Java process, however many threads ask."""
+        return isinstance(self.endpoint, RpcEndpoint)
 
     def partitions(self) -> Sequence[Part]:
         """Parts of about as many files each: the upper levels of the tree are listed, as deep as its shape requires.
 
         Breadth first, so that small folders end soon and the big ones are left to split.
         """
-        hdfs = webhdfs(self.endpoint, self.load)
+        hdfs = client_for(self.endpoint, self.load)
+        if isinstance(hdfs, NativeHdfs):
+            with refusals_end_the_run(self.endpoint):
+                return [Part(tuple(outermost([path for root in self.roots for path in expand(hdfs, root)])), True)]
         most = SPLIT_PAGES if self.load.rate is None else min(SPLIT_PAGES, int(self.load.rate))
         split, trees = _Split(), list[str]()
         with refusals_end_the_run(self.endpoint):
@@ -166,20 +193,18 @@ class WebHdfsSource(Source):
         if refusal is not None and refusal.is_absent:
             return []  # Absent here: the other side's files below it count as missing.
         split.add(page, sum(entry["type"] == "FILE" for entry in page.entries))
-        below = (entry["pathSuffix"] for entry in page.entries if entry["type"] == "DIRECTORY")
-        paths = (posixpath.join(page.spot.folder, name) for name in below)
-        return [path for path in paths if not self.exclusions.leave_out(path)]
+        return folders_of(page, self.exclusions)
 
     def read(self, partition: Part) -> Iterator[pa.RecordBatch]:
         """The rows of one part, checksums requested several at a time."""
-        hdfs = webhdfs(self.endpoint, self.load)
+        hdfs = client_for(self.endpoint, self.load)
         seen: Counter[str] = Counter()
         with refusals_end_the_run(self.endpoint):
             rows = self._checked(hdfs, self._listed(hdfs, partition, seen))
             yield from codec.batches(rows, FILES_PER_BATCH)
         yield from codec.batches({"kind": "count", "name": name, "entries": n} for name, n in sorted(seen.items()))
 
-    def _listed(self, hdfs: WebHdfs, part: Part, seen: Counter[str]) -> Iterator[NewRow]:
+    def _listed(self, hdfs: Hdfs, part: Part, seen: Counter[str]) -> Iterator[NewRow]:
         """`file` rows without checksums; a row with a `state` needs none."""
         walk = Walk(hdfs, part.paths, part.after, part.upto)
         for page in walk:
@@ -207,29 +232,61 @@ class WebHdfsSource(Source):
             raise Refused(refusal.name, f"{folder} cannot be listed: {refusal}") from None
         yield {"kind": "file", "path": folder, "state": FileState.UNREADABLE, "detail": f"folder: {refusal}"}
 
-    def _checked(self, hdfs: WebHdfs, files: Iterator[NewRow]) -> Iterator[NewRow]:
+    def _checked(self, hdfs: Hdfs, files: Iterator[NewRow]) -> Iterator[NewRow]:
         """Rows in listing order, with a bounded window of requests under way."""
         journal = opened(self.journal) if self.journal else None
-        window: deque[Future[NewRow]] = deque()
+        window: deque[Future[list[NewRow]]] = deque()
+        known = files if journal is None else (_recalled(row, journal, self.deep) for row in files)
+        ahead = (8 if hdfs.files_at_once == 1 else 2) * self.load.concurrency
         try:
-            for row in files:
-                known = journal.known(row, self.deep) if journal else None
-                task = Future[NewRow]()
-                if known is not None or row.get("state"):
-                    task.set_result(known or row)
-                else:
-                    task = hdfs.pool.submit(checked_row, hdfs, row, self.deep)
-                window.append(task)
-                if len(window) >= 8 * self.load.concurrency:
-                    yield window.popleft().result()
+            while some := list(islice(known, hdfs.files_at_once)):
+                window.append(hdfs.pool.submit(checked_rows, hdfs, some, self.deep))
+                if len(window) >= ahead:
+                    yield from window.popleft().result()
             while window:
-                yield window.popleft().result()
+                yield from window.popleft().result()
         finally:
             for future in window:
                 future.cancel()
 
 
-def expand(hdfs: WebHdfs, root: str) -> list[str]:
+def _recalled(row: NewRow, journal: Journal, deep: bool) -> NewRow:
+    """With what an earlier run knew of it."""
+    return row if row.get("state") else journal.known(row, deep) or row
+
+
+def is_large(hdfs: Hdfs, roots: Iterable[str], exclusions: Exclusions, most_pages: int) -> bool:
+    """Whether there are so many files that a Java process pays; a look at a few pages of the listing tells."""
+    files = pages = 0
+    walk = Walk(hdfs, outermost([path for root in roots for path in expand(hdfs, root)]), breadth_first=True)
+    for page in walk:
+        files, pages = files + sum(entry["type"] == "FILE" for entry in page.entries), pages + 1
+        walk.add(folders_of(page, exclusions))
+        if files >= LARGE_FILES or (pages >= most_pages and len(walk)):
+            return True
+    return False
+
+
+def folders_of(page: Page, exclusions: Exclusions) -> list[str]:
+    """The folders on a page that are not left out."""
+    below = (entry["pathSuffix"] for entry in page.entries if entry["type"] == "DIRECTORY")
+    paths = (posixpath.join(page.spot.folder, name) for name in below)
+    return [path for path in paths if not exclusions.leave_out(path)]
+
+
+def pool_of(hdfs: NativeHdfs, roots: Iterable[str]) -> str:
+    """The id of the block pool of some file, for NameNodes that show it in no other way; empty: none was found."""
+    walk = Walk(hdfs, [path for root in roots for path in expand(hdfs, root)], breadth_first=True)
+    for page in islice(walk, LOOK_PAGES):
+        for entry in page.entries:
+            if entry["type"] == "FILE" and entry["length"]:
+                with contextlib.suppress(Refused):
+                    return hdfs.pool_id(posixpath.join(page.spot.folder, entry["pathSuffix"]).rstrip("/"))
+        walk.add(folders_of(page, Exclusions()))
+    return ""
+
+
+def expand(hdfs: Hdfs, root: str) -> list[str]:
     """The existing paths that a root stands for; several for a glob, none if nothing matches."""
     if not is_glob(root):
         return [root] if hdfs.status(root) is not None else []
@@ -247,7 +304,7 @@ def expand(hdfs: WebHdfs, root: str) -> list[str]:
     return [path for path in found if hdfs.status(path) is not None]
 
 
-def _entries_or_none(hdfs: WebHdfs, folder: str) -> Iterator[dict[str, Any]]:
+def _entries_or_none(hdfs: Hdfs, folder: str) -> Iterator[dict[str, Any]]:
     try:
         yield from _entries(hdfs, folder)
     except Refused as refusal:
@@ -255,7 +312,7 @@ def _entries_or_none(hdfs: WebHdfs, folder: str) -> Iterator[dict[str, Any]]:
             raise
 
 
-def _entries(hdfs: WebHdfs, folder: str, after: str = "", upto: str | None = None) -> Iterator[dict[str, Any]]:
+def _entries(hdfs: Hdfs, folder: str, after: str = "", upto: str | None = None) -> Iterator[dict[str, Any]]:
     """HDFS orders names by their bytes, and so must comparisons with `upto`."""
     for page in hdfs.pages(folder, after):
         for entry in page:
@@ -279,25 +336,50 @@ def listed_row(path: str, status: dict[str, Any]) -> NewRow:
     }
 
 
-def checked_row(hdfs: WebHdfs, row: NewRow, deep: bool) -> NewRow:
-    """The row with checksum, and CRC32C if `deep`. An unreadable file is `unreadable` or `open`, with the reason."""
+def checked_rows(hdfs: Hdfs, rows: Sequence[NewRow], deep: bool) -> list[NewRow]:
+    """The rows with checksum, and CRC32C if `deep`; those that have one already, or a `state`, as they are.
+
+    An unreadable file is `unreadable` or `open`, with the reason.
+    """
+    waiting = [row["path"] for row in rows if _waits(row)]
+    answers = iter(hdfs.checksums(waiting) if waiting else ())
+    return [_checked_row(hdfs, row, next(answers), deep) if _waits(row) else row for row in rows]
+
+
+def _waits(row: NewRow) -> bool:
+    return "checksum" not in row and not row.get("state")
+
+
+def _checked_row(hdfs: Hdfs, row: NewRow, answer: tuple[str, bytes] | Refused, deep: bool) -> NewRow:
     marks = row["algorithm"]
     row = {**row, "algorithm": None}
     try:
-        algorithm, data = hdfs.checksum(row["path"])
-        row["checksum"] = data[_HEADER : _HEADER + 16].hex()
+        if isinstance(answer, Refused):
+            raise answer
+        algorithm, data = answer
+        row["checksum"] = checksum_hex(algorithm, data)
         row["algorithm"] = f"{algorithm} {marks}" if marks else algorithm
         if deep and row["length"]:
             row["crc32c"] = content_crc(hdfs, row["path"], row["length"])
     except Refused as refusal:
         state = FileState.OPEN if "under construction" in str(refusal) else FileState.UNREADABLE
         return row | {"checksum": None, "algorithm": None, "state": state, "detail": str(refusal)}
-    except (KeyError, ValueError, TypeError) as error:
+    except ValueError as error:
         return row | {"state": FileState.UNREADABLE, "detail": f"answer not understood: {error}"}
     return row
 
 
-def content_crc(hdfs: WebHdfs, path: str, length: int) -> str:
+def checksum_hex(algorithm: str, data: bytes) -> str:
+    """What is compared of a checksum; `ValueError` for one of another kind, of which nothing might be left."""
+    end = _HEADER + _MD5_BYTES
+    if algorithm.startswith("MD5-of-") and len(data) >= end:
+        return data[_HEADER:end].hex()  # four zeros follow, of the buffer that Hadoop puts it into
+    if algorithm.startswith("COMPOSITE-") and len(data) == _CRC_BYTES:
+        return data.hex()
+    raise ValueError(f"a checksum {algorithm} of {len(data)} bytes")
+
+
+def content_crc(hdfs: Hdfs, path: str, length: int) -> str:
     """The CRC32C of the content (hex), read in ranges side by side. Raises `Refused`, also for another length."""
     ranges = [(offset, min(RANGE_BYTES, length - offset)) for offset in range(0, length, RANGE_BYTES)]
     if len(ranges) == 1:
@@ -313,7 +395,9 @@ def content_crc(hdfs: WebHdfs, path: str, length: int) -> str:
             task.cancel()
 
 
-def _range_crc(hdfs: WebHdfs, path: str, offset: int, length: int) -> int:
+def _range_crc(hdfs: Hdfs, path: str, offset: int, length: int) -> int:
+    if isinstance(hdfs, NativeHdfs):
+        return hdfs.crc(path, offset, length)
     state = [0, 0]  # CRC and number of bytes so far
 
     def take(piece: bytes | None) -> None:
@@ -325,7 +409,7 @@ def _range_crc(hdfs: WebHdfs, path: str, offset: int, length: int) -> int:
     return state[0]
 
 
-def with_content(hdfs: WebHdfs, rows: Iterable[NewRow]) -> Iterator[NewRow]:
+def with_content(hdfs: Hdfs, rows: Iterable[NewRow]) -> Iterator[NewRow]:
     """The same rows, each with its CRC32C; a file that cannot be read becomes `unreadable`. For `--deep`."""
 
     def fill(row: NewRow) -> NewRow:

@@ -21,6 +21,11 @@ class Source(ABC):
     def partitions(self) -> Sequence[Any]:
         """Picklable descriptions of the parts; no I/O beyond what splitting needs."""
 
+    @property
+    def is_read_here(self) -> bool:
+        """Whether only the process that made it reads it, in a check, too: not Spark's executors."""
+        return False
+
     def close(self) -> None:  # noqa: B027
         """Make reads in progress in this process end soon; what they still yield is discarded."""
 

@@ -49,15 +49,20 @@ def read_status(session: SparkSession, file: StatusFile, folder: Path) -> DataFr
 
     `folder` must exist as long as the rows are used.
     """
+    return read_parquet(session, file.parquet_path, folder, file.header.side)
+
+
+def read_parquet(session: SparkSession, file: Path, folder: Path, name: str) -> DataFrame:
+    """The same of any Parquet file of this schema; `name` is for people."""
     if runs_here(session.sparkContext.master):
-        return session.read.parquet(file.uri)
+        return session.read.parquet(f"file://{file.absolute()}")
     # Executors know a sent file by its name alone: two files of one name must not be confused.
-    state = file.parquet_path.stat()
-    sent = folder / f"{file.header.side}-{state.st_ino:x}-{state.st_mtime_ns:x}.parquet"
+    state = file.stat()
+    sent = folder / f"{name}-{state.st_ino:x}-{state.st_mtime_ns:x}.parquet"
     if not sent.is_symlink():
-        sent.symlink_to(file.parquet_path.absolute())
+        sent.symlink_to(file.absolute())
         session.sparkContext.addFile(sent.as_uri())
-    with pq.ParquetFile(file.parquet_path) as parquet:
+    with pq.ParquetFile(file) as parquet:
         groups = parquet.metadata.num_row_groups
     return spark_source.load(session, SentFile(sent.name, groups))
 

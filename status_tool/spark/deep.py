@@ -2,41 +2,64 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from itertools import islice
+from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 from pyspark.sql import DataFrame
 from pyspark.sql import Row as SparkRow
 from pyspark.sql import functions as F
 
-from status_tool.clients.webhdfs import HdfsEndpoint, Load, webhdfs
-from status_tool.sources.hdfs_files import FILES_PER_BATCH, with_content
+from status_tool.clients.hdfs_native import RpcEndpoint
+from status_tool.clients.webhdfs import HdfsEndpoint, Load
+from status_tool.sources import codec
+from status_tool.sources.hdfs_files import FILES_PER_BATCH, client_for, with_content
+from status_tool.spark.cluster import read_parquet
 from status_tool.spark.verify import Verification
-from status_tool.vocabulary.schema import NewRow
+from status_tool.vocabulary.schema import STATUS_SCHEMA, NewRow
 from status_tool.vocabulary.selection import PathMap
 
 
-def with_crc(check: Verification, endpoint: HdfsEndpoint, load: Load, path_map: PathMap) -> DataFrame:
-    """The slave's rows, with the CRC32C of each file that only it can settle. The executors read the files."""
+def with_crc(
+    check: Verification, endpoint: HdfsEndpoint | RpcEndpoint, load: Load, path_map: PathMap, folder: Path
+) -> DataFrame:
+    """The slave's rows, with the CRC32C of each file that only it can settle.
+
+    The executors read the files over WebHDFS, this process by Hadoop's own client; what it has read is put into
+    `folder`, which must exist as long as the rows are used.
+    """
     rows = check.slave_rows
     undecided = check.files().where((F.col("code") == "algorithm") & F.col("master.crc32c").isNotNull()).select("path")
     is_file = F.col("kind") == "file"
     files = rows.where(is_file).join(undecided, "path", "left_semi").select(rows.columns)
     others = rows.where(is_file).join(undecided, "path", "left_anti").select(rows.columns)
-
-    def own(row: NewRow) -> NewRow:
-        return {**row, "path": path_map.to_slave(row["path"])}
+    if isinstance(endpoint, RpcEndpoint):
+        read = _read_rows(files.toLocalIterator(prefetchPartitions=True), endpoint, load, path_map)
+        with pq.ParquetWriter(folder / "read.parquet", STATUS_SCHEMA) as writer:
+            for batch in codec.batches(read):
+                writer.write_batch(batch)
+        read_df = read_parquet(check.session, folder / "read.parquet", folder, "read")
+        return rows.where(~is_file).unionByName(others).unionByName(read_df)
+    shared, columns = load.shared(check.parallelism), rows.columns
 
     def fill(partition: Iterable[SparkRow]) -> Iterable[tuple[Any, ...]]:
-        hdfs, waiting = webhdfs(endpoint, load), iter(partition)
-        while listed := [row.asDict() for row in islice(waiting, FILES_PER_BATCH)]:
-            read = with_content(hdfs, map(own, listed))
-            for known, row in zip(listed, read, strict=True):
-                yield tuple({**row, "path": known["path"]}[name] for name in columns)
+        for row in _read_rows(partition, endpoint, shared, path_map):
+            yield tuple(row[name] for name in columns)
 
-    columns = rows.columns
     # Not mapInArrow, which requires pandas.
     filled = files.repartition(check.parallelism).rdd.mapPartitions(fill)
     read_df = check.session.createDataFrame(filled, rows.schema)
     return rows.where(~is_file).unionByName(others).unionByName(read_df)
+
+
+def _read_rows(
+    files: Iterable[SparkRow], endpoint: HdfsEndpoint | RpcEndpoint, load: Load, path_map: PathMap
+) -> Iterator[NewRow]:
+    """The rows with their CRC32C, under the paths that they have on the master."""
+    hdfs, waiting = client_for(endpoint, load), iter(files)
+    while listed := [row.asDict() for row in islice(waiting, FILES_PER_BATCH)]:
+        read = with_content(hdfs, [{**row, "path": path_map.to_slave(row["path"])} for row in listed])
+        for known, row in zip(listed, read, strict=True):
+            yield {**row, "path": known["path"]}

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
-import shutil
 import signal
 import sys
 import tempfile
@@ -18,6 +16,7 @@ from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from status_tool.clients.java import java, last_words
 from status_tool.errors import ConfigurationError
 from status_tool.spark import jvm
 from status_tool.spark.class_archive import NewArchive, drop_archive, jvm_option
@@ -54,11 +53,6 @@ _SMALL_QUERY = {
 """Compiling code and planning anew between stages costs more than a small check itself."""
 _SMALL_JVM = " -XX:TieredStopAtLevel=1"
 """Compiles sooner and less: pays for checks of up to some hundred thousand streams."""
-
-_REASON = re.compile(r"^(?!\s*at )(?!.*bad array).*(Exception|[Ee]rror|Unrecognized|Invalid|JAVA_HOME|No such file)")
-"""A line of the launcher or the JVM that says why it did not start; no stack frame."""
-
-_PREFIX = re.compile(r'^Exception in thread "main" [\w.$]+: ')
 
 
 @contextmanager
@@ -195,30 +189,14 @@ def _gateway(conf: SparkConf, console: IO[bytes]) -> Any:
     """A new JVM whose output goes to `console`, permanently; None: one is already running."""
     if submitted() or getattr(SparkContext, "_gateway", None) is not None:
         return None
-    _require_java()
+    java("Spark")
     return jvm.launch(conf, console)
-
-
-def _require_java() -> None:
-    """`ConfigurationError` where there is no Java to be started."""
-    home = os.environ.get("JAVA_HOME")
-    if home and not os.access(Path(home, "bin", "java"), os.X_OK):
-        raise ConfigurationError(f"JAVA_HOME is {home}, where there is no bin/java: set it to a JDK 17")
-    if not home and shutil.which("java") is None:
-        raise ConfigurationError("Spark needs Java: install a JDK 17, or set JAVA_HOME to one")
 
 
 def _reason(error: Exception, console: IO[bytes]) -> str:
     """The line with the reason: the exception's, or the JVM's."""
     if isinstance(error, PySparkException) and error.getCondition() == "JAVA_GATEWAY_EXITED":
-        console.seek(0)
-        said = console.read().decode(errors="replace").splitlines()
-        reasons = [line.strip() for line in said if _REASON.search(line)]
-        return (
-            _PREFIX.sub("", reasons[0])
-            if reasons
-            else "the Java process ended; is Java 17 installed and JAVA_HOME right?"
-        )
+        return last_words(console) or "the Java process ended; is Java 17 installed and JAVA_HOME right?"
     text = str(getattr(error, "java_exception", None) or error)
     if "stopped SparkContext" in text:
         return "its master gave up; is the --spark-master URL right and reachable?"

@@ -14,7 +14,7 @@ import pytest
 
 from status_tool.clients.webhdfs import Load, WebHdfs, webhdfs
 from status_tool.sources.crc import Layout
-from status_tool.sources.hdfs_files import WebHdfsSource, content_crc
+from status_tool.sources.hdfs_files import HdfsSource, content_crc
 from status_tool.sources.local import LocalSource
 from status_tool.sources.state_table import now_ms
 from status_tool.vocabulary.selection import Exclusions
@@ -102,7 +102,7 @@ def test_local_checksums_are_those_of_hdfs(hdfs: tuple[Cluster, Cluster], tmp_pa
             bytes_per_checksum=layout.bytes_per_crc,
             checksum_type=layout.crc_type,
         )
-    remote = rows(WebHdfsSource(endpoint(hdfs[0]), (f"/local{block}",), Exclusions()))
+    remote = rows(HdfsSource(endpoint(hdfs[0]), (f"/local{block}",), Exclusions()))
     local = rows(LocalSource((str(tmp_path),), Exclusions(), layout))
     for size in sizes:
         there, here = remote[f"/local{block}/{size}"], local[f"{tmp_path}/{size}"]
@@ -223,10 +223,10 @@ def test_servers_that_fail_in_the_middle(hdfs: tuple[Cluster, Cluster]) -> None:
     """A DataNode is killed, then the NameNode restarted: every file still gets its checksum, and the same."""
     master, _ = hdfs
     master.admin.hdfs_put_many("/many", 400, b"content")
-    source = WebHdfsSource(endpoint(master), ("/many",), Exclusions())
+    source = HdfsSource(endpoint(master), ("/many",), Exclusions())
     before = rows(source)
     assert len(before) == 400
-    slow = WebHdfsSource(endpoint(master), ("/many",), Exclusions(), Load(rate=100))
+    slow = HdfsSource(endpoint(master), ("/many",), Exclusions(), Load(rate=100))
     with ThreadPoolExecutor(1) as pool:
         reading = pool.submit(rows, slow)
         time.sleep(1)
@@ -247,7 +247,7 @@ def test_twenty_thousand_small_files(hdfs: tuple[Cluster, Cluster]) -> None:
     """Listed in pages and parts, each file once."""
     admin = hdfs[1].admin
     admin.hdfs_put_many("/small", 20_000)
-    source = WebHdfsSource(endpoint(hdfs[1]), ("/small",), Exclusions())
+    source = HdfsSource(endpoint(hdfs[1]), ("/small",), Exclusions())
     parts = source.partitions()
     assert len(parts) > 20
     listed = [row["path"] for part in parts for row in source._listed(webhdfs(endpoint(hdfs[1])), part, Counter())]

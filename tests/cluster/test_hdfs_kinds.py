@@ -14,7 +14,7 @@ import pytest
 
 from status_tool.clients.config import Settings, load_site
 from status_tool.clients.webhdfs import HdfsEndpoint, Load, RateLimit, webhdfs
-from status_tool.sources.hdfs_files import WebHdfsSource
+from status_tool.sources.hdfs_files import HdfsSource
 from status_tool.vocabulary.selection import Exclusions
 from tests.files import Check, checksums, details, kinds, rows, where
 from tests.lab import Cluster, ClusterSpec, Lab, wait_until
@@ -92,13 +92,13 @@ def test_failover_in_the_middle_of_a_run(hdfs: tuple[Cluster, Cluster], monkeypa
     urls = Settings(load_site([Path(where(master)[1])])).webhdfs()
     assert len(urls) == 2
     endpoint = HdfsEndpoint(urls, "lab")
-    before = checksums(rows(WebHdfsSource(endpoint, ("/many",), Exclusions())))
+    before = checksums(rows(HdfsSource(endpoint, ("/many",), Exclusions())))
     assert len(before) == 300
     requests = counted(monkeypatch)
     with ThreadPoolExecutor(1) as pool:
         for rate, change in ((100, "roles"), (101, "death")):
             slow, start = Load(rate=rate), requests()
-            reading = pool.submit(rows, WebHdfsSource(endpoint, ("/many",), Exclusions(), slow))
+            reading = pool.submit(rows, HdfsSource(endpoint, ("/many",), Exclusions(), slow))
             wait_until(partial(under_way, requests, start), 60, "the run is under way")
             at = webhdfs(endpoint, slow).active
             if change == "roles":

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from status_tool.cli.setup import JAR, jar
 from status_tool.clients.config import ThriftEndpoint
+from status_tool.clients.java import JAR, jar
 from status_tool.clients.thrift import scan
 from tests.pair import PEER, STATE_TABLE, Pair, Result, tool_environment, tool_here
 from tests.wheel import build

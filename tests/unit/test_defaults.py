@@ -34,6 +34,7 @@ paths = "paths"
 exclude = ["*.tmp"]
 map-path = ["/a=/b"]
 rate = 0.5
+hdfs-client = "webhdfs"
 accept-drift = ["t"]
 max-problems = 7
 metrics = "m.prom"

@@ -54,6 +54,7 @@ VALUES = {
     "since": ["1700000000000"],
     "wait": ["7"],
     "rate": ["3"],
+    "hdfs_client": ["native"],
     "max_problems": ["5"],
     "map_path": ["/a=/b"],
     "layout": ["1024"],

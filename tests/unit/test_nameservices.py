@@ -17,7 +17,7 @@ import pytest
 
 from status_tool.cli.main import main
 from status_tool.clients.config import Settings, SiteConfig
-from status_tool.clients.nameservices import namenode_urls
+from status_tool.clients.nameservices import namenode_urls, rpc_filesystem, rpc_properties
 from status_tool.errors import ConfigurationError
 from status_tool.status_file.reader import open_status
 from tests.lab.config import write_site
@@ -175,7 +175,9 @@ class FakeNameNode:
                 listing = {"FileStatuses": {"FileStatus": entries}}
                 return 200, {"DirectoryListing": {"partialListing": listing, "remainingEntries": 0}}
             case "DATA":
-                return 200, {"FileChecksum": {"algorithm": "MD5", "bytes": bytes(28).hex(), "length": 28}}
+                return 200, {
+                    "FileChecksum": {"algorithm": "MD5-of-0MD5-of-512CRC32C", "bytes": bytes(28).hex(), "length": 28}
+                }
         return 200, {"Location": f"http://127.0.0.1:{self.port}/webhdfs/v1{path}?op=DATA"}
 
 
@@ -220,6 +222,46 @@ def two_sites(nodes: Mapping[str, FakeNameNode], order: str, **more: str) -> Sit
         site[f"dfs.ha.namenodes.{name}"] = "nn0,nn1"
         site |= {f"{HTTP}.{name}.nn{i}": f"127.0.0.1:{nodes[f'{name}{i}'].port}" for i in (0, 1)}
     return site | {key.replace("_", "."): value for key, value in more.items()}
+
+
+@pytest.mark.parametrize(
+    ("site", "expected"),
+    [
+        (BOTH_HA | {"dfs.nameservices": "master,slave", "fs.defaultFS": "hdfs://slave"}, "hdfs://slave"),
+        (BOTH_HA | {"dfs.nameservices": "master,slave", "dfs.internal.nameservices": "slave"}, "hdfs://slave"),
+        (BOTH_HA | {"dfs.nameservices": "master,slave", "fs.defaultFS": "hdfs://s2:8020"}, "hdfs://slave"),
+        (BOTH_HA | {"dfs.nameservices": "master,slave", "fs.defaultFS": "hdfs://s2"}, "hdfs://slave"),
+        (BOTH_HA | {"dfs.nameservices": "master,slave"}, None),
+        (BOTH_HA | {"fs.defaultFS": "webhdfs://slave"}, None),
+        (BOTH_HA | {"fs.defaultFS": "s3a://b", "dfs.internal.nameservices": "slave"}, "hdfs://slave"),
+        (BOTH_FEDERATED | {"dfs.nameservices": "master,slave", "fs.defaultFS": "hdfs://slave"}, "hdfs://s:8020"),
+        ({"fs.defaultFS": "hdfs://user@n:9000/"}, "hdfs://n:9000"),
+        ({"fs.defaultFS": "hdfs://n"}, "hdfs://n"),
+        ({"fs.defaultFS": "hdfs:///", RPC: "n:9000"}, "hdfs://n:9000"),
+        ({"dfs.nameservices": "a", RPC: "n:9000"}, "hdfs://n:9000"),
+        ({RPC: "n:9000"}, "hdfs://n:9000"),
+        ({RPC: "0.0.0.0:9000"}, None),
+        ({HTTP: "n:9870"}, None),
+        ({}, None),
+        (
+            {"fs.defaultFS": "hdfs://a", "dfs.nameservices": "a", "dfs.ha.namenodes.a": "x,y", f"{RPC}.a.x": "n:1"},
+            None,
+        ),
+    ],
+)
+def test_rpc_addresses(site: Site, expected: str | None) -> None:
+    """The file system that Hadoop's own client opens, only where all that it takes is known."""
+    assert rpc_filesystem(SiteConfig(site)) == expected
+
+
+def test_hadoops_client_finds_every_name_service() -> None:
+    """It goes by `dfs.nameservices`, and takes a name for a host where no proxy provider is set."""
+    site = ha("a", "n", "m") | {"dfs.internal.nameservices": "b", "dfs.client.failover.proxy.provider.a": "their.own"}
+    found = rpc_properties(SiteConfig(site | ha("b", "o")))
+    assert found["dfs.nameservices"] == "b,a"
+    assert found["dfs.client.failover.proxy.provider.a"] == "their.own"
+    assert found["dfs.client.failover.proxy.provider.b"].endswith(".ConfiguredFailoverProxyProvider")
+    assert "dfs.nameservices" not in rpc_properties(SiteConfig({RPC: "n:1"}))
 
 
 OPERATIONS = ("GETFILESTATUS", "LISTSTATUS_BATCH", "GETFILECHECKSUM")

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -19,23 +20,27 @@ from urllib.parse import parse_qs, unquote, urlsplit
 import pytest
 
 from status_tool.cli.main import main
-from status_tool.clients import webhdfs
-from status_tool.clients.config import Settings, SiteConfig
+from status_tool.clients import patience
+from status_tool.clients.config import HdfsClient, Settings, SiteConfig
+from status_tool.clients.hdfs_native import no_process_left
 from status_tool.clients.hdfscli import Refused
 from status_tool.clients.webhdfs import HdfsEndpoint, Load, WebHdfs
 from status_tool.errors import EXIT_ERROR, ConnectionFailed, Interrupted
+from status_tool.gather.hdfs_side import files_endpoint
 from status_tool.gather.parallel_reading import read_all
 from status_tool.gather.snapshot import FileOptions, Request
 from status_tool.report.progress import Counted, Phase, Progress
 from status_tool.runs.write import write_side
 from status_tool.sources.crc import Layout
-from status_tool.sources.hdfs_files import Part, WebHdfsSource
-from status_tool.sources.journal import journal_path
+from status_tool.sources.hdfs_files import HdfsSource, Part
+from status_tool.sources.journal import Journal, journal_path
 from status_tool.sources.spool import read_spool
 from status_tool.status_file.reader import open_status
 from status_tool.vocabulary.selection import Exclusions
+from tests.pair import REPOSITORY
 
 PAGE = 3
+ALGORITHM = "MD5-of-0MD5-of-512CRC32C"
 
 
 @dataclass
@@ -51,6 +56,8 @@ class FakeHdfs:
     meet: dict[str, threading.Barrier] = field(default_factory=dict)
     """Listing a path waits here."""
     refused: set[str] = field(default_factory=set)
+    checksum: Callable[[int], tuple[str, bytes]] = lambda length: (ALGORITHM, bytes(12) + b"%16d" % length + bytes(4))
+    """By the file's length."""
 
     def answer(self, op: str, path: str, query: dict[str, list[str]]) -> tuple[int, Any]:
         self.requests[op] += 1
@@ -75,8 +82,8 @@ class FakeHdfs:
         if op == "CONTENT":
             return 200, self.files[path]
         if op == "DATA":
-            data = bytes(12) + (b"%16d" % len(self.files[path]))
-            return 200, {"FileChecksum": {"algorithm": "MD5", "bytes": data.hex(), "length": 28}}
+            algorithm, data = self.checksum(len(self.files[path]))
+            return 200, {"FileChecksum": {"algorithm": algorithm, "bytes": data.hex(), "length": len(data)}}
         entries = [self.status(f"{path.rstrip('/')}/{name}", name) for name in names] or [self.status(path, "")]
         if op == "LISTSTATUS":
             return 200, {"FileStatuses": {"FileStatus": entries}}
@@ -129,11 +136,11 @@ def fake() -> Iterator[FakeHdfs]:
     server.server_close()
 
 
-def source(fake: FakeHdfs, **options: Any) -> WebHdfsSource:
-    return WebHdfsSource(HdfsEndpoint((fake.url,), "me"), ("/data",), Exclusions(), **options)
+def source(fake: FakeHdfs, **options: Any) -> HdfsSource:
+    return HdfsSource(HdfsEndpoint((fake.url,), "me"), ("/data",), Exclusions(), **options)
 
 
-def rows(source: WebHdfsSource) -> list[dict[str, Any]]:
+def rows(source: HdfsSource) -> list[dict[str, Any]]:
     found = [row for part in source.partitions() for batch in source.read(part) for row in batch.to_pylist()]
     return [row for row in found if row["kind"] == "file"]
 
@@ -201,12 +208,29 @@ def test_a_block_that_cannot_be_reached_just_now_is_asked_for_again(fake: FakeHd
     """While DataNodes and the NameNode come back, more often than any other refusal."""
     fake.trouble["DATA"] = [(403, "Fail to get block MD5:")] * 4
     client = WebHdfs(HdfsEndpoint((fake.url,), "me"))
-    assert client.checksum("/data/a/3")[0] == "MD5"
+    assert client.checksum("/data/a/3")[0] == ALGORITHM
+
+
+def test_a_composite_crc_is_compared_whole(fake: FakeHdfs) -> None:
+    """HttpFS with COMPOSITE_CRC answers with 4 bytes: cut as an MD5 is, nothing would be left, equal everywhere."""
+    fake.checksum = lambda length: ("COMPOSITE-CRC32C", length.to_bytes(4, "big"))
+    found = {row["path"]: row for row in rows(source(fake))}
+    assert found["/data/a/3"]["checksum"] == "00000003"
+    assert len({row["checksum"] for row in found.values()}) == 5
+
+
+@pytest.mark.parametrize("answer", [("COMPOSITE-CRC32C", b""), (ALGORITHM, bytes(12)), ("ETag", b"abcd"), ("", b"")])
+def test_a_checksum_of_another_kind_is_not_compared(fake: FakeHdfs, answer: tuple[str, bytes]) -> None:
+    """Unreadable, and it is said why."""
+    fake.checksum = lambda length: answer
+    for row in rows(source(fake)):
+        assert (row["state"], row["checksum"]) == ("unreadable", None)
+        assert f"a checksum {answer[0]} of {len(answer[1])} bytes" in row["detail"]
 
 
 def test_blocks_that_stay_lost_are_waited_for_once(fake: FakeHdfs, monkeypatch: pytest.MonkeyPatch) -> None:
     """After that no other file waits for them."""
-    monkeypatch.setattr(webhdfs, "SETTLING_S", 0.5)
+    monkeypatch.setattr(patience, "SETTLING_S", 0.5)
     fake.trouble["DATA"] = [(403, "Fail to get block MD5:")] * 1000
     client = WebHdfs(HdfsEndpoint((fake.url,), "me"))
     with pytest.raises(Refused):
@@ -339,6 +363,50 @@ def test_a_run_that_fails_says_what_it_keeps(
     fake.refused.clear()
     assert main(["run", "-o", str(output), *where, "--resume"]) == 0
     assert output.exists()
+
+
+def test_a_folder_that_cannot_be_listed_is_no_news_to_resume(fake: FakeHdfs, tmp_path: Path) -> None:
+    """Its row has no length to look it up by."""
+    journal = Journal(str(tmp_path / "journal"))
+    for part in source(fake).partitions():
+        for batch in source(fake).read(part):
+            journal.add(batch)
+    fake.refused.add("/data/a")
+    fake.requests.clear()
+    found = {row["path"]: row for row in rows(source(fake, journal=str(tmp_path / "journal")))}
+    assert (found["/data/a"]["state"], fake.requests["GETFILECHECKSUM"]) == ("unreadable", 0)
+    assert len(found) == 11
+
+
+def test_which_client_reads(fake: FakeHdfs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hadoop's own where its addresses are known, the files are many and it gets an answer; else WebHDFS, and why."""
+    web, rpc = fake.url.removeprefix("http://"), "127.0.0.1:1"
+    site = {"fs.defaultFS": f"hdfs://{rpc}", "dfs.namenode.http-address": web, "dfs.namenode.rpc-address": rpc}
+    said: list[str] = []
+
+    def chosen(client: HdfsClient, *options: str, **site: str) -> str:
+        settings = Settings(SiteConfig(site), webhdfs_option=options)
+        return str(files_endpoint(settings, client, Load(rate=100), ("/data",), Exclusions(), said.append))
+
+    with no_process_left():
+        assert chosen(HdfsClient.AUTO, **site) == fake.url
+        monkeypatch.setattr("status_tool.sources.hdfs_files.LARGE_FILES", 10)
+        (tmp_path / "root").mkdir()
+        command = (sys.executable, "-m", "tests.fake_hdfs_reader", str(tmp_path / "root"))
+        with monkeypatch.context() as patch:
+            patch.setattr("status_tool.clients.hdfs_native._command", lambda: command)
+            patch.setenv("PYTHONPATH", str(REPOSITORY))
+            assert chosen(HdfsClient.AUTO, **site) == f"hdfs://{rpc}"
+            assert chosen(HdfsClient.WEBHDFS, **site) == fake.url
+    assert said == []
+    asked = fake.requests.total()
+    assert chosen(HdfsClient.NATIVE, **site) == f"hdfs://{rpc}"
+    assert chosen(HdfsClient.AUTO, fake.url, **site) == fake.url
+    assert fake.requests.total() == asked
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    assert chosen(HdfsClient.AUTO, **site) == fake.url
+    (why,) = said
+    assert why.startswith(f"reading files over WebHDFS, as Hadoop's own client cannot: JAVA_HOME is {tmp_path}")
 
 
 def test_without_resume_nothing_old_is_used(fake: FakeHdfs, tmp_path: Path) -> None:

@@ -1,0 +1,374 @@
+"""HDFS by Hadoop's own client, in a Java process beside this one that many requests go to at once.
+
+WebHDFS makes a DataNode open a client of its own for each checksum (docs/decisions.md, 34); Hadoop's asks the NameNode
+over one kept connection and the DataNode by one short stream. `io.github.statustool.hdfs.HdfsReader` is the other end
+of the pipe, with the jars that Spark ships. It is given the site files' properties, so that name services, failover,
+Kerberos and encryption are what Hadoop makes of them; and it ends when this process does, however that ends.
+"""
+
+from __future__ import annotations
+
+import atexit
+import itertools
+import os
+import struct
+import subprocess
+import tempfile
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+from status_tool.clients.hdfscli import Refused, refused
+from status_tool.clients.java import hadoop_jars, jar, java, last_words
+from status_tool.clients.patience import PATIENCE_S, Patience, is_cut_off
+from status_tool.clients.webhdfs import Load, WebHdfs
+from status_tool.errors import ConnectionFailed, StatusToolError
+
+WHOSE = "Hadoop's own client"
+_MAIN = "io.github.statustool.hdfs.HdfsReader"
+_JVM_OPTIONS = ("-Xmx256m", "-XX:+UseSerialGC", "-XX:+ExitOnOutOfMemoryError")
+_ENTRY = struct.Struct(">cqqq?")
+_TYPES = {b"F": "FILE", b"D": "DIRECTORY", b"S": "SYMLINK"}
+FILES_AT_ONCE = 64
+
+
+@dataclass(frozen=True, slots=True)
+class RpcEndpoint:
+    """A file system by its RPC addresses: `hdfs://` and a name service or a NameNode, and what Hadoop needs to know."""
+
+    filesystem: str
+    user: str
+    site: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+    """The properties of the site files, which may name secrets."""
+
+    def __str__(self) -> str:
+        return self.filesystem
+
+
+class NativeHdfs:
+    """Hadoop's client for many threads, with the methods of `WebHdfs` that listing and checking files need.
+
+    Every call raises `ConnectionFailed` when no NameNode has answered for `patience_s`, and `Refused` for what
+    concerns the path alone.
+    """
+
+    files_at_once = FILES_AT_ONCE
+    """So many checksums go into one request."""
+
+    def __init__(self, endpoint: RpcEndpoint, load: Load = Load(), patience_s: float = PATIENCE_S) -> None:
+        self.endpoint, self._load = endpoint, load
+        self._patience = Patience(patience_s)
+        self.pool = ThreadPoolExecutor(load.concurrency, thread_name_prefix="hdfs-file")
+        self.range_pool = ThreadPoolExecutor(load.concurrency, thread_name_prefix="hdfs-range")
+        self.list_pool = ThreadPoolExecutor(max(1, load.concurrency // 2), thread_name_prefix="hdfs-list")
+
+    @property
+    def stopped(self) -> bool:
+        """Whether `stop` was called."""
+        return self._patience.is_over
+
+    def stop(self) -> None:
+        """End the Java process and all waits. The client cannot be used afterwards."""
+        self._patience.end()
+        for pool in (self.pool, self.range_pool, self.list_pool):
+            pool.shutdown(wait=False, cancel_futures=True)
+        _end(self.endpoint, self._load)
+
+    def status(self, path: str) -> dict[str, Any] | None:
+        """The file status as WebHDFS has it; None where there is nothing."""
+        try:
+            return self._ask(b"S", _text(path)).entry()
+        except Refused as refusal:
+            if refusal.is_absent:
+                return None
+            raise
+
+    def summary(self, path: str) -> tuple[int, int]:
+        """Files and bytes below a path, as the NameNode counts them."""
+        answer = self._ask(b"N", _text(path))
+        return answer.long(), answer.long()
+
+    def pages(self, path: str, after: str = "") -> Iterator[list[dict[str, Any]]]:
+        """A folder's entries after a name, in pages by order of name; of a file itself, with an empty suffix."""
+        while True:
+            entries, remaining = self.page(path, after)
+            if entries:
+                yield entries
+            if not remaining or not entries:
+                return
+            after = entries[-1]["pathSuffix"]
+
+    def page(self, path: str, after: str = "") -> tuple[list[dict[str, Any]], int]:
+        """One page of a folder's entries after a name, and how many are left."""
+        answer = self._ask(b"L", _text(path), _text(after))
+        remaining = answer.number()
+        return [answer.entry() for _ in range(answer.number())], remaining
+
+    def checksums(self, paths: Sequence[str]) -> list[tuple[str, bytes] | Refused]:
+        """The algorithm's name and the raw bytes of each file's checksum, or why there is none."""
+        found, deadline, turn = self._checksums(paths), self._patience.deadline(), 0
+        while again := [
+            at for at, one in enumerate(found) if isinstance(one, Refused) and self._is_open(one, deadline)
+        ]:
+            self._patience.pause(turn)
+            turn += 1
+            for at, one in zip(again, self._checksums([paths[at] for at in again]), strict=True):
+                found[at] = one
+        if any(isinstance(one, Refused) and is_cut_off(one) for one in found):
+            self.status("/")  # no row where no NameNode answers
+        return found
+
+    def crc(self, path: str, offset: int, length: int) -> int:
+        """The CRC32C of a range of the content. Raises `Refused`, also where the file ends before."""
+        return self._ask(b"C", _text(path), struct.pack(">qq", offset, length)).number() & 0xFFFFFFFF
+
+    def pool_id(self, path: str) -> str:
+        """The id of the block pool that a file's content is in; empty for a file without any."""
+        return self._ask(b"P", _text(path)).text()
+
+    def _is_open(self, refusal: Refused, deadline: float) -> bool:
+        """Whether to ask again."""
+        return (is_cut_off(refusal) and time.monotonic() < deadline) or self._patience.may_settle(refusal)
+
+    def _checksums(self, paths: Sequence[str]) -> list[tuple[str, bytes] | Refused]:
+        answer = _process(self.endpoint, self._load).ask(b"K", struct.pack(">i", len(paths)), *map(_text, paths))
+        return [answer.refusal() or (answer.text(), answer.data()) for _ in paths]
+
+    def _ask(self, operation: bytes, *fields: bytes) -> _Answer:
+        """What the NameNode (and the DataNodes) answer, once one does."""
+        deadline, turn = self._patience.deadline(), 0
+        while True:
+            answer = _process(self.endpoint, self._load).ask(operation, *fields)
+            refusal = answer.refusal()
+            if refusal is None:
+                return answer
+            if is_cut_off(refusal) and time.monotonic() >= deadline:
+                raise ConnectionFailed(
+                    f"cannot reach the NameNode at {self.endpoint} ({refusal}): is it running, and is its RPC port "
+                    "open here? --hdfs-client webhdfs reads by HTTP"
+                )
+            if not (is_cut_off(refusal) or self._patience.may_settle(refusal)):
+                raise refusal
+            self._patience.pause(turn)
+            turn += 1
+
+
+Hdfs = WebHdfs | NativeHdfs
+"""Either client."""
+
+
+class _Answer:
+    """The body of an answer, read from its start; see `Answer.java`."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data, self._at = data, 0
+
+    def refusal(self) -> Refused | None:
+        """Why there is nothing else to be read; None: there is."""
+        self._at += 1
+        if self._data[self._at - 1 : self._at] == b"A":
+            return None
+        name = self.text()
+        return refused(name, self.text())
+
+    def number(self) -> int:
+        (number,) = struct.unpack_from(">i", self._data, self._at)
+        self._at += 4
+        return int(number)
+
+    def long(self) -> int:
+        (number,) = struct.unpack_from(">q", self._data, self._at)
+        self._at += 8
+        return int(number)
+
+    def data(self) -> bytes:
+        length = self.number()
+        self._at += length
+        return self._data[self._at - length : self._at]
+
+    def text(self) -> str:
+        return self.data().decode("utf-8", "replace")
+
+    def entry(self) -> dict[str, Any]:
+        """As WebHDFS names what it shows of a file."""
+        name = self.text()
+        kind, length, modified, block_size, encrypted = _ENTRY.unpack_from(self._data, self._at)
+        self._at += _ENTRY.size
+        return {
+            "pathSuffix": name,
+            "type": _TYPES[kind],
+            "length": length,
+            "modificationTime": modified,
+            "blockSize": block_size,
+            "encBit": encrypted,
+            "ecPolicy": self.text(),
+        }
+
+
+class _Process:
+    """The Java process; its answers are awaited by number. Ends with `end`, or with this process."""
+
+    def __init__(self, command: Sequence[str], environment: Mapping[str, str]) -> None:
+        self._console = tempfile.TemporaryFile()  # noqa: SIM115 as long as the process
+        try:
+            self._process = subprocess.Popen(
+                command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=self._console,
+                env=environment,
+                process_group=0,  # Ctrl-C is this process's business
+            )
+        except OSError as error:
+            raise ConnectionFailed(f"{WHOSE} cannot start: {command[0]}: {error.strerror}") from None
+        self._lock = threading.Lock()
+        self._numbers = itertools.count(1)
+        self._waiting: dict[int, Future[_Answer]] = {}
+        self._over: str | None = None
+        threading.Thread(target=self._listen, name="hdfs-answers", daemon=True).start()
+
+    @property
+    def has_ended(self) -> bool:
+        return self._over is not None
+
+    def ask(self, operation: bytes, *fields: bytes) -> _Answer:
+        """One answer. Raises `ConnectionFailed` where the process has ended."""
+        task = Future[_Answer]()
+        body = b"".join(fields)
+        with self._lock:
+            if self._over is not None:
+                raise ConnectionFailed(self._over)
+            number = next(self._numbers)
+            self._waiting[number] = task
+            with suppress(OSError):  # It has ended: `_listen` says why.
+                assert self._process.stdin is not None
+                self._process.stdin.write(struct.pack(">iic", len(body) + 5, number, operation) + body)
+                self._process.stdin.flush()
+        return task.result()
+
+    def end(self) -> None:
+        """At once."""
+        self._process.kill()
+        self._process.wait()
+
+    def _listen(self) -> None:
+        stream = self._process.stdout
+        assert stream is not None
+        while len(head := stream.read(8)) == 8:
+            length, number = struct.unpack(">ii", head)
+            with self._lock:
+                task = self._waiting.pop(number, None)
+            # A JVM that runs out of memory says so on stdout.
+            if task is None or length < 4 or len(data := stream.read(length - 4)) < length - 4:
+                break
+            task.set_result(_Answer(data))
+        self._process.kill()
+        code = self._process.wait()
+        why = last_words(self._console) or f"its Java process ended with {code}; is JAVA_HOME a JDK 17?"
+        with self._lock:
+            self._over = f"{WHOSE} has ended: {why[:300]}"
+            left = list(self._waiting.values())
+        for task in left:
+            task.set_exception(ConnectionFailed(self._over))
+
+
+_CLIENTS: dict[tuple[RpcEndpoint, Load], NativeHdfs] = {}
+_PROCESSES: dict[tuple[RpcEndpoint, Load], _Process] = {}
+_LOCK = threading.RLock()
+
+
+def native_hdfs(endpoint: RpcEndpoint, load: Load = Load()) -> NativeHdfs:
+    """The process's one client for this endpoint and load."""
+    with _LOCK:
+        client = _CLIENTS.get((endpoint, load))
+        if client is None or client.stopped:
+            client = _CLIENTS[endpoint, load] = NativeHdfs(endpoint, load)
+        return client
+
+
+class _Runs:
+    """How many runs may start Java processes now, and whether one of them was interrupted: then none is started."""
+
+    under_way = 0
+    interrupted = False
+
+
+@contextmanager
+def no_process_left() -> Iterator[None]:
+    """Afterwards the Java processes that were started meanwhile have ended, in whatever thread.
+
+    Where the block is interrupted, a thread that still works on it does not get another one.
+    """
+    with _LOCK:
+        _Runs.interrupted = _Runs.interrupted and _Runs.under_way > 0
+        _Runs.under_way += 1
+    try:
+        yield
+    except StatusToolError:
+        raise
+    except BaseException:
+        _Runs.interrupted = True
+        raise
+    finally:
+        _Runs.under_way -= 1
+        if _Runs.interrupted or not _Runs.under_way:
+            _end_all()
+
+
+@atexit.register
+def _end_all() -> None:
+    """What waits for an answer fails."""
+    with _LOCK:
+        for key in list(_PROCESSES):
+            _end(*key)
+
+
+def _process(endpoint: RpcEndpoint, load: Load) -> _Process:
+    """The one that serves all clients of this endpoint and load, started where it is not there.
+
+    Raises `ConfigurationError` where it cannot be started, `ConnectionFailed` where it does not open the file system.
+    """
+    with _LOCK:
+        found = _PROCESSES.get((endpoint, load))
+        if found is None or found.has_ended:
+            if _Runs.interrupted:
+                raise ConnectionFailed(f"{WHOSE} is not started again: the run was interrupted")
+            found = _PROCESSES[endpoint, load] = _started(endpoint, load)
+        return found
+
+
+def _command() -> Sequence[str]:
+    jars = os.pathsep.join(map(str, (jar(), *hadoop_jars())))
+    return (str(java(WHOSE)), *_JVM_OPTIONS, "-cp", jars, _MAIN)
+
+
+def _started(endpoint: RpcEndpoint, load: Load) -> _Process:
+    # Hadoop takes the user from there, unless the site files ask for Kerberos.
+    process = _Process(_command(), {**os.environ, "HADOOP_USER_NAME": endpoint.user})
+    pairs = [_text(text) for pair in endpoint.site for text in pair]
+    head = struct.pack(">id", load.concurrency, load.rate or 0.0) + _text(endpoint.filesystem)
+    try:
+        refusal = process.ask(b"O", head, struct.pack(">i", len(endpoint.site)), *pairs).refusal()
+    except BaseException:
+        process.end()
+        raise
+    if refusal is not None:
+        process.end()
+        raise ConnectionFailed(f"{WHOSE} cannot open {endpoint}: {refusal.name}: {refusal}")
+    return process
+
+
+def _end(endpoint: RpcEndpoint, load: Load) -> None:
+    with _LOCK:
+        process = _PROCESSES.pop((endpoint, load), None)
+    if process is not None:
+        process.end()
+
+
+def _text(text: str) -> bytes:
+    data = text.encode("utf-8", "surrogatepass")
+    return struct.pack(">i", len(data)) + data

@@ -1,0 +1,66 @@
+"""Java processes: which Java, which jars, and why one has ended."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from typing import IO
+
+from status_tool.errors import ConfigurationError
+
+JAR = "status-tool-coprocessors.jar"
+"""The trackers, and what reads HDFS by Hadoop's client."""
+PACKAGE = Path(__file__).parents[1]
+_HADOOP = ("hadoop-client-api-*.jar", "hadoop-client-runtime-*.jar", "slf4j-api-*.jar")
+"""Hadoop's client as Spark ships it, with all that it needs."""
+
+_REASON = re.compile(r"^(?!\s*at )(?!.*bad array).*(Exception|[Ee]rror|Unrecognized|Invalid|JAVA_HOME|No such file)")
+"""A line of a launcher or a JVM that says why it did not start; no stack frame."""
+_PREFIX = re.compile(r'^Exception in thread "main" [\w.$]+: ')
+
+
+def java(whose: str) -> Path:
+    """The Java that is started for `whose` sake; `ConfigurationError` where there is none."""
+    home = os.environ.get("JAVA_HOME")
+    if home and not os.access(Path(home, "bin", "java"), os.X_OK):
+        raise ConfigurationError(f"JAVA_HOME is {home}, where there is no bin/java: set it to a JDK 17")
+    found = Path(home, "bin", "java") if home else shutil.which("java")
+    if found is None:
+        raise ConfigurationError(f"{whose} needs Java: install a JDK 17, or set JAVA_HOME to one")
+    return Path(found)
+
+
+def jar() -> Path:
+    """Our jar: built beside this package in its sources, else as the wheel carries it."""
+    for file in (PACKAGE.parent / "coprocessor_stubs" / "target" / JAR, PACKAGE / "assets" / JAR):
+        if file.is_file():
+            return file
+    raise ConfigurationError(f"{JAR} is not here: build it (cd coprocessor_stubs && mvn -q package), or take a wheel")
+
+
+def hadoop_jars() -> Sequence[Path]:
+    """Hadoop's client, of `SPARK_HOME` or else of pyspark; `ConfigurationError` where neither has it."""
+    for home in _spark_homes():
+        found = [sorted((home / "jars").glob(pattern)) for pattern in _HADOOP]
+        if all(found):
+            return [jars[-1] for jars in found]
+    raise ConfigurationError("Spark's jars have no Hadoop client here (hadoop-client-api, hadoop-client-runtime)")
+
+
+def _spark_homes() -> list[Path]:
+    """Without importing pyspark, which takes time."""
+    package = importlib.util.find_spec("pyspark")
+    folders = [os.environ.get("SPARK_HOME") or "", *(package.submodule_search_locations or () if package else ())]
+    return [Path(folder) for folder in folders if folder]
+
+
+def last_words(console: IO[bytes]) -> str | None:
+    """The line with the reason of what a launcher and its JVM have printed; None: they gave none."""
+    console.seek(0)
+    said = console.read().decode(errors="replace").splitlines()
+    reason = next((line.strip() for line in said if _REASON.search(line)), None)
+    return None if reason is None else _PREFIX.sub("", reason)

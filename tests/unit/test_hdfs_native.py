@@ -1,0 +1,374 @@
+"""Hadoop's own client beside the tool: what goes through the pipe, what becomes of errors, and what is left behind."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from status_tool.cli.main import main
+from status_tool.clients import hdfs_native, patience
+from status_tool.clients.config import HdfsClient, Settings, SiteConfig
+from status_tool.clients.hdfs_native import NativeHdfs, RpcEndpoint, no_process_left
+from status_tool.clients.hdfscli import Refused
+from status_tool.clients.webhdfs import Load
+from status_tool.errors import EXIT_ERROR, ConfigurationError, ConnectionFailed, Interrupted
+from status_tool.gather.hdfs_side import files_endpoint
+from status_tool.gather.snapshot import FileOptions, Request
+from status_tool.runs.write import write_side
+from status_tool.sources.hdfs_files import HdfsSource, content_crc
+from status_tool.sources.interface import Source
+from status_tool.sources.journal import journal_path
+from status_tool.status_file.reader import open_status
+from status_tool.vocabulary.selection import Exclusions
+from tests.fake_hdfs_reader import ALGORITHM
+from tests.lab.config import write_site
+from tests.lab.waiting import wait_until
+from tests.pair import REPOSITORY
+
+NAMES = ["with space", "100%25+1", "a+b&c=d;e", "line\nbreak", "größe-名前-🐘", "#1?2", "[braced]*", "plain"]
+ENDPOINT = RpcEndpoint("hdfs://fake", "me", (("fs.defaultFS", "hdfs://fake"), ("lab.secret", "pass word")))
+SETTINGS = Settings(SiteConfig({"fs.defaultFS": "hdfs://fake", "dfs.namenode.rpc-address": "fake:8020"}))
+
+
+@pytest.fixture
+def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The folder that the other end serves; afterwards no process is left."""
+    root = tmp_path / "hdfs"
+    root.mkdir()
+    command = (sys.executable, "-m", "tests.fake_hdfs_reader", str(root))
+    monkeypatch.setattr(hdfs_native, "_command", lambda: command)
+    monkeypatch.setenv("PYTHONPATH", str(REPOSITORY))
+    monkeypatch.setattr("status_tool.gather.hdfs_side.endpoint_of", no_web)
+    with no_process_left():
+        yield root
+    wait_until(lambda: not any(map(is_running, pids(root))), 20, "all processes have ended")
+
+
+def no_web(_: Settings) -> None:
+    raise ConfigurationError("no web address")
+
+
+def log(root: Path) -> list[str]:
+    file = root.with_suffix(".log")
+    return file.read_text().splitlines() if file.exists() else []
+
+
+def pids(root: Path) -> list[int]:
+    return [int(line.split()[1]) for line in log(root) if line.startswith("pid ")]
+
+
+def is_running(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def put(root: Path, path: str, text: str) -> None:
+    (root / path).parent.mkdir(parents=True, exist_ok=True)
+    (root / path).write_text(text)
+
+
+def source(*roots: str, **options: Any) -> HdfsSource:
+    return HdfsSource(ENDPOINT, roots or ("/data",), Exclusions(), **options)
+
+
+def rows(of: Source) -> list[dict[str, Any]]:
+    return [row for part in of.partitions() for batch in of.read(part) for row in batch.to_pylist()]
+
+
+def files(of: Source) -> dict[str, dict[str, Any]]:
+    return {row["path"]: row for row in rows(of) if row["kind"] == "file"}
+
+
+def test_every_kind_of_row(fake: Path) -> None:
+    """All names, by pages; folders, links and marks; what is refused with its reason."""
+    for number, name in enumerate(NAMES):
+        put(fake, f"data/names/{name}", "x" * number)
+    for name in ("coded", "zone"):
+        put(fake, f"data/{name}-file", name)
+    put(fake, "data/open", "refuse IOException Fail to get checksum, since file /data/open is under construction.")
+    put(fake, "data/denied", "refuse AccessControlException Permission denied: user=me\n\tat a.b.C")
+    put(fake, "data/mute", "refuse NullPointerException ")
+    put(fake, "data/_temporary/left-out", "")
+    (fake / "data" / "hollow").mkdir()
+    (fake / "data" / "closed").mkdir()
+    (fake / "data" / "link").symlink_to(fake / "data" / "open")
+    found = files(source())
+    for number, name in enumerate(NAMES):
+        row = found[f"/data/names/{name}"]
+        assert (row["length"], row["modified_ms"], row["block_size"]) == (number, 7, 1024)
+        assert (row["algorithm"], bytes.fromhex(row["checksum"])) == (ALGORITHM, b"%16d" % number)
+    assert found["/data/coded-file"]["algorithm"] == f"{ALGORITHM} XOR-2-1-1024k"
+    assert found["/data/zone-file"]["algorithm"] == f"{ALGORITHM} encrypted"
+    states = {path: (row["state"], row["detail"]) for path, row in found.items() if row["state"]}
+    assert states == {
+        "/data/open": ("open", "Fail to get checksum, since file /data/open is under construction."),
+        "/data/denied": ("unreadable", "Permission denied: user=me"),
+        "/data/mute": ("unreadable", "NullPointerException"),
+        "/data/closed": ("unreadable", "folder: Permission denied: user=me"),
+    }
+    assert len(found) == len(NAMES) + 6
+    counts = {row["name"]: row["entries"] for row in rows(source()) if row["kind"] == "count"}
+    assert counts == {"empty folder": 1, "symbolic link": 1}
+
+
+def test_roots(fake: Path) -> None:
+    """Files, globs and absent ones, as over WebHDFS."""
+    for path in ("data/a1/f", "data/a2/f", "data/b/f", "alone"):
+        put(fake, path, "x")
+    assert set(files(source("/data/a*", "/alone", "/absent"))) == {"/data/a1/f", "/data/a2/f", "/alone"}
+
+
+def test_more_files_than_one_request_takes(fake: Path) -> None:
+    """In the order of the listing, each once."""
+    for number in range(200):
+        put(fake, f"data/{number:03d}", "x" * (number % 7))
+    found = [row for row in rows(source()) if row["kind"] == "file"]
+    assert [row["path"] for row in found] == [f"/data/{number:03d}" for number in range(200)]
+    assert all(int(bytes.fromhex(row["checksum"])) == row["length"] for row in found)
+    assert sum(line.startswith("K ") for line in log(fake)) == 4
+
+
+def test_what_the_process_is_given(fake: Path) -> None:
+    """The site's properties by the pipe, where no list of processes shows them; the user; the limits."""
+    rows(source(load=Load(concurrency=5, rate=2.5)))
+    (opening,) = (line for line in log(fake) if line.startswith("O "))
+    assert "pass word" in opening
+    assert r"\x00\x00\x00\x05@\x04\x00\x00\x00\x00\x00\x00" in opening  # 5 and 2.5
+    assert "pass word" not in repr(ENDPOINT)
+
+
+def test_content(fake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A range's CRC as an unsigned number; a file that became shorter is refused."""
+    put(fake, "data/f", "12345")
+    hdfs = NativeHdfs(ENDPOINT)
+    assert content_crc(hdfs, "/data/f", 5) == "fffffff5"
+    assert files(source(deep=True))["/data/f"]["crc32c"] == "fffffff5"
+    with pytest.raises(Refused, match="shorter"):
+        hdfs.crc("/data/f", 3, 3)
+    monkeypatch.setattr("status_tool.sources.hdfs_files.RANGE_BYTES", 2)
+    content_crc(hdfs, "/data/f", 5)
+    assert sum(line.startswith("C ") for line in log(fake)) == 6
+
+
+def test_a_namenode_that_comes_back(fake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only what it did not answer is asked for again, and no file is lost."""
+    monkeypatch.setattr(patience, "_FIRST_PAUSE_S", 0.01)
+    for number in range(5):
+        put(fake, f"data/{number}", "x")
+    put(fake, "data/first", "away ConnectException 3")
+    put(fake, "data/second", "away StandbyException 2")
+    found = files(source())
+    assert all(row["checksum"] for row in found.values())
+    assert [line.count("/data/") for line in log(fake) if line.startswith("K ")] == [7, 2, 2, 1]
+
+
+def test_a_namenode_that_stays_away(fake: Path) -> None:
+    """One that answers no more ends the run; where it still answers, its refusal is the file's."""
+    put(fake, "data/f", "away ConnectException 1000")
+    hdfs = NativeHdfs(ENDPOINT, patience_s=0.3)
+    (refusal,) = hdfs.checksums(["/data/f"])
+    assert isinstance(refusal, Refused)
+    (fake / "cannot-open").touch()
+    with pytest.raises(ConnectionFailed, match=r"^Hadoop's own client cannot open hdfs://fake: IllegalArgument"):
+        NativeHdfs(ENDPOINT, Load(3)).status("/")
+
+
+def test_lost_blocks_are_waited_for_once(fake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After that no other file waits for them."""
+    monkeypatch.setattr(patience, "SETTLING_S", 0.5)
+    for number in range(100):
+        put(fake, f"data/{number}", f"refuse PathIOException `/data/{number}': Fail to get block MD5 for Located")
+    began = time.monotonic()
+    assert {row["state"] for row in files(source()).values()} == {"unreadable"}
+    assert time.monotonic() - began > 0.5
+
+
+@pytest.mark.parametrize(
+    ("text", "why"), [("die", "the end"), ("babble", "its Java process ended with -9; is JAVA_HOME a JDK 17")]
+)
+def test_a_process_that_ends_in_the_middle(fake: Path, text: str, why: str) -> None:
+    """The run ends with one line instead of waiting; the next one starts another process."""
+    put(fake, "data/f", text)
+    with pytest.raises(ConnectionFailed, match=f"^Hadoop's own client has ended: .*{why}"):
+        rows(source())
+    put(fake, "data/f", "x")
+    assert len(files(source())) == 1
+    assert len(pids(fake)) == 2
+
+
+def request(**options: Any) -> Request:
+    chosen = FileOptions(client=HdfsClient.NATIVE, **options)
+    return Request("master", 0, hbase=False, hdfs_paths=("/data", "/absent"), files=chosen)
+
+
+def test_a_status_file(fake: Path, tmp_path: Path) -> None:
+    """Without any web address: the block pool tells which HDFS it is; absent roots are named."""
+    put(fake, "data/f", "x")
+    write_side(SETTINGS, request(), tmp_path / "status", None, lambda _: None)
+    with open_status(tmp_path / "status") as written:
+        assert (written.header.hdfs_pool_id, written.header.hdfs_absent) == ("BP-1", ("/absent",))
+        assert written.counts["file"] == 1
+
+
+def test_an_interrupted_run_leaves_its_journal_and_no_process(
+    fake: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`--resume` asks for no checksum again that it has."""
+    monkeypatch.setattr("status_tool.sources.hdfs_files.FILES_PER_BATCH", 10)
+    for number in range(300):
+        put(fake, f"data/{number}", "x")
+    output, taken = tmp_path / "status", list[int]()
+
+    def interrupted(*_: object) -> int:
+        taken.append(1)
+        if len(taken) == 10:
+            raise KeyboardInterrupt
+        return 0
+
+    with monkeypatch.context() as patch:
+        patch.setattr("status_tool.runs.write.streams_written_later", interrupted)
+        with pytest.raises(Interrupted, match=r"status\.resume: the same command with --resume continues"):
+            write_side(SETTINGS, request(), output, None, lambda _: None)
+    assert journal_path(output).exists()
+    before = len(log(fake))
+    write_side(SETTINGS, request(journal=""), output, None, lambda _: None)
+    again = sum(line.count("/data/") for line in log(fake)[before:] if line.startswith("K "))
+    assert 0 < again < 250
+    with open_status(output) as written:
+        assert written.counts["file"] == 300
+
+
+def test_an_interrupted_run_starts_no_other_process(fake: Path) -> None:
+    """A thread that goes on in an interrupted run gets none; the next run does."""
+    put(fake, "data/f", "x")
+    said = list[BaseException]()
+
+    def interrupted() -> None:
+        with no_process_left():
+            assert files(source())
+            raise KeyboardInterrupt
+
+    def work() -> None:
+        try:
+            rows(source())
+        except BaseException as error:
+            said.append(error)
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert [type(error) for error in said] == [ConnectionFailed]
+    assert "was interrupted" in str(said[0])
+
+
+CHILD = """
+import sys
+from status_tool.clients.hdfs_native import NativeHdfs, RpcEndpoint, _PROCESSES
+hdfs = NativeHdfs(RpcEndpoint("hdfs://127.0.0.1:1", "me"), patience_s=0)
+try:
+    hdfs.status("/")
+except Exception as error:
+    (process,) = _PROCESSES.values()
+    print(process._process.pid, error, flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, None])
+def test_the_real_one_ends_with_this_process(number: signal.Signals | None) -> None:
+    """However that ends. Where nothing listens it says so, in the words of Hadoop's client."""
+    pipe = subprocess.PIPE
+    child = subprocess.Popen([sys.executable, "-c", CHILD], stdin=pipe, stdout=pipe, stderr=pipe, text=True)
+    try:
+        assert child.stdout is not None
+        pid, _, said = child.stdout.readline().partition(" ")
+        assert "cannot reach the NameNode at hdfs://127.0.0.1:1 (Call From" in said, child.communicate(timeout=20)
+        assert "Connection refused" in said
+        assert is_running(int(pid))
+        if number is not None:
+            child.send_signal(number)
+        child.communicate("", timeout=30)
+    finally:
+        child.kill()
+        child.wait()
+    wait_until(lambda: not is_running(int(pid)), 20, "the Java process has ended")
+
+
+def refusal(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    """The one line of a run that ends with exit code 2."""
+    assert main(["run", *arguments, "--only", "hdfs"]) == EXIT_ERROR
+    (line,) = capsys.readouterr().err.splitlines()
+    return line
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> list[str]:
+    """Options: site files with an RPC address where nothing listens, and a file to be written."""
+    write_site(tmp_path / "conf" / "core-site.xml", {"fs.defaultFS": "hdfs://127.0.0.1:1"})
+    return ["-o", str(tmp_path / "out"), "--conf-dir", str(tmp_path / "conf"), "--hdfs-client", "native"]
+
+
+def test_a_wrong_java(
+    site: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One line that says what to set; nothing is written."""
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    line = refusal(capsys, *site)
+    assert line == f"status-tool: JAVA_HOME is {tmp_path}, where there is no bin/java: set it to a JDK 17"
+    monkeypatch.delenv("JAVA_HOME")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert "Hadoop's own client needs Java: install a JDK 17" in refusal(capsys, *site)
+    old = tmp_path / "bin" / "java"
+    old.parent.mkdir()
+    old.write_text("#!/bin/sh\necho 'Error: A JNI error: UnsupportedClassVersionError: 61.0' >&2; exit 1\n")
+    old.chmod(0o755)
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    assert "has ended: Error: A JNI error: UnsupportedClassVersionError" in refusal(capsys, *site)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_spark_without_hadoop(
+    site: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As Spark is distributed for a Hadoop of the user's own."""
+    monkeypatch.setattr("status_tool.clients.java._spark_homes", lambda: [tmp_path])
+    assert "Spark's jars have no Hadoop client here" in refusal(capsys, *site)
+
+
+def test_no_rpc_address(tmp_path: Path, site: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    """Asked for and not possible: one line, no other client in its place."""
+    assert "leave one of them out" in refusal(capsys, *site, "--webhdfs", "http://127.0.0.1:1")
+    write_site(tmp_path / "conf" / "core-site.xml", {"dfs.namenode.http-address": "127.0.0.1:1"})
+    assert "--hdfs-client native needs the NameNodes' RPC addresses" in refusal(capsys, *site)
+
+
+def test_the_user(fake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the variable that Hadoop's client reads: HDFS's user is the same as over WebHDFS."""
+    given = list[str]()
+    started = hdfs_native._Process.__init__
+
+    def noting(self: Any, command: Any, environment: Any) -> None:
+        given.append(environment["HADOOP_USER_NAME"])
+        started(self, command, environment)
+
+    monkeypatch.setattr(hdfs_native._Process, "__init__", noting)
+    monkeypatch.setenv("HADOOP_USER_NAME", "somebody")
+    endpoint = files_endpoint(SETTINGS, HdfsClient.NATIVE, Load(), ("/",), Exclusions(), lambda _: None)
+    assert isinstance(endpoint, RpcEndpoint)
+    NativeHdfs(endpoint).status("/")
+    assert given == ["somebody"]
+    assert os.environ["HADOOP_USER_NAME"] == "somebody"
