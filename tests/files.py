@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
 import shutil
 from pathlib import Path
 from typing import Any
 
+from status_tool.clients.config import Settings, load_site
+from status_tool.clients.hdfs_native import RpcEndpoint
 from status_tool.clients.webhdfs import HdfsEndpoint
+from status_tool.sources.hdfs_files import rpc_endpoint_of
 from status_tool.sources.interface import Source
 from tests.lab import Cluster
 from tests.pair import Result, tool_here
@@ -15,6 +19,13 @@ from tests.pair import Result, tool_here
 def endpoint(cluster: Cluster, user: str = "lab") -> HdfsEndpoint:
     """Its first NameNode."""
     return HdfsEndpoint((cluster.webhdfs_url,), user)
+
+
+def rpc_endpoint(cluster: Cluster, user: str = "lab") -> RpcEndpoint:
+    """The same by its RPC addresses, as the site files have them."""
+    found = rpc_endpoint_of(Settings(load_site([cluster.conf_dir], environ={})))
+    assert found is not None
+    return dataclasses.replace(found, user=user)
 
 
 def where(cluster: Cluster) -> tuple[str, str]:

@@ -497,6 +497,10 @@ class Admin:
         """Octal, as in "700"."""
         self.call("hdfs_chmod", path=path, mode=mode)
 
+    def hdfs_link(self, path: str, target: str) -> None:
+        """A symbolic link."""
+        self.call("hdfs_link", path=path, target=target)
+
     def hdfs_checksums(self, paths: Sequence[str], mode: str = "COMPOSITE_CRC") -> list[str]:
         """What Hadoop's own client says, as `ALGORITHM:hex`."""
         return cast(list[str], self.call("hdfs_checksum", paths=list(paths), mode=mode))

@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -187,11 +186,15 @@ def test_a_namenode_that_stays_away(fake: Path) -> None:
 def test_lost_blocks_are_waited_for_once(fake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """After that no other file waits for them."""
     monkeypatch.setattr(patience, "SETTLING_S", 0.5)
-    for number in range(100):
-        put(fake, f"data/{number}", f"refuse PathIOException `/data/{number}': Fail to get block MD5 for Located")
-    began = time.monotonic()
-    assert {row["state"] for row in files(source()).values()} == {"unreadable"}
-    assert time.monotonic() - began > 0.5
+    for folder in ("first", "second"):
+        for number in range(3):
+            put(fake, f"data/{folder}/{number}", "refuse PathIOException `f': Fail to get block MD5 for LocatedBlock")
+    asked = []
+    for folder in ("first", "second"):
+        before = len(log(fake))
+        assert {row["state"] for row in files(source(f"/data/{folder}")).values()} == {"unreadable"}
+        asked.append(sum(line.startswith("K ") for line in log(fake)[before:]))
+    assert asked[0] > asked[1] == 1
 
 
 @pytest.mark.parametrize(

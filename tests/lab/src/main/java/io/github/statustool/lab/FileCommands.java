@@ -48,6 +48,7 @@ final class FileCommands {
     commands.put("hdfs_open", this::openForWriting);
     commands.put("hdfs_close", this::close);
     commands.put("hdfs_chmod", this::chmod);
+    commands.put("hdfs_link", this::link);
     commands.put("hdfs_checksum", this::checksum);
     commands.put("hdfs_distcp", this::distcp);
     commands.put("hadoop_tool", this::tool);
@@ -139,6 +140,12 @@ final class FileCommands {
 
   private Object chmod(Args args) throws IOException {
     files.setPermission(new Path(args.text("path")), new FsPermission(args.text("mode")));
+    return null;
+  }
+
+  private Object link(Args args) throws IOException {
+    FileSystem.enableSymlinks();
+    files.createSymlink(new Path(args.text("target")), new Path(args.text("path")), false);
     return null;
   }
 

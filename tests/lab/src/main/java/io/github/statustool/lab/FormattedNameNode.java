@@ -5,6 +5,7 @@ import java.net.URI;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.crypto.key.KeyProvider;
 import org.apache.hadoop.crypto.key.KeyProviderFactory;
+import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.hdfs.HdfsConfiguration;
 import org.apache.hadoop.hdfs.server.namenode.NameNode;
 import org.apache.hadoop.hdfs.server.namenode.ha.BootstrapStandby;
@@ -39,6 +40,7 @@ public final class FormattedNameNode {
         NameNode.format(conf);
       }
     }
+    FileSystem.enableSymlinks(); // which no property does
     NameNode.main(args);
   }
 
