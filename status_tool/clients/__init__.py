@@ -1,1 +1,1 @@
-"""An endpoint in, raw answers out: site files, Thrift, ZooKeeper, WebHDFS, with patience and bounds."""
+"""An endpoint in, raw answers out: site files, Thrift, ZooKeeper, HDFS over HTTP or RPC, with patience and bounds."""

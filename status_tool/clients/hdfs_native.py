@@ -270,7 +270,7 @@ class _Process:
         code = self._process.wait()
         why = last_words(self._console) or f"its Java process ended with {code}; is JAVA_HOME a JDK 17?"
         with self._lock:
-            self._over = f"{WHOSE} has ended: {why[:300]}"
+            self._over = f"Hadoop's own client has ended: {why[:300]}"
             left = list(self._waiting.values())
         for task in left:
             task.set_exception(ConnectionFailed(self._over))
@@ -358,7 +358,7 @@ def _started(endpoint: RpcEndpoint, load: Load) -> _Process:
         raise
     if refusal is not None:
         process.end()
-        raise ConnectionFailed(f"{WHOSE} cannot open {endpoint}: {refusal.name}: {refusal}")
+        raise ConnectionFailed(f"Hadoop's own client cannot open {endpoint}: {refusal.name}: {refusal}")
     return process
 
 
