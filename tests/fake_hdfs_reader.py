@@ -1,8 +1,8 @@
 """The other end of `clients/hdfs_native.py` without Hadoop: `python -m tests.fake_hdfs_reader FOLDER`.
 
 It serves a local folder, whose file's texts say what else happens: `refuse NAME MESSAGE`; `away NAME N`, no NameNode is
-reached for so many times; `die`; `babble`, what a JVM prints that is out of memory. FOLDER.log has its process id and
-the requests.
+reached for so many times; `die`; `babble`, what a JVM prints that is out of memory; `crc32`, a checksum of that kind.
+FOLDER.log has its process id and the requests.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def checksum(path: Path) -> bytes:
         sys.stdout.write("Terminating due to java.lang.OutOfMemoryError: Java heap space\n")
         sys.stdout.flush()
     data = bytes(12) + b"%16d" % path.stat().st_size + bytes(4)
-    return b"A" + text(ALGORITHM) + struct.pack(">i", len(data)) + data
+    return b"A" + text(ALGORITHM.removesuffix("C" if what == "crc32" else "")) + struct.pack(">i", len(data)) + data
 
 
 def answer(operation: str, request: Request, root: Path) -> bytes:
@@ -100,7 +100,7 @@ def answer(operation: str, request: Request, root: Path) -> bytes:
                 return refused("IOException", "the file is shorter than it was listed")
             return b"A" + struct.pack(">I", 0xFFFFFFF0 + length)
         case "P":
-            return b"A" + text("BP-1")
+            return b"A" + text(f"BP-{root.name}")
     return b"A"
 
 

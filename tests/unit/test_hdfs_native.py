@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -26,6 +27,7 @@ from status_tool.runs.write import write_side
 from status_tool.sources.hdfs_files import HdfsSource, content_crc
 from status_tool.sources.interface import Source
 from status_tool.sources.journal import journal_path
+from status_tool.spark.session import spark_session
 from status_tool.status_file.reader import open_status
 from status_tool.vocabulary.selection import Exclusions
 from tests.fake_hdfs_reader import ALGORITHM
@@ -48,8 +50,11 @@ def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.setenv("PYTHONPATH", str(REPOSITORY))
     monkeypatch.setattr("status_tool.gather.hdfs_side.endpoint_of", no_web)
     with no_process_left():
-        yield root
-    wait_until(lambda: not any(map(is_running, pids(root))), 20, "all processes have ended")
+        pass  # an interrupted run before is over
+    yield root
+    with no_process_left():
+        pass
+    assert not any(map(is_running, pids(root)))
 
 
 def no_web(_: Settings) -> None:
@@ -219,9 +224,47 @@ def test_a_status_file(fake: Path, tmp_path: Path) -> None:
     """Without any web address: the block pool tells which HDFS it is; absent roots are named."""
     put(fake, "data/f", "x")
     write_side(SETTINGS, request(), tmp_path / "status", None, lambda _: None)
+    assert not any(map(is_running, pids(fake)))
     with open_status(tmp_path / "status") as written:
-        assert (written.header.hdfs_pool_id, written.header.hdfs_absent) == ("BP-1", ("/absent",))
+        assert (written.header.hdfs_pool_id, written.header.hdfs_absent) == ("BP-hdfs", ("/absent",))
         assert written.counts["file"] == 1
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("near_rows", [5_000, 0])
+def test_a_check(
+    fake: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], near_rows: int
+) -> None:
+    """Both sides by Hadoop's client, `--deep`, too: this process reads, Spark compares; whatever it reads besides."""
+    monkeypatch.setattr("status_tool.runs.check.NEAR_ROWS", near_rows)
+    slave = tmp_path / "other"
+    for root, other in ((fake, "plain 12345"), (slave, "crc32 12345")):
+        for path, content in (("alike", "x"), ("other", other), ("empty", "")):
+            put(root, f"data/{path}", content)
+    put(fake, "data/gone", "x")
+    put(slave, "data/more", "x")
+    for host in ("fake", "other"):
+        write_site(tmp_path / f"conf-{host}" / "core-site.xml", {"fs.defaultFS": f"hdfs://{host}:8020"})
+    (tmp_path / "paths").write_text("/data\n")
+    native = ["--hdfs-client", "native", "--only", "hdfs", "--conf-dir"]
+    file = str(tmp_path / "status")
+    here = [str(tmp_path / "conf-fake"), "-f", str(tmp_path / "paths")]
+    assert main(["run", "-m", "-o", file, "--deep", *native, *here]) == 0
+    command = (sys.executable, "-m", "tests.fake_hdfs_reader", str(slave))
+    monkeypatch.setattr(hdfs_native, "_command", lambda: command)
+    with spark_session():
+        found = []
+        for deep in ([], ["--deep"]):
+            capsys.readouterr()
+            assert main(["run", "-i", file, "--json", *native, str(tmp_path / "conf-other"), *deep]) == 1
+            document = json.loads(capsys.readouterr().out)
+            found.append({name: count for name, count in document["hdfs"]["files"].items() if count})
+    assert found == [
+        {"match": 2, "missing": 1, "incomparable": 1, "extra": 1},
+        {"match": 3, "missing": 1, "extra": 1},
+    ]
+    assert not any(map(is_running, pids(slave)))
+    assert sum(line.startswith("C ") for line in log(slave)) == 1
 
 
 def test_an_interrupted_run_leaves_its_journal_and_no_process(
@@ -244,6 +287,7 @@ def test_an_interrupted_run_leaves_its_journal_and_no_process(
         with pytest.raises(Interrupted, match=r"status\.resume: the same command with --resume continues"):
             write_side(SETTINGS, request(), output, None, lambda _: None)
     assert journal_path(output).exists()
+    assert not any(map(is_running, pids(fake)))
     before = len(log(fake))
     write_side(SETTINGS, request(journal=""), output, None, lambda _: None)
     again = sum(line.count("/data/") for line in log(fake)[before:] if line.startswith("K "))
