@@ -25,6 +25,8 @@ from tests.lab import Cluster, ClusterSpec, Lab, wait_until
 
 pytestmark = pytest.mark.cluster
 
+CELL = 1 << 20
+"""Of the policy: no block may be smaller."""
 NATIVE = ("--hdfs-client", "native")
 SHELL, DFSADMIN = "org.apache.hadoop.fs.FsShell", "org.apache.hadoop.hdfs.tools.DFSAdmin"
 
@@ -55,7 +57,7 @@ def read(endpoint: HdfsEndpoint | RpcEndpoint, roots: tuple[str, ...], **options
     found = [row for part in source.partitions() for batch in source.read(part) for row in batch.to_pylist()]
     counts = Counter[str]()
     for row in found:
-        counts[row["name"]] += row["entries"] or 0
+        counts[str(row["name"])] += row["entries"] or 0
     files = sorted((row for row in found if row["kind"] == "file"), key=lambda row: str(row["path"]))
     return [*files, {name: count for name, count in sorted(counts.items()) if count}]
 
@@ -77,12 +79,13 @@ def test_every_kind_of_file(hdfs: tuple[Cluster, Cluster]) -> None:
     assert admin.hadoop_tool(CODING, "-setPolicy", "-policy", POLICY, "-path", "/all/coded") == 0
     sizes = (0, 1, 511, 512, 513, BLOCK - 1, BLOCK, BLOCK + 1, 12 * BLOCK + 5)
     for size in sizes:
-        for folder in ("plain", "zone", "coded", "kept"):
+        for folder in ("plain", "zone", "kept"):
             admin.hdfs_put(f"/all/{folder}/{size}", size, seed=size)
+        admin.hdfs_put(f"/all/coded/{size}", 77 * size, seed=size, block_size=CELL)
         admin.hdfs_put(f"/all/crc32/{size}", size, seed=size, checksum_type="CRC32", bytes_per_checksum=1024)
     for number, name in enumerate(NAMES):
         admin.hdfs_put(f"/all/names/{name}", b"%d" % number)
-        admin.hdfs_put(f"/all/names/folder {name}/f", b"%d" % number)
+        admin.hdfs_put(f"/all/folders/{name}/f", b"%d" % number)
     assert admin.hadoop_tool(DFSADMIN, "-allowSnapshot", "/all/kept") == 0
     assert admin.hadoop_tool(SHELL, "-createSnapshot", "/all/kept", "then") == 0
     admin.hdfs_put("/all/kept/0", b"changed since")
@@ -122,8 +125,8 @@ def test_content(hdfs: tuple[Cluster, Cluster]) -> None:
     assert admin.hadoop_tool(CODING, "-setPolicy", "-policy", POLICY, "-path", "/content/coded") == 0
     data = random.Random(3).randbytes(3_000_001)
     for folder in ("plain", "zone", "coded"):
-        admin.hdfs_put(f"/content/{folder}/f", data)
-        admin.hdfs_put(f"/content/{folder}/empty", 0)
+        admin.hdfs_put(f"/content/{folder}/f", data, block_size=CELL)
+        admin.hdfs_put(f"/content/{folder}/empty", 0, block_size=CELL)
     web, native = both(hdfs[0], "lab", "/content", deep=True)
     assert native == web
     assert len({row["crc32c"] for row in native[:-1] if row["length"]}) == 1
