@@ -20,6 +20,7 @@ from status_tool.rules.tables import table_ages
 from status_tool.vocabulary.findings import Finding
 from status_tool.vocabulary.header import Header
 from status_tool.vocabulary.outcome import Outcome
+from status_tool.vocabulary.row_proofs import NO_PROOFS, RowProofs
 from status_tool.vocabulary.schema import Row
 from status_tool.vocabulary.scope import Scope
 from status_tool.vocabulary.verdicts import Evidence, FileStatus
@@ -32,11 +33,12 @@ def verify_reference(
     slave: Header,
     scope: Scope,
     queues: QueueFacts | None = None,
+    rows: RowProofs = NO_PROOFS,
 ) -> Outcome:
     """Verify rows of both sides."""
     ours, theirs = list(master_rows), list(slave_rows)
     ages = table_ages(ours)
-    context = build_context(ours, theirs, ages, master, slave, scope, queues)
+    context = build_context(ours, theirs, ages, master, slave, scope, queues, rows)
     ours += drained_heads(theirs, context.queues.drained)
     tally, findings = Tally(), list[Finding]()
     if context.check_hbase:

@@ -13,10 +13,10 @@ import typer
 
 from status_tool.clients.config import Settings
 from status_tool.digests.compare import Limits, Result, TableVerdict, compare
-from status_tool.digests.differences import EXTRA, MISSING, OTHER_TIME, OTHER_VALUE, Difference
+from status_tool.digests.differences import Difference, cell_in_words
 from status_tool.digests.families import DescribedCluster, comparable, describe, shipped_families
 from status_tool.errors import EXIT_COMPLETE, EXIT_INCOMPLETE, EXIT_UNVERIFIABLE, ConfigurationError, UsageError
-from status_tool.printable import iso, printable_key, safe
+from status_tool.printable import printable_key, safe
 from status_tool.report.progress import Progress, make_progress
 from status_tool.sources.state_table import now_ms
 
@@ -156,12 +156,7 @@ def _table_lines(result: Result, show_values: bool) -> Iterator[str]:
 
 def _words(one: Difference, show_values: bool) -> str:
     cell = f"row {printable_key(one.row)}, column {printable_key(one.family + b':' + one.qualifier)}"
-    words = {
-        MISSING: f"missing on the slave, written {iso(one.master_ms or 0)}",
-        EXTRA: f"only on the slave, written {iso(one.slave_ms or 0)}",
-        OTHER_VALUE: f"another value on the slave, both written {iso(one.master_ms or 0)}",
-        OTHER_TIME: f"written {iso(one.master_ms or 0)} on the master, {iso(one.slave_ms or 0)} on the slave",
-    }[one.kind]
+    words = cell_in_words(one)
     if not show_values:
         return f"{cell}: {words}"
     return f"{cell}: {words}; master {_value(one.master_value)}, slave {_value(one.slave_value)}"

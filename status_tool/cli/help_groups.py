@@ -10,12 +10,12 @@ HELP_GROUPS: Mapping[str, frozenset[str]] = {
         {"master", "output", "status_file", "slave_status", "follow", "debug", "debug_dir", "explain", "wait", "help"}
     ),
     "What counts": frozenset({"only", "peer", "shutdown", "ignore_later_writes"}),
-    "HBase": frozenset({"table", "namespace", "since", "accept_drift", "drained"}),
+    "HBase": frozenset({"table", "namespace", "since", "accept_drift", "drained", "rows"}),
     "HDFS files": frozenset(
         {"paths", "all_files", "exclude", "map_path", "strict_extra", "deep", "rate", "hdfs_client", "layout", "resume"}
     ),
     "This cluster": frozenset({"conf_dir", "thrift", "webhdfs", "zookeeper", "cacert"}),
-    "The master, with --follow": frozenset({"master_conf", "master_thrift", "master_zookeeper"}),
+    "The master, with --follow or --rows": frozenset({"master_conf", "master_thrift", "master_zookeeper"}),
     "Spark": frozenset({"spark_master", "spark_conf"}),
     "Results": frozenset(
         {"as_json", "max_problems", "report", "metrics", "repair_script", "differ", "missing", "unverifiable"}

@@ -67,7 +67,7 @@ def _root(
     context.default_map = default_map(context.command, context.obj)
 
 
-_BARE = {"--deep": "--deep=different"}
+_BARE = {"--deep": "--deep=different", "--rows": "--rows=doubtful"}
 """Options whose value may be omitted, which Typer cannot express."""
 
 

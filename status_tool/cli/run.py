@@ -131,20 +131,33 @@ def run(
             "--follow", help="With -i: keep reading the master, too, until complete, --wait is over or Ctrl-C."
         ),
     ] = False,
+    rows: Annotated[
+        str | None,
+        typer.Option(
+            "--rows",
+            metavar="[=all]",
+            help="With -i: where streams leave a table in doubt, have both clusters digest its rows and compare them; "
+            "with --rows=all every table.",
+        ),
+    ] = None,
     master_conf: Annotated[
         list[Path] | None,
-        typer.Option("--master-conf", metavar="DIR", help="With --follow: the master's site files (repeatable)."),
+        typer.Option(
+            "--master-conf", metavar="DIR", help="With --follow or --rows: the master's site files (repeatable)."
+        ),
     ] = None,
     master_thrift: Annotated[
         str | None,
-        typer.Option("--master-thrift", metavar="HOST:PORT", help="With --follow: the master's Thrift server."),
+        typer.Option(
+            "--master-thrift", metavar="HOST:PORT", help="With --follow or --rows: the master's Thrift server."
+        ),
     ] = None,
     master_zookeeper: Annotated[
         str | None,
         typer.Option(
             "--master-zookeeper",
             metavar="HOST:PORT[,…]/ZNODE",
-            help="With --follow: the master's ZooKeeper; alone it shows the queues only.",
+            help="With --follow or --rows: the master's ZooKeeper; alone --follow shows the queues only.",
         ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON document on stdout, nothing else there.")] = False,
@@ -265,6 +278,10 @@ def run(
         raise UsageError("--follow needs the master: --master-conf DIR or --master-zookeeper HOST:PORT/ZNODE")
     if deep is not None and output is not None and is_legacy_name(output):
         raise UsageError("--deep does not go with -o FILE.json: the original tool's format holds no CRC32C")
+    if rows not in (None, "all", "doubtful"):
+        raise UsageError(f"--rows={rows}: expected --rows or --rows=all")
+    if rows is not None and not (master_conf or (master_thrift and master_zookeeper)):
+        raise UsageError("--rows needs the master: --master-conf DIR, or --master-thrift and --master-zookeeper")
     shutdown_ms = parse_time(shutdown, "-s")
     baseline = parse_baseline(since or (), TableFilter.of(table or (), namespace or ()))
     lists = _lists({"differ": differ, "missing": missing, "unverifiable": unverifiable}, as_json, status_file)
@@ -303,6 +320,7 @@ def run(
         take_spark()
         with loading():
             from status_tool.runs.check import Check
+            from status_tool.runs.compare_rows import RowsAsked
             from status_tool.runs.plan import explain_check
             from status_tool.spark.lists import FullList
 
@@ -326,20 +344,13 @@ def run(
             key=key,
             lists=tuple(FullList(name, to) for name, to in lists.items()),
             for_report=report is not None,
+            rows=None if rows is None else RowsAsked(other(), rows == "all"),
         )
         if explain:
             return show_plan(explain_check(settings, check), as_json)
         output_to = Output(as_json, report, metrics, repair_script, time.monotonic())
         if follow:
-            # Only what the options name: the environment's site files are this cluster's.
-            site = load_site(master_conf or [], environ={})
-            return follow_master(
-                settings,
-                Settings(site, master_thrift, (), master_zookeeper, settings.authorities),
-                check,
-                output_to,
-                wait,
-            )
+            return follow_master(settings, other(), check, output_to, wait)
         return check_file(settings, check, output_to)
     request = Request(
         side=SLAVE if form is Mode.SLAVE else MASTER,

@@ -29,6 +29,7 @@ REFUSED = {
     "verbose": "it prints one line a round and no progress",
     "log_file": "it prints one line a round and no progress: redirect it",
     "follow": "give --master-conf without -i: the master is read anew in each round",
+    "rows": "a service would read the rows of both clusters again and again: `run -i FILE --rows` does it once",
     "drained": "the next round reads the queues again",
     "resume": "the next round reads what this one could not",
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -68,6 +69,8 @@ class Result:
     """Whether all differences are listed."""
     reasons: tuple[str, ...] = ()
     notices: tuple[str, ...] = ()
+    intervals: tuple[Interval, ...] = ()
+    """Where the differences are."""
 
 
 @dataclass
@@ -110,6 +113,8 @@ class _Findings:
     confirmed: list[_Pair] = field(default_factory=list)
     changing: int = 0
     """Intervals that differ, and did not stay as they were."""
+    unshipped: bool = False
+    """Whether some may have stayed as they were only because replication had more to ship."""
     unanswered: list[str] = field(default_factory=list)
     is_all: bool = True
 
@@ -121,22 +126,29 @@ def compare(
     how: Comparable,
     limits: Limits,
     progressed: Callable[[int], None],
+    is_drained: Callable[[], bool] | None = None,
+    stop: threading.Event | None = None,
 ) -> Result:
-    """Compare one table, which both clusters have. Raises `ConnectionFailed`."""
+    """Compare one table, which both clusters have; `stop` ends it. Raises `ConnectionFailed`.
+
+    `is_drained` says whether replication has shipped whatever was appended before it was called: with it, a difference
+    is reported only where it outlasts such a moment; without it, one that is stable is.
+    """
     key = os.urandom(16)
     asked = request(table, key, limits.cut_ms, limits.rate, how.families)
     names = tuple(name.decode() for name in how.families)
     with ExitStack() as stack:
         # Left last: by Ctrl-C its threads end when the requests are withdrawn.
         pool = stack.enter_context(ThreadPoolExecutor(2))
-        both = tuple(stack.enter_context(Requests(side.settings, table, asked)) for side in (master, slave))
-        found = _Comparison((both[0], both[1]), pool, limits, progressed).run()
+        both = tuple(stack.enter_context(Requests(side.settings, table, asked, stop)) for side in (master, slave))
+        found = _Comparison((both[0], both[1]), pool, limits, progressed, is_drained).run()
     sides = [_side(cluster, table, how) for cluster in (master, slave)]
     listed = _listed(table, found.confirmed, how, sides[0], sides[1])
     cells = tuple(islice(listed, limits.max_problems))
     is_all = found.is_all and next(listed, None) is None
     verdict, reasons = _verdict(found, how)
-    return Result(table, verdict, names, found.sums, cells, is_all, reasons, how.notices)
+    where = tuple(pair.interval for pair in found.confirmed)
+    return Result(table, verdict, names, found.sums, cells, is_all, reasons, how.notices, where)
 
 
 def _side(cluster: DescribedCluster, table: str, how: Comparable) -> TableSide:
@@ -153,7 +165,9 @@ def _listed(
 
 def _verdict(found: _Findings, how: Comparable) -> tuple[TableVerdict, tuple[str, ...]]:
     reasons = [f"not all rows were digested: {why}" for why in found.unanswered]
-    if found.changing:
+    if found.unshipped:
+        reasons.append("ranges differ, of which replication may still have entries to ship")
+    elif found.changing:
         reasons.append(f"{found.changing} ranges differ, and were changing while they were compared")
     if found.confirmed:
         doubts = list(how.doubts)
@@ -176,8 +190,13 @@ class _Comparison:
         pool: ThreadPoolExecutor,
         limits: Limits,
         progressed: Callable[[int], None],
+        is_drained: Callable[[], bool] | None = None,
     ) -> None:
         self._sides = sides
+        self._is_drained = is_drained
+        self._drained_at = float("-inf")
+        """When replication last had nothing to ship."""
+        self._asked_at = float("-inf")
         self._pool = pool
         self._limits = limits
         self._progressed = progressed
@@ -218,9 +237,19 @@ class _Comparison:
             sums, since = self._seen.get(pair.interval, (None, now))
             if sums != pair.sums:
                 self._seen[pair.interval] = (pair.sums, now)
-            elif now - since >= SETTLE_S:
+            elif now - since >= SETTLE_S and self._is_shipped(since):
                 settled.append(pair)
         return settled
+
+    def _is_shipped(self, since: float) -> bool:
+        """Whether all that was written before the sums were first seen had been applied when they were last asked."""
+        if self._is_drained is None or since <= self._drained_at <= self._asked_at:
+            return True
+        began = time.monotonic()
+        if self._drained_at < since and self._is_drained():
+            self._drained_at = began
+        self._found.unshipped = self._drained_at < since
+        return False
 
     def _next(self, pairs: Sequence[_Pair]) -> list[Interval]:
         """At most `MAX_NARROWED` intervals; the others wait, none is lost."""
@@ -232,6 +261,7 @@ class _Comparison:
         return narrowed[:MAX_NARROWED]
 
     def _ask(self, intervals: Sequence[Interval]) -> list[_Pair]:
+        self._asked_at = time.monotonic()
         parts: Mapping[int, Interval] = dict(zip(self._numbers, intervals, strict=False))
         answers: list[Asked] = list(self._pool.map(lambda side: side.ask(parts, self._progressed), self._sides))
         for asked, side in zip(answers, SIDES, strict=True):

@@ -10,6 +10,7 @@ from status_tool.clients.config import ThriftEndpoint
 from status_tool.clients.thrift import connection, scan
 from status_tool.digests.digest import Family
 from status_tool.digests.keys import Interval
+from status_tool.printable import iso
 
 MISSING, EXTRA, OTHER_VALUE, OTHER_TIME = "missing", "extra", "other value", "other timestamp"
 MAX_VERSION_READS = 2_000
@@ -30,6 +31,16 @@ class Difference:
     slave_ms: int | None = None
     master_value: bytes | None = None
     slave_value: bytes | None = None
+
+
+def cell_in_words(one: Difference) -> str:
+    """What is the matter with a cell."""
+    return {
+        MISSING: f"missing on the slave, written {iso(one.master_ms or 0)}",
+        EXTRA: f"only on the slave, written {iso(one.slave_ms or 0)}",
+        OTHER_VALUE: f"another value on the slave, both written {iso(one.master_ms or 0)}",
+        OTHER_TIME: f"written {iso(one.master_ms or 0)} on the master, {iso(one.slave_ms or 0)} on the slave",
+    }[one.kind]
 
 
 @dataclass(frozen=True)

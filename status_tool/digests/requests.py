@@ -33,12 +33,35 @@ HEARTBEAT_S = 4.0
 """A region server drops a request after 30 s without a new one."""
 ANSWER_POLL_S = 0.3
 META_S = 1.0
+BELL_S = 1.2
+"""Longer than from one look of a tracker at the doorbell to the next."""
 SILENT_S = 20.0
 """A server that works on a request reports so at once, and then every five seconds."""
 DEAD_S = 120.0
 """One that has answered before may be dead, which `hbase:meta` shows once HBase has noticed."""
 UNHOSTED_S = 60.0
 MAX_REFUSALS = 60
+
+
+class _Bell:
+    """The doorbell holds one ring, and is looked at each second: another request waits until the last was seen."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._last: tuple[bytes, float] = (b"", float("-inf"))
+
+    @contextlib.contextmanager
+    def turn(self, request: bytes) -> Iterator[None]:
+        """Rings while the block runs."""
+        with self._lock:
+            rung, at = self._last
+            if rung != request:
+                time.sleep(max(0.0, at + BELL_S - time.monotonic()))
+            yield
+            self._last = (request, time.monotonic())
+
+
+_BELL = _Bell()
 
 
 @dataclass(frozen=True)
@@ -65,7 +88,9 @@ class _Server:
 class Requests:
     """One request on one cluster, open while the block runs: `ask` it for any number of parts, again and again."""
 
-    def __init__(self, settings: Settings, table: str, request: bytes) -> None:
+    def __init__(self, settings: Settings, table: str, request: bytes, stop: threading.Event | None = None) -> None:
+        """`stop` ends it from outside, say by Ctrl-C in another thread."""
+        self._stop = stop or threading.Event()
         self._endpoint = settings.thrift()
         self._state_table = settings.state_table
         self.name = settings.state_table + REQUESTS_SUFFIX
@@ -109,7 +134,7 @@ class Requests:
         """Trackers read the barrier's row each second; whoever finds no place among other requests needs another."""
         self._rings += 1
         bell = self._id + self._rings.to_bytes(8, "big")
-        with connection(self._endpoint) as client:
+        with _BELL.turn(self._id), connection(self._endpoint) as client:
             client.table(self._state_table).put(BarrierRow.KEY, {column(BarrierRow.DOORBELL): bell})
 
     def _beat(self) -> None:
@@ -124,7 +149,7 @@ class Requests:
     @property
     def is_over(self) -> bool:
         """Whether the block has been left, say by Ctrl-C, while somebody still waits for answers."""
-        return self._over.is_set()
+        return self._over.is_set() or self._stop.is_set()
 
     def regions(self) -> list[HostedRegion]:
         """The table's open regions, as `hbase:meta` knows them now."""

@@ -25,7 +25,7 @@ REGION_COPIES = (*HOLES, "partial")
 """Codes repaired by copying the rows of a region that were written in a time range."""
 TABLE_COPIES = ("absent", "family-absent", "emptied", "pruned", "scope-raised", "skip-wal", "skipped-wal", "truncated")
 """Codes repaired by copying a whole table, or its families."""
-CONTENTS = ("content-changed", "slave-changed")
+CONTENTS = ("content-changed", "slave-changed", "differs")
 """Codes repaired by comparing all rows of a region or table: rows may be missing or left over."""
 
 _TEXTS = {  # {since}: the option that accepts the past of the finding's table
@@ -308,6 +308,8 @@ def _compare(finding: Finding, context: RunContext) -> str:
     how = f": {commands.hash_table} on the master, then {commands.sync_table} on the slave" if commands else ""
     since = finding.written_to_ms
     accept = "" if since is None else f"; then accept the past with {since_option(finding.table, since)}"
+    if finding.code == "differs":
+        accept = "; then check again with --rows"
     return f"compare the rows of both sides, deletes included{how}{accept}"
 
 

@@ -78,7 +78,8 @@ def conclude(context: RunContext, tally: Tally, findings: Iterable[Finding]) -> 
 
 def _hbase(context: RunContext, tally: Tally, run: list[Finding]) -> HBaseOutcome:
     tables = any(table.status in INCOMPLETE_REGIONS for table in context.tables)
-    if tables or any(tally.regions[status] for status in INCOMPLETE_REGIONS):
+    differ = any(finding.code == "differs" for finding in run)
+    if tables or differ or any(tally.regions[status] for status in INCOMPLETE_REGIONS):
         verdict = Verdict.INCOMPLETE
     elif run or tally.regions[Status.UNVERIFIABLE]:
         verdict = Verdict.UNVERIFIABLE

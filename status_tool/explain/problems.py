@@ -272,6 +272,7 @@ _DETAILS: dict[str, Callable[[Finding, RunContext], str]] = {
     "scope-raised": _scope_raised,
     "older-than-tracker": _older,
     "descriptor-unreadable": _unreadable_descriptor,
+    "differs": _noted("differs"),
     "no-regions": _noted("no regions: none of the table's regions was recorded"),
     "origin": _noted("origin"),
     "no-tracker": _noted("no tracker has ever flushed on the master"),

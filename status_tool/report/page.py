@@ -60,7 +60,12 @@ WIDTH_AXIS = (200, 750)
 
 _KEYS = {
     **{str(Status.COMPLETE): "c", str(Status.BEHIND): "b", str(Status.GAP): "g", str(Status.MISSING): "m"},
-    **{str(Status.UNVERIFIABLE): "u", str(FileStatus.MATCH): "c", str(FileStatus.MISMATCH): "g"},
+    **{
+        str(Status.UNVERIFIABLE): "u",
+        str(FileStatus.MATCH): "c",
+        str(FileStatus.MISMATCH): "g",
+        str(Status.DIFFERS): "g",
+    },
     **{str(FileStatus.INCOMPARABLE): "u", str(FileStatus.EXTRA): "b"},
 }
 _ROLES = {WRITER: "write-time", REPLICATOR: "replicate-time"}

@@ -11,7 +11,7 @@ from status_tool.atomic import atomic_write
 from status_tool.vocabulary.outcome import Outcome
 from status_tool.vocabulary.verdicts import Evidence, FileStatus, Status, Verdict
 
-REGION_ORDER = (Status.COMPLETE, Status.BEHIND, Status.GAP, Status.MISSING, Status.UNVERIFIABLE)
+REGION_ORDER = (Status.COMPLETE, Status.BEHIND, Status.GAP, Status.MISSING, Status.DIFFERS, Status.UNVERIFIABLE)
 FILE_ORDER = (
     FileStatus.MATCH,
     FileStatus.MISMATCH,
@@ -36,6 +36,7 @@ EVIDENCE_WORDS = {
 
 DEFAULT_ADVICE = {
     "behind": "Wait and run the check again (--wait); if it persists, check the source's log and `queues`.",
+    "differs": "Waiting will not help: compare and repair these rows with HashTable and SyncTable.",
     "gap": "Waiting will not help: copy the given time range again with CopyTable or SyncTable.",
     "missing": "Check that the table and its families exist on the slave and that the peer covers them.",
     "unverifiable": "Nothing is known to be wrong; remove the named obstacle and run the check again.",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from status_tool.printable import iso
 from status_tool.rules.origins import Origin, judge_origins, origin_name, slave_is_settled, untracked_names
@@ -12,11 +12,12 @@ from status_tool.rules.scoping import asked_filter, in_scope, recorded_filter
 from status_tool.rules.server_settings import ServerSettings, judge_settings
 from status_tool.rules.sides import identity_notice, older_notice
 from status_tool.rules.streams import StreamRule, came_through
-from status_tool.rules.tables import TableAge, TableFacts, TableQuestion, judge_tables, newest_changes
+from status_tool.rules.tables import TableAge, TableFacts, TableQuestion, judge_tables, newest_changes, proven
 from status_tool.vocabulary.findings import Finding
 from status_tool.vocabulary.header import Header
 from status_tool.vocabulary.ids import cluster_names
 from status_tool.vocabulary.names import namespace_of
+from status_tool.vocabulary.row_proofs import NO_PROOFS, RowProofs
 from status_tool.vocabulary.schema import Row
 from status_tool.vocabulary.scope import Scope, TableFilter
 from status_tool.vocabulary.verdicts import Evidence
@@ -27,6 +28,8 @@ SMALL_KINDS = ("server", "table")
 """Kinds with one row per server or table: these are judged in plain Python, on the driver."""
 MOST_STRANGERS = 10
 """How many other clusters a notice names."""
+ABOUT_ROWS = frozenset({"origin", "own-shipping", "own-service", "no-tracker"})
+"""Findings of a run that equal rows of every table refute: entries may have gone unseen, or been changed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +47,10 @@ class RunContext:
     tables: tuple[TableFacts, ...] = ()
     queues: QueueFacts = field(default_factory=QueueFacts)
     run_findings: tuple[Finding, ...] = ()
-    """What makes the HBase half unverifiable regardless of the regions."""
+    """What makes the HBase half unverifiable, or incomplete, regardless of the regions."""
+    rows: RowProofs = NO_PROOFS
+    is_settled_by_rows: bool = False
+    """Whether something was in doubt for the whole run that only the rows of all tables have settled."""
     notices: tuple[str, ...] = ()
 
     @property
@@ -103,6 +109,7 @@ def build_context(
     slave: Header,
     scope: Scope,
     queues: QueueFacts | None = None,
+    rows: RowProofs = NO_PROOFS,
 ) -> RunContext:
     """Judge servers and tables, by the rows of `SMALL_KINDS` and a slave's `fact` rows; other rows are ignored."""
     queues = queues or QueueFacts()
@@ -135,7 +142,8 @@ def build_context(
         slave_id=slave.cluster_id,
     )
     tables = judge_tables(_kind(ours, "table"), _kind(theirs, "table"), ages, question)
-    found = (
+    tables = tuple(proven(table) if table.table in rows.equal else table for table in tables)
+    found: tuple[Finding, ...] = (
         *_origin_findings(origins),
         *(Finding("origin", note=stray) for stray in queues.strays),
         *([Finding("own-shipping", note=queues.own_shipping)] if queues.own_shipping else []),
@@ -143,8 +151,17 @@ def build_context(
         *_table_gaps(_kind(ours, "table"), _kind(theirs, "table")),
         *_scope_findings(filters, tables),
     )
-    shown = (*notices, *settings.notices, *_table_notices(tables, scope, bool(_kind(theirs, "table")), settings))
-    return RunContext(master, slave, scope, level, filters, rule, origins, tables, queues, found, shown)
+    compared = {table.table for table in tables if table.replicated}
+    certain = tuple(one for one in found if not (compared and compared <= rows.equal and one.code in ABOUT_ROWS))
+    shown = (
+        *notices,
+        *settings.notices,
+        *_table_notices(tables, scope, bool(_kind(theirs, "table")), settings),
+        *rows.notices,
+    )
+    run = (*certain, *rows.findings)
+    known = RunContext(master, slave, scope, level, filters, rule, origins, tables, queues, run, notices=shown)
+    return replace(known, rows=rows, is_settled_by_rows=len(certain) < len(found))
 
 
 def _table_notices(

@@ -113,10 +113,14 @@ class RegionVerdict:
     findings: tuple[Finding, ...]
     streams: tuple[tuple[Head, StreamVerdict], ...]
     evidence: Evidence
+    is_proven: bool = False
+    """Whether its table's rows are equal on both sides, whatever its streams show."""
 
     @property
     def lag_ms(self) -> int | None:
-        """The worst status of its streams."""
+        """The worst lag of its streams; None where its rows are proven to have arrived."""
+        if self.is_proven:
+            return None
         return latest(*(verdict.lag_ms for _, verdict in self.streams if verdict.status in INCOMPLETE_REGIONS))
 
 
@@ -128,9 +132,15 @@ def judge_region(region: Region, context: RunContext) -> RegionVerdict | None:
     if not (judged or _is_member(region, table) or _OWN_CODES & {f.code for f in own}):
         return None
     statuses = [verdict.status for _, verdict in judged] + [Status.UNVERIFIABLE for _ in own]
-    status = worst([*statuses, table.status if table else Status.COMPLETE])
+    by_streams, is_proven = worst(statuses), region.table in context.rows.equal
+    by_rows = Status.DIFFERS if region.name in context.rows.differing else Status.COMPLETE
+    status = worst([by_rows, Status.COMPLETE if is_proven else by_streams, table.status if table else Status.COMPLETE])
     found = [finding for finding in (stream_finding(*stream) for stream in judged) if finding]
-    return RegionVerdict(status, (*found, *own), tuple(judged), _evidence_of(region, context))
+    rests_on_rows = is_proven and (context.is_settled_by_rows or by_streams is not Status.COMPLETE)
+    evidence = _evidence_of(region, context)
+    if rests_on_rows or (is_proven and evidence is Evidence.ORDERED):
+        evidence = Evidence.ROWS
+    return RegionVerdict(status, () if is_proven else (*found, *own), tuple(judged), evidence, is_proven)
 
 
 def _judge_stream(
@@ -146,12 +156,23 @@ def decision_sql(context: RunContext) -> dict[str, str]:
     """As `judge_region`, over `own`, the `region_findings_sql`."""
     ordered = f"is_ordered OR {is_ordered_sql('`table`', context.rule.ordered)}"
     own = f"IF(size(own) > 0, {SEVERITY[Status.UNVERIFIABLE]}, 0)"
+    is_proven, settled = _is_proven_sql(context), "true" if context.is_settled_by_rows else "false"
+    by_streams = f"greatest(stream_status, {own})"
+    by_rows = f"IF({is_in('region', sorted(context.rows.differing))}, {SEVERITY[Status.DIFFERS]}, 0)"
     return {
         "in_scope": "heads > 0 OR member OR is_loaded OR local_loads > 0 OR is_gone OR unstamped > 0",
-        "status": f"greatest(stream_status, coalesce(table_status, 0), {own})",
-        "findings": "concat(stream_findings, own)",
-        "evidence": f"IF({ordered}, '{Evidence.ORDERED}', '{Evidence.EXACT}')",
+        "status": f"greatest(IF({is_proven}, 0, {by_streams}), coalesce(table_status, 0), {by_rows})",
+        "findings": f"IF({is_proven}, filter(own, one -> false), concat(stream_findings, own))",
+        "evidence": case(
+            (f"{is_proven} AND ({settled} OR {by_streams} > 0 OR {ordered})", f"'{Evidence.ROWS}'"),
+            (ordered, f"'{Evidence.ORDERED}'"),
+            default=f"'{Evidence.EXACT}'",
+        ),
     }
+
+
+def _is_proven_sql(context: RunContext, table: str = "`table`") -> str:
+    return known_true(is_in(table, sorted(context.rows.equal)))
 
 
 def _evidence_of(region: Region, context: RunContext) -> Evidence:
@@ -218,6 +239,7 @@ def region_aggregates_sql(context: RunContext) -> dict[str, str]:
     return {
         **{name: f"sum({name})" for name in sums},
         **{name: f"max(`{name}`)" for name in highest},
+        "lag_ms": f"IF({_is_proven_sql(context, 'max(`table`)')}, CAST(NULL AS BIGINT), max(lag_ms))",
         **{name: f"max(IF(region_rows > 0, {name}, NULL))" for name in ("start_key", "end_key")},
         "written_ms": "max(IF(heads > 0, write_ms, NULL))",
         "is_ordered": f"count_if({is_ordered_sql('head_table', context.rule.ordered)}) > 0",

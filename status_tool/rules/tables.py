@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from status_tool.rules.descriptors import Compared, compare_descriptors
@@ -47,9 +47,13 @@ TABLE_CODES: dict[str, Status] = {
     "descriptor-unreadable": Status.UNVERIFIABLE,
     # It is described, but none of its regions was recorded.
     "no-regions": Status.UNVERIFIABLE,
+    # Rows of both sides were compared, and differ for good.
+    "differs": Status.DIFFERS,
 }
 """Why every region of a table is affected."""
 
+NOT_ABOUT_ROWS = frozenset({"absent", "family-absent", "keeps-less", "descriptor-unreadable", "no-regions"})
+"""Codes that equal rows do not refute: the table's form, or what digests do not compare."""
 META_FAMILY = "METAFAMILY"
 """What HBase calls the family of its WAL markers (`WALEdit.METAFAMILY`)."""
 
@@ -105,6 +109,11 @@ class TableFacts:
     def status(self) -> Status:
         """The worst finding of the table as such."""
         return worst(TABLE_CODES[finding.code] for finding in self.findings)
+
+
+def proven(table: TableFacts) -> TableFacts:
+    """A table whose rows are equal on both sides: no doubt about its rows remains."""
+    return replace(table, findings=tuple(found for found in table.findings if found.code in NOT_ABOUT_ROWS))
 
 
 def table_ages(rows: Iterable[Row]) -> list[TableAge]:

@@ -34,6 +34,7 @@ from status_tool.gather.snapshot import (
     snapshot,
 )
 from status_tool.printable import iso
+from status_tool.runs.compare_rows import RowsAsked, prove
 from status_tool.runs.modes import check_half, check_legacy
 from status_tool.runs.pace import LastRun, RunKind, remember, rows_read
 from status_tool.runs.question import Question, SideFacts, question_of, refuse_pruned, refuse_since
@@ -53,6 +54,7 @@ from status_tool.status_file.signature import SignKey
 from status_tool.status_file.writer import StatusWriter
 from status_tool.vocabulary.header import BY_CHECK, BY_OPTION, MASTER, RECORDED, SLAVE, Header
 from status_tool.vocabulary.outcome import Outcome
+from status_tool.vocabulary.row_proofs import NO_PROOFS, RowProofs
 from status_tool.vocabulary.schema import STATUS_SCHEMA
 from status_tool.vocabulary.scope import Scope, TableFilter
 from status_tool.vocabulary.selection import PathMap
@@ -91,6 +93,8 @@ class Check:
     """Where the complete lists of differing, missing and unverifiable items are written."""
     for_report: bool = False
     """Whether the overview includes the servers and the map of regions."""
+    rows: RowsAsked | None = None
+    """Whether the rows themselves settle what streams leave in doubt."""
 
 
 @dataclass(frozen=True)
@@ -230,6 +234,8 @@ def check_in_rounds(
     and what happened to the slave's table meanwhile (a truncate, say) would go unnoticed.
     """
     request = slave_request(master.file, check)
+    # What is written to files is what the rows have settled.
+    by_streams = check if check.rows is None else dataclasses.replace(check, debug_dir=None, lists=())
 
     def both() -> Both:
         look = master.look()
@@ -249,10 +255,13 @@ def check_in_rounds(
                     decided = unverifiable or master.is_decided(outcome)
                     return _over(deadline) or decided or outcome.verdict is Verdict.COMPLETE
 
-                outcome = verify_once(settings, spark, sides, check, say, scratch, last)
+                outcome = verify_once(settings, spark, sides, by_streams, say, scratch, last)
                 master.round_done(outcome, sides.look, deadline - time.monotonic())
                 if outcome.overview is not None:
-                    return outcome
+                    if check.rows is None:
+                        return outcome
+                    proofs = prove(check.rows, settings, sides.question, outcome, check.wait_s, say)
+                    return verify_once(settings, spark, sides, check, say, scratch, lambda _: True, proofs)
                 sides = _again(both, master, deadline)
 
 
@@ -358,7 +367,14 @@ def _shared_out(gathered: Snapshot, spark: SparkSession) -> Snapshot:
 
 
 def verify_once(
-    settings: Settings, spark: SparkSession, sides: Both, check: Check, say: Say, scratch: Scratch, last: Last
+    settings: Settings,
+    spark: SparkSession,
+    sides: Both,
+    check: Check,
+    say: Say,
+    scratch: Scratch,
+    last: Last,
+    rows: RowProofs = NO_PROOFS,
 ) -> Outcome:
     """Compare the two sides; an outcome that is `last` has an overview."""
     if scratch.near is not None and scratch.near.exists():
@@ -369,7 +385,8 @@ def verify_once(
         slave_df = slave_df.unionByName(read_parquet(spark, scratch.files, scratch.folder, SLAVE))
     files = next((source for source in sides.slave.sources if isinstance(source, HdfsSource)), None)
     endpoint = files.endpoint if check.deep and files is not None else None
-    return _answer(spark, sides.look.side, slave_df, sides.question, check, say, scratch.folder, last, endpoint)
+    answered = (sides.look.side, slave_df, sides.question, check, say, scratch.folder, last, endpoint, rows)
+    return _answer(spark, *answered)
 
 
 def facts_of(file: StatusFile, header: Header) -> SideFacts:
@@ -398,6 +415,7 @@ def _answer(
     folder: Path,
     last: Last,
     endpoint: HdfsEndpoint | RpcEndpoint | None = None,
+    rows: RowProofs = NO_PROOFS,
 ) -> Outcome:
     """Compare; `endpoint` is where files that are otherwise incomparable can be read; `folder` is a temporary one."""
     excluded = question.excluded_regexes
@@ -405,7 +423,7 @@ def _answer(
     slave_df = _without(mapped_paths(_in_question(slave_df, question), check.path_map.pairs), excluded)
     say("comparing every stream and file")
     small = side.file.parquet_path.stat().st_size <= SMALL_BYTES
-    context = (question.master, question.slave, question.scope, question.queues, small)
+    context = (question.master, question.slave, question.scope, question.queues, small, rows)
     try:
         with (
             closing(Verification(spark, master_df, slave_df, *context)) as checked,

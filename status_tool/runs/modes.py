@@ -48,6 +48,9 @@ class Option:
 
 
 _ALL = frozenset(Mode)
+_WITH_MASTER = frozenset({Mode.FOLLOW, Mode.LIVE})
+_READS_MASTER = "only --follow and --rows read the master"
+_BOTH_LIVE = "rows are compared once, at the end of a check with both clusters at hand"
 OPTIONS: Mapping[str, Option] = {
     "debug": Option("-d", _ALL),
     "debug_dir": Option("--debug-dir", _ALL - {Mode.DUMP}, needs="debug", why="that dump goes to stdout"),
@@ -65,9 +68,10 @@ OPTIONS: Mapping[str, Option] = {
     ),
     "wait": Option("--wait", CLUSTER, why=f"{_OFFLINE}: nothing can change"),
     "drained": Option("--drained", frozenset({Mode.MASTER}), half="hbase", why="it waits for the master's queues"),
-    "master_conf": Option("--master-conf", frozenset({Mode.FOLLOW}), why="only --follow reads the master"),
-    "master_thrift": Option("--master-thrift", frozenset({Mode.FOLLOW}), why="only --follow reads the master"),
-    "master_zookeeper": Option("--master-zookeeper", frozenset({Mode.FOLLOW}), why="only --follow reads the master"),
+    "rows": Option("--rows", frozenset({Mode.LIVE}), half="hbase", why=_BOTH_LIVE),
+    "master_conf": Option("--master-conf", _WITH_MASTER, why=_READS_MASTER),
+    "master_thrift": Option("--master-thrift", _WITH_MASTER, why=_READS_MASTER),
+    "master_zookeeper": Option("--master-zookeeper", _WITH_MASTER, why=_READS_MASTER),
     "as_json": Option("--json", _ALL - {Mode.DUMP}, why="that dump is JSON lines already"),
     "deep": Option("--deep", CLUSTER, half="hdfs", why=f"{_OFFLINE}: what CRC32C they hold is compared anyway"),
     "rate": Option("--rate", CLUSTER, half="hdfs", why=f"{_OFFLINE}: no NameNode is queried"),
@@ -101,6 +105,7 @@ OPTIONS: Mapping[str, Option] = {
 }
 
 PAIRS: tuple[tuple[str, Mode, str, str], ...] = (
+    *((name, Mode.LIVE, "rows", _READS_MASTER) for name in ("master_conf", "master_thrift", "master_zookeeper")),
     ("peer", Mode.MASTER, "drained", "-m writes every peer's side; it names whose queues --drained waits for"),
 )
 """Options that are obeyed in a mode only together with another one: parameter, mode, the other, why."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -95,6 +95,8 @@ class Question:
     """What the queues and the peer's configuration prove, and on which evidence each table rests."""
     left_out: tuple[str, ...]
     """Tables of the master that the peer does not replicate."""
+    shipped: Mapping[str, tuple[str, ...]]
+    """By table in scope, its families that the peer ships; tables without any are left out."""
     not_replicated: NotReplicated | None
     clusters: ClusterMap | None
     path_regexes: tuple[str, ...]
@@ -148,6 +150,7 @@ def question_of(
         peer=choice.peer if choice else None,
         queues=_queue_facts(master, choice.peer, scope) if choice else QueueFacts(),
         left_out=_left_out(master, choice.peer) if choice else (),
+        shipped=_shipped(master, choice.peer, scope) if choice and scope.check_hbase else {},
         not_replicated=_not_replicated(master, choice.peer, scope) if choice and scope.check_hbase else None,
         clusters=_clusters(master, slave) if scope.check_hbase and not master.legacy else None,
         path_regexes=tuple(glob_regex(root) for root in hdfs_paths),
@@ -262,6 +265,17 @@ def _ordered(master: SideFacts, peer: PeerFacts, kept_back: Iterable[str]) -> fr
 
 def _left_out(master: SideFacts, peer: PeerFacts) -> tuple[str, ...]:
     return tuple(sorted(table for table in master.tables if not ships(peer, table)))
+
+
+def _shipped(master: SideFacts, peer: PeerFacts, scope: Scope) -> dict[str, tuple[str, ...]]:
+    chosen = {
+        table: ours
+        for table, ours in master.replicated.items()
+        if ships(peer, table) and asked_filter(scope).holds(table)
+    }
+    kept_back = withheld(peer, chosen)
+    families = {table: tuple(f for f in ours if f not in kept_back.get(table, ())) for table, ours in chosen.items()}
+    return {table: ours for table, ours in families.items() if ours}
 
 
 def _not_replicated(master: SideFacts, peer: PeerFacts, scope: Scope) -> NotReplicated:

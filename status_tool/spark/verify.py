@@ -28,6 +28,7 @@ from status_tool.spark.session import small_query
 from status_tool.vocabulary.findings import Finding
 from status_tool.vocabulary.header import MASTER, SLAVE, Header
 from status_tool.vocabulary.outcome import LaterWrites, Outcome, Problem
+from status_tool.vocabulary.row_proofs import NO_PROOFS, RowProofs
 from status_tool.vocabulary.scope import Scope
 from status_tool.vocabulary.states import FactState
 from status_tool.vocabulary.verdicts import SEVERITY, Evidence, FileStatus
@@ -74,6 +75,7 @@ class Verification:
         scope: Scope,
         queues: QueueFacts | None = None,
         small: bool | None = None,
+        rows: RowProofs = NO_PROOFS,
     ) -> None:
         """`small`: skip Spark's code generation; None: decide by the size of the master's file."""
         self._session = session
@@ -82,6 +84,7 @@ class Verification:
             self._tuned.enter_context(small_query(session))
         self._headers = (master, slave)
         self._scope = scope
+        self._rows = rows
         # Timestamps know of no origins, so the queues have none to settle.
         self._queues = (queues if self._level != Evidence.TIMESTAMPS else None) or QueueFacts()
         self._kept: list[DataFrame] = []
@@ -102,7 +105,7 @@ class Verification:
         ours = [row.asDict() for row in self._small if row["side"] == MASTER and row["kind"] != "age"]
         theirs = [row.asDict() for row in self._small if row["side"] == SLAVE]
         ages = [_age(row) for row in self._small if row["kind"] == "age"]
-        return build_context(ours, theirs, ages, *self._headers, self._scope, self._queues)
+        return build_context(ours, theirs, ages, *self._headers, self._scope, self._queues, self._rows)
 
     @cached_property
     def _small(self) -> list[Row]:

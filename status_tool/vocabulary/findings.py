@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 RANKS: dict[str, int] = {
+    "differs": 0,
     "gap": 0,
     "missing": 1,
     "absent": 1,

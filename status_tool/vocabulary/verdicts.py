@@ -17,12 +17,13 @@ class Status(StrEnum):
     BEHIND = "behind"
     MISSING = "missing"
     GAP = "gap"
+    DIFFERS = "differs"
 
 
 SEVERITY: dict[Status, int] = {status: rank for rank, status in enumerate(Status)}
 
 
-INCOMPLETE_REGIONS = (Status.GAP, Status.MISSING, Status.BEHIND)
+INCOMPLETE_REGIONS = (Status.DIFFERS, Status.GAP, Status.MISSING, Status.BEHIND)
 
 
 class FileStatus(StrEnum):

@@ -55,10 +55,21 @@ class Look:
     """What HBase's replication lag metric says: complete where it is 0 for the peer on every server."""
     verify: str | None = None
     """What VerifyReplication says (at the end only)."""
+    rows: str | None = None
+    """The verdict with `--rows=all` (at the end only); `refused` where the tool left with 2."""
+    rows_told: str = ""
+    rows_same: bool | None = None
+    """Whether both sides show the same cells of replicated families, by scans of the judge's own."""
 
     def wrong(self) -> bool:
         """Whether the tool broke its promise."""
-        return self.false_complete or bool(self.false_regions)
+        return self.false_complete or bool(self.false_regions) or self.rows_wrong()
+
+    def rows_wrong(self) -> bool:
+        """Whether rows were called equal that are not, or different that are the same."""
+        if self.rows not in (COMPLETE, "incomplete"):
+            return False
+        return (self.rows == COMPLETE) != (not self.missing and self.rows_same is not False)
 
     def as_dict(self) -> dict[str, Any]:
         """For the record."""
@@ -115,7 +126,20 @@ class Judge:
         late = stored(self.arena.master, self.tables) - stored(self.arena.slave, self.tables)
         look.alarms = self._alarms(lost | late, result)
         look.verify = self._verify()
+        self._ask_rows(look)
         return look
+
+    def _ask_rows(self, look: Look) -> None:
+        """The same question once more, settled by the rows themselves."""
+        result = self._check(END_WAIT_S, "--rows=all", "--master-conf", str(self.arena.master.conf_dir))
+        if result.exit_code == 2:
+            look.rows, look.rows_told = "refused", _last_line(result)
+            return
+        look.rows, look.rows_told = result.json["verdict"], _reasons(result.json)
+        tables = self.in_scope()
+        with suppress(AdminError, LabError):
+            ours, theirs = (stored(side, tables, visible=True) for side in (self.arena.master, self.arena.slave))
+            look.rows_same = {one for one in ours if self._ships(one)} == {one for one in theirs if self._ships(one)}
 
     def _ships(self, cell: tuple[str, str]) -> bool:
         return self.arena.ships(cell[0], cell[1].split("\t")[1])
@@ -131,11 +155,11 @@ class Judge:
         out = ("-o", str(self._file), *more)
         return tool_here("run", "-m", *out, "--only", "hbase", "--wait", "6", *limits, conf=self.arena.master)
 
-    def _check(self, wait_s: int) -> Result:
+    def _check(self, wait_s: int, *more: str) -> Result:
         since = () if self.since_ms is None else ("--since", str(self.since_ms))
         return tool_here(
             *("run", "-i", str(self._file), "--json", "--only", "hbase", "--wait", str(wait_s)),
-            *("-d", "--debug-dir", str(self._dump), *since),
+            *("-d", "--debug-dir", str(self._dump), *since, *more),
             conf=self.arena.slave,
         )
 
@@ -178,11 +202,10 @@ class Judge:
 
     def _described(self, when: str, result: Result, acknowledged: int, lag: str | None) -> Look:
         document = result.json
-        reasons = sorted({f"{problem['kind']}: {problem['detail']}" for problem in document["problems"]})
         return Look(
             when,
             document["verdict"],
-            told=" | ".join(reasons)[:2000],
+            told=_reasons(document),
             regions={name: count for name, count in document["hbase"]["regions"].items() if count},
             acknowledged=acknowledged,
             timestamps=_by_timestamps(self._dumped()),
@@ -225,6 +248,12 @@ class Judge:
         finally:
             for server in paused:
                 server.resume()
+
+
+def _reasons(document: dict[str, Any]) -> str:
+    reasons = sorted({f"{problem['kind']}: {problem['detail']}" for problem in document["problems"]})
+    settled = [notice for notice in document["notices"] if "its rows could not settle it" in notice]
+    return " | ".join([*settled, *reasons])[:2000]
 
 
 def _fine(region: dict[str, Any]) -> bool:

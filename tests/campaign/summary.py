@@ -58,8 +58,27 @@ def table(paths: Sequence[Path]) -> str:
         ("… regions unverifiable", sum(look["unverified"] for look in drained)),
         ("… ends unverifiable, with reason", sum(look["verdict"] == "unverifiable" for look in drained)),
         ("… ends called incomplete by VerifyReplication", sum(look["verify"] == "incomplete" for look in drained)),
+        *_by_rows(ends),
     ]
     return "\n".join(["| what | count |", "|---|---:|", *(f"| {name} | {count} |" for name, count in rows)])
+
+
+def _by_rows(ends: Sequence[dict[str, Any]]) -> list[tuple[str, int]]:
+    asked = [look for look in ends if look.get("rows") is not None]
+    if not asked:
+        return []
+    same = [look for look in asked if look["missing"] == 0 and look["rows_same"]]
+    other = [look for look in asked if look["missing"] or look["rows_same"] is False]
+    return [
+        ("ends asked with `--rows=all`", len(asked)),
+        ("… at which both sides show the same rows", len(same)),
+        ("… … called complete", sum(look["rows"] == COMPLETE for look in same)),
+        ("… … called incomplete", sum(look["rows"] == "incomplete" for look in same)),
+        ("… at which something is missing, or shows on one side only", len(other)),
+        ("… … called incomplete", sum(look["rows"] == "incomplete" for look in other)),
+        ("… … **called complete**", sum(look["rows"] == COMPLETE for look in other)),
+        ("… undecided, with reason", sum(look["rows"] not in (COMPLETE, "incomplete") for look in asked)),
+    ]
 
 
 def _false(looks: Iterable[dict[str, Any]], who: str) -> int:

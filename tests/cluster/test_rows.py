@@ -1,16 +1,18 @@
-"""`status-tool rows`: what region servers digest where the rows live, against rows that were tampered with."""
+"""`status-tool rows` and `run --rows`: what region servers digest where the rows live, held against what was done."""
 
 from __future__ import annotations
 
 import contextlib
 import threading
+from pathlib import Path
 from typing import Any
 
 import happybase
 import pytest
 
 from tests.lab.cluster import Cluster
-from tests.pair import Pair, Result, tool_here
+from tests.lab.waiting import wait_until
+from tests.pair import PEER, Pair, Result, tool_here
 
 pytestmark = [pytest.mark.cluster, pytest.mark.spark]
 
@@ -84,3 +86,91 @@ def test_regions_that_move_and_split_meanwhile(pair: Pair) -> None:
     worker.join()
     (result,) = results
     assert (result.exit_code, result.json["tables"][0]["rows"]) == (0, 4000), result
+
+
+def settled(pair: Pair, status: Path, table: str, exit_code: int, option: str = "--rows") -> dict[str, Any]:
+    """`run -m`, then `run -i FILE --rows`; the document, after the exit code has been checked."""
+    pair.write_master(status, "--table", table)
+    result = pair.check(status, "--table", table, option, "--master-conf", str(pair.master.conf_dir))
+    assert result.exit_code == exit_code, result
+    return result.json
+
+
+def regions(document: dict[str, Any]) -> dict[str, int]:
+    """Only the statuses that occur."""
+    return {status: count for status, count in document["hbase"]["regions"].items() if count}
+
+
+def test_a_gap_that_was_copied_by_hand_is_closed_by_proof(pair: Pair, status: Path) -> None:
+    """Rows that were written while there was no peer, and one that was deleted: they differ, until they are copied."""
+    pair.create_table("gapped", {"f": 1}, [b"m"])
+    for prefix in ("a", "z"):
+        pair.master.admin.put_rows("gapped", "f", 20, prefix=prefix)
+    pair.wait_same("gapped")
+    pair.master.admin.remove_peer(PEER)
+    pair.master.admin.put_rows("gapped", "f", 5, start=100, prefix="a")
+    pair.master.admin.delete_rows("gapped", 1, prefix="a")
+    pair.master.admin.roll_wal()
+    pair.connect()
+    pair.master.admin.put_rows("gapped", "f", 5, start=200, prefix="a")
+    wait_until(lambda: b"a00000204" in pair.slave.admin.rows("gapped"), 60, "later rows have arrived")
+    assert regions(pair.verdict(status, "gapped").json) == {"complete": 1, "gap": 1}
+    document = settled(pair, status, "gapped", 1)
+    assert regions(document) == {"complete": 1, "differs": 1}
+    cells = [problem["detail"] for problem in document["problems"] if problem["kind"] == "differs"]
+    assert len(cells) == 6
+    assert ["only on the slave" in cell for cell in cells] == [True, *[False] * 5]
+    assert "a00000100" in cells[1]
+    with thrift(pair.master) as ours, thrift(pair.slave) as theirs:
+        copy = theirs.table("gapped")
+        copy.delete(b"a00000000")
+        for key, row in ours.table("gapped").scan(include_timestamp=True):
+            for column, (value, moment) in row.items():
+                copy.put(key, {column: value}, timestamp=moment)
+    document = settled(pair, status, "gapped", 0)
+    assert (regions(document), document["hbase"]["evidence"]) == ({"complete": 2}, "rows")
+    assert any(notice.startswith("49 rows of 1 tables") for notice in document["notices"])
+
+
+def test_sound_streams_hide_no_row_that_was_changed_on_the_slave(pair: Pair, status: Path) -> None:
+    """With --rows=all: every entry has arrived, and one value is not the same."""
+    pair.create_table("flipped", {"f": 1})
+    pair.master.admin.put_rows("flipped", "f", 50)
+    pair.wait_same("flipped")
+    assert settled(pair, status, "flipped", 0, "--rows=all")["hbase"]["evidence"] == "exact"
+    with thrift(pair.slave) as client:
+        table = client.table("flipped")
+        (_, timestamp) = table.row(b"row00000007", include_timestamp=True)[b"f:q"]
+        table.put(b"row00000007", {b"f:q": b"w"}, timestamp=timestamp)
+    assert settled(pair, status, "flipped", 0)["hbase"]["evidence"] == "exact"
+    document = settled(pair, status, "flipped", 1, "--rows=all")
+    assert regions(document) == {"differs": 1}
+    (problem,) = document["problems"]
+    assert (problem["kind"], problem["table"]) == ("differs", "flipped")
+    assert all(words in problem["detail"] for words in ("row00000007", "another value on the slave"))
+
+
+def test_rows_of_which_more_waits_in_a_queue_are_not_compared(pair: Pair, status: Path) -> None:
+    """They could be equal now and differ once it is shipped."""
+    pair.create_table("waiting", {"f": 1})
+    pair.master.admin.put_rows("waiting", "f", 10)
+    pair.wait_same("waiting")
+    pair.master.admin.disable_peer(PEER)
+    try:
+        pair.master.admin.put_rows("waiting", "f", 10)
+        document = settled(pair, status, "waiting", 1)
+        assert regions(document) == {"behind": 1}
+        assert any("were not compared" in notice for notice in document["notices"])
+    finally:
+        pair.master.admin.enable_peer(PEER)
+
+
+def test_the_wrong_master_is_refused(pair: Pair, status: Path) -> None:
+    """--master-conf that names the slave: one line."""
+    pair.create_table("wrong", {"f": 1})
+    pair.write_master(status, "--table", "wrong")
+    options = ("--rows=all", "--master-conf", str(pair.slave.conf_dir), "--only", "hbase", "--table", "wrong")
+    result = tool_here("run", "-i", status, *options, conf=pair.slave)
+    assert result.exit_code == 2, result
+    assert "check --master-conf" in result.stderr
+    assert "Traceback" not in result.stderr

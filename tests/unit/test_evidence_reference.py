@@ -11,9 +11,11 @@ import pytest
 
 from status_tool.printable import printable_key
 from status_tool.rules.queue_proofs import QueueFacts
+from status_tool.vocabulary.findings import Finding
 from status_tool.vocabulary.header import Header
 from status_tool.vocabulary.ids import UNKNOWN_FAMILY, family_id
 from status_tool.vocabulary.outcome import Outcome, Problem
+from status_tool.vocabulary.row_proofs import RowProofs
 from status_tool.vocabulary.scope import Baseline, Scope
 from status_tool.vocabulary.verdicts import Evidence, FileStatus, Status, Verdict
 from tests.reference import verify_reference
@@ -563,3 +565,44 @@ def test_a_queue_that_was_not_drained_needs_a_new_file() -> None:
     assert outcome.needs_new_file
     assert not check(crashed, queues=QueueFacts(left={1: "an endpoint of its own"})).needs_new_file
     assert not check(queues=QueueFacts(undrained=frozenset({1}))).needs_new_file
+
+
+def test_equal_rows_settle_what_streams_leave_in_doubt() -> None:
+    """A gap, a server that crashed and a table from before the trackers: the rows are there all the same."""
+    crashed = {**SERVER, "origin": 2, "server": "b,1,2", "role": "w", "live": False, "echoed": False, "gone_ms": 20_000}
+    ours = [*changed(OURS, "region", region_id=1), crashed]
+    holed = [*changed(THEIRS, "segment", seq=4, write_ms=9_000), {**SEGMENT, "prev": 6, "first_ms": 11_000}]
+    assert check(ours, holed).verdict is Verdict.INCOMPLETE
+    outcome = check(ours, holed, rows=RowProofs(frozenset({"ns:t"})))
+    assert (outcome.verdict, outcome.problems, regions(outcome)) == (Verdict.COMPLETE, (), {Status.COMPLETE: 1})
+    assert outcome.hbase is not None
+    assert (outcome.hbase.evidence, outcome.hbase.worst_lag_ms) == (Evidence.ROWS, None)
+
+
+def test_equal_rows_of_one_table_settle_no_server() -> None:
+    """What a crashed server wrote may be in the other table."""
+    crashed = {**SERVER, "origin": 2, "server": "b,1,2", "role": "w", "live": False, "echoed": False, "gone_ms": 20_000}
+    other: list[Row] = [{**TABLE, "table": "ns:u"}, {**REGION, "table": "ns:u", "region": "r2"}]
+    ours, theirs = [*OURS, *other, crashed], [*THEIRS, {**TABLE, "table": "ns:u"}]
+    for proven, verdict in (({"ns:t"}, Verdict.UNVERIFIABLE), ({"ns:t", "ns:u"}, Verdict.COMPLETE)):
+        assert check(ours, theirs, rows=RowProofs(frozenset(proven))).verdict is verdict
+
+
+def test_equal_rows_do_not_settle_what_is_not_about_rows() -> None:
+    """A slave that keeps less has more to lose than what was compared."""
+    family = {"scope": 1, "versions": 3, "min_versions": 0, "ttl": 60, "keep_deleted": "FALSE"}
+    wide, narrow = (json.dumps({"families": {"f": {**family, "versions": n}}}) for n in (3, 1))
+    ours, theirs = changed(OURS, "table", detail=wide), changed(THEIRS, "table", detail=narrow)
+    outcome = check(ours, theirs, rows=RowProofs(frozenset({"ns:t"})))
+    assert (outcome.verdict, only(outcome).code) == (Verdict.UNVERIFIABLE, "keeps-less")
+
+
+def test_rows_that_differ_decide_against_the_streams() -> None:
+    found = Finding("differs", table="ns:t", region="r1", start_key=b"k", end_key=b"k\0", note="row k: missing")
+    outcome = check(rows=RowProofs(frozenset(), frozenset({"r1"}), (found,)))
+    assert (outcome.verdict, outcome.exit_code, regions(outcome)) == (Verdict.INCOMPLETE, 1, {Status.DIFFERS: 1})
+    problem = only(outcome)
+    assert (problem.kind, problem.region, problem.detail) == ("differs", "r1", "differs: row k: missing")
+    assert problem.advice is not None
+    assert "SyncTable" in problem.advice
+    assert "--rows" in problem.advice

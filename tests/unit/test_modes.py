@@ -43,6 +43,7 @@ VALUES = {
     "quiet": [],
     "verbose": [],
     "deep": [],
+    "rows": [],
     "only": ["hbase"],
     "debug_dir": ["dumps"],
     "paths": ["paths"],
@@ -66,6 +67,7 @@ VALUES = {
     "master_zookeeper": ["h:2/z"],
 }
 COMPANIONS = {"debug_dir": ["-d"], "mode": ["-d"], "require_signature": ["--sign-key", "key"]}
+WITH_ROWS = ["--rows", "--master-conf", "conf"]
 HALF_FREE = {"master_zookeeper", "only", "debug"}
 
 
@@ -136,7 +138,15 @@ def test_obeyed_or_refused(name: str, mode: Mode, begun: list[str], capsys: pyte
         return  # the mode itself
     companions = COMPANIONS.get(name, []) if mode is not Mode.DUMP else []
     companions = ["--drained"] if (mode, name) == (Mode.MASTER, "peer") else companions
-    words = {"-d": "debug", "--drained": "drained", "--sign-key": "sign_key"}
+    if mode is Mode.LIVE and name.startswith("master_"):
+        companions = WITH_ROWS
+    if (mode, name) == (Mode.LIVE, "rows"):
+        with_it = message(begun, mode, WITH_ROWS)
+        assert "RowsAsked" in with_it
+        assert "every=False" in with_it
+        assert "every=True" in message(begun, mode, ["--rows=all", *WITH_ROWS[1:]])
+        return
+    words = {"-d": "debug", "--drained": "drained", "--sign-key": "sign_key", "--rows": "rows"}
     given = frozenset({name, *(words[one] for one in companions if one in words)})
     if refusal(name, mode, given, None) is None:
         with_it, without = (message(begun, mode, [*companions, *more]) for more in (arguments(name), []))

@@ -21,9 +21,11 @@ from status_tool.rules.queue_proofs import QueueFacts
 from status_tool.runs.question import Question
 from status_tool.spark.session import spark_session
 from status_tool.spark.verify import Verification
+from status_tool.vocabulary.findings import Finding
 from status_tool.vocabulary.header import Header
 from status_tool.vocabulary.ids import UNKNOWN_FAMILY, family_id
 from status_tool.vocabulary.outcome import Outcome
+from status_tool.vocabulary.row_proofs import RowProofs
 from status_tool.vocabulary.schema import STATUS_SCHEMA
 from status_tool.vocabulary.scope import Baseline, Scope
 from status_tool.vocabulary.verdicts import Evidence, Status
@@ -49,6 +51,7 @@ EXAMPLES = int(os.environ.get("STATUS_TOOL_FUZZ", "25"))
 
 Row = dict[str, Any]
 Judged = tuple[Question, list[Row], list[Row]]
+World = tuple[list[Row], list[Row], Header, Header, Scope, QueueFacts, RowProofs]
 
 
 @pytest.fixture(scope="module")
@@ -61,8 +64,10 @@ def frame(session: SparkSession, rows: list[Row]) -> DataFrame:
     return session.createDataFrame(pa.Table.from_pylist(rows, schema=STATUS_SCHEMA))
 
 
-def on_spark(session: SparkSession, ours: list[Row], theirs: list[Row], *args: Any) -> Outcome:
-    with closing(Verification(session, frame(session, ours), frame(session, theirs), *args)) as check:
+def on_spark(session: SparkSession, world: World, small: bool) -> Outcome:
+    ours, theirs, master, slave, scope, queues, rows = world
+    sides = (frame(session, ours), frame(session, theirs))
+    with closing(Verification(session, *sides, master, slave, scope, queues, small, rows)) as check:
         return check.outcome()
 
 
@@ -219,7 +224,7 @@ def headers(draw: st.DrawFn) -> tuple[Header, Header]:
 
 
 @st.composite
-def worlds(draw: st.DrawFn) -> tuple[list[Row], list[Row], Header, Header, Scope, QueueFacts]:
+def worlds(draw: st.DrawFn) -> World:
     """A whole run; many regions in one, so that one Spark job tries many cases."""
     ours, theirs = draw(server_rows("master")), draw(server_rows("slave"))
     ours, theirs = ours + draw(table_rows("master")), theirs + draw(table_rows("slave"))
@@ -246,7 +251,16 @@ def worlds(draw: st.DrawFn) -> tuple[list[Row], list[Row], Header, Header, Scope
         ordered=draw(mostly(frozenset(), st.frozensets(st.sampled_from(["a", "b", "ns:c"])))),
         shipped_since=draw(st.dictionaries(ORIGINS, mostly(NOW - 59_000, optional(TIMES)), max_size=6)),
     )
-    return (draw(st.permutations(ours)), draw(st.permutations(theirs)), *draw(headers()), scope, queues)
+    return (draw(st.permutations(ours)), draw(st.permutations(theirs)), *draw(headers()), scope, queues, draw(proofs()))
+
+
+@st.composite
+def proofs(draw: st.DrawFn) -> RowProofs:
+    """What rows have shown: mostly of no table, often of each."""
+    tables = st.sampled_from([frozenset({"a"}), frozenset({"a", "b", "ns:c"})])
+    differing = draw(mostly(frozenset(), st.frozensets(st.sampled_from(["region0", "region3"]))))
+    found = tuple(Finding("differs", table="a", region=region, note="row k") for region in sorted(differing))
+    return RowProofs(draw(mostly(frozenset(), tables)), differing, found, draw(mostly((), st.just(("compared",)))))
 
 
 @pytest.mark.slow
@@ -259,7 +273,7 @@ def worlds(draw: st.DrawFn) -> tuple[list[Row], list[Row], Header, Header, Scope
 )
 @given(world=worlds(), small=st.booleans())
 def test_spark_equals_the_reference(session: SparkSession, world: Any, small: bool) -> None:
-    found, expected = on_spark(session, *world, small), verify_reference(*world)
+    found, expected = on_spark(session, world, small), verify_reference(*world)
     assert (found.hbase, found.hdfs) == (expected.hbase, expected.hdfs)
     for one, other in zip(found.problems, expected.problems, strict=True):
         assert one == other
@@ -311,7 +325,7 @@ def moved(origin: int, world: int) -> int:
     return origin ^ (world << 32)
 
 
-def together(worlds: list[Judged]) -> tuple[list[Row], list[Row], Header, Header, Scope, QueueFacts]:
+def together(worlds: list[Judged]) -> World:
     """Many worlds as one run, with the question of the first one."""
     ours = [row for number, (_, rows, _) in enumerate(worlds) for row in apart(rows, number)]
     theirs = [row for number, (_, _, rows) in enumerate(worlds) for row in apart(rows, number)]
@@ -324,7 +338,10 @@ def together(worlds: list[Judged]) -> tuple[list[Row], list[Row], Header, Header
     )
     question = worlds[0][0]
     scope = replace(question.scope, max_problems=100_000)
-    return ours, theirs, question.master, question.slave, scope, queues
+    regions = sorted({row["region"] for row in ours if row.get("region") is not None})
+    equal = frozenset(f"table{number}-{TABLE}" for number, _ in facts if number % 11 == 3)
+    rows = RowProofs(equal, frozenset(regions[::23]))
+    return ours, theirs, question.master, question.slave, scope, queues, rows
 
 
 @pytest.fixture(scope="module")
@@ -340,7 +357,7 @@ def test_spark_equals_the_reference_on_simulated_worlds(
     """Rows as servers that crash, restart and lose their connections leave them behind, of many runs in one."""
     asked_first = [world for world in judged if (world[0].master.shutdown_ms is not None) == shut]
     run = together([asked_first[0], *judged])
-    found, expected = on_spark(session, *run, True), verify_reference(*run)
+    found, expected = on_spark(session, run, True), verify_reference(*run)
     assert found == expected
     assert found.hbase is not None
     assert all(found.hbase.regions[status] > 1 for status in Status), "too few cases to prove anything"

@@ -1,0 +1,215 @@
+"""`run -i --rows`: tables that streams leave in doubt, compared row by row where the rows live, on both clusters.
+
+Sound because of the order (docs/correctness.md, "Row digests"): the master's digests are taken after the cut, so that
+whatever was acknowledged by then is visible to them; the slave's are taken after the queues were seen drained, so that
+nothing from before the cut can still change what they show.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+
+from status_tool.clients.config import Settings
+from status_tool.clients.zookeeper import ZooKeeper
+from status_tool.digests.compare import Limits, Result, TableVerdict, compare
+from status_tool.digests.differences import Difference, cell_in_words
+from status_tool.digests.families import DescribedCluster, comparable, describe
+from status_tool.errors import StatusFileError, StatusToolError
+from status_tool.explain.advice import HOLES
+from status_tool.gather.measured_queues import measure
+from status_tool.gather.queue_backlog import standing
+from status_tool.printable import printable_key
+from status_tool.rules.context import ABOUT_ROWS
+from status_tool.runs.question import Question
+from status_tool.runs.write import Say
+from status_tool.sources import meta
+from status_tool.sources.meta import HostedRegion
+from status_tool.sources.state_table import now_ms
+from status_tool.vocabulary.findings import Finding
+from status_tool.vocabulary.outcome import Outcome
+from status_tool.vocabulary.row_proofs import NO_PROOFS, RowProofs
+
+AT_ONCE = 3
+"""Tables that are compared at a time: a region server works on one more request than that."""
+DRAIN_S = 10.0
+"""How long to wait for the queues without --wait: what was just written is shipped within a second or two."""
+CHANGING_S = 30.0
+POLL_S = 0.5
+
+
+@dataclass(frozen=True)
+class RowsAsked:
+    """What `--rows` asks for."""
+
+    master: Settings
+    every: bool = False
+    """`--rows=all`: every replicated table in scope, not only those in doubt."""
+
+
+class _Queues:
+    """The master's queues for one peer, as often as they are looked at; several threads may."""
+
+    def __init__(self, master: Settings, peer_id: str) -> None:
+        self._master, self._peer_id = master, peer_id
+        self._lock = threading.Lock()
+
+    def are_drained(self) -> bool:
+        """Whether all that was appended before this call has been shipped and applied. Raises `ConnectionFailed`."""
+        with self._lock, ZooKeeper(self._master.zookeeper()) as zookeeper:
+            measured = measure(self._master, zookeeper)
+            peers = [peer for peer in zookeeper.peers() if peer.id == self._peer_id]
+            return bool(standing(measured, peers)["drained"])
+
+    def wait(self, wait_s: float) -> bool:
+        """The same, waited for."""
+        deadline = time.monotonic() + wait_s
+        while not (drained := self.are_drained()) and time.monotonic() < deadline:
+            time.sleep(POLL_S)
+        return drained
+
+
+def prove(
+    asked: RowsAsked, slave: Settings, question: Question, outcome: Outcome, wait_s: float, say: Say
+) -> RowProofs:
+    """Compare the tables that the outcome leaves in doubt; `outcome` has an overview.
+
+    Raises `ConnectionFailed`, and `StatusFileError` where the clusters are not those of the question.
+    """
+    tables = tables_in_doubt(question, outcome, asked.every)
+    if not tables or question.peer is None:
+        return NO_PROOFS
+    say(f"comparing the rows of {len(tables)} tables")
+    queues = _Queues(asked.master, str(question.peer["id"]))
+    drained = queues.wait(max(DRAIN_S, wait_s))
+    pending = frozenset() if drained else _waiting_for_queues(tables, outcome)
+    sides = tuple(describe(settings, tables, say) for settings in (asked.master, slave))
+    _refuse_others(question, sides[0], sides[1])
+    limits = Limits(now_ms(), max(CHANGING_S, wait_s), max_problems=question.scope.max_problems)
+    chosen = [table for table in tables if table not in pending]
+    one = partial(_compare, sides[0], sides[1], question, limits, queues.are_drained)
+    results = dict(zip(chosen, _at_once(one, chosen), strict=True))
+    return _proofs(results, pending, asked.master, question.scope.max_problems)
+
+
+def tables_in_doubt(question: Question, outcome: Outcome, every: bool) -> tuple[str, ...]:
+    """The replicated tables of which something is not proven; all of them where the whole run is in doubt."""
+    groups = outcome.overview.groups if outcome.overview is not None else ()
+    named = {group.table for group in groups if group.table is not None}
+    if every or any(group.table is None and group.code in ABOUT_ROWS for group in groups):
+        return tuple(sorted(question.shipped))
+    return tuple(sorted(named & question.shipped.keys()))
+
+
+def _waiting_for_queues(tables: Iterable[str], outcome: Outcome) -> frozenset[str]:
+    """The tables of which entries may still be in a queue: their rows may be equal now, and differ later."""
+    groups = outcome.overview.groups if outcome.overview is not None else ()
+    if any(group.code == "origin" for group in groups):
+        return frozenset(tables)
+    return frozenset(group.table for group in groups if group.table and group.code in (*HOLES, "unsettled"))
+
+
+def _refuse_others(question: Question, master: DescribedCluster, slave: DescribedCluster) -> None:
+    for side, cluster, file in (("master", master, question.master), ("slave", slave, question.slave)):
+        if cluster.id != file.cluster_id:
+            raise StatusFileError(
+                f"FILE is about the {side} {file.cluster_id}, but rows would be read from cluster {cluster.id}: "
+                "check --master-conf and --conf-dir"
+            )
+
+
+def _at_once(compare_one: Callable[[threading.Event, str], Result], tables: list[str]) -> list[Result]:
+    """Several tables at a time; by Ctrl-C their requests are withdrawn."""
+    stop = threading.Event()
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        try:
+            return list(pool.map(partial(compare_one, stop), tables))
+        except BaseException:
+            stop.set()
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+def _compare(
+    master: DescribedCluster,
+    slave: DescribedCluster,
+    question: Question,
+    limits: Limits,
+    is_drained: Callable[[], bool],
+    stop: threading.Event,
+    table: str,
+) -> Result:
+    """One table. What goes wrong with it leaves it in doubt, and no other."""
+    families = question.shipped[table]
+    gone = [name for name in families if name not in master.tables.get(table, {})]
+    if gone:
+        reason = f"the master does not have family {', '.join(gone)} of FILE any more: write FILE again"
+        return Result(table, TableVerdict.UNVERIFIABLE, families, reasons=(reason,))
+    if table not in slave.tables:
+        reason = "the slave does not have it"
+        return Result(table, TableVerdict.UNVERIFIABLE, families, reasons=(reason,))
+    how = comparable(master, slave, table, families, ())
+    try:
+        return compare(master, slave, table, how, limits, lambda _: None, is_drained, stop)
+    except StatusToolError as error:
+        return Result(table, TableVerdict.UNVERIFIABLE, families, reasons=(str(error),))
+
+
+def _proofs(results: Mapping[str, Result], pending: frozenset[str], master: Settings, max_problems: int) -> RowProofs:
+    findings: list[Finding] = []
+    differing: set[str] = set()
+    notices = [f"table {name}: {why}" for name, result in results.items() for why in _unsettled(result)]
+    if pending:
+        notices.append(
+            f"the rows of {len(pending)} tables were not compared ({', '.join(sorted(pending)[:3])}"
+            f"{', …' if len(pending) > 3 else ''}): replication still has entries to ship, which may change them;"
+            " `status-tool queues` on the master shows them, --wait waits for them"
+        )
+    for name, result in results.items():
+        if result.verdict is TableVerdict.DIFFERS:
+            regions = list(meta.open_regions(master.thrift(), name))
+            differing |= {one.encoded for one in regions if _holds_any(one, result)}
+            findings += _findings(result, regions) or [
+                Finding("differs", table=name, note="rows differ, but changed again before they could be listed")
+            ]
+            if not result.is_all:
+                notices.append(f"table {name}: not all cells that differ are listed (--max-problems)")
+    equal = frozenset(name for name, result in results.items() if result.verdict is TableVerdict.EQUAL)
+    if equal:
+        rows = sum(results[name].sums.rows for name in equal)
+        notices.append(f"{rows} rows of {len(equal)} tables were compared, and are equal on both sides")
+    return RowProofs(equal, frozenset(differing), tuple(findings[: max(1, max_problems)]), tuple(notices))
+
+
+def _unsettled(result: Result) -> Iterator[str]:
+    if result.verdict is TableVerdict.UNVERIFIABLE:
+        for reason in result.reasons:
+            yield f"its rows could not settle it: {reason}"
+
+
+def _holds_any(region: HostedRegion, result: Result) -> bool:
+    return any(one.intersection(region.start, region.stop) is not None for one in result.intervals)
+
+
+def _findings(result: Result, regions: list[HostedRegion]) -> list[Finding]:
+    return [_finding(result.table, one, regions) for one in result.differences]
+
+
+def _finding(table: str, one: Difference, regions: list[HostedRegion]) -> Finding:
+    held = [r.encoded for r in regions if r.start <= one.row and (not r.stop or one.row < r.stop)]
+    written_ms = one.master_ms if one.master_ms is not None else one.slave_ms
+    return Finding(
+        "differs",
+        table=table,
+        region=held[0] if held else None,
+        start_key=one.row,
+        end_key=one.row + b"\0",
+        written_from_ms=written_ms,
+        written_to_ms=written_ms,
+        note=f"row {printable_key(one.row)}, column {printable_key(one.family + b':' + one.qualifier)}: "
+        f"{cell_in_words(one)}",
+    )

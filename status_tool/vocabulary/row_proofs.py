@@ -1,0 +1,23 @@
+"""What row digests have shown (`run -i --rows`), as the rules take it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from status_tool.vocabulary.findings import Finding
+
+
+@dataclass(frozen=True, slots=True)
+class RowProofs:
+    """What the rows themselves show, whatever the streams do."""
+
+    equal: frozenset[str] = frozenset()
+    """Tables of which every visible cell that is compared is the same on both sides."""
+    differing: frozenset[str] = frozenset()
+    """Encoded names of the master's regions that hold cells that are not."""
+    findings: tuple[Finding, ...] = ()
+    """The cells that differ, or the tables whose cells could not be listed."""
+    notices: tuple[str, ...] = ()
+
+
+NO_PROOFS = RowProofs()
