@@ -232,7 +232,10 @@ def _hbase(
         rows += [{"kind": "peer", "name": peer.id, "detail": peer.to_json()} for peer in zookeeper.peers()]
         # All of them: a filtered table must not look missing.
         described = {row["table"]: json.loads(row["detail"]) for row in small.tables}
-        rows += meta.table_families(endpoint, small.events, described)
+        events = {name: dict(known) for name, known in small.events.items()}
+        for name, proofs in small.proven.items():
+            events.setdefault(name, {})["proven"] = proofs
+        rows += meta.table_families(endpoint, events, described)
     return Snapshot(header, tuple(rows), (source,), tuple(_why_unsettled(servers)))
 
 

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from status_tool.printable import iso
+from status_tool.rules.kept_proofs import KeptProof, baseline_with, kept_proofs, servers_since, still_holding
 from status_tool.rules.origins import Origin, judge_origins, origin_name, slave_is_settled, untracked_names
 from status_tool.rules.queue_proofs import QueueFacts
 from status_tool.rules.scoping import asked_filter, in_scope, recorded_filter
 from status_tool.rules.server_settings import ServerSettings, judge_settings
 from status_tool.rules.sides import identity_notice, older_notice
 from status_tool.rules.streams import StreamRule, came_through
-from status_tool.rules.tables import TableAge, TableFacts, TableQuestion, judge_tables, newest_changes, proven
+from status_tool.rules.tables import (
+    TableAge,
+    TableFacts,
+    TableQuestion,
+    judge_tables,
+    newest_changes,
+    proven,
+    replicated_families,
+)
 from status_tool.vocabulary.findings import Finding
 from status_tool.vocabulary.header import Header
 from status_tool.vocabulary.ids import cluster_names
@@ -49,6 +58,8 @@ class RunContext:
     run_findings: tuple[Finding, ...] = ()
     """What makes the HBase half unverifiable, or incomplete, regardless of the regions."""
     rows: RowProofs = NO_PROOFS
+    kept: frozenset[str] = frozenset()
+    """Tables of which the past rests on an earlier proof by rows."""
     is_settled_by_rows: bool = False
     """Whether something was in doubt for the whole run that only the rows of all tables have settled."""
     notices: tuple[str, ...] = ()
@@ -115,6 +126,10 @@ def build_context(
     queues = queues or QueueFacts()
     level = Evidence(master.evidence)
     ours, theirs = list(master_rows), list(slave_rows)
+    families = _families(_kind(ours, "table"), asked_filter(scope), queues)
+    kept = still_holding(kept_proofs(_kind(theirs, "table"), master.cluster_id), families)
+    asked, scope = scope, replace(scope, since=baseline_with(scope.since, kept))
+    servers_ms = servers_since(asked.since, families, kept)
     filters = (asked_filter(scope), recorded_filter(master), recorded_filter(slave))
     settled = slave_is_settled(_kind(theirs, "server"))
     rule = StreamRule.of(slave, scope.since, settled, queues.ordered)
@@ -122,15 +137,16 @@ def build_context(
     notices = (
         *_half_notices(master, slave, scope),
         *_side_notices(bare),
-        *_notices(bare, _kind(theirs, "server")),
+        *_notices(replace(bare, scope=asked), _kind(theirs, "server")),
+        *_kept_notices(kept),
         *queues.notices,
     )
     if bare.check_hbase and level is not Evidence.TIMESTAMPS:
         notices = (*notices, *_strangers(master, _kind(theirs, "unstamped")))
     if level is Evidence.TIMESTAMPS:
         return RunContext(master, slave, scope, level, (), rule, notices=notices)
-    origins = judge_origins(_kind(ours, "server"), master, scope.since.everything_ms, queues.drained, queues.left)
-    settings = judge_settings(_kind(ours, "server"), _kind(theirs, "server"), scope.since.everything_ms)
+    origins = judge_origins(_kind(ours, "server"), master, servers_ms, queues.drained, queues.left)
+    settings = judge_settings(_kind(ours, "server"), _kind(theirs, "server"), servers_ms)
     question = TableQuestion(
         master,
         bare.in_scope,
@@ -140,6 +156,7 @@ def build_context(
         accepted_drift=scope.accepted_drift,
         changed=newest_changes(_kind(theirs, "fact")),
         slave_id=slave.cluster_id,
+        proven_at={table: proof.at_ms for table, proof in kept.items()},
     )
     tables = judge_tables(_kind(ours, "table"), _kind(theirs, "table"), ages, question)
     tables = tuple(proven(table) if table.table in rows.equal else table for table in tables)
@@ -156,12 +173,34 @@ def build_context(
     shown = (
         *notices,
         *settings.notices,
-        *_table_notices(tables, scope, bool(_kind(theirs, "table")), settings),
+        *_table_notices(tables, asked, bool(_kind(theirs, "table")), settings),
         *rows.notices,
     )
     run = (*certain, *rows.findings)
     known = RunContext(master, slave, scope, level, filters, rule, origins, tables, queues, run, notices=shown)
-    return replace(known, rows=rows, is_settled_by_rows=len(certain) < len(found))
+    return replace(known, rows=rows, kept=frozenset(kept), is_settled_by_rows=len(certain) < len(found))
+
+
+def _families(
+    master_tables: Iterable[Row], chosen: TableFilter, queues: QueueFacts
+) -> dict[str, tuple[str, ...] | None]:
+    """By table in scope the families that the peer ships, None where its descriptor cannot be read."""
+    known: dict[str, tuple[str, ...] | None] = {}
+    for row in master_tables:
+        name, ours = row.get("table"), replicated_families(row.get("detail"))
+        if name is not None and chosen.holds(name) and (ours is None or set(ours) - set(queues.withheld.get(name, ()))):
+            known[name] = None if ours is None else tuple(set(ours) - set(queues.withheld.get(name, ())))
+    return known
+
+
+def _kept_notices(kept: Mapping[str, KeptProof]) -> Iterator[str]:
+    """Of many tables only some are named, with the earliest time."""
+    if kept:
+        until_ms = min(proof.until_ms for proof in kept.values())
+        yield (
+            f"{len(kept)} tables rest on an earlier comparison of their rows (--rows) for what was written up to"
+            f" {iso(until_ms)} or later: {_few(sorted(kept))}"
+        )
 
 
 def _table_notices(

@@ -138,7 +138,8 @@ def judge_region(region: Region, context: RunContext) -> RegionVerdict | None:
     found = [finding for finding in (stream_finding(*stream) for stream in judged) if finding]
     rests_on_rows = is_proven and (context.is_settled_by_rows or by_streams is not Status.COMPLETE)
     evidence = _evidence_of(region, context)
-    if rests_on_rows or (is_proven and evidence is Evidence.ORDERED):
+    was_proven = region.table in context.kept and evidence is Evidence.EXACT
+    if rests_on_rows or was_proven or (is_proven and evidence is Evidence.ORDERED):
         evidence = Evidence.ROWS
     return RegionVerdict(status, () if is_proven else (*found, *own), tuple(judged), evidence, is_proven)
 
@@ -166,6 +167,7 @@ def decision_sql(context: RunContext) -> dict[str, str]:
         "evidence": case(
             (f"{is_proven} AND ({settled} OR {by_streams} > 0 OR {ordered})", f"'{Evidence.ROWS}'"),
             (ordered, f"'{Evidence.ORDERED}'"),
+            (known_true(is_in("`table`", sorted(context.kept))), f"'{Evidence.ROWS}'"),
             default=f"'{Evidence.EXACT}'",
         ),
     }

@@ -9,7 +9,7 @@ from typing import Any
 from status_tool.rules.descriptors import Compared, compare_descriptors
 from status_tool.rules.pruning import unproven_ms
 from status_tool.rules.queue_proofs import CLOCK_MARGIN_MS
-from status_tool.rules.segments import latest
+from status_tool.rules.segments import earliest, latest
 from status_tool.rules.sql import is_in
 from status_tool.vocabulary.details import fits, is_number, is_text, list_of, loads, map_of, optional
 from status_tool.vocabulary.findings import Finding
@@ -159,6 +159,8 @@ class TableQuestion:
     changed: Mapping[str, int] = field(default_factory=dict)
     """By table, when store files last changed beside the WAL on the slave."""
     slave_id: str = ""
+    proven_at: Mapping[str, int] = field(default_factory=dict)
+    """By table, when rows were last proven to have arrived: entries or not, what empties it later takes them away."""
 
 
 def judge_tables(
@@ -223,9 +225,9 @@ def _facts(
     drift = [Finding("keeps-less", table=table, note="; ".join(compared.less))] if compared.less else []
     findings = [
         *_descriptor_findings(table, descriptor, families, since_ms),
-        *_slave_findings(table, families, slave, since_ms),
+        *_slave_findings(table, families, slave, since_ms, question.proven_at.get(table)),
         *([] if is_accepted else drift),
-        *_slave_changes(table, slave, question.changed.get(table), since_ms),
+        *_slave_changes(table, slave, question.changed.get(table), since_ms, question.proven_at.get(table)),
         *_pruned_findings(table, descriptor, question.slave_id, since_ms),
         *_age_findings(table, age, question.master, since_ms),
     ]
@@ -340,6 +342,10 @@ class _SlaveTable:
         births = (row.get("born_ms"), row.get("first_born_ms"))
         return cls(frozenset(families), row.get("arrived_ms"), *births, row.get("dropped_ms") or {}, row)
 
+    def holding_since(self, proven_at: int | None) -> _SlaveTable:
+        """The same table, where rows were proven to be in it at a time, whether they came as entries or not."""
+        return replace(self, arrived_ms=earliest(self.arrived_ms, proven_at))
+
     def emptied_ms(self, families: tuple[str, ...]) -> int | None:
         """When the table or one of the families was last emptied after entries had arrived; None: never.
 
@@ -355,13 +361,17 @@ class _SlaveTable:
 
 
 def _slave_findings(
-    table: str, families: tuple[str, ...], slave: dict[str, _SlaveTable], since_ms: int | None
+    table: str,
+    families: tuple[str, ...],
+    slave: dict[str, _SlaveTable],
+    since_ms: int | None,
+    proven_at: int | None,
 ) -> list[Finding]:
     if not slave:
         return []
     if table not in slave:
         return [Finding("absent", table=table)]
-    present = slave[table]
+    present = slave[table].holding_since(proven_at)
     if present.families is None:
         return [Finding("descriptor-unreadable", table=table, note=SLAVE)]
     absent = [family for family in families if family not in present.families]
@@ -373,10 +383,14 @@ def _slave_findings(
 
 
 def _slave_changes(
-    table: str, slave: dict[str, _SlaveTable], changed_ms: int | None, since_ms: int | None
+    table: str,
+    slave: dict[str, _SlaveTable],
+    changed_ms: int | None,
+    since_ms: int | None,
+    proven_at: int | None,
 ) -> list[Finding]:
     """What was there before the first entry arrived does not affect what has arrived since."""
-    arrived_ms = slave[table].arrived_ms if table in slave else None
+    arrived_ms = slave[table].holding_since(proven_at).arrived_ms if table in slave else None
     if (
         changed_ms is None
         or arrived_ms is None

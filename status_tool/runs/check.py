@@ -260,7 +260,9 @@ def check_in_rounds(
                 if outcome.overview is not None:
                     if check.rows is None:
                         return outcome
-                    proofs = prove(check.rows, settings, sides.question, outcome, check.wait_s, say)
+                    side = sides.look.side
+                    servers = facts_of(side.file, side.header).kind("server")
+                    proofs = prove(check.rows, settings, sides.question, servers, outcome, check.wait_s, say)
                     return verify_once(settings, spark, sides, check, say, scratch, lambda _: True, proofs)
                 sides = _again(both, master, deadline)
 

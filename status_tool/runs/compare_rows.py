@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from status_tool.clients.config import Settings
@@ -23,16 +23,18 @@ from status_tool.errors import StatusFileError, StatusToolError
 from status_tool.explain.advice import HOLES
 from status_tool.gather.measured_queues import measure
 from status_tool.gather.queue_backlog import standing
-from status_tool.printable import printable_key
+from status_tool.printable import iso, printable_key
 from status_tool.rules.context import ABOUT_ROWS
+from status_tool.rules.kept_proofs import KeptProof, proven_until
 from status_tool.runs.question import Question
 from status_tool.runs.write import Say
 from status_tool.sources import meta
 from status_tool.sources.meta import HostedRegion
-from status_tool.sources.state_table import now_ms
+from status_tool.sources.state_table import StateTable, now_ms
 from status_tool.vocabulary.findings import Finding
 from status_tool.vocabulary.outcome import Outcome
 from status_tool.vocabulary.row_proofs import NO_PROOFS, RowProofs
+from status_tool.vocabulary.schema import Row
 
 AT_ONCE = 3
 """Tables that are compared at a time: a region server works on one more request than that."""
@@ -74,11 +76,18 @@ class _Queues:
 
 
 def prove(
-    asked: RowsAsked, slave: Settings, question: Question, outcome: Outcome, wait_s: float, say: Say
+    asked: RowsAsked,
+    slave: Settings,
+    question: Question,
+    servers: Iterable[Row],
+    outcome: Outcome,
+    wait_s: float,
+    say: Say,
 ) -> RowProofs:
-    """Compare the tables that the outcome leaves in doubt; `outcome` has an overview.
+    """Compare the tables that the outcome leaves in doubt, and keep what is proven in the slave's state table.
 
-    Raises `ConnectionFailed`, and `StatusFileError` where the clusters are not those of the question.
+    `outcome` has an overview; `servers` are the `server` rows of FILE. Raises `ConnectionFailed`, and `StatusFileError`
+    where the clusters are not those of the question.
     """
     tables = tables_in_doubt(question, outcome, asked.every)
     if not tables or question.peer is None:
@@ -93,7 +102,8 @@ def prove(
     chosen = [table for table in tables if table not in pending]
     one = partial(_compare, sides[0], sides[1], question, limits, queues.are_drained)
     results = dict(zip(chosen, _at_once(one, chosen), strict=True))
-    return _proofs(results, pending, asked.master, question.scope.max_problems)
+    proofs = _proofs(results, pending, asked.master, question.scope.max_problems)
+    return _kept(proofs, results, slave, question, proven_until(servers), limits.cut_ms)
 
 
 def tables_in_doubt(question: Question, outcome: Outcome, every: bool) -> tuple[str, ...]:
@@ -183,6 +193,25 @@ def _proofs(results: Mapping[str, Result], pending: frozenset[str], master: Sett
         rows = sum(results[name].sums.rows for name in equal)
         notices.append(f"{rows} rows of {len(equal)} tables were compared, and are equal on both sides")
     return RowProofs(equal, frozenset(differing), tuple(findings[: max(1, max_problems)]), tuple(notices))
+
+
+def _kept(
+    proofs: RowProofs,
+    results: Mapping[str, Result],
+    slave: Settings,
+    question: Question,
+    until_ms: int | None,
+    at_ms: int,
+) -> RowProofs:
+    """With a word on what later runs need not ask again."""
+    if until_ms is None or not proofs.equal:
+        return proofs
+    state = StateTable(slave.thrift(), slave.state_table)
+    for table in sorted(proofs.equal):
+        proof = KeptProof(until_ms, at_ms, frozenset(results[table].families))
+        state.record_proven(table, question.master.cluster_id, proof.to_json(), at_ms)
+    note = f"what was written to them up to {iso(until_ms)} counts as proven from now on, also without --rows"
+    return replace(proofs, notices=(*proofs.notices, note))
 
 
 def _unsettled(result: Result) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import struct
 from collections.abc import Callable, Collection, Iterable, Iterator
@@ -21,6 +22,7 @@ from status_tool.vocabulary.state_rows import (
     ContentRow,
     FactRow,
     HeadRow,
+    ProvenRow,
     PrunedRow,
     SegmentRow,
     ServerRow,
@@ -288,6 +290,19 @@ def pruned_marks(rows: Iterable[tuple[bytes, Cells]]) -> dict[str, list[list[Any
             if name.startswith(column(PrunedRow.WRITTEN_MS))
         ]
     return marks
+
+
+def proven_tables(rows: Iterable[tuple[bytes, Cells]]) -> dict[str, dict[str, Any]]:
+    """Of `v` rows by table, for its `detail`: by master cluster id what was proven; what is damaged is left out."""
+    prefix = column(ProvenRow.PROVEN)
+    found: dict[str, dict[str, Any]] = {}
+    for key, cells in rows:
+        for name, (value, _) in cells.items():
+            if name.startswith(prefix):
+                with contextlib.suppress(ValueError, RecursionError):
+                    master = name[len(prefix) :].decode(errors="replace")
+                    found.setdefault(key[1:].decode(errors="replace"), {})[master] = json.loads(value)
+    return found
 
 
 def pruned_files(cells: Cells) -> dict[str, int]:

@@ -30,6 +30,7 @@ from status_tool.vocabulary.state_rows import (
     BarrierRow,
     ContentRow,
     CoverageRow,
+    ProvenRow,
     PrunedRow,
     ServerRow,
     TableEventRow,
@@ -185,6 +186,8 @@ class Descriptors:
     """From before all other rows were read."""
     pruned_files: Mapping[str, int] = field(default_factory=dict)
     """`codec.pruned_files`."""
+    proven: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """By table: `codec.proven_tables`."""
 
 
 class StateTable:
@@ -276,6 +279,7 @@ class StateTable:
             codec.pruned_marks(scan(self.endpoint, self.name, *range_of(PrunedRow.TYPE))),
             before,
             codec.pruned_files(own),
+            codec.proven_tables(scan(self.endpoint, self.name, *range_of(ProvenRow.TYPE))),
         )
 
     def _servers(self, barrier: Barrier, spooled: Sequence[tuple[bytes, Cells]]) -> Iterator[tuple[int, NewRow]]:
@@ -306,6 +310,12 @@ class StateTable:
                 cell = {column(PrunedRow.WRITTEN_MS + ids): until_ms.to_bytes(8, "big")}
                 table.put(PrunedRow.TYPE.encode() + name.encode(), cell, timestamp=until_ms)
             table.put(BarrierRow.KEY, {column(BarrierRow.PRUNING): os.urandom(8)})
+
+    def record_proven(self, table: str, master_id: str, proof: Mapping[str, Any], at_ms: int) -> None:
+        """Record what a comparison of a table's rows has proven; the newest stays."""
+        with self._open() as rows:
+            cell = {column(ProvenRow.PROVEN + master_id.encode()): json.dumps(proof).encode()}
+            rows.put(ProvenRow.TYPE.encode() + table.encode(), cell, timestamp=at_ms)
 
     def note_pruned_by(self, cluster_id: str, barrier_ms: int) -> None:
         """Before segments are deleted, record the barrier: FILEs of that master with an earlier one may need them."""

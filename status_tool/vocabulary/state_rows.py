@@ -134,6 +134,14 @@ class PrunedRow:
     """Prefix, followed by cluster ids."""
 
 
+class ProvenRow:
+    """What digests of a table's rows have proven. Written by the tool, on the slave."""
+
+    TYPE: Final = "v"
+    PROVEN: Final = b"p"
+    """Prefix, followed by the cluster id of a master."""
+
+
 class BarrierRow:
     """The barrier. Written by the tool, but for the claim."""
 

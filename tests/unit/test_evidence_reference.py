@@ -606,3 +606,52 @@ def test_rows_that_differ_decide_against_the_streams() -> None:
     assert problem.advice is not None
     assert "SyncTable" in problem.advice
     assert "--rows" in problem.advice
+
+
+def proven(until_ms: int, at_ms: int = 46_000, families: tuple[str, ...] = ("f",), **events: int) -> list[Row]:
+    """The slave's rows after an earlier comparison of the table's."""
+    kept = {"until_ms": until_ms, "at_ms": at_ms, "families": list(families)}
+    detail = json.loads(DETAIL) | {"proven": {MASTER.cluster_id: kept}, **events}
+    return changed(THEIRS, "table", detail=json.dumps(detail))
+
+
+def test_what_was_proven_stays_a_baseline_of_the_table() -> None:
+    """The hole from before, the table's age and a server that was gone by then; not a hole that came later."""
+    crashed = {**SERVER, "origin": 2, "server": "b,1,2", "role": "w", "live": False, "echoed": False, "gone_ms": 20_000}
+    ours = [*changed(OURS, "region", region_id=1), crashed]
+
+    def holed(until_ms: int) -> Outcome:
+        rest = {**SEGMENT, "prev": 6, "first_ms": 11_000, "started_ms": 10_000}
+        return check(ours, [*changed(proven(until_ms), "segment", seq=4, write_ms=9_000), rest])
+
+    outcome = holed(25_000)
+    assert (outcome.verdict, outcome.problems) == (Verdict.COMPLETE, ())
+    assert outcome.hbase is not None
+    assert outcome.hbase.evidence is Evidence.ROWS
+    assert any("rest on an earlier comparison" in notice for notice in outcome.notices)
+    assert regions(holed(9_500)) == {Status.GAP: 1}
+    assert "origin" in {problem.code for problem in holed(15_000).problems}
+
+
+def test_a_proof_is_one_for_its_families_and_its_master() -> None:
+    ours = changed(OURS, "region", region_id=1)
+    assert check(ours, proven(25_000)).verdict is Verdict.COMPLETE
+    assert check(ours, proven(25_000, families=("g",))).verdict is Verdict.UNVERIFIABLE
+    other = replace(MASTER, cluster_id="00000000-0000-4000-8000-00000000000f")
+    assert check(ours, proven(25_000), master=other).verdict is Verdict.UNVERIFIABLE
+
+
+@pytest.mark.parametrize("broken", ["{}", "[]", '{"%s": {"until_ms": "x"}}', '{"%s": {"until_ms": 99999, "at_ms": 1}}'])
+def test_a_damaged_proof_is_none(broken: str) -> None:
+    text = broken.replace("%s", MASTER.cluster_id)
+    theirs = changed(THEIRS, "table", detail=DETAIL[:-1] + f', "proven": {text}}}')
+    assert check(changed(OURS, "region", region_id=1), theirs).verdict is Verdict.UNVERIFIABLE
+
+
+def test_a_proof_ends_with_the_slaves_rows() -> None:
+    """The table was created anew after its rows had been proven, although no entry has ever arrived in it."""
+    ours = changed(OURS, "region", region_id=1)
+    assert only(check(ours, proven(25_000, born_ms=47_000, first_born_ms=47_000))).code == "emptied"
+    assert check(ours, proven(25_000, born_ms=20_000, first_born_ms=20_000)).verdict is Verdict.COMPLETE
+    change = {"kind": "fact", "table": "ns:t", "region": "x", "state": "changed", "write_ms": 47_000}
+    assert only(check(ours, [*proven(25_000), change])).code == "slave-changed"

@@ -256,6 +256,8 @@ def test_what_the_tool_writes_to_the_state_table(written: Recorded) -> None:
     state.record_settled({"origin": ORIGIN, "server": SERVER}, "1", {"incarnation": 77, "at_ms": NOW, "filter": ""})
     state.mark_pruned({("ns:t", ONE + TWO): NOW - 2, ("u", b""): NOW - 3})
     state.note_pruned_by("01020304-0506-0708-090a-0b0c0d0e0f10", NOW - 4)
+    proof = {"until_ms": NOW - 5, "at_ms": NOW - 6, "families": ["f"]}
+    state.record_proven("ns:t", "01020304-0506-0708-090a-0b0c0d0e0f10", proof, NOW - 6)
     compare("tool-rows.jsonl", written.lines["replicationstate"])
 
 

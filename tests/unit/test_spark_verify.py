@@ -118,6 +118,10 @@ def table_rows(draw: st.DrawFn, side: str) -> list[Row]:
         {"families": {"f": {"scope": 0}}},
         {"families": ["f", "g"]} if side == "slave" else "broken",
         {"families": ["f", "g"], "arrived_ms": NOW - 30_000} if side == "slave" else "broken",
+        {
+            "families": ["f", "g"],
+            "proven": {MASTER_ID: {"until_ms": draw(TIMES), "at_ms": NOW - 9_000, "families": ["f", "g"]}},
+        },
     ]
     names = draw(mostly(["a", "b", "ns:c"], st.lists(st.sampled_from(["a", "b", "ns:c"]), unique=True)))
     return [

@@ -140,6 +140,15 @@ final class StateTable {
     private PrunedRow() {}
   }
 
+  /** What digests of a table's rows have proven. Written by the tool, on the slave. */
+  static final class ProvenRow {
+    static final char TYPE = 'v';
+    /** Prefix, followed by the cluster id of a master. */
+    static final byte[] PROVEN = Bits.ascii("p");
+
+    private ProvenRow() {}
+  }
+
   /** The barrier. Written by the tool, but for the claim. */
   static final class BarrierRow {
     static final byte[] KEY = Bits.ascii("b");

@@ -8,6 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.github.statustool.StateTable.BarrierRow;
 import io.github.statustool.StateTable.CoverageRow;
+import io.github.statustool.StateTable.ProvenRow;
 import io.github.statustool.StateTable.PrunedRow;
 import io.github.statustool.StateTable.SegmentRow;
 import io.github.statustool.StateTable.ServerRow;
@@ -248,6 +249,8 @@ class GoldenRowsTest {
     byte[] passed = Bits.concat(PrunedRow.WRITTEN_MS, Ids.sortedBytes(List.of(TWO, ONE)));
     assertEquals(NOW - 2, store.number(Bits.utf8(PrunedRow.TYPE + TABLE), passed));
     assertEquals(NOW - 3, store.number(Bits.utf8(PrunedRow.TYPE + "u"), PrunedRow.WRITTEN_MS));
+    byte[] proof = store.value(Bits.utf8(ProvenRow.TYPE + TABLE), Bits.concat(ProvenRow.PROVEN, master));
+    assertTrue(Bytes.toString(proof).contains("\"until_ms\""));
   }
 
   /** The proof must neither hide that the server is gone, nor make it look like one without a tracker. */
