@@ -1,0 +1,84 @@
+"""Which tables `run -i --rows` compares, and what is made of the results."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from status_tool.clients.config import Settings
+from status_tool.digests.compare import Result, TableVerdict
+from status_tool.digests.differences import MISSING, Difference
+from status_tool.digests.keys import Interval
+from status_tool.runs.compare_rows import _proofs, _waiting_for_queues, tables_in_doubt
+from status_tool.runs.question import Question
+from status_tool.sources.meta import HostedRegion
+from status_tool.vocabulary.outcome import Group, Outcome, Overview, Problem
+
+QUESTION = cast(Question, SimpleNamespace(shipped={"a": ("f",), "b": ("f",), "c": ("f",)}))
+MASTER = cast(Settings, SimpleNamespace(thrift=lambda: None))
+EQUAL = Result("a", TableVerdict.EQUAL, ("f",))
+
+
+def outcome(*groups: tuple[str | None, str]) -> Outcome:
+    """With these causes: table and code."""
+    found = tuple(Group("unverifiable", code, table, 1, Problem("unverifiable", "x")) for table, code in groups)
+    return replace(Outcome(None, None, (), 0), overview=Overview(groups=found))
+
+
+@pytest.fixture(autouse=True)
+def _regions(monkeypatch: pytest.MonkeyPatch) -> None:
+    regions = [HostedRegion("r1", b"", b"m", "s", 1), HostedRegion("r2", b"m", b"", "s", 1)]
+    monkeypatch.setattr("status_tool.sources.meta.open_regions", lambda *_: iter(regions))
+
+
+def test_only_what_is_in_doubt_is_compared() -> None:
+    """A file's problem and a table that is not shipped are none of it."""
+    doubts = outcome(("b", "gap"), (None, "checksum"), ("gone", "truncated"))
+    assert tables_in_doubt(QUESTION, doubts, every=False) == ("b",)
+    assert tables_in_doubt(QUESTION, outcome(), every=False) == ()
+    assert tables_in_doubt(QUESTION, outcome(), every=True) == ("a", "b", "c")
+
+
+def test_a_server_in_doubt_is_one_of_every_table() -> None:
+    assert tables_in_doubt(QUESTION, outcome((None, "origin")), every=False) == ("a", "b", "c")
+
+
+@pytest.mark.parametrize(
+    ("code", "waits"), [("gap", True), ("behind", True), ("unsettled", True), ("emptied", False), ("bulkload", False)]
+)
+def test_what_may_be_in_a_queue_is_not_compared(code: str, waits: bool) -> None:
+    assert bool(_waiting_for_queues(["a"], outcome(("a", code)))) == waits
+
+
+def test_of_a_crashed_server_anything_may_be_in_a_queue() -> None:
+    assert _waiting_for_queues(["a", "b"], outcome((None, "origin"), ("a", "emptied"))) == {"a", "b"}
+
+
+def test_differing_cells_name_their_regions() -> None:
+    cell = Difference(b"k", b"f", b"q", MISSING, master_ms=5)
+    differs = Result(*("b", TableVerdict.DIFFERS, ("f",)), differences=(cell,), intervals=(Interval(b"k", b"k\0"),))
+    proofs = _proofs({"a": EQUAL, "b": differs}, frozenset(), MASTER, 10)
+    assert proofs.equal == {"a"}
+    assert proofs.differing == {"r1"}
+    (finding,) = proofs.findings
+    assert (finding.code, finding.table, finding.region, finding.start_key) == ("differs", "b", "r1", b"k")
+    assert "missing on the slave" in (finding.note or "")
+
+
+def test_what_was_not_compared_is_not_equal() -> None:
+    """Nor what could not be verified; both say why."""
+    open_ = Result("b", TableVerdict.UNVERIFIABLE, ("f",), reasons=("2 ranges differ, and were changing",))
+    proofs: Any = _proofs({"b": open_}, frozenset({"c"}), MASTER, 10)
+    assert (proofs.equal, proofs.differing, proofs.findings) == (frozenset(), frozenset(), ())
+    assert any("table b" in notice and "changing" in notice for notice in proofs.notices)
+    assert any("(c)" in notice and "entries to ship" in notice for notice in proofs.notices)
+
+
+def test_a_difference_that_could_not_be_listed_is_one_all_the_same() -> None:
+    gone = Result("b", TableVerdict.DIFFERS, ("f",), intervals=(Interval(b"x", b"y"),))
+    proofs = _proofs({"b": gone}, frozenset(), MASTER, 10)
+    assert proofs.differing == {"r2"}
+    assert proofs.findings[0].code == "differs"
