@@ -136,8 +136,8 @@ def run(
         typer.Option(
             "--rows",
             metavar="[=all]",
-            help="With -i: where streams leave a table in doubt, have both clusters digest its rows and compare them; "
-            "with --rows=all every table.",
+            help="Where streams leave a table in doubt, have region servers digest its rows: with -m into FILE, with "
+            "-i to compare them with FILE's, or with the master's if that is named; with --rows=all every table.",
         ),
     ] = None,
     master_conf: Annotated[
@@ -280,8 +280,10 @@ def run(
         raise UsageError("--deep does not go with -o FILE.json: the original tool's format holds no CRC32C")
     if rows not in (None, "all", "doubtful"):
         raise UsageError(f"--rows={rows}: expected --rows or --rows=all")
-    if rows is not None and not (master_conf or (master_thrift and master_zookeeper)):
-        raise UsageError("--rows needs the master: --master-conf DIR, or --master-thrift and --master-zookeeper")
+    if rows is not None and bool(master_thrift) != bool(master_zookeeper) and not master_conf:
+        raise UsageError("--rows reads the master by --master-conf DIR, or --master-thrift and --master-zookeeper")
+    if rows is not None and output is not None and is_legacy_name(output):
+        raise UsageError("--rows does not go with -o FILE.json: the original tool's format holds no row digests")
     shutdown_ms = parse_time(shutdown, "-s")
     baseline = parse_baseline(since or (), TableFilter.of(table or (), namespace or ()))
     lists = _lists({"differ": differ, "missing": missing, "unverifiable": unverifiable}, as_json, status_file)
@@ -344,7 +346,7 @@ def run(
             key=key,
             lists=tuple(FullList(name, to) for name, to in lists.items()),
             for_report=report is not None,
-            rows=None if rows is None else RowsAsked(other(), rows == "all"),
+            rows=None if rows is None else RowsAsked(other() if master_conf or master_thrift else None, rows == "all"),
         )
         if explain:
             return show_plan(explain_check(settings, check), as_json)
@@ -363,6 +365,7 @@ def run(
         files=dataclasses.replace(files, journal="" if resume else None),
         drained=drained,
         peer_id=peer,
+        rows=rows or "",
     )
     if explain:
         take_spark()

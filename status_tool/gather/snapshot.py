@@ -95,6 +95,8 @@ class Request:
     """Whether to wait, within `wait_s`, until the queues of crashed servers are drained, too."""
     peer_id: str | None = None
     """The peer whose queues are meant; None: every enabled peer."""
+    rows: str = ""
+    """`--rows`: of which tables row digests are written, `doubtful` or `all`; empty: of none."""
 
 
 @dataclass(frozen=True)

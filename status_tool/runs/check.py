@@ -194,6 +194,7 @@ def check_live(settings: Settings, check: Check, say: Say) -> Outcome:
         side = MasterSide(file, header_in_scope(file.header, check))
         refuse_since(side.header, check.scope.since)
         refuse_deep(file, check)
+        refuse_rows(file, check)
         deadline = time.monotonic() + check.wait_s
         master = FixedMaster(side, say, _remembering(check, file))
         return check_in_rounds(settings, check, master, deadline, say, scratch)
@@ -261,8 +262,8 @@ def check_in_rounds(
                     if check.rows is None:
                         return outcome
                     side = sides.look.side
-                    servers = facts_of(side.file, side.header).kind("server")
-                    proofs = prove(check.rows, settings, sides.question, servers, outcome, check.wait_s, say)
+                    rows = [row for batch in side.file.rows({"server", "digest"}) for row in batch.to_pylist()]
+                    proofs = prove(check.rows, settings, sides.question, rows, outcome, check.wait_s, say)
                     return verify_once(settings, spark, sides, check, say, scratch, lambda _: True, proofs)
                 sides = _again(both, master, deadline)
 
@@ -476,6 +477,15 @@ def refuse_deep(file: StatusFile, check: Check) -> None:
     if files:
         raise UsageError(
             "--deep needs the CRC32C of the master's files, and FILE holds none: write it with `run -m -o FILE --deep`"
+        )
+
+
+def refuse_rows(file: StatusFile, check: Check) -> None:
+    """`UsageError` where there is nothing to hold the slave's rows against."""
+    if check.rows is not None and check.rows.master is None and not file.counts.get("digest"):
+        raise UsageError(
+            "--rows needs the master (--master-conf DIR, or --master-thrift and --master-zookeeper), as FILE holds no "
+            "row digests: `run -m -o FILE --rows` writes them"
         )
 
 

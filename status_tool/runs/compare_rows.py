@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
@@ -26,12 +26,14 @@ from status_tool.gather.queue_backlog import standing
 from status_tool.printable import iso, printable_key
 from status_tool.rules.context import ABOUT_ROWS
 from status_tool.rules.kept_proofs import KeptProof, proven_until
+from status_tool.runs.file_digests import FiledTable, compare_with_file, filed_tables
 from status_tool.runs.question import Question
 from status_tool.runs.write import Say
 from status_tool.sources import meta
 from status_tool.sources.meta import HostedRegion
 from status_tool.sources.state_table import StateTable, now_ms
 from status_tool.vocabulary.findings import Finding
+from status_tool.vocabulary.header import Header
 from status_tool.vocabulary.outcome import Outcome
 from status_tool.vocabulary.row_proofs import NO_PROOFS, RowProofs
 from status_tool.vocabulary.schema import Row
@@ -48,7 +50,8 @@ POLL_S = 0.5
 class RowsAsked:
     """What `--rows` asks for."""
 
-    master: Settings
+    master: Settings | None
+    """None: it is not at hand, and FILE's digests are what the slave's rows are held against."""
     every: bool = False
     """`--rows=all`: every replicated table in scope, not only those in doubt."""
 
@@ -79,20 +82,25 @@ def prove(
     asked: RowsAsked,
     slave: Settings,
     question: Question,
-    servers: Iterable[Row],
+    rows: Iterable[Row],
     outcome: Outcome,
     wait_s: float,
     say: Say,
 ) -> RowProofs:
     """Compare the tables that the outcome leaves in doubt, and keep what is proven in the slave's state table.
 
-    `outcome` has an overview; `servers` are the `server` rows of FILE. Raises `ConnectionFailed`, and `StatusFileError`
-    where the clusters are not those of the question.
+    `outcome` has an overview; `rows` are the `server` and `digest` rows of FILE. Raises `ConnectionFailed`, and
+    `StatusFileError` where the clusters are not those of the question.
     """
     tables = tables_in_doubt(question, outcome, asked.every)
     if not tables or question.peer is None:
         return NO_PROOFS
     say(f"comparing the rows of {len(tables)} tables")
+    known = list(rows)
+    until_ms = proven_until(row for row in known if row["kind"] == "server")
+    if asked.master is None:
+        filed = filed_tables(row for row in known if row["kind"] == "digest")
+        return _by_file(filed, tables, slave, question, outcome, until_ms, wait_s, say)
     queues = _Queues(asked.master, str(question.peer["id"]))
     drained = queues.wait(max(DRAIN_S, wait_s))
     pending = frozenset() if drained else _waiting_for_queues(tables, outcome)
@@ -103,7 +111,54 @@ def prove(
     one = partial(_compare, sides[0], sides[1], question, limits, queues.are_drained)
     results = dict(zip(chosen, _at_once(one, chosen), strict=True))
     proofs = _proofs(results, pending, asked.master, question.scope.max_problems)
-    return _kept(proofs, results, slave, question, proven_until(servers), limits.cut_ms)
+    return _kept(proofs, results, slave, question, until_ms, limits.cut_ms)
+
+
+def _by_file(
+    filed: Mapping[str, FiledTable],
+    tables: Sequence[str],
+    slave: Settings,
+    question: Question,
+    outcome: Outcome,
+    until_ms: int | None,
+    wait_s: float,
+    say: Say,
+) -> RowProofs:
+    """With the master gone: FILE says what its rows were, and what was in its queues then."""
+    pending = frozenset() if question.queues.left_bytes == 0 else _waiting_for_queues(tables, outcome)
+    there = describe(slave, tables, say)
+    _refuse_other("slave", there, question.slave)
+    at_ms = now_ms()
+    chosen = [table for table in tables if table not in pending]
+    one = partial(_hold_against, filed, there, question, max(DRAIN_S, wait_s))
+    results = dict(zip(chosen, _at_once(one, chosen), strict=True))
+    proofs = _proofs(results, pending, slave, question.scope.max_problems)
+    return _kept(proofs, results, slave, question, until_ms, at_ms)
+
+
+def _hold_against(
+    filed: Mapping[str, FiledTable],
+    slave: DescribedCluster,
+    question: Question,
+    wait_s: float,
+    stop: threading.Event,
+    table: str,
+) -> Result:
+    """One table, as `_compare`."""
+    families, digests = question.shipped[table], filed.get(table)
+    reason = None
+    if digests is None:
+        reason = "FILE has no digests of it (`run -m -o FILE --rows=all`), and --master-conf names no master"
+    elif not {name.encode() for name in families} <= digests.families.keys():
+        reason = "FILE's digests are not of all families that the peer ships: write FILE again"
+    elif table not in slave.tables:
+        reason = "the slave does not have it"
+    if digests is None or reason is not None:
+        return Result(table, TableVerdict.UNVERIFIABLE, families, reasons=(reason or "",))
+    try:
+        return compare_with_file(slave, digests, wait_s, stop)
+    except StatusToolError as error:
+        return Result(table, TableVerdict.UNVERIFIABLE, families, reasons=(str(error),))
 
 
 def tables_in_doubt(question: Question, outcome: Outcome, every: bool) -> tuple[str, ...]:
@@ -124,12 +179,16 @@ def _waiting_for_queues(tables: Iterable[str], outcome: Outcome) -> frozenset[st
 
 
 def _refuse_others(question: Question, master: DescribedCluster, slave: DescribedCluster) -> None:
-    for side, cluster, file in (("master", master, question.master), ("slave", slave, question.slave)):
-        if cluster.id != file.cluster_id:
-            raise StatusFileError(
-                f"FILE is about the {side} {file.cluster_id}, but rows would be read from cluster {cluster.id}: "
-                "check --master-conf and --conf-dir"
-            )
+    _refuse_other("master", master, question.master)
+    _refuse_other("slave", slave, question.slave)
+
+
+def _refuse_other(side: str, cluster: DescribedCluster, asked: Header) -> None:
+    if cluster.id != asked.cluster_id:
+        raise StatusFileError(
+            f"FILE is about the {side} {asked.cluster_id}, but rows would be read from cluster {cluster.id}: check "
+            "--master-conf and --conf-dir"
+        )
 
 
 def _at_once(compare_one: Callable[[threading.Event, str], Result], tables: list[str]) -> list[Result]:

@@ -50,7 +50,7 @@ class Option:
 _ALL = frozenset(Mode)
 _WITH_MASTER = frozenset({Mode.FOLLOW, Mode.LIVE})
 _READS_MASTER = "only --follow and --rows read the master"
-_BOTH_LIVE = "rows are compared once, at the end of a check with both clusters at hand"
+_DIGESTS = "-m -o FILE records digests of rows, -i FILE compares a live slave's with them"
 OPTIONS: Mapping[str, Option] = {
     "debug": Option("-d", _ALL),
     "debug_dir": Option("--debug-dir", _ALL - {Mode.DUMP}, needs="debug", why="that dump goes to stdout"),
@@ -68,7 +68,7 @@ OPTIONS: Mapping[str, Option] = {
     ),
     "wait": Option("--wait", CLUSTER, why=f"{_OFFLINE}: nothing can change"),
     "drained": Option("--drained", frozenset({Mode.MASTER}), half="hbase", why="it waits for the master's queues"),
-    "rows": Option("--rows", frozenset({Mode.LIVE}), half="hbase", why=_BOTH_LIVE),
+    "rows": Option("--rows", frozenset({Mode.LIVE, Mode.MASTER}), half="hbase", why=_DIGESTS),
     "master_conf": Option("--master-conf", _WITH_MASTER, why=_READS_MASTER),
     "master_thrift": Option("--master-thrift", _WITH_MASTER, why=_READS_MASTER),
     "master_zookeeper": Option("--master-zookeeper", _WITH_MASTER, why=_READS_MASTER),

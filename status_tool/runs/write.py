@@ -23,7 +23,9 @@ from status_tool.gather.hdfs_side import NAMENODE_INFO
 from status_tool.gather.parallel_reading import read_all
 from status_tool.gather.snapshot import Request, SmallRows, Snapshot, Together, snapshot
 from status_tool.report.progress import Progress
+from status_tool.runs.file_digests import digest_rows, doubtful_tables, shipped_tables
 from status_tool.runs.pace import LastRun, RunKind, remember, rows_read
+from status_tool.sources.codec import batches
 from status_tool.sources.hdfs_files import endpoint_of
 from status_tool.sources.interface import Source
 from status_tool.sources.journal import Journal, forget, journal_path, opened, remove
@@ -32,6 +34,7 @@ from status_tool.status_file.legacy import open_writer
 from status_tool.status_file.reader import open_status
 from status_tool.status_file.signature import SignKey
 from status_tool.vocabulary.header import MASTER, Header
+from status_tool.vocabulary.schema import Row
 
 Say = Callable[[str], None]
 
@@ -62,7 +65,7 @@ def write_side(
     asked = request
     with no_process_left(), journaling(path, request) as (request, journal):
         gathered = snapshot(settings, request, say)
-        later = 0
+        later, facts = 0, list[Row]()
         with ExitStack() as shown, open_writer(path, gathered.header, key) as writer:
             say("reading streams and files" if request.hdfs else "reading streams")
             count = shown.enter_context(counting(progress or Progress(), request, before))
@@ -72,6 +75,17 @@ def write_side(
                 later += streams_written_later(batch, gathered.header.shutdown_ms)
                 if journal is not None:
                     journal.add(batch)
+                if request.rows == "doubtful":
+                    facts += batch.filter(pc.equal(batch.column("kind"), "fact")).to_pylist()
+            if request.rows:
+                every = request.rows == "all"
+                tables = (
+                    shipped_tables(gathered.rows, request.only)
+                    if every
+                    else doubtful_tables(gathered.header, gathered.rows, facts, request.only)
+                )
+                for batch in batches(digest_rows(settings, tables, gathered.rows, say)):
+                    writer.write(batch)
             if later:
                 gathered = _with_later_writes_notice(gathered, later)
     _remember(asked, gathered.header, writer.counts, time.monotonic() - began)

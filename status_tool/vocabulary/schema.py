@@ -30,6 +30,7 @@ KINDS = (
     "unstamped",
     "peer",
     "queue",
+    "digest",
     "count",
     "file",
 )

@@ -190,3 +190,29 @@ def test_the_wrong_master_is_refused(pair: Pair, status: Path) -> None:
     assert result.exit_code == 2, result
     assert "check --master-conf" in result.stderr
     assert "Traceback" not in result.stderr
+
+
+def test_the_master_is_gone_and_file_has_the_digests(pair: Pair, status: Path) -> None:
+    """A bulk load beside the streams: FILE's digests prove that it is there, and see that a value was changed."""
+    pair.create_table("filed", {"f": 1}, [b"row00000030"], [b"row00000010"])
+    pair.master.admin.put_rows("filed", "f", 60)
+    pair.wait_same("filed")
+    pair.master.admin.bulk_load("filed", "f", 1)
+    with thrift(pair.slave) as theirs, thrift(pair.master) as ours:
+        ((loaded, row),) = ours.table("filed").scan(row_prefix=b"bulk", include_timestamp=True)
+        ((column, (value, loaded_ms)),) = row.items()
+        theirs.table("filed").put(loaded, {column: value}, timestamp=loaded_ms)
+    pair.write_master(status, "--table", "filed")
+    refused = tool_here("run", "-i", status, "--rows", "--only", "hbase", conf=pair.slave)
+    assert refused.exit_code == 2, refused
+    assert "FILE holds no row digests" in refused.stderr
+    pair.write_master(status, "--table", "filed", "--rows")
+    document = pair.check(status, "--table", "filed").json
+    assert (document["verdict"], {p["code"] for p in document["problems"]}) == ("unverifiable", {"bulkload"})
+    result = pair.check(status, "--table", "filed", "--rows")
+    assert (result.exit_code, result.json["hbase"]["evidence"]) == (0, "rows"), result
+    with thrift(pair.slave) as theirs:
+        theirs.table("filed").put(loaded, {column: b"other"}, timestamp=loaded_ms)
+    result = pair.check(status, "--table", "filed", "--rows=all")
+    assert result.exit_code == 3, result
+    assert any("are not as FILE has them" in notice for notice in result.json["notices"])

@@ -142,8 +142,9 @@ def test_obeyed_or_refused(name: str, mode: Mode, begun: list[str], capsys: pyte
         companions = WITH_ROWS
     if (mode, name) == (Mode.LIVE, "rows"):
         with_it = message(begun, mode, WITH_ROWS)
-        assert "RowsAsked" in with_it
+        assert "RowsAsked(master=Settings" in with_it
         assert "every=False" in with_it
+        assert "RowsAsked(master=None" in message(begun, mode, ["--rows"])
         assert "every=True" in message(begun, mode, ["--rows=all", *WITH_ROWS[1:]])
         return
     words = {"-d": "debug", "--drained": "drained", "--sign-key": "sign_key", "--rows": "rows"}

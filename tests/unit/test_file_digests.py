@@ -1,0 +1,79 @@
+"""Row digests in FILE: which tables the master digests, and what is read of them."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from status_tool.clients.zookeeper import Peer
+from status_tool.digests.digest import Family
+from status_tool.digests.keys import Interval
+from status_tool.runs.file_digests import doubtful_tables, filed_tables, shipped_tables
+from status_tool.vocabulary.header import Header
+from status_tool.vocabulary.scope import TableFilter
+
+Row = dict[str, Any]
+HEADER = Header("master", "m", 50_000, 40_000, barrier_issued_ms=40_000, coverage_ms=1_000)
+SERVER = {"kind": "server", "origin": 1, "server": "a,1,1", "role": "w", "live": True, "tracked": True, "echoed": True}
+PEER = {"kind": "peer", "name": "1", "detail": Peer("1", "q:1:/s", True, 1_000).to_json()}
+
+
+def table(name: str, scope: int = 1, **more: Any) -> list[Row]:
+    detail = json.dumps({"families": {"f": {"scope": scope}}, **more})
+    region = {"kind": "region", "table": name, "region": f"r{name}", "state": "hosted", "region_id": 2_000}
+    return [{"kind": "table", "table": name, "detail": detail}, region]
+
+
+DETAIL = {"key": "00" * 16, "cut_ms": 5, "horizon_ms": None, "families": {"f": [3, 7]}, "sums": "ff,2,1", "rows": 1}
+
+
+def digest(start: bytes, stop: bytes, **changed: Any) -> Row:
+    detail = json.dumps(DETAIL | changed)
+    return {"kind": "digest", "table": "t", "start_key": start, "end_key": stop, "detail": detail}
+
+
+def test_digests_are_read_as_they_were_written() -> None:
+    filed = filed_tables([digest(b"m", b""), digest(b"", b"m", sums="1,2,3")])["t"]
+    assert (filed.key, filed.cut_ms, filed.horizon_ms) == (bytes(16), 5, None)
+    assert filed.families == {b"f": Family(3, 7)}
+    assert filed.ranges == {Interval(b"m", b""): (255, 2, 1), Interval(b"", b"m"): (1, 2, 3)}
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [digest(b"", b"m")],
+        [digest(b"", b"m"), digest(b"n", b"")],
+        [digest(b"", b"m"), digest(b"m", b"", key="11" * 16)],
+        [digest(b"", b"", key="00")],
+        [digest(b"", b"", key="zz")],
+        [digest(b"", b"", sums="x")],
+        [digest(b"", b"", families={"f": [1]})],
+        [digest(b"", b"", families={"f": "1"})],
+        [{**digest(b"", b""), "detail": "{"}],
+    ],
+    ids=["end", "hole", "two keys", "short key", "no key", "no sums", "short rule", "no rule", "no json"],
+)
+def test_digests_that_do_not_fit_together_are_none(rows: list[Row]) -> None:
+    """What is not known proves nothing."""
+    assert filed_tables(rows) == {}
+
+
+def test_only_what_the_master_cannot_prove_is_digested() -> None:
+    """A bulk load, a table from before the trackers; not what no peer ships."""
+    rows: list[Row] = [SERVER, PEER, *table("a"), *table("b"), *table("c"), *table("local", 0)]
+    (old,) = (row for row in rows if row.get("region") == "rc")
+    old["region_id"] = 1
+    load = {"kind": "fact", "table": "b", "region": "rb", "state": "bulkload", "write_ms": 5}
+    split = {"kind": "fact", "table": "a", "region": "ra", "state": "split", "write_ms": 5}
+    assert shipped_tables(rows, TableFilter()) == ["a", "b", "c"]
+    assert doubtful_tables(HEADER, rows, [load, split], TableFilter()) == ["b", "c"]
+    assert doubtful_tables(HEADER, rows, [load], TableFilter(frozenset({"a", "b"}))) == ["b"]
+
+
+def test_of_a_server_that_is_not_settled_every_table_is_doubtful() -> None:
+    crashed = {**SERVER, "origin": 2, "server": "b,1,2", "live": False, "echoed": False}
+    assert doubtful_tables(HEADER, [SERVER, crashed, PEER, *table("a")], [], TableFilter()) == ["a"]
+    assert doubtful_tables(HEADER, [SERVER, PEER, *table("a")], [], TableFilter()) == []
