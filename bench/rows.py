@@ -2,8 +2,7 @@
 
     python -m bench.rows [ROWS…]
 
-Ours is a whole process each time; theirs run in a JVM that stands ready, as local jobs, which favours them. "Best" is
-VerifyReplication with `hbase.mapreduce.scan.cachedrows=1000`. Half of the time of one thread a region server, and
+Whole processes, theirs as local jobs. "Best" is VerifyReplication with `hbase.mapreduce.scan.cachedrows=1000`. Half of the time of one thread a region server, and
 20 MB/s, is what digests may take by default.
 """
 
@@ -21,6 +20,7 @@ from tests.pair import PEER, Pair, start_pair, tool
 
 SIZES = (10_000, 100_000)
 REGIONS = 8
+TIMEOUT_S = 3_600
 MAPREDUCE = "org.apache.hadoop.hbase.mapreduce"
 VERIFY = f"{MAPREDUCE}.replication.VerifyReplication"
 
@@ -39,21 +39,21 @@ def filled(pair: Pair, rows: int) -> str:
 def ours(pair: Pair, table: str) -> None:
     """Equal, as a whole process."""
     options = ("--table", table, "--master-conf", str(pair.master.conf_dir))
-    result = tool("rows", *options, conf=pair.slave, timeout=3_600)
+    result = tool("rows", *options, conf=pair.slave, timeout=TIMEOUT_S)
     assert result.exit_code == 0, result
 
 
 def verify(pair: Pair, table: str, *options: str) -> None:
     """VerifyReplication on the master."""
-    assert pair.master.admin.hadoop_tool(VERIFY, *options, PEER, table) == 0
+    pair.master.run_main(VERIFY, [*options, PEER, table], TIMEOUT_S)
 
 
 def hash_and_sync(pair: Pair, table: str, folder: Path) -> None:
     """HashTable on the master, SyncTable on the slave, which only compares."""
     hashes = f"file://{folder}/{table}"
-    assert pair.master.admin.hadoop_tool(f"{MAPREDUCE}.HashTable", table, hashes) == 0
-    sync = ("--dryrun=true", f"--sourcezkcluster={pair.master.cluster_key}", hashes, table, table)
-    assert pair.slave.admin.hadoop_tool(f"{MAPREDUCE}.SyncTable", *sync) == 0
+    pair.master.run_main(f"{MAPREDUCE}.HashTable", [table, hashes], TIMEOUT_S)
+    source = f"--sourcezkcluster={pair.master.cluster_key}"
+    pair.slave.run_main(f"{MAPREDUCE}.SyncTable", ["--dryrun=true", source, hashes, table, table], TIMEOUT_S)
 
 
 def took(work: Callable[[], None]) -> float:
