@@ -2,8 +2,8 @@
 
     python -m bench.rows [ROWS…]
 
-Whole processes, theirs as local jobs. "Best" is VerifyReplication with `hbase.mapreduce.scan.cachedrows=1000`. Half of the time of one thread a region server, and
-20 MB/s, is what digests may take by default.
+Whole processes, theirs as local jobs. "Best" is VerifyReplication with `hbase.mapreduce.scan.cachedrows=1000`. Digests
+may take half of the time of one thread a region server, and 20 MB/s, by default.
 """
 
 from __future__ import annotations
