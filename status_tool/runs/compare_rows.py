@@ -111,7 +111,7 @@ def prove(
     one = partial(_compare, sides[0], sides[1], question, limits, queues.are_drained)
     results = dict(zip(chosen, _at_once(one, chosen), strict=True))
     proofs = _proofs(results, pending, asked.master, question.scope.max_problems)
-    return _kept(proofs, results, slave, question, until_ms, limits.cut_ms)
+    return _kept(proofs, results, slave, question, outcome, until_ms, limits.cut_ms)
 
 
 def _by_file(
@@ -133,7 +133,7 @@ def _by_file(
     one = partial(_hold_against, filed, there, question, max(DRAIN_S, wait_s))
     results = dict(zip(chosen, _at_once(one, chosen), strict=True))
     proofs = _proofs(results, pending, slave, question.scope.max_problems)
-    return _kept(proofs, results, slave, question, until_ms, at_ms)
+    return _kept(proofs, results, slave, question, outcome, until_ms, at_ms)
 
 
 def _hold_against(
@@ -259,17 +259,19 @@ def _kept(
     results: Mapping[str, Result],
     slave: Settings,
     question: Question,
+    outcome: Outcome,
     until_ms: int | None,
     at_ms: int,
 ) -> RowProofs:
-    """With a word on what later runs need not ask again."""
-    if until_ms is None or not proofs.equal:
+    """With a word on what later runs need not ask again: of tables that streams left in doubt, others need no proof."""
+    lasting = sorted(proofs.equal & set(tables_in_doubt(question, outcome, every=False)))
+    if until_ms is None or not lasting:
         return proofs
     state = StateTable(slave.thrift(), slave.state_table)
-    for table in sorted(proofs.equal):
+    for table in lasting:
         proof = KeptProof(until_ms, at_ms, frozenset(results[table].families))
         state.record_proven(table, question.master.cluster_id, proof.to_json(), at_ms)
-    note = f"what was written to them up to {iso(until_ms)} counts as proven from now on, also without --rows"
+    note = f"{len(lasting)} tables: what was written up to {iso(until_ms)} counts as proven from now on, also without --rows"
     return replace(proofs, notices=(*proofs.notices, note))
 
 
