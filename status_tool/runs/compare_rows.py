@@ -271,7 +271,8 @@ def _kept(
     for table in lasting:
         proof = KeptProof(until_ms, at_ms, frozenset(results[table].families))
         state.record_proven(table, question.master.cluster_id, proof.to_json(), at_ms)
-    note = f"{len(lasting)} tables: what was written up to {iso(until_ms)} counts as proven from now on, also without --rows"
+    upto = iso(until_ms)
+    note = f"{len(lasting)} tables: what was written up to {upto} counts as proven from now on, also without --rows"
     return replace(proofs, notices=(*proofs.notices, note))
 
 
