@@ -119,9 +119,19 @@ class Requests:
 
     def _require_table(self) -> None:
         """The tool makes it: with a TTL nothing in it has ever to be deleted."""
-        with connection(self._endpoint) as client:
-            if self.name.encode() not in client.tables():
+        if self._has_table():
+            return
+        try:
+            with connection(self._endpoint) as client:
                 client.create_table(self.name, {FAMILY.decode(): {"max_versions": 1, "time_to_live": TTL_S}})
+        except ConnectionFailed:
+            # Another request, of this run or of another, may have been faster.
+            if not self._has_table():
+                raise
+
+    def _has_table(self) -> bool:
+        with connection(self._endpoint) as client:
+            return self.name.encode() in client.tables()
 
     def _key(self, kind: str, *rest: str) -> bytes:
         return (kind + self._id.hex() + "".join(rest)).encode()

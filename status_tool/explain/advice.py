@@ -33,12 +33,12 @@ _TEXTS = {  # {since}: the option that accepts the past of the finding's table
     "unreadable-head": "the row of this stream in the master's state table is damaged; see the region server's log",
     "origin": "check the server's log and its region server page. If it lives, start it with the tracker (`status-tool"
     " setup`) and run `run -m` again with a longer --wait; if it is gone, run `run -m` again when its queue has drained"
-    " (`status-tool queues`), or compare the tables once (VerifyReplication, SyncTable) and then accept what was"
+    " (`status-tool queues`), or compare the tables once (--rows, SyncTable) and then accept what was"
     " written until then with --since",
     "no-tracker": "set hbase.coprocessor.wal.classes on the master's region servers (`status-tool setup` prints how)",
-    "own-shipping": "compare the tables (VerifyReplication); no run can say complete while the peer has them: remove"
+    "own-shipping": "compare the tables (--rows), without which no run can say complete while the peer has them: remove"
     " them, add the peer again, and accept what was compared until then with --since",
-    "own-service": "remove the setting from those servers, restart them, compare the tables (VerifyReplication), and"
+    "own-service": "remove the setting from those servers, restart them, compare the tables (--rows), and"
     " accept what was written until then with --since",
     "no-descriptors": "run `run -m` with --wait, so that a tracker sees a barrier, and check the trackers' log lines",
     "slave-tables-unknown": "record the slave's status again, with its Thrift server reachable",
@@ -55,22 +55,23 @@ _TEXTS = {  # {since}: the option that accepts the past of the finding's table
     " (CopyTable, ExportSnapshot); then accept the past with {since}",
     "localload": "load the same files on the slave, or copy them (CopyTable, ExportSnapshot); then accept the past with"
     " {since}",
-    "unstamped": "some entries came from a server without the tracker; compare the region's rows (VerifyReplication)"
+    "unstamped": "some entries came from a server without the tracker; compare the region's rows (--rows)"
     " and accept the past with {since}",
     "partial": "copy the region's rows from the master",
     "absent": "create the table on the slave, then copy its rows",
     "family-absent": "add the family on the slave (`alter`), then copy its rows",
     "skip-wal": "the table's durability SKIP_WAL bypasses replication; on the master `alter 'TABLE', DURABILITY =>"
     " 'USE_DEFAULT'`, then copy its rows",
-    "emptied": "compare the table once (VerifyReplication), and accept the past with {since} when what is missing has"
-    " been copied",
-    "pruned": "compare the table once (VerifyReplication), copy what is missing, and accept the past with {since}",
+    "emptied": "compare the table once (--rows), and accept the past with {since} when what is missing has been copied",
+    "pruned": "compare the table once (--rows), copy what is missing, and accept the past with {since}",
     "skipped-wal": "replication never sees SKIP_WAL mutations; accept the past with {since} when what they wrote"
     " has been copied",
     "scope-raised": "older rows of the family were never replicated; accept the past with {since} when it has been"
     " copied",
     "meta-family": "rename the family: a region server crash would lose its cells as well",
     "descriptor-unreadable": "record the status again; if it persists, check the trackers' log lines",
+    "not-compared": "remove the reason, or let what is written settle (--wait), and check again with --rows; without"
+    " --rows the streams decide alone",
     "no-regions": "run `run -m` again when the table's regions are in hbase:meta",
     "file-missing": "copy the file again (distcp)",
     "size": "copy the file again (distcp -update), and check whether it was still being written",
@@ -121,13 +122,11 @@ def advise(finding: Finding, context: RunContext) -> str | None:
         return _filter_advice(finding, context)
     if finding.code == "keeps-less":
         return (
-            "alter the slave's table to match the master's, then compare it once (VerifyReplication) and copy what is"
+            "alter the slave's table to match the master's, then compare it once (--rows) and copy what is"
             f" already gone; or accept that it keeps less with --accept-drift {finding.table}"
         )
     if finding.code == "own-service" and finding.written_to_ms is not None:
-        return (
-            f"compare the tables (VerifyReplication), then accept what was written with --since {finding.written_to_ms}"
-        )
+        return f"compare the tables (--rows), then accept what was written with --since {finding.written_to_ms}"
     if finding.code == "origin" and finding.origin in context.queues.undrained:
         return UNDRAINED
     if finding.code in CONTENTS:
@@ -234,7 +233,7 @@ def _filter_advice(finding: Finding, context: RunContext) -> str:
         if finding.written_to_ms is not None
         else ("run ReplicateTimeTracker on the master, too: it records since when a peer has been unchanged")
     )
-    return f"compare the table once (VerifyReplication),{copy} {since}"
+    return f"compare the table once (--rows),{copy} {since}"
 
 
 def _look(finding: Finding, server: str | None, disabled_peer: str | None) -> str:
@@ -318,5 +317,5 @@ def _baseline(table: str | None, coverage_ms: int | None) -> str:
         return "install the tracker on every region server of the master (`status-tool setup`)"
     return (
         f"{since_option(table, coverage_ms)} accepts a baseline that was copied by snapshot after {iso(coverage_ms)};"
-        " or compare the table once (VerifyReplication)"
+        " or compare the table once (--rows)"
     )

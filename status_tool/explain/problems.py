@@ -273,6 +273,7 @@ _DETAILS: dict[str, Callable[[Finding, RunContext], str]] = {
     "older-than-tracker": _older,
     "descriptor-unreadable": _unreadable_descriptor,
     "differs": _noted("differs"),
+    "not-compared": _noted("not compared: the table's rows could not settle it"),
     "no-regions": _noted("no regions: none of the table's regions was recorded"),
     "origin": _noted("origin"),
     "no-tracker": _noted("no tracker has ever flushed on the master"),

@@ -229,9 +229,9 @@ def _compare(
 
 
 def _proofs(results: Mapping[str, Result], pending: frozenset[str], master: Settings, max_problems: int) -> RowProofs:
-    findings: list[Finding] = []
+    findings = [Finding("not-compared", table=name, note=why) for name, why in _undecided(results)]
     differing: set[str] = set()
-    notices = [f"table {name}: {why}" for name, result in results.items() for why in _unsettled(result)]
+    notices: list[str] = []
     if pending:
         notices.append(
             f"the rows of {len(pending)} tables were not compared ({', '.join(sorted(pending)[:3])}"
@@ -276,10 +276,11 @@ def _kept(
     return replace(proofs, notices=(*proofs.notices, note))
 
 
-def _unsettled(result: Result) -> Iterator[str]:
-    if result.verdict is TableVerdict.UNVERIFIABLE:
-        for reason in result.reasons:
-            yield f"its rows could not settle it: {reason}"
+def _undecided(results: Mapping[str, Result]) -> Iterator[tuple[str, str]]:
+    """Whatever streams say of it: the rows were asked for."""
+    for name, result in results.items():
+        if result.verdict is TableVerdict.UNVERIFIABLE:
+            yield name, "; ".join(result.reasons)
 
 
 def _holds_any(region: HostedRegion, result: Result) -> bool:

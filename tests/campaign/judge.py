@@ -252,8 +252,7 @@ class Judge:
 
 def _reasons(document: dict[str, Any]) -> str:
     reasons = sorted({f"{problem['kind']}: {problem['detail']}" for problem in document["problems"]})
-    settled = [notice for notice in document["notices"] if "its rows could not settle it" in notice]
-    return " | ".join([*settled, *reasons])[:2000]
+    return " | ".join(reasons)[:2000]
 
 
 def _fine(region: dict[str, Any]) -> bool:

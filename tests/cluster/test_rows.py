@@ -215,4 +215,5 @@ def test_the_master_is_gone_and_file_has_the_digests(pair: Pair, status: Path) -
         theirs.table("filed").put(loaded, {column: b"other"}, timestamp=loaded_ms)
     result = pair.check(status, "--table", "filed", "--rows=all")
     assert result.exit_code == 3, result
-    assert any("are not as FILE has them" in notice for notice in result.json["notices"])
+    (problem,) = (p for p in result.json["problems"] if p["code"] == "not-compared")
+    assert "are not as FILE has them" in problem["detail"]

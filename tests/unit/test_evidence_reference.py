@@ -655,3 +655,11 @@ def test_a_proof_ends_with_the_slaves_rows() -> None:
     assert check(ours, proven(25_000, born_ms=20_000, first_born_ms=20_000)).verdict is Verdict.COMPLETE
     change = {"kind": "fact", "table": "ns:t", "region": "x", "state": "changed", "write_ms": 47_000}
     assert only(check(ours, [*proven(25_000), change])).code == "slave-changed"
+
+
+def test_rows_that_could_not_be_compared_are_told_whatever_the_streams_say() -> None:
+    """With --rows=all they were asked for."""
+    outcome = check(rows=RowProofs(findings=(Finding("not-compared", table="ns:t", note="s1 does not answer"),)))
+    assert (outcome.verdict, regions(outcome)) == (Verdict.UNVERIFIABLE, {Status.COMPLETE: 1})
+    assert only(outcome).kind == "unverifiable"
+    assert "s1 does not answer" in only(outcome).detail
