@@ -173,7 +173,7 @@ def test_a_peer_that_was_changed_since_is_named_with_a_way_out() -> None:
     assert (problem.kind, problem.written_to_ms) == ("unverifiable", 21_000)
     assert "filter changed" in problem.detail
     assert problem.advice is not None
-    assert all(word in problem.advice for word in ("VerifyReplication", "CopyTable", "--since ns:t=21000"))
+    assert all(word in problem.advice for word in ("--rows", "CopyTable", "--since ns:t=21000"))
     assert check(queues=queues, scope=replace(HBASE, since=Baseline(21_000))).verdict is Verdict.COMPLETE
     assert check(queues=queues, scope=replace(HBASE, since=Baseline(20_999))).verdict is Verdict.UNVERIFIABLE
 
@@ -183,7 +183,7 @@ def test_nothing_is_complete_where_other_code_decides_what_is_shipped() -> None:
     outcome = check(queues=QueueFacts(own_shipping="WAL entry filters a.F"))
     assert (outcome.verdict, outcome.exit_code, only(outcome).kind) == (Verdict.UNVERIFIABLE, 3, "unverifiable")
     assert "WAL entry filters a.F" in only(outcome).detail
-    assert "VerifyReplication" in str(only(outcome).advice)
+    assert "--rows" in str(only(outcome).advice)
 
 
 def test_a_family_with_the_name_of_hbases_own_markers() -> None:
