@@ -77,7 +77,7 @@ TOP_KEYS = [
     *("hbase", "hdfs", "problems"),
 ]
 HBASE_KEYS = ["verdict", "evidence", "regions", "worst_lag_ms"]
-REGION_KEYS = ["complete", "behind", "gap", "missing", "unverifiable"]
+REGION_KEYS = ["complete", "behind", "gap", "missing", "differs", "unverifiable"]
 FILE_KEYS = ["match", "mismatch", "missing", "extra", "incomparable", "unverifiable"]
 PROBLEM_KEYS = [
     *("kind", "table", "region", "origin", "from_seq", "to_seq", "written_from_ms", "written_to_ms", "path"),
@@ -396,6 +396,7 @@ def test_json_has_the_contracts_keys_in_its_order() -> None:
         "behind": 0,
         "gap": 1,
         "missing": 0,
+        "differs": 0,
         "unverifiable": 0,
     }
     assert document["problems"][0]["start_key"] == r"a\x00"
