@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from status_tool.errors import StatusFileError
+from status_tool.printable import safe
 from status_tool.vocabulary.details import is_flag, is_number, is_text, list_of, map_of, optional, parse_detail
 from status_tool.vocabulary.names import namespace_of
 from status_tool.vocabulary.outcome import NotReplicated
@@ -56,7 +57,7 @@ def choose_peer(peers: Sequence[PeerFacts], slave_id: str, slave_key: str, wante
     leading = [peer for peer in peers if leads_to(peer, slave_id, slave_key)]
     if len(leading) > 1:
         raise StatusFileError(
-            f"several peers of the master lead here ({', '.join(str(p['id']) for p in leading)}): "
+            f"several peers of the master lead here ({safe(', '.join(str(p['id']) for p in leading))}): "
             "select one with --peer ID"
         )
     if leading:
@@ -145,16 +146,16 @@ def _wanted(peers: Sequence[PeerFacts], slave_id: str, wanted: str) -> Choice:
             continue
         if peer.get("cluster_id") and peer["cluster_id"] != slave_id:
             raise StatusFileError(
-                f"peer {wanted} of the master leads to cluster {peer['cluster_id']}, not to this one ({slave_id}): "
+                f"peer {wanted} of the master leads to cluster {safe(peer['cluster_id'])}, not to this one ({slave_id}): "
                 "run on that cluster, or name another peer"
             )
         return Choice(peer, _notices(peer))
-    known = ", ".join(str(peer["id"]) for peer in peers) or "none"
+    known = safe(", ".join(str(peer["id"]) for peer in peers)) or "none"
     raise StatusFileError(f"the master has no peer {wanted!r} (its peers: {known}): check --peer")
 
 
 def _none_leads(peers: Sequence[PeerFacts], slave_id: str) -> str:
-    named = ", ".join(f"{p['id']} → {p.get('cluster_id') or p.get('cluster_key')}" for p in peers)
+    named = safe(", ".join(f"{p['id']} → {p.get('cluster_id') or p.get('cluster_key')}" for p in peers))
     if any(not peer.get("cluster_id") for peer in peers):
         return (
             f"cannot determine which peer of the master leads to this cluster {slave_id} (peers: {named}; not every "
