@@ -146,8 +146,8 @@ def _wanted(peers: Sequence[PeerFacts], slave_id: str, wanted: str) -> Choice:
             continue
         if peer.get("cluster_id") and peer["cluster_id"] != slave_id:
             raise StatusFileError(
-                f"peer {wanted} of the master leads to cluster {safe(peer['cluster_id'])}, not to this one ({slave_id}): "
-                "run on that cluster, or name another peer"
+                f"peer {wanted} of the master leads to cluster {safe(peer['cluster_id'])}, not to this one"
+                f" ({slave_id}): run on that cluster, or name another peer"
             )
         return Choice(peer, _notices(peer))
     known = safe(", ".join(str(peer["id"]) for peer in peers)) or "none"
