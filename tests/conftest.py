@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 
 import pytest
 
@@ -17,3 +18,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """`--lab`, see CONTRIBUTING.md."""
     text = "take the pair of clusters that `python -m tests.lab up --tracked` keeps ready"
     parser.addoption("--lab", action="store_true", help=text)
+
+
+@pytest.fixture(autouse=True)
+def _shown_as_ever() -> Iterator[None]:
+    """What a test asked of progress (-q, --log-file) holds for its process, and not for the tests after it."""
+    yield
+    from status_tool.report.progress import Shown, set_shown
+
+    set_shown(Shown())
