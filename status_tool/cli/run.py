@@ -318,6 +318,12 @@ def run(
     if not is_delivering():
         show_as(quiet=quiet, verbose=verbose, log_file=log_file)
     files = _files(deep is not None, rate, exclude, layout, hdfs_client or HdfsClient.AUTO)
+
+    def other() -> Settings:
+        # Only what the options name: the environment's site files are this cluster's.
+        site = load_site(master_conf or [], environ={})
+        return Settings(site, master_thrift, (), master_zookeeper, settings.authorities)
+
     if status_file is not None:
         take_spark()
         with loading():
