@@ -229,7 +229,7 @@ def _compare(
 
 
 def _proofs(results: Mapping[str, Result], pending: frozenset[str], master: Settings, max_problems: int) -> RowProofs:
-    findings = [Finding("not-compared", table=name, note=why) for name, why in _undecided(results)]
+    findings: list[Finding] = []
     differing: set[str] = set()
     notices: list[str] = []
     if pending:
@@ -247,6 +247,8 @@ def _proofs(results: Mapping[str, Result], pending: frozenset[str], master: Sett
             ]
             if not result.is_all:
                 notices.append(f"table {name}: not all cells that differ are listed (--max-problems)")
+    # Last: of a bounded list what differs must not be cut off.
+    findings += [Finding("not-compared", table=name, note=why) for name, why in _undecided(results)]
     equal = frozenset(name for name, result in results.items() if result.verdict is TableVerdict.EQUAL)
     if equal:
         rows = sum(results[name].sums.rows for name in equal)
