@@ -114,7 +114,7 @@ MADE_BY_CHECKS = frozenset({"debug", "report", "metrics", "repair_script", "diff
 """Options that make a check write files."""
 BARRIER_MODES = frozenset({Mode.MASTER, Mode.SLAVE, Mode.DUMP})
 """Where --wait only waits for region servers to flush."""
-LEGACY_REFUSED = ("table", "namespace", "peer", "since", "ignore_later_writes", "deep")
+LEGACY_REFUSED = ("table", "namespace", "peer", "since", "ignore_later_writes", "deep", "rows")
 """Options that a FILE of the original tool, without tables, streams and contents, cannot support."""
 
 

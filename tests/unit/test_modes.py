@@ -248,7 +248,14 @@ def test_a_file_of_the_original(tmp_path: Path, capsys: pytest.CaptureFixture[st
     """It names neither tables nor streams."""
     legacy = tmp_path / "f.json"
     legacy.write_text('{"shutdownTime": 0, "hdfsState": {}, "hBaseState": {"r": 5}}')
-    for option in (["--table", "t"], ["--namespace", "n"], ["--peer", "1"], ["--since", "1700000000000"], ["--deep"]):
+    for option in (
+        ["--table", "t"],
+        ["--namespace", "n"],
+        ["--peer", "1"],
+        ["--since", "1700000000000"],
+        ["--deep"],
+        ["--rows", "--master-conf", "."],
+    ):
         assert "FILE of the original tool" in refused(capsys, "-i", str(legacy), *option)
 
 
