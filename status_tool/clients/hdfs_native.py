@@ -17,14 +17,15 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
+from status_tool.clients.file_client import FileClient, SharedClients
 from status_tool.clients.hdfscli import Refused, refused
 from status_tool.clients.java import hadoop_jars, jar, java, last_words
-from status_tool.clients.patience import PATIENCE_S, Patience, is_cut_off
+from status_tool.clients.patience import PATIENCE_S, is_cut_off
 from status_tool.clients.webhdfs import Load, WebHdfs
 from status_tool.errors import ConnectionFailed, StatusToolError
 
@@ -50,7 +51,7 @@ class RpcEndpoint:
         return self.filesystem
 
 
-class NativeHdfs:
+class NativeHdfs(FileClient):
     """Hadoop's client for many threads, with the methods of `WebHdfs` that listing and checking files need.
 
     Every call raises `ConnectionFailed` when no NameNode has answered for `patience_s`, and `Refused` for what
@@ -61,47 +62,21 @@ class NativeHdfs:
     """So many checksums go into one request."""
 
     def __init__(self, endpoint: RpcEndpoint, load: Load = Load(), patience_s: float = PATIENCE_S) -> None:
+        super().__init__(load.concurrency, patience_s)
         self.endpoint, self._load = endpoint, load
-        self._patience = Patience(patience_s)
-        self.pool = ThreadPoolExecutor(load.concurrency, thread_name_prefix="hdfs-file")
-        self.range_pool = ThreadPoolExecutor(load.concurrency, thread_name_prefix="hdfs-range")
-        self.list_pool = ThreadPoolExecutor(max(1, load.concurrency // 2), thread_name_prefix="hdfs-list")
-
-    @property
-    def stopped(self) -> bool:
-        """Whether `stop` was called."""
-        return self._patience.is_over
 
     def stop(self) -> None:
-        """End the Java process and all waits. The client cannot be used afterwards."""
-        self._patience.end()
-        for pool in (self.pool, self.range_pool, self.list_pool):
-            pool.shutdown(wait=False, cancel_futures=True)
+        """End the Java process, too."""
+        super().stop()
         _end(self.endpoint, self._load)
 
-    def status(self, path: str) -> dict[str, Any] | None:
-        """The file status as WebHDFS has it; None where there is nothing."""
-        try:
-            return self._ask(b"S", _text(path)).entry()
-        except Refused as refusal:
-            if refusal.is_absent:
-                return None
-            raise
+    def _status(self, path: str) -> dict[str, Any]:
+        return self._ask(b"S", _text(path)).entry()
 
     def summary(self, path: str) -> tuple[int, int]:
         """Files and bytes below a path, as the NameNode counts them."""
         answer = self._ask(b"N", _text(path))
         return answer.long(), answer.long()
-
-    def pages(self, path: str, after: str = "") -> Iterator[list[dict[str, Any]]]:
-        """A folder's entries after a name, in pages by order of name; of a file itself, with an empty suffix."""
-        while True:
-            entries, remaining = self.page(path, after)
-            if entries:
-                yield entries
-            if not remaining or not entries:
-                return
-            after = entries[-1]["pathSuffix"]
 
     def page(self, path: str, after: str = "") -> tuple[list[dict[str, Any]], int]:
         """One page of a folder's entries after a name, and how many are left."""
@@ -277,18 +252,14 @@ class _Process:
             task.set_exception(ConnectionFailed(self._over))
 
 
-_CLIENTS: dict[tuple[RpcEndpoint, Load], NativeHdfs] = {}
+_SHARED: SharedClients[NativeHdfs] = SharedClients()
 _PROCESSES: dict[tuple[RpcEndpoint, Load], _Process] = {}
 _LOCK = threading.RLock()
 
 
 def native_hdfs(endpoint: RpcEndpoint, load: Load = Load()) -> NativeHdfs:
     """The process's one client for this endpoint and load."""
-    with _LOCK:
-        client = _CLIENTS.get((endpoint, load))
-        if client is None or client.stopped:
-            client = _CLIENTS[endpoint, load] = NativeHdfs(endpoint, load)
-        return client
+    return _SHARED.of((endpoint, load), lambda: NativeHdfs(endpoint, load))
 
 
 class _Runs:

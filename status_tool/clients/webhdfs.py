@@ -9,14 +9,14 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
 
 from urllib3.exceptions import HTTPError
 
+from status_tool.clients.file_client import FileClient, SharedClients
 from status_tool.clients.hdfscli import (
     BUSY,
     Failover,
@@ -26,7 +26,7 @@ from status_tool.clients.hdfscli import (
     reason,
     refusal_of,
 )
-from status_tool.clients.patience import PATIENCE_S, Patience, is_cut_off
+from status_tool.clients.patience import PATIENCE_S, is_cut_off
 from status_tool.errors import ConnectionFailed
 
 CONNECT_TIMEOUT_S = 10
@@ -94,20 +94,15 @@ class RateLimit:
         time.sleep(max(0.0, mine - now))
 
 
-_CLIENTS: dict[tuple[HdfsEndpoint, Load], WebHdfs] = {}
-_CLIENTS_LOCK = threading.Lock()
+_SHARED: SharedClients[WebHdfs] = SharedClients()
 
 
 def webhdfs(endpoint: HdfsEndpoint, load: Load = Load()) -> WebHdfs:
     """The process's one client for this endpoint and load."""
-    with _CLIENTS_LOCK:
-        client = _CLIENTS.get((endpoint, load))
-        if client is None or client.stopped:
-            client = _CLIENTS[endpoint, load] = WebHdfs(endpoint, load)
-        return client
+    return _SHARED.of((endpoint, load), lambda: WebHdfs(endpoint, load))
 
 
-class WebHdfs:
+class WebHdfs(FileClient):
     """A WebHDFS client for many threads.
 
     Every call raises `ConnectionFailed` when no NameNode has answered for `PATIENCE_S`, and `Refused`
@@ -118,8 +113,8 @@ class WebHdfs:
     """A request has one checksum."""
 
     def __init__(self, endpoint: HdfsEndpoint, load: Load = Load(), patience_s: float = PATIENCE_S) -> None:
+        super().__init__(load.concurrency, patience_s)
         self.endpoint = endpoint
-        self._patience = Patience(patience_s)
         waits = (CONNECT_TIMEOUT_S, READ_TIMEOUT_S)
         self._datanodes = Servers(2 * load.concurrency, waits, endpoint.authorities)
         self._namenodes = [
@@ -130,49 +125,16 @@ class WebHdfs:
         """The index of the NameNode that is tried first."""
         self._batched = True
         self._failed: dict[str, float] = {}
-        self.pool = ThreadPoolExecutor(load.concurrency, thread_name_prefix="hdfs-file")
-        """For work on files, of all partitions that this process reads."""
-        self.range_pool = ThreadPoolExecutor(load.concurrency, thread_name_prefix="hdfs-range")
-        """For ranges of files; work in `pool` waits for it, never the other way round."""
-        self.list_pool = ThreadPoolExecutor(max(1, load.concurrency // 2), thread_name_prefix="hdfs-list")
-        """For pages of folders, which must not wait for the files before them."""
 
-    @property
-    def stopped(self) -> bool:
-        """Whether `stop` was called."""
-        return self._patience.is_over
-
-    def stop(self) -> None:
-        """Abort all waits, so that threads end soon. The client cannot be used afterwards."""
-        self._patience.end()
-        self.pool.shutdown(wait=False, cancel_futures=True)
-        self.range_pool.shutdown(wait=False, cancel_futures=True)
-        self.list_pool.shutdown(wait=False, cancel_futures=True)
-
-    def status(self, path: str) -> dict[str, Any] | None:
-        """The file status of WebHDFS; None where there is nothing."""
-        try:
-            answer: dict[str, Any] = self._ask("GETFILESTATUS", path)["FileStatus"]
-        except Refused as refusal:
-            if refusal.is_absent:
-                return None
-            raise
+    def _status(self, path: str) -> dict[str, Any]:
+        """By GETFILESTATUS."""
+        answer: dict[str, Any] = self._ask("GETFILESTATUS", path)["FileStatus"]
         return answer
 
     def summary(self, path: str) -> tuple[int, int]:
         """Files and bytes below a path, as the NameNode counts them (GETCONTENTSUMMARY)."""
         found = self._ask("GETCONTENTSUMMARY", path)["ContentSummary"]
         return int(found["fileCount"]), int(found["length"])
-
-    def pages(self, path: str, after: str = "") -> Iterator[list[dict[str, Any]]]:
-        """A folder's entries after a name, in pages by order of name; of a file itself, with an empty suffix."""
-        while True:
-            entries, remaining = self.page(path, after)
-            if entries:
-                yield entries
-            if not remaining or not entries:
-                return
-            after = entries[-1]["pathSuffix"]
 
     def page(self, path: str, after: str = "") -> tuple[list[dict[str, Any]], int]:
         """One page of a folder's entries after a name, and how many are left."""

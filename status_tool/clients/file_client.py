@@ -1,0 +1,82 @@
+"""What both clients of HDFS are: pools for work on many files, pauses, and folders read page by page."""
+
+from __future__ import annotations
+
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Hashable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Generic, TypeVar
+
+from status_tool.clients.hdfscli import Refused
+from status_tool.clients.patience import Patience
+
+
+class FileClient(ABC):
+    """A client for many threads. Calls raise `ConnectionFailed`, and `Refused` for what concerns the path alone."""
+
+    def __init__(self, concurrency: int, patience_s: float) -> None:
+        self._patience = Patience(patience_s)
+        self.pool = ThreadPoolExecutor(concurrency, thread_name_prefix="hdfs-file")
+        """For work on files, of all partitions that this process reads."""
+        self.range_pool = ThreadPoolExecutor(concurrency, thread_name_prefix="hdfs-range")
+        """For ranges of files; work in `pool` waits for it, never the other way round."""
+        self.list_pool = ThreadPoolExecutor(max(1, concurrency // 2), thread_name_prefix="hdfs-list")
+        """For pages of folders, which must not wait for the files before them."""
+
+    @property
+    def stopped(self) -> bool:
+        """Whether `stop` was called."""
+        return self._patience.is_over
+
+    def stop(self) -> None:
+        """Abort all waits, so that threads end soon. The client cannot be used afterwards."""
+        self._patience.end()
+        for pool in (self.pool, self.range_pool, self.list_pool):
+            pool.shutdown(wait=False, cancel_futures=True)
+
+    def status(self, path: str) -> dict[str, Any] | None:
+        """The file status as WebHDFS has it; None where there is nothing."""
+        try:
+            return self._status(path)
+        except Refused as refusal:
+            if refusal.is_absent:
+                return None
+            raise
+
+    @abstractmethod
+    def _status(self, path: str) -> dict[str, Any]:
+        """The same; `Refused` where there is nothing."""
+
+    def pages(self, path: str, after: str = "") -> Iterator[list[dict[str, Any]]]:
+        """A folder's entries after a name, in pages by order of name; of a file itself, with an empty suffix."""
+        while True:
+            entries, remaining = self.page(path, after)
+            if entries:
+                yield entries
+            if not remaining or not entries:
+                return
+            after = entries[-1]["pathSuffix"]
+
+    @abstractmethod
+    def page(self, path: str, after: str = "") -> tuple[list[dict[str, Any]], int]:
+        """One page of a folder's entries after a name, and how many are left."""
+
+
+Client = TypeVar("Client", bound=FileClient)
+
+
+class SharedClients(Generic[Client]):
+    """A process's one client for each endpoint and load; another one once that was stopped."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._clients: dict[Hashable, Client] = {}
+
+    def of(self, key: Hashable, make: Callable[[], Client]) -> Client:
+        """The client for a key, made where it is not there."""
+        with self._lock:
+            client = self._clients.get(key)
+            if client is None or client.stopped:
+                client = self._clients[key] = make()
+            return client
