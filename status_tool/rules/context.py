@@ -17,10 +17,10 @@ from status_tool.rules.tables import (
     TableAge,
     TableFacts,
     TableQuestion,
+    families_in_scope,
     judge_tables,
     newest_changes,
     proven,
-    replicated_families,
 )
 from status_tool.vocabulary.findings import Finding
 from status_tool.vocabulary.header import Header
@@ -187,10 +187,10 @@ def _families(
     """By table in scope the families that the peer ships, None where its descriptor cannot be read."""
     known: dict[str, tuple[str, ...] | None] = {}
     for row in master_tables:
-        name, ours = row.get("table"), replicated_families(row.get("detail"))
-        if name is not None and chosen.holds(name) and (ours is None or set(ours) - set(queues.withheld.get(name, ()))):
-            known[name] = None if ours is None else tuple(set(ours) - set(queues.withheld.get(name, ())))
-    return known
+        name = row.get("table")
+        if name is not None and chosen.holds(name):
+            known[name] = families_in_scope(row.get("detail"), queues.withheld.get(name, ()))
+    return {name: ours for name, ours in known.items() if ours != ()}
 
 
 def _kept_notices(kept: Mapping[str, KeptProof]) -> Iterator[str]:

@@ -136,11 +136,7 @@ def judge_region(region: Region, context: RunContext) -> RegionVerdict | None:
     by_rows = Status.DIFFERS if region.name in context.rows.differing else Status.COMPLETE
     status = worst([by_rows, Status.COMPLETE if is_proven else by_streams, table.status if table else Status.COMPLETE])
     found = [finding for finding in (stream_finding(*stream) for stream in judged) if finding]
-    rests_on_rows = is_proven and (context.is_settled_by_rows or by_streams is not Status.COMPLETE)
-    evidence = _evidence_of(region, context)
-    was_proven = region.table in context.kept and evidence is Evidence.EXACT
-    if rests_on_rows or was_proven or (is_proven and evidence is Evidence.ORDERED):
-        evidence = Evidence.ROWS
+    evidence = _evidence_of(region, context, in_doubt=by_streams is not Status.COMPLETE)
     return RegionVerdict(status, () if is_proven else (*found, *own), tuple(judged), evidence, is_proven)
 
 
@@ -177,10 +173,18 @@ def _is_proven_sql(context: RunContext, table: str = "`table`") -> str:
     return known_true(is_in(table, sorted(context.rows.equal)))
 
 
-def _evidence_of(region: Region, context: RunContext) -> Evidence:
-    """What the verdict on a region rests on: ORDERED where its own table or that of one of its heads is."""
+def _evidence_of(region: Region, context: RunContext, *, in_doubt: bool) -> Evidence:
+    """What the verdict on a region rests on, `in_doubt` by its streams.
+
+    ORDERED where its own table or that of one of its heads is; ROWS where they, now or earlier, prove more than that.
+    """
     heads = {head_of(region.name, *key, rows).table for key, rows in region.heads.items()}
-    return Evidence.ORDERED if context.rule.ordered & {region.table, *heads} else Evidence.EXACT
+    is_ordered = bool(context.rule.ordered & {region.table, *heads})
+    if region.table in context.rows.equal and (context.is_settled_by_rows or in_doubt or is_ordered):
+        return Evidence.ROWS
+    if is_ordered:
+        return Evidence.ORDERED
+    return Evidence.ROWS if region.table in context.kept else Evidence.EXACT
 
 
 def fact_aggregates_sql(context: RunContext) -> dict[str, str]:

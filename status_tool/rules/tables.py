@@ -188,6 +188,12 @@ def replicated_families(detail: str | None) -> tuple[str, ...] | None:
     return tuple(sorted(name for name, options in descriptor["families"].items() if _scope(options) == 1))
 
 
+def families_in_scope(detail: str | None, withheld: Iterable[str]) -> tuple[str, ...] | None:
+    """The replicated families of a master's descriptor without those that the peer withholds; None as above."""
+    ours, left_out = replicated_families(detail), set(withheld)
+    return None if ours is None else tuple(family for family in ours if family not in left_out)
+
+
 def local_families(detail: str | None) -> tuple[str, ...] | None:
     """Families that are not replicated in a master's descriptor; None when it cannot be read."""
     descriptor, replicated = _descriptor(detail), replicated_families(detail)
@@ -213,8 +219,7 @@ def _facts(
 ) -> TableFacts:
     described, descriptor = table in descriptors, _descriptor(descriptors.get(table))
     since_ms, loads_from_ms = question.since.of(table), question.loads_from_ms
-    withheld = question.withheld.get(table, ())
-    families = tuple(f for f in replicated_families(descriptors.get(table)) or () if f not in withheld)
+    families = families_in_scope(descriptors.get(table), question.withheld.get(table, ())) or ()
     replicated = described and (descriptor is None or bool(families))
     gone = bool(age and age.regions and not age.unknown and since_ms is not None and since_ms >= (age.newest or 0))
     shipped = loads_from_ms is not None and _begins_after(loads_from_ms, age, since_ms)

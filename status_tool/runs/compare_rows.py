@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
@@ -44,6 +44,9 @@ DRAIN_S = 10.0
 """How long to wait for the queues without --wait: what was just written is shipped within a second or two."""
 CHANGING_S = 30.0
 POLL_S = 0.5
+_ABSENT = "the slave does not have it"
+CompareOne = Callable[[threading.Event, str], Result]
+"""Compares a table; the event ends it."""
 
 
 @dataclass(frozen=True)
@@ -97,42 +100,26 @@ def prove(
         return NO_PROOFS
     say(f"comparing the rows of {len(tables)} tables")
     known = list(rows)
-    until_ms = proven_until(row for row in known if row["kind"] == "server")
     if asked.master is None:
+        # FILE says what its rows were, and what was in its queues then.
+        drained = question.queues.left_bytes == 0
         filed = filed_tables(row for row in known if row["kind"] == "digest")
-        return _by_file(filed, tables, slave, question, outcome, until_ms, wait_s, say)
-    queues = _Queues(asked.master, str(question.peer["id"]))
-    drained = queues.wait(max(DRAIN_S, wait_s))
-    pending = frozenset() if drained else _waiting_for_queues(tables, outcome)
-    sides = tuple(describe(settings, tables, say) for settings in (asked.master, slave))
-    _refuse_others(question, sides[0], sides[1])
-    limits = Limits(now_ms(), max(CHANGING_S, wait_s), max_problems=question.scope.max_problems)
-    chosen = [table for table in tables if table not in pending]
-    one = partial(_compare, sides[0], sides[1], question, limits, queues.are_drained)
-    results = dict(zip(chosen, _at_once(one, chosen), strict=True))
-    proofs = _proofs(results, pending, asked.master, question.scope.max_problems)
-    return _kept(proofs, results, slave, question, outcome, until_ms, limits.cut_ms)
-
-
-def _by_file(
-    filed: Mapping[str, FiledTable],
-    tables: Sequence[str],
-    slave: Settings,
-    question: Question,
-    outcome: Outcome,
-    until_ms: int | None,
-    wait_s: float,
-    say: Say,
-) -> RowProofs:
-    """With the master gone: FILE says what its rows were, and what was in its queues then."""
-    pending = frozenset() if question.queues.left_bytes == 0 else _waiting_for_queues(tables, outcome)
-    there = describe(slave, tables, say)
-    _refuse_other("slave", there, question.slave)
+        there = describe(slave, tables, say)
+        _refuse_other("slave", there, question.slave)
+        compare_one: CompareOne = partial(_hold_against, filed, there, question, max(DRAIN_S, wait_s))
+    else:
+        queues = _Queues(asked.master, str(question.peer["id"]))
+        drained = queues.wait(max(DRAIN_S, wait_s))
+        ours, theirs = (describe(settings, tables, say) for settings in (asked.master, slave))
+        _refuse_other("master", ours, question.master)
+        _refuse_other("slave", theirs, question.slave)
+        limits = Limits(now_ms(), max(CHANGING_S, wait_s), max_problems=question.scope.max_problems)
+        compare_one = partial(_compare, ours, theirs, question, limits, queues.are_drained)
     at_ms = now_ms()
-    chosen = [table for table in tables if table not in pending]
-    one = partial(_hold_against, filed, there, question, max(DRAIN_S, wait_s))
-    results = dict(zip(chosen, _at_once(one, chosen), strict=True))
-    proofs = _proofs(results, pending, slave, question.scope.max_problems)
+    pending = frozenset() if drained else _waiting_for_queues(tables, outcome)
+    results = _at_once(question, compare_one, [table for table in tables if table not in pending])
+    proofs = _proofs(results, pending, asked.master or slave, question.scope.max_problems)
+    until_ms = proven_until(row for row in known if row["kind"] == "server")
     return _kept(proofs, results, slave, question, outcome, until_ms, at_ms)
 
 
@@ -144,21 +131,21 @@ def _hold_against(
     stop: threading.Event,
     table: str,
 ) -> Result:
-    """One table, as `_compare`."""
-    families, digests = question.shipped[table], filed.get(table)
-    reason = None
+    """One table, by FILE's digests."""
+    digests = filed.get(table)
     if digests is None:
         reason = "FILE has no digests of it (`run -m -o FILE --rows=all`), and --master-conf names no master"
-    elif not {name.encode() for name in families} <= digests.families.keys():
+        return _undecided(question, table, reason)
+    if not {name.encode() for name in question.shipped[table]} <= digests.families.keys():
         reason = "FILE's digests are not of all families that the peer ships: write FILE again"
-    elif table not in slave.tables:
-        reason = "the slave does not have it"
-    if digests is None or reason is not None:
-        return Result(table, TableVerdict.UNVERIFIABLE, families, reasons=(reason or "",))
-    try:
-        return compare_with_file(slave, digests, wait_s, stop)
-    except StatusToolError as error:
-        return Result(table, TableVerdict.UNVERIFIABLE, families, reasons=(str(error),))
+        return _undecided(question, table, reason)
+    if table not in slave.tables:
+        return _undecided(question, table, _ABSENT)
+    return compare_with_file(slave, digests, wait_s, stop)
+
+
+def _undecided(question: Question, table: str, reason: str) -> Result:
+    return Result(table, TableVerdict.UNVERIFIABLE, question.shipped[table], reasons=(reason,))
 
 
 def tables_in_doubt(question: Question, outcome: Outcome, every: bool) -> tuple[str, ...]:
@@ -178,11 +165,6 @@ def _waiting_for_queues(tables: Iterable[str], outcome: Outcome) -> frozenset[st
     return frozenset(group.table for group in groups if group.table and group.code in (*HOLES, "unsettled"))
 
 
-def _refuse_others(question: Question, master: DescribedCluster, slave: DescribedCluster) -> None:
-    _refuse_other("master", master, question.master)
-    _refuse_other("slave", slave, question.slave)
-
-
 def _refuse_other(side: str, cluster: DescribedCluster, asked: Header) -> None:
     if cluster.id != asked.cluster_id:
         raise StatusFileError(
@@ -191,12 +173,22 @@ def _refuse_other(side: str, cluster: DescribedCluster, asked: Header) -> None:
         )
 
 
-def _at_once(compare_one: Callable[[threading.Event, str], Result], tables: list[str]) -> list[Result]:
-    """Several tables at a time; by Ctrl-C their requests are withdrawn."""
+def _at_once(question: Question, compare_one: CompareOne, tables: Sequence[str]) -> dict[str, Result]:
+    """Several tables at a time; by Ctrl-C their requests are withdrawn.
+
+    What goes wrong with one leaves it in doubt, and no other.
+    """
     stop = threading.Event()
+
+    def one(table: str) -> Result:
+        try:
+            return compare_one(stop, table)
+        except StatusToolError as error:
+            return _undecided(question, table, str(error))
+
     with ThreadPoolExecutor(AT_ONCE) as pool:
         try:
-            return list(pool.map(partial(compare_one, stop), tables))
+            return dict(zip(tables, pool.map(one, tables), strict=True))
         except BaseException:
             stop.set()
             pool.shutdown(wait=False, cancel_futures=True)
@@ -212,20 +204,16 @@ def _compare(
     stop: threading.Event,
     table: str,
 ) -> Result:
-    """One table. What goes wrong with it leaves it in doubt, and no other."""
+    """One table, on both clusters."""
     families = question.shipped[table]
     gone = [name for name in families if name not in master.tables.get(table, {})]
     if gone:
         reason = f"the master does not have family {', '.join(gone)} of FILE any more: write FILE again"
-        return Result(table, TableVerdict.UNVERIFIABLE, families, reasons=(reason,))
+        return _undecided(question, table, reason)
     if table not in slave.tables:
-        reason = "the slave does not have it"
-        return Result(table, TableVerdict.UNVERIFIABLE, families, reasons=(reason,))
+        return _undecided(question, table, _ABSENT)
     how = comparable(master, slave, table, families, ())
-    try:
-        return compare(master, slave, table, how, limits, lambda _: None, is_drained, stop)
-    except StatusToolError as error:
-        return Result(table, TableVerdict.UNVERIFIABLE, families, reasons=(str(error),))
+    return compare(master, slave, table, how, limits, lambda _: None, is_drained, stop)
 
 
 def _proofs(results: Mapping[str, Result], pending: frozenset[str], master: Settings, max_problems: int) -> RowProofs:
@@ -242,13 +230,17 @@ def _proofs(results: Mapping[str, Result], pending: frozenset[str], master: Sett
         if result.verdict is TableVerdict.DIFFERS:
             regions = list(meta.open_regions(master.thrift(), name))
             differing |= {one.encoded for one in regions if _holds_any(one, result)}
-            findings += _findings(result, regions) or [
+            findings += [_finding(name, one, regions) for one in result.differences] or [
                 Finding("differs", table=name, note="rows differ, but changed again before they could be listed")
             ]
             if not result.is_all:
                 notices.append(f"table {name}: not all cells that differ are listed (--max-problems)")
     # Last: of a bounded list what differs must not be cut off.
-    findings += [Finding("not-compared", table=name, note=why) for name, why in _undecided(results)]
+    findings += [
+        Finding("not-compared", table=name, note="; ".join(result.reasons))
+        for name, result in results.items()
+        if result.verdict is TableVerdict.UNVERIFIABLE
+    ]
     equal = frozenset(name for name, result in results.items() if result.verdict is TableVerdict.EQUAL)
     if equal:
         rows = sum(results[name].sums.rows for name in equal)
@@ -278,19 +270,8 @@ def _kept(
     return replace(proofs, notices=(*proofs.notices, note))
 
 
-def _undecided(results: Mapping[str, Result]) -> Iterator[tuple[str, str]]:
-    """Whatever streams say of it: the rows were asked for."""
-    for name, result in results.items():
-        if result.verdict is TableVerdict.UNVERIFIABLE:
-            yield name, "; ".join(result.reasons)
-
-
 def _holds_any(region: HostedRegion, result: Result) -> bool:
     return any(one.intersection(region.start, region.stop) is not None for one in result.intervals)
-
-
-def _findings(result: Result, regions: list[HostedRegion]) -> list[Finding]:
-    return [_finding(result.table, one, regions) for one in result.differences]
 
 
 def _finding(table: str, one: Difference, regions: list[HostedRegion]) -> Finding:

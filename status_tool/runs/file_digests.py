@@ -23,12 +23,12 @@ from status_tool.digests.requests import Asked, Requests
 from status_tool.digests.wire import request
 from status_tool.errors import ConfigurationError, ConnectionFailed
 from status_tool.rules.origins import judge_origins
-from status_tool.rules.peers import parse_peer, ships
+from status_tool.rules.peers import ships
 from status_tool.rules.queue_proofs import queue_facts
-from status_tool.rules.tables import TableQuestion, judge_tables, replicated_families, table_ages
+from status_tool.rules.tables import TableQuestion, judge_tables, table_ages
+from status_tool.runs.question import SideFacts
 from status_tool.sources.state_table import now_ms
 from status_tool.vocabulary.details import fits, is_number, is_text, list_of, loads, map_of, optional
-from status_tool.vocabulary.header import Header
 from status_tool.vocabulary.schema import NewRow, Row
 from status_tool.vocabulary.scope import TableFilter
 from status_tool.vocabulary.states import FactState
@@ -59,43 +59,29 @@ class FiledTable:
     """`Sums.content` by range; they tile the table."""
 
 
-def doubtful_tables(header: Header, rows: Iterable[Row], facts: Iterable[Row], only: TableFilter) -> list[str]:
+def doubtful_tables(master: SideFacts, facts: Iterable[Row], only: TableFilter) -> list[str]:
     """The shipped tables that the master itself knows it cannot prove by streams.
 
-    `rows` are its small rows and regions, `facts` its `fact` rows. All tables where a server is not settled.
+    `master` has its small rows and regions, `facts` are its `fact` rows. All tables where a server is not settled.
     """
-    known = list(rows)
-    shipped = shipped_tables(known, only)
-    servers, queued = _kind(known, "server"), _kind(known, "queue")
-    for peer in _peers(known):
+    shipped = shipped_tables(master, only)
+    servers, queued = master.kind("server"), master.kind("queue")
+    for peer in master.peers:
         queues = queue_facts(queued, servers, peer)
-        origins = judge_origins(servers, header, None, queues.drained, queues.left)
+        origins = judge_origins(servers, master.header, None, queues.drained, queues.left)
         if any(origin.reason for origin in origins):
             return shipped
-    judged = judge_tables(_kind(known, "table"), (), table_ages(known), TableQuestion(header, only.holds))
+    question = TableQuestion(master.header, only.holds)
+    judged = judge_tables(master.kind("table"), (), table_ages(master.rows), question)
     doubtful = {table.table for table in judged if table.findings}
     doubtful |= {str(row["table"]) for row in facts if row.get("state") in NOT_IN_STREAMS}
     return [table for table in shipped if table in doubtful]
 
 
-def shipped_tables(rows: Iterable[Row], only: TableFilter) -> list[str]:
+def shipped_tables(master: SideFacts, only: TableFilter) -> list[str]:
     """The tables in scope that some peer ships."""
-    known = list(rows)
-    peers = _peers(known)
-    names = [
-        str(row["table"])
-        for row in _kind(known, "table")
-        if only.holds(row.get("table")) and replicated_families(row.get("detail"))
-    ]
-    return sorted(name for name in names if any(ships(peer, name) for peer in peers))
-
-
-def _kind(rows: Iterable[Row], kind: str) -> list[Row]:
-    return [row for row in rows if row["kind"] == kind]
-
-
-def _peers(rows: Iterable[Row]) -> list[dict[str, object]]:
-    return [dict(parse_peer(row.get("detail"))) for row in _kind(list(rows), "peer")]
+    names = (name for name, families in master.replicated.items() if families and only.holds(name))
+    return sorted(name for name in names if any(ships(peer, name) for peer in master.peers))
 
 
 def digest_rows(

@@ -143,14 +143,15 @@ def question_of(
     scope = _narrowed(scope, header, slave.header)
     _refuse_same_hdfs(header, slave.header, scope)
     refuse_pruned(header, slave.header, scope)
+    queues = _queue_facts(master, choice.peer, scope) if choice else QueueFacts()
     return Question(
         master=header,
         slave=slave.header,
         scope=scope,
         peer=choice.peer if choice else None,
-        queues=_queue_facts(master, choice.peer, scope) if choice else QueueFacts(),
+        queues=queues,
         left_out=_left_out(master, choice.peer) if choice else (),
-        shipped=_shipped(master, choice.peer, scope) if choice and scope.check_hbase else {},
+        shipped=_shipped(master, choice.peer, scope, queues.withheld) if choice and scope.check_hbase else {},
         not_replicated=_not_replicated(master, choice.peer, scope) if choice and scope.check_hbase else None,
         clusters=_clusters(master, slave) if scope.check_hbase and not master.legacy else None,
         path_regexes=tuple(glob_regex(root) for root in hdfs_paths),
@@ -267,14 +268,15 @@ def _left_out(master: SideFacts, peer: PeerFacts) -> tuple[str, ...]:
     return tuple(sorted(table for table in master.tables if not ships(peer, table)))
 
 
-def _shipped(master: SideFacts, peer: PeerFacts, scope: Scope) -> dict[str, tuple[str, ...]]:
-    chosen = {
-        table: ours
+def _shipped(
+    master: SideFacts, peer: PeerFacts, scope: Scope, kept_back: Mapping[str, tuple[str, ...]]
+) -> dict[str, tuple[str, ...]]:
+    holds = asked_filter(scope).holds
+    families = {
+        table: tuple(family for family in ours if family not in kept_back.get(table, ()))
         for table, ours in master.replicated.items()
-        if ships(peer, table) and asked_filter(scope).holds(table)
+        if ships(peer, table) and holds(table)
     }
-    kept_back = withheld(peer, chosen)
-    families = {table: tuple(f for f in ours if f not in kept_back.get(table, ())) for table, ours in chosen.items()}
     return {table: ours for table, ours in families.items() if ours}
 
 

@@ -25,6 +25,7 @@ from status_tool.gather.snapshot import Request, SmallRows, Snapshot, Together, 
 from status_tool.report.progress import Progress
 from status_tool.runs.file_digests import digest_rows, doubtful_tables, shipped_tables
 from status_tool.runs.pace import LastRun, RunKind, remember, rows_read
+from status_tool.runs.question import SideFacts
 from status_tool.sources.codec import batches
 from status_tool.sources.hdfs_files import endpoint_of
 from status_tool.sources.interface import Source
@@ -76,13 +77,13 @@ def write_side(
                 if journal is not None:
                     journal.add(batch)
                 if request.rows == "doubtful":
-                    facts += batch.filter(pc.equal(batch.column("kind"), "fact")).to_pylist()
+                    facts += batch.filter(pc.equal(batch.column("kind"), "fact")).select(["table", "state"]).to_pylist()
             if request.rows:
-                every = request.rows == "all"
+                side = SideFacts(gathered.header, gathered.rows)
                 tables = (
-                    shipped_tables(gathered.rows, request.only)
-                    if every
-                    else doubtful_tables(gathered.header, gathered.rows, facts, request.only)
+                    shipped_tables(side, request.only)
+                    if request.rows == "all"
+                    else doubtful_tables(side, facts, request.only)
                 )
                 for batch in batches(digest_rows(settings, tables, gathered.rows, say)):
                     writer.write(batch)

@@ -11,6 +11,7 @@ from status_tool.clients.zookeeper import Peer
 from status_tool.digests.digest import Family
 from status_tool.digests.keys import Interval
 from status_tool.runs.file_digests import doubtful_tables, filed_tables, shipped_tables
+from status_tool.runs.question import SideFacts
 from status_tool.vocabulary.header import Header
 from status_tool.vocabulary.scope import TableFilter
 
@@ -68,12 +69,15 @@ def test_only_what_the_master_cannot_prove_is_digested() -> None:
     old["region_id"] = 1
     load = {"kind": "fact", "table": "b", "region": "rb", "state": "bulkload", "write_ms": 5}
     split = {"kind": "fact", "table": "a", "region": "ra", "state": "split", "write_ms": 5}
-    assert shipped_tables(rows, TableFilter()) == ["a", "b", "c"]
-    assert doubtful_tables(HEADER, rows, [load, split], TableFilter()) == ["b", "c"]
-    assert doubtful_tables(HEADER, rows, [load], TableFilter(frozenset({"a", "b"}))) == ["b"]
+    master = SideFacts(HEADER, tuple(rows))
+    assert shipped_tables(master, TableFilter()) == ["a", "b", "c"]
+    assert doubtful_tables(master, [load, split], TableFilter()) == ["b", "c"]
+    assert doubtful_tables(master, [load], TableFilter(frozenset({"a", "b"}))) == ["b"]
 
 
 def test_of_a_server_that_is_not_settled_every_table_is_doubtful() -> None:
     crashed = {**SERVER, "origin": 2, "server": "b,1,2", "live": False, "echoed": False}
-    assert doubtful_tables(HEADER, [SERVER, crashed, PEER, *table("a")], [], TableFilter()) == ["a"]
-    assert doubtful_tables(HEADER, [SERVER, PEER, *table("a")], [], TableFilter()) == []
+    with_it: tuple[Row, ...] = (SERVER, crashed, PEER, *table("a"))
+    without: tuple[Row, ...] = (SERVER, PEER, *table("a"))
+    assert doubtful_tables(SideFacts(HEADER, with_it), [], TableFilter()) == ["a"]
+    assert doubtful_tables(SideFacts(HEADER, without), [], TableFilter()) == []
