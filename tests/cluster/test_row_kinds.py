@@ -1,0 +1,176 @@
+"""Row digests over every kind of cell and of change: versions, future times, TTLs, wide rows, merges, deletes, load."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from status_tool.digests.families import HORIZON_MS
+from status_tool.sources.state_table import now_ms
+from tests.cluster.test_rows import compared, regions, rows, settled, thrift
+from tests.lab.cluster import Cluster
+from tests.lab.waiting import wait_until
+from tests.pair import STATE_TABLE, Pair, Result
+
+pytestmark = [pytest.mark.cluster, pytest.mark.spark]
+
+HOUR_MS = 3_600_000
+
+
+def create(pair: Pair, name: str, **family: int) -> None:
+    """The table on both sides, with the replicated family f; `family` as happybase has it (TTL in seconds)."""
+    for cluster in (pair.master, pair.slave):
+        with thrift(cluster) as client:
+            client.create_table(name, {"f": family})
+        cluster.admin.set_scope(name, "f", 1)
+
+
+def found(document: dict[str, Any]) -> list[tuple[str, str, int | None, int | None]]:
+    """The cells that differ: row, kind, timestamp on the master, on the slave; that no others do is checked."""
+    assert document["all_listed"]
+    return [(one["row"], one["kind"], one["master_ms"], one["slave_ms"]) for one in document["differences"]]
+
+
+def test_one_old_version(pair: Pair) -> None:
+    """An older version that is not the same is named by its timestamp, unless one side does not keep that many."""
+    create(pair, "versions", max_versions=3)
+    newest = now_ms()
+    oldest = newest - 2000
+    with thrift(pair.master) as client:
+        for key in (b"other", b"same", b"short"):
+            for moment in (oldest, newest - 1000, newest):
+                client.table("versions").put(key, {b"f:q": b"at %d" % moment}, timestamp=moment)
+    pair.wait_same("versions")
+    document = compared(pair, "versions", 0)
+    assert (document["rows"], document["cells"]) == (3, 9)
+    with thrift(pair.slave) as client:
+        table = client.table("versions")
+        table.put(b"other", {b"f:q": b"tampered"}, timestamp=oldest)
+        table.delete(b"short", [b"f:q"], timestamp=oldest)
+    document = compared(pair, "versions", 1)
+    assert found(document) == [("other", "other value", oldest, oldest), ("short", "missing", oldest, None)]
+    pair.slave.admin.set_versions("versions", "f", 2)
+    document = compared(pair, "versions", 0)
+    assert (document["rows"], document["cells"]) == (3, 6)
+
+
+def test_a_timestamp_in_the_future(pair: Pair) -> None:
+    """Cells beyond the cut are compared as all others are."""
+    pair.create_table("future", {"f": 1})
+    pair.master.admin.put_rows("future", "f", 20)
+    tomorrow = now_ms() + 24 * HOUR_MS
+    with thrift(pair.master) as client:
+        for key in (b"gone", b"other", b"same"):
+            client.table("future").put(key, {b"f:q": b"v"}, timestamp=tomorrow)
+    pair.wait_same("future")
+    document = compared(pair, "future", 0)
+    assert (document["rows"], document["cells_beyond_cut"]) == (23, 3)
+    with thrift(pair.slave) as client:
+        table = client.table("future")
+        table.delete(b"gone", [b"f:q"], timestamp=tomorrow)
+        table.put(b"other", {b"f:q": b"w"}, timestamp=tomorrow)
+    document = compared(pair, "future", 1)
+    assert found(document) == [("gone", "missing", tomorrow, None), ("other", "other value", tomorrow, tomorrow)]
+
+
+def test_the_edge_of_a_ttl(pair: Pair, status: Path) -> None:
+    """Cells that may expire within the horizon are left out, so that one side may lack them; others may not be."""
+    create(pair, "brief", time_to_live=HOUR_MS // 1000)
+    edge = now_ms() + HORIZON_MS - HOUR_MS
+    young = edge + 5 * 60_000  # the edge moves on while the test runs
+    pair.master.admin.put_rows("brief", "f", 20)
+    with thrift(pair.master) as client:
+        client.table("brief").put(b"old", {b"f:q": b"v"}, timestamp=edge - 1000)
+        client.table("brief").put(b"young", {b"f:q": b"v"}, timestamp=young)
+    pair.wait_same("brief")
+    with thrift(pair.slave) as client:
+        client.table("brief").delete(b"old")
+    assert compared(pair, "brief", 0)["rows"] == 21
+    pair.write_master(status, "--table", "brief", "--rows=all")
+    by_file = pair.check(status, "--table", "brief", "--rows=all")
+    assert by_file.exit_code == 0, by_file
+    assert any(notice.startswith("21 rows of 1 tables") for notice in by_file.json["notices"])
+    with thrift(pair.slave) as client:
+        client.table("brief").delete(b"young")
+    document = settled(pair, status, "brief", 1, "--rows=all")
+    assert regions(document) == {"differs": 1}
+    (cell,) = (problem["detail"] for problem in document["problems"] if problem["kind"] == "differs")
+    assert "row young, column f:q: missing on the slave" in cell
+
+
+def test_wide_rows_and_large_cells(pair: Pair) -> None:
+    """A hundred columns a row and 1 MiB a cell: one byte flipped in each is found, and printed only on demand."""
+    pair.create_table("wide", {"f": 1}, slave_splits=[b"wide05"])
+    columns = {f"f:q{number:02}": f"value {number}" for number in range(100)}
+    for number in range(10):
+        pair.master.admin.mutate_row("wide", f"wide{number:02}", columns)
+    large = "large" + "v" * (1 << 20)
+    pair.master.admin.put_rows("wide", "f", 4, prefix="large", value=large)
+    pair.wait_same("wide")
+    document = compared(pair, "wide", 0)
+    assert (document["rows"], document["cells"]) == (14, 1004)
+    with thrift(pair.slave) as client:
+        table = client.table("wide")
+        for key, column, value in ((b"large00000002", b"f:q", large[:-1] + "w"), (b"wide07", b"f:q57", "walue 57")):
+            (_, moment) = table.row(key, [column], include_timestamp=True)[column]
+            table.put(key, {column: value.encode()}, timestamp=moment)
+    document = compared(pair, "wide", 1)
+    assert [one["qualifier"] for one in document["differences"]] == ["q", "q57"]
+    assert [one[:2] for one in found(document)] == [("large00000002", "other value"), ("wide07", "other value")]
+    assert not any(value in str(document) for value in ("largev", "alue 57"))
+    document = compared(pair, "wide", 1, "--show-values")
+    (shown, other), words = [(one["master_value"], one["slave_value"]) for one in document["differences"]]
+    assert words == ("value 57", "walue 57")
+    assert shown == other == f"{large[:200]}…"
+
+
+def in_background(pair: Pair, table: str, *arguments: str) -> tuple[threading.Thread, list[Result]]:
+    """`rows`, begun; on return some region server of the slave digests for it."""
+    began, results = now_ms(), list[Result]()
+    worker = threading.Thread(target=lambda: results.append(rows(pair, table, *arguments)))
+    worker.start()
+    wait_until(lambda: digests_since(pair.slave, began), 60, "a region server reports that it digests", interval=0.1)
+    return worker, results
+
+
+def digests_since(cluster: Cluster, began_ms: int) -> bool:
+    """Whether a region server has reported bytes that it digested for a request that came after this."""
+    with thrift(cluster) as client:
+        name = f"{STATE_TABLE}_rows"
+        if name.encode() not in client.tables():
+            return False
+        reports = list(client.table(name).scan(row_prefix=b"s", columns=[b"t:b"], include_timestamp=True))
+    return any(written > began_ms for _, cells in reports for _, written in cells.values())
+
+
+def test_regions_that_are_merged_meanwhile(pair: Pair) -> None:
+    """The digests of two regions that have become one are requested again of that one: nothing lost, nothing twice."""
+    pair.create_table("merging", {"f": 1}, [b"row00002000"])
+    pair.master.admin.put_rows("merging", "f", 4000, value="v" * 500)
+    pair.wait_same("merging")
+    first, second = pair.slave.admin.regions("merging")
+    worker, results = in_background(pair, "merging", "--rate", "0.15")
+    pair.slave.admin.merge(first.encoded, second.encoded)
+    assert worker.is_alive(), "the regions were merged too late"
+    worker.join()
+    (result,) = results
+    (document,) = result.json["tables"]
+    assert (result.exit_code, document["rows"], document["cells"]) == (0, 4000, 4000), result
+    assert len(pair.slave.admin.regions("merging")) == 1
+
+
+def test_a_delete_on_one_side_only(pair: Pair, status: Path) -> None:
+    """Every entry has arrived, and a row that came with them is gone: the region that holds it differs."""
+    pair.create_table("deleted", {"f": 1}, [b"row00000020"])
+    pair.master.admin.put_rows("deleted", "f", 40)
+    pair.wait_same("deleted")
+    pair.slave.admin.delete_rows("deleted", 1, start=30)
+    document = settled(pair, status, "deleted", 1, "--rows=all")
+    assert regions(document) == {"complete": 1, "differs": 1}
+    assert (document["verdict"], document["hbase"]["verdict"]) == ("incomplete", "incomplete")
+    (problem,) = document["problems"]
+    assert (problem["kind"], problem["table"]) == ("differs", "deleted")
+    assert "row row00000030, column f:q: missing on the slave" in problem["detail"]
