@@ -9,12 +9,17 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import IO
 
 from tests.pair import REPOSITORY
 
 SAMPLES = REPOSITORY / "sample_status" / "gap"
+CLEANED_S = 0.5
+"""How long Spark's cleaner may take after a collection."""
+LOOKS = 5
+"""The heap is looked at after so many rounds in a row, while the next one runs: the lowest figure is what stays."""
 
 
 def main(rounds: int) -> None:
@@ -30,17 +35,21 @@ def main(rounds: int) -> None:
 
 
 def _follow(pid: int, lines: IO[str], rounds: int) -> None:
-    step = max(1, rounds // 10)
+    step = max(LOOKS, rounds // 10)
+    looks: list[tuple[float, float]] = []
     for line in lines:
         done = json.loads(line)
         if "error" in done and "round" not in done:
             raise SystemExit(f"watch has ended: {done['error']}")
         # Not the last: it ends.
-        if done["round"] % step == 0 and done["round"] < rounds and (jvm := _jvm(pid)) is not None:
-            live, metaspace = _heap(jvm)
+        if (done["round"] - 1) % step >= step - LOOKS and done["round"] < rounds and (jvm := _jvm(pid)) is not None:
+            looks.append(_heap(jvm))
+        if looks and done["round"] % step == 0:
+            live, metaspace = min(looks)
             print(
                 f"{done['round']:6} {done['took_s']:6.1f}s {_rss(pid):9.0f} {live:13.1f} {metaspace:14.1f}", flush=True
             )
+            looks.clear()
 
 
 def _jvm(pid: int) -> int | None:
@@ -56,18 +65,19 @@ def _rss(pid: int) -> float:
 
 def _heap(jvm: int) -> tuple[float, float]:
     """Live heap after a full collection, and metaspace, in MiB."""
-    subprocess.run(["jcmd", str(jvm), "GC.run"], check=True, capture_output=True)
-    info = subprocess.run(["jcmd", str(jvm), "GC.heap_info"], check=True, capture_output=True, text=True).stdout
-    used = {"heap": 0, "meta": 0}
-    for line in info.splitlines():
-        words = line.replace(",", " ").split()
-        if "used" in words:
-            kind = (
-                "meta" if words[0] == "Metaspace" else "heap" if words[0] in ("def", "tenured", "garbage-first") else ""
-            )
-            if kind:
-                used[kind] += int(words[words.index("used") + 1].rstrip("K"))
-    return used["heap"] / 1024, used["meta"] / 1024
+    # Twice: what Spark's cleaner lets go of once its owner is gone goes with the second.
+    for _ in range(2):
+        _jcmd(jvm, "GC.run")
+        time.sleep(CLEANED_S)
+    # It collects once more, and counts only what is live.
+    total = _jcmd(jvm, "GC.class_histogram").splitlines()[-1].split()
+    metaspace = next(line for line in _jcmd(jvm, "GC.heap_info").splitlines() if line.strip().startswith("Metaspace"))
+    words = metaspace.replace(",", " ").split()
+    return int(total[2]) / 2**20, int(words[words.index("used") + 1].rstrip("K")) / 1024
+
+
+def _jcmd(jvm: int, command: str) -> str:
+    return subprocess.run(["jcmd", str(jvm), command], check=True, capture_output=True, text=True).stdout
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ Apart from `cli.watch` for the reason of `cli.running`.
 
 from __future__ import annotations
 
+import gc
 import io
 import json
 import os
@@ -174,6 +175,8 @@ class _Watcher:
                 parameters["status_file"] = newest_file(self._what.folder)
             self.session.ensure()
             self._what.run(parameters)
+        # What Spark's JVM keeps for a round hangs on objects here, in cycles that Python would leave for long.
+        gc.collect()
         assert self._outcome is not None
         return self._outcome
 
