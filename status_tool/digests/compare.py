@@ -17,9 +17,9 @@ from status_tool.digests.coverage import Coverage
 from status_tool.digests.differences import Difference, TableSide, differences
 from status_tool.digests.digest import Sums
 from status_tool.digests.families import Comparable, DescribedCluster
-from status_tool.digests.keys import Interval, cut
+from status_tool.digests.keys import Interval, Part, cut, tiles
 from status_tool.digests.requests import Asked, Requests
-from status_tool.digests.wire import request
+from status_tool.digests.wire import Question
 from status_tool.sources.state_table import now_ms
 from status_tool.vocabulary.header import SIDES
 
@@ -135,13 +135,13 @@ def compare(
     is reported only where it outlasts such a moment; without it, one that is stable is.
     """
     key = os.urandom(16)
-    asked = request(table, key, limits.cut_ms, limits.rate, how.families)
+    asked = Question({table: how.families}, key, limits.cut_ms, limits.rate)
     names = tuple(name.decode() for name in how.families)
     with ExitStack() as stack:
         # Left last: by Ctrl-C its threads end when the requests are withdrawn.
         pool = stack.enter_context(ThreadPoolExecutor(2))
-        both = tuple(stack.enter_context(Requests(side.settings, table, asked, stop)) for side in (master, slave))
-        found = _Comparison((both[0], both[1]), pool, limits, progressed, is_drained).run()
+        both = tuple(stack.enter_context(Requests(side.settings, asked, stop)) for side in (master, slave))
+        found = _Comparison(table, (both[0], both[1]), pool, limits, progressed, is_drained).run()
     sides = [_side(cluster, table, how) for cluster in (master, slave)]
     listed = _listed(table, found.confirmed, how, sides[0], sides[1])
     cells = tuple(islice(listed, limits.max_problems))
@@ -149,6 +149,38 @@ def compare(
     verdict, reasons = _verdict(found, how)
     where = tuple(pair.interval for pair in found.confirmed)
     return Result(table, verdict, names, found.sums, cells, is_all, reasons, how.notices, where)
+
+
+def equal_at_once(
+    master: DescribedCluster,
+    slave: DescribedCluster,
+    hows: Mapping[str, Comparable],
+    limits: Limits,
+    stop: threading.Event | None = None,
+) -> dict[str, Sums]:
+    """Which of many tables, of at most `MAX_TABLES`, are equal at a first look; the others are for `compare`.
+
+    The sums are the master's. Raises `ConnectionFailed`.
+    """
+    asked = Question({name: how.families for name, how in hows.items()}, os.urandom(16), limits.cut_ms, limits.rate)
+    with ExitStack() as stack:
+        pool = stack.enter_context(ThreadPoolExecutor(2))
+        both = [stack.enter_context(Requests(side.settings, asked, stop)) for side in (master, slave)]
+        parts = tiles(hows, ((one.table, one.start) for side in both for one in side.regions()))
+        ours, theirs = pool.map(lambda side: side.ask(parts, lambda _: None).coverages, both)
+    pairs = {number: _Pair(part.interval, ours[number], theirs[number]) for number, part in parts.items()}
+    return _equal_tables(parts, pairs)
+
+
+def _equal_tables(parts: Mapping[int, Part], pairs: Mapping[int, _Pair]) -> dict[str, Sums]:
+    sums: dict[str, Sums] = {}
+    unequal: set[str] = set()
+    for number, part in parts.items():
+        pair = pairs[number]
+        sums[part.table] = sums.get(part.table, NOTHING) + pair.master.sums
+        if not (pair.master.is_whole and pair.slave.is_whole and pair.is_equal):
+            unequal.add(part.table)
+    return {table: total for table, total in sums.items() if table not in unequal}
 
 
 def _side(cluster: DescribedCluster, table: str, how: Comparable) -> TableSide:
@@ -186,12 +218,14 @@ class _Comparison:
 
     def __init__(
         self,
+        table: str,
         sides: tuple[Requests, Requests],
         pool: ThreadPoolExecutor,
         limits: Limits,
         progressed: Callable[[int], None],
         is_drained: Callable[[], bool] | None = None,
     ) -> None:
+        self._table = table
         self._sides = sides
         self._is_drained = is_drained
         self._drained_at = float("-inf")
@@ -262,9 +296,10 @@ class _Comparison:
 
     def _ask(self, intervals: Sequence[Interval]) -> list[_Pair]:
         self._asked_at = time.monotonic()
-        parts: Mapping[int, Interval] = dict(zip(self._numbers, intervals, strict=False))
+        whole = (Part(self._table, interval) for interval in intervals)
+        parts: Mapping[int, Part] = dict(zip(self._numbers, whole, strict=False))
         answers: list[Asked] = list(self._pool.map(lambda side: side.ask(parts, self._progressed), self._sides))
         for asked, side in zip(answers, SIDES, strict=True):
             self._found.unanswered += [f"{side}: {why}" for why in asked.unanswered]
-        pairs = [_Pair(parts[n], answers[0].coverages[n], answers[1].coverages[n]) for n in parts]
+        pairs = [_Pair(parts[n].interval, answers[0].coverages[n], answers[1].coverages[n]) for n in parts]
         return [pair for pair in pairs if pair.master.is_whole and pair.slave.is_whole]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 Limit = tuple[int, bytes]
@@ -25,9 +25,29 @@ class Interval(NamedTuple):
         return self.start <= start and limit(stop) <= limit(self.stop)
 
 
+class Part(NamedTuple):
+    """An interval of a table."""
+
+    table: str
+    interval: Interval
+
+
 def limit(stop: bytes) -> Limit:
     """A stop key, comparable."""
     return (0, stop) if stop else (1, b"")
+
+
+def chunks(names: Sequence[str], size: int) -> Iterator[Sequence[str]]:
+    """The names, at most so many at a time."""
+    return (names[first : first + size] for first in range(0, len(names), size))
+
+
+def tiles(tables: Iterable[str], starts: Iterable[tuple[str, bytes]]) -> dict[int, Part]:
+    """All rows of the tables, cut where regions start; numbered."""
+    inner: dict[str, set[bytes]] = {table: set() for table in tables}
+    for table, start in starts:
+        inner[table].add(start)
+    return dict(enumerate(Part(table, one) for table, keys in inner.items() for one in cut(Interval(b"", b""), keys)))
 
 
 def cut(interval: Interval, keys: Iterable[bytes]) -> list[Interval]:

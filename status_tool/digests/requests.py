@@ -1,12 +1,16 @@
 """Queries one cluster's region servers for digests, through a table of their own (docs/formats.md, "Row digests").
 
+One request may be about many tables: a server works on four at a time, and learns of one a second.
+
 An answer counts only if `hbase:meta` says, before and after, that the region is open on that server with the same open
 sequence number: else a partitioned server might answer for rows that it no longer hosts.
 """
 
 from __future__ import annotations
 
+import bisect
 import contextlib
+import itertools
 import os
 import threading
 import time
@@ -18,9 +22,10 @@ from typing import Self
 from status_tool.clients.config import Settings
 from status_tool.clients.thrift import connection, scan
 from status_tool.digests.coverage import Coverage
-from status_tool.digests.keys import Interval
+from status_tool.digests.digest import Sums
+from status_tool.digests.keys import Interval, Part, limit
 from status_tool.digests.request_rows import AnswerRow, PageRow, ProgressRow, RequestRow
-from status_tool.digests.wire import PAGE_RANGES, Answer, DamagedAnswer, Range, answers, page
+from status_tool.digests.wire import PAGE_RANGES, Answer, DamagedAnswer, Question, Range, answers, page, request
 from status_tool.errors import ConnectionFailed, StatusToolError
 from status_tool.sources import codec, meta
 from status_tool.sources.meta import HostedRegion
@@ -85,17 +90,42 @@ class _Server:
     has_spoken: bool = False
 
 
+@dataclass(frozen=True)
+class Sampled:
+    """A random range that was digested."""
+
+    table: str
+    interval: Interval
+    sums: Sums
+
+
+_Heard = tuple[tuple[str, str, int], Answer]
+"""An answer, with server, region and open sequence number."""
+
+
+def _sums(answer: Answer) -> Sums:
+    return sum((bucket.sums for bucket in answer.buckets), Sums())
+
+
+def _is_of(answer: Answer, region: HostedRegion) -> bool:
+    """Whether the answer is one whole range within the region."""
+    start, stop = answer.buckets[0].start, answer.buckets[-1].stop
+    whole = Coverage(Interval(start, stop))
+    inside = Interval(region.start, region.stop).holds(start, stop)
+    return inside and (not stop or start < stop) and whole.add(answer.buckets)
+
+
 class Requests:
     """One request on one cluster, open while the block runs: `ask` it for any number of parts, again and again."""
 
-    def __init__(self, settings: Settings, table: str, request: bytes, stop: threading.Event | None = None) -> None:
+    def __init__(self, settings: Settings, question: Question, stop: threading.Event | None = None) -> None:
         """`stop` ends it from outside, say by Ctrl-C in another thread."""
         self._stop = stop or threading.Event()
         self._endpoint = settings.thrift()
         self._state_table = settings.state_table
         self.name = settings.state_table + REQUESTS_SUFFIX
-        self._table = table
-        self._request = request
+        self._tables = frozenset(question.tables)
+        self._request = request(question)
         self._id = os.urandom(16)
         self._servers: dict[str, _Server] = {}
         self._rings = 0
@@ -162,12 +192,36 @@ class Requests:
         return self._over.is_set() or self._stop.is_set()
 
     def regions(self) -> list[HostedRegion]:
-        """The table's open regions, as `hbase:meta` knows them now."""
-        return list(meta.open_regions(self._endpoint, self._table))
+        """The tables' open regions, as `hbase:meta` knows them now."""
+        return list(meta.open_regions(self._endpoint, self._tables))
 
-    def ask(self, parts: Mapping[int, Interval], progressed: Callable[[int], None]) -> Asked:
-        """Have every part digested. `progressed` is called with row counts. Numbers of parts are never reused."""
-        return _Round(self, parts, progressed).run()
+    def ask(self, parts: Mapping[int, Part], progressed: Callable[[int], None], within_s: float | None = None) -> Asked:
+        """Have every part digested, as far as that can be done `within_s`.
+
+        `progressed` is called with row counts. Numbers of parts are never reused.
+        """
+        return _Round(self, parts, progressed, within_s).run()
+
+    def sample(self, regions: Sequence[HostedRegion], within_s: float) -> list[Sampled]:
+        """Have a random range of each region digested, as many as are answered `within_s`."""
+        places = {(one.server, one.encoded, one.open_seq): one for one in regions}
+        wanted: dict[str, list[Range]] = {}
+        for number, one in enumerate(regions):
+            wanted.setdefault(one.server, []).append(Range(number, one.encoded, one.open_seq, one.start, one.stop))
+        self.send(wanted)
+        deadline, heard, open_parts = time.monotonic() + within_s, list[_Heard](), set(range(len(regions)))
+        while open_parts and time.monotonic() < deadline and not self.is_over:
+            time.sleep(ANSWER_POLL_S)
+            for name in wanted:
+                new = [((name, answer.region, answer.open_seq), answer) for answer in self.hear(name)]
+                open_parts -= {answer.part for _, answer in new}
+                heard += new
+        hosted = {(one.server, one.encoded, one.open_seq) for one in self.regions()}
+        return [
+            Sampled(places[place].table, Interval(answer.buckets[0].start, answer.buckets[-1].stop), _sums(answer))
+            for place, answer in heard
+            if place in hosted and place in places and answer.buckets and _is_of(answer, places[place])
+        ]
 
     def send(self, by_server: Mapping[str, Sequence[Range]]) -> None:
         """Put ranges before their servers, then ring."""
@@ -216,14 +270,23 @@ class Requests:
 class _Round:
     """One `ask`: puts ranges before the servers that host them until the parts are covered."""
 
-    def __init__(self, requests: Requests, parts: Mapping[int, Interval], progressed: Callable[[int], None]) -> None:
+    def __init__(
+        self,
+        requests: Requests,
+        parts: Mapping[int, Part],
+        progressed: Callable[[int], None],
+        within_s: float | None = None,
+    ) -> None:
         self._requests = requests
-        self._coverages = {number: Coverage(interval) for number, interval in parts.items()}
+        self._deadline = float("inf") if within_s is None else time.monotonic() + within_s
+        self._coverages = {number: Coverage(part.interval) for number, part in parts.items()}
+        self._tables = {number: part.table for number, part in parts.items()}
         self._open = set(parts)
         self._progressed = progressed
         self._asked: dict[tuple[str, str, int], list[Range]] = {}
         """By server, region and open sequence number."""
-        self._regions: list[HostedRegion] = []
+        self._regions: dict[str, list[HostedRegion]] = {}
+        """By table, in key order."""
         self._read_at = float("-inf")
         self._heard: list[tuple[str, Answer]] = []
         self._refusals = 0
@@ -244,6 +307,8 @@ class _Round:
         reasons = tuple(f"{name} {why}" for name, why in self._given_up.items())
         if self._refusals:
             reasons += (f"{self._refusals} answers were refused, the last by {self._last_refusal}",)
+        if not reasons and time.monotonic() >= self._deadline:
+            reasons = ("the time is over",)
         if not reasons:
             reasons = ("rows are not in any open region",)
         return Asked(self._coverages, reasons if self._open else ())
@@ -251,6 +316,8 @@ class _Round:
     def _is_worth_waiting(self) -> bool:
         """Whether any server works on what is missing, or a region may still open somewhere."""
         now = time.monotonic()
+        if now >= self._deadline:
+            return False
         missing = {number: self._coverages[number].gaps() for number in self._open}
         ranges = (one for place in self._asked.values() for one in place if one.part in missing)
         if any(gap.intersection(one.start, one.stop) for one in ranges for gap in missing[one.part]):
@@ -258,9 +325,12 @@ class _Round:
         return now - self._worked_at < (META_S if self._given_up else UNHOSTED_S)
 
     def _look(self) -> None:
-        self._regions = self._requests.regions()
+        regions = self._requests.regions()
         self._read_at = time.monotonic()
-        hosted = {(region.server, region.encoded, region.open_seq) for region in self._regions}
+        hosted = {(region.server, region.encoded, region.open_seq) for region in regions}
+        self._regions = {}
+        for region in sorted(regions, key=lambda one: one.start):
+            self._regions.setdefault(region.table, []).append(region)
         self._asked = {place: ranges for place, ranges in self._asked.items() if place in hosted}
 
     def _hear(self) -> None:
@@ -294,13 +364,21 @@ class _Round:
         wanted: dict[str, list[Range]] = {}
         for number in sorted(self._open):
             for gap in self._coverages[number].gaps():
-                for region in self._regions:
+                for region in self._holding(self._tables[number], gap):
                     one = self._range(number, gap, region)
                     if one is not None and region.server not in self._given_up:
                         wanted.setdefault(region.server, []).append(one)
                         self._asked.setdefault((region.server, region.encoded, region.open_seq), []).append(one)
         if wanted:
             self._requests.send(wanted)
+
+    def _holding(self, table: str, gap: Interval) -> Iterator[HostedRegion]:
+        regions = self._regions.get(table, [])
+        first = bisect.bisect_right(regions, gap.start, key=lambda one: one.start) - 1
+        for region in itertools.islice(regions, max(0, first), None):
+            if (0, region.start) >= limit(gap.stop):
+                return
+            yield region
 
     def _range(self, number: int, gap: Interval, region: HostedRegion) -> Range | None:
         """The range of a region to query for a gap; None if there is none, or it was queried already."""

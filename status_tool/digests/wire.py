@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from status_tool.digests.digest import Family, Sums
 
-VERSION = 1
+VERSION = 2
+MAX_TABLES = 500
 PAGE_RANGES = 500
 _SUMS = struct.Struct(">16sq16sqqqq")
 
@@ -49,11 +50,29 @@ class Answer:
     refused: str | None = None
 
 
-def request(table: str, key: bytes, cut: int, rate: int, families: Mapping[bytes, Family]) -> bytes:
-    """Column `d` of a request's row. `rate` is in bytes a second, 0 for the server's own."""
-    parts = [struct.pack(">b", VERSION), _field(table.encode()), key, struct.pack(">qqi", cut, rate, len(families))]
-    for name, family in sorted(families.items()):
-        parts += [_field(name), struct.pack(">iq", family.versions, family.oldest)]
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What a request is about: whose rows, and how they are summed."""
+
+    tables: Mapping[str, Mapping[bytes, Family]]
+    """At most `MAX_TABLES`."""
+    key: bytes
+    """16 bytes, of the hash."""
+    cut_ms: int
+    rate: int = 0
+    """Bytes a second at most; 0: as the servers are configured."""
+    sample_rows: int = 0
+    """If positive, of each range only so many rows are digested, from a random key on."""
+
+
+def request(asked: Question) -> bytes:
+    """Column `d` of a request's row."""
+    head = struct.pack(">b16sqqii", VERSION, asked.key, asked.cut_ms, asked.rate, asked.sample_rows, len(asked.tables))
+    parts = [head]
+    for table, families in sorted(asked.tables.items()):
+        parts += [_field(table.encode()), struct.pack(">i", len(families))]
+        for name, family in sorted(families.items()):
+            parts += [_field(name), struct.pack(">iq", family.versions, family.oldest)]
     return b"".join(parts)
 
 

@@ -16,9 +16,12 @@ from functools import partial
 
 from status_tool.clients.config import Settings
 from status_tool.clients.zookeeper import ZooKeeper
-from status_tool.digests.compare import Limits, Result, TableVerdict, compare
+from status_tool.digests.compare import Limits, Result, TableVerdict, compare, equal_at_once
 from status_tool.digests.differences import Difference, cell_in_words
+from status_tool.digests.digest import Sums
 from status_tool.digests.families import DescribedCluster, comparable, describe
+from status_tool.digests.keys import chunks
+from status_tool.digests.wire import MAX_TABLES
 from status_tool.errors import StatusFileError, StatusToolError
 from status_tool.explain.advice import HOLES
 from status_tool.gather.measured_queues import measure
@@ -26,7 +29,7 @@ from status_tool.gather.queue_backlog import standing
 from status_tool.printable import iso, printable_key
 from status_tool.rules.context import ABOUT_ROWS
 from status_tool.rules.kept_proofs import KeptProof, proven_until
-from status_tool.runs.file_digests import FiledTable, compare_with_file, filed_tables
+from status_tool.runs.file_digests import FiledTable, compare_with_file, equal_to_file, filed_tables
 from status_tool.runs.question import Question
 from status_tool.runs.write import Say
 from status_tool.sources import meta
@@ -100,27 +103,76 @@ def prove(
         return NO_PROOFS
     say(f"comparing the rows of {len(tables)} tables")
     known = list(rows)
+    wait_s = max(DRAIN_S, wait_s)
     if asked.master is None:
-        # FILE says what its rows were, and what was in its queues then.
-        drained = question.queues.left_bytes == 0
-        filed = filed_tables(row for row in known if row["kind"] == "digest")
-        there = describe(slave, tables, say)
-        _refuse_other("slave", there, question.slave)
-        compare_one: CompareOne = partial(_hold_against, filed, there, question, max(DRAIN_S, wait_s))
+        way = _by_file(known, slave, question, tables, wait_s, say)
     else:
-        queues = _Queues(asked.master, str(question.peer["id"]))
-        drained = queues.wait(max(DRAIN_S, wait_s))
-        ours, theirs = (describe(settings, tables, say) for settings in (asked.master, slave))
-        _refuse_other("master", ours, question.master)
-        _refuse_other("slave", theirs, question.slave)
-        limits = Limits(now_ms(), max(CHANGING_S, wait_s), max_problems=question.scope.max_problems)
-        compare_one = partial(_compare, ours, theirs, question, limits, queues.are_drained)
+        way = _by_master(asked.master, slave, question, tables, wait_s, say)
     at_ms = now_ms()
-    pending = frozenset() if drained else _waiting_for_queues(tables, outcome)
-    results = _at_once(question, compare_one, [table for table in tables if table not in pending])
+    pending = frozenset() if way.drained else _waiting_for_queues(tables, outcome)
+    compared = [table for table in tables if table not in pending]
+    results = way.first_look(compared) if len(compared) > AT_ONCE else {}
+    results |= _at_once(question, way.compare_one, [table for table in compared if table not in results])
     proofs = _proofs(results, pending, asked.master or slave, question.scope.max_problems)
     until_ms = proven_until(row for row in known if row["kind"] == "server")
     return _kept(proofs, results, slave, question, outcome, until_ms, at_ms)
+
+
+@dataclass(frozen=True)
+class _Way:
+    """How tables are compared: with the master, or with FILE's digests."""
+
+    drained: bool
+    """Whether all that was written before has arrived."""
+    compare_one: CompareOne
+    first_look: Callable[[Sequence[str]], dict[str, Result]]
+    """Those of many tables that are equal at once: of others nothing is said."""
+
+
+def _by_file(
+    known: Sequence[Row], slave: Settings, question: Question, tables: Sequence[str], wait_s: float, say: Say
+) -> _Way:
+    # FILE says what its rows were, and what was in its queues then.
+    drained = question.queues.left_bytes == 0
+    filed = filed_tables(row for row in known if row["kind"] == "digest")
+    there = describe(slave, tables, say)
+    _refuse_other("slave", there, question.slave)
+
+    def first_look(names: Sequence[str]) -> dict[str, Result]:
+        usable = [filed[name] for name in names if _unusable(filed.get(name), there, question, name) is None]
+        return {result.table: result for result in equal_to_file(there, usable)}
+
+    return _Way(drained, partial(_hold_against, filed, there, question, wait_s), first_look)
+
+
+def _by_master(
+    master: Settings, slave: Settings, question: Question, tables: Sequence[str], wait_s: float, say: Say
+) -> _Way:
+    queues = _Queues(master, str(question.peer["id"]) if question.peer is not None else "")
+    drained = queues.wait(wait_s)
+    ours, theirs = (describe(settings, tables, say) for settings in (master, slave))
+    _refuse_other("master", ours, question.master)
+    _refuse_other("slave", theirs, question.slave)
+    limits = Limits(now_ms(), max(CHANGING_S, wait_s), max_problems=question.scope.max_problems)
+    compare_one = partial(_compare, ours, theirs, question, limits, queues.are_drained)
+    return _Way(drained, compare_one, partial(_first_look, ours, theirs, question, limits))
+
+
+def _first_look(
+    master: DescribedCluster, slave: DescribedCluster, question: Question, limits: Limits, tables: Sequence[str]
+) -> dict[str, Result]:
+    hows = {
+        table: comparable(master, slave, table, question.shipped[table], ())
+        for table in tables
+        if _uncomparable(master, slave, question, table) is None
+    }
+    equal: dict[str, Sums] = {}
+    for some in chunks(list(hows), MAX_TABLES):
+        equal |= equal_at_once(master, slave, {table: hows[table] for table in some}, limits)
+    return {
+        table: Result(table, TableVerdict.EQUAL, question.shipped[table], sums, notices=hows[table].notices)
+        for table, sums in equal.items()
+    }
 
 
 def _hold_against(
@@ -133,15 +185,18 @@ def _hold_against(
 ) -> Result:
     """One table, by FILE's digests."""
     digests = filed.get(table)
-    if digests is None:
-        reason = "FILE has no digests of it (`run -m -o FILE --rows=all`), and --master-conf names no master"
-        return _undecided(question, table, reason)
-    if not {name.encode() for name in question.shipped[table]} <= digests.families.keys():
-        reason = "FILE's digests are not of all families that the peer ships: write FILE again"
-        return _undecided(question, table, reason)
-    if table not in slave.tables:
-        return _undecided(question, table, _ABSENT)
+    reason = _unusable(digests, slave, question, table)
+    if digests is None or reason is not None:
+        return _undecided(question, table, str(reason))
     return compare_with_file(slave, digests, wait_s, stop)
+
+
+def _unusable(digests: FiledTable | None, slave: DescribedCluster, question: Question, table: str) -> str | None:
+    if digests is None:
+        return "FILE has no digests of it (`run -m -o FILE --rows=all`), and --master-conf names no master"
+    if not {name.encode() for name in question.shipped[table]} <= digests.families.keys():
+        return "FILE's digests are not of all families that the peer ships: write FILE again"
+    return None if table in slave.tables else _ABSENT
 
 
 def _undecided(question: Question, table: str, reason: str) -> Result:
@@ -205,15 +260,18 @@ def _compare(
     table: str,
 ) -> Result:
     """One table, on both clusters."""
-    families = question.shipped[table]
-    gone = [name for name in families if name not in master.tables.get(table, {})]
-    if gone:
-        reason = f"the master does not have family {', '.join(gone)} of FILE any more: write FILE again"
+    reason = _uncomparable(master, slave, question, table)
+    if reason is not None:
         return _undecided(question, table, reason)
-    if table not in slave.tables:
-        return _undecided(question, table, _ABSENT)
-    how = comparable(master, slave, table, families, ())
+    how = comparable(master, slave, table, question.shipped[table], ())
     return compare(master, slave, table, how, limits, lambda _: None, is_drained, stop)
+
+
+def _uncomparable(master: DescribedCluster, slave: DescribedCluster, question: Question, table: str) -> str | None:
+    gone = [name for name in question.shipped[table] if name not in master.tables.get(table, {})]
+    if gone:
+        return f"the master does not have family {', '.join(gone)} of FILE any more: write FILE again"
+    return None if table in slave.tables else _ABSENT
 
 
 def _proofs(results: Mapping[str, Result], pending: frozenset[str], master: Settings, max_problems: int) -> RowProofs:
@@ -228,7 +286,7 @@ def _proofs(results: Mapping[str, Result], pending: frozenset[str], master: Sett
         )
     for name, result in results.items():
         if result.verdict is TableVerdict.DIFFERS:
-            regions = list(meta.open_regions(master.thrift(), name))
+            regions = list(meta.open_regions(master.thrift(), (name,)))
             differing |= {one.encoded for one in regions if _holds_any(one, result)}
             findings += [_finding(name, one, regions) for one in result.differences] or [
                 Finding("differs", table=name, note="rows differ, but changed again before they could be listed")

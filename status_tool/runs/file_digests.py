@@ -10,17 +10,17 @@ import json
 import os
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from status_tool.clients.config import Settings
 from status_tool.clients.zookeeper import ZooKeeper
 from status_tool.digests.compare import Result, TableVerdict
 from status_tool.digests.digest import Family, Sums
-from status_tool.digests.families import DescribedCluster, comparable
-from status_tool.digests.keys import Interval, cut
+from status_tool.digests.families import Comparable, DescribedCluster, comparable
+from status_tool.digests.keys import Interval, Part, chunks, cut, tiles
 from status_tool.digests.requests import Asked, Requests
-from status_tool.digests.wire import request
+from status_tool.digests.wire import MAX_TABLES, Question
 from status_tool.errors import ConfigurationError, ConnectionFailed
 from status_tool.rules.origins import judge_origins
 from status_tool.rules.peers import ships
@@ -58,6 +58,16 @@ class FiledTable:
     ranges: dict[Interval, tuple[int, ...]]
     """`Sums.content` by range; they tile the table."""
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of the families."""
+        return tuple(name.decode() for name in self.families)
+
+    @property
+    def is_outdated(self) -> bool:
+        """Whether cells may have outlived their TTL since."""
+        return self.horizon_ms is not None and now_ms() > self.horizon_ms
+
 
 def doubtful_tables(master: SideFacts, facts: Iterable[Row], only: TableFilter) -> list[str]:
     """The shipped tables that the master itself knows it cannot prove by streams.
@@ -91,46 +101,46 @@ def digest_rows(
     details = {row["table"]: json.loads(row["detail"])["families"] for row in rows if row["kind"] == "table"}
     with ZooKeeper(settings.zookeeper()) as zookeeper:
         cluster = DescribedCluster(settings, zookeeper.cluster_id(), details)
-    for table in tables:
-        families = [name for name, family in details[table].items() if family.get("scope")]
-        if any("versions" not in details[table][name] for name in families):
-            raise ConfigurationError(
-                f"table {table}: the master's trackers are of a version without row digests: upgrade them, or leave "
-                "--rows out"
-            )
-        say(f"digesting the rows of {table}")
-        yield from _digested(cluster, table, families)
+    hows = {table: _described(cluster, table) for table in tables}
+    for some in chunks(tables, MAX_TABLES):
+        say(f"digesting the rows of {len(some)} tables ({some[0]}{', …' if len(some) > 1 else ''})")
+        yield from _digested(cluster, {table: hows[table] for table in some})
 
 
-def _digested(cluster: DescribedCluster, table: str, families: Sequence[str]) -> Iterator[NewRow]:
+def _described(cluster: DescribedCluster, table: str) -> Comparable:
+    families = [name for name, family in cluster.tables[table].items() if family.get("scope")]
+    if any("versions" not in cluster.tables[table][name] for name in families):
+        raise ConfigurationError(
+            f"table {table}: the master's trackers are of a version without row digests: upgrade them, or leave --rows "
+            "out"
+        )
     # The slave's descriptors are not known here: what keeps less there is not equal, and no more is said of it.
-    how = comparable(cluster, cluster, table, families, ())
-    key, cut_ms = os.urandom(16), now_ms()
-    with Requests(cluster.settings, table, request(table, key, cut_ms, 0, how.families)) as asked:
-        parts = dict(enumerate(cut(Interval(b"", b""), {region.start for region in asked.regions()})))
-        answered = asked.ask(parts, lambda _: None)
+    return comparable(cluster, cluster, table, families, ())
+
+
+def _digested(cluster: DescribedCluster, hows: Mapping[str, Comparable]) -> Iterator[NewRow]:
+    asked = Question({table: how.families for table, how in hows.items()}, os.urandom(16), now_ms())
+    with Requests(cluster.settings, asked) as requests:
+        parts = tiles(hows, ((one.table, one.start) for one in requests.regions()))
+        answered = requests.ask(parts, lambda _: None)
     if answered.unanswered:
-        raise ConnectionFailed(f"table {table}: not all rows were digested: {'; '.join(answered.unanswered)}")
-    shared = {
-        "key": key.hex(),
-        "cut_ms": cut_ms,
+        raise ConnectionFailed(f"not all rows were digested: {'; '.join(answered.unanswered)}")
+    for number, part in parts.items():
+        yield digest_row("digest", part, answered.coverages[number].sums, asked, hows[part.table])
+
+
+def digest_row(kind: str, part: Part, sums: Sums, asked: Question, how: Comparable) -> NewRow:
+    """One row of FILE; the key is that of the request, which whoever repeats it needs."""
+    detail = {
+        "key": asked.key.hex(),
+        "cut_ms": asked.cut_ms,
         "horizon_ms": how.horizon_ms,
         "families": {name.decode(): [one.versions, one.oldest] for name, one in how.families.items()},
+        "sums": ",".join(f"{number:x}" for number in sums.content),
+        "rows": sums.rows,
     }
-    for number, interval in parts.items():
-        sums = answered.coverages[number].sums
-        detail = json.dumps(shared | {"sums": _text(sums.content), "rows": sums.rows})
-        yield {
-            "kind": "digest",
-            "table": table,
-            "start_key": interval.start,
-            "end_key": interval.stop,
-            "detail": detail,
-        }
-
-
-def _text(content: tuple[int, ...]) -> str:
-    return ",".join(f"{number:x}" for number in content)
+    start, stop = part.interval
+    return {"kind": kind, "table": part.table, "start_key": start, "end_key": stop, "detail": json.dumps(detail)}
 
 
 def filed_tables(rows: Iterable[Row]) -> dict[str, FiledTable]:
@@ -174,16 +184,16 @@ def compare_with_file(
     slave: DescribedCluster, filed: FiledTable, wait_s: float, stop: threading.Event | None = None
 ) -> Result:
     """Whether the slave's rows are those that FILE digested; `stop` ends it. Raises `ConnectionFailed`."""
-    names = tuple(name.decode() for name in filed.families)
-    if filed.horizon_ms is not None and now_ms() > filed.horizon_ms:
+    names = filed.names
+    if filed.is_outdated:
         late = "FILE's digests are too old: cells may have outlived their TTL since"
         return Result(filed.table, TableVerdict.UNVERIFIABLE, names, reasons=(late,))
-    asked = request(filed.table, filed.key, filed.cut_ms, 0, filed.families)
+    asked = Question({filed.table: filed.families}, filed.key, filed.cut_ms)
     deadline = time.monotonic() + wait_s
     waiting, numbers, total = set(filed.ranges), iter(range(1 << 31)), Sums()
-    with Requests(slave.settings, filed.table, asked, stop) as requests:
+    with Requests(slave.settings, asked, stop) as requests:
         while waiting:
-            parts = dict(zip(numbers, sorted(waiting), strict=False))
+            parts = dict(zip(numbers, (Part(filed.table, one) for one in sorted(waiting)), strict=False))
             answered = requests.ask(parts, lambda _: None)
             if answered.unanswered:
                 why = f"not all rows were digested: {'; '.join(answered.unanswered)}"
@@ -201,12 +211,38 @@ def compare_with_file(
     return Result(filed.table, TableVerdict.UNVERIFIABLE, names, total, reasons=(unequal,))
 
 
-def _equal(answered: Asked, parts: dict[int, Interval], filed: FiledTable, waiting: set[Interval]) -> Sums:
+def equal_to_file(slave: DescribedCluster, filed: Sequence[FiledTable]) -> Iterator[Result]:
+    """Those of many tables that are at once as FILE digested them. Raises `ConnectionFailed`."""
+    lasting = [one for one in filed if not one.is_outdated]
+    by_request: dict[tuple[bytes, int], list[FiledTable]] = {}
+    for one in lasting:
+        by_request.setdefault((one.key, one.cut_ms), []).append(one)
+    for (key, cut_ms), tables in by_request.items():
+        families = {one.table: one.families for one in tables}
+        for some in chunks(list(families), MAX_TABLES):
+            asked = Question({name: families[name] for name in some}, key, cut_ms)
+            yield from _equal_at_once(slave, [one for one in tables if one.table in asked.tables], asked)
+
+
+def _equal_at_once(slave: DescribedCluster, tables: Sequence[FiledTable], asked: Question) -> Iterator[Result]:
+    parts = dict(enumerate(Part(one.table, interval) for one in tables for interval in one.ranges))
+    with Requests(slave.settings, asked) as requests:
+        answered = requests.ask(parts, lambda _: None)
+    for one in tables:
+        own = {number: part for number, part in parts.items() if part.table == one.table}
+        waiting = set(one.ranges)
+        total = _equal(answered, own, one, waiting)
+        if not waiting:
+            yield Result(one.table, TableVerdict.EQUAL, one.names, total)
+
+
+def _equal(answered: Asked, parts: Mapping[int, Part], filed: FiledTable, waiting: set[Interval]) -> Sums:
     """Take the ranges that are equal from those that wait; returns their sums."""
     total = Sums()
-    for number, interval in parts.items():
-        sums = answered.coverages[number].sums
-        if sums.content == filed.ranges[interval]:
+    for number, (_, interval) in parts.items():
+        coverage = answered.coverages[number]
+        sums = coverage.sums
+        if coverage.is_whole and sums.content == filed.ranges[interval]:
             waiting.discard(interval)
             total += sums
     return total

@@ -30,7 +30,7 @@ def outcome(*groups: tuple[str | None, str]) -> Outcome:
 
 @pytest.fixture(autouse=True)
 def _regions(monkeypatch: pytest.MonkeyPatch) -> None:
-    regions = [HostedRegion("r1", b"", b"m", "s", 1), HostedRegion("r2", b"m", b"", "s", 1)]
+    regions = [HostedRegion("r1", b"", b"m", "s", 1, "t"), HostedRegion("r2", b"m", b"", "s", 1, "t")]
     monkeypatch.setattr("status_tool.sources.meta.open_regions", lambda *_: iter(regions))
 
 

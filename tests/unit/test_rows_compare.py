@@ -14,7 +14,7 @@ from status_tool.digests.compare import Limits, TableVerdict, _Comparison, _Find
 from status_tool.digests.coverage import Coverage
 from status_tool.digests.digest import Cell, Family, Sums, digest
 from status_tool.digests.families import Comparable
-from status_tool.digests.keys import Interval, cut
+from status_tool.digests.keys import Interval, Part, cut
 from status_tool.digests.requests import Asked, _Round
 from status_tool.digests.wire import Answer, Bucket, Range
 from status_tool.sources.meta import HostedRegion
@@ -51,7 +51,7 @@ class Servers:
     """What `_Round` sees of a cluster: two regions, `a` up to m and `b` from m on; servers answer what they receive."""
 
     def __init__(self) -> None:
-        self.hosted = [HostedRegion("a", b"", b"m", "s1", 1), HostedRegion("b", b"m", b"", "s2", 1)]
+        self.hosted = [HostedRegion("a", b"", b"m", "s1", 1, "t"), HostedRegion("b", b"m", b"", "s2", 1, "t")]
         self.sent: list[tuple[str, Range]] = []
         self.silent: set[str] = set()
         self.is_over = False
@@ -79,7 +79,7 @@ class Servers:
 def ask(servers: Servers) -> Asked:
     """The whole table as one part."""
     fake: Any = servers
-    return _Round(fake, {0: Interval(b"", b"")}, lambda rows: None).run()
+    return _Round(fake, {0: Part("t", Interval(b"", b""))}, lambda rows: None).run()
 
 
 def test_a_part_over_two_regions() -> None:
@@ -93,7 +93,7 @@ def test_a_part_over_two_regions() -> None:
 
 def test_an_answer_of_a_server_that_lost_the_region_does_not_count() -> None:
     """`hbase:meta` is read after the answer: with another server or opening, the request is sent again there."""
-    for moved in (HostedRegion("b", b"m", b"", "s3", 5), HostedRegion("b", b"m", b"", "s2", 5)):
+    for moved in (HostedRegion("b", b"m", b"", "s3", 5, "t"), HostedRegion("b", b"m", b"", "s2", 5, "t")):
         servers = Servers()
 
         def move(name: str, one: Range, servers: Servers = servers, moved: HostedRegion = moved) -> Answer | None:
@@ -114,7 +114,10 @@ def test_a_region_that_splits_meanwhile() -> None:
 
     def split(name: str, one: Range) -> Answer | None:
         if one.region == "b":
-            servers.hosted[1:] = [HostedRegion("c", b"m", b"t", "s2", 2), HostedRegion("d", b"t", b"", "s1", 2)]
+            servers.hosted[1:] = [
+                HostedRegion("c", b"m", b"t", "s2", 2, "t"),
+                HostedRegion("d", b"t", b"", "s1", 2, "t"),
+            ]
             return Answer(one.part, "b", 1, -1, refused="the region is not open here")
         return None
 
@@ -171,13 +174,13 @@ class Side:
 
     def regions(self) -> list[HostedRegion]:
         parts = cut(Interval(b"", b""), self.limits)
-        return [HostedRegion(str(part), part.start, part.stop, "s", 1) for part in parts]
+        return [HostedRegion(str(part), part.start, part.stop, "s", 1, "t") for part in parts]
 
-    def ask(self, parts: Mapping[int, Interval], progressed: Callable[[int], None]) -> Asked:
+    def ask(self, parts: Mapping[int, Part], progressed: Callable[[int], None]) -> Asked:
         self.rounds += 1
         self.each_round(self.rounds)
         coverages = {}
-        for number, interval in parts.items():
+        for number, (_, interval) in parts.items():
             self.round_.append(interval)
             inside = sorted(row for row in self.rows if interval.holds(row, row + b"\0"))
             coverages[number] = Coverage(interval)
@@ -190,7 +193,7 @@ def compared(master: Side, slave: Side, wait_s: float = 5.0, is_drained: Callabl
     """Both sides' digests, to the end."""
     sides: Any = (master, slave)
     with ThreadPoolExecutor(2) as pool:
-        return _Comparison(sides, pool, Limits(10, wait_s), lambda rows: None, is_drained).run()
+        return _Comparison("t", sides, pool, Limits(10, wait_s), lambda rows: None, is_drained).run()
 
 
 def verdict(found: _Findings, *doubts: str) -> TableVerdict:

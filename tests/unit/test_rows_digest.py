@@ -60,7 +60,7 @@ def _cell(fields: list[Any]) -> Cell:
 def _answer_bytes(of: list[Answer], sums: bytes) -> bytes:
     """As `DigestAnswer` writes a slice of one bucket."""
     (one,) = of
-    head = b"\x01" + (1).to_bytes(4, "big") + one.part.to_bytes(4, "big") + bytes(4)
+    head = bytes([wire.VERSION]) + (1).to_bytes(4, "big") + one.part.to_bytes(4, "big") + bytes(4)
     return head + bytes(16) + b"\0" + bytes(4) + (1).to_bytes(4, "big") + bytes(4) + sums
 
 
@@ -171,7 +171,8 @@ def test_requests_and_answers_are_the_ones_that_java_reads_and_writes() -> None:
         return bytes.fromhex((VECTORS / name).read_text().strip())
 
     families = {b"f": Family(3), b"g": Family(1, 99)}
-    assert wire.request("ns:t", bytes(range(16)), 1234, 5678, families) == held("request.hex")
+    asked = wire.Question({"ns:t": families, "other": {b"f": Family(1)}}, bytes(range(16)), 1234, 5678)
+    assert wire.request(asked) == held("request.hex")
     ranges = [Range(7, "e" * 32, 11, b"a", b"\xff\x00"), Range(8, "f" * 32, 12, b"", b"")]
     assert wire.page(ranges) == held("page.hex")
     first, refused, _ = wire.answers(held("answer.hex"))

@@ -156,7 +156,7 @@ final class DigestJob {
       DigestScan.Slice slice = digest(range, scanner);
       answer = DigestAnswer.slice(range, slice.readPoint, slice.buckets, slice.end);
       slice.buckets.forEach(bucket -> bytes += bucket.sums.bytes());
-      if (!slice.reaches(range.stop)) {
+      if (!slice.reaches(range.stop) && !slice.isSample) {
         ranges.add(range.from(slice.end));
       }
     } catch (IOException e) {
@@ -174,11 +174,11 @@ final class DigestJob {
     if (server.openSeq(region) != range.openSeq) {
       throw new IOException("the region has been opened anew");
     }
-    boolean isUsers = !request.table.isSystemTable() && region.getRegionInfo().getTable().equals(request.table);
-    if (!isUsers || !DigestScan.holds(region.getRegionInfo(), range.start, range.stop)) {
+    DigestRequest.TableRequest asked = request.table(region.getRegionInfo().getTable());
+    if (asked == null || !DigestScan.holds(region.getRegionInfo(), range.start, range.stop)) {
       throw new IOException("the region does not hold that range");
     }
-    return scanner.scan(region, request, range);
+    return scanner.scan(region, asked, request.rate, range);
   }
 
   /** Writes the answers when they have waited long enough, when there are many, or when no more will follow for now. */
@@ -199,6 +199,8 @@ final class DigestJob {
 
   /** Reads one slice of a range of a region. */
   interface DigestScanner {
-    DigestScan.Slice scan(Region region, DigestRequest request, DigestRequest.Range range) throws IOException;
+    /** @param rate bytes per second; 0 means the server's limit only */
+    DigestScan.Slice scan(Region region, DigestRequest.TableRequest request, long rate, DigestRequest.Range range)
+        throws IOException;
   }
 }

@@ -4,6 +4,7 @@ import java.io.ByteArrayInputStream;
 import java.io.DataInputStream;
 import java.io.IOException;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
@@ -14,47 +15,56 @@ import org.apache.hadoop.hbase.util.Bytes;
 
 /** A request for row digests and its pages of ranges, as the tool writes them (formats.md, "Row digests"). */
 final class DigestRequest {
-  static final byte VERSION = 1;
+  static final byte VERSION = 2;
+  private static final int MAX_TABLES = 1_000;
   private static final int MAX_FAMILIES = 1_000;
   private static final int MAX_RANGES = 500;
 
-  final TableName table;
-  final byte[] key;
-  /** Cells with a later timestamp are summed separately. */
-  final long cut;
   /** Bytes per second; 0 means the server's limit only. */
   final long rate;
-  final Map<byte[], Family> families;
-  private Family last;
+  private final Map<TableName, TableRequest> tables;
 
-  DigestRequest(TableName table, byte[] key, long cut, long rate, Map<byte[], Family> families) {
-    this.table = table;
-    this.key = key;
-    this.cut = cut;
+  DigestRequest(long rate, Map<TableName, TableRequest> tables) {
     this.rate = rate;
-    this.families = families;
+    this.tables = tables;
+  }
+
+  /** Null if the request does not name the table, and for system tables. */
+  TableRequest table(TableName name) {
+    return name.isSystemTable() ? null : tables.get(name);
   }
 
   /** @throws IOException if it is damaged or has another version */
   static DigestRequest parse(byte[] bytes) throws IOException {
     try {
       DataInputStream in = open(bytes);
-      TableName table = TableName.valueOf(read(in));
       byte[] key = new byte[SipHash128.KEY_BYTES];
       in.readFully(key);
       long cut = in.readLong();
       long rate = in.readLong();
+      int sampleRows = in.readInt();
       int count = in.readInt();
-      bounded(count, MAX_FAMILIES);
-      Map<byte[], Family> families = new TreeMap<>(Bytes.BYTES_COMPARATOR);
+      bounded(count, MAX_TABLES);
+      Map<TableName, TableRequest> tables = new HashMap<>();
       for (int i = 0; i < count; i++) {
-        byte[] name = read(in);
-        families.put(name, new Family(name, in.readInt(), in.readLong()));
+        TableName name = TableName.valueOf(read(in));
+        tables.put(name, new TableRequest(key, cut, sampleRows, families(in)));
       }
-      return new DigestRequest(table, key, cut, rate, families);
+      return new DigestRequest(rate, tables);
     } catch (IllegalArgumentException e) {
       throw new IOException("not the name of a table", e);
     }
+  }
+
+  private static Map<byte[], Family> families(DataInputStream in) throws IOException {
+    int count = in.readInt();
+    bounded(count, MAX_FAMILIES);
+    Map<byte[], Family> families = new TreeMap<>(Bytes.BYTES_COMPARATOR);
+    for (int i = 0; i < count; i++) {
+      byte[] name = read(in);
+      families.put(name, new Family(name, in.readInt(), in.readLong()));
+    }
+    return families;
   }
 
   static List<Range> parsePage(byte[] bytes) throws IOException {
@@ -92,12 +102,34 @@ final class DigestRequest {
     }
   }
 
-  /** The family of a cell of a scan for these families. */
-  Family family(Cell cell) {
-    if (last == null || !CellUtil.matchingFamily(cell, last.name)) {
-      last = families.get(CellUtil.cloneFamily(cell));
+  /** What is asked of one table. */
+  static final class TableRequest {
+    final byte[] key;
+    /** Cells with a later timestamp are summed separately. */
+    final long cut;
+    /** If positive, of each range only so many rows are digested, from a random key on. */
+    final int sampleRows;
+    final Map<byte[], Family> families;
+    private Family last;
+
+    TableRequest(byte[] key, long cut, int sampleRows, Map<byte[], Family> families) {
+      this.key = key;
+      this.cut = cut;
+      this.sampleRows = sampleRows;
+      this.families = families;
     }
-    return last;
+
+    boolean isSample() {
+      return sampleRows > 0;
+    }
+
+    /** The family of a cell of a scan for these families. */
+    Family family(Cell cell) {
+      if (last == null || !CellUtil.matchingFamily(cell, last.name)) {
+        last = families.get(CellUtil.cloneFamily(cell));
+      }
+      return last;
+    }
   }
 
   /** A family, and which of its cells both clusters should have. */

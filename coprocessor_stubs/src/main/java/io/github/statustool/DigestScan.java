@@ -29,6 +29,8 @@ import org.apache.hadoop.hbase.util.Bytes;
  */
 final class DigestScan {
   static final long MAX_BYTES = 64L << 20;
+  /** A sample is small: it may not take the time of many others. */
+  static final long SAMPLE_BYTES = 1L << 20;
   private static final long MAX_NANOS = TimeUnit.SECONDS.toNanos(10);
   private static final long NEXT_MS = 20;
   private static final long SHIP_BYTES = 64 << 10;
@@ -37,14 +39,14 @@ final class DigestScan {
   private static final long BATCH_BYTES = 1 << 20;
 
   private final Region region;
-  private final DigestRequest request;
+  private final DigestRequest.TableRequest request;
   private final DigestPace pace;
   private final BooleanSupplier cancelled;
   private final long maxBytes;
   /** Number of cells per {@code next()}. Starts low, because their size is not known yet. */
   private int batch = 1;
 
-  DigestScan(Region region, DigestRequest request, DigestPace pace, BooleanSupplier cancelled, long maxBytes) {
+  DigestScan(Region region, DigestRequest.TableRequest request, DigestPace pace, BooleanSupplier cancelled, long maxBytes) {
     this.region = region;
     this.request = request;
     this.pace = pace;
@@ -70,11 +72,11 @@ final class DigestScan {
     }
     RowDigest digest = new RowDigest(request, start);
     if (!scan.hasFamilies()) {
-      return new Slice(digest.buckets(), stop, 0);
+      return new Slice(digest.buckets(), stop, 0, request.isSample());
     }
     try (RegionScanner scanner = region.getScanner(scan)) {
       byte[] end = read(scanner, digest);
-      return new Slice(digest.buckets(), end == null ? stop : end, scanner.getMvccReadPoint());
+      return new Slice(digest.buckets(), end == null ? stop : end, scanner.getMvccReadPoint(), request.isSample());
     }
   }
 
@@ -90,7 +92,8 @@ final class DigestScan {
       }
       cells.clear();
       boolean more = scanner.next(cells, limits());
-      boolean full = digest.hasRow() && (digest.bytes() >= maxBytes || System.nanoTime() - started >= MAX_NANOS);
+      boolean full = digest.hasRow() && (digest.bytes() >= maxBytes || System.nanoTime() - started >= MAX_NANOS
+          || (request.isSample() && digest.rows() >= request.sampleRows));
       byte[] end = add(digest, cells, full);
       long now = System.nanoTime();
       if (end != null || !more) {
@@ -135,11 +138,14 @@ final class DigestScan {
     final List<RowDigest.Bucket> buckets;
     final byte[] end;
     final long readPoint;
+    /** Nothing more is digested of the range, wherever the slice ends. */
+    final boolean isSample;
 
-    Slice(List<RowDigest.Bucket> buckets, byte[] end, long readPoint) {
+    Slice(List<RowDigest.Bucket> buckets, byte[] end, long readPoint, boolean isSample) {
       this.buckets = buckets;
       this.end = end;
       this.readPoint = readPoint;
+      this.isSample = isSample;
     }
 
     boolean reaches(byte[] stop) {

@@ -4,6 +4,7 @@ import java.io.IOException;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.concurrent.locks.LockSupport;
@@ -120,11 +121,16 @@ final class DigestWorker {
     }
   }
 
-  private DigestScan.Slice scan(Region region, DigestRequest request, DigestRequest.Range range) throws IOException {
-    long rate = request.rate > 0 ? Math.min(request.rate, settings.digestRate) : settings.digestRate;
+  private DigestScan.Slice scan(Region region, DigestRequest.TableRequest request, long asked,
+      DigestRequest.Range range) throws IOException {
+    long rate = asked > 0 ? Math.min(asked, settings.digestRate) : settings.digestRate;
     if (pace == null || paceRate != rate) {
       pace = new DigestPace(rate, LockSupport::parkNanos);
       paceRate = rate;
+    }
+    if (request.isSample()) {
+      byte[] start = RandomRow.in(region, range, ThreadLocalRandom.current());
+      return new DigestScan(region, request, pace, () -> stopped, DigestScan.SAMPLE_BYTES).read(start, range.stop);
     }
     return new DigestScan(region, request, pace, () -> stopped, DigestScan.MAX_BYTES).read(range.start, range.stop);
   }

@@ -20,7 +20,7 @@ final class RowDigest {
   private static final int FIRST_BUCKET_ROWS = 64;
   private static final int SPARE_BUFFER = 1 << 20;
 
-  private final DigestRequest request;
+  private final DigestRequest.TableRequest request;
   private final SipHash128 hash;
   private final List<Bucket> buckets = new ArrayList<>();
   private long bucketRows = FIRST_BUCKET_ROWS;
@@ -30,8 +30,9 @@ final class RowDigest {
   private int rowLength = -1;
   private int version;
   private long bytes;
+  private long rows;
 
-  RowDigest(DigestRequest request, byte[] start) {
+  RowDigest(DigestRequest.TableRequest request, byte[] start) {
     this.request = request;
     this.hash = new SipHash128(request.key);
     buckets.add(new Bucket(start));
@@ -119,6 +120,7 @@ final class RowDigest {
 
   /** A row whose cells are all left out (older than what is compared) still moves the bucket's end, but is no row. */
   private void beginRow() {
+    rows++;
     if (current().sums.rows() >= bucketRows) {
       buckets.add(new Bucket(Arrays.copyOfRange(column, Integer.BYTES, Integer.BYTES + rowLength)));
       if (buckets.size() > MAX_BUCKETS) {
@@ -150,6 +152,11 @@ final class RowDigest {
   /** The buckets in key order. The first starts where the digest does, each other one at its first row. */
   List<Bucket> buckets() {
     return buckets;
+  }
+
+  /** Number of rows that have been read, also of those whose cells are all left out. */
+  long rows() {
+    return rows;
   }
 
   /** Number of bytes hashed, including lengths. */

@@ -3,6 +3,7 @@ package io.github.statustool;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -69,7 +70,7 @@ class DigestJobTest {
   private static DigestScan.Slice slice(String end) {
     RowDigest digest = new RowDigest(RowDigestTest.simpleRequest(), Bytes.toBytes("a"));
     digest.add(RowDigestTest.cell(1, 5, "v"));
-    return new DigestScan.Slice(digest.buckets(), end == null ? Bits.unhex("ff00") : Bytes.toBytes(end), 77);
+    return new DigestScan.Slice(digest.buckets(), end == null ? Bits.unhex("ff00") : Bytes.toBytes(end), 77, false);
   }
 
   private List<String> answers() {
@@ -80,10 +81,14 @@ class DigestJobTest {
   @Test
   void requestsAndPagesAreUnderstood() throws IOException {
     DigestRequest request = DigestRequest.parse(resource("request.hex"));
-    assertEquals(List.of("ns:t", 1234L, 5678L), List.of(request.table.getNameAsString(), request.cut, request.rate));
-    DigestRequest.Family g = request.families.get(Bytes.toBytes("g"));
-    assertEquals(List.of(2, 3, 1, 99L), List.of(request.families.size(),
-        request.families.get(Bytes.toBytes("f")).versions, g.versions, g.oldest));
+    DigestRequest.TableRequest asked = request.table(TableName.valueOf("ns:t"));
+    assertEquals(List.of(1234L, 5678L, 0), List.of(asked.cut, request.rate, asked.sampleRows));
+    DigestRequest.Family g = asked.families.get(Bytes.toBytes("g"));
+    assertEquals(List.of(2, 3, 1, 99L), List.of(asked.families.size(),
+        asked.families.get(Bytes.toBytes("f")).versions, g.versions, g.oldest));
+    assertEquals(1, request.table(TableName.valueOf("other")).families.size());
+    assertNull(request.table(TableName.valueOf("third")));
+    assertNull(request.table(TableName.META_TABLE_NAME));
     List<DigestRequest.Range> ranges = DigestRequest.parsePage(resource("page.hex"));
     assertEquals(List.of(2, 7, 11L), List.of(ranges.size(), ranges.get(0).part, ranges.get(0).openSeq));
     assertArrayEquals(Bits.unhex("ff00"), ranges.get(0).stop);
@@ -108,7 +113,7 @@ class DigestJobTest {
     assertEquals(1, table.values(ProgressRow.TYPE + HEX + ORIGIN, ProgressRow.VERSION).size(), "it says that it works");
     List<String> starts = new ArrayList<>();
     for (int i = 0; i < 3; i++) {
-      job.step((opened, request, range) -> {
+      job.step((opened, request, rate, range) -> {
         starts.add(Bytes.toString(range.start));
         return slice(starts.size() == 1 ? "k" : null);
       });
@@ -121,11 +126,25 @@ class DigestJobTest {
   }
 
   @Test
+  void ofASampleNothingMoreIsRead() throws IOException {
+    putRequest();
+    job.refresh(table, 0);
+    job.step((opened, request, rate, range) -> {
+      DigestScan.Slice some = slice("k");
+      return new DigestScan.Slice(some.buckets, some.end, some.readPoint, true);
+    });
+    job.step(null);
+    job.send(table, 0);
+    assertFalse(job.hasWork());
+    assertEquals(1, answers().size());
+  }
+
+  @Test
   void aRegionThatWasOpenedAnewIsRefused() throws IOException {
     putRequest();
     openSeq = 12;
     job.refresh(table, 0);
-    job.step((opened, request, range) -> {
+    job.step((opened, request, rate, range) -> {
       throw new AssertionError("is not read");
     });
     job.step(null);
@@ -157,7 +176,7 @@ class DigestJobTest {
     for (int i = 0; i < 10; i++) {
       job.refresh(table, 3_000L * i);
       store(RequestRow.TYPE + HEX, RequestRow.HEARTBEAT, Bits.ofLong(i));
-      job.step((opened, request, range) -> {
+      job.step((opened, request, rate, range) -> {
         scans[0]++;
         return slice(null);
       });

@@ -141,6 +141,19 @@ class DigestScanTest {
   }
 
   @Test
+  void aSampleEndsAfterItsRows() throws IOException {
+    rows(500);
+    DigestRequest.TableRequest all = RowDigestTest.simpleRequest();
+    DigestRequest.TableRequest sample = new DigestRequest.TableRequest(all.key, all.cut, 100, all.families);
+    DigestPace pace = new DigestPace(1 << 20, nanos -> { });
+    byte[] start = CellUtil.cloneRow(cells.get(250));
+    DigestScan.Slice slice = new DigestScan(region("f"), sample, pace, () -> false, 1 << 20).read(start, NONE);
+    assertTrue(slice.isSample);
+    assertArrayEquals(CellUtil.cloneRow(cells.get(350)), slice.end);
+    assertArrayEquals(RowDigestTest.digest(cells.subList(250, 350)), RowDigestTest.total(slice.buckets));
+  }
+
+  @Test
   void aRowIsNeverCut() throws IOException {
     byte[] row = Bytes.toBytes("wide");
     for (int i = 0; i < 300; i++) {

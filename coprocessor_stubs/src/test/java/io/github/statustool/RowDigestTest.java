@@ -51,11 +51,11 @@ class RowDigestTest {
     return bytes(all);
   }
 
-  static DigestRequest request(byte[] key, long cut, Map<byte[], DigestRequest.Family> families) {
-    return new DigestRequest(org.apache.hadoop.hbase.TableName.valueOf("t"), key, cut, 0, families);
+  static DigestRequest.TableRequest request(byte[] key, long cut, Map<byte[], DigestRequest.Family> families) {
+    return new DigestRequest.TableRequest(key, cut, 0, families);
   }
 
-  static DigestRequest simpleRequest() {
+  static DigestRequest.TableRequest simpleRequest() {
     return request(new byte[16], 100, families(new DigestRequest.Family(Bytes.toBytes("f"), 10, Long.MIN_VALUE)));
   }
 
@@ -110,7 +110,7 @@ class RowDigestTest {
         JsonArray rule = entry.getValue().getAsJsonArray();
         families.put(name, new DigestRequest.Family(name, rule.get(0).getAsInt(), rule.get(1).getAsLong()));
       });
-      DigestRequest request = request(Bits.unhex(one.get("key").getAsString()), one.get("cut").getAsLong(), families);
+      DigestRequest.TableRequest request = request(Bits.unhex(one.get("key").getAsString()), one.get("cut").getAsLong(), families);
       RowDigest digest = new RowDigest(request, new byte[0]);
       for (JsonElement cell : one.getAsJsonArray("cells")) {
         digest.add(parsed(cell.getAsJsonArray()));
