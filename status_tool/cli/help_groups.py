@@ -10,7 +10,7 @@ HELP_GROUPS: Mapping[str, frozenset[str]] = {
         {"master", "output", "status_file", "slave_status", "follow", "debug", "debug_dir", "explain", "wait", "help"}
     ),
     "What counts": frozenset({"only", "peer", "shutdown", "ignore_later_writes"}),
-    "HBase": frozenset({"table", "namespace", "since", "accept_drift", "drained", "rows"}),
+    "HBase": frozenset({"table", "namespace", "since", "accept_drift", "drained", "rows", "sample"}),
     "HDFS files": frozenset(
         {"paths", "all_files", "exclude", "map_path", "strict_extra", "deep", "rate", "hdfs_client", "layout", "resume"}
     ),

@@ -44,6 +44,8 @@ if TYPE_CHECKING:
 DEFAULT_MASTER_WAIT_S = 60.0
 DEFAULT_DEBUG_DIR = Path("status-tool-debug")
 DEFAULT_MAX_PROBLEMS = 100
+DEFAULT_SAMPLE_S = 5.0
+MAX_SAMPLE_S = 3_600.0
 
 
 class Half(StrEnum):
@@ -138,6 +140,15 @@ def run(
             metavar="[=all]",
             help="Where streams leave a table in doubt, have region servers digest its rows: with -m into FILE, with "
             "-i to compare them with FILE's, or with the master's if that is named; with --rows=all every table.",
+        ),
+    ] = None,
+    sample: Annotated[
+        str | None,
+        typer.Option(
+            "--sample",
+            metavar="SECONDS|off",
+            help="How long region servers digest random samples of rows at most, beside everything else (default 5): "
+            "with -m into FILE, with -i to compare them with FILE's.",
         ),
     ] = None,
     master_conf: Annotated[
@@ -284,7 +295,7 @@ def run(
         raise UsageError("--rows reads the master by --master-conf DIR, or --master-thrift and --master-zookeeper")
     if rows is not None and output is not None and is_legacy_name(output):
         raise UsageError("--rows does not go with -o FILE.json: the original tool's format holds no row digests")
-    shutdown_ms = parse_time(shutdown, "-s")
+    shutdown_ms, sample_s = parse_time(shutdown, "-s"), _sample_s(sample)
     baseline = parse_baseline(since or (), TableFilter.of(table or (), namespace or ()))
     lists = _lists({"differ": differ, "missing": missing, "unverifiable": unverifiable}, as_json, status_file)
     if repair_script is not None and status_file is None:
@@ -353,6 +364,7 @@ def run(
             lists=tuple(FullList(name, to) for name, to in lists.items()),
             for_report=report is not None,
             rows=None if rows is None else RowsAsked(other() if master_conf or master_thrift else None, rows == "all"),
+            sample_s=sample_s,
         )
         if explain:
             return show_plan(explain_check(settings, check), as_json)
@@ -372,6 +384,7 @@ def run(
         drained=drained,
         peer_id=peer,
         rows=rows or "",
+        sample_s=sample_s,
     )
     if explain:
         take_spark()
@@ -395,6 +408,21 @@ def _lists(named: dict[str, Path | None], as_json: bool, status_file: Path | Non
     if len(stdout) > 1:
         raise UsageError(f"--{stdout[0]} - and --{stdout[1]} - both want stdout: name a file for one of them")
     return {name: None if name in stdout else path for name, path in chosen.items()}
+
+
+def _sample_s(text: str | None) -> float:
+    """Seconds; 0 is none. Raises `UsageError`."""
+    if text is None:
+        return DEFAULT_SAMPLE_S
+    if text == "off":
+        return 0.0
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = -1.0
+    if not 0 < seconds <= MAX_SAMPLE_S:
+        raise UsageError(f"--sample {text}: expected seconds, at most {MAX_SAMPLE_S:g}, or off")
+    return seconds
 
 
 def _files(

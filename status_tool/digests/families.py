@@ -15,12 +15,21 @@ from status_tool.errors import ConfigurationError, ConnectionFailed
 from status_tool.rules.descriptors import TTL_FOREVER
 from status_tool.rules.peers import leads_to, parse_peer, ships, withheld
 from status_tool.sources.state_table import StateTable, now_ms
+from status_tool.vocabulary.details import fits, is_flag, is_number, is_text
 
 DESCRIBED_S = 30.0
 HORIZON_MS = 20 * 60_000
 """Cells that may outlive their TTL so soon are not compared."""
 CLOCKS_MS = 5 * 60_000
 """How far clocks may differ."""
+_FAMILY = {
+    "scope": is_number,
+    "versions": is_number,
+    "ttl": is_number,
+    "min_versions": is_number,
+    "keep_deleted": is_text,
+    "new_version_behavior": is_flag,
+}
 
 
 @dataclass(frozen=True)
@@ -45,6 +54,11 @@ class Comparable:
     notices: tuple[str, ...] = ()
 
 
+def is_described(family: Any) -> bool:
+    """Whether the trackers wrote down of a family what digests need; older ones do not."""
+    return fits(family, _FAMILY)
+
+
 def describe(settings: Settings, tables: Sequence[str], say: Callable[[str], None]) -> DescribedCluster:
     """Have the trackers write the tables down, and read it. Raises `ConfigurationError` and `ConnectionFailed`."""
     with ZooKeeper(settings.zookeeper()) as zookeeper:
@@ -67,7 +81,7 @@ def describe(settings: Settings, tables: Sequence[str], say: Callable[[str], Non
         )
     for table in tables:
         for family in found.get(table, {}).values():
-            if "versions" not in family:
+            if not is_described(family):
                 raise ConfigurationError(
                     f"the trackers of the cluster at {settings.zookeeper()} are of a version without row digests: "
                     "upgrade them"

@@ -202,15 +202,20 @@ class Requests:
         """
         return _Round(self, parts, progressed, within_s).run()
 
-    def sample(self, regions: Sequence[HostedRegion], within_s: float) -> list[Sampled]:
-        """Have a random range of each region digested, as many as are answered `within_s`."""
+    def sample(self, regions: Sequence[HostedRegion], within_s: float, silent_s: float) -> list[Sampled]:
+        """Have a random range of each region digested, as many as are answered `within_s`.
+
+        Where there is no answer at all within `silent_s`, it does not wait for any.
+        """
         places = {(one.server, one.encoded, one.open_seq): one for one in regions}
         wanted: dict[str, list[Range]] = {}
         for number, one in enumerate(regions):
             wanted.setdefault(one.server, []).append(Range(number, one.encoded, one.open_seq, one.start, one.stop))
         self.send(wanted)
-        deadline, heard, open_parts = time.monotonic() + within_s, list[_Heard](), set(range(len(regions)))
-        while open_parts and time.monotonic() < deadline and not self.is_over:
+        began, heard, open_parts = time.monotonic(), list[_Heard](), set(range(len(regions)))
+        while open_parts and time.monotonic() - began < (within_s if heard else min(silent_s, within_s)):
+            if self.is_over:
+                return []
             time.sleep(ANSWER_POLL_S)
             for name in wanted:
                 new = [((name, answer.region, answer.open_seq), answer) for answer in self.hear(name)]

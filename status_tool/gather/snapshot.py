@@ -97,6 +97,8 @@ class Request:
     """The peer whose queues are meant; None: every enabled peer."""
     rows: str = ""
     """`--rows`: of which tables row digests are written, `doubtful` or `all`; empty: of none."""
+    sample_s: float = 0.0
+    """`--sample`: how long random samples of rows are taken at most; 0: none."""
 
 
 @dataclass(frozen=True)

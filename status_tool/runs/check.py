@@ -8,8 +8,9 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, nullcontext
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,7 @@ from status_tool.runs.compare_rows import RowsAsked, prove
 from status_tool.runs.modes import check_half, check_legacy
 from status_tool.runs.pace import LastRun, RunKind, remember, rows_read
 from status_tool.runs.question import Question, SideFacts, question_of, refuse_pruned, refuse_since
+from status_tool.runs.sampling import Repeated, disprove, repeating
 from status_tool.runs.write import Say, source_of
 from status_tool.sources.hdfs_files import HdfsSource
 from status_tool.spark import source as spark_source
@@ -55,7 +57,7 @@ from status_tool.status_file.writer import StatusWriter
 from status_tool.vocabulary.header import BY_CHECK, BY_OPTION, MASTER, RECORDED, SLAVE, Header
 from status_tool.vocabulary.outcome import Outcome
 from status_tool.vocabulary.row_proofs import NO_PROOFS, RowProofs
-from status_tool.vocabulary.schema import STATUS_SCHEMA
+from status_tool.vocabulary.schema import STATUS_SCHEMA, Row
 from status_tool.vocabulary.scope import Scope, TableFilter
 from status_tool.vocabulary.selection import PathMap
 from status_tool.vocabulary.verdicts import Evidence, FileStatus, Verdict
@@ -95,6 +97,8 @@ class Check:
     """Whether the overview includes the servers and the map of regions."""
     rows: RowsAsked | None = None
     """Whether the rows themselves settle what streams leave in doubt."""
+    sample_s: float = 0.0
+    """How long FILE's samples of rows are compared at most; 0: not at all."""
 
 
 @dataclass(frozen=True)
@@ -195,6 +199,7 @@ def check_live(settings: Settings, check: Check, say: Say) -> Outcome:
         refuse_since(side.header, check.scope.since)
         refuse_deep(file, check)
         refuse_rows(file, check)
+        refuse_sample(file, check)
         deadline = time.monotonic() + check.wait_s
         master = FixedMaster(side, say, _remembering(check, file))
         return check_in_rounds(settings, check, master, deadline, say, scratch)
@@ -235,19 +240,20 @@ def check_in_rounds(
     and what happened to the slave's table meanwhile (a truncate, say) would go unnoticed.
     """
     request = slave_request(master.file, check)
-    # What is written to files is what the rows have settled.
-    by_streams = check if check.rows is None else dataclasses.replace(check, debug_dir=None, lists=())
 
     def both() -> Both:
         look = master.look()
         slave = gather(settings, request, say, scratch)
         return Both(look, slave, _question(look.side, SideFacts(slave.header, slave.rows), check))
 
-    with ThreadPoolExecutor(1) as pool, no_process_left():
+    with ThreadPoolExecutor(1) as pool, no_process_left(), _samples(settings, check, master.file) as samples:
         # The JVM takes seconds to start: meanwhile the trackers flush, and the slave's rows, if few, are read.
         first = pool.submit(both)
         with spark_session(check.spark_master, check.spark_conf) as spark:
             sides = first.result()
+            # What is written to files is what the rows have settled.
+            by_rows = check.rows is not None or bool(samples().unequal)
+            by_streams = dataclasses.replace(check, debug_dir=None, lists=()) if by_rows else check
             while True:
                 stuck = not (sides.slave.unsettled or sides.look.left_open)
 
@@ -259,13 +265,50 @@ def check_in_rounds(
                 outcome = verify_once(settings, spark, sides, by_streams, say, scratch, last)
                 master.round_done(outcome, sides.look, deadline - time.monotonic())
                 if outcome.overview is not None:
-                    if check.rows is None:
-                        return outcome
-                    side = sides.look.side
-                    rows = [row for batch in side.file.rows({"server", "digest"}) for row in batch.to_pylist()]
-                    proofs = prove(check.rows, settings, sides.question, rows, outcome, check.wait_s, say)
-                    return verify_once(settings, spark, sides, check, say, scratch, lambda _: True, proofs)
+                    if by_rows:
+                        proofs = _proofs(settings, check, sides, outcome, samples(), both, say)
+                        outcome = verify_once(settings, spark, sides, check, say, scratch, lambda _: True, proofs)
+                    return _with_notice(outcome, samples().notice)
                 sides = _again(both, master, deadline)
+
+
+def _samples(settings: Settings, check: Check, side: MasterSide) -> AbstractContextManager[Callable[[], Repeated]]:
+    """FILE's samples, digested by the slave meanwhile."""
+    wanted = check.sample_s and check.scope.check_hbase and side.older is None
+    rows = _rows_of(side, "sample") if wanted else []
+    return repeating(settings, rows, check.sample_s) if rows else nullcontext(Repeated)
+
+
+def _rows_of(side: MasterSide, *kinds: str) -> list[Row]:
+    return [row for batch in side.file.rows(set(kinds)) for row in batch.to_pylist()]
+
+
+def _with_notice(outcome: Outcome, notice: str | None) -> Outcome:
+    return outcome if notice is None else dataclasses.replace(outcome, notices=(*outcome.notices, notice))
+
+
+def _proofs(
+    settings: Settings,
+    check: Check,
+    sides: Both,
+    outcome: Outcome,
+    repeated: Repeated,
+    both: Callable[[], Both],
+    say: Say,
+) -> RowProofs:
+    """What the rows say: all of them where `--rows` asks for it, else the samples that are not equal."""
+    side = sides.look.side
+    rows_of = partial(_rows_of, side)
+    if check.rows is not None:
+        rows = rows_of("server", "digest")
+        return prove(check.rows, settings, sides.question, rows, outcome, check.wait_s, say)
+
+    def slave_streams() -> Iterator[Row]:
+        with closing(read_all(source_of(_left_to_spark(both().slave)))) as batches:
+            for batch in batches:
+                yield from batch.filter(pc.equal(batch.column("kind"), "segment")).to_pylist()
+
+    return disprove(settings, sides.question, outcome, repeated, rows_of, sides.slave.rows, slave_streams)
 
 
 def _again(both: Callable[[], Both], master: Master, deadline: float) -> Both:
@@ -486,6 +529,15 @@ def refuse_rows(file: StatusFile, check: Check) -> None:
         raise UsageError(
             "--rows needs the master (--master-conf DIR, or --master-thrift and --master-zookeeper), as FILE holds no "
             "row digests: `run -m -o FILE --rows` writes them"
+        )
+
+
+def refuse_sample(file: StatusFile, check: Check) -> None:
+    """`UsageError` where `--sample` asks for what FILE does not hold."""
+    if "sample" in check.given and check.sample_s and not file.counts.get("sample"):
+        raise UsageError(
+            "--sample: FILE holds no samples of rows: `run -m -o FILE` takes them where the master's region servers "
+            "answer (ReplicateTimeTracker of this version)"
         )
 
 

@@ -6,6 +6,7 @@ can tell from what has changed, so it is never called different here.
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import threading
@@ -17,7 +18,7 @@ from status_tool.clients.config import Settings
 from status_tool.clients.zookeeper import ZooKeeper
 from status_tool.digests.compare import Result, TableVerdict
 from status_tool.digests.digest import Family, Sums
-from status_tool.digests.families import Comparable, DescribedCluster, comparable
+from status_tool.digests.families import Comparable, DescribedCluster, comparable, is_described
 from status_tool.digests.keys import Interval, Part, chunks, cut, tiles
 from status_tool.digests.requests import Asked, Requests
 from status_tool.digests.wire import MAX_TABLES, Question
@@ -56,7 +57,11 @@ class FiledTable:
     """After it, cells that were digested may have outlived their TTL."""
     families: dict[bytes, Family]
     ranges: dict[Interval, tuple[int, ...]]
-    """`Sums.content` by range; they tile the table."""
+    """`Sums.content` by range; those of `digest` rows tile the table."""
+
+    def of(self, ranges: dict[Interval, tuple[int, ...]]) -> FiledTable:
+        """The same with other ranges."""
+        return dataclasses.replace(self, ranges=ranges)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -109,7 +114,7 @@ def digest_rows(
 
 def _described(cluster: DescribedCluster, table: str) -> Comparable:
     families = [name for name, family in cluster.tables[table].items() if family.get("scope")]
-    if any("versions" not in cluster.tables[table][name] for name in families):
+    if not all(is_described(cluster.tables[table][name]) for name in families):
         raise ConfigurationError(
             f"table {table}: the master's trackers are of a version without row digests: upgrade them, or leave --rows "
             "out"
@@ -145,15 +150,25 @@ def digest_row(kind: str, part: Part, sums: Sums, asked: Question, how: Comparab
 
 def filed_tables(rows: Iterable[Row]) -> dict[str, FiledTable]:
     """By table, from FILE's `digest` rows; not a table of which one cannot be parsed, or that they do not tile."""
+    found = {table: _filed(table, own) for table, own in _by_table(rows).items()}
+    return {table: filed for table, filed in found.items() if filed is not None}
+
+
+def filed_samples(rows: Iterable[Row]) -> dict[str, FiledTable]:
+    """By table, from FILE's `sample` rows; not a table of which one cannot be parsed."""
+    found = {table: _filed(table, own, is_whole=False) for table, own in _by_table(rows).items()}
+    return {table: filed for table, filed in found.items() if filed is not None}
+
+
+def _by_table(rows: Iterable[Row]) -> dict[str, list[Row]]:
     by_table: dict[str, list[Row]] = {}
     for row in rows:
         if row.get("table") is not None:
             by_table.setdefault(row["table"], []).append(row)
-    found = {table: _filed(table, own) for table, own in by_table.items()}
-    return {table: filed for table, filed in found.items() if filed is not None}
+    return by_table
 
 
-def _filed(table: str, rows: Sequence[Row]) -> FiledTable | None:
+def _filed(table: str, rows: Sequence[Row], is_whole: bool = True) -> FiledTable | None:
     try:
         details = [loads(row.get("detail")) for row in rows]
         if not all(fits(detail, _DETAIL) and _are_rules(detail["families"].values()) for detail in details):
@@ -171,7 +186,7 @@ def _filed(table: str, rows: Sequence[Row]) -> FiledTable | None:
     except (ValueError, TypeError):
         return None
     starts = sorted(interval.start for interval in ranges)
-    if len(key) != 16 or sorted(ranges) != cut(Interval(b"", b""), starts):
+    if len(key) != 16 or (is_whole and sorted(ranges) != cut(Interval(b"", b""), starts)):
         return None
     return FiledTable(table, key, shared["cut_ms"], shared["horizon_ms"], families, ranges)
 

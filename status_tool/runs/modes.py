@@ -50,6 +50,7 @@ class Option:
 _ALL = frozenset(Mode)
 _WITH_MASTER = frozenset({Mode.FOLLOW, Mode.LIVE})
 _READS_MASTER = "only --follow and --rows read the master"
+_SAMPLES = "-m -o FILE samples rows, -i FILE compares a live slave's with them"
 _DIGESTS = "-m -o FILE records digests of rows, -i FILE compares a live slave's with them"
 OPTIONS: Mapping[str, Option] = {
     "debug": Option("-d", _ALL),
@@ -69,6 +70,7 @@ OPTIONS: Mapping[str, Option] = {
     "wait": Option("--wait", CLUSTER, why=f"{_OFFLINE}: nothing can change"),
     "drained": Option("--drained", frozenset({Mode.MASTER}), half="hbase", why="it waits for the master's queues"),
     "rows": Option("--rows", frozenset({Mode.LIVE, Mode.MASTER}), half="hbase", why=_DIGESTS),
+    "sample": Option("--sample", frozenset({Mode.LIVE, Mode.MASTER}), half="hbase", why=_SAMPLES),
     "master_conf": Option("--master-conf", _WITH_MASTER, why=_READS_MASTER),
     "master_thrift": Option("--master-thrift", _WITH_MASTER, why=_READS_MASTER),
     "master_zookeeper": Option("--master-zookeeper", _WITH_MASTER, why=_READS_MASTER),
@@ -114,7 +116,7 @@ MADE_BY_CHECKS = frozenset({"debug", "report", "metrics", "repair_script", "diff
 """Options that make a check write files."""
 BARRIER_MODES = frozenset({Mode.MASTER, Mode.SLAVE, Mode.DUMP})
 """Where --wait only waits for region servers to flush."""
-LEGACY_REFUSED = ("table", "namespace", "peer", "since", "ignore_later_writes", "deep", "rows")
+LEGACY_REFUSED = ("table", "namespace", "peer", "since", "ignore_later_writes", "deep", "rows", "sample")
 """Options that a FILE of the original tool, without tables, streams and contents, cannot support."""
 
 

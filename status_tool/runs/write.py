@@ -6,7 +6,7 @@ import dataclasses
 import json
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TextIO
@@ -26,16 +26,18 @@ from status_tool.report.progress import Progress
 from status_tool.runs.file_digests import digest_rows, doubtful_tables, shipped_tables
 from status_tool.runs.pace import LastRun, RunKind, remember, rows_read
 from status_tool.runs.question import SideFacts
+from status_tool.runs.sampling import sampling
 from status_tool.sources.codec import batches
 from status_tool.sources.hdfs_files import endpoint_of
 from status_tool.sources.interface import Source
 from status_tool.sources.journal import Journal, forget, journal_path, opened, remove
 from status_tool.sources.state_table import StateTableSource
 from status_tool.status_file.legacy import open_writer
+from status_tool.status_file.legacy_name import is_legacy_name
 from status_tool.status_file.reader import open_status
 from status_tool.status_file.signature import SignKey
 from status_tool.vocabulary.header import MASTER, Header
-from status_tool.vocabulary.schema import Row
+from status_tool.vocabulary.schema import NewRow, Row
 
 Say = Callable[[str], None]
 
@@ -64,7 +66,8 @@ def write_side(
     """
     before, began = rows_before(path) if progress is not None else {}, time.monotonic()
     asked = request
-    with no_process_left(), journaling(path, request) as (request, journal):
+    with no_process_left(), journaling(path, request) as (request, journal), ExitStack() as running:
+        samples = running.enter_context(_samples(settings, request, path))
         gathered = snapshot(settings, request, say)
         later, facts = 0, list[Row]()
         with ExitStack() as shown, open_writer(path, gathered.header, key) as writer:
@@ -87,6 +90,8 @@ def write_side(
                 )
                 for batch in batches(digest_rows(settings, tables, gathered.rows, say)):
                     writer.write(batch)
+            for batch in batches(samples()):
+                writer.write(batch)
             if later:
                 gathered = _with_later_writes_notice(gathered, later)
     _remember(asked, gathered.header, writer.counts, time.monotonic() - began)
@@ -94,6 +99,13 @@ def write_side(
         with open_status(path) as written:
             dump_rows(written.rows(), debug_dir)
     return Written(gathered.header, writer.counts, gathered.unsettled)
+
+
+def _samples(settings: Settings, request: Request, path: Path) -> AbstractContextManager[Callable[[], list[NewRow]]]:
+    """Begun at once, while the trackers are waited for. The original's format has no place for them."""
+    if request.side != MASTER or not request.hbase or not request.sample_s or is_legacy_name(path):
+        return nullcontext(list)
+    return sampling(settings, request.only, request.sample_s)
 
 
 UNASKED_FILES = 10_000

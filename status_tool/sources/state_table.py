@@ -22,6 +22,7 @@ from status_tool.clients.thrift import Cells, connection, scan
 from status_tool.errors import ConfigurationError, ConnectionFailed
 from status_tool.sources import codec
 from status_tool.sources.interface import Source
+from status_tool.vocabulary.details import fits, map_of, object_of
 from status_tool.vocabulary.ids import from_hex
 from status_tool.vocabulary.schema import NewRow
 from status_tool.vocabulary.scope import TableFilter
@@ -41,6 +42,7 @@ from status_tool.vocabulary.state_rows import (
 )
 
 _HEX = "0123456789abcdef"
+_FAMILIES = {"families": map_of(object_of({}))}
 _BARRIER_END = b"c"
 
 
@@ -281,6 +283,12 @@ class StateTable:
             codec.pruned_files(own),
             codec.proven_tables(scan(self.endpoint, self.name, *range_of(ProvenRow.TYPE))),
         )
+
+    def known_families(self) -> dict[str, dict[str, Any]]:
+        """By table what the trackers last wrote down of its families, whenever that was. Raises `ConnectionFailed`."""
+        rows = (codec.descriptor(*row) for row in scan(self.endpoint, self.name, *range_of(TableRow.TYPE)))
+        details = {str(row["table"]): json.loads(str(row["detail"])) for row in rows}
+        return {table: detail["families"] for table, detail in details.items() if fits(detail, _FAMILIES)}
 
     def _servers(self, barrier: Barrier, spooled: Sequence[tuple[bytes, Cells]]) -> Iterator[tuple[int, NewRow]]:
         servers = range_of(ServerRow.TYPE)

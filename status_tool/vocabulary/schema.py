@@ -31,6 +31,7 @@ KINDS = (
     "peer",
     "queue",
     "digest",
+    "sample",
     "count",
     "file",
 )

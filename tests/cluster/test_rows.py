@@ -166,6 +166,42 @@ def test_sound_streams_hide_no_row_that_was_changed_on_the_slave(pair: Pair, sta
     assert all(words in problem["detail"] for words in ("row00000007", "another value on the slave"))
 
 
+def test_every_run_samples(pair: Pair, status: Path) -> None:
+    """Two small tables fit whole; a value that was changed on the slave after the shutdown decides, with no option."""
+    for name, rows in (("sampled1", 300), ("sampled2", 200)):
+        pair.create_table(name, {"f": 1}, [b"row00000100"], [b"row00000050"])
+        pair.master.admin.put_rows(name, "f", rows)
+        pair.wait_same(name)
+    tables = [word for name in ("sampled1", "sampled2") for word in ("--table", name)]
+    # The first run may have to make the table for requests, and to wait for it longer than a sample may take.
+    pair.write_master(status, *tables)
+    shutdown = ("-s", str(int(time.time() * 1000)))
+    pair.write_master(status, *tables, *shutdown)
+    document = pair.check(status, *tables).json
+    assert document["verdict"] == "complete"
+    (told,) = (notice for notice in document["notices"] if "random ranges" in notice)
+    assert told == "500 rows in 4 random ranges of 2 tables were compared as well, and are equal"
+    without = pair.check(status, *tables, "--sample", "off").json
+    assert not [notice for notice in without["notices"] if "random" in notice]
+    with thrift(pair.slave) as client:
+        table = client.table("sampled1")
+        (_, timestamp) = table.row(b"row00000007", include_timestamp=True)[b"f:q"]
+        table.put(b"row00000007", {b"f:q": b"w"}, timestamp=timestamp)
+    result = pair.check(status, *tables)
+    assert (result.exit_code, regions(result.json)) == (1, {"complete": 3, "differs": 1}), result
+    (problem,) = result.json["problems"]
+    assert (problem["code"], problem["table"]) == ("differs", "sampled1")
+    assert "a defect of the proof" in problem["detail"]
+    # Without the word that nobody writes any more, it may be that somebody does.
+    pair.write_master(status, *tables)
+    document = pair.check(status, *tables).json
+    assert document["verdict"] == "complete"
+    assert any("1 ranges are not as FILE has them (sampled1)" in notice for notice in document["notices"])
+    pair.write_master(status, *tables, "--sample", "off")
+    refused = tool_here("run", "-i", status, "--sample", "3", "--only", "hbase", conf=pair.slave)
+    assert (refused.exit_code, "FILE holds no samples" in refused.stderr) == (2, True), refused
+
+
 def test_rows_of_which_more_waits_in_a_queue_are_not_compared(pair: Pair, status: Path) -> None:
     """They could be equal now and differ once it is shipped."""
     pair.create_table("waiting", {"f": 1})

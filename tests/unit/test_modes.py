@@ -44,6 +44,7 @@ VALUES = {
     "verbose": [],
     "deep": [],
     "rows": [],
+    "sample": ["off"],
     "only": ["hbase"],
     "debug_dir": ["dumps"],
     "paths": ["paths"],

@@ -1,0 +1,279 @@
+"""Random samples of rows, in every run: a chance to see what nobody thought of (docs/correctness.md, "Samples").
+
+`run -m` has the region servers digest random ranges of the replicated tables while it waits for the trackers; the
+ranges travel in FILE; `run -i` has the slave's servers digest the same ones while Spark starts. What is equal is told.
+What is not is at first no more than that: writing goes on. It decides against the streams only where these prove that
+nothing has been written since.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from status_tool.clients.config import Settings
+from status_tool.digests.families import DescribedCluster, comparable, is_described
+from status_tool.digests.keys import Part
+from status_tool.digests.requests import Requests
+from status_tool.digests.wire import MAX_TABLES, Question
+from status_tool.errors import StatusToolError
+from status_tool.printable import printable_key
+from status_tool.runs.file_digests import FiledTable, digest_row, filed_samples
+from status_tool.runs.question import Question as Scope
+from status_tool.sources import meta
+from status_tool.sources.meta import HostedRegion
+from status_tool.sources.state_table import StateTable, now_ms
+from status_tool.vocabulary.details import fits, loads, map_of, object_of
+from status_tool.vocabulary.findings import Finding
+from status_tool.vocabulary.outcome import Outcome
+from status_tool.vocabulary.row_proofs import NO_PROOFS, RowProofs
+from status_tool.vocabulary.schema import NewRow, Row
+from status_tool.vocabulary.scope import TableFilter
+
+_T = TypeVar("_T")
+RANGES = 300
+SAMPLE_ROWS = 4_000
+"""Rows of a range at most; a region server ends one at 1 MiB, too."""
+PER_REGION = 4
+"""Where there are few regions, so many ranges of each."""
+AGAIN_S = 30.0
+"""How long those that are not equal are looked at again."""
+SILENT_S = 2.5
+"""A tracker looks for requests each second: where none has answered by then, none will."""
+
+
+@contextmanager
+def sampling(settings: Settings, only: TableFilter, within_s: float) -> Iterator[Callable[[], list[NewRow]]]:
+    """Samples the master's rows meanwhile; call it for the `sample` rows of FILE. A sample that fails is none."""
+    with _beside(lambda stop: _sample(settings, only, within_s, stop), list[NewRow]()) as rows:
+        yield rows
+
+
+@contextmanager
+def _beside(work: Callable[[threading.Event], _T], nothing: _T) -> Iterator[Callable[[], _T]]:
+    """Runs on a thread of its own while the block does; call it for the result, `nothing` where it failed."""
+    stop = threading.Event()
+
+    def done() -> _T:
+        try:
+            return future.result()
+        except StatusToolError:
+            return nothing
+
+    with ThreadPoolExecutor(1, "row-samples") as pool:
+        future = pool.submit(work, stop)
+        try:
+            yield done
+        finally:
+            stop.set()
+
+
+def _sample(settings: Settings, only: TableFilter, within_s: float, stop: threading.Event) -> list[NewRow]:
+    # As the trackers wrote them down for an earlier run: stale ones choose other cells, on both sides alike.
+    known = StateTable(settings.thrift(), settings.state_table).known_families()
+    cluster = DescribedCluster(settings, "", known)
+    hows = {table: comparable(cluster, cluster, table, names, ()) for table, names in _replicated(known, only).items()}
+    regions = list(meta.open_regions(settings.thrift(), hows))
+    picked = picks(regions, random.Random(os.urandom(16)))
+    if not picked:
+        return []
+    tables = sorted({region.table for region in picked})
+    asked = Question(
+        {table: hows[table].families for table in tables}, os.urandom(16), now_ms(), sample_rows=SAMPLE_ROWS
+    )
+    with Requests(settings, asked, stop) as requests:
+        sampled = requests.sample(picked, within_s, SILENT_S)
+    # Of a small region each sample is the whole.
+    by_part = {Part(one.table, one.interval): one.sums for one in sampled}
+    return [digest_row("sample", part, sums, asked, hows[part.table]) for part, sums in by_part.items()]
+
+
+def _replicated(known: Mapping[str, Mapping[str, Any]], only: TableFilter) -> dict[str, list[str]]:
+    found = {
+        table: [name for name, family in families.items() if is_described(family) and family["scope"]]
+        for table, families in known.items()
+    }
+    return {table: names for table, names in found.items() if names and only.holds(table)}
+
+
+def picks(regions: Sequence[HostedRegion], dice: random.Random) -> list[HostedRegion]:
+    """Regions at random, of many tables, each at most `PER_REGION` times: one range of each is sampled."""
+    each = list(regions)
+    dice.shuffle(each)
+    each.sort(key=_rank(each))
+    names = list(dict.fromkeys(region.table for region in each))[:MAX_TABLES]
+    usable = [region for region in each if region.table in set(names)]
+    return (usable * PER_REGION)[:RANGES]
+
+
+def _rank(regions: Iterable[HostedRegion]) -> Callable[[HostedRegion], int]:
+    """Every table has its first region before any has its second one."""
+    seen: dict[str, int] = {}
+    ranks: dict[str, int] = {}
+    for region in regions:
+        ranks[region.encoded] = seen[region.table] = seen.get(region.table, -1) + 1
+    return lambda region: ranks[region.encoded]
+
+
+@dataclass(frozen=True)
+class Repeated:
+    """What the slave has of FILE's samples."""
+
+    equal: tuple[Part, ...] = ()
+    unequal: tuple[Part, ...] = ()
+    rows: int = 0
+    """In those that are equal."""
+
+    @property
+    def notice(self) -> str | None:
+        """The result in words."""
+        if not (self.equal or self.unequal):
+            return None
+        ranges, tables = len(self.equal), len({part.table for part in self.equal})
+        text = f"{self.rows} rows in {ranges} random ranges of {tables} tables were compared as well, and are equal"
+        if not self.unequal:
+            return text
+        names = sorted({part.table for part in self.unequal})
+        return (
+            f"{text}; {len(self.unequal)} ranges are not as FILE has them ({', '.join(names[:3])}"
+            f"{', …' if len(names) > 3 else ''}), which is no wonder while rows are written: `run -i FILE --rows "
+            "--master-conf DIR` tells"
+        )
+
+
+@contextmanager
+def repeating(settings: Settings, rows: Iterable[Row], within_s: float) -> Iterator[Callable[[], Repeated]]:
+    """Has the slave digest FILE's samples meanwhile; call it for what came of it."""
+    filed = filed_samples(rows)
+    with _beside(lambda stop: repeat(settings, filed, within_s, stop), Repeated()) as result:
+        yield result
+
+
+def repeat(
+    settings: Settings, filed: Mapping[str, FiledTable], within_s: float, stop: threading.Event | None = None
+) -> Repeated:
+    """Digest the ranges on the slave, as many as can be `within_s`. Raises `ConnectionFailed`."""
+    lasting = {name: table for name, table in filed.items() if not table.is_outdated}
+    if not lasting:
+        return Repeated()
+    first = next(iter(lasting.values()))
+    # They were all taken by one request.
+    same = {name: table for name, table in lasting.items() if (table.key, table.cut_ms) == (first.key, first.cut_ms)}
+    parts = dict(enumerate(Part(name, one) for name, table in same.items() for one in table.ranges))
+    asked = Question({name: table.families for name, table in same.items()}, first.key, first.cut_ms)
+    with Requests(settings, asked, stop) as requests:
+        coverages = requests.ask(parts, lambda _: None, within_s).coverages
+    equal, unequal, rows = [], [], 0
+    for number, part in parts.items():
+        if coverages[number].is_whole:
+            sums = coverages[number].sums
+            if sums.content == same[part.table].ranges[part.interval]:
+                equal.append(part)
+                rows += sums.rows
+            elif not sums.expiring:
+                unequal.append(part)
+    return Repeated(tuple(equal), tuple(unequal), rows)
+
+
+def disprove(
+    settings: Settings,
+    question: Scope,
+    outcome: Outcome,
+    repeated: Repeated,
+    master_rows: Callable[..., list[Row]],
+    slave_small: Iterable[Row],
+    slave_segments: Callable[[], Iterable[Row]],
+) -> RowProofs:
+    """What samples decide against the streams of tables that these prove.
+
+    Only where the application was shut down before the samples were taken, both sides keep the same cells, they are
+    still not equal, and nothing newer than FILE has arrived after that. `master_rows` reads FILE's rows of some kinds,
+    `slave_segments` the slave's `segment` rows anew. Raises `ConnectionFailed`.
+    """
+    found = _contradicted(question, outcome, repeated, filed_samples(master_rows("sample")))
+    sides = [_described(settings, rows) for rows in (master_rows("table"), slave_small)]
+    found = {name: table for name, table in found.items() if _keep_the_same(table, *sides)}
+    if not found:
+        return NO_PROOFS
+    again = repeat(settings, found, AGAIN_S)
+    heads = {_stream(row): row["seq"] or -1 for row in master_rows("stream")}
+    newer = {row["table"] for row in slave_segments() if row["seq"] > heads.get(_stream(row), -1)}
+    return differing([part for part in again.unequal if part.table not in newer], master_rows("region"))
+
+
+def _stream(row: Row) -> tuple[object, ...]:
+    return row["region"], row["origin"], row["via"]
+
+
+def _contradicted(
+    question: Scope, outcome: Outcome, repeated: Repeated, filed: Mapping[str, FiledTable]
+) -> dict[str, FiledTable]:
+    """The ranges that are not equal, of tables that had been at rest and that the streams prove."""
+    groups = outcome.overview.groups if outcome.overview is not None else ()
+    doubted = {group.table for group in groups}
+    shutdown_ms = question.master.shutdown_ms
+    if shutdown_ms is None or None in doubted:
+        return {}
+    found: dict[str, FiledTable] = {}
+    for part in repeated.unequal:
+        table = filed[part.table]
+        shipped = {name.encode() for name in question.shipped.get(part.table, ())}
+        if shutdown_ms < table.cut_ms and part.table not in doubted and shipped == table.families.keys():
+            found.setdefault(part.table, table.of({})).ranges[part.interval] = table.ranges[part.interval]
+    return found
+
+
+def _described(settings: Settings, rows: Iterable[Row]) -> DescribedCluster:
+    details = {str(row["table"]): loads(row["detail"]) for row in rows if row["kind"] == "table"}
+    families = {
+        table: {name: family for name, family in detail["families"].items() if is_described(family)}
+        for table, detail in details.items()
+        if fits(detail, {"families": map_of(object_of({}))})
+    }
+    return DescribedCluster(settings, "", families)
+
+
+def _keep_the_same(filed: FiledTable, master: DescribedCluster, slave: DescribedCluster) -> bool:
+    """Whether both sides keep the same cells of what FILE digested, so that a difference is one."""
+    there, here = (side.tables.get(filed.table, {}) for side in (master, slave))
+    if not all(name in there and name in here for name in filed.names):
+        return False
+    how = comparable(master, slave, filed.table, filed.names, ())
+    same_ttl = all(there[name]["ttl"] == here[name]["ttl"] for name in filed.names)
+    return (
+        same_ttl
+        and not how.doubts
+        and all(how.families[name].versions == family.versions for name, family in filed.families.items())
+    )
+
+
+def differing(parts: Iterable[Part], regions: Iterable[Row]) -> RowProofs:
+    """What decides against the streams: samples that still differ, and FILE's `region` rows."""
+    found = list(parts)
+    findings = tuple(_finding(part) for part in found)
+    names = frozenset(
+        str(row["region"])
+        for row in regions
+        for part in found
+        if row["table"] == part.table and part.interval.intersection(row["start_key"] or b"", row["end_key"] or b"")
+    )
+    return RowProofs(differing=names, findings=findings)
+
+
+def _finding(part: Part) -> Finding:
+    start, stop = part.interval
+    end = f"row {printable_key(stop)}" if stop else "the end of the table"
+    return Finding(
+        "differs",
+        table=part.table,
+        start_key=start,
+        end_key=stop,
+        note=f"a random sample, from row {printable_key(start)} to {end}, is not the same on both sides although the "
+        "streams are whole: if nobody has written to the slave itself, this is a defect of the proof, please report it",
+    )

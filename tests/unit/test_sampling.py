@@ -1,0 +1,172 @@
+"""Random samples of rows: which ranges are chosen, what FILE has of them, and when one decides against the streams."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections import Counter
+from collections.abc import Iterable
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from status_tool.clients.config import Settings
+from status_tool.digests.digest import Family, Sums
+from status_tool.digests.families import Comparable
+from status_tool.digests.keys import Interval, Part
+from status_tool.digests.wire import MAX_TABLES, Question
+from status_tool.runs import sampling
+from status_tool.runs.file_digests import digest_row, filed_samples, filed_tables
+from status_tool.runs.sampling import PER_REGION, RANGES, Repeated, disprove, picks
+from status_tool.sources.meta import HostedRegion
+from status_tool.vocabulary.schema import Row
+
+CUT_MS = 5_000
+PART = Part("t", Interval(b"a", b"k"))
+OTHER = Part("t", Interval(b"p", b""))
+FAMILY = {
+    "scope": 1,
+    "versions": 1,
+    "ttl": 2**31 - 1,
+    "min_versions": 0,
+    "keep_deleted": "FALSE",
+    "new_version_behavior": False,
+}
+SETTINGS = cast(Settings, None)
+
+
+def region(table: str, number: int) -> HostedRegion:
+    """One of a table."""
+    return HostedRegion(f"{table}{number}", b"", b"", "s", 1, table)
+
+
+def test_every_table_comes_before_a_region_comes_twice() -> None:
+    """Small clusters are sampled several times a region, large ones once in some regions; no table is left out."""
+    few = picks([region("a", 0), region("b", 0), region("b", 1)], random.Random(1))
+    assert Counter(one.encoded for one in few) == {"a0": PER_REGION, "b0": PER_REGION, "b1": PER_REGION}
+    many = [region("big", number) for number in range(5_000)] + [region(f"t{number}", 0) for number in range(100)]
+    picked = picks(many, random.Random(1))
+    assert len(picked) == RANGES
+    assert len({one.table for one in picked}) == 101
+    assert len({one.encoded for one in picked}) == RANGES
+    assert picked != picks(many, random.Random(2))
+    crowd = picks([region(f"t{number}", 0) for number in range(3 * MAX_TABLES)], random.Random(1))
+    assert len({one.table for one in crowd}) == min(RANGES, MAX_TABLES)
+    assert picks([], random.Random(1)) == []
+
+
+def sample(part: Part, value: int = 1) -> Row:
+    """As FILE has it."""
+    asked = Question({"t": {b"f": Family(1)}}, bytes(16), CUT_MS)
+    row = digest_row("sample", part, Sums(value, 3, rows=3), asked, Comparable({b"f": Family(1)}, (), None))
+    return cast(Row, row)
+
+
+def test_samples_need_not_tile_the_table() -> None:
+    """Other than `digest` rows."""
+    rows = [sample(PART), sample(OTHER)]
+    assert set(filed_samples(rows)["t"].ranges) == {PART.interval, OTHER.interval}
+    assert filed_tables(rows) == {}
+    assert filed_samples([{**rows[0], "detail": "{}"}]) == {}
+
+
+class Slave:
+    """Answers what is asked of the slave, and FILE's and its own rows."""
+
+    def __init__(self) -> None:
+        self.still_unequal: tuple[Part, ...] = (PART,)
+        self.asked: list[set[Interval]] = []
+        self.shutdown_ms: int | None = CUT_MS - 1
+        self.doubted: list[str | None] = []
+        self.shipped = {"t": ("f",)}
+        self.slave_family = dict(FAMILY)
+        self.slave_seq = 7
+
+    def repeat(self, _: object, filed: dict[str, Any], within_s: float) -> Repeated:
+        self.asked.append(set(filed["t"].ranges))
+        return Repeated(unequal=self.still_unequal)
+
+    def rows(self, *kinds: str) -> list[Row]:
+        table = {"kind": "table", "table": "t", "detail": _text({"families": {"f": FAMILY}})}
+        rows: list[Any] = [
+            {"kind": "region", "table": "t", "region": "r1", "start_key": b"", "end_key": b"m"},
+            {"kind": "region", "table": "t", "region": "r2", "start_key": b"m", "end_key": b""},
+            {"kind": "region", "table": "u", "region": "r3", "start_key": b"", "end_key": b""},
+            {"kind": "stream", "table": "t", "region": "r1", "origin": 1, "via": 0, "seq": 7},
+            sample(PART),
+            sample(OTHER),
+            table,
+        ]
+        return [row for row in rows if row["kind"] in kinds]
+
+    def segments(self) -> Iterable[Row]:
+        segment = {"kind": "segment", "table": "t", "region": "r1", "origin": 1, "via": 0, "seq": self.slave_seq}
+        return cast(list[Row], [segment])
+
+    def decide(self) -> Any:
+        question: Any = SimpleNamespace(master=SimpleNamespace(shutdown_ms=self.shutdown_ms), shipped=self.shipped)
+        groups = [SimpleNamespace(table=table) for table in self.doubted]
+        outcome: Any = SimpleNamespace(overview=SimpleNamespace(groups=groups))
+        small: Any = [{"kind": "table", "table": "t", "detail": _text({"families": {"f": self.slave_family}})}]
+        repeated = Repeated((OTHER,), (PART,), 3)
+        return disprove(SETTINGS, question, outcome, repeated, self.rows, small, self.segments)
+
+
+def _text(document: Any) -> str:
+    return json.dumps(document)
+
+
+@pytest.fixture
+def slave(monkeypatch: pytest.MonkeyPatch) -> Slave:
+    """One whose rows differ from a sample of a table at rest that the streams prove."""
+    slave = Slave()
+    monkeypatch.setattr(sampling, "repeat", slave.repeat)
+    return slave
+
+
+def test_a_sample_that_differs_at_rest_decides_against_the_streams(slave: Slave) -> None:
+    """Asked again, only what differed; the master's regions that hold it are told."""
+    proofs = slave.decide()
+    assert slave.asked == [{PART.interval}]
+    assert proofs.differing == {"r1"}
+    (finding,) = proofs.findings
+    assert (finding.code, finding.table, finding.start_key, finding.end_key) == ("differs", "t", b"a", b"k")
+    assert "report" in finding.note
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"still_unequal": ()},
+        {"shutdown_ms": None},
+        {"shutdown_ms": CUT_MS},
+        {"doubted": ["t"]},
+        {"doubted": [None]},
+        {"shipped": {"t": ("f", "g")}},
+        {"shipped": {}},
+        {"slave_family": {**FAMILY, "versions": 0}},
+        {"slave_family": {**FAMILY, "ttl": 5}},
+        {"slave_family": {**FAMILY, "keep_deleted": "TRUE"}},
+        {"slave_family": {"scope": 1}},
+        {"slave_seq": 8},
+    ],
+)
+def test_one_that_may_have_another_cause_does_not(slave: Slave, change: dict[str, Any]) -> None:
+    """Equal at the second look, perhaps written to since, not proven anyway, or kept otherwise on the slave."""
+    for name, value in change.items():
+        setattr(slave, name, value)
+    proofs = slave.decide()
+    assert (proofs.differing, proofs.findings) == (frozenset(), ())
+
+
+def test_the_notice_counts_what_is_equal_and_names_what_is_not() -> None:
+    """Nothing is said where nothing was compared."""
+    assert Repeated().notice is None
+    assert Repeated((PART, OTHER), (), 30).notice == (
+        "30 rows in 2 random ranges of 1 tables were compared as well, and are equal"
+    )
+    notice = Repeated((OTHER,), (PART,), 30).notice
+    assert notice is not None
+    assert "1 ranges are not as FILE has them (t)" in notice
+    assert "--rows --master-conf DIR" in notice
