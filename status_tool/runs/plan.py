@@ -17,6 +17,7 @@ from status_tool.gather.snapshot import FileOptions, Request, with_shutdown
 from status_tool.printable import duration, iso
 from status_tool.runs.check import Check, header_in_scope, kind_of_check, refuse_deep
 from status_tool.runs.pace import RunKind, expected, last_run, rows_read
+from status_tool.runs.sampling import RANGES
 from status_tool.runs.write import kind_of_side
 from status_tool.sources import meta
 from status_tool.sources.hdfs_files import endpoint_of, expand, refusals_end_the_run
@@ -67,6 +68,8 @@ def explain_check(settings: Settings, check: Check) -> Iterator[Step]:
     else:
         if hbase:
             yield from _slave(settings, header, check)
+            if check.sample_s and counts.get("sample"):
+                yield Step("samples", f"{counts['sample']} ranges of rows as FILE has them, in {check.sample_s:g} s")
         if hdfs:
             yield from _hdfs(settings, check.hdfs_paths or header.hdfs_paths, check.files, summaries=False)
     yield from _expected(kind_of_check(check, header), rows_read(counts))
@@ -96,6 +99,8 @@ def _hbase(settings: Settings, request: Request) -> Iterator[Step]:
         str(row["table"]) for row in meta.regions(settings.thrift(), live, settings.state_table, request.only)
     )
     yield Step("tables", f"{len(regions)} with {regions.total()} regions, by Thrift {settings.thrift()}")
+    if request.side == MASTER and request.sample_s:
+        yield Step("samples", f"up to {RANGES} random ranges of rows, within {request.sample_s:g} s")
 
 
 def _master_cut(request: Request, state: StateTable) -> str:
