@@ -18,6 +18,7 @@ from status_tool.digests.families import DescribedCluster, comparable, describe,
 from status_tool.errors import EXIT_COMPLETE, EXIT_INCOMPLETE, EXIT_UNVERIFIABLE, ConfigurationError, UsageError
 from status_tool.printable import printable_key, safe
 from status_tool.report.progress import Progress, make_progress
+from status_tool.runs.rows_shown import rows_shown
 from status_tool.sources.state_table import now_ms
 
 VALUE_BYTES = 200
@@ -64,7 +65,8 @@ def _compare_table(
         return Result(name, TableVerdict.DIFFERS, tuple(families), reasons=(reason,), notices=notices)
     how = comparable(master, slave, name, families, notices)
     progress.step(f"comparing {name}: rows digested on both sides")
-    return compare(master, slave, name, how, limits, progress.advance)
+    with rows_shown(progress) as counted:
+        return compare(master, slave, name, how, limits, counted)
 
 
 def _exit_code(results: Sequence[Result]) -> int:

@@ -91,7 +91,7 @@ def check_file(settings: Settings, check: Check, output: Output) -> int:
     with failure_in_metrics(output.metrics, output.started_s):
         with make_progress() as progress, stages_shown(progress.phase):
             say = progress.step
-            outcome = check_offline(check, say) if check.slave_status else check_live(settings, check, say)
+            outcome = check_offline(check, say) if check.slave_status else check_live(settings, check, say, progress)
         return _write_outcome(outcome, output)
 
 

@@ -13,13 +13,14 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import islice
 
+from status_tool.digests.counted import NOT_COUNTED, RowsCounted
 from status_tool.digests.coverage import Coverage
 from status_tool.digests.differences import Difference, TableSide, differences
 from status_tool.digests.digest import Sums
 from status_tool.digests.families import Comparable, DescribedCluster
-from status_tool.digests.keys import Interval, Part, cut, tiles
+from status_tool.digests.keys import Interval, TableRange, cut, tiles
 from status_tool.digests.requests import Asked, Requests
-from status_tool.digests.wire import Question
+from status_tool.digests.wire import Query
 from status_tool.sources.state_table import now_ms
 from status_tool.vocabulary.header import SIDES
 
@@ -125,7 +126,7 @@ def compare(
     table: str,
     how: Comparable,
     limits: Limits,
-    progressed: Callable[[int], None],
+    counted: RowsCounted = NOT_COUNTED,
     is_drained: Callable[[], bool] | None = None,
     stop: threading.Event | None = None,
 ) -> Result:
@@ -135,13 +136,13 @@ def compare(
     is reported only where it outlasts such a moment; without it, one that is stable is.
     """
     key = os.urandom(16)
-    asked = Question({table: how.families}, key, limits.cut_ms, limits.rate)
+    asked = Query({table: how.families}, key, limits.cut_ms, limits.rate)
     names = tuple(name.decode() for name in how.families)
     with ExitStack() as stack:
         # Left last: by Ctrl-C its threads end when the requests are withdrawn.
         pool = stack.enter_context(ThreadPoolExecutor(2))
         both = tuple(stack.enter_context(Requests(side.settings, asked, stop)) for side in (master, slave))
-        found = _Comparison(table, (both[0], both[1]), pool, limits, progressed, is_drained).run()
+        found = _Comparison(table, (both[0], both[1]), pool, limits, counted, is_drained).run()
     sides = [_side(cluster, table, how) for cluster in (master, slave)]
     listed = _listed(table, found.confirmed, how, sides[0], sides[1])
     cells = tuple(islice(listed, limits.max_problems))
@@ -156,23 +157,24 @@ def equal_at_once(
     slave: DescribedCluster,
     hows: Mapping[str, Comparable],
     limits: Limits,
+    counted: RowsCounted = NOT_COUNTED,
     stop: threading.Event | None = None,
 ) -> dict[str, Sums]:
-    """Which of many tables, of at most `MAX_TABLES`, are equal at a first look; the others are for `compare`.
+    """Which of many tables, of at most `REQUEST_TABLES`, are equal at a first look; the others are for `compare`.
 
     The sums are the master's. Raises `ConnectionFailed`.
     """
-    asked = Question({name: how.families for name, how in hows.items()}, os.urandom(16), limits.cut_ms, limits.rate)
+    asked = Query({name: how.families for name, how in hows.items()}, os.urandom(16), limits.cut_ms, limits.rate)
     with ExitStack() as stack:
         pool = stack.enter_context(ThreadPoolExecutor(2))
         both = [stack.enter_context(Requests(side.settings, asked, stop)) for side in (master, slave)]
         parts = tiles(hows, ((one.table, one.start) for side in both for one in side.regions()))
-        ours, theirs = pool.map(lambda side: side.ask(parts, lambda _: None).coverages, both)
+        ours, theirs = pool.map(lambda side: side.ask(parts, counted).coverages, both)
     pairs = {number: _Pair(part.interval, ours[number], theirs[number]) for number, part in parts.items()}
     return _equal_tables(parts, pairs)
 
 
-def _equal_tables(parts: Mapping[int, Part], pairs: Mapping[int, _Pair]) -> dict[str, Sums]:
+def _equal_tables(parts: Mapping[int, TableRange], pairs: Mapping[int, _Pair]) -> dict[str, Sums]:
     sums: dict[str, Sums] = {}
     unequal: set[str] = set()
     for number, part in parts.items():
@@ -222,7 +224,7 @@ class _Comparison:
         sides: tuple[Requests, Requests],
         pool: ThreadPoolExecutor,
         limits: Limits,
-        progressed: Callable[[int], None],
+        counted: RowsCounted = NOT_COUNTED,
         is_drained: Callable[[], bool] | None = None,
     ) -> None:
         self._table = table
@@ -233,7 +235,7 @@ class _Comparison:
         self._asked_at = float("-inf")
         self._pool = pool
         self._limits = limits
-        self._progressed = progressed
+        self._counted = counted
         self._numbers = itertools.count()
         self._found = _Findings()
         self._seen: dict[Interval, tuple[tuple[Sums, Sums], float]] = {}
@@ -296,9 +298,9 @@ class _Comparison:
 
     def _ask(self, intervals: Sequence[Interval]) -> list[_Pair]:
         self._asked_at = time.monotonic()
-        whole = (Part(self._table, interval) for interval in intervals)
-        parts: Mapping[int, Part] = dict(zip(self._numbers, whole, strict=False))
-        answers: list[Asked] = list(self._pool.map(lambda side: side.ask(parts, self._progressed), self._sides))
+        whole = (TableRange(self._table, interval) for interval in intervals)
+        parts: Mapping[int, TableRange] = dict(zip(self._numbers, whole, strict=False))
+        answers: list[Asked] = list(self._pool.map(lambda side: side.ask(parts, self._counted), self._sides))
         for asked, side in zip(answers, SIDES, strict=True):
             self._found.unanswered += [f"{side}: {why}" for why in asked.unanswered]
         pairs = [_Pair(parts[n].interval, answers[0].coverages[n], answers[1].coverages[n]) for n in parts]

@@ -25,7 +25,7 @@ class Interval(NamedTuple):
         return self.start <= start and limit(stop) <= limit(self.stop)
 
 
-class Part(NamedTuple):
+class TableRange(NamedTuple):
     """An interval of a table."""
 
     table: str
@@ -42,12 +42,14 @@ def chunks(names: Sequence[str], size: int) -> Iterator[Sequence[str]]:
     return (names[first : first + size] for first in range(0, len(names), size))
 
 
-def tiles(tables: Iterable[str], starts: Iterable[tuple[str, bytes]]) -> dict[int, Part]:
+def tiles(tables: Iterable[str], starts: Iterable[tuple[str, bytes]]) -> dict[int, TableRange]:
     """All rows of the tables, cut where regions start; numbered."""
     inner: dict[str, set[bytes]] = {table: set() for table in tables}
     for table, start in starts:
         inner[table].add(start)
-    return dict(enumerate(Part(table, one) for table, keys in inner.items() for one in cut(Interval(b"", b""), keys)))
+    return dict(
+        enumerate(TableRange(table, one) for table, keys in inner.items() for one in cut(Interval(b"", b""), keys))
+    )
 
 
 def cut(interval: Interval, keys: Iterable[bytes]) -> list[Interval]:

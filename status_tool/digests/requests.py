@@ -14,18 +14,19 @@ import itertools
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Self
 
 from status_tool.clients.config import Settings
 from status_tool.clients.thrift import connection, scan
+from status_tool.digests.counted import NOT_COUNTED, RowsCounted
 from status_tool.digests.coverage import Coverage
 from status_tool.digests.digest import Sums
-from status_tool.digests.keys import Interval, Part, limit
+from status_tool.digests.keys import Interval, TableRange, limit
 from status_tool.digests.request_rows import AnswerRow, PageRow, ProgressRow, RequestRow
-from status_tool.digests.wire import PAGE_RANGES, Answer, DamagedAnswer, Question, Range, answers, page, request
+from status_tool.digests.wire import PAGE_RANGES, Answer, DamagedAnswer, Query, Range, answers, page, request
 from status_tool.errors import ConnectionFailed, StatusToolError
 from status_tool.sources import codec, meta
 from status_tool.sources.meta import HostedRegion
@@ -118,7 +119,7 @@ def _is_of(answer: Answer, region: HostedRegion) -> bool:
 class Requests:
     """One request on one cluster, open while the block runs: `ask` it for any number of parts, again and again."""
 
-    def __init__(self, settings: Settings, question: Question, stop: threading.Event | None = None) -> None:
+    def __init__(self, settings: Settings, question: Query, stop: threading.Event | None = None) -> None:
         """`stop` ends it from outside, say by Ctrl-C in another thread."""
         self._stop = stop or threading.Event()
         self._endpoint = settings.thrift()
@@ -195,12 +196,11 @@ class Requests:
         """The tables' open regions, as `hbase:meta` knows them now."""
         return list(meta.open_regions(self._endpoint, self._tables))
 
-    def ask(self, parts: Mapping[int, Part], progressed: Callable[[int], None], within_s: float | None = None) -> Asked:
-        """Have every part digested, as far as that can be done `within_s`.
-
-        `progressed` is called with row counts. Numbers of parts are never reused.
-        """
-        return _Round(self, parts, progressed, within_s).run()
+    def ask(
+        self, parts: Mapping[int, TableRange], counted: RowsCounted = NOT_COUNTED, within_s: float | None = None
+    ) -> Asked:
+        """Have every part digested, as far as that can be done `within_s`. Numbers of parts are never reused."""
+        return _Round(self, parts, counted, within_s).run()
 
     def sample(self, regions: Sequence[HostedRegion], within_s: float, silent_s: float) -> list[Sampled]:
         """Have a random range of each region digested, as many as are answered `within_s`.
@@ -278,8 +278,8 @@ class _Round:
     def __init__(
         self,
         requests: Requests,
-        parts: Mapping[int, Part],
-        progressed: Callable[[int], None],
+        parts: Mapping[int, TableRange],
+        counted: RowsCounted = NOT_COUNTED,
         within_s: float | None = None,
     ) -> None:
         self._requests = requests
@@ -287,7 +287,7 @@ class _Round:
         self._coverages = {number: Coverage(part.interval) for number, part in parts.items()}
         self._tables = {number: part.table for number, part in parts.items()}
         self._open = set(parts)
-        self._progressed = progressed
+        self._counted = counted
         self._asked: dict[tuple[str, str, int], list[Range]] = {}
         """By server, region and open sequence number."""
         self._regions: dict[str, list[HostedRegion]] = {}
@@ -300,6 +300,7 @@ class _Round:
         self._worked_at = time.monotonic()
 
     def run(self) -> Asked:
+        self._counted.asked(len(self._open))
         self._look()
         self._send()
         while self._open and self._refusals < MAX_REFUSALS and self._is_worth_waiting() and not self._requests.is_over:
@@ -360,9 +361,10 @@ class _Round:
                 self._last_refusal = f"{name}: {answer.refused}"
                 del self._asked[place]
             elif coverage.add(answer.buckets):
-                self._progressed(sum(bucket.sums.rows for bucket in answer.buckets))
+                self._counted.digested(_sums(answer))
                 if coverage.is_whole:
                     self._open.discard(answer.part)
+                    self._counted.answered()
         self._heard = []
 
     def _send(self) -> None:

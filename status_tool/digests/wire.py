@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from status_tool.digests.digest import Family, Sums
 
 VERSION = 2
-MAX_TABLES = 500
+REQUEST_TABLES = 500
 PAGE_RANGES = 500
 _SUMS = struct.Struct(">16sq16sqqqq")
 
@@ -51,11 +51,11 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class Query:
     """What a request is about: whose rows, and how they are summed."""
 
     tables: Mapping[str, Mapping[bytes, Family]]
-    """At most `MAX_TABLES`."""
+    """At most `REQUEST_TABLES`."""
     key: bytes
     """16 bytes, of the hash."""
     cut_ms: int
@@ -65,7 +65,7 @@ class Question:
     """If positive, of each range only so many rows are digested, from a random key on."""
 
 
-def request(asked: Question) -> bytes:
+def request(asked: Query) -> bytes:
     """Column `d` of a request's row."""
     head = struct.pack(">b16sqqii", VERSION, asked.key, asked.cut_ms, asked.rate, asked.sample_rows, len(asked.tables))
     parts = [head]

@@ -35,10 +35,12 @@ from status_tool.gather.snapshot import (
     snapshot,
 )
 from status_tool.printable import iso
+from status_tool.report.progress import Progress
 from status_tool.runs.compare_rows import RowsAsked, prove
 from status_tool.runs.modes import check_half, check_legacy
 from status_tool.runs.pace import LastRun, RunKind, remember, rows_read
 from status_tool.runs.question import Question, SideFacts, question_of, refuse_pruned, refuse_since
+from status_tool.runs.rows_shown import rows_shown
 from status_tool.runs.sampling import Repeated, disprove, repeating
 from status_tool.runs.write import Say, source_of
 from status_tool.sources.hdfs_files import HdfsSource
@@ -192,7 +194,7 @@ class FixedMaster(Master):
         raise error
 
 
-def check_live(settings: Settings, check: Check, say: Say) -> Outcome:
+def check_live(settings: Settings, check: Check, say: Say, progress: Progress | None = None) -> Outcome:
     """Verify FILE against this live cluster, again and again until complete or `wait_s` is over."""
     with open_status(check.status_file, require_side=MASTER, key=check.key) as file, scratch_of(check) as scratch:
         side = MasterSide(file, header_in_scope(file.header, check))
@@ -202,7 +204,7 @@ def check_live(settings: Settings, check: Check, say: Say) -> Outcome:
         refuse_sample(file, check)
         deadline = time.monotonic() + check.wait_s
         master = FixedMaster(side, say, _remembering(check, file))
-        return check_in_rounds(settings, check, master, deadline, say, scratch)
+        return check_in_rounds(settings, check, master, deadline, say, scratch, progress)
 
 
 def kind_of_check(check: Check, header: Header) -> RunKind:
@@ -232,7 +234,13 @@ def _remembering(check: Check, file: StatusFile) -> Callable[[], None]:
 
 
 def check_in_rounds(
-    settings: Settings, check: Check, master: Master, deadline: float, say: Say, scratch: Scratch
+    settings: Settings,
+    check: Check,
+    master: Master,
+    deadline: float,
+    say: Say,
+    scratch: Scratch,
+    progress: Progress | None = None,
 ) -> Outcome:
     """Check until complete, until no change is possible, or until the deadline (monotonic); return the last outcome.
 
@@ -266,7 +274,7 @@ def check_in_rounds(
                 master.round_done(outcome, sides.look, deadline - time.monotonic())
                 if outcome.overview is not None:
                     if by_rows:
-                        proofs = _proofs(settings, check, sides, outcome, samples(), both, say)
+                        proofs = _proofs(settings, check, sides, outcome, samples(), both, say, progress or Progress())
                         outcome = verify_once(settings, spark, sides, check, say, scratch, lambda _: True, proofs)
                     return _with_notice(outcome, samples().notice)
                 sides = _again(both, master, deadline)
@@ -295,13 +303,15 @@ def _proofs(
     repeated: Repeated,
     both: Callable[[], Both],
     say: Say,
+    progress: Progress,
 ) -> RowProofs:
     """What the rows say: all of them where `--rows` asks for it, else the samples that are not equal."""
     side = sides.look.side
     rows_of = partial(_rows_of, side)
     if check.rows is not None:
         rows = rows_of("server", "digest")
-        return prove(check.rows, settings, sides.question, rows, outcome, check.wait_s, say)
+        with rows_shown(progress) as counted:
+            return prove(check.rows, settings, sides.question, rows, outcome, check.wait_s, say, counted)
 
     def slave_streams() -> Iterator[Row]:
         with closing(read_all(source_of(_left_to_spark(both().slave)))) as batches:

@@ -17,11 +17,12 @@ from functools import partial
 from status_tool.clients.config import Settings
 from status_tool.clients.zookeeper import ZooKeeper
 from status_tool.digests.compare import Limits, Result, TableVerdict, compare, equal_at_once
+from status_tool.digests.counted import NOT_COUNTED, RowsCounted
 from status_tool.digests.differences import Difference, cell_in_words
 from status_tool.digests.digest import Sums
 from status_tool.digests.families import DescribedCluster, comparable, describe
 from status_tool.digests.keys import chunks
-from status_tool.digests.wire import MAX_TABLES
+from status_tool.digests.wire import REQUEST_TABLES
 from status_tool.errors import StatusFileError, StatusToolError
 from status_tool.explain.advice import HOLES
 from status_tool.gather.measured_queues import measure
@@ -92,6 +93,7 @@ def prove(
     outcome: Outcome,
     wait_s: float,
     say: Say,
+    counted: RowsCounted = NOT_COUNTED,
 ) -> RowProofs:
     """Compare the tables that the outcome leaves in doubt, and keep what is proven in the slave's state table.
 
@@ -105,9 +107,9 @@ def prove(
     known = list(rows)
     wait_s = max(DRAIN_S, wait_s)
     if asked.master is None:
-        way = _by_file(known, slave, question, tables, wait_s, say)
+        way = _by_file(known, slave, question, tables, wait_s, say, counted)
     else:
-        way = _by_master(asked.master, slave, question, tables, wait_s, say)
+        way = _by_master(asked.master, slave, question, tables, wait_s, say, counted)
     at_ms = now_ms()
     pending = frozenset() if way.drained else _waiting_for_queues(tables, outcome)
     compared = [table for table in tables if table not in pending]
@@ -130,7 +132,13 @@ class _Way:
 
 
 def _by_file(
-    known: Sequence[Row], slave: Settings, question: Question, tables: Sequence[str], wait_s: float, say: Say
+    known: Sequence[Row],
+    slave: Settings,
+    question: Question,
+    tables: Sequence[str],
+    wait_s: float,
+    say: Say,
+    counted: RowsCounted,
 ) -> _Way:
     # FILE says what its rows were, and what was in its queues then.
     drained = question.queues.left_bytes == 0
@@ -140,13 +148,19 @@ def _by_file(
 
     def first_look(names: Sequence[str]) -> dict[str, Result]:
         usable = [filed[name] for name in names if _unusable(filed.get(name), there, question, name) is None]
-        return {result.table: result for result in equal_to_file(there, usable)}
+        return {result.table: result for result in equal_to_file(there, usable, counted)}
 
-    return _Way(drained, partial(_hold_against, filed, there, question, wait_s), first_look)
+    return _Way(drained, partial(_hold_against, filed, there, question, wait_s, counted), first_look)
 
 
 def _by_master(
-    master: Settings, slave: Settings, question: Question, tables: Sequence[str], wait_s: float, say: Say
+    master: Settings,
+    slave: Settings,
+    question: Question,
+    tables: Sequence[str],
+    wait_s: float,
+    say: Say,
+    counted: RowsCounted,
 ) -> _Way:
     queues = _Queues(master, str(question.peer["id"]) if question.peer is not None else "")
     drained = queues.wait(wait_s)
@@ -154,12 +168,17 @@ def _by_master(
     _refuse_other("master", ours, question.master)
     _refuse_other("slave", theirs, question.slave)
     limits = Limits(now_ms(), max(CHANGING_S, wait_s), max_problems=question.scope.max_problems)
-    compare_one = partial(_compare, ours, theirs, question, limits, queues.are_drained)
-    return _Way(drained, compare_one, partial(_first_look, ours, theirs, question, limits))
+    compare_one = partial(_compare, ours, theirs, question, limits, counted, queues.are_drained)
+    return _Way(drained, compare_one, partial(_first_look, ours, theirs, question, limits, counted))
 
 
 def _first_look(
-    master: DescribedCluster, slave: DescribedCluster, question: Question, limits: Limits, tables: Sequence[str]
+    master: DescribedCluster,
+    slave: DescribedCluster,
+    question: Question,
+    limits: Limits,
+    counted: RowsCounted,
+    tables: Sequence[str],
 ) -> dict[str, Result]:
     hows = {
         table: comparable(master, slave, table, question.shipped[table], ())
@@ -167,8 +186,8 @@ def _first_look(
         if _uncomparable(master, slave, question, table) is None
     }
     equal: dict[str, Sums] = {}
-    for some in chunks(list(hows), MAX_TABLES):
-        equal |= equal_at_once(master, slave, {table: hows[table] for table in some}, limits)
+    for some in chunks(list(hows), REQUEST_TABLES):
+        equal |= equal_at_once(master, slave, {table: hows[table] for table in some}, limits, counted)
     return {
         table: Result(table, TableVerdict.EQUAL, question.shipped[table], sums, notices=hows[table].notices)
         for table, sums in equal.items()
@@ -180,6 +199,7 @@ def _hold_against(
     slave: DescribedCluster,
     question: Question,
     wait_s: float,
+    counted: RowsCounted,
     stop: threading.Event,
     table: str,
 ) -> Result:
@@ -188,7 +208,7 @@ def _hold_against(
     reason = _unusable(digests, slave, question, table)
     if digests is None or reason is not None:
         return _undecided(question, table, str(reason))
-    return compare_with_file(slave, digests, wait_s, stop)
+    return compare_with_file(slave, digests, wait_s, counted, stop)
 
 
 def _unusable(digests: FiledTable | None, slave: DescribedCluster, question: Question, table: str) -> str | None:
@@ -255,6 +275,7 @@ def _compare(
     slave: DescribedCluster,
     question: Question,
     limits: Limits,
+    counted: RowsCounted,
     is_drained: Callable[[], bool],
     stop: threading.Event,
     table: str,
@@ -264,7 +285,7 @@ def _compare(
     if reason is not None:
         return _undecided(question, table, reason)
     how = comparable(master, slave, table, question.shipped[table], ())
-    return compare(master, slave, table, how, limits, lambda _: None, is_drained, stop)
+    return compare(master, slave, table, how, limits, counted, is_drained, stop)
 
 
 def _uncomparable(master: DescribedCluster, slave: DescribedCluster, question: Question, table: str) -> str | None:

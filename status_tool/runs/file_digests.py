@@ -17,11 +17,12 @@ from dataclasses import dataclass
 from status_tool.clients.config import Settings
 from status_tool.clients.zookeeper import ZooKeeper
 from status_tool.digests.compare import Result, TableVerdict
+from status_tool.digests.counted import NOT_COUNTED, RowsCounted
 from status_tool.digests.digest import Family, Sums
 from status_tool.digests.families import Comparable, DescribedCluster, comparable, is_described
-from status_tool.digests.keys import Interval, Part, chunks, cut, tiles
+from status_tool.digests.keys import Interval, TableRange, chunks, cut, tiles
 from status_tool.digests.requests import Asked, Requests
-from status_tool.digests.wire import MAX_TABLES, Question
+from status_tool.digests.wire import REQUEST_TABLES, Query
 from status_tool.errors import ConfigurationError, ConnectionFailed
 from status_tool.rules.origins import judge_origins
 from status_tool.rules.peers import ships
@@ -100,16 +101,20 @@ def shipped_tables(master: SideFacts, only: TableFilter) -> list[str]:
 
 
 def digest_rows(
-    settings: Settings, tables: Sequence[str], rows: Iterable[Row], say: Callable[[str], None]
+    settings: Settings,
+    tables: Sequence[str],
+    rows: Iterable[Row],
+    say: Callable[[str], None],
+    counted: RowsCounted = NOT_COUNTED,
 ) -> Iterator[NewRow]:
     """`digest` rows of the master's tables, after the barrier. Raises `ConnectionFailed` where one is not answered."""
     details = {row["table"]: json.loads(row["detail"])["families"] for row in rows if row["kind"] == "table"}
     with ZooKeeper(settings.zookeeper()) as zookeeper:
         cluster = DescribedCluster(settings, zookeeper.cluster_id(), details)
     hows = {table: _described(cluster, table) for table in tables}
-    for some in chunks(tables, MAX_TABLES):
+    for some in chunks(tables, REQUEST_TABLES):
         say(f"digesting the rows of {len(some)} tables ({some[0]}{', …' if len(some) > 1 else ''})")
-        yield from _digested(cluster, {table: hows[table] for table in some})
+        yield from _digested(cluster, {table: hows[table] for table in some}, counted)
 
 
 def _described(cluster: DescribedCluster, table: str) -> Comparable:
@@ -123,18 +128,18 @@ def _described(cluster: DescribedCluster, table: str) -> Comparable:
     return comparable(cluster, cluster, table, families, ())
 
 
-def _digested(cluster: DescribedCluster, hows: Mapping[str, Comparable]) -> Iterator[NewRow]:
-    asked = Question({table: how.families for table, how in hows.items()}, os.urandom(16), now_ms())
+def _digested(cluster: DescribedCluster, hows: Mapping[str, Comparable], counted: RowsCounted) -> Iterator[NewRow]:
+    asked = Query({table: how.families for table, how in hows.items()}, os.urandom(16), now_ms())
     with Requests(cluster.settings, asked) as requests:
         parts = tiles(hows, ((one.table, one.start) for one in requests.regions()))
-        answered = requests.ask(parts, lambda _: None)
+        answered = requests.ask(parts, counted)
     if answered.unanswered:
         raise ConnectionFailed(f"not all rows were digested: {'; '.join(answered.unanswered)}")
     for number, part in parts.items():
         yield digest_row("digest", part, answered.coverages[number].sums, asked, hows[part.table])
 
 
-def digest_row(kind: str, part: Part, sums: Sums, asked: Question, how: Comparable) -> NewRow:
+def digest_row(kind: str, part: TableRange, sums: Sums, asked: Query, how: Comparable) -> NewRow:
     """One row of FILE; the key is that of the request, which whoever repeats it needs."""
     detail = {
         "key": asked.key.hex(),
@@ -196,20 +201,24 @@ def _are_rules(rules: Iterable[Sequence[int]]) -> bool:
 
 
 def compare_with_file(
-    slave: DescribedCluster, filed: FiledTable, wait_s: float, stop: threading.Event | None = None
+    slave: DescribedCluster,
+    filed: FiledTable,
+    wait_s: float,
+    counted: RowsCounted = NOT_COUNTED,
+    stop: threading.Event | None = None,
 ) -> Result:
     """Whether the slave's rows are those that FILE digested; `stop` ends it. Raises `ConnectionFailed`."""
     names = filed.names
     if filed.is_outdated:
         late = "FILE's digests are too old: cells may have outlived their TTL since"
         return Result(filed.table, TableVerdict.UNVERIFIABLE, names, reasons=(late,))
-    asked = Question({filed.table: filed.families}, filed.key, filed.cut_ms)
+    asked = Query({filed.table: filed.families}, filed.key, filed.cut_ms)
     deadline = time.monotonic() + wait_s
     waiting, numbers, total = set(filed.ranges), iter(range(1 << 31)), Sums()
     with Requests(slave.settings, asked, stop) as requests:
         while waiting:
-            parts = dict(zip(numbers, (Part(filed.table, one) for one in sorted(waiting)), strict=False))
-            answered = requests.ask(parts, lambda _: None)
+            parts = dict(zip(numbers, (TableRange(filed.table, one) for one in sorted(waiting)), strict=False))
+            answered = requests.ask(parts, counted)
             if answered.unanswered:
                 why = f"not all rows were digested: {'; '.join(answered.unanswered)}"
                 return Result(filed.table, TableVerdict.UNVERIFIABLE, names, total, reasons=(why,))
@@ -226,7 +235,9 @@ def compare_with_file(
     return Result(filed.table, TableVerdict.UNVERIFIABLE, names, total, reasons=(unequal,))
 
 
-def equal_to_file(slave: DescribedCluster, filed: Sequence[FiledTable]) -> Iterator[Result]:
+def equal_to_file(
+    slave: DescribedCluster, filed: Sequence[FiledTable], counted: RowsCounted = NOT_COUNTED
+) -> Iterator[Result]:
     """Those of many tables that are at once as FILE digested them. Raises `ConnectionFailed`."""
     lasting = [one for one in filed if not one.is_outdated]
     by_request: dict[tuple[bytes, int], list[FiledTable]] = {}
@@ -234,15 +245,17 @@ def equal_to_file(slave: DescribedCluster, filed: Sequence[FiledTable]) -> Itera
         by_request.setdefault((one.key, one.cut_ms), []).append(one)
     for (key, cut_ms), tables in by_request.items():
         families = {one.table: one.families for one in tables}
-        for some in chunks(list(families), MAX_TABLES):
-            asked = Question({name: families[name] for name in some}, key, cut_ms)
-            yield from _equal_at_once(slave, [one for one in tables if one.table in asked.tables], asked)
+        for some in chunks(list(families), REQUEST_TABLES):
+            asked = Query({name: families[name] for name in some}, key, cut_ms)
+            yield from _equal_at_once(slave, [one for one in tables if one.table in asked.tables], asked, counted)
 
 
-def _equal_at_once(slave: DescribedCluster, tables: Sequence[FiledTable], asked: Question) -> Iterator[Result]:
-    parts = dict(enumerate(Part(one.table, interval) for one in tables for interval in one.ranges))
+def _equal_at_once(
+    slave: DescribedCluster, tables: Sequence[FiledTable], asked: Query, counted: RowsCounted
+) -> Iterator[Result]:
+    parts = dict(enumerate(TableRange(one.table, interval) for one in tables for interval in one.ranges))
     with Requests(slave.settings, asked) as requests:
-        answered = requests.ask(parts, lambda _: None)
+        answered = requests.ask(parts, counted)
     for one in tables:
         own = {number: part for number, part in parts.items() if part.table == one.table}
         waiting = set(one.ranges)
@@ -251,7 +264,7 @@ def _equal_at_once(slave: DescribedCluster, tables: Sequence[FiledTable], asked:
             yield Result(one.table, TableVerdict.EQUAL, one.names, total)
 
 
-def _equal(answered: Asked, parts: Mapping[int, Part], filed: FiledTable, waiting: set[Interval]) -> Sums:
+def _equal(answered: Asked, parts: Mapping[int, TableRange], filed: FiledTable, waiting: set[Interval]) -> Sums:
     """Take the ranges that are equal from those that wait; returns their sums."""
     total = Sums()
     for number, (_, interval) in parts.items():

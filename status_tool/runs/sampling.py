@@ -19,13 +19,13 @@ from typing import Any, TypeVar
 
 from status_tool.clients.config import Settings
 from status_tool.digests.families import DescribedCluster, comparable, is_described
-from status_tool.digests.keys import Part
+from status_tool.digests.keys import TableRange
 from status_tool.digests.requests import Requests
-from status_tool.digests.wire import MAX_TABLES, Question
+from status_tool.digests.wire import REQUEST_TABLES, Query
 from status_tool.errors import StatusToolError
 from status_tool.printable import printable_key
 from status_tool.runs.file_digests import FiledTable, digest_row, filed_samples
-from status_tool.runs.question import Question as Scope
+from status_tool.runs.question import Question
 from status_tool.sources import meta
 from status_tool.sources.meta import HostedRegion
 from status_tool.sources.state_table import StateTable, now_ms
@@ -44,7 +44,7 @@ PER_REGION = 4
 """Where there are few regions, so many ranges of each."""
 AGAIN_S = 30.0
 """How long those that are not equal are looked at again."""
-SILENT_S = 2.5
+UNHEARD_S = 2.5
 """A tracker looks for requests each second: where none has answered by then, none will."""
 
 
@@ -84,13 +84,11 @@ def _sample(settings: Settings, only: TableFilter, within_s: float, stop: thread
     if not picked:
         return []
     tables = sorted({region.table for region in picked})
-    asked = Question(
-        {table: hows[table].families for table in tables}, os.urandom(16), now_ms(), sample_rows=SAMPLE_ROWS
-    )
+    asked = Query({table: hows[table].families for table in tables}, os.urandom(16), now_ms(), sample_rows=SAMPLE_ROWS)
     with Requests(settings, asked, stop) as requests:
-        sampled = requests.sample(picked, within_s, SILENT_S)
+        sampled = requests.sample(picked, within_s, UNHEARD_S)
     # Of a small region each sample is the whole.
-    by_part = {Part(one.table, one.interval): one.sums for one in sampled}
+    by_part = {TableRange(one.table, one.interval): one.sums for one in sampled}
     return [digest_row("sample", part, sums, asked, hows[part.table]) for part, sums in by_part.items()]
 
 
@@ -107,7 +105,7 @@ def picks(regions: Sequence[HostedRegion], dice: random.Random) -> list[HostedRe
     each = list(regions)
     dice.shuffle(each)
     each.sort(key=_rank(each))
-    names = list(dict.fromkeys(region.table for region in each))[:MAX_TABLES]
+    names = list(dict.fromkeys(region.table for region in each))[:REQUEST_TABLES]
     usable = [region for region in each if region.table in set(names)]
     return (usable * PER_REGION)[:RANGES]
 
@@ -125,8 +123,8 @@ def _rank(regions: Iterable[HostedRegion]) -> Callable[[HostedRegion], int]:
 class Repeated:
     """What the slave has of FILE's samples."""
 
-    equal: tuple[Part, ...] = ()
-    unequal: tuple[Part, ...] = ()
+    equal: tuple[TableRange, ...] = ()
+    unequal: tuple[TableRange, ...] = ()
     rows: int = 0
     """In those that are equal."""
 
@@ -165,10 +163,10 @@ def repeat(
     first = next(iter(lasting.values()))
     # They were all taken by one request.
     same = {name: table for name, table in lasting.items() if (table.key, table.cut_ms) == (first.key, first.cut_ms)}
-    parts = dict(enumerate(Part(name, one) for name, table in same.items() for one in table.ranges))
-    asked = Question({name: table.families for name, table in same.items()}, first.key, first.cut_ms)
+    parts = dict(enumerate(TableRange(name, one) for name, table in same.items() for one in table.ranges))
+    asked = Query({name: table.families for name, table in same.items()}, first.key, first.cut_ms)
     with Requests(settings, asked, stop) as requests:
-        coverages = requests.ask(parts, lambda _: None, within_s).coverages
+        coverages = requests.ask(parts, within_s=within_s).coverages
     equal, unequal, rows = [], [], 0
     for number, part in parts.items():
         if coverages[number].is_whole:
@@ -183,7 +181,7 @@ def repeat(
 
 def disprove(
     settings: Settings,
-    question: Scope,
+    question: Question,
     outcome: Outcome,
     repeated: Repeated,
     master_rows: Callable[..., list[Row]],
@@ -212,7 +210,7 @@ def _stream(row: Row) -> tuple[object, ...]:
 
 
 def _contradicted(
-    question: Scope, outcome: Outcome, repeated: Repeated, filed: Mapping[str, FiledTable]
+    question: Question, outcome: Outcome, repeated: Repeated, filed: Mapping[str, FiledTable]
 ) -> dict[str, FiledTable]:
     """The ranges that are not equal, of tables that had been at rest and that the streams prove."""
     groups = outcome.overview.groups if outcome.overview is not None else ()
@@ -253,7 +251,7 @@ def _keep_the_same(filed: FiledTable, master: DescribedCluster, slave: Described
     )
 
 
-def differing(parts: Iterable[Part], regions: Iterable[Row]) -> RowProofs:
+def differing(parts: Iterable[TableRange], regions: Iterable[Row]) -> RowProofs:
     """What decides against the streams: samples that still differ, and FILE's `region` rows."""
     found = list(parts)
     findings = tuple(_finding(part) for part in found)
@@ -266,7 +264,7 @@ def differing(parts: Iterable[Part], regions: Iterable[Row]) -> RowProofs:
     return RowProofs(differing=names, findings=findings)
 
 
-def _finding(part: Part) -> Finding:
+def _finding(part: TableRange) -> Finding:
     start, stop = part.interval
     end = f"row {printable_key(stop)}" if stop else "the end of the table"
     return Finding(

@@ -26,6 +26,7 @@ from status_tool.report.progress import Progress
 from status_tool.runs.file_digests import digest_rows, doubtful_tables, shipped_tables
 from status_tool.runs.pace import LastRun, RunKind, remember, rows_read
 from status_tool.runs.question import SideFacts
+from status_tool.runs.rows_shown import rows_shown
 from status_tool.runs.sampling import sampling
 from status_tool.sources.codec import batches
 from status_tool.sources.hdfs_files import endpoint_of
@@ -88,7 +89,8 @@ def write_side(
                     if request.rows == "all"
                     else doubtful_tables(side, facts, request.only)
                 )
-                for batch in batches(digest_rows(settings, tables, gathered.rows, say)):
+                counted = shown.enter_context(rows_shown(progress or Progress()))
+                for batch in batches(digest_rows(settings, tables, gathered.rows, say, counted)):
                     writer.write(batch)
             for batch in batches(samples()):
                 writer.write(batch)

@@ -263,9 +263,9 @@ def test_what_the_tool_writes_to_the_state_table(written: Recorded) -> None:
 
 def test_what_the_tool_writes_to_ask_for_row_digests(written: Recorded) -> None:
     """A request, its doorbell, a page, and that the request is withdrawn."""
-    question = wire.Question({"ns:t": {b"f": Family(3), b"g": Family(1, 99)}}, bytes(16), 1234, 5678)
+    query = wire.Query({"ns:t": {b"f": Family(3), b"g": Family(1, 99)}}, bytes(16), 1234, 5678)
     settings = cast(Settings, SimpleNamespace(thrift=lambda: None, state_table="replicationstate"))
-    with requests.Requests(settings, question) as sent:
+    with requests.Requests(settings, query) as sent:
         sent.send({SERVER: [Range(7, OTHER, 11, b"a", b"\xff\x00"), Range(8, REGION, 12, b"", b"")]})
     compare("tool-doorbell.jsonl", written.lines["replicationstate"])
     compare("tool-requests.jsonl", written.lines["replicationstate_rows"])

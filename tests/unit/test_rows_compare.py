@@ -14,7 +14,7 @@ from status_tool.digests.compare import Limits, TableVerdict, _Comparison, _Find
 from status_tool.digests.coverage import Coverage
 from status_tool.digests.digest import Cell, Family, Sums, digest
 from status_tool.digests.families import Comparable
-from status_tool.digests.keys import Interval, Part, cut
+from status_tool.digests.keys import Interval, TableRange, cut
 from status_tool.digests.requests import Asked, _Round
 from status_tool.digests.wire import Answer, Bucket, Range
 from status_tool.sources.meta import HostedRegion
@@ -79,7 +79,7 @@ class Servers:
 def ask(servers: Servers) -> Asked:
     """The whole table as one part."""
     fake: Any = servers
-    return _Round(fake, {0: Part("t", Interval(b"", b""))}, lambda rows: None).run()
+    return _Round(fake, {0: TableRange("t", Interval(b"", b""))}).run()
 
 
 def test_a_part_over_two_regions() -> None:
@@ -176,7 +176,7 @@ class Side:
         parts = cut(Interval(b"", b""), self.limits)
         return [HostedRegion(str(part), part.start, part.stop, "s", 1, "t") for part in parts]
 
-    def ask(self, parts: Mapping[int, Part], progressed: Callable[[int], None]) -> Asked:
+    def ask(self, parts: Mapping[int, TableRange], counted: object) -> Asked:
         self.rounds += 1
         self.each_round(self.rounds)
         coverages = {}
@@ -193,7 +193,7 @@ def compared(master: Side, slave: Side, wait_s: float = 5.0, is_drained: Callabl
     """Both sides' digests, to the end."""
     sides: Any = (master, slave)
     with ThreadPoolExecutor(2) as pool:
-        return _Comparison("t", sides, pool, Limits(10, wait_s), lambda rows: None, is_drained).run()
+        return _Comparison("t", sides, pool, Limits(10, wait_s), is_drained=is_drained).run()
 
 
 def verdict(found: _Findings, *doubts: str) -> TableVerdict:

@@ -171,7 +171,7 @@ def test_requests_and_answers_are_the_ones_that_java_reads_and_writes() -> None:
         return bytes.fromhex((VECTORS / name).read_text().strip())
 
     families = {b"f": Family(3), b"g": Family(1, 99)}
-    asked = wire.Question({"ns:t": families, "other": {b"f": Family(1)}}, bytes(range(16)), 1234, 5678)
+    asked = wire.Query({"ns:t": families, "other": {b"f": Family(1)}}, bytes(range(16)), 1234, 5678)
     assert wire.request(asked) == held("request.hex")
     ranges = [Range(7, "e" * 32, 11, b"a", b"\xff\x00"), Range(8, "f" * 32, 12, b"", b"")]
     assert wire.page(ranges) == held("page.hex")

@@ -14,8 +14,8 @@ import pytest
 from status_tool.clients.config import Settings
 from status_tool.digests.digest import Family, Sums
 from status_tool.digests.families import Comparable
-from status_tool.digests.keys import Interval, Part
-from status_tool.digests.wire import MAX_TABLES, Question
+from status_tool.digests.keys import Interval, TableRange
+from status_tool.digests.wire import REQUEST_TABLES, Query
 from status_tool.runs import sampling
 from status_tool.runs.file_digests import digest_row, filed_samples, filed_tables
 from status_tool.runs.sampling import PER_REGION, RANGES, Repeated, disprove, picks
@@ -23,8 +23,8 @@ from status_tool.sources.meta import HostedRegion
 from status_tool.vocabulary.schema import Row
 
 CUT_MS = 5_000
-PART = Part("t", Interval(b"a", b"k"))
-OTHER = Part("t", Interval(b"p", b""))
+PART = TableRange("t", Interval(b"a", b"k"))
+OTHER = TableRange("t", Interval(b"p", b""))
 FAMILY = {
     "scope": 1,
     "versions": 1,
@@ -51,14 +51,14 @@ def test_every_table_comes_before_a_region_comes_twice() -> None:
     assert len({one.table for one in picked}) == 101
     assert len({one.encoded for one in picked}) == RANGES
     assert picked != picks(many, random.Random(2))
-    crowd = picks([region(f"t{number}", 0) for number in range(3 * MAX_TABLES)], random.Random(1))
-    assert len({one.table for one in crowd}) == min(RANGES, MAX_TABLES)
+    crowd = picks([region(f"t{number}", 0) for number in range(3 * REQUEST_TABLES)], random.Random(1))
+    assert len({one.table for one in crowd}) == min(RANGES, REQUEST_TABLES)
     assert picks([], random.Random(1)) == []
 
 
-def sample(part: Part, value: int = 1) -> Row:
+def sample(part: TableRange, value: int = 1) -> Row:
     """As FILE has it."""
-    asked = Question({"t": {b"f": Family(1)}}, bytes(16), CUT_MS)
+    asked = Query({"t": {b"f": Family(1)}}, bytes(16), CUT_MS)
     row = digest_row("sample", part, Sums(value, 3, rows=3), asked, Comparable({b"f": Family(1)}, (), None))
     return cast(Row, row)
 
@@ -75,7 +75,7 @@ class Slave:
     """Answers what is asked of the slave, and FILE's and its own rows."""
 
     def __init__(self) -> None:
-        self.still_unequal: tuple[Part, ...] = (PART,)
+        self.still_unequal: tuple[TableRange, ...] = (PART,)
         self.asked: list[set[Interval]] = []
         self.shutdown_ms: int | None = CUT_MS - 1
         self.doubted: list[str | None] = []
