@@ -202,6 +202,29 @@ def test_every_run_samples(pair: Pair, status: Path) -> None:
     assert (refused.exit_code, "FILE holds no samples" in refused.stderr) == (2, True), refused
 
 
+def test_many_tables_are_asked_at_once(pair: Pair, status: Path) -> None:
+    """By the master's rows and by FILE's digests: those that are equal, and the one that is not, are told apart."""
+    names = [f"many{number}" for number in range(6)]
+    for name in names:
+        pair.create_table(name, {"f": 1}, [b"row00000010"])
+        pair.master.admin.put_rows(name, "f", 20)
+    for name in names:
+        pair.wait_same(name)
+    with thrift(pair.slave) as client:
+        client.table("many3").delete(b"row00000003")
+    tables = [word for name in names for word in ("--table", name)]
+    pair.write_master(status, *tables, "--rows=all")
+    document = pair.check(status, *tables, "--rows=all").json
+    assert (document["verdict"], regions(document)) == ("unverifiable", {"complete": 12})
+    assert [problem["table"] for problem in document["problems"]] == ["many3"]
+    assert any(notice.startswith("100 rows of 5 tables were compared") for notice in document["notices"])
+    master = ("--master-conf", str(pair.master.conf_dir))
+    document = pair.check(status, *tables, "--rows=all", *master).json
+    assert (document["verdict"], regions(document)) == ("incomplete", {"complete": 11, "differs": 1})
+    assert [problem["table"] for problem in document["problems"]] == ["many3"]
+    assert any(notice.startswith("100 rows of 5 tables were compared") for notice in document["notices"])
+
+
 def test_rows_of_which_more_waits_in_a_queue_are_not_compared(pair: Pair, status: Path) -> None:
     """They could be equal now and differ once it is shipped."""
     pair.create_table("waiting", {"f": 1})
