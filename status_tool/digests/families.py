@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -59,6 +59,12 @@ def is_described(family: Any) -> bool:
     return fits(family, _FAMILY)
 
 
+def require_described(families: Iterable[Any], where: str) -> None:
+    """`ConfigurationError` for families that older trackers wrote down."""
+    if not all(is_described(family) for family in families):
+        raise ConfigurationError(f"the trackers of {where} are of a version without row digests: upgrade them")
+
+
 def describe(settings: Settings, tables: Sequence[str], say: Callable[[str], None]) -> DescribedCluster:
     """Have the trackers write the tables down, and read it. Raises `ConfigurationError` and `ConnectionFailed`."""
     with ZooKeeper(settings.zookeeper()) as zookeeper:
@@ -80,12 +86,7 @@ def describe(settings: Settings, tables: Sequence[str], say: Callable[[str], Non
             "region servers run with the trackers?"
         )
     for table in tables:
-        for family in found.get(table, {}).values():
-            if not is_described(family):
-                raise ConfigurationError(
-                    f"the trackers of the cluster at {settings.zookeeper()} are of a version without row digests: "
-                    "upgrade them"
-                )
+        require_described(found.get(table, {}).values(), f"the cluster at {settings.zookeeper()}")
     return DescribedCluster(settings, cluster_id, found)
 
 

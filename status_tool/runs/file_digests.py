@@ -19,11 +19,11 @@ from status_tool.clients.zookeeper import ZooKeeper
 from status_tool.digests.compare import Result, TableVerdict
 from status_tool.digests.counted import NOT_COUNTED, RowsCounted
 from status_tool.digests.digest import Family, Sums
-from status_tool.digests.families import Comparable, DescribedCluster, comparable, is_described
+from status_tool.digests.families import Comparable, DescribedCluster, comparable, require_described
 from status_tool.digests.keys import Interval, TableRange, chunks, cut, tiles
 from status_tool.digests.requests import Asked, Requests
 from status_tool.digests.wire import REQUEST_TABLES, Query
-from status_tool.errors import ConfigurationError, ConnectionFailed
+from status_tool.errors import ConnectionFailed
 from status_tool.rules.origins import judge_origins
 from status_tool.rules.peers import ships
 from status_tool.rules.queue_proofs import queue_facts
@@ -119,11 +119,7 @@ def digest_rows(
 
 def _described(cluster: DescribedCluster, table: str) -> Comparable:
     families = [name for name, family in cluster.tables[table].items() if family.get("scope")]
-    if not all(is_described(cluster.tables[table][name]) for name in families):
-        raise ConfigurationError(
-            f"table {table}: the master's trackers are of a version without row digests: upgrade them, or leave --rows "
-            "out"
-        )
+    require_described((cluster.tables[table][name] for name in families), "the master")
     # The slave's descriptors are not known here: what keeps less there is not equal, and no more is said of it.
     return comparable(cluster, cluster, table, families, ())
 
