@@ -20,7 +20,7 @@ from typing import Any, TypeVar
 from status_tool.clients.config import Settings
 from status_tool.digests.families import DescribedCluster, comparable, is_described
 from status_tool.digests.keys import TableRange
-from status_tool.digests.requests import Requests
+from status_tool.digests.requests import Requests, Sampled
 from status_tool.digests.wire import REQUEST_TABLES, Query
 from status_tool.errors import StatusToolError
 from status_tool.printable import printable_key
@@ -44,8 +44,8 @@ PER_REGION = 4
 """Where there are few regions, so many ranges of each."""
 AGAIN_S = 30.0
 """How long those that are not equal are looked at again."""
-UNHEARD_S = 2.5
-"""A tracker looks for requests each second: where none has answered by then, none will."""
+UNHEARD = 0.5
+"""Where no server has answered in this share of the time, none is waited for: a tracker looks each second."""
 
 
 @contextmanager
@@ -86,10 +86,20 @@ def _sample(settings: Settings, only: TableFilter, within_s: float, stop: thread
     tables = sorted({region.table for region in picked})
     asked = Query({table: hows[table].families for table in tables}, os.urandom(16), now_ms(), sample_rows=SAMPLE_ROWS)
     with Requests(settings, asked, stop) as requests:
-        sampled = requests.sample(picked, within_s, UNHEARD_S)
-    # Of a small region each sample is the whole.
-    by_part = {TableRange(one.table, one.interval): one.sums for one in sampled}
-    return [digest_row("sample", part, sums, asked, hows[part.table]) for part, sums in by_part.items()]
+        sampled = requests.sample(picked, within_s, UNHEARD * within_s)
+    return [
+        digest_row("sample", TableRange(one.table, one.interval), one.sums, asked, hows[one.table])
+        for one in apart(sampled)
+    ]
+
+
+def apart(sampled: Iterable[Sampled]) -> Iterator[Sampled]:
+    """Those that share no row: of a small region each sample is the whole, and no row is to be counted twice."""
+    last: Sampled | None = None
+    for one in sorted(sampled, key=lambda each: (each.table, each.interval.start)):
+        if last is None or last.table != one.table or last.interval.intersection(*one.interval) is None:
+            last = one
+            yield one
 
 
 def _replicated(known: Mapping[str, Mapping[str, Any]], only: TableFilter) -> dict[str, list[str]]:
@@ -105,8 +115,8 @@ def picks(regions: Sequence[HostedRegion], dice: random.Random) -> list[HostedRe
     each = list(regions)
     dice.shuffle(each)
     each.sort(key=_rank(each))
-    names = list(dict.fromkeys(region.table for region in each))[:REQUEST_TABLES]
-    usable = [region for region in each if region.table in set(names)]
+    names = set(list(dict.fromkeys(region.table for region in each))[:REQUEST_TABLES])
+    usable = [region for region in each if region.table in names]
     return (usable * PER_REGION)[:RANGES]
 
 

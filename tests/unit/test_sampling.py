@@ -15,10 +15,11 @@ from status_tool.clients.config import Settings
 from status_tool.digests.digest import Family, Sums
 from status_tool.digests.families import Comparable
 from status_tool.digests.keys import Interval, TableRange
+from status_tool.digests.requests import Sampled
 from status_tool.digests.wire import REQUEST_TABLES, Query
 from status_tool.runs import sampling
 from status_tool.runs.file_digests import digest_row, filed_samples, filed_tables
-from status_tool.runs.sampling import PER_REGION, RANGES, Repeated, disprove, picks
+from status_tool.runs.sampling import PER_REGION, RANGES, Repeated, apart, disprove, picks
 from status_tool.sources.meta import HostedRegion
 from status_tool.vocabulary.schema import Row
 
@@ -54,6 +55,17 @@ def test_every_table_comes_before_a_region_comes_twice() -> None:
     crowd = picks([region(f"t{number}", 0) for number in range(3 * REQUEST_TABLES)], random.Random(1))
     assert len({one.table for one in crowd}) == min(RANGES, REQUEST_TABLES)
     assert picks([], random.Random(1)) == []
+
+
+def test_no_row_is_counted_twice() -> None:
+    """Ranges that overlap one that is kept are left out; those of other tables and those behind it are not."""
+
+    def taken(table: str, start: bytes, stop: bytes) -> Sampled:
+        return Sampled(table, Interval(start, stop), Sums())
+
+    whole, inside = taken("t", b"", b""), taken("t", b"c", b"d")
+    first, second, third = taken("u", b"a", b"c"), taken("u", b"b", b"x"), taken("u", b"c", b"e")
+    assert list(apart([inside, third, second, whole, first, whole])) == [whole, first, third]
 
 
 def sample(part: TableRange, value: int = 1) -> Row:
