@@ -23,7 +23,7 @@ from status_tool.digests.digest import Sums
 from status_tool.digests.families import DescribedCluster, comparable, describe
 from status_tool.digests.keys import chunks
 from status_tool.digests.wire import REQUEST_TABLES
-from status_tool.errors import StatusFileError, StatusToolError
+from status_tool.errors import ConnectionFailed, StatusFileError, StatusToolError
 from status_tool.explain.advice import HOLES
 from status_tool.gather.measured_queues import measure
 from status_tool.gather.queue_backlog import standing
@@ -113,11 +113,21 @@ def prove(
     at_ms = now_ms()
     pending = frozenset() if way.drained else _waiting_for_queues(tables, outcome)
     compared = [table for table in tables if table not in pending]
-    results = way.first_look(compared) if len(compared) > AT_ONCE else {}
+    results = _glance(way, compared)
     results |= _at_once(question, way.compare_one, [table for table in compared if table not in results])
     proofs = _proofs(results, pending, asked.master or slave, question.scope.max_problems)
     until_ms = proven_until(row for row in known if row["kind"] == "server")
     return _kept(proofs, results, slave, question, outcome, until_ms, at_ms)
+
+
+def _glance(way: _Way, tables: Sequence[str]) -> dict[str, Result]:
+    """The first look at many tables; where it fails, each is compared by itself, and told by itself."""
+    if len(tables) <= AT_ONCE:
+        return {}
+    try:
+        return way.first_look(tables)
+    except ConnectionFailed:
+        return {}
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,8 @@ from status_tool.clients.config import Settings
 from status_tool.digests.compare import Result, TableVerdict
 from status_tool.digests.differences import MISSING, Difference
 from status_tool.digests.keys import Interval
-from status_tool.runs.compare_rows import _proofs, _waiting_for_queues, tables_in_doubt
+from status_tool.errors import ConnectionFailed
+from status_tool.runs.compare_rows import _glance, _proofs, _waiting_for_queues, _Way, tables_in_doubt
 from status_tool.runs.question import Question
 from status_tool.sources.meta import HostedRegion
 from status_tool.vocabulary.outcome import Group, Outcome, Overview, Problem
@@ -83,3 +84,15 @@ def test_a_difference_that_could_not_be_listed_is_one_all_the_same() -> None:
     proofs = _proofs({"b": gone}, frozenset(), MASTER, 10)
     assert proofs.differing == {"r2"}
     assert proofs.findings[0].code == "differs"
+
+
+def test_a_first_look_that_fails_leaves_each_table_to_itself() -> None:
+    """A few tables need none."""
+
+    def fails(_: object) -> dict[str, Result]:
+        raise ConnectionFailed("gone")
+
+    names = ["a", "b", "c", "d"]
+    assert _glance(_Way(True, lambda *_: EQUAL, fails), names) == {}
+    assert _glance(_Way(True, lambda *_: EQUAL, lambda _: {"a": EQUAL}), names) == {"a": EQUAL}
+    assert _glance(_Way(True, lambda *_: EQUAL, fails), names[:3]) == {}

@@ -10,7 +10,7 @@ import pytest
 
 from status_tool.digests import compare as compare_module
 from status_tool.digests import requests as requests_module
-from status_tool.digests.compare import Limits, TableVerdict, _Comparison, _Findings, _verdict
+from status_tool.digests.compare import Limits, TableVerdict, _Comparison, _equal_tables, _Findings, _Pair, _verdict
 from status_tool.digests.coverage import Coverage
 from status_tool.digests.digest import Cell, Family, Sums, digest
 from status_tool.digests.families import Comparable
@@ -21,6 +21,7 @@ from status_tool.sources.meta import HostedRegion
 
 KEY = bytes(16)
 FAMILIES = {b"f": Family(1)}
+WHOLE_OF_U = TableRange("u", Interval(b"", b""))
 
 
 @pytest.fixture(autouse=True)
@@ -306,3 +307,23 @@ def test_queues_that_never_drain_leave_it_open() -> None:
     said, reasons = _verdict(found, Comparable(FAMILIES, (), None))
     assert said is TableVerdict.UNVERIFIABLE
     assert "replication may still have entries to ship" in reasons[0]
+
+
+def test_a_table_is_equal_at_once_only_whole() -> None:
+    """Every range of it answered on both sides, with the same sums; what it is not says nothing of others."""
+    parts = {0: TableRange("t", Interval(b"", b"m")), 1: TableRange("t", Interval(b"m", b"")), 2: WHOLE_OF_U}
+
+    def pair(number: int, master: Sums | None, slave: Sums | None) -> _Pair:
+        sides = []
+        for sums in (master, slave):
+            coverage = Coverage(parts[number].interval)
+            if sums is not None:
+                coverage.add([Bucket(*parts[number].interval, sums)])
+            sides.append(coverage)
+        return _Pair(parts[number].interval, sides[0], sides[1])
+
+    one, other = Sums(up_to=5, cells_up_to=1, rows=1), Sums(up_to=6, cells_up_to=1, rows=1)
+    equal = {0: pair(0, one, one), 1: pair(1, other, other), 2: pair(2, one, one)}
+    assert _equal_tables(parts, equal) == {"t": one + other, "u": one}
+    for worse in (pair(1, one, other), pair(1, other, None), pair(1, None, None), pair(1, other, other + other)):
+        assert _equal_tables(parts, {**equal, 1: worse}) == {"u": one}
