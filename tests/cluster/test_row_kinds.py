@@ -13,7 +13,7 @@ from status_tool.sources.state_table import now_ms
 from tests.cluster.test_rows import compared, regions, rows, settled, thrift
 from tests.lab.cluster import Cluster
 from tests.lab.waiting import wait_until
-from tests.pair import STATE_TABLE, Pair, Result
+from tests.pair import PEER, STATE_TABLE, Pair, Result, move_table
 
 pytestmark = [pytest.mark.cluster, pytest.mark.spark]
 
@@ -174,3 +174,72 @@ def test_a_delete_on_one_side_only(pair: Pair, status: Path) -> None:
     (problem,) = document["problems"]
     assert (problem["kind"], problem["table"]) == ("differs", "deleted")
     assert "row row00000030, column f:q: missing on the slave" in problem["detail"]
+
+
+def tamper(cluster: Cluster, table: str, row: bytes) -> None:
+    """Another value at the same time, of which replication never learns."""
+    with thrift(cluster) as client:
+        (_, moment) = client.table(table).row(row, include_timestamp=True)[b"f:q"]
+        client.table(table).put(row, {b"f:q": b"tampered"}, timestamp=moment, wal=False)
+
+
+def differing(document: dict[str, Any]) -> list[str]:
+    """What is said of the cells that differ."""
+    return [problem["detail"] for problem in document["problems"] if problem["kind"] == "differs"]
+
+
+def test_both_directions(pair: Pair, status: Path) -> None:
+    """Two clusters that replicate to each other: rows settle bulk loads of both, and show what differs, either way."""
+    both = (pair, pair.reversed())
+    pair.reversed().connect()
+    try:
+        pair.create_table("both", {"f": 1}, [b"m"])
+        for one in both:
+            one.master.admin.put_rows("both", "f", 20, prefix=one.master.name)
+        wait_until(lambda: len(pair.master.admin.rows("both")) == 40, 60, "the slave's rows are on the master")
+        pair.wait_same("both")
+        for one in both:
+            one.master.admin.bulk_load("both", "f", 1, prefix=f"bulk {one.master.name}")
+            copy_bulk_load(one, "both")
+        for one in both:
+            document = settled(one, status, "both", 0, "--rows=all")
+            assert (regions(document), document["hbase"]["evidence"]) == ({"complete": 2}, "rows")
+        tamper(pair.slave, "both", b"slave00000007")
+        for one in both:
+            document = settled(one, status, "both", 1, "--rows=all")
+            (cell,) = differing(document)
+            # A table is proven as a whole or not at all, and the other region holds what was bulk loaded.
+            assert regions(document) == {"differs": 1, "unverifiable": 1}
+            assert "row slave00000007, column f:q: another value on the slave" in cell
+    finally:
+        pair.slave.admin.remove_peer(PEER)
+
+
+def copy_bulk_load(pair: Pair, table: str) -> None:
+    """What was loaded beside the WAL, by hand and past replication, which would ship it back."""
+    with thrift(pair.master) as ours, thrift(pair.slave) as theirs:
+        for key, row in ours.table(table).scan(row_prefix=b"bulk " + pair.master.name.encode(), include_timestamp=True):
+            for column, (value, moment) in row.items():
+                theirs.table(table).put(key, {column: value}, timestamp=moment, wal=False)
+
+
+def test_a_region_server_that_is_killed_meanwhile(pair: Pair) -> None:
+    """Its regions are asked for again where they open: the verdict is equal."""
+    pair.create_table("killed", {"f": 1}, [b"row00002000"])
+    pair.master.admin.put_rows("killed", "f", 4000, value="v" * 500)
+    pair.wait_same("killed")
+    victim, survivor = pair.slave.region_servers
+    for table in (STATE_TABLE, f"{STATE_TABLE}_rows"):
+        move_table(pair.slave, table, survivor.server_name)
+    move_table(pair.slave, "killed", victim.server_name)
+    worker, results = in_background(pair, "killed", "--rate", "0.15")
+    pair.slave.crash(victim)
+    try:
+        assert worker.is_alive(), "the server was killed too late"
+        worker.join()
+        (result,) = results
+        (document,) = result.json["tables"]
+        assert (result.exit_code, document["rows"], document["differences"]) == (0, 4000, []), result
+        assert {region.server for region in pair.slave.admin.regions("killed")} == {survivor.server_name}
+    finally:
+        victim.start()
