@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -186,6 +188,45 @@ def tamper(cluster: Cluster, table: str, row: bytes) -> None:
 def differing(document: dict[str, Any]) -> list[str]:
     """What is said of the cells that differ."""
     return [problem["detail"] for problem in document["problems"] if problem["kind"] == "differs"]
+
+
+@contextlib.contextmanager
+def overwriting(pair: Pair, table: str) -> Iterator[Callable[[], int]]:
+    """Some 50 rows `hot…` are written again and again while the block runs; yields what counts the writes."""
+    over, written = threading.Event(), list[int]()
+
+    def write() -> None:
+        with thrift(pair.master) as client:
+            while not over.wait(0.02):
+                number = len(written)
+                client.table(table).put(b"hot%02d" % (number % 50), {b"f:q": b"%d" % number})
+                written.append(number)
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    try:
+        wait_until(lambda: len(written) > 50, 60, "all hot rows are there")
+        yield lambda: len(written)
+    finally:
+        over.set()
+        writer.join()
+
+
+def test_under_load_what_differs_is_told_from_what_changes(pair: Pair) -> None:
+    """Other rows of the table are written and shipped all the while: they change, and only the tampered one differs."""
+    pair.create_table("busy", {"f": 1}, [b"row"])
+    pair.master.admin.put_rows("busy", "f", 500)
+    pair.wait_same("busy")
+    with overwriting(pair, "busy") as written:
+        result = rows(pair, "busy", "--wait", "8")
+        (document,) = result.json["tables"]
+        assert (result.exit_code in (0, 3), document["differences"]) == (True, []), result
+        assert all("changing while they were compared" in reason for reason in document["reasons"])
+        before = written()
+        tamper(pair.slave, "busy", b"row00000077")
+        document = compared(pair, "busy", 1, "--wait", "8")
+        assert [(one["row"], one["kind"]) for one in document["differences"]] == [("row00000077", "other value")]
+        assert written() > before + 20, "the writer stood still"
 
 
 def test_both_directions(pair: Pair, status: Path) -> None:
