@@ -14,7 +14,7 @@ import typer
 from status_tool.clients.config import Settings
 from status_tool.digests.compare import Limits, Result, TableVerdict, compare
 from status_tool.digests.differences import Difference, cell_in_words
-from status_tool.digests.families import DescribedCluster, comparable, describe, shipped_families
+from status_tool.digests.families import DescribedCluster, comparable, describe_both, shipped_families
 from status_tool.errors import EXIT_COMPLETE, EXIT_INCOMPLETE, EXIT_UNVERIFIABLE, ConfigurationError, UsageError
 from status_tool.printable import printable_key, safe
 from status_tool.report.progress import Progress, make_progress
@@ -47,7 +47,7 @@ def compare_tables(
 def _compare(
     master: Settings, slave: Settings, tables: Sequence[str], limits: Limits, progress: Progress
 ) -> list[Result]:
-    sides = [describe(settings, tables, progress.step) for settings in (master, slave)]
+    sides = describe_both(master, slave, tables, progress.step)
     if sides[0].id == sides[1].id:
         raise UsageError(f"--master-conf and --conf-dir name the same cluster {sides[0].id}")
     for name in tables:

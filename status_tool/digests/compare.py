@@ -28,6 +28,8 @@ LEAF_ROWS = 64
 """Ranges with at most this many rows are not narrowed further: they are read."""
 MAX_NARROWED = 1_000
 """Ranges that are queried again at once; differences beyond are not listed."""
+MAX_DEPTH = 8
+"""How often what differs is narrowed, by 64 each time, once the time is over."""
 SETTLE_S = 5.0
 """How long both sides must be unchanged, and differ, before a difference is reported."""
 PAUSE_S = 1.0
@@ -127,13 +129,14 @@ def compare(
     how: Comparable,
     limits: Limits,
     counted: RowsCounted = NOT_COUNTED,
-    is_drained: Callable[[], bool] | None = None,
+    shipped_until: Callable[[], float] | None = None,
     stop: threading.Event | None = None,
 ) -> Result:
     """Compare one table, which both clusters have; `stop` ends it. Raises `ConnectionFailed`.
 
-    `is_drained` says whether replication has shipped whatever was appended before it was called: with it, a difference
-    is reported only where it outlasts such a moment; without it, one that is stable is.
+    `shipped_until` looks at replication: the latest moment (monotonic) of which all that was appended before has been
+    applied when it returns. With it, a difference is reported only where the sums are seen, unchanged, before such a
+    moment and after that was known; without it, one that is stable is.
     """
     key = os.urandom(16)
     asked = Query({table: how.families}, key, limits.cut_ms, limits.rate)
@@ -142,7 +145,7 @@ def compare(
         # Left last: by Ctrl-C its threads end when the requests are withdrawn.
         pool = stack.enter_context(ThreadPoolExecutor(2))
         both = tuple(stack.enter_context(Requests(side.settings, asked, stop)) for side in (master, slave))
-        found = _Comparison(table, (both[0], both[1]), pool, limits, counted, is_drained).run()
+        found = _Comparison(table, (both[0], both[1]), pool, limits, counted, shipped_until).run()
     sides = [_side(cluster, table, how) for cluster in (master, slave)]
     listed = _listed(table, found.confirmed, how, sides[0], sides[1])
     cells = tuple(islice(listed, limits.max_problems))
@@ -225,13 +228,13 @@ class _Comparison:
         pool: ThreadPoolExecutor,
         limits: Limits,
         counted: RowsCounted = NOT_COUNTED,
-        is_drained: Callable[[], bool] | None = None,
+        shipped_until: Callable[[], float] | None = None,
     ) -> None:
         self._table = table
         self._sides = sides
-        self._is_drained = is_drained
-        self._drained_at = float("-inf")
-        """When replication last had nothing to ship."""
+        self._look = shipped_until
+        self._shipped = (float("-inf"), float("-inf"))
+        """Until when all has been shipped, and when that was known."""
         self._asked_at = float("-inf")
         self._pool = pool
         self._limits = limits
@@ -248,14 +251,16 @@ class _Comparison:
         pairs = self._ask(cut(Interval(b"", b""), limits))
         self._found.sums = sum((pair.master.sums for pair in pairs), Sums())
         unequal = [pair for pair in pairs if not pair.is_equal]
-        deadline = time.monotonic() + self._limits.wait_s
+        deadline, late = time.monotonic() + self._limits.wait_s, 0
         while not self._found.unanswered:
             settled = self._settle(unequal)
             self._found.confirmed += settled
             unequal = [pair for pair in unequal if pair not in settled]
             # What is parked decides nothing any more where something else differs for good.
             done = not unequal and (not self._parked or bool(self._found.confirmed))
-            if done or (time.monotonic() > deadline and all(pair.is_leaf for pair in unequal)):
+            late += time.monotonic() > deadline
+            # A range that grows as fast as it is narrowed never becomes small.
+            if done or late > MAX_DEPTH or (late and all(pair.is_leaf for pair in unequal)):
                 break
             time.sleep(PAUSE_S)
             unequal = [pair for pair in self._ask(self._next(unequal)) if not pair.is_equal]
@@ -265,27 +270,35 @@ class _Comparison:
         return self._found
 
     def _settle(self, pairs: Sequence[_Pair]) -> list[_Pair]:
-        """Leaves of which neither side has changed for a while."""
-        now, settled = time.monotonic(), []
+        """Leaves of which neither side has changed for a while, since before all that was written had been applied."""
+        now, settled, waiting = time.monotonic(), [], [float("-inf")]
         for pair in pairs:
             if not pair.is_leaf:
                 continue
             sums, since = self._seen.get(pair.interval, (None, now))
             if sums != pair.sums:
                 self._seen[pair.interval] = (pair.sums, now)
-            elif now - since >= SETTLE_S and self._is_shipped(since):
+            elif now - since < SETTLE_S:
+                continue
+            elif self._is_shipped(since):
                 settled.append(pair)
+            else:
+                waiting.append(since)
+        self._found.unshipped = self._are_unshipped(max(waiting))
         return settled
 
     def _is_shipped(self, since: float) -> bool:
         """Whether all that was written before the sums were first seen had been applied when they were last asked."""
-        if self._is_drained is None or since <= self._drained_at <= self._asked_at:
-            return True
-        began = time.monotonic()
-        if self._drained_at < since and self._is_drained():
-            self._drained_at = began
-        self._found.unshipped = self._drained_at < since
-        return False
+        until, known_at = self._shipped
+        return self._look is None or (since <= until and known_at <= self._asked_at)
+
+    def _are_unshipped(self, since: float) -> bool:
+        """Look at replication for sums that wait for it, the last of them seen first at `since`."""
+        if self._look is not None and since > self._shipped[0]:
+            until = self._look()
+            if until > self._shipped[0]:
+                self._shipped = (until, time.monotonic())
+        return since > self._shipped[0]
 
     def _next(self, pairs: Sequence[_Pair]) -> list[Interval]:
         """At most `MAX_NARROWED` intervals; the others wait, none is lost."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -88,6 +89,15 @@ def describe(settings: Settings, tables: Sequence[str], say: Callable[[str], Non
     for table in tables:
         require_described(found.get(table, {}).values(), f"the cluster at {settings.zookeeper()}")
     return DescribedCluster(settings, cluster_id, found)
+
+
+def describe_both(
+    master: Settings, slave: Settings, tables: Sequence[str], say: Callable[[str], None]
+) -> tuple[DescribedCluster, DescribedCluster]:
+    """Both sides at the same time, as each waits for its trackers. Raises what `describe` raises."""
+    with ThreadPoolExecutor(1) as pool:
+        theirs = pool.submit(describe, slave, tables, lambda _: None)
+        return describe(master, tables, say), theirs.result()
 
 
 def shipped_families(

@@ -36,6 +36,36 @@ def standing(measured: Measured, peers: Sequence[Peer], before: Measured | None 
     }
 
 
+def has_shipped(mark: Measured, now: Measured, peer: str) -> bool:
+    """Whether all that the peer's queues held at `mark` has been shipped, and so applied, by `now`.
+
+    Other than *drained* this comes true although more is being written all the time: of each WAL what could be read
+    then has to lie behind the queue's position, which HBase moves once the sink has confirmed. A WAL that has left a
+    queue of a live server has been shipped. What crashed servers left has to be gone, and no queue to be missing.
+    """
+    before, after = ({q.id + q.holder: q for q in one.queues.queues if q.peer == peer} for one in (mark, now))
+    if not (mark.queues.consistent and now.queues.consistent) or not before.keys() <= after.keys():
+        return False
+    if any(not queue.live or queue.dead_servers for queue in (*before.values(), *after.values())):
+        return False
+    if _loads(mark, peer) & _loads(now, peer):
+        return False
+    return all(_has_passed(mark, queue, after[key]) for key, queue in before.items())
+
+
+def _loads(measured: Measured, peer: str) -> set[str]:
+    return {name for refs in measured.queues.hfile_refs if refs.peer == peer for name in refs.files}
+
+
+def _has_passed(mark: Measured, before: Queue, after: Queue) -> bool:
+    positions = {wal.name: wal.position for wal in after.wals}
+    for wal in before.wals:
+        extent = mark.extents.get(wal.name)
+        if wal.name in positions and (extent is None or extent.left(positions[wal.name]) != 0):
+            return False
+    return True
+
+
 def _queue(queue: Queue, measured: Measured, moved: Mapping[tuple[str, str], int] | None) -> Document:
     facts = measured.facts(queue)
     wals = facts["wals"]

@@ -62,6 +62,8 @@ class RunContext:
     """Tables of which the past rests on an earlier proof by rows."""
     is_settled_by_rows: bool = False
     """Whether something was in doubt for the whole run that only the rows of all tables have settled."""
+    settled_tables: frozenset[str] = frozenset()
+    """Tables that were in doubt as such, which only their rows have settled."""
     notices: tuple[str, ...] = ()
 
     @property
@@ -158,8 +160,9 @@ def build_context(
         slave_id=slave.cluster_id,
         proven_at={table: proof.at_ms for table, proof in kept.items()},
     )
-    tables = judge_tables(_kind(ours, "table"), _kind(theirs, "table"), ages, question)
-    tables = tuple(proven(table) if table.table in rows.equal else table for table in tables)
+    judged = judge_tables(_kind(ours, "table"), _kind(theirs, "table"), ages, question)
+    tables = tuple(proven(table) if table.table in rows.equal else table for table in judged)
+    settled_tables = {one.table for one, other in zip(judged, tables, strict=True) if one.findings != other.findings}
     found: tuple[Finding, ...] = (
         *_origin_findings(origins),
         *(Finding("origin", note=stray) for stray in queues.strays),
@@ -178,7 +181,13 @@ def build_context(
     )
     run = (*certain, *rows.findings)
     known = RunContext(master, slave, scope, level, filters, rule, origins, tables, queues, run, notices=shown)
-    return replace(known, rows=rows, kept=frozenset(kept), is_settled_by_rows=len(certain) < len(found))
+    return replace(
+        known,
+        rows=rows,
+        kept=frozenset(kept),
+        is_settled_by_rows=len(certain) < len(found),
+        settled_tables=frozenset(settled_tables),
+    )
 
 
 def _families(

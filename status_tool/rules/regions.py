@@ -153,7 +153,9 @@ def decision_sql(context: RunContext) -> dict[str, str]:
     """As `judge_region`, over `own`, the `region_findings_sql`."""
     ordered = f"is_ordered OR {is_ordered_sql('`table`', context.rule.ordered)}"
     own = f"IF(size(own) > 0, {SEVERITY[Status.UNVERIFIABLE]}, 0)"
-    is_proven, settled = _is_proven_sql(context), "true" if context.is_settled_by_rows else "false"
+    is_proven = _is_proven_sql(context)
+    settled = known_true(is_in("`table`", sorted(context.settled_tables)))
+    settled = "true" if context.is_settled_by_rows else settled
     by_streams = f"greatest(stream_status, {own})"
     by_rows = f"IF({is_in('region', sorted(context.rows.differing))}, {SEVERITY[Status.DIFFERS]}, 0)"
     return {
@@ -180,7 +182,8 @@ def _evidence_of(region: Region, context: RunContext, *, in_doubt: bool) -> Evid
     """
     heads = {head_of(region.name, *key, rows).table for key, rows in region.heads.items()}
     is_ordered = bool(context.rule.ordered & {region.table, *heads})
-    if region.table in context.rows.equal and (context.is_settled_by_rows or in_doubt or is_ordered):
+    in_doubt = in_doubt or context.is_settled_by_rows or region.table in context.settled_tables
+    if region.table in context.rows.equal and (in_doubt or is_ordered):
         return Evidence.ROWS
     if is_ordered:
         return Evidence.ORDERED

@@ -20,13 +20,13 @@ from status_tool.digests.compare import Limits, Result, TableVerdict, compare, e
 from status_tool.digests.counted import NOT_COUNTED, RowsCounted
 from status_tool.digests.differences import Difference, cell_in_words
 from status_tool.digests.digest import Sums
-from status_tool.digests.families import DescribedCluster, comparable, describe
+from status_tool.digests.families import DescribedCluster, comparable, describe, describe_both
 from status_tool.digests.keys import chunks
 from status_tool.digests.wire import REQUEST_TABLES
 from status_tool.errors import ConnectionFailed, StatusFileError, StatusToolError
 from status_tool.explain.advice import HOLES
-from status_tool.gather.measured_queues import measure
-from status_tool.gather.queue_backlog import standing
+from status_tool.gather.measured_queues import Measured, measure
+from status_tool.gather.queue_backlog import has_shipped, standing
 from status_tool.printable import iso, printable_key
 from status_tool.rules.context import ABOUT_ROWS
 from status_tool.rules.kept_proofs import KeptProof, proven_until
@@ -48,6 +48,7 @@ DRAIN_S = 10.0
 """How long to wait for the queues without --wait: what was just written is shipped within a second or two."""
 CHANGING_S = 30.0
 POLL_S = 0.5
+MOST_MARKS = 20
 _ABSENT = "the slave does not have it"
 CompareOne = Callable[[threading.Event, str], Result]
 """Compares a table; the event ends it."""
@@ -69,20 +70,38 @@ class _Queues:
     def __init__(self, master: Settings, peer_id: str) -> None:
         self._master, self._peer_id = master, peer_id
         self._lock = threading.Lock()
+        self._marks: list[tuple[float, Measured]] = []
+        """What they held earlier, of which not all is known to be shipped; in order."""
+        self._until = float("-inf")
 
-    def are_drained(self) -> bool:
-        """Whether all that was appended before this call has been shipped and applied. Raises `ConnectionFailed`."""
+    def shipped_until(self) -> float:
+        """Look at them: the latest moment (monotonic) of which all that was appended before has been applied by now.
+
+        Raises `ConnectionFailed`.
+        """
         with self._lock, ZooKeeper(self._master.zookeeper()) as zookeeper:
+            began = time.monotonic()
             measured = measure(self._master, zookeeper)
             peers = [peer for peer in zookeeper.peers() if peer.id == self._peer_id]
-            return bool(standing(measured, peers)["drained"])
+            if not peers:
+                return self._until
+            passed = [at for at, mark in self._marks if has_shipped(mark, measured, self._peer_id)]
+            if standing(measured, peers)["drained"]:
+                passed.append(began)
+            self._until = max((self._until, *passed))
+            marks = [one for one in (*self._marks, (began, measured)) if one[0] > self._until]
+            # Thinned out: a long backlog passes old ones first, and one with a server that is gone is never passed.
+            self._marks = marks if len(marks) <= MOST_MARKS else [*marks[1:-1:2], marks[-1]]
+            return self._until
 
     def wait(self, wait_s: float) -> bool:
-        """The same, waited for."""
-        deadline = time.monotonic() + wait_s
-        while not (drained := self.are_drained()) and time.monotonic() < deadline:
+        """Whether all that was appended before this call has been applied within that time."""
+        began = time.monotonic()
+        while self.shipped_until() < began:
+            if time.monotonic() - began > wait_s:
+                return False
             time.sleep(POLL_S)
-        return drained
+        return True
 
 
 def prove(
@@ -135,7 +154,7 @@ class _Way:
     """How tables are compared: with the master, or with FILE's digests."""
 
     drained: bool
-    """Whether all that was written before has arrived."""
+    """Whether all that was written up to the cut has arrived."""
     compare_one: CompareOne
     first_look: Callable[[Sequence[str]], dict[str, Result]]
     """Those of many tables that are equal at once: of others nothing is said."""
@@ -174,11 +193,11 @@ def _by_master(
 ) -> _Way:
     queues = _Queues(master, str(question.peer["id"]) if question.peer is not None else "")
     drained = queues.wait(wait_s)
-    ours, theirs = (describe(settings, tables, say) for settings in (master, slave))
+    ours, theirs = describe_both(master, slave, tables, say)
     _refuse_other("master", ours, question.master)
     _refuse_other("slave", theirs, question.slave)
     limits = Limits(now_ms(), max(CHANGING_S, wait_s), max_problems=question.scope.max_problems)
-    compare_one = partial(_compare, ours, theirs, question, limits, counted, queues.are_drained)
+    compare_one = partial(_compare, ours, theirs, question, limits, counted, queues.shipped_until)
     return _Way(drained, compare_one, partial(_first_look, ours, theirs, question, limits, counted))
 
 
@@ -286,7 +305,7 @@ def _compare(
     question: Question,
     limits: Limits,
     counted: RowsCounted,
-    is_drained: Callable[[], bool],
+    shipped_until: Callable[[], float],
     stop: threading.Event,
     table: str,
 ) -> Result:
@@ -295,7 +314,7 @@ def _compare(
     if reason is not None:
         return _undecided(question, table, reason)
     how = comparable(master, slave, table, question.shipped[table], ())
-    return compare(master, slave, table, how, limits, counted, is_drained, stop)
+    return compare(master, slave, table, how, limits, counted, shipped_until, stop)
 
 
 def _uncomparable(master: DescribedCluster, slave: DescribedCluster, question: Question, table: str) -> str | None:

@@ -579,6 +579,16 @@ def test_equal_rows_settle_what_streams_leave_in_doubt() -> None:
     assert (outcome.hbase.evidence, outcome.hbase.worst_lag_ms) == (Evidence.ROWS, None)
 
 
+def test_what_only_rows_settle_rests_on_rows() -> None:
+    """A table from before the trackers whose streams are whole; where nothing was in doubt, they stay the evidence."""
+    ours, proven_rows = changed(OURS, "region", region_id=1), RowProofs(frozenset({"ns:t"}))
+    assert check(ours).verdict is Verdict.UNVERIFIABLE
+    for rows, evidence in ((ours, Evidence.ROWS), (OURS, Evidence.EXACT)):
+        outcome = check(rows, rows=proven_rows)
+        assert outcome.hbase is not None
+        assert (outcome.verdict, outcome.hbase.evidence) == (Verdict.COMPLETE, evidence)
+
+
 def test_equal_rows_of_one_table_settle_no_server() -> None:
     """What a crashed server wrote may be in the other table."""
     crashed = {**SERVER, "origin": 2, "server": "b,1,2", "role": "w", "live": False, "echoed": False, "gone_ms": 20_000}

@@ -9,10 +9,11 @@ from urllib.parse import quote
 import pytest
 
 from status_tool.errors import ConfigurationError
-from status_tool.gather.measured_queues import _plausible
+from status_tool.gather.measured_queues import Measured, _plausible
+from status_tool.gather.queue_backlog import has_shipped
 from status_tool.rules.queue_proofs import CLOCK_MARGIN_MS, QueueFacts, newly_settled, queue_facts, undrained_servers
 from status_tool.rules.settled import settled_before, with_proofs
-from status_tool.sources.replication_queues import Queue, Wal, read_queues
+from status_tool.sources.replication_queues import HFileRefs, Queue, Queues, Wal, read_queues
 from status_tool.sources.wals import Extent, _header_bytes
 
 STARTED = 1_700_000_100_000
@@ -288,3 +289,41 @@ def test_what_cannot_be_understood_proves_nothing(detail: str | None) -> None:
     """Neither in the row nor in its cell."""
     assert settled_before({"detail": detail}, {**PEER, "incarnation": 5}) is None
     assert with_proofs(detail, {"1": "{"}) == detail
+
+
+WAL_NAME = "h%2C16020%2C5.{}"
+
+
+def standing_at(position: int | None, *, length: int = 500, **other: Any) -> Measured:
+    """One server's queue: a WAL shipped up to there (None: it has left the queue), then the one being written."""
+    first = () if position is None else (Wal(WAL_NAME.format(10), position),)
+    own = Queue("h,16020,5", other.get("live", True), other.get("id", "1"), (*first, Wal(WAL_NAME.format(20), 90)))
+    refs = tuple(HFileRefs("1", 1, files) for files in other.get("loads", ()))
+    queues = Queues((own, *other.get("more", ())), refs, other.get("consistent", True))
+    extents = {WAL_NAME.format(10): Extent("/a", length), WAL_NAME.format(20): Extent("/b", 90)}
+    return Measured(1, queues, {} if other.get("unknown") else extents, frozenset(), bulkload=False)
+
+
+@pytest.mark.parametrize(
+    ("mark", "now", "shipped"),
+    [
+        (standing_at(100), standing_at(500), True),
+        (standing_at(100), standing_at(None), True),
+        # More has been written since.
+        (standing_at(100), standing_at(500, length=900), True),
+        (standing_at(100), standing_at(499), False),
+        (standing_at(100, unknown=True), standing_at(500), False),
+        (standing_at(100, consistent=False), standing_at(500), False),
+        (standing_at(100), standing_at(500, consistent=False), False),
+        (standing_at(100), standing_at(500, live=False), False),
+        (standing_at(100), standing_at(500, more=(Queue("i,16020,6", True, "1-h,16020,5", ()),)), False),
+        (standing_at(100, more=(Queue("i,16020,6", True, "1", ()),)), standing_at(500), False),
+        (standing_at(100), standing_at(500, more=(Queue("i,16020,6", True, "1", ()),)), True),
+        (standing_at(100), standing_at(500, more=(Queue("i,16020,6", False, "2", ()),)), True),
+        (standing_at(100, loads=[("f1", "f2")]), standing_at(500, loads=[("f2", "f3")]), False),
+        (standing_at(100, loads=[("f1",)]), standing_at(500, loads=[("f3",)]), True),
+    ],
+)
+def test_what_had_been_appended_has_been_shipped(mark: Measured, now: Measured, shipped: bool) -> None:
+    """By the positions of each WAL against what could be read of it at the mark, although more is written."""
+    assert has_shipped(mark, now, "1") is shipped

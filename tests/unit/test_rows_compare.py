@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -190,11 +191,23 @@ class Side:
         return Asked(coverages, self.unanswered)
 
 
-def compared(master: Side, slave: Side, wait_s: float = 5.0, is_drained: Callable[[], bool] | None = None) -> _Findings:
+def compared(
+    master: Side, slave: Side, wait_s: float = 5.0, shipped_until: Callable[[], float] | None = None
+) -> _Findings:
     """Both sides' digests, to the end."""
     sides: Any = (master, slave)
     with ThreadPoolExecutor(2) as pool:
-        return _Comparison("t", sides, pool, Limits(10, wait_s), is_drained=is_drained).run()
+        return _Comparison("t", sides, pool, Limits(10, wait_s), shipped_until=shipped_until).run()
+
+
+def until(is_drained: Callable[[], bool]) -> Callable[[], float]:
+    """Replication that is drained, or of which nothing is known."""
+
+    def shipped_until() -> float:
+        began = time.monotonic()
+        return began if is_drained() else float("-inf")
+
+    return shipped_until
 
 
 def verdict(found: _Findings, *doubts: str) -> TableVerdict:
@@ -283,7 +296,7 @@ def test_a_difference_counts_only_after_the_queues_were_drained() -> None:
             slave.rows[b"r007"] = b"w"
         return len(looks) >= 3
 
-    assert verdict(compared(master, slave, 5.0, drained)) is TableVerdict.EQUAL
+    assert verdict(compared(master, slave, 5.0, until(drained))) is TableVerdict.EQUAL
     assert len(looks) == 3
 
 
@@ -296,14 +309,45 @@ def test_a_difference_that_outlasts_the_queues_is_one() -> None:
         seen.append(slave.rounds)
         return True
 
-    found = compared(master, slave, 5.0, drained)
+    found = compared(master, slave, 5.0, until(drained))
     assert (verdict(found), found.unshipped) == (TableVerdict.DIFFERS, False)
     assert seen[0] < slave.rounds
 
 
+def test_queues_that_are_never_empty_decide_by_what_has_passed() -> None:
+    """A steady writer: what was appended a moment ago is on its way, all that is older has been applied."""
+    master, slave = Side(numbered(30, r007=b"w")), Side(numbered(30))
+    found = compared(master, slave, 5.0, lambda: time.monotonic() - 0.05)
+    assert (verdict(found), found.unshipped) == (TableVerdict.DIFFERS, False)
+    found = compared(Side(numbered(30, r007=b"w")), Side(numbered(30)), 0.3, lambda: time.monotonic() - 60)
+    assert (verdict(found), found.unshipped) == (TableVerdict.UNVERIFIABLE, True)
+
+
+@pytest.mark.parametrize("tampered", [False, True])
+def test_a_table_that_grows_all_the_time_comes_to_an_end(tampered: bool) -> None:
+    """Its last range is never small: it is changing; a row that differs elsewhere is found all the same."""
+    rows = {b"r%06d" % number: b"v" for number in range(500)}
+    master, slave = Side(dict(rows)), Side(dict(rows))
+    if tampered:
+        slave.rows[b"r000007"] = b"w"
+
+    def grow(number: int, per_round: int = 100) -> None:
+        assert number < 60, "it does not end"
+        for each in range(per_round * (number - 1), per_round * number):
+            if each >= per_round:
+                slave.rows[b"s%06d" % (each - per_round)] = b"v"
+            master.rows[b"s%06d" % each] = b"v"
+
+    master.each_round = grow
+    found = compared(master, slave, 0.05)
+    assert verdict(found) is (TableVerdict.DIFFERS if tampered else TableVerdict.UNVERIFIABLE)
+    assert found.changing
+    assert {pair.interval.holds(b"r000007", b"r000008") for pair in found.confirmed} == ({True} if tampered else set())
+
+
 def test_queues_that_never_drain_leave_it_open() -> None:
     """With its own reason."""
-    found = compared(Side(numbered(30, r007=b"w")), Side(numbered(30)), 0.2, lambda: False)
+    found = compared(Side(numbered(30, r007=b"w")), Side(numbered(30)), 0.2, until(lambda: False))
     said, reasons = _verdict(found, Comparable(FAMILIES, (), None))
     assert said is TableVerdict.UNVERIFIABLE
     assert "replication may still have entries to ship" in reasons[0]
