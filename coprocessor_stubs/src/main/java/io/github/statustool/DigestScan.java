@@ -18,6 +18,7 @@ import org.apache.hadoop.hbase.regionserver.ScannerContext;
 import org.apache.hadoop.hbase.regionserver.ScannerContext.LimitScope;
 import org.apache.hadoop.hbase.regionserver.Shipper;
 import org.apache.hadoop.hbase.util.Bytes;
+import org.apache.hadoop.hbase.util.EnvironmentEdgeManager;
 
 /**
  * Digests one slice of a range: with one scanner at one read point, for at most ten seconds or 64 MiB, ending at a row
@@ -111,10 +112,11 @@ final class DigestScan {
     }
   }
 
+  /** By HBase's own clock, which the limit is held against: by another one the time could be over before each cell. */
   private ScannerContext limits() {
     return ScannerContext.newBuilder()
         .setBatchLimit(batch)
-        .setTimeLimit(LimitScope.BETWEEN_CELLS, System.currentTimeMillis() + NEXT_MS)
+        .setTimeLimit(LimitScope.BETWEEN_CELLS, EnvironmentEdgeManager.currentTime() + NEXT_MS)
         .build();
   }
 

@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.IOException;
+import java.lang.reflect.Method;
 import java.lang.reflect.Proxy;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -24,8 +25,10 @@ import org.apache.hadoop.hbase.client.TableDescriptor;
 import org.apache.hadoop.hbase.client.TableDescriptorBuilder;
 import org.apache.hadoop.hbase.regionserver.Region;
 import org.apache.hadoop.hbase.regionserver.RegionScanner;
+import org.apache.hadoop.hbase.regionserver.ScannerContext;
 import org.apache.hadoop.hbase.regionserver.Shipper;
 import org.apache.hadoop.hbase.util.Bytes;
+import org.apache.hadoop.hbase.util.EnvironmentEdgeManager;
 import org.junit.jupiter.api.Test;
 
 class DigestScanTest {
@@ -97,6 +100,7 @@ class DigestScanTest {
   @SuppressWarnings("unchecked")
   private boolean next(List<Cell> left, Object[] args, int call) throws IOException {
     assertEquals(2, args.length, "with limits");
+    assertTrue(isTimeLeft(args[1]), "by HBase's clock");
     if (call >= failAfter) {
       throw new NotServingRegionException("closing");
     }
@@ -104,6 +108,17 @@ class DigestScanTest {
       ((List<Cell>) args[0]).add(left.remove(0));
     }
     return !left.isEmpty();
+  }
+
+  /** As HBase's scanners ask it. */
+  private static boolean isTimeLeft(Object context) throws IOException {
+    try {
+      Method check = ScannerContext.class.getDeclaredMethod("checkTimeLimit", ScannerContext.LimitScope.class);
+      check.setAccessible(true);
+      return !((Boolean) check.invoke(context, ScannerContext.LimitScope.BETWEEN_CELLS));
+    } catch (ReflectiveOperationException e) {
+      throw new IOException(e);
+    }
   }
 
   private DigestScan.Slice read(String family, long maxBytes, byte[] start, byte[] stop) throws IOException {
@@ -121,6 +136,18 @@ class DigestScanTest {
     assertFalse(scans.get(0).getCacheBlocks());
     assertEquals(Integer.MAX_VALUE, scans.get(0).getMaxVersions());
     assertEquals(1, closed);
+  }
+
+  /** Else the time of each call is over before its first cell, and the slice never ends. */
+  @Test
+  void theTimeLimitIsOneByHBasesClock() throws IOException {
+    rows(5);
+    EnvironmentEdgeManager.injectEdge(() -> System.currentTimeMillis() + TimeUnit.HOURS.toMillis(1));
+    try {
+      assertArrayEquals(RowDigestTest.digest(cells), RowDigestTest.total(read("f", 1 << 20, NONE, NONE).buckets));
+    } finally {
+      EnvironmentEdgeManager.reset();
+    }
   }
 
   @Test
