@@ -234,7 +234,7 @@ class StateTable:
 
     def echoes(self, barrier: Barrier) -> dict[tuple[str, str], bool]:
         """(server name, role) of every server row to whether it has echoed the barrier."""
-        self._notice_later(barrier)
+        self.accept_later(barrier)
         return {(str(row["server"]), str(row["role"])): bool(row["echoed"]) for _, row in self._servers(barrier, ())}
 
     def versions(self) -> dict[tuple[str, str], str]:
@@ -247,7 +247,7 @@ class StateTable:
             for key, cells in scan(self.endpoint, self.name, *range_of(ServerRow.TYPE))
         }
 
-    def _notice_later(self, barrier: Barrier) -> None:
+    def accept_later(self, barrier: Barrier) -> None:
         """Accept the token of a run that began after ours: a server that echoes it has flushed past ours, too.
 
         The later token has replaced ours in the row, so ours may never be echoed.
