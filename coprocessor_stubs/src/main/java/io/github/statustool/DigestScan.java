@@ -36,6 +36,7 @@ final class DigestScan {
   private static final long NEXT_MS = 20;
   private static final long SHIP_BYTES = 64 << 10;
   private static final long SHIP_NANOS = TimeUnit.MILLISECONDS.toNanos(NEXT_MS);
+  private static final long CLOCK_NANOS = TimeUnit.MILLISECONDS.toNanos(1);
   private static final int MAX_BATCH = 256;
   private static final long BATCH_BYTES = 1 << 20;
 
@@ -46,6 +47,9 @@ final class DigestScan {
   private final long maxBytes;
   /** Number of cells per {@code next()}. Starts low, because their size is not known yet. */
   private int batch = 1;
+  /** HBase's clock, read once a millisecond, as reading it for each row takes a twentieth of the time of small rows. */
+  private long clock;
+  private long clockReadAt;
 
   DigestScan(Region region, DigestRequest.TableRequest request, DigestPace pace, BooleanSupplier cancelled, long maxBytes) {
     this.region = region;
@@ -85,6 +89,8 @@ final class DigestScan {
   private byte[] read(RegionScanner scanner, RowDigest digest) throws IOException {
     List<Cell> cells = new ArrayList<>();
     long started = System.nanoTime();
+    clockReadAt = started - CLOCK_NANOS;
+    long now = started;
     long shippedAt = started;
     long shippedBytes = 0;
     while (true) {
@@ -92,11 +98,11 @@ final class DigestScan {
         throw new InterruptedIOException("cancelled");
       }
       cells.clear();
-      boolean more = scanner.next(cells, limits());
-      boolean full = digest.hasRow() && (digest.bytes() >= maxBytes || System.nanoTime() - started >= MAX_NANOS
+      boolean more = scanner.next(cells, limits(now));
+      boolean full = digest.hasRow() && (digest.bytes() >= maxBytes || now - started >= MAX_NANOS
           || (request.isSample() && digest.rows() >= request.sampleRows));
       byte[] end = add(digest, cells, full);
-      long now = System.nanoTime();
+      now = System.nanoTime();
       if (end != null || !more) {
         pace.worked(now - shippedAt, digest.bytes() - shippedBytes);
         return end;
@@ -106,17 +112,22 @@ final class DigestScan {
           ((Shipper) scanner).shipped();
         }
         pace.worked(now - shippedAt, digest.bytes() - shippedBytes);
-        shippedAt = System.nanoTime();
+        now = System.nanoTime();
+        shippedAt = now;
         shippedBytes = digest.bytes();
       }
     }
   }
 
   /** By HBase's own clock, which the limit is held against: by another one the time could be over before each cell. */
-  private ScannerContext limits() {
+  private ScannerContext limits(long now) {
+    if (now - clockReadAt >= CLOCK_NANOS) {
+      clock = EnvironmentEdgeManager.currentTime();
+      clockReadAt = now;
+    }
     return ScannerContext.newBuilder()
         .setBatchLimit(batch)
-        .setTimeLimit(LimitScope.BETWEEN_CELLS, EnvironmentEdgeManager.currentTime() + NEXT_MS)
+        .setTimeLimit(LimitScope.BETWEEN_CELLS, clock + NEXT_MS)
         .build();
   }
 

@@ -3,11 +3,9 @@ package io.github.statustool;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
-import java.util.Optional;
 import org.apache.hadoop.hbase.Cell;
 import org.apache.hadoop.hbase.CellUtil;
 import org.apache.hadoop.hbase.PrivateCellUtil;
-import org.apache.hadoop.hbase.Tag;
 import org.apache.hadoop.hbase.TagType;
 
 /**
@@ -18,7 +16,7 @@ import org.apache.hadoop.hbase.TagType;
 final class RowDigest {
   static final int MAX_BUCKETS = 64;
   private static final int FIRST_BUCKET_ROWS = 64;
-  private static final int SPARE_BUFFER = 1 << 20;
+  private static final int SPARE_BUFFER = 4 << 20;
 
   private final DigestRequest.TableRequest request;
   private final SipHash128 hash;
@@ -72,8 +70,7 @@ final class RowDigest {
   }
 
   private static boolean expires(Cell cell) {
-    Optional<Tag> tag = PrivateCellUtil.getTag(cell, TagType.TTL_TAG_TYPE);
-    return tag.isPresent();
+    return PrivateCellUtil.getTag(cell, TagType.TTL_TAG_TYPE).isPresent();
   }
 
   private int frameColumn(Cell cell) {

@@ -14,6 +14,10 @@ final class SipHash128 {
   private static final VarHandle LONGS =
       MethodHandles.byteArrayViewVarHandle(long[].class, ByteOrder.LITTLE_ENDIAN);
 
+  /** A word is two rounds, and zero changes nothing but by its rounds. */
+  private static final byte[] FOUR_ROUNDS = new byte[2 * Long.BYTES];
+
+  private final byte[] last = new byte[Long.BYTES];
   private final long k0;
   private final long k1;
   private long v0;
@@ -34,15 +38,14 @@ final class SipHash128 {
     v2 = k0 ^ 0x6c7967656e657261L;
     v3 = k1 ^ 0x7465646279746573L;
     int whole = length & -Long.BYTES;
-    for (int i = 0; i < whole; i += Long.BYTES) {
-      compress((long) LONGS.get(data, i));
-    }
-    compress(tail(data, whole, length));
+    compress(data, whole);
+    LONGS.set(last, 0, tail(data, whole, length));
+    compress(last, Long.BYTES);
     v2 ^= 0xee;
-    rounds(4);
+    compress(FOUR_ROUNDS, FOUR_ROUNDS.length);
     low = v0 ^ v1 ^ v2 ^ v3;
     v1 ^= 0xdd;
-    rounds(4);
+    compress(FOUR_ROUNDS, FOUR_ROUNDS.length);
     high = v0 ^ v1 ^ v2 ^ v3;
   }
 
@@ -54,28 +57,28 @@ final class SipHash128 {
     return last;
   }
 
-  private void compress(long word) {
-    v3 ^= word;
-    rounds(2);
-    v0 ^= word;
-  }
-
-  private void rounds(int count) {
+  /** In local variables: fields would be stored for every word, which makes long values take twice as long. */
+  private void compress(byte[] data, int length) {
     long a = v0;
     long b = v1;
     long c = v2;
     long d = v3;
-    for (int i = 0; i < count; i++) {
-      a += b;
-      c += d;
-      b = Long.rotateLeft(b, 13) ^ a;
-      d = Long.rotateLeft(d, 16) ^ c;
-      a = Long.rotateLeft(a, 32);
-      c += b;
-      a += d;
-      b = Long.rotateLeft(b, 17) ^ c;
-      d = Long.rotateLeft(d, 21) ^ a;
-      c = Long.rotateLeft(c, 32);
+    for (int i = 0; i < length; i += Long.BYTES) {
+      long word = (long) LONGS.get(data, i);
+      d ^= word;
+      for (int round = 0; round < 2; round++) {
+        a += b;
+        c += d;
+        b = Long.rotateLeft(b, 13) ^ a;
+        d = Long.rotateLeft(d, 16) ^ c;
+        a = Long.rotateLeft(a, 32);
+        c += b;
+        a += d;
+        b = Long.rotateLeft(b, 17) ^ c;
+        d = Long.rotateLeft(d, 21) ^ a;
+        c = Long.rotateLeft(c, 32);
+      }
+      a ^= word;
     }
     v0 = a;
     v1 = b;
