@@ -1,38 +1,70 @@
 """`status-tool rows` against VerifyReplication and HashTable with SyncTable, on two real clusters in one run.
 
-    python -m bench.rows [ROWS…]
+    python -m bench.rows [ROWS[/REGIONS]…]
 
-Whole processes, theirs as local jobs. "Best" is VerifyReplication with `hbase.mapreduce.scan.cachedrows=1000`. Digests
-may take half of the time of one thread a region server, and 20 MB/s, by default.
+Whole processes, theirs as local jobs. "Best" is VerifyReplication with `hbase.mapreduce.scan.cachedrows=1000`; with its
+defaults it is left out beyond a million rows, as a million take it six minutes. Digests may take half of the time of
+one thread a region server, and 50 MB/s, by default. Bytes are what all region servers sent
+and received by HBase's RPC meanwhile, as their metrics tell.
 """
 
 from __future__ import annotations
 
+import json
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+import urllib.request
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
+from tests.lab.cluster import ClusterSpec
 from tests.lab.lab import Lab
-from tests.pair import PEER, Pair, start_pair, tool
+from tests.lab.ports import Ports
+from tests.pair import PEER, Pair, start_pair, tool, tracked_spec
 
-SIZES = (10_000, 100_000)
+SIZES = ("10000", "100000")
 REGIONS = 8
+VERIFIED = 1_000_000
+METRICS_S = 11  # Hadoop's metrics are as old as 10 s
 TIMEOUT_S = 3_600
 MAPREDUCE = "org.apache.hadoop.hbase.mapreduce"
 VERIFY = f"{MAPREDUCE}.replication.VerifyReplication"
 
 
-def filled(pair: Pair, rows: int) -> str:
+class Traffic:
+    """What region servers with a web server each say that they sent and received."""
+
+    def __init__(self) -> None:
+        self._free = Ports()
+        self._ports: list[int] = []
+
+    def spec(self, name: str) -> ClusterSpec:
+        """A cluster whose region servers are asked."""
+        own = [self._free.take() for _ in range(2)]
+        self._ports += own
+        return tracked_spec(name, rs_site=[{"hbase.regionserver.info.port": str(port)} for port in own])
+
+    def bytes(self) -> int:
+        """Of all of them so far."""
+        time.sleep(METRICS_S)
+        return sum(map(self._of, self._ports))
+
+    def _of(self, port: int) -> int:
+        query = "Hadoop:service=HBase,name=RegionServer,sub=IPC"
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/jmx?qry={query}", timeout=60) as answer:
+            (bean,) = json.load(answer)["beans"]
+        return int(bean["sentBytes"]) + int(bean["receivedBytes"])
+
+
+def filled(pair: Pair, rows: int, regions: int = REGIONS) -> str:
     """A table of so many rows, the same on both sides."""
     table = f"rows{rows}"
-    pair.create_table(
-        table, {"f": 1}, [f"row{at:08d}".encode() for at in range(rows // REGIONS, rows, rows // REGIONS)]
-    )
+    every = rows // regions
+    pair.create_table(table, {"f": 1}, [f"row{at:08d}".encode() for at in range(every, every * regions, every)])
     pair.master.admin.put_rows(table, "f", rows, value="v" * 40)
-    pair.wait_same(table, timeout=600)
+    pair.wait_same(table, timeout=TIMEOUT_S)
     return table
 
 
@@ -63,25 +95,41 @@ def took(work: Callable[[], None]) -> float:
     return time.perf_counter() - start
 
 
-def main(sizes: tuple[int, ...]) -> None:
-    """Print seconds and ratios by number of rows."""
+def measure(traffic: Traffic, works: dict[str, Callable[[], None]]) -> None:
+    """Print seconds and bytes of each, and how many times the first one's."""
+    first: tuple[float, int] | None = None
+    for name, work in works.items():
+        before = traffic.bytes()
+        seconds, sent = took(work), traffic.bytes() - before
+        first = first or (seconds, sent)
+        times = f"{seconds / first[0]:8.2f} {sent / first[1]:9.1f}"
+        print(f"    {name:24} {seconds:8.1f} s {sent / 1e6:10.2f} MB {times} times", flush=True)
+
+
+def commands(pair: Pair, table: str, rows: int, folder: Path) -> dict[str, Callable[[], None]]:
+    """What is compared; VerifyReplication with its defaults only where it comes to an end."""
     cached = "-Dhbase.mapreduce.scan.cachedrows=1000"
-    print(f"{'rows':>9} {'rows cmd':>9} {'verify':>9} {'best':>9} {'hash+sync':>9}   verify/rows best/rows sync/rows")
+    by_default = {"VerifyReplication": partial(verify, pair, table)} if rows <= VERIFIED else {}
+    return {
+        "status-tool rows": partial(ours, pair, table),
+        **by_default,
+        "VerifyReplication, best": partial(verify, pair, table, cached),
+        "HashTable and SyncTable": partial(hash_and_sync, pair, table, folder),
+    }
+
+
+def main(sizes: Sequence[str]) -> None:
+    """Print seconds, bytes and ratios by number of rows."""
+    traffic = Traffic()
     with tempfile.TemporaryDirectory() as name, Lab() as lab:
-        pair, folder = start_pair(lab), Path(name)
-        for rows in sizes:
-            table = filled(pair, rows)
-            works = (
-                partial(ours, pair, table),
-                partial(verify, pair, table),
-                partial(verify, pair, table, cached),
-                partial(hash_and_sync, pair, table, folder),
-            )
-            digests, *others = map(took, works)
-            seconds = " ".join(f"{other:8.1f}s" for other in others)
-            ratios = "  ".join(f"{other / digests:9.2f}" for other in others)
-            print(f"{rows:9} {digests:8.1f}s {seconds}   {ratios}", flush=True)
+        pair, folder = start_pair(lab, traffic.spec("master"), traffic.spec("slave")), Path(name)
+        ours(pair, filled(pair, 1_000))  # The first request of all makes the table of requests.
+        for size in sizes:
+            rows, _, regions = size.partition("/")
+            table = filled(pair, int(rows), int(regions or REGIONS))
+            print(f"{int(rows):,} rows, {regions or REGIONS} regions", flush=True)
+            measure(traffic, commands(pair, table, int(rows), folder))
 
 
 if __name__ == "__main__":
-    main(tuple(map(int, sys.argv[1:])) or SIZES)
+    main(sys.argv[1:] or SIZES)

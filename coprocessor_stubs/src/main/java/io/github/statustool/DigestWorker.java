@@ -58,13 +58,16 @@ final class DigestWorker {
 
   /**
    * @param doorbell id of a request (16 bytes) and a number that changes with each ring; ignored if null or unchanged
+   * @return whether it has rung anew
    */
-  void ring(byte[] doorbell) {
-    if (doorbell != null && thread != null && !Arrays.equals(doorbell, lastRing)) {
-      lastRing = doorbell;
-      rung.set(doorbell);
-      LockSupport.unpark(thread);
+  boolean ring(byte[] doorbell) {
+    if (doorbell == null || thread == null || Arrays.equals(doorbell, lastRing)) {
+      return false;
     }
+    lastRing = doorbell;
+    rung.set(doorbell);
+    LockSupport.unpark(thread);
+    return true;
   }
 
   private void run() {

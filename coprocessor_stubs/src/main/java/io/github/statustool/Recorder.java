@@ -1,6 +1,7 @@
 package io.github.statustool;
 
 import java.io.IOException;
+import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.Executor;
 import java.util.concurrent.TimeUnit;
@@ -18,6 +19,9 @@ final class Recorder {
   private static final long FIRST_BACKOFF_MS = 500;
   private static final long LAST_BACKOFF_MS = 5_000;
   private static final long LIVE_CHECK_MS = 10_000;
+  /** A run that has just put a token or rung waits for more than one answer, so the next is not a whole poll away. */
+  private static final long IN_USE_MS = 5_000;
+  private static final long IN_USE_POLL_MS = 200;
 
   /** Connects to the cluster; called until it succeeds. */
   interface Connector {
@@ -49,7 +53,9 @@ final class Recorder {
   private final Alarm nextFlush;
   private final Alarm nextSweep;
   private final Alarm nextLiveCheck;
+  private final Alarm endOfUse;
   private volatile StateStore store;
+  private byte[] newestToken;
   private boolean tableKnown;
   private boolean sweptAsWriter;
   private long backoff = FIRST_BACKOFF_MS;
@@ -89,6 +95,7 @@ final class Recorder {
     this.nextFlush = new Alarm(clock);
     this.nextSweep = new Alarm(clock);
     this.nextLiveCheck = new Alarm(clock);
+    this.endOfUse = new Alarm(clock);
     this.nextFlush.set(settings.updateDelay);
   }
 
@@ -139,6 +146,11 @@ final class Recorder {
     }
   }
 
+  /** Milliseconds from one {@link #tick} to the next. */
+  long pause() {
+    return endOfUse.isDue() ? settings.barrierPoll : Math.min(settings.barrierPoll, IN_USE_POLL_MS);
+  }
+
   private void postpone(IOException cause) {
     tableKnown = false;
     nextTry.set(backoff);
@@ -162,13 +174,23 @@ final class Recorder {
     reopen(table, running);
     flusher.announce(table, running);
     Barrier.Echo token = barrier.read(table, flusher.lastEcho());
-    digests.ring(barrier.doorbell());
+    if (digests.ring(barrier.doorbell()) | isNew(token)) {
+      endOfUse.set(IN_USE_MS);
+    }
     if (token != null || isFlushDue()) {
       flush(table, running, token);
     } else {
       flusher.writeUrgent(table);
     }
     maintain(table);
+  }
+
+  private boolean isNew(Barrier.Echo token) {
+    if (token == null || Arrays.equals(token.token, newestToken)) {
+      return false;
+    }
+    newestToken = token.token;
+    return true;
   }
 
   /** Maintenance. Each task may fail without affecting the others, for example because no HBase master is active. */

@@ -67,7 +67,7 @@ final class RecorderThread extends Thread {
   }
 
   private void pause() {
-    long millis = stopping ? STOPPING_POLL_MS : recorder.settings().barrierPoll;
+    long millis = stopping ? STOPPING_POLL_MS : recorder.pause();
     LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(millis));
   }
 

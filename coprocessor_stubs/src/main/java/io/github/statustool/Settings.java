@@ -39,7 +39,7 @@ final class Settings {
     stopCloseWait = positive(conf, "stop.closewait", 30_000);
     stopFlushWait = positive(conf, "stop.flushwait", 10_000);
     digests = conf.getBoolean(PREFIX + "digest.enabled", true);
-    digestRate = positive(conf, "digest.rate", 20_000_000);
+    digestRate = positive(conf, "digest.rate", 50_000_000);
     Path spool = new Path(conf.get(HConstants.HBASE_DIR, "/hbase"), SPOOL_FOLDER);
     spoolDir = conf.get(PREFIX + "spool.dir", spool.toString());
   }

@@ -264,6 +264,24 @@ class RecorderTest {
     assertArrayEquals(TOKEN, store.value(writerRow, ServerRow.ECHO));
   }
 
+  @Test
+  void theTableIsPolledMoreOftenForAWhileAfterANewTokenOnly() throws IOException {
+    tick(30_000);
+    assertEquals(1_000, recorder.pause());
+    issue(TOKEN);
+    wal.broken = true;
+    tick(1_000);
+    assertEquals(200, recorder.pause());
+    tick(4_999);
+    assertEquals(200, recorder.pause());
+    tick(1);
+    assertNull(store.value(writerRow, ServerRow.ECHO));
+    assertEquals(1_000, recorder.pause());
+    issue(OTHER_TOKEN);
+    tick(1_000);
+    assertEquals(200, recorder.pause());
+  }
+
   /** ASYNC_WAL: acknowledged before the token, but no head names it until a sync has emptied the ring buffer. */
   @Test
   void whatIsInTheRingBufferIsInAHeadBeforeTheEcho() throws IOException {
