@@ -18,7 +18,7 @@ from functools import partial
 
 import happybase
 
-from bench.rows import filled
+from bench.rows import COMPILERS, filled
 from status_tool.clients.config import Settings, load_site
 from status_tool.digests.counted import RowsCounted
 from status_tool.digests.digest import Family, Sums
@@ -90,7 +90,7 @@ def digesting(pair: Pair, table: str, over: threading.Event, rows: list[int]) ->
 
 def main(rounds: int) -> None:
     """Print p50 and p99 with and without, and their ratios."""
-    with Lab() as lab:
+    with Lab(jvm_options=COMPILERS) as lab:
         pair = start_pair(lab)
         table = filled(pair, ROWS)
         pair.create_table("hot", {"f": 1})
