@@ -50,7 +50,7 @@ MAX_REFUSALS = 60
 
 
 class _Bell:
-    """The doorbell holds one ring, and is looked at each second: another request waits until the last was seen."""
+    """The doorbell holds one ring, and is looked at each second at least: another request waits until the last was seen."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -172,7 +172,7 @@ class Requests:
             client.table(self.name).put(key, {column(name): value for name, value in cells.items()})
 
     def _ring(self) -> None:
-        """Trackers read the barrier's row each second; whoever finds no place among other requests needs another."""
+        """Trackers poll the barrier's row; whoever finds no place among other requests needs another."""
         self._rings += 1
         bell = self._id + self._rings.to_bytes(8, "big")
         with _BELL.turn(self._id), connection(self._endpoint) as client:
