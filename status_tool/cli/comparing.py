@@ -143,7 +143,8 @@ def _lines(results: Sequence[Result], show_values: bool) -> Iterator[str]:
 def _table_lines(result: Result, show_values: bool) -> Iterator[str]:
     sums = result.sums
     counts = f"{sums.rows} rows, {sums.cells} cells, {sums.bytes} bytes of families {', '.join(result.families)}"
-    yield f"Table {result.table}: {result.verdict} ({counts} on the master)"
+    nothing = result.verdict is TableVerdict.UNVERIFIABLE and not sums.rows
+    yield f"Table {result.table}: {result.verdict}" + ("" if nothing else f" ({counts} on the master)")
     yield from (f"   {reason}" for reason in result.reasons)
     yield from (f"   Note: {notice}" for notice in result.notices)
     yield from (f"   {_words(one, show_values)}" for one in result.differences)

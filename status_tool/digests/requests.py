@@ -43,6 +43,8 @@ BELL_S = 1.2
 """Longer than from one look of a tracker at the doorbell to the next."""
 SILENT_S = 20.0
 """A server that works on a request reports so at once, and then every five seconds."""
+SILENT_AGAIN_S = 5.0
+"""One that was given up in this run and has not answered since: 20 s for each of a thousand tables would be hours."""
 DEAD_S = 120.0
 """One that has answered before may be dead, which `hbase:meta` shows once HBase has noticed."""
 UNHOSTED_S = 60.0
@@ -50,7 +52,7 @@ MAX_REFUSALS = 60
 
 
 class _Bell:
-    """The doorbell holds one ring, and is looked at each second at least: another request waits until the last was seen."""
+    """The doorbell holds one ring, and is looked at each second at least: another request waits until it was seen."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -68,6 +70,8 @@ class _Bell:
 
 
 _BELL = _Bell()
+_SILENT: set[str] = set()
+"""Servers that have never answered in this run. A restarted one has another start code in its name."""
 
 
 @dataclass(frozen=True)
@@ -254,6 +258,7 @@ class Requests:
         ):
             server.next_answer = key + b"\0"
             server.heard_at, server.has_spoken = time.monotonic(), True
+            _SILENT.discard(name)
             try:
                 yield from answers(codec.raw(cells, AnswerRow.ANSWERS) or b"")
             except DamagedAnswer as error:
@@ -262,14 +267,20 @@ class Requests:
     def is_silent(self, name: str) -> bool:
         """Whether a server has neither answered nor reported progress for a while."""
         server = self.server(name)
-        if time.monotonic() - server.heard_at < SILENT_S / 4:
+        if time.monotonic() - server.heard_at < SILENT_AGAIN_S:
             return False
         key = self._key(ProgressRow.TYPE, server.origin)
         for _, cells in scan(self._endpoint, self.name, key, key + b"\0"):
             written = max(timestamp for _, timestamp in cells.values())
             if written != server.progress_ts:
                 server.progress_ts, server.heard_at, server.has_spoken = written, time.monotonic(), True
-        return time.monotonic() - server.heard_at > (DEAD_S if server.has_spoken else SILENT_S)
+        if server.has_spoken:
+            _SILENT.discard(name)
+            return time.monotonic() - server.heard_at > DEAD_S
+        if time.monotonic() - server.heard_at <= (SILENT_AGAIN_S if name in _SILENT else SILENT_S):
+            return False
+        _SILENT.add(name)
+        return True
 
 
 class _Round:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -36,11 +36,16 @@ def bare(warm_spark: None) -> Iterator[Pair]:
         yield pair
 
 
-def upgrade(cluster: Cluster, server: RegionServer) -> None:
-    """Restart one server with both trackers."""
-    cluster.reconfigure(server, BOTH_TRACKERS)
+def restart(cluster: Cluster, server: RegionServer, site: Mapping[str, str]) -> None:
+    """Restart one server with other settings."""
+    cluster.reconfigure(server, site)
     server.stop()
     server.start()
+
+
+def upgrade(cluster: Cluster, server: RegionServer) -> None:
+    """Restart one server with both trackers."""
+    restart(cluster, server, BOTH_TRACKERS)
     wait_until(lambda: serves_state(cluster), 60, "a tracker has made the state table")
 
 
@@ -97,3 +102,28 @@ def test_trackers_come_one_server_after_another(bare: Pair, tmp_path: Path) -> N
             since = str(file.header.cut_ms)
         assert_complete(pair.check(files[pair], "--table", old, "--since", since))
     assert [peer.id for peer in there.master.admin.list_peers()] == [PEER]
+
+
+def test_a_server_that_digests_nothing_is_named_and_has_a_way_out(bare: Pair, tmp_path: Path) -> None:
+    """As one with trackers that know no digests, or other ones: it is silent. The other servers' rows do not help."""
+    old = bare.master.region_servers[1]
+    restart(bare.master, old, {**BOTH_TRACKERS, "hbase.replicationtable.digest.enabled": "false"})
+    restart(bare.master, bare.master.region_servers[0], BOTH_TRACKERS)
+    restart(bare.slave, bare.slave.region_servers[0], BOTH_TRACKERS)
+    tables = [f"silent{number}" for number in range(5)]
+    for table in tables:
+        bare.create_table(table, {"f": 1}, [b"row00000005"])
+        bare.master.admin.put_rows(table, "f", 10)
+    bare.wait_same(tables[-1])
+    options = ("--table", tables[0], "--master-conf", str(bare.master.conf_dir))
+    alone = tool_here("rows", *options, "--json", conf=bare.slave)
+    assert alone.exit_code == 3, alone
+    assert f"{old.server_name} does not answer: ReplicateTimeTracker of this version" in str(alone.json)
+    file = tmp_path / "silent.status"
+    bare.write_master(file)
+    rows = ("--rows=all", "--master-conf", str(bare.master.conf_dir), *(f"--table={table}" for table in tables))
+    reasons = details(bare.check(file, *rows), 3)
+    assert f"{old.server_name} does not answer" in reasons
+    restart(bare.master, old, BOTH_TRACKERS)
+    mended = tool_here("rows", *options, conf=bare.slave)
+    assert mended.exit_code == 0, mended

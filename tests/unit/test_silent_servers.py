@@ -1,0 +1,64 @@
+"""How long a run waits for region servers that answer no request for digests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from status_tool.clients.config import Settings
+from status_tool.digests import requests
+from status_tool.digests.digest import Family
+from status_tool.digests.request_rows import ProgressRow
+from status_tool.digests.requests import DEAD_S, SILENT_AGAIN_S, SILENT_S, Requests
+from status_tool.digests.wire import Query
+
+SERVER = "rs1.example,16020,1"
+STEP_S = 0.5
+
+
+class Server:
+    """A region server, and the clock by which it is waited for."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now = 1_000.0
+        self.reported_ts: int | None = None
+        monkeypatch.setattr(requests, "_SILENT", set())
+        monkeypatch.setattr(requests, "time", SimpleNamespace(monotonic=lambda: self.now))
+        monkeypatch.setattr(requests, "scan", self.scan)
+
+    def scan(self, *_: Any) -> Iterator[tuple[bytes, dict[bytes, tuple[bytes, int]]]]:
+        """Its row of progress, or none."""
+        if self.reported_ts is not None:
+            yield ProgressRow.TYPE.encode(), {b"s:p": (b"", self.reported_ts)}
+
+    def given_up_after(self) -> float:
+        """Seconds that a new request waits for it."""
+        settings = SimpleNamespace(thrift=lambda: None, state_table="state")
+        asked = Requests(cast(Settings, settings), Query({"t": {b"f": Family(1)}}, bytes(16), 0))
+        began = asked.server(SERVER).heard_at = self.now
+        while not asked.is_silent(SERVER):
+            self.now += STEP_S
+        return self.now - began
+
+
+def test_a_server_that_never_answers_is_waited_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever the number of tables that it hosts rows of."""
+    server = Server(monkeypatch)
+    assert [server.given_up_after() for _ in range(3)] == [
+        SILENT_S + STEP_S,
+        SILENT_AGAIN_S + STEP_S,
+        SILENT_AGAIN_S + STEP_S,
+    ]
+
+
+def test_one_that_answers_after_all_is_waited_for_as_any_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It was slow, not without trackers."""
+    server = Server(monkeypatch)
+    server.given_up_after()
+    server.reported_ts = 1
+    assert server.given_up_after() >= DEAD_S
+    server.reported_ts = None
+    assert server.given_up_after() == SILENT_S + STEP_S
