@@ -19,9 +19,11 @@ import happybase
 from bench.rows import TIMEOUT_S, took
 from tests.lab.lab import Lab
 from tests.lab.waiting import wait_until
-from tests.pair import Pair, start_pair, tool
+from tests.pair import Pair, start_pair, tool, tracked_spec
 
 ROWS = 10
+SITE = {"hbase.hregion.memstore.mslab.enabled": "false"}
+"""A chunk of 2 MiB for each of a thousand regions is more than the heap of a lab's region server."""
 
 
 def fill(pair: Pair, names: list[str]) -> None:
@@ -47,7 +49,8 @@ def run(pair: Pair, expected: int, *arguments: str | Path) -> None:
 def main(count: int) -> None:
     """Print seconds and differences."""
     with tempfile.TemporaryDirectory() as name, Lab() as lab:
-        pair, file = start_pair(lab), Path(name) / "master.status"
+        specs = (tracked_spec(side, site=SITE) for side in ("master", "slave"))
+        pair, file = start_pair(lab, *specs), Path(name) / "master.status"
         began = time.perf_counter()
         fill(pair, [f"t{number:04d}" for number in range(count)])
         print(f"{count} tables of {ROWS} rows made in {time.perf_counter() - began:.0f} s", flush=True)

@@ -82,7 +82,7 @@ def describe(settings: Settings, tables: Sequence[str], say: Callable[[str], Non
         found = {str(row["table"]): json.loads(str(row["detail"])).get("families", {}) for row in rows}
         if found or time.monotonic() > deadline:
             break
-        time.sleep(0.3)
+        time.sleep(0.1)
     if not found:
         raise ConnectionFailed(
             f"no tracker of the cluster at {settings.zookeeper()} has answered within {DESCRIBED_S:g} s: do its "

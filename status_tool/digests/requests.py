@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Self
 
-from status_tool.clients.config import Settings
+from status_tool.clients.config import Settings, ThriftEndpoint
 from status_tool.clients.thrift import connection, scan
 from status_tool.digests.counted import NOT_COUNTED, RowsCounted
 from status_tool.digests.coverage import Coverage
@@ -37,7 +37,8 @@ REQUESTS_SUFFIX = "_rows"
 TTL_S = 86_400
 HEARTBEAT_S = 4.0
 """A region server drops a request after 30 s without a new one."""
-ANSWER_POLL_S = 0.3
+ANSWER_POLL_S = 0.5
+"""At most: a tenth of what has been waited for, but a tenth of this at least."""
 META_S = 1.0
 BELL_S = 1.2
 """Longer than from one look of a tracker at the doorbell to the next."""
@@ -69,7 +70,8 @@ class _Bell:
             self._last = (request, time.monotonic())
 
 
-_BELL = _Bell()
+_BELLS: dict[tuple[ThriftEndpoint, str], _Bell] = {}
+"""By cluster and state table: both sides of a comparison ring at the same time."""
 _SILENT: set[str] = set()
 """Servers that have never answered in this run. A restarted one has another start code in its name."""
 
@@ -106,6 +108,11 @@ class Sampled:
 
 _Heard = tuple[tuple[str, str, int], Answer]
 """An answer, with server, region and open sequence number."""
+
+
+def _pause_s(began: float) -> float:
+    """Until answers are looked for again."""
+    return min(ANSWER_POLL_S, max(ANSWER_POLL_S, time.monotonic() - began) / 10)
 
 
 def _sums(answer: Answer) -> Sums:
@@ -179,7 +186,8 @@ class Requests:
         """Trackers poll the barrier's row; whoever finds no place among other requests needs another."""
         self._rings += 1
         bell = self._id + self._rings.to_bytes(8, "big")
-        with _BELL.turn(self._id), connection(self._endpoint) as client:
+        place = (self._endpoint, self._state_table)
+        with _BELLS.setdefault(place, _Bell()).turn(self._id), connection(self._endpoint) as client:
             client.table(self._state_table).put(BarrierRow.KEY, {column(BarrierRow.DOORBELL): bell})
 
     def _beat(self) -> None:
@@ -220,7 +228,7 @@ class Requests:
         while open_parts and time.monotonic() - began < (within_s if heard else min(silent_s, within_s)):
             if self.is_over:
                 return []
-            time.sleep(ANSWER_POLL_S)
+            time.sleep(_pause_s(began))
             for name in wanted:
                 new = [((name, answer.region, answer.open_seq), answer) for answer in self.hear(name)]
                 open_parts -= {answer.part for _, answer in new}
@@ -312,10 +320,11 @@ class _Round:
 
     def run(self) -> Asked:
         self._counted.asked(len(self._open))
+        began = time.monotonic()
         self._look()
         self._send()
         while self._open and self._refusals < MAX_REFUSALS and self._is_worth_waiting() and not self._requests.is_over:
-            time.sleep(ANSWER_POLL_S)
+            time.sleep(_pause_s(began))
             self._hear()
             if self._heard or time.monotonic() - self._read_at > META_S:
                 self._look()
