@@ -72,6 +72,24 @@ def test_tampered_rows_are_named(pair: Pair) -> None:
     assert not document["all_listed"]
 
 
+def test_several_tables_are_compared_at_once(pair: Pair) -> None:
+    """Each has its own verdict: an equal one, one with a row less, one that the slave does not have."""
+    tables = ("several1", "several2", "several3")
+    for table in tables[:2]:
+        pair.create_table(table, {"f": 1})
+        pair.master.admin.put_rows(table, "f", 100)
+    pair.master.admin.create_table(tables[2], {"f": 1})
+    pair.wait_same(tables[0])
+    pair.wait_same(tables[1])
+    with thrift(pair.slave) as client:
+        client.table(tables[1]).delete(b"row00000007")
+    result = rows(pair, tables[0], "--table", tables[1], "--table", tables[2])
+    pair.master.admin.drop_table(tables[2])
+    found = {one["table"]: (one["verdict"], one["rows"], len(one["differences"])) for one in result.json["tables"]}
+    expected = {tables[0]: ("equal", 100, 0), tables[1]: ("differs", 100, 1), tables[2]: ("differs", 0, 0)}
+    assert (result.exit_code, found) == (1, expected), result
+
+
 def test_regions_that_move_and_split_meanwhile(pair: Pair) -> None:
     """Digests of regions that were moved or split while they were read are requested again, and nothing is lost."""
     pair.create_table("moving", {"f": 1}, [b"row00001500"])
