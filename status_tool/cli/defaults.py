@@ -21,7 +21,8 @@ FILE_VARIABLE = "STATUS_TOOL_CONFIG"
 """The file instead of the ones that are looked for; `off`: none."""
 PROFILES = "profile"
 KEYS = (
-    *("conf-dir", "thrift", "webhdfs", "zookeeper", "cacert", "master-conf", "master-thrift", "master-zookeeper"),
+    *("conf-dir", "thrift", "webhdfs", "zookeeper", "cacert", "principal", "keytab"),
+    *("master-conf", "master-thrift", "master-zookeeper"),
     *(
         "peer-conf",
         "peer",

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from status_tool.clients.config import Settings, load_site
+from status_tool.clients.kerberos import use
 from status_tool.clients.tls import read_authorities
 from status_tool.errors import UsageError
 
@@ -34,6 +35,16 @@ CaCert = Annotated[
     Path | None,
     typer.Option("--cacert", metavar="FILE", help="CA certificates (PEM) to verify servers by."),
 ]
+Principal = Annotated[
+    str | None,
+    typer.Option("--principal", metavar="NAME", help="Kerberos: whose ticket is used, with --keytab whose key."),
+]
+Keytab = Annotated[
+    Path | None,
+    typer.Option(
+        "--keytab", metavar="FILE", help="Kerberos: log in with the key in FILE, again before tickets expire."
+    ),
+]
 Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="No progress: results and errors only.")]
 Verbose = Annotated[bool, typer.Option("-v", "--verbose", help="A line for each step, which stays.")]
 LogFile = Annotated[
@@ -58,7 +69,10 @@ def settings_of(
     webhdfs: list[str] | None = None,
     zookeeper: str | None = None,
     cacert: Path | None = None,
+    principal: str | None = None,
+    keytab: Path | None = None,
 ) -> Settings:
-    """The settings of the cluster that the options name."""
+    """The settings of the cluster that the options name, and whose tickets this process uses."""
+    use(principal, keytab)
     authorities = "" if cacert is None else read_authorities(cacert)
     return Settings(load_site(conf_dirs or []), thrift, tuple(webhdfs or ()), zookeeper, authorities)

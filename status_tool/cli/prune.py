@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from status_tool.cli.options import CaCert, ConfDirs, ThriftOption, WebHdfsOption, ZooKeeperOption, settings_of
+from status_tool.cli.options import (
+    CaCert,
+    ConfDirs,
+    Keytab,
+    Principal,
+    ThriftOption,
+    WebHdfsOption,
+    ZooKeeperOption,
+    settings_of,
+)
 from status_tool.printable import safe
 from status_tool.status_file.signature import read_key
 
@@ -42,11 +51,13 @@ def prune(
     webhdfs: WebHdfsOption = None,
     zookeeper: ZooKeeperOption = None,
     cacert: CaCert = None,
+    principal: Principal = None,
+    keytab: Keytab = None,
 ) -> None:
     """Drop rows of long-gone region servers from this cluster's state table, as far as the other side's status files
     prove that no verdict needs them.
     """
-    settings = settings_of(conf_dir, thrift, webhdfs, zookeeper, cacert)
+    settings = settings_of(conf_dir, thrift, webhdfs, zookeeper, cacert, principal, keytab)
     key = None if sign_key is None else read_key(sign_key)
     from status_tool.runs.prune_rows import PruneRequest, prune_rows
 

@@ -10,7 +10,9 @@ import typer
 from status_tool.cli.options import (
     CaCert,
     ConfDirs,
+    Keytab,
     LogFile,
+    Principal,
     Quiet,
     ThriftOption,
     Verbose,
@@ -59,6 +61,8 @@ def rows(
     thrift: ThriftOption = None,
     zookeeper: ZooKeeperOption = None,
     cacert: CaCert = None,
+    principal: Principal = None,
+    keytab: Keytab = None,
 ) -> int:
     """Compare tables of the master with this cluster's by digests that the region servers compute.
 
@@ -69,7 +73,7 @@ def rows(
         raise UsageError("rows needs --table NS:TABLE")
     if not (master_conf or (master_thrift and master_zookeeper)):
         raise UsageError("rows needs the master: --master-conf DIR, or --master-thrift and --master-zookeeper")
-    slave = settings_of(conf_dir, thrift, None, zookeeper, cacert)
+    slave = settings_of(conf_dir, thrift, None, zookeeper, cacert, principal, keytab)
     # Only what the options name: the environment's site files are this cluster's.
     site = load_site(master_conf or [], environ={})
     master = Settings(site, master_thrift, (), master_zookeeper, slave.authorities)

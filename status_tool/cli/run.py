@@ -16,7 +16,9 @@ from status_tool.cli.defaults import from_file
 from status_tool.cli.options import (
     CaCert,
     ConfDirs,
+    Keytab,
     LogFile,
+    Principal,
     Quiet,
     ThriftOption,
     Verbose,
@@ -248,6 +250,8 @@ def run(
     webhdfs: WebHdfsOption = None,
     zookeeper: ZooKeeperOption = None,
     cacert: CaCert = None,
+    principal: Principal = None,
+    keytab: Keytab = None,
     sign_key: Annotated[
         Path | None,
         typer.Option(
@@ -305,7 +309,7 @@ def run(
             check_target(target)
     key = _key(sign_key, require_signature, output, status_file)
     file_mode(permissions_of(mode))
-    settings = settings_of(conf_dir, thrift, webhdfs, zookeeper, cacert)
+    settings = settings_of(conf_dir, thrift, webhdfs, zookeeper, cacert, principal, keytab)
     if deep not in (None, "all", "different"):
         raise UsageError(f"--deep={deep}: expected --deep or --deep=all")
     path_map = PathMap.parse(map_path or ())

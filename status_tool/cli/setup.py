@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from status_tool.atomic import AtomicFile
-from status_tool.cli.options import CaCert, ConfDirs, ThriftOption, WebHdfsOption, ZooKeeperOption, settings_of
+from status_tool.cli.options import (
+    CaCert,
+    ConfDirs,
+    Keytab,
+    Principal,
+    ThriftOption,
+    WebHdfsOption,
+    ZooKeeperOption,
+    settings_of,
+)
 from status_tool.clients.config import STATE_NAME_KEY, STATE_NAMESPACE_KEY, Settings
 from status_tool.clients.java import JAR, jar
 from status_tool.errors import EXIT_UNVERIFIABLE, UsageError
@@ -59,6 +68,8 @@ def setup(
     webhdfs: WebHdfsOption = None,
     zookeeper: ZooKeeperOption = None,
     cacert: CaCert = None,
+    principal: Principal = None,
+    keytab: Keytab = None,
 ) -> int:
     """Create the state table, print how to install the trackers, and look at the live cluster: exit code 0 all is well,
     2 error, 3 something is to be mended.
@@ -68,7 +79,7 @@ def setup(
             raise UsageError("--jar-to only puts the jar into a folder: leave --check out")
         typer.echo(f"Wrote {_put_jar(jar_to)}: copy it into HBase's lib folder on every region server")
         return 0
-    settings = settings_of(conf_dir, thrift, webhdfs, zookeeper, cacert)
+    settings = settings_of(conf_dir, thrift, webhdfs, zookeeper, cacert, principal, keytab)
     if not check:
         typer.echo(STEPS.format(table=settings.state_table))
         if create:

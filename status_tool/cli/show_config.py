@@ -9,7 +9,16 @@ from typing import Annotated, Any
 import typer
 
 from status_tool.cli.defaults import PARAMETERS
-from status_tool.cli.options import CaCert, ConfDirs, ThriftOption, WebHdfsOption, ZooKeeperOption, settings_of
+from status_tool.cli.options import (
+    CaCert,
+    ConfDirs,
+    Keytab,
+    Principal,
+    ThriftOption,
+    WebHdfsOption,
+    ZooKeeperOption,
+    settings_of,
+)
 from status_tool.clients.config import Settings
 from status_tool.errors import ConfigurationError
 from status_tool.printable import safe
@@ -25,9 +34,11 @@ def config(
     webhdfs: WebHdfsOption = None,
     zookeeper: ZooKeeperOption = None,
     cacert: CaCert = None,
+    principal: Principal = None,
+    keytab: Keytab = None,
 ) -> None:
     """Show each effective setting and where it comes from; nothing is contacted."""
-    settings = settings_of(conf_dir, thrift, webhdfs, zookeeper, cacert)
+    settings = settings_of(conf_dir, thrift, webhdfs, zookeeper, cacert, principal, keytab)
     document = {
         "file": None if context.obj.file is None else str(context.obj.file),
         "profile": context.obj.profile,

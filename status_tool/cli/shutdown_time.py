@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from status_tool.cli.options import CaCert, ConfDirs, ThriftOption, settings_of
+from status_tool.cli.options import CaCert, ConfDirs, Keytab, Principal, ThriftOption, settings_of
 from status_tool.cli.times import parse_time
 from status_tool.errors import UsageError
 from status_tool.printable import iso
@@ -33,6 +33,8 @@ def record(
     conf_dir: ConfDirs = None,
     thrift: ThriftOption = None,
     cacert: CaCert = None,
+    principal: Principal = None,
+    keytab: Keytab = None,
 ) -> None:
     """Record the shutdown time in the state table; run it when the application has stopped."""
     from status_tool.sources.state_table import now_ms
@@ -40,15 +42,21 @@ def record(
     moment = parse_time(shutdown, "-s") or now_ms()
     if moment > now_ms() + 1000:
         raise UsageError(f"-s {moment} ({iso(moment)}) lies in the future: record when the application has stopped")
-    state = _state_table(conf_dir, thrift, cacert)
+    state = _state_table(conf_dir, thrift, cacert, principal, keytab)
     state.record_shutdown(moment)
     typer.echo(f"Shutdown time recorded: {moment} ({iso(moment)})")
 
 
 @shutdown_time.command()
-def clear(conf_dir: ConfDirs = None, thrift: ThriftOption = None, cacert: CaCert = None) -> None:
+def clear(
+    conf_dir: ConfDirs = None,
+    thrift: ThriftOption = None,
+    cacert: CaCert = None,
+    principal: Principal = None,
+    keytab: Keytab = None,
+) -> None:
     """Forget the recorded shutdown time: then everything up to the moment of `run -m` is in question."""
-    state = _state_table(conf_dir, thrift, cacert)
+    state = _state_table(conf_dir, thrift, cacert, principal, keytab)
     moment = state.shutdown_ms()
     state.clear_shutdown()
     known = "none was recorded" if moment is None else f"it was {moment} ({iso(moment)})"
@@ -60,10 +68,12 @@ def show(
     conf_dir: ConfDirs = None,
     thrift: ThriftOption = None,
     cacert: CaCert = None,
+    principal: Principal = None,
+    keytab: Keytab = None,
     as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
 ) -> None:
     """Show the recorded shutdown time."""
-    state = _state_table(conf_dir, thrift, cacert)
+    state = _state_table(conf_dir, thrift, cacert, principal, keytab)
     moment = state.shutdown_ms()
     if as_json:
         typer.echo(json.dumps({"shutdown_ms": moment}))
@@ -73,10 +83,12 @@ def show(
         typer.echo(f"{moment} ({iso(moment)})")
 
 
-def _state_table(conf_dir: list[Path] | None, thrift: str | None, cacert: Path | None) -> StateTable:
+def _state_table(
+    conf_dir: list[Path] | None, thrift: str | None, cacert: Path | None, principal: str | None, keytab: Path | None
+) -> StateTable:
     from status_tool.sources.state_table import StateTable
 
-    settings = settings_of(conf_dir, thrift, cacert=cacert)
+    settings = settings_of(conf_dir, thrift, None, None, cacert, principal, keytab)
     state = StateTable(settings.thrift(), settings.state_table)
     state.require()
     return state

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from status_tool.atomic import atomic_write, check_target
-from status_tool.cli.options import CaCert, ConfDirs, ThriftOption, ZooKeeperOption, settings_of
+from status_tool.cli.options import CaCert, ConfDirs, Keytab, Principal, ThriftOption, ZooKeeperOption, settings_of
 from status_tool.cli.times import parse_baseline
 from status_tool.clients.config import Settings, load_site
 from status_tool.printable import safe
@@ -43,6 +43,8 @@ def topology(
     thrift: ThriftOption = None,
     zookeeper: ZooKeeperOption = None,
     cacert: CaCert = None,
+    principal: Principal = None,
+    keytab: Keytab = None,
 ) -> int:
     """Show this cluster, its peers and theirs as a tree, and tables that drift: exit code 0, 1 if a link is broken or
     a table drifts, 2 error.
@@ -50,7 +52,7 @@ def topology(
     accepted = parse_baseline(since or (), TableFilter())
     if report is not None:
         check_target(report)
-    settings = settings_of(conf_dir, thrift, None, zookeeper, cacert)
+    settings = settings_of(conf_dir, thrift, None, zookeeper, cacert, principal, keytab)
     from status_tool.gather.cluster_drift import cluster_drift
     from status_tool.gather.peer_topology import explore
 

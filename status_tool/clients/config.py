@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from typing import Any
 from urllib.parse import urlsplit
 
 from status_tool.clients.nameservices import namenode_urls, rpc_filesystem, rpc_properties
@@ -22,6 +23,12 @@ STATE_NAMESPACE_KEY = "hbase.replicationtable.namespace"
 STATE_NAME_KEY = "hbase.replicationtable.name"
 UPDATE_PERIOD_KEY = "hbase.replicationtable.updateperiod"
 SPOOL_DIR_KEY = "hbase.replicationtable.spool.dir"
+SECURITY_KEY = "hbase.security.authentication"
+THRIFT_QOP_KEY = "hbase.thrift.security.qop"
+THRIFT_PRINCIPAL_KEY = "hbase.thrift.kerberos.principal"
+_QOP_NAMES = {"authentication": "auth", "integrity": "auth-int", "privacy": "auth-conf"} | {
+    name: name for name in ("auth", "auth-int", "auth-conf")
+}
 HDFS_PATHS_KEY = "status.tool.hdfs.paths"
 ALWAYS_FRAMED = ("hsha", "nonblocking", "threadedselector")
 """Types of Thrift servers that imply the framed transport (HBase's ImplType)."""
@@ -59,6 +66,15 @@ class ThriftEndpoint:
     tls: bool = False
     authorities: str = field(default="", repr=False)
     """Certificates (PEM) to verify the server by; empty: the environment's or the system's."""
+    principal: str = ""
+    """The server's, as a site file has it (`_HOST` for its host), where it requires Kerberos; empty: it does not."""
+    qops: tuple[str, ...] = ()
+    """SASL's qualities of protection, the preferred one first; none over HTTP, where SPNEGO takes the place of SASL."""
+
+    @property
+    def has_kerberos(self) -> bool:
+        """Whether a ticket is needed, which Spark's executors do not have."""
+        return bool(self.principal)
 
     def __str__(self) -> str:
         return f"{self.host}:{self.port}"
@@ -72,6 +88,8 @@ class ZooKeeperEndpoint:
     znode: str
     names: tuple[tuple[str, str], ...] = ()
     """Znodes whose name differs from HBase's default: default path (see `ZNODE_KEYS`) and last part."""
+    sasl: str = ""
+    """The service (first part of the servers' principals) to log in at by Kerberos; empty: without."""
 
     def __str__(self) -> str:
         return f"{self.hosts}{self.znode}"
@@ -107,23 +125,46 @@ class Settings:
                 "no HBase Thrift server known: give --thrift HOST:PORT, or --conf-dir with an hbase-site.xml "
                 "that sets hbase.regionserver.thrift.ipaddress and hbase.regionserver.thrift.port"
             )
-        if site.get("hbase.thrift.security.qop", "").strip():
-            raise ConfigurationError(
-                "the HBase Thrift server requires Kerberos (hbase.thrift.security.qop in the site files), which is not "
-                "supported yet"
-            )
         kind = site.get("hbase.regionserver.thrift.server.type", "").strip().lower()
         http = site.flag("hbase.regionserver.thrift.http")
+        # Over HTTP the server takes binary messages only, each a request (ThriftServer.setupHTTPServer).
+        framed = not http and (site.flag("hbase.regionserver.thrift.framed") or kind in ALWAYS_FRAMED)
+        security = self._thrift_security(http)
+        if framed and security:
+            raise ConfigurationError(
+                f"{THRIFT_QOP_KEY} does not go with the framed transport: HBase's Thrift server does not start with "
+                "both; correct hbase.regionserver.thrift.framed or .server.type in the site files"
+            )
         return ThriftEndpoint(
             "127.0.0.1" if host in (None, "0.0.0.0") else str(host),
             port or site.integer("hbase.regionserver.thrift.port", 9090),
-            # Over HTTP the server takes binary messages only, each a request (ThriftServer.setupHTTPServer).
-            framed=not http and (site.flag("hbase.regionserver.thrift.framed") or kind in ALWAYS_FRAMED),
+            framed=framed,
             compact=not http and site.flag("hbase.regionserver.thrift.compact"),
             http=http,
             tls=site.flag("hbase.thrift.ssl.enabled"),
             authorities=self.authorities,
+            **security,
         )
+
+    def _thrift_security(self, http: bool) -> dict[str, Any]:
+        """The Thrift server's principal and qualities of protection; nothing where it requires no Kerberos."""
+        asked = self.site.get(THRIFT_QOP_KEY, "").strip()
+        keys = ("hbase.thrift.spnego.principal", THRIFT_PRINCIPAL_KEY) if http else (THRIFT_PRINCIPAL_KEY,)
+        if not (self.is_kerberized if http else asked):
+            return {}
+        principal = next((found for key in keys if (found := self.site.get(key, "").strip())), "")
+        if not principal:
+            why = f"{SECURITY_KEY} is kerberos" if http else f"{THRIFT_QOP_KEY} is {asked}"
+            raise ConfigurationError(
+                f"the HBase Thrift server requires Kerberos ({why} in the site files), and nothing names its "
+                f"principal: set {keys[0]} as that server has it, such as {'HTTP' if http else 'hbase'}/_HOST@REALM"
+            )
+        return {"principal": principal, "qops": () if http else _qops(asked)}
+
+    @property
+    def is_kerberized(self) -> bool:
+        """Whether HBase requires Kerberos by the site files."""
+        return self.site.get(SECURITY_KEY, "").strip().lower() == "kerberos"
 
     @property
     def knows_thrift(self) -> bool:
@@ -134,7 +175,7 @@ class Settings:
     def zookeeper(self) -> ZooKeeperEndpoint:
         """The ensemble and znode: `--zookeeper HOST:PORT[,…]/ZNODE`, else the site files."""
         if self.zookeeper_option:
-            return replace(_parse_zookeeper(self.zookeeper_option), names=self.znode_names)
+            return replace(_parse_zookeeper(self.zookeeper_option), names=self.znode_names, sasl=self._zookeeper_sasl)
         quorum = self.site.get("hbase.zookeeper.quorum")
         if not quorum:
             raise ConfigurationError(
@@ -144,7 +185,15 @@ class Settings:
         port = self.site.integer("hbase.zookeeper.property.clientPort", 2181)
         hosts = [host.strip() for host in quorum.split(",") if host.strip()]
         joined = ",".join(host if ":" in host else f"{host}:{port}" for host in hosts)
-        return ZooKeeperEndpoint(joined, self.site.get("zookeeper.znode.parent", "/hbase"), self.znode_names)
+        znode = self.site.get("zookeeper.znode.parent", "/hbase")
+        return ZooKeeperEndpoint(joined, znode, self.znode_names, self._zookeeper_sasl)
+
+    @property
+    def _zookeeper_sasl(self) -> str:
+        """As HBase's own clients: with Kerberos, unless ZooKeeper's client property for it says no."""
+        if not self.is_kerberized or self.site.get("zookeeper.sasl.client", "").strip().lower() == "false":
+            return ""
+        return self.site.get("zookeeper.sasl.client.username", "").strip() or "zookeeper"
 
     @property
     def znode_names(self) -> tuple[tuple[str, str], ...]:
@@ -227,6 +276,17 @@ class Settings:
     def hdfs_paths(self) -> tuple[str, ...]:
         """The configured paths to check (`status.tool.hdfs.paths`, comma-separated)."""
         return tuple(p.strip() for p in self.site.get(HDFS_PATHS_KEY, "").split(",") if p.strip())
+
+
+def _qops(asked: str) -> tuple[str, ...]:
+    """Qualities of protection by SASL's names, or by HBase's and Hadoop's (SaslUtil.QualityOfProtection)."""
+    named = [one.strip().lower() for one in asked.split(",") if one.strip()]
+    found = tuple(dict.fromkeys(_QOP_NAMES.get(one, one) for one in named))
+    if unknown := set(found) - set(_QOP_NAMES.values()):
+        raise ConfigurationError(
+            f"{THRIFT_QOP_KEY} is {sorted(unknown)[0]!r} in the site files, expected auth, auth-int or auth-conf"
+        )
+    return found
 
 
 def _host_port(text: str, option: str) -> tuple[str, int]:

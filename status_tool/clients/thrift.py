@@ -29,6 +29,9 @@ from thriftpy2.transport.sslsocket import TSSLSocket
 
 from status_tool.clients.config import ThriftEndpoint
 from status_tool.clients.hdfscli import reason
+from status_tool.clients.kerberos import ServiceName
+from status_tool.clients.sasl import GssapiClient, negotiate_header
+from status_tool.clients.thrift_sasl import Rejected, SaslTransport
 from status_tool.clients.tls import distrust, tls_context, tls_error
 from status_tool.errors import ConnectionFailed
 
@@ -47,6 +50,8 @@ def connect(endpoint: ThriftEndpoint, timeout_ms: int = TIMEOUT_MS) -> happybase
     """Open a connection; `ConnectionFailed` where nothing answers."""
     try:
         return _Connection(endpoint, timeout_ms)
+    except Rejected as error:
+        raise _rejected(endpoint, f"({error})") from None
     except _TRANSPORT_ERRORS as error:
         raise unreachable(endpoint, error) from None
 
@@ -73,9 +78,20 @@ def _transport(endpoint: ThriftEndpoint, timeout_ms: int) -> TTransportBase:
         plain = kind(endpoint.host, endpoint.port, ssl_context=tls_context(endpoint.authorities), **settings)
     else:
         plain = kind(endpoint.host, endpoint.port, **settings)
+    if endpoint.qops:
+        plain = SaslTransport(plain, lambda: GssapiClient(service_of(endpoint), endpoint.qops, _server(endpoint)))
     wrapper: Any = TFramedTransport if endpoint.framed else TBufferedTransport
     transport: TTransportBase = wrapper(plain)
     return transport
+
+
+def service_of(endpoint: ThriftEndpoint) -> ServiceName:
+    """The server's principal."""
+    return ServiceName(endpoint.principal, endpoint.host)
+
+
+def _server(endpoint: ThriftEndpoint) -> str:
+    return f"the HBase Thrift server at {endpoint}"
 
 
 class _HttpTransport(TTransportBase):
@@ -83,6 +99,7 @@ class _HttpTransport(TTransportBase):
 
     def __init__(self, endpoint: ThriftEndpoint, timeout_ms: int) -> None:
         self._url = f"{'https' if endpoint.tls else 'http'}://{endpoint}/"
+        self._endpoint = endpoint
         context = tls_context(endpoint.authorities) if endpoint.tls else None
         self._pool = urllib3.PoolManager(timeout=timeout_ms / 1000, retries=False, ssl_context=context)
         self._request = io.BytesIO()
@@ -113,14 +130,38 @@ class _HttpTransport(TTransportBase):
         if not message:
             return
         try:
-            answer = self._pool.request(
-                "POST", self._url, body=message, headers={"Content-Type": "application/x-thrift"}, redirect=False
-            )
+            answer = self._pool.request("POST", self._url, body=message, headers=self._headers(), redirect=False)
         except urllib3.exceptions.HTTPError as error:
             raise TTransportException(TTransportException.NOT_OPEN, reason(error)) from error
+        if answer.status == 401:
+            raise _unauthorized(self._endpoint)
         if answer.status != 200:
             raise TTransportException(TTransportException.UNKNOWN, f"HTTP status {answer.status}")
         self._response = io.BytesIO(answer.data)
+
+    def _headers(self) -> dict[str, str]:
+        """A ticket is good for one message: the server keeps no session."""
+        plain = {"Content-Type": "application/x-thrift"}
+        if not self._endpoint.has_kerberos:
+            return plain
+        return plain | {"Authorization": negotiate_header(service_of(self._endpoint), _server(self._endpoint))}
+
+
+def _unauthorized(endpoint: ThriftEndpoint) -> ConnectionFailed:
+    if not endpoint.has_kerberos:
+        return ConnectionFailed(
+            f"{_server(endpoint)} requires Kerberos (HTTP status 401): set hbase.security.authentication=kerberos and "
+            "hbase.thrift.spnego.principal in the site files, as that server has them"
+        )
+    return _rejected(endpoint, "(HTTP status 401)")
+
+
+def _rejected(endpoint: ThriftEndpoint, why: str) -> ConnectionFailed:
+    """A server that takes tickets, but not this one; the reason is only in its log."""
+    return ConnectionFailed(
+        f"{_server(endpoint)} rejected the Kerberos ticket for {service_of(endpoint)} {why}: its keytab has to have "
+        "that principal's newest key, and its clock must not differ from this host's by five minutes; its log says more"
+    )
 
 
 def unreachable(endpoint: ThriftEndpoint, error: BaseException) -> ConnectionFailed:
@@ -141,8 +182,8 @@ def unreachable(endpoint: ThriftEndpoint, error: BaseException) -> ConnectionFai
         )
     return ConnectionFailed(
         f"the HBase Thrift server at {endpoint} does not answer as {_dialect(endpoint)} ({_reason(error)}): is `hbase "
-        "thrift` (version 1) running there, and are hbase.regionserver.thrift.framed, .compact, .http and "
-        "hbase.thrift.ssl.enabled in the site files as that server has them?"
+        "thrift` (version 1) running there, and are hbase.regionserver.thrift.framed, .compact, .http, "
+        "hbase.thrift.security.qop and hbase.thrift.ssl.enabled in the site files as that server has them?"
     )
 
 
@@ -150,7 +191,8 @@ def _dialect(endpoint: ThriftEndpoint) -> str:
     """The protocol and transport of the endpoint's server, in words."""
     protocol = "the compact protocol" if endpoint.compact else "the binary protocol"
     over = "HTTP" if endpoint.http else "framed transport" if endpoint.framed else "unframed transport"
-    return f"{protocol} over {over}{' and TLS' if endpoint.tls else ''}"
+    sasl = f", SASL ({','.join(endpoint.qops)})" if endpoint.qops else ""
+    return f"{protocol} over {over}{sasl}{' and TLS' if endpoint.tls else ''}"
 
 
 @contextlib.contextmanager

@@ -15,13 +15,14 @@ from dataclasses import asdict, dataclass
 
 from google.protobuf.message import DecodeError
 from kazoo.client import KazooClient
-from kazoo.exceptions import KazooException, NoAuthError, NoNodeError
+from kazoo.exceptions import AuthFailedError, KazooException, NoAuthError, NoNodeError
 from kazoo.handlers.threading import KazooTimeoutError
 from kazoo.hosts import collect_hosts
 from kazoo.retry import KazooRetry
 
 from status_tool.clients import hbase_pb2
 from status_tool.clients.config import ZooKeeperEndpoint
+from status_tool.clients.zookeeper_sasl import SaslLogin
 from status_tool.errors import ConfigurationError, ConnectionFailed
 from status_tool.vocabulary.names import full_name
 
@@ -97,6 +98,7 @@ class ZooKeeper:
     def __init__(self, endpoint: ZooKeeperEndpoint, timeout_s: float = TIMEOUT_S) -> None:
         self.endpoint = endpoint
         self._timeout = timeout_s
+        self._sasl = SaslLogin(f"ZooKeeper at {endpoint.hosts}") if endpoint.sasl else None
         retry = KazooRetry(max_tries=3, delay=0.1, max_delay=2.0)
         self._client = KazooClient(
             hosts=endpoint.hosts,
@@ -104,6 +106,7 @@ class ZooKeeper:
             read_only=True,
             connection_retry=retry,
             command_retry=retry,
+            sasl_options=self._sasl.options(endpoint.sasl) if self._sasl else None,
         )
 
     def __enter__(self) -> ZooKeeper:
@@ -111,6 +114,7 @@ class ZooKeeper:
             self._start()
         except (KazooTimeoutError, KazooException, OSError) as error:
             self._close()
+            self._refuse_login(error)
             raise ConnectionFailed(
                 f"cannot reach ZooKeeper at {self.endpoint.hosts} ({error}): is it running? "
                 "--zookeeper HOST:PORT[,…]/ZNODE names another"
@@ -126,8 +130,13 @@ class ZooKeeper:
         while not connected.wait(REFUSED_S):
             if refusal := _refusal(self.endpoint.hosts):
                 raise KazooTimeoutError(refusal)
-            if time.monotonic() >= deadline:
+            if (self._sasl and self._sasl.refusal) or time.monotonic() >= deadline:
                 raise KazooTimeoutError("no answer in time")
+
+    def _refuse_login(self, error: BaseException) -> None:
+        """Raise what kept this user from logging in, where that is the cause."""
+        if self._sasl is not None and (self._sasl.refusal or isinstance(error, AuthFailedError)):
+            raise (self._sasl.refusal or self._sasl.rejected()) from None
 
     def _close(self) -> None:
         with contextlib.suppress(Exception):
@@ -135,16 +144,26 @@ class ZooKeeper:
             self._client.close()
 
     @contextlib.contextmanager
-    def _asking(self) -> Iterator[None]:
+    def _asking(self, path: str) -> Iterator[None]:
         try:
             yield
         except NoAuthError:
-            raise ConnectionFailed(
-                f"ZooKeeper at {self.endpoint.hosts} does not let this user read HBase's znodes: a cluster with "
-                "Kerberos is not supported yet"
-            ) from None
+            raise self._forbidden(path) from None
         except (KazooException, KazooTimeoutError, OSError) as error:
+            self._refuse_login(error)
             raise ConnectionFailed(f"ZooKeeper at {self.endpoint.hosts} stopped answering ({error})") from None
+
+    def _forbidden(self, path: str) -> ConnectionFailed:
+        where = f"ZooKeeper at {self.endpoint.hosts}"
+        if self._sasl is None:
+            return ConnectionFailed(
+                f"{where} does not let a user without Kerberos read {path}: set "
+                "hbase.security.authentication=kerberos in the site files, as HBase there has it"
+            )
+        return ConnectionFailed(
+            f"{where} does not let {self._sasl.user or 'this user'} read {path}: HBase shows it to its own user and to "
+            "those in hbase.superuser; run as one of them (--principal, --keytab), or extend the znode's ACL"
+        )
 
     def _path(self, *parts: str) -> str:
         """The path of a znode below HBase's own; `parts` are HBase's default names."""
@@ -152,9 +171,10 @@ class ZooKeeper:
 
     def cluster_id(self) -> str:
         """HBase's cluster id; `ConfigurationError` where the znode is not HBase's."""
-        with self._asking():
+        path = self._path("hbaseid")
+        with self._asking(path):
             try:
-                data, _ = self._client.get(self._path("hbaseid"))
+                data, _ = self._client.get(path)
             except NoNodeError:
                 raise ConfigurationError(
                     f"no HBase cluster under {self.endpoint}: is the znode right (zookeeper.znode.parent)?"
@@ -170,24 +190,27 @@ class ZooKeeper:
 
     def read(self, *parts: str) -> tuple[bytes, int] | None:
         """A znode's content and when it was created (epoch ms); None where it does not exist."""
-        with self._asking():
+        path = self._path(*parts)
+        with self._asking(path):
             try:
-                data, stat = self._client.get(self._path(*parts))
+                data, stat = self._client.get(path)
             except NoNodeError:
                 return None
         return data, int(stat.ctime)
 
     def children_version(self, *parts: str) -> int | None:
         """A number that grows whenever a child is added or removed; None where the znode is not there."""
-        with self._asking():
-            stat = self._client.exists(self._path(*parts))
+        path = self._path(*parts)
+        with self._asking(path):
+            stat = self._client.exists(path)
         return None if stat is None else int(stat.cversion)
 
     def children(self, *parts: str) -> list[str]:
         """Names of a znode's children, in no order; none where it is not there."""
-        with self._asking():
+        path = self._path(*parts)
+        with self._asking(path):
             try:
-                return [str(child) for child in self._client.get_children(self._path(*parts))]
+                return [str(child) for child in self._client.get_children(path)]
             except NoNodeError:
                 return []
 
@@ -198,7 +221,7 @@ class ZooKeeper:
 
     def _peer(self, peer_id: str) -> Peer | None:
         base = self._path("replication", "peers", peer_id)
-        with self._asking():
+        with self._asking(base):
             try:
                 data, stat = self._client.get(base)
                 state, _ = self._client.get(self._path("replication", "peers", peer_id, "peer-state"))
@@ -252,10 +275,10 @@ def _named(parts: Sequence[str], names: Mapping[str, str]) -> Iterator[str]:
         yield names.get("/".join([*above, part]), part)
 
 
-def parse_cluster_key(key: str, names: tuple[tuple[str, str], ...] = ()) -> ZooKeeperEndpoint | None:
+def parse_cluster_key(key: str, of: ZooKeeperEndpoint | None = None) -> ZooKeeperEndpoint | None:
     """`quorum:port:/znode` as an endpoint; None where it is something else (HBase's ZKConfig.transformClusterKey).
 
-    `names` are those of the cluster that has the peer: HBase uses them for the peer, too
+    `of` is the cluster that has the peer: HBase uses its znodes' names and its Kerberos for the peer, too
     (`HBaseConfiguration.createClusterConf`).
     """
     quorum, _, rest = key.partition(":/")
@@ -263,12 +286,12 @@ def parse_cluster_key(key: str, names: tuple[tuple[str, str], ...] = ()) -> ZooK
     if not hosts or not port.isdigit() or not rest:
         return None
     joined = ",".join(host if ":" in host else f"{host}:{port}" for host in hosts.split(","))
-    return ZooKeeperEndpoint(joined, "/" + rest, names)
+    return ZooKeeperEndpoint(joined, "/" + rest, of.names if of else (), of.sasl if of else "")
 
 
-def peer_cluster_id(peer: Peer, names: tuple[tuple[str, str], ...] = ()) -> str | None:
+def peer_cluster_id(peer: Peer, of: ZooKeeperEndpoint | None = None) -> str | None:
     """The cluster id from the peer's ZooKeeper; None where it does not answer soon."""
-    endpoint = parse_cluster_key(peer.cluster_key, names)
+    endpoint = parse_cluster_key(peer.cluster_key, of)
     if endpoint is None:
         return None
     try:

@@ -110,7 +110,7 @@ def shipped_families(
     if not families:
         raise ConfigurationError(f"no family of table {table} is replicated (all have scope 0): nothing to compare")
     with ZooKeeper(master.settings.zookeeper()) as zookeeper:
-        peers = [(peer.to_json(), peer_cluster_id(peer)) for peer in zookeeper.peers()]
+        peers = [(peer.to_json(), peer_cluster_id(peer, zookeeper.endpoint)) for peer in zookeeper.peers()]
     facts = [parse_peer(json.dumps({**json.loads(detail), "cluster_id": known})) for detail, known in peers]
     slave_key = slave.settings.zookeeper().cluster_key
     leading = [peer for peer in facts if leads_to(peer, slave.id, slave_key) and ships(peer, table)]

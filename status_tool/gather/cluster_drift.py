@@ -78,7 +78,7 @@ def _known_tables(peers: Sequence[Settings], unchecked: list[str]) -> dict[str, 
 
 def _mirrored_tables(link: Link, settings: Settings) -> Tables | None:
     """The names of the tables as HBase 2 mirrors them to ZooKeeper (`MirroringTableStateManager`); None: unknown."""
-    endpoint = parse_cluster_key(link.peer.cluster_key, settings.znode_names)
+    endpoint = parse_cluster_key(link.peer.cluster_key, settings.zookeeper())
     if endpoint is None:
         return None
     try:

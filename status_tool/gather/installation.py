@@ -56,13 +56,13 @@ def _or_error(what: str, look: Callable[[], Iterable[Checked]]) -> Iterator[Chec
 
 def _zookeeper(settings: Settings) -> Iterator[Checked]:
     with ZooKeeper(settings.zookeeper()) as zookeeper:
-        names, live = zookeeper.endpoint.names, len(zookeeper.live_servers())
+        live = len(zookeeper.live_servers())
         yield Checked(f"ZooKeeper {zookeeper.endpoint}: HBase cluster {zookeeper.cluster_id()}, {live} region servers")
         peers = zookeeper.peers()
         if not peers:
             yield Checked("no replication peer: nothing is shipped from here, as on a cluster that is only a slave")
         for peer in peers:
-            yield _peer(peer, peer_cluster_id(peer, names))
+            yield _peer(peer, peer_cluster_id(peer, zookeeper.endpoint))
         if problem := measure(settings, zookeeper).hdfs_problem:
             why = "a crashed region server cannot be settled, nor are bytes in the queues known"
             yield Checked(f"the folder of WALs cannot be read: {why}", problem)

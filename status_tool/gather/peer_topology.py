@@ -110,7 +110,7 @@ def explore(endpoint: ZooKeeperEndpoint) -> Topology:
         node, peers = waiting.popleft()
         links = []
         for peer in peers:
-            to, problem, new = _follow(peer, reached, endpoint.names)
+            to, problem, new = _follow(peer, reached, endpoint)
             if new is not None and new[0].id not in found.nodes and len(found.nodes) < MAX_CLUSTERS:
                 found.nodes[new[0].id] = new[0]
                 waiting.append(new)
@@ -124,10 +124,10 @@ def _identity(session: ZooKeeper) -> Node:
 
 
 def _follow(
-    peer: Peer, reached: dict[ZooKeeperEndpoint, str | None], names: tuple[tuple[str, str], ...]
+    peer: Peer, reached: dict[ZooKeeperEndpoint, str | None], of: ZooKeeperEndpoint
 ) -> tuple[str | None, str | None, tuple[Node, list[Peer]] | None]:
     """The cluster behind a peer, what is wrong with the link, and the cluster's node if it is new."""
-    endpoint = parse_cluster_key(peer.cluster_key, names)
+    endpoint = parse_cluster_key(peer.cluster_key, of)
     if endpoint is None:
         if peer.endpoint:
             return None, None, None  # A custom endpoint leads to a system that is not HBase.

@@ -359,8 +359,8 @@ def _spooled(settings: Settings) -> Spooled:
 
 
 def peer_rows(zookeeper: ZooKeeper) -> list[NewRow]:
-    names = zookeeper.endpoint.names
-    peers = [dataclasses.replace(peer, cluster_id=peer_cluster_id(peer, names)) for peer in zookeeper.peers()]
+    of = zookeeper.endpoint
+    peers = [dataclasses.replace(peer, cluster_id=peer_cluster_id(peer, of)) for peer in zookeeper.peers()]
     return [{"kind": "peer", "name": peer.id, "detail": peer.to_json()} for peer in peers]
 
 

@@ -95,6 +95,8 @@ OPTIONS: Mapping[str, Option] = {
     "missing": Option("--missing", CHECKS, why="it lists what a check finds: it goes with -i FILE"),
     "unverifiable": Option("--unverifiable", CHECKS, why="it lists what a check finds: it goes with -i FILE"),
     "cacert": Option("--cacert", CLUSTER, why=f"{_OFFLINE}: no cluster is queried"),
+    "principal": Option("--principal", CLUSTER, why=f"{_OFFLINE}: no cluster is queried"),
+    "keytab": Option("--keytab", CLUSTER, why=f"{_OFFLINE}: no cluster is queried"),
     "accept_drift": Option("--accept-drift", CHECKS, half="hbase", why=_CHECK_ONLY),
     "sign_key": Option("--sign-key", CHECKS | WRITES, why="it goes with -o FILE or -i FILE: nothing is signed there"),
     "require_signature": Option("--require-signature", CHECKS, needs="sign_key", why="it goes with -i FILE"),

@@ -82,6 +82,11 @@ class StateTableSource(Source):
     """For a master: its regions."""
     digits_per_partition: int = 4
 
+    @property
+    def is_read_here(self) -> bool:
+        """Whether this process alone has a ticket for it: Spark's executors have none."""
+        return self.endpoint.has_kerberos
+
     def partitions(self) -> Sequence[tuple[KeyRange, ...]]:
         """Ranges by the region's first hex digits: region names are hashes, so the parts are even."""
         step = self.digits_per_partition

@@ -24,6 +24,8 @@ thrift = "h:1"
 webhdfs = ["http://h:1"]
 zookeeper = "h:1/z"
 cacert = "ca.pem"
+principal = "me"
+keytab = "keys"
 master-conf = ["conf"]
 master-thrift = "h:2"
 master-zookeeper = "h:2/z"
@@ -162,7 +164,10 @@ def test_every_key_is_an_option_of_a_command(folder: Path, monkeypatch: pytest.M
     write(folder / NAME, EVERYTHING)
     (folder / "conf").mkdir()
     monkeypatch.setattr("status_tool.cli.options.read_authorities", str)
+    whose: list[object] = []
+    monkeypatch.setattr("status_tool.cli.options.use", lambda *given: whose.extend(given))
     assert main(["config"]) == 0
+    assert whose == ["me", Path("keys")]
 
 
 def test_the_documentation_names_every_key() -> None:

@@ -134,7 +134,7 @@ def test_znodes_by_other_names() -> None:
         assert path("rs", "host,1,2") == "/hb/servers/host,1,2"
         assert path("replication", "rs", "rs", "peers") == "/hb/repl/queues/rs/peers"
         assert path("replication", "peers", "rs", "peer-state") == "/hb/repl/peers/rs/state"
-        peer = parse_cluster_key("z9:2181:/other", endpoint.names)
+        peer = parse_cluster_key("z9:2181:/other", endpoint)
         assert peer is not None
         assert ZooKeeper(peer)._path("rs") == "/other/servers"
 

@@ -28,7 +28,7 @@ from thriftpy2.transport import (
 from status_tool.clients.config import Settings, SiteConfig, ThriftEndpoint
 from status_tool.clients.thrift import connection
 from status_tool.clients.tls import read_authorities
-from status_tool.errors import ConfigurationError, ConnectionFailed
+from status_tool.errors import ConnectionFailed
 from tests.certificates import certificate
 
 TABLES = [b"one", b"two"]
@@ -158,6 +158,4 @@ def test_how_the_server_talks_is_read_from_the_site() -> None:
         "h", 1, http=True, tls=True
     )
     assert Settings(SiteConfig({f"{prefix}.server.type": "nonblocking"}), "h:1").thrift().framed
-    with pytest.raises(ConfigurationError, match=r"Kerberos \(hbase\.thrift\.security\.qop"):
-        Settings(SiteConfig({"hbase.thrift.security.qop": "auth-conf"}), "h:1").thrift()
     assert not Settings(SiteConfig({f"{prefix}.server.type": "threadpool"}), "h:1").thrift().framed

@@ -1,0 +1,309 @@
+"""Kerberos as a client: whose tickets, for which service, and what each failure means in one line.
+
+Tickets are those of the user's cache (`KRB5CCNAME`), or this process's own, from a keytab: then in a private folder, to
+which `KRB5CCNAME` points for this process and for what it starts, and replaced before they expire. Nothing is asked of
+a KDC before a server wants a ticket.
+"""
+
+from __future__ import annotations
+
+import atexit
+import importlib
+import ipaddress
+import os
+import shutil
+import socket
+import tempfile
+import threading
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from status_tool.errors import ConfigurationError, ConnectionFailed
+
+TICKETS_VARIABLE = "KRB5CCNAME"
+HOST_PATTERN = "_HOST"
+SPNEGO_MECHANISM = "1.3.6.1.5.5.2"
+_RENEWED_AT = 0.75
+"""The share of a ticket's life after which another one is taken."""
+_RETRY_S = 60.0
+_LEAST_S = 1.0
+_KRB5_BASE = -1765328384
+"""Kerberos' error codes count from here (com_err's table `krb5`)."""
+_NO_CREDENTIALS, _CREDENTIALS_EXPIRED = 7, 11
+"""GSS_S_NO_CRED and GSS_S_CREDENTIALS_EXPIRED, without their 16 bits of shift."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceName:
+    """A server's principal as a site file has it (`hbase/_HOST@REALM`), and the host that it is asked for at."""
+
+    principal: str
+    host: str
+
+    def __str__(self) -> str:
+        return self.principal.replace(HOST_PATTERN, self.host)
+
+    @property
+    def service(self) -> str:
+        """The first part."""
+        return self.principal.partition("@")[0].partition("/")[0]
+
+    def name(self) -> Any:
+        """As GSSAPI takes it. A host in place of `_HOST` is made canonical as krb5.conf says (`rdns` and others).
+
+        The realm is the site file's, else that of the host's domain.
+        """
+        gssapi = gss()
+        first, _, realm = self.principal.partition("@")
+        host = first.partition("/")[2]
+        named = gssapi.Name(f"{self.service}@{self._asked(host)}", gssapi.NameType.hostbased_service)
+        if not realm:
+            return named
+        if host in ("", HOST_PATTERN):
+            host = str(named.canonicalize(gssapi.MechType.kerberos)).partition("@")[0].partition("/")[2]
+        return gssapi.Name(f"{self.service}/{host.lower()}@{realm}", gssapi.NameType.kerberos_principal)
+
+    def _asked(self, host: str) -> str:
+        """The host by a name: no principal has an address, and Hadoop looks an address's name up, too."""
+        asked = self.host if host in ("", HOST_PATTERN) else host
+        with suppress(ValueError, OSError):
+            return socket.gethostbyaddr(str(ipaddress.ip_address(asked)))[0]
+        return asked
+
+
+def gss() -> Any:
+    """The package `gssapi`; `ConfigurationError` where it is missing."""
+    return package("gssapi", "Kerberos")
+
+
+def package(name: str, whose: str) -> Any:
+    """A package of the extra; `ConfigurationError` where it is missing."""
+    try:
+        return importlib.import_module(name)
+    except (ImportError, OSError):
+        raise ConfigurationError(
+            f"{whose} needs the package {name}, which is not installed here: pip install 'status-tool[kerberos]', with "
+            "Kerberos' own library and headers (Debian: libkrb5-dev)"
+        ) from None
+
+
+class _Login:
+    """Whose tickets this process uses, and its own login from a keytab."""
+
+    def __init__(self, principal: str, keytab: Path | None) -> None:
+        self.principal, self.keytab = principal, keytab
+        self._lock = threading.Lock()
+        self._ended = threading.Event()
+        self._checked = False
+        self._until = 0.0
+        self._folder = ""
+        self._before = os.environ.get(TICKETS_VARIABLE)
+        if keytab is not None:
+            self._folder = tempfile.mkdtemp(prefix="status-tool-tickets-")  # 0700
+            os.environ[TICKETS_VARIABLE] = f"FILE:{self._folder}/tickets"
+
+    def make_ready(self) -> None:
+        """Log in where that has not been done, or look at the user's cache."""
+        with self._lock:
+            if self.keytab is None:
+                if not self._checked:
+                    self._check_cache()
+                    self._checked = True
+            elif self._until <= time.time():
+                first = self._until == 0.0
+                self._log_in()
+                if first:
+                    threading.Thread(target=self._renew, name="kerberos-login", daemon=True).start()
+
+    def end(self) -> None:
+        """Remove the tickets."""
+        self._ended.set()
+        if not self._folder:
+            return
+        shutil.rmtree(self._folder, ignore_errors=True)
+        if self._before is None:
+            os.environ.pop(TICKETS_VARIABLE, None)
+        else:
+            os.environ[TICKETS_VARIABLE] = self._before
+
+    def _check_cache(self) -> None:
+        gssapi = gss()
+        try:
+            held = str(gssapi.Credentials(usage="initiate", mechs=[gssapi.MechType.kerberos]).name)
+        except gssapi.exceptions.GSSError as error:
+            raise ConnectionFailed(f"--principal {self.principal}: {why_no_ticket(error)}") from None
+        realm = held.rpartition("@")[2]
+        if held != (self.principal if "@" in self.principal else f"{self.principal}@{realm}"):
+            raise ConfigurationError(
+                f"--principal {self.principal}: the ticket cache is that of {held} (klist): kinit {self.principal}, or "
+                "add --keytab FILE"
+            )
+
+    def _log_in(self) -> None:
+        """Tickets for the keytab's key, in place of those from before at once."""
+        krb5 = package("krb5", "--keytab")
+        file, new = f"{self._folder}/tickets", f"{self._folder}/new"
+        try:
+            context = krb5.init_context()
+            client = krb5.parse_name_flags(context, self.principal.encode())
+            options = krb5.get_init_creds_opt_alloc(context)
+            keytab = krb5.kt_resolve(context, f"FILE:{self.keytab}".encode())
+            tickets = krb5.get_init_creds_keytab(context, client, options, keytab=keytab)
+            cache = krb5.cc_resolve(context, f"FILE:{new}".encode())
+            krb5.cc_initialize(context, cache, client)
+            krb5.cc_store_cred(context, cache, tickets)
+            os.replace(new, file)
+        except krb5.Krb5Error as error:
+            what = f"cannot log in as {self.principal} with --keytab {self.keytab}"
+            raise ConnectionFailed(f"{what}: {_why(error.err_code - _KRB5_BASE, _words(error))}") from None
+        except OSError as error:
+            raise ConfigurationError(f"cannot write Kerberos tickets to {self._folder}: {error.strerror}") from None
+        self._until = float(tickets.times.endtime)
+
+    def _renew(self) -> None:
+        """For as long as the process runs. A failure shows where a ticket is needed next, if not mended by then."""
+        wait = (self._until - time.time()) * _RENEWED_AT
+        while not self._ended.wait(max(_LEAST_S, wait)):
+            try:
+                with self._lock:
+                    self._log_in()
+                wait = (self._until - time.time()) * _RENEWED_AT
+            except (ConnectionFailed, ConfigurationError):
+                wait = min(_RETRY_S, max(_LEAST_S, (self._until - time.time()) / 2))
+
+
+class _Current:
+    """The process's one login; none: the user's ticket cache as it is."""
+
+    login: _Login | None = None
+    asked: tuple[str | None, Path | None] = (None, None)
+
+
+def use(principal: str | None, keytab: Path | None) -> None:
+    """Whose tickets this process uses from now on; without either, those of the user's cache.
+
+    Raises `ConfigurationError` for a keytab that cannot be read or has no key of that principal.
+    """
+    if _Current.login is not None and (principal, keytab) == _Current.asked:
+        return  # A round of a watch: what was started before knows where the tickets are.
+    forget_tickets()
+    if keytab is not None and principal is None:
+        raise ConfigurationError("--keytab needs --principal NAME: whose key in it is meant (klist -k FILE shows them)")
+    if principal is None:
+        return
+    if keytab is not None:
+        _check_keytab(principal, keytab)
+    _Current.asked = principal, keytab
+    _Current.login = _Login(principal, None if keytab is None else keytab.absolute())
+
+
+@atexit.register
+def forget_tickets() -> None:
+    """Back to the user's ticket cache; tickets of a keytab are removed."""
+    login, _Current.login = _Current.login, None
+    if login is not None:
+        login.end()
+
+
+def make_ready() -> None:
+    """Have a ticket before one is used. Raises `ConfigurationError` and `ConnectionFailed` that say what to do."""
+    if _Current.login is not None:
+        _Current.login.make_ready()
+
+
+def _check_keytab(principal: str, keytab: Path) -> None:
+    """Before anything is done: the usual mistakes need no KDC."""
+    name = f"--keytab {keytab}"
+    try:
+        with keytab.open("rb") as file:
+            head = file.read(2)
+    except OSError as error:
+        raise ConfigurationError(f"cannot read {name}: {error.strerror}") from None
+    if head not in (b"\x05\x01", b"\x05\x02"):
+        raise ConfigurationError(f"{name} is not a keytab: `ktutil` or `kadmin ktadd` writes one")
+    krb5 = package("krb5", "--keytab")
+    try:
+        context = krb5.init_context()
+        client = krb5.parse_name_flags(context, principal.encode())
+        keys = {bytes(entry.principal.name) for entry in krb5.kt_resolve(context, f"FILE:{keytab.absolute()}".encode())}
+    except krb5.Krb5Error as error:
+        raise ConfigurationError(f"--principal {principal}, {name}: {_words(error)}") from None
+    if bytes(client.name) not in keys:
+        found = ", ".join(sorted(key.decode(errors="replace") for key in keys)) or "no key at all"
+        raise ConfigurationError(f"{name} has no key of {bytes(client.name).decode()} (klist -k): it has {found}")
+
+
+def why_no_ticket(error: Any, service: ServiceName | None = None) -> str:
+    """What a GSSAPI error of the client's own side means (`gssapi.exceptions.GSSError`), and what to do."""
+    major, minor = (error.maj_code >> 16) & 0xFF, error.min_code & 0xFFFFFFFF
+    code = minor - (_KRB5_BASE & 0xFFFFFFFF)
+    if code not in _MEANINGS and major == _NO_CREDENTIALS:
+        code = _FILE_NOT_THERE
+    if code not in _MEANINGS and major == _CREDENTIALS_EXPIRED:
+        code = _EXPIRED
+    return _why(code, _gss_words(error), service)
+
+
+_UNKNOWN_CLIENT, _UNKNOWN_SERVER, _REVOKED, _KEY_EXPIRED, _WRONG_KEY = 6, 7, 18, 23, 24
+_EXPIRED, _NOT_YET, _SKEW, _WRONG_REALM = 32, 33, 37, 68
+_NO_CACHE, _REPLY_SKEW, _UNKNOWN_REALM, _NO_KDC, _NO_KEY = 141, 148, 154, 156, 181
+_FILE_FORBIDDEN, _FILE_NOT_THERE, _NO_REALM_ADDRESS, _NO_DEFAULT_REALM = 194, 195, 220, 224
+_NO_TICKET_WORDS = "there is no Kerberos ticket (klist): kinit, or --principal NAME --keytab FILE"
+_SKEW_WORDS = "this host's clock differs from the KDC's by more than five minutes: set it (NTP), then kinit"
+_KDC_WORDS = "no KDC of the realm can be reached: check its kdc in krb5.conf and the network"
+_MEANINGS = {
+    _UNKNOWN_CLIENT: "the KDC does not know this principal: check its name and realm (klist -k shows a keytab's)",
+    _UNKNOWN_SERVER: (
+        "the KDC does not know the server's principal {service}: give the host by the name in its principal, and "
+        "check the principal and realm in the site files (kvno {service})"
+    ),
+    _REVOKED: "the KDC has locked or disabled this principal: ask who runs the KDC",
+    _KEY_EXPIRED: "the principal's password has expired: kpasswd",
+    _WRONG_KEY: "the KDC takes another key: the keytab is older than the principal's key, make it anew (kadmin ktadd)",
+    _EXPIRED: "the Kerberos ticket has expired (klist): kinit, or --principal NAME --keytab FILE for long runs",
+    _NOT_YET: "the Kerberos ticket is not valid yet: set this host's clock (NTP), then kinit",
+    _SKEW: _SKEW_WORDS,
+    _REPLY_SKEW: _SKEW_WORDS,
+    _WRONG_REALM: "the principal is of another realm: check the realms in krb5.conf ([realms], [domain_realm])",
+    _NO_CACHE: _NO_TICKET_WORDS,
+    _FILE_NOT_THERE: _NO_TICKET_WORDS,
+    _FILE_FORBIDDEN: "the ticket cache (KRB5CCNAME) cannot be read by this user: kinit as this user",
+    _NO_KEY: "the keytab has no key of it (klist -k)",
+    _UNKNOWN_REALM: "krb5.conf names no KDC of the realm: check --principal's realm, [realms] and [domain_realm]",
+    _NO_REALM_ADDRESS: _KDC_WORDS,
+    _NO_KDC: _KDC_WORDS,
+    _NO_DEFAULT_REALM: "krb5.conf has no default_realm: set it, or give principals with their @REALM",
+}
+
+
+def _why(code: int, words: str, service: ServiceName | None = None) -> str:
+    """The one line of a Kerberos error code; `words` are the library's own."""
+    meaning = _MEANINGS.get(code)
+    if meaning is None:
+        return f"{words}: see klist, and KRB5_TRACE=/dev/stderr for each step"
+    return meaning.replace("{service}", "of the server" if service is None else _canonical(service))
+
+
+def _canonical(service: ServiceName) -> str:
+    with suppress(Exception):
+        return str(service.name())
+    return str(service)
+
+
+def _words(error: Any) -> str:
+    """The library's message in one line."""
+    said = getattr(error, "message", None) or str(error)
+    text = said.decode(errors="replace") if isinstance(said, bytes) else str(said)
+    return (text.strip().splitlines() or [type(error).__name__])[0][:300]
+
+
+def _gss_words(error: Any) -> str:
+    """The mechanism's message, else the one of GSSAPI."""
+    with suppress(Exception):
+        for code, is_major in ((error.min_code, False), (error.maj_code, True)):
+            if code and (said := error.get_all_statuses(code, is_major)):
+                return str(said[-1])[:300]
+    return _words(error)

@@ -1,0 +1,133 @@
+"""SASL's mechanism GSSAPI as a client (RFC 4752): authentication by a ticket, then a layer that signs or encrypts.
+
+For HBase's Thrift server and for ZooKeeper; both carry the same tokens in frames of their own.
+"""
+
+from __future__ import annotations
+
+import base64
+import struct
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from typing import Any
+
+from status_tool.clients.kerberos import SPNEGO_MECHANISM, ServiceName, gss, make_ready, why_no_ticket
+from status_tool.errors import ConnectionFailed
+
+QOPS = {"auth": 1, "auth-int": 2, "auth-conf": 4}
+"""SASL's qualities of protection and their bits, RFC 4752."""
+_MOST = 0xFFFFFF
+"""The longest wrapped message that is taken; RFC 4752 has three bytes for it."""
+
+
+class GssapiClient:
+    """One negotiation with a server, and the layer that it ends with.
+
+    Every failure is a `ConnectionFailed` with what to do.
+    """
+
+    mechanism = "GSSAPI"
+
+    def __init__(self, service: ServiceName, qops: Sequence[str], where: str) -> None:
+        """`qops` in the order of preference; `where` names the server in errors."""
+        self._service, self._qops, self._where = service, tuple(qops), where
+        self._context = _context(service, where, encrypts="auth-conf" in qops)
+        self.complete = False
+        self.qop = ""
+        """What was agreed upon, once complete."""
+        self._chunk = 0
+
+    @property
+    def user(self) -> str:
+        """Whose ticket was used; empty before that is known."""
+        with suppress(gss().exceptions.GSSError, AttributeError):
+            return str(self._context.initiator_name or "")
+        return ""
+
+    def step(self, challenge: bytes | None) -> bytes:
+        """What to answer a challenge with; None: the first one."""
+        if self._context.complete:
+            return self._choose_layer(challenge or b"")
+        return _step(self._context, challenge, self._service, self._where)
+
+    def wrap(self, data: bytes) -> Iterator[bytes]:
+        """The frames' contents for data, signed or encrypted as agreed."""
+        if self.qop == "auth":
+            yield data
+            return
+        for start in range(0, len(data), self._chunk):
+            yield self._context.wrap(data[start : start + self._chunk], self.qop == "auth-conf").message
+
+    def unwrap(self, data: bytes) -> bytes:
+        """The data of a frame; `ConnectionFailed` where it was tampered with, or is not encrypted as agreed."""
+        if self.qop == "auth":
+            return data
+        found = self._unwrapped(data)
+        if self.qop == "auth-conf" and not found.encrypted:
+            raise ConnectionFailed(f"{self._where} sent without encryption what was agreed to be encrypted")
+        return bytes(found.message)
+
+    def _choose_layer(self, challenge: bytes) -> bytes:
+        offered, most = struct.unpack(">B3s", self._four(challenge))
+        chosen = next((qop for qop in self._qops if QOPS[qop] & offered), None)
+        if chosen is None:
+            has = ",".join(qop for qop, bit in QOPS.items() if bit & offered) or "none known"
+            raise ConnectionFailed(
+                f"{self._where} protects connections by {has}, the site files here ask for {','.join(self._qops)}: set "
+                f"hbase.thrift.security.qop to {has}, as that server has it"
+            )
+        self.qop, longest = chosen, int.from_bytes(most, "big")
+        if chosen != "auth":
+            self._chunk = self._context.get_wrap_size_limit(longest or _MOST, chosen == "auth-conf") or longest
+        self.complete = True
+        # No name follows: the server takes the ticket's own.
+        answer = struct.pack(">B3s", QOPS[chosen], (0 if chosen == "auth" else _MOST).to_bytes(3, "big"))
+        return bytes(self._context.wrap(answer, False).message)
+
+    def _four(self, challenge: bytes) -> bytes:
+        found = bytes(self._unwrapped(challenge).message)
+        if len(found) != 4:
+            raise ConnectionFailed(f"{self._where} does not speak SASL's GSSAPI: it offered no quality of protection")
+        return found
+
+    def _unwrapped(self, data: bytes) -> Any:
+        try:
+            return self._context.unwrap(data)
+        except gss().exceptions.GSSError as error:
+            raise ConnectionFailed(
+                f"{self._where} sent what its Kerberos session does not vouch for: {why_no_ticket(error)}"
+            ) from None
+
+
+def negotiate_header(service: ServiceName, where: str) -> str:
+    """The value of `Authorization` for one request by SPNEGO (RFC 4559)."""
+    gssapi = gss()
+    context = _context(service, where, mechanism=gssapi.OID.from_int_seq(SPNEGO_MECHANISM))
+    return f"Negotiate {base64.b64encode(_step(context, None, service, where)).decode('ascii')}"
+
+
+def _context(service: ServiceName, where: str, *, encrypts: bool = False, mechanism: Any = None) -> Any:
+    gssapi = gss()
+    make_ready()
+    flag = gssapi.RequirementFlag
+    flags = flag.mutual_authentication | flag.integrity | flag.out_of_sequence_detection
+    try:
+        return gssapi.SecurityContext(
+            name=service.name(),
+            mech=mechanism or gssapi.MechType.kerberos,
+            flags=flags | (flag.confidentiality if encrypts else 0),
+            usage="initiate",
+        )
+    except gssapi.exceptions.GSSError as error:
+        raise _failed(error, service, where) from None
+
+
+def _step(context: Any, challenge: bytes | None, service: ServiceName, where: str) -> bytes:
+    try:
+        return bytes(context.step(challenge) or b"")
+    except gss().exceptions.GSSError as error:
+        raise _failed(error, service, where) from None
+
+
+def _failed(error: Any, service: ServiceName, where: str) -> ConnectionFailed:
+    return ConnectionFailed(f"{where} requires Kerberos: {why_no_ticket(error, service)}")
