@@ -167,6 +167,11 @@ class Settings:
         return self.site.get(SECURITY_KEY, "").strip().lower() == "kerberos"
 
     @property
+    def is_hadoop_kerberized(self) -> bool:
+        """Whether Hadoop requires Kerberos by the site files."""
+        return self.site.get("hadoop.security.authentication", "").strip().lower() == "kerberos"
+
+    @property
     def knows_thrift(self) -> bool:
         """Whether a Thrift server is configured."""
         keys = ("hbase.regionserver.thrift.ipaddress", "hbase.regionserver.thrift.port")

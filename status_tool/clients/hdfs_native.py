@@ -25,6 +25,7 @@ from typing import Any
 from status_tool.clients.file_client import FileClient, SharedClients
 from status_tool.clients.hdfscli import Refused, refused
 from status_tool.clients.java import hadoop_jars, jar, java, last_words
+from status_tool.clients.kerberos import make_ready
 from status_tool.clients.patience import PATIENCE_S, is_cut_off
 from status_tool.clients.webhdfs import Load, WebHdfs
 from status_tool.errors import ConnectionFailed, StatusToolError
@@ -315,10 +316,15 @@ def _process(endpoint: RpcEndpoint, load: Load) -> _Process:
 
 def _command() -> Sequence[str]:
     jars = os.pathsep.join(map(str, (jar(), *hadoop_jars())))
-    return (str(java(WHOSE)), *_JVM_OPTIONS, "-cp", jars, _MAIN)
+    realms = os.environ.get("KRB5_CONFIG", "").partition(os.pathsep)[0]
+    # Java knows the ticket cache by the environment, but not this.
+    known = (f"-Djava.security.krb5.conf={realms}",) if realms else ()
+    return (str(java(WHOSE)), *_JVM_OPTIONS, *known, "-cp", jars, _MAIN)
 
 
 def _started(endpoint: RpcEndpoint, load: Load) -> _Process:
+    if dict(endpoint.site).get("hadoop.security.authentication", "").strip().lower() == "kerberos":
+        make_ready()
     # Hadoop takes the user from there, unless the site files ask for Kerberos.
     process = _Process(_command(), {**os.environ, "HADOOP_USER_NAME": endpoint.user})
     pairs = [_text(text) for pair in endpoint.site for text in pair]

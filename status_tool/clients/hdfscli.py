@@ -11,37 +11,49 @@ Used of HdfsCLI's internals (2.7, pinned by pyproject.toml, `tests/unit/test_hdf
 from __future__ import annotations
 
 import json
+import re
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 from urllib.parse import urlencode, urlsplit
 
 import requests
 import urllib3
-from hdfs.client import Client, InsecureClient, _Request
+from hdfs.client import Client, InsecureClient, TokenClient, _Request
 from requests.adapters import HTTPAdapter
 from requests.utils import get_environ_proxies, select_proxy
 
+from status_tool.clients.kerberos import HOST_PATTERN, ServiceName, by_name, make_ready
+from status_tool.clients.sasl import negotiate_header
 from status_tool.clients.tls import ca_bundle, distrust, tls_context
-from status_tool.errors import ConnectionFailed
+from status_tool.errors import ConfigurationError, ConnectionFailed
 
-OPERATIONS = (
-    "GETFILESTATUS",
-    "LISTSTATUS",
-    "LISTSTATUS_BATCH",
-    "GETCONTENTSUMMARY",
-    "GETFILECHECKSUM",
-    "OPEN",
-)
+OPERATIONS = {
+    "GETFILESTATUS": "GET",
+    "LISTSTATUS": "GET",
+    "LISTSTATUS_BATCH": "GET",
+    "GETCONTENTSUMMARY": "GET",
+    "GETFILECHECKSUM": "GET",
+    "OPEN": "GET",
+    "GETDELEGATIONTOKEN": "GET",
+    "RENEWDELEGATIONTOKEN": "PUT",
+    "CANCELDELEGATIONTOKEN": "PUT",
+}
+"""What is asked of a NameNode, and by which method."""
 BUSY = (429, 503, 504)
 """HTTP statuses of a server that may answer later."""
+UNAUTHORIZED = "Unauthorized"
+"""The name of the refusal for HTTP status 401."""
 ELSEWHERE = ("StandbyException",)
 LATER = ("RetriableException", "SafeModeException")
 
+_TOKEN = re.compile(r"\b(delegation|token)=[^&\s'\")]+")
+"""A delegation token in a URL, which no error may show."""
+
 # No redirect is followed: the DataNode leg has its own client.
 _CALLS: Mapping[str, Callable[..., requests.Response]] = {
-    op: _Request("GET", allow_redirects=False).to_method(op) for op in OPERATIONS
+    op: _Request(method, allow_redirects=False).to_method(op) for op, method in OPERATIONS.items()
 }
 
 
@@ -80,7 +92,7 @@ class NameNodeClient:
         if response.status_code in (302, 307):  # a NameNode that does not know `noredirect` for this operation
             return {"Location": response.headers["Location"]}
         try:
-            return dict(json.loads(response.content))
+            return dict(json.loads(response.content or b"{}"))
         except ValueError:
             raise Refused("IOException", "the answer is not JSON: is this a NameNode's HTTP address?") from None
 
@@ -117,6 +129,21 @@ class InsecureNameNode(NameNodeClient, _Answers, InsecureClient):
     """As the given user name: a cluster without Kerberos trusts it."""
 
 
+class TokenNameNode(NameNodeClient, _Answers, TokenClient):
+    """As whoever was given a delegation token; without a ticket."""
+
+    def _request(self, method: str, url: str, **kwargs: Any) -> Any:
+        try:
+            return super()._request(method, url, **kwargs)
+        except Refused as refusal:
+            if refusal.name not in (UNAUTHORIZED, "InvalidToken"):
+                raise
+            raise ConnectionFailed(
+                f"{self.url} does not take this run's delegation token any more ({refusal}): it was cancelled, or has "
+                "expired; run again"
+            ) from None
+
+
 class Session(requests.Session):
     """A session for one server. Proxies and the authorities to trust are the environment's; `~/.netrc` is not sent.
 
@@ -141,20 +168,36 @@ class Session(requests.Session):
 
         Raises what `requests` raises, and `ConnectionFailed` where the server asks for Kerberos in vain.
         """
-        if self.auth is None and method == "GET":
-            answer = self._plain(url, kwargs)
-            if answer.status_code != 401 or not _offers_spnego(answer.headers):
+        if self.auth is None:
+            answer = self._plain(url, kwargs) if method == "GET" else super().request(method, url, **kwargs)
+            if answer.status_code != 401 or not _offers_spnego(answer.headers) or "delegation" in self._own:
                 return answer
             self._authenticate()
+        make_ready()
         try:
             return super().request(method, url, **kwargs)
         except requests.RequestException as error:
             # Of requests_kerberos, which need not be installed.
             if type(error).__name__ != "KerberosExchangeError":
                 raise
-            raise ConnectionFailed(
-                f"{self._url} requires Kerberos, and there is no ticket for it: kinit ({reason(error)})"
-            ) from None
+            raise self._no_ticket(error) from None
+
+    @property
+    def _own(self) -> dict[str, Any]:
+        """What each call carries."""
+        return cast("dict[str, Any]", self.params)  # as HdfsCLI's clients make it
+
+    def _no_ticket(self, error: requests.RequestException) -> ConnectionFailed:
+        """requests_kerberos keeps the reason for itself: the same is tried once more."""
+        try:
+            negotiate_header(ServiceName(f"HTTP/{HOST_PATTERN}", urlsplit(self._url).hostname or ""), self._url)
+        except ConnectionFailed as told:
+            return told
+        except ConfigurationError:
+            pass
+        return ConnectionFailed(
+            f"{self._url} requires Kerberos, and there is no ticket for it: kinit ({reason(error)})"
+        )
 
     def _authenticate(self) -> None:
         """From now on by SPNEGO, with the ticket of the environment (`KRB5CCNAME`)."""
@@ -167,12 +210,13 @@ class Session(requests.Session):
             ) from None
         with self._guard:
             if self.auth is None:
-                self.params.pop("user.name", None)  # type: ignore[union-attr]
-                KerberosClient(self._url, session=self)  # which only gives the session its `auth`
+                self._own.pop("user.name", None)
+                host = urlsplit(self._url).hostname or ""
+                named = {} if by_name(host) == host else {"hostname_override": by_name(host)}
+                KerberosClient(self._url, session=self, **named)  # which only gives the session its `auth`
 
     def _plain(self, url: str, kwargs: Mapping[str, Any]) -> HttpAnswer:
-        own: Any = self.params  # a dict, as HdfsCLI's clients make it
-        query = urlencode({**own, **(kwargs.get("params") or {})})
+        query = urlencode({**self._own, **(kwargs.get("params") or {})})
         try:
             # HdfsCLI leaves spaces to requests.
             answer = self._servers.get(f"{url.replace(' ', '%20')}?{query}", headers=kwargs.get("headers"))
@@ -191,10 +235,15 @@ class HttpAnswer:
 
 
 def client_of(
-    url: str, user: str, connections: int, timeout: tuple[float, float], authorities: str = ""
+    url: str, user: str, connections: int, timeout: tuple[float, float], authorities: str = "", token: str = ""
 ) -> NameNodeClient:
-    """The client of one NameNode for many threads; `timeout` and `authorities` as for `Servers`."""
+    """The client of one NameNode for many threads, by a delegation token where there is one.
+
+    `timeout` and `authorities` as for `Servers`.
+    """
     session = Session(url, connections, timeout, authorities)
+    if token:
+        return TokenNameNode(url, token, session=session, timeout=timeout)
     return InsecureNameNode(url, user=user, session=session, timeout=timeout)
 
 
@@ -261,7 +310,7 @@ def proxy_of(url: str) -> str | None:
 def refusal_of(status: int, data: bytes) -> Refused:
     """The refusal in an HDFS server's answer."""
     if status == 401:
-        return Refused("Unauthorized", "it takes neither this user nor a Kerberos ticket (HTTP status 401): see klist")
+        return Refused(UNAUTHORIZED, "it takes neither this user nor a Kerberos ticket (HTTP status 401): see klist")
     try:
         remote = json.loads(data)["RemoteException"]
         return refused(str(remote["exception"]), str(remote.get("message") or ""))
@@ -271,11 +320,11 @@ def refusal_of(status: int, data: bytes) -> Refused:
 
 def refused(name: str, message: str) -> Refused:
     """A Java exception of HDFS, by its simple name; a NameNode's message goes on with its stack."""
-    lines = (message or name).strip().splitlines()
+    lines = _TOKEN.sub(r"\1=…", message or name).strip().splitlines()
     return Refused(name, (lines or [""])[0][:300])
 
 
 def reason(error: BaseException) -> str:
     """The innermost message, in one line."""
-    lines = str(error).rpartition(": ")[2].strip(" ')\"").splitlines()
+    lines = _TOKEN.sub(r"\1=…", str(error)).rpartition(": ")[2].strip(" ')\"").splitlines()
     return (lines[0] if lines else "")[:200] or type(error).__name__

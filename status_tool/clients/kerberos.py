@@ -67,11 +67,14 @@ class ServiceName:
         return gssapi.Name(f"{self.service}/{host.lower()}@{realm}", gssapi.NameType.kerberos_principal)
 
     def _asked(self, host: str) -> str:
-        """The host by a name: no principal has an address, and Hadoop looks an address's name up, too."""
-        asked = self.host if host in ("", HOST_PATTERN) else host
-        with suppress(ValueError, OSError):
-            return socket.gethostbyaddr(str(ipaddress.ip_address(asked)))[0]
-        return asked
+        return by_name(self.host if host in ("", HOST_PATTERN) else host)
+
+
+def by_name(host: str) -> str:
+    """A host by a name: no principal has an address, and Hadoop looks an address's name up, too."""
+    with suppress(ValueError, OSError):
+        return socket.gethostbyaddr(str(ipaddress.ip_address(host)))[0]
+    return host
 
 
 def gss() -> Any:

@@ -50,6 +50,8 @@ class HdfsEndpoint:
     user: str
     authorities: str = field(default="", repr=False)
     """Certificates (PEM) to verify servers by; empty: the environment's or the system's."""
+    token: str = field(default="", repr=False)
+    """A delegation token, by which Spark's executors need no ticket; see `delegation_tokens`."""
 
     def __str__(self) -> str:
         return " or ".join(self.urls)
@@ -118,7 +120,8 @@ class WebHdfs(FileClient):
         waits = (CONNECT_TIMEOUT_S, READ_TIMEOUT_S)
         self._datanodes = Servers(2 * load.concurrency, waits, endpoint.authorities)
         self._namenodes = [
-            client_of(url, endpoint.user, 2 * load.concurrency, waits, endpoint.authorities) for url in endpoint.urls
+            client_of(url, endpoint.user, 2 * load.concurrency, waits, endpoint.authorities, endpoint.token)
+            for url in endpoint.urls
         ]
         self._limit = RateLimit(load.rate)
         self.active = 0
@@ -149,6 +152,19 @@ class WebHdfs(FileClient):
                 return listing["partialListing"]["FileStatuses"]["FileStatus"], listing["remainingEntries"]
         entries = self._ask("LISTSTATUS", path)["FileStatuses"]["FileStatus"]
         return [e for e in entries if not after or e["pathSuffix"].encode() > after.encode()], 0
+
+    def new_token(self) -> str:
+        """A delegation token for this user (GETDELEGATIONTOKEN); empty where the NameNode gives none."""
+        answer = self._ask("GETDELEGATIONTOKEN", "/").get("Token") or {}
+        return str(answer.get("urlString") or "")
+
+    def renew_token(self, token: str) -> float:
+        """Have a delegation token live longer; until when (epoch, in seconds)."""
+        return float(self._ask("RENEWDELEGATIONTOKEN", "/", token=token)["long"]) / 1000
+
+    def cancel_token(self, token: str) -> None:
+        """Have a delegation token be worth nothing."""
+        self._ask("CANCELDELEGATIONTOKEN", "/", token=token)
 
     def bean(self, name: str) -> dict[str, Any] | None:
         """A JMX bean of the NameNode's web server, standby or not; None where no server exposes it (HttpFS)."""

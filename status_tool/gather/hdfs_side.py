@@ -7,6 +7,7 @@ from contextlib import ExitStack, suppress
 from typing import Any
 
 from status_tool.clients.config import HdfsClient, Settings
+from status_tool.clients.delegation_tokens import delegated
 from status_tool.clients.hdfs_native import Hdfs, NativeHdfs, RpcEndpoint, native_hdfs
 from status_tool.clients.hdfscli import Refused
 from status_tool.clients.webhdfs import HdfsEndpoint, Load, WebHdfs
@@ -48,6 +49,8 @@ def files_endpoint(
             raise ConfigurationError(_NO_RPC if not settings.webhdfs_option else _WEB_ONLY)
         return rpc
     web = endpoint_of(settings)
+    if settings.is_hadoop_kerberized:
+        web = delegated(web)
     if rpc is None:
         return web
     pages = LOOK_PAGES if load.rate is None else max(1, min(LOOK_PAGES, int(load.rate)))

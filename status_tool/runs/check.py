@@ -21,6 +21,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from status_tool.clients.config import Settings
+from status_tool.clients.delegation_tokens import no_token_left
 from status_tool.clients.hdfs_native import RpcEndpoint, no_process_left
 from status_tool.clients.webhdfs import HdfsEndpoint
 from status_tool.errors import ConnectionFailed, UsageError
@@ -254,7 +255,12 @@ def check_in_rounds(
         slave = gather(settings, request, say, scratch)
         return Both(look, slave, _question(look.side, SideFacts(slave.header, slave.rows), check))
 
-    with ThreadPoolExecutor(1) as pool, no_process_left(), _samples(settings, check, master.file) as samples:
+    with (
+        ThreadPoolExecutor(1) as pool,
+        no_process_left(),
+        no_token_left(),
+        _samples(settings, check, master.file) as samples,
+    ):
         # The JVM takes seconds to start: meanwhile the trackers flush, and the slave's rows, if few, are read.
         first = pool.submit(both)
         with spark_session(check.spark_master, check.spark_conf) as spark:

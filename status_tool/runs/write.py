@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 
 from status_tool.atomic import atomic_write
 from status_tool.clients.config import HDFS_PATHS_KEY, Settings
+from status_tool.clients.delegation_tokens import no_token_left
 from status_tool.clients.hdfs_native import no_process_left
 from status_tool.clients.webhdfs import WebHdfs
 from status_tool.errors import Interrupted, StatusToolError, UsageError
@@ -67,7 +68,7 @@ def write_side(
     """
     before, began = rows_before(path) if progress is not None else {}, time.monotonic()
     asked = request
-    with no_process_left(), journaling(path, request) as (request, journal), ExitStack() as running:
+    with no_process_left(), no_token_left(), journaling(path, request) as (request, journal), ExitStack() as running:
         samples = running.enter_context(_samples(settings, request, path))
         gathered = snapshot(settings, request, say)
         later, facts = 0, list[Row]()
@@ -262,7 +263,7 @@ def _json_rows(batches: Iterable[pa.RecordBatch]) -> Iterator[dict[str, Any]]:
 
 def dump_live(settings: Settings, request: Request, out: TextIO, say: Say) -> None:
     """Print this cluster's own state, written and replicated, as JSON lines."""
-    with no_process_left():
+    with no_process_left(), no_token_left():
         _dump(settings, request, out, say)
 
 

@@ -21,7 +21,8 @@ from status_tool.sources.interface import Source
 from status_tool.vocabulary.schema import STATUS_SCHEMA
 
 FORMAT = "status_rows"
-_OPTION = "source"
+_OPTION = "source_token"
+"""Spark shows no option's value whose name speaks of a token (`spark.redaction.regex`): an endpoint may have one."""
 _MARK = "status-tool-error:"
 _MARKED = re.compile(re.escape(_MARK) + r"([A-Za-z0-9+/=]+)")
 _NO_PROGRAM = re.compile(r'Cannot run program "([^"]+)": error=\d+, ([^\n]+)')
@@ -63,7 +64,7 @@ def explain(error: BaseException) -> StatusToolError | None:
 
 
 class StatusRows(DataSource):
-    """Spark's view of a `Source`, which travels pickled in the option `source`."""
+    """Spark's view of a `Source`, which travels pickled in an option."""
 
     @classmethod
     def name(cls) -> str:

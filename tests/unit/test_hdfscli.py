@@ -55,6 +55,8 @@ class Server:
                 self.end_headers()
                 self.wfile.write(server.body)
 
+            do_PUT = do_GET
+
             def log_message(self, format: str, *args: object) -> None:
                 pass
 
@@ -254,7 +256,8 @@ class TakesTicket(requests.auth.AuthBase):
 
     def __init__(self, **kwargs: object) -> None:
         """What HdfsCLI passes on."""
-        assert set(kwargs) == {"mutual_authentication"}
+        assert set(kwargs) == {"mutual_authentication", "hostname_override"}
+        assert kwargs["hostname_override"] == "localhost", "no principal has an address"
 
     def __call__(self, request: requests.PreparedRequest) -> requests.PreparedRequest:
         """The request with it."""
@@ -293,5 +296,6 @@ def test_a_ticket_that_is_missing_or_refused(
     with pytest.raises(Refused, match="nor a Kerberos ticket"):
         server.ask()
     monkeypatch.setattr(kerberos, "ticket", None)
+    monkeypatch.setitem(sys.modules, "gssapi", None)  # which would know better what is missing
     with pytest.raises(ConnectionFailed, match=r"no ticket for it: kinit \(No Kerberos credentials available\)"):
         server.ask()

@@ -1,0 +1,117 @@
+"""Delegation tokens of WebHDFS: by them Spark's executors, which have no tickets, read as the user of this process.
+
+A token is got by the driver's ticket, renewed while a run lasts and cancelled at its end, however that ends. Whoever
+has it is that user to HDFS: it goes to executors with the endpoint, and nowhere else.
+"""
+
+from __future__ import annotations
+
+import atexit
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+
+from status_tool.clients.hdfscli import Refused
+from status_tool.clients.webhdfs import HdfsEndpoint, WebHdfs
+from status_tool.errors import ConnectionFailed, StatusToolError
+
+_RENEWED_AT = 0.75
+"""The share of the time that is left after which a token is renewed."""
+_RETRY_S, _LEAST_S = 60.0, 1.0
+
+
+@dataclass
+class _Held:
+    """A token that is to be renewed and cancelled."""
+
+    endpoint: HdfsEndpoint
+    """As it was without the token: by the ticket."""
+    token: str
+    until: float
+
+    @property
+    def is_worthless(self) -> bool:
+        return time.time() >= self.until
+
+
+class _Tokens:
+    """The tokens of this process."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._held: dict[HdfsEndpoint, _Held] = {}
+        self._over = threading.Event()
+        self.runs = 0
+
+    def of(self, endpoint: HdfsEndpoint) -> str:
+        """The token for an endpoint, got where there is none; empty where the NameNode gives none."""
+        with self._lock:
+            held = self._held.get(endpoint)
+            if held is None or held.is_worthless:
+                client = _client(endpoint)
+                token = client.new_token()
+                if not token:
+                    return ""
+                # As Hadoop does it: a first renewal tells until when the token is good.
+                held = self._held[endpoint] = _Held(endpoint, token, client.renew_token(token))
+                if len(self._held) == 1:
+                    self._over = threading.Event()
+                    threading.Thread(target=self._renew, args=(self._over,), name="hdfs-tokens", daemon=True).start()
+            return held.token
+
+    def cancel_all(self) -> None:
+        """Where a NameNode does not answer, its tokens end by themselves, a day after their last renewal."""
+        with self._lock:
+            held, self._held = list(self._held.values()), {}
+            self._over.set()
+        for one in held:
+            with suppress(StatusToolError, Refused):
+                _client(one.endpoint).cancel_token(one.token)
+
+    def _renew(self, over: threading.Event) -> None:
+        while not over.wait(self._pause_s()):
+            with self._lock:
+                held = list(self._held.values())
+            for one in held:
+                with suppress(StatusToolError, Refused):
+                    one.until = _client(one.endpoint).renew_token(one.token)
+
+    def _pause_s(self) -> float:
+        with self._lock:
+            left = min((one.until for one in self._held.values()), default=0.0) - time.time()
+        return max(_LEAST_S, left * _RENEWED_AT) if left > _RETRY_S else max(_LEAST_S, min(_RETRY_S, left / 2))
+
+
+_TOKENS = _Tokens()
+
+
+def delegated(endpoint: HdfsEndpoint) -> HdfsEndpoint:
+    """The same endpoint by a delegation token, which the ticket of this process gets. Needs `no_token_left` around it.
+
+    Raises `ConnectionFailed`.
+    """
+    try:
+        return replace(endpoint, token=_TOKENS.of(endpoint))
+    except Refused as refusal:
+        raise ConnectionFailed(f"HDFS at {endpoint} gives no delegation token: {refusal}") from None
+
+
+@contextmanager
+def no_token_left() -> Iterator[None]:
+    """Afterwards the tokens that were got meanwhile are cancelled, however the block ends."""
+    _TOKENS.runs += 1
+    try:
+        yield
+    finally:
+        _TOKENS.runs -= 1
+        if not _TOKENS.runs:
+            _TOKENS.cancel_all()
+
+
+atexit.register(_TOKENS.cancel_all)
+
+
+def _client(endpoint: HdfsEndpoint) -> WebHdfs:
+    return WebHdfs(endpoint, patience_s=0)

@@ -1,0 +1,183 @@
+"""Delegation tokens: got by the ticket, renewed, cancelled however a run ends, and never shown."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+from status_tool.clients import delegation_tokens
+from status_tool.clients.config import HdfsClient, Settings, SiteConfig
+from status_tool.clients.delegation_tokens import delegated, no_token_left
+from status_tool.clients.hdfscli import reason, refused
+from status_tool.clients.webhdfs import HdfsEndpoint, Load, WebHdfs
+from status_tool.errors import ConnectionFailed
+from status_tool.gather.hdfs_side import files_endpoint
+from status_tool.vocabulary.selection import Exclusions
+from tests.unit.test_hdfscli import TakesTicket, kerberos  # noqa: F401  a fixture
+
+TICKET, TOKEN = "Negotiate abc", "planted-secret"
+DAY_S = 86400.0
+
+
+class NameNode:
+    """Gives out one token to whoever has a ticket, and lets in whoever has either."""
+
+    def __init__(self) -> None:
+        self.operations: list[str] = []
+        self.cancelled = False
+        self.good_for_s = DAY_S
+        self.gives = True
+        namenode = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_GET(self) -> None:
+                query = {name: values[0] for name, values in parse_qs(urlsplit(self.path).query).items()}
+                self.answer(*namenode.serve(query, self.headers.get("Authorization") == TICKET))
+
+            do_PUT = do_GET
+
+            def answer(self, status: int, body: bytes) -> None:
+                self.send_response(status)
+                if status == 401:
+                    self.send_header("WWW-Authenticate", "Negotiate")
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, format: str, *args: object) -> None:
+                pass
+
+        self.http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.http.daemon_threads = True
+        threading.Thread(target=self.http.serve_forever, args=(0.02,), daemon=True).start()
+        self.endpoint = HdfsEndpoint((f"http://127.0.0.1:{self.http.server_port}",), "me")
+
+    def serve(self, query: dict[str, str], has_ticket: bool) -> tuple[int, bytes]:
+        operation = query["op"]
+        if "delegation" in query:
+            if self.cancelled or query["delegation"] != TOKEN:
+                why = {"exception": "InvalidToken", "message": "token (HDFS_DELEGATION_TOKEN) can't be found in cache"}
+                return 403, json.dumps({"RemoteException": why}).encode()
+            self.operations.append(f"{operation} by token")
+            return 200, b'{"FileStatus": {}}'
+        if not has_ticket:
+            return 401, b""
+        self.operations.append(operation)
+        if operation == "GETDELEGATIONTOKEN":
+            return 200, json.dumps({"Token": {"urlString": TOKEN} if self.gives else None}).encode()
+        if operation == "RENEWDELEGATIONTOKEN":
+            assert query["token"] == TOKEN
+            return 200, json.dumps({"long": int((time.time() + self.good_for_s) * 1000)}).encode()
+        if operation == "CANCELDELEGATIONTOKEN":
+            self.cancelled = query["token"] == TOKEN
+            return 200, b""
+        return 200, b'{"FileStatus": {}}'
+
+
+@pytest.fixture
+def namenode(kerberos: type[TakesTicket], monkeypatch: pytest.MonkeyPatch) -> Iterator[NameNode]:  # noqa: F811
+    for name in ("http_proxy", "HTTP_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    running = NameNode()
+    yield running
+    running.http.shutdown()
+    running.http.server_close()
+
+
+def test_a_run(namenode: NameNode) -> None:
+    """One token for all who ask, with which no ticket is needed; it is cancelled at the end."""
+    with no_token_left():
+        with no_token_left():
+            endpoint = delegated(namenode.endpoint)
+        assert delegated(namenode.endpoint) == endpoint
+        assert WebHdfs(endpoint, patience_s=0).status("/f") == {}
+        assert TOKEN not in f"{endpoint} {endpoint!r}"
+        expected = ["GETDELEGATIONTOKEN", "RENEWDELEGATIONTOKEN", "GETFILESTATUS by token"]
+        assert namenode.operations == expected
+    assert namenode.operations[3:] == ["CANCELDELEGATIONTOKEN"]
+    assert namenode.cancelled
+
+
+def test_an_interrupted_run(namenode: NameNode) -> None:
+    """Ctrl-C, too."""
+
+    def run() -> None:
+        with no_token_left():
+            delegated(namenode.endpoint)
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run()
+    assert namenode.cancelled
+
+
+def test_a_run_that_is_longer_than_a_token(
+    namenode: NameNode, eventually: Callable[[Callable[[], bool]], None]
+) -> None:
+    """It is renewed before it is over."""
+    namenode.good_for_s = 3.0
+    with no_token_left():
+        delegated(namenode.endpoint)
+        eventually(lambda: namenode.operations.count("RENEWDELEGATIONTOKEN") >= 3)
+    assert namenode.operations.count("GETDELEGATIONTOKEN") == 1
+
+
+@pytest.fixture
+def eventually() -> Callable[[Callable[[], bool]], None]:
+    def wait(holds: Callable[[], bool]) -> None:
+        end = time.monotonic() + 60
+        while not holds():
+            assert time.monotonic() < end, "it never came"
+            time.sleep(0.05)
+
+    return wait
+
+
+def test_a_token_that_was_cancelled_meanwhile(namenode: NameNode) -> None:
+    """One line at once, which does not show it."""
+    with no_token_left():
+        endpoint = delegated(namenode.endpoint)
+        namenode.cancelled = True
+        with pytest.raises(ConnectionFailed, match="does not take this run's delegation token any more") as failed:
+            WebHdfs(endpoint).status("/f")
+    assert TOKEN not in str(failed.value)
+
+
+def test_errors_do_not_show_it(namenode: NameNode) -> None:
+    """Not those of a server that is away, nor what a server says with a URL in it."""
+    endpoint = HdfsEndpoint(("http://127.0.0.1:1",), "me", token=TOKEN)
+    with pytest.raises(ConnectionFailed) as failed:
+        WebHdfs(endpoint, patience_s=0).status("/f")
+    assert TOKEN not in str(failed.value)
+    url = f"/webhdfs/v1/f?op=OPEN&delegation={TOKEN}&offset=0"
+    assert reason(Exception(f"refused: {url}")) == "/webhdfs/v1/f?op=OPEN&delegation=…&offset=0"
+    assert str(refused("IOException", f"GET {url}: no")) == "GET /webhdfs/v1/f?op=OPEN&delegation=…&offset=0: no"
+
+
+def test_where_there_is_none(namenode: NameNode) -> None:
+    """A NameNode without Kerberos of its own gives none: then the ticket has to do."""
+    namenode.gives = False
+    with no_token_left():
+        assert delegated(namenode.endpoint) == namenode.endpoint
+    assert namenode.operations == ["GETDELEGATIONTOKEN"]
+
+
+@pytest.mark.parametrize("authentication", ["simple", "kerberos"])
+def test_by_the_site_files(namenode: NameNode, authentication: str) -> None:
+    """Hadoop's own setting decides whether a token is asked for."""
+    site = SiteConfig({"hadoop.security.authentication": authentication})
+    settings = Settings(site, webhdfs_option=namenode.endpoint.urls)
+    with no_token_left():
+        found = files_endpoint(settings, HdfsClient.AUTO, Load(), ("/",), Exclusions(()), lambda _: None)
+        assert isinstance(found, HdfsEndpoint)
+        assert bool(found.token) == (authentication == "kerberos")
+    assert namenode.cancelled == (authentication == "kerberos")
+    assert not delegation_tokens._TOKENS._held
