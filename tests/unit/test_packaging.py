@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 import tomllib
+from importlib.metadata import distributions, requires
 from pathlib import Path
 
 import pyspark
@@ -132,3 +133,44 @@ def test_the_spark_of_spark_home() -> None:
     taken = done.stderr.splitlines()[-2:]
     assert taken[0].startswith(f"{home}/python/lib/pyspark.zip/"), taken
     assert taken[1].startswith(f"{home}/python/lib/py4j-"), taken
+
+
+# -- the locks --------------------------------------------------------------------------------------------
+
+
+def locked(file: str) -> dict[str, Version]:
+    """What a lock installs; each with a hash at least."""
+    blocks = re.split(r"\n(?=\S)", (REPOSITORY / file).read_text())
+    assert all("--hash=sha256:" in block for block in blocks)
+    pinned = [re.match(r"([\w.-]+)==(\S+)", block) for block in blocks]
+    return {one[1].lower(): Version(one[2]) for one in pinned if one}
+
+
+def test_the_extra_is_locked_apart() -> None:
+    """Its packages are compiled here, so they are installed where Kerberos' headers are; all that they need is locked,
+    and no package twice.
+    """
+    plain, kerberos = locked("requirements.lock"), locked("requirements-kerberos.lock")
+    assert not plain.keys() & kerberos.keys()
+    asked = [Requirement(one) for one in PROJECT["optional-dependencies"]["kerberos"]]
+    assert {"gssapi", "krb5", "pure-sasl"} <= {one.name for one in asked}
+    for one in asked:
+        assert (plain | kerberos)[one.name] in one.specifier
+    for name in kerberos:
+        if name in installed():
+            for needed in map(Requirement, requires(name) or ()):
+                if needed.marker is None or needed.marker.evaluate({"extra": ""}):
+                    assert (plain | kerberos)[needed.name.lower()] in needed.specifier
+
+
+def installed() -> set[str]:
+    """The distributions that are here."""
+    return {str(one.metadata["Name"]).lower() for one in distributions()}
+
+
+@pytest.mark.parametrize("file", ["requirements.lock", "requirements-kerberos.lock"])
+def test_locks_name_no_registry(file: str) -> None:
+    """Whoever installs chooses where from."""
+    text = (REPOSITORY / file).read_text()
+    assert "://" not in text
+    assert "--index" not in text
