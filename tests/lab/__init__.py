@@ -3,8 +3,10 @@
 from .admin import Admin, Digest, Lag, Peer, Region
 from .cluster import Cluster, ClusterSpec
 from .errors import AdminError, LabError, LabTimeout, ServerDied
+from .kdc import Kdc
 from .lab import Lab
 from .process import RegionServer, Server
+from .secure import Security
 from .waiting import wait_until
 
 __all__ = [
@@ -13,6 +15,7 @@ __all__ = [
     "Cluster",
     "ClusterSpec",
     "Digest",
+    "Kdc",
     "Lab",
     "LabError",
     "LabTimeout",
@@ -20,6 +23,7 @@ __all__ = [
     "Peer",
     "Region",
     "RegionServer",
+    "Security",
     "Server",
     "ServerDied",
     "wait_until",

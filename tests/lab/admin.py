@@ -79,11 +79,14 @@ class AdminProcess:
         reader = threading.Thread(target=self._read, args=(process.stdout, self._answers), daemon=True)
         reader.start()
 
-    @staticmethod
-    def _read(stdout: IO[bytes], answers: queue.Queue[dict[str, Any] | None]) -> None:
+    def _read(self, stdout: IO[bytes], answers: queue.Queue[dict[str, Any] | None]) -> None:
         with stdout:
             for line in stdout:
-                answers.put(json.loads(line))
+                try:
+                    answers.put(json.loads(line))
+                except ValueError:  # the last words of a JVM that is out of memory
+                    with self.server.log.open("ab") as log:
+                        log.write(line)
         answers.put(None)
 
     def call(self, command: str, arguments: Mapping[str, object], timeout: float) -> Any:
@@ -240,6 +243,16 @@ class Admin:
     def set_durability(self, table: str, durability: str) -> None:
         """One of HBase's, such as "SKIP_WAL" or "USE_DEFAULT"."""
         self.call("set_durability", table=table, durability=durability)
+
+    # -- rights, where HBase's AccessController runs
+
+    def grant(self, table: str, user: str, actions: Sequence[str]) -> None:
+        """HBase's actions by name, such as "READ"; they replace what the user had there."""
+        self.call("grant", table=table, user=user, actions=actions)
+
+    def permissions(self, table: str) -> list[str]:
+        """Who may do what with a table: "user: READ, WRITE" each."""
+        return cast(list[str], self.call("permissions", table=table))
 
     # -- snapshots, and regions emptied
 

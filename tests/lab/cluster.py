@@ -22,6 +22,7 @@ from .config import LOOPBACK, Addresses
 from .errors import AdminError, LabError
 from .ports import Drawn, accepts
 from .process import Java, RegionServer, Server
+from .secure import Security
 from .waiting import wait_until
 
 START_TIMEOUT = 240.0  # seconds; a machine that does other work besides is slow
@@ -56,8 +57,18 @@ class ClusterSpec:
 class Cluster:
     """A running cluster. Made by `Lab.cluster`, ended by the lab."""
 
-    def __init__(self, spec: ClusterSpec, *, root: Path, java: Java, ports: Drawn, zk_port: int) -> None:
+    def __init__(
+        self,
+        spec: ClusterSpec,
+        *,
+        root: Path,
+        java: Java,
+        ports: Drawn,
+        zk_port: int,
+        security: Security | None = None,
+    ) -> None:
         self.spec = spec
+        self._security = security
         self.name = spec.name
         self.folder = root / spec.name
         self._java = java
@@ -70,9 +81,10 @@ class Cluster:
             thrift_port=ports.take(),
             replication_conf=root / "conf",
             standby=(ports.take(), ports.take()) if spec.standby else None,
+            secure=security is not None,
         )
         self.conf_dir = root / "conf" / spec.name
-        self._write_conf(self.conf_dir, hbase=config.hbase_client(self._at) | dict(spec.site))
+        self._write_conf(self.conf_dir, hbase=self._hbase_client())
         self.namenode = self._define_namenode(0)
         self.standby = self._define_namenode(1) if spec.standby else None
         self.datanodes = [self._define_datanode(number) for number in range(spec.datanodes)]
@@ -93,24 +105,39 @@ class Cluster:
 
     @property
     def webhdfs_url(self) -> str:
-        return f"http://{LOOPBACK}:{self._at.namenode_http_port}"
+        return f"{self._at.scheme}://{self._at.host}:{self._at.namenode_http_port}"
 
     @property
     def zookeeper(self) -> str:
         """As `--zookeeper` takes it: host:port/znode."""
-        return f"{LOOPBACK}:{self._at.zk_port}{self._at.znode}"
+        return f"{self._at.host}:{self._at.zk_port}{self._at.znode}"
 
     @property
     def cluster_key(self) -> str:
         """As `add_peer` takes it: host:port:/znode."""
-        return f"{LOOPBACK}:{self._at.zk_port}:{self._at.znode}"
+        return f"{self._at.host}:{self._at.zk_port}:{self._at.znode}"
 
     # -- definitions
 
     def _write_conf(self, conf_dir: Path, *, hbase: Mapping[str, str], hdfs: Mapping[str, str] | None = None) -> None:
-        shared = config.hdfs_site(self._at, self.spec.datanodes, self.spec.hdfs_site)
+        shared = config.hdfs_site(self._at, self.spec.datanodes)
         core = config.core_site(self._at, conf_dir.parent)
-        config.write_conf(conf_dir, core=core, hdfs=shared | dict(hdfs or {}), hbase=hbase)
+        if self._security:
+            core |= self._security.core_site()
+            shared |= self._security.hdfs_site()
+            config.write_site(conf_dir / "ssl-client.xml", self._security.ssl_client())
+        config.write_conf(conf_dir, core=core, hdfs={**shared, **self.spec.hdfs_site, **(hdfs or {})}, hbase=hbase)
+
+    def _write_hdfs_conf(self, server: Server, hdfs: Mapping[str, str]) -> None:
+        """Of a NameNode or a DataNode."""
+        if self._security:
+            hdfs = {**self._security.hdfs_server(), **hdfs}
+            config.write_site(server.conf_dir / "ssl-server.xml", self._security.ssl_server())
+        self._write_conf(server.conf_dir, hbase={}, hdfs=hdfs)
+
+    def _hbase_client(self) -> dict[str, str]:
+        secure = self._security.hbase_client() if self._security else {}
+        return {**config.hbase_client(self._at), **secure, **self.spec.site}
 
     def _define_namenode(self, number: int) -> Server:
         name = f"namenode{number or ''}"
@@ -120,21 +147,22 @@ class Cluster:
         hdfs = config.namenode(server.folder)
         if self.spec.standby:
             hdfs |= config.ha_namenode(config.NAMENODES[number], self.folder / "shared-edits")
-        self._write_conf(server.conf_dir, hbase={}, hdfs=hdfs)
+        self._write_hdfs_conf(server, hdfs)
         return server
 
     def _define_datanode(self, number: int) -> Server:
         folder = self.folder / f"datanode{number}"
-        port, http_port, ipc_port = (self.ports.take() for _ in range(3))
+        port, web_port, ipc_port = (self.ports.take() for _ in range(3))
         main = f"{_HDFS}.datanode.DataNode"
         server = Server(self._java, f"{self.name}-datanode{number}", folder, main, (), 256, port)
-        hdfs = config.datanode(folder, port, http_port, ipc_port)
-        self._write_conf(server.conf_dir, hbase={}, hdfs=hdfs)
+        self._write_hdfs_conf(server, config.datanode(self._at, folder, port, web_port, ipc_port))
         return server
 
     def _hbase_conf(self, server: Server, overrides: Mapping[str, str]) -> None:
-        common = config.hbase_server(self._at, self.spec.region_servers)
-        self._write_conf(server.conf_dir, hbase=common | dict(self.spec.site) | dict(overrides))
+        own = {**self.spec.site, **overrides}
+        if self._security:
+            own = self._security.hbase_server(own)
+        self._write_conf(server.conf_dir, hbase=config.hbase_server(self._at, self.spec.region_servers) | own)
 
     def _define_master(self) -> Server:
         server = Server(
@@ -182,7 +210,8 @@ class Cluster:
         name, folder = f"{self.name}-admin", self.folder / "admin"
         arguments = () if self.spec.hbase else ("hdfs",)
         server = Server(self._java, name, folder, f"{_LAB}.LabAdmin", arguments, 512, 0)
-        self._write_conf(server.conf_dir, hbase=config.hbase_client(self._at) | dict(self.spec.site))
+        login = self._security.admin() if self._security else {}
+        self._write_conf(server.conf_dir, hbase=self._hbase_client() | login)
         return server
 
     def run_main(self, main: str, arguments: Sequence[str], timeout: float = 180) -> str:
@@ -321,7 +350,8 @@ class Cluster:
             server.resume()
 
     def _delete_znode(self, server_name: str) -> None:
-        client = KazooClient(f"{LOOPBACK}:{self._at.zk_port}", timeout=30)
+        super_user = [("digest", config.ZOOKEEPER_SUPER)]
+        client = KazooClient(f"{LOOPBACK}:{self._at.zk_port}", timeout=30, auth_data=super_user)
         client.start(timeout=30)
         try:
             with contextlib.suppress(NoNodeError):

@@ -12,6 +12,9 @@ Site = Mapping[str, str]
 NAMENODES = ("nn0", "nn1")
 """The ids of the two NameNodes of a cluster with a standby."""
 
+ZOOKEEPER_SUPER = "super:lab"
+"""Name and password, by the scheme "digest", of whom no ACL of a secure lab holds."""
+
 TICK_MS = 1000
 SESSION_TIMEOUT_MS = 30_000  # a busy machine must not cost a server its life; `Cluster.crash` does not wait for it
 
@@ -20,7 +23,8 @@ SESSION_TIMEOUT_MS = 30_000  # a busy machine must not cost a server its life; `
 class Addresses:
     """Where a cluster is; `replication_conf` has every cluster's client configuration, for bulk loads.
 
-    `standby` is the second NameNode's RPC and HTTP port; None: there is one NameNode only.
+    `standby` is the second NameNode's RPC and HTTP port; None: there is one NameNode only. `secure`: web servers speak
+    HTTPS, and clients use the name that principals and certificates have.
     """
 
     name: str
@@ -30,6 +34,17 @@ class Addresses:
     thrift_port: int
     replication_conf: Path
     standby: tuple[int, int] | None = None
+    secure: bool = False
+
+    @property
+    def host(self) -> str:
+        """What clients call every server."""
+        return "localhost" if self.secure else LOOPBACK
+
+    @property
+    def scheme(self) -> str:
+        """Of the web servers."""
+        return "https" if self.secure else "http"
 
     @property
     def znode(self) -> str:
@@ -37,10 +52,10 @@ class Addresses:
 
     @property
     def filesystem(self) -> str:
-        return f"hdfs://{self.name}" if self.standby else f"hdfs://{LOOPBACK}:{self.namenode_port}"
+        return f"hdfs://{self.name}" if self.standby else f"hdfs://{self.host}:{self.namenode_port}"
 
 
-def zookeeper(port: int, data: Path) -> str:
+def zookeeper(port: int, data: Path, more: Site) -> str:
     """The text of a zoo.cfg."""
     settings = {
         "dataDir": data,
@@ -52,6 +67,7 @@ def zookeeper(port: int, data: Path) -> str:
         "maxClientCnxns": 0,
         "admin.enableServer": "false",
         "4lw.commands.whitelist": "*",
+        **more,
     }
     return "".join(f"{key}={value}\n" for key, value in settings.items())
 
@@ -66,7 +82,7 @@ def core_site(at: Addresses, folder: Path) -> dict[str, str]:
     }
 
 
-def hdfs_site(at: Addresses, datanodes: int, overrides: Site) -> dict[str, str]:
+def hdfs_site(at: Addresses, datanodes: int) -> dict[str, str]:
     """What HDFS's servers and clients share."""
     return {
         **_namenodes(at),
@@ -85,7 +101,6 @@ def hdfs_site(at: Addresses, datanodes: int, overrides: Site) -> dict[str, str]:
         # A writer asks again after so many ms whether its last block has arrived; HDFS's 400 is most of a small file.
         "dfs.client.block.write.locateFollowingBlock.initial.delay.ms": "20",
         "dfs.client.block.write.locateFollowingBlock.retries": "10",
-        **overrides,
     }
 
 
@@ -94,10 +109,11 @@ def _namenodes(at: Addresses) -> dict[str, str]:
     active = (at.namenode_port, at.namenode_http_port)
     if at.standby is None:
         return {
-            "dfs.namenode.rpc-address": f"{LOOPBACK}:{active[0]}",
-            "dfs.namenode.http-address": f"{LOOPBACK}:{active[1]}",
+            "dfs.namenode.rpc-address": f"{at.host}:{active[0]}",
+            f"dfs.namenode.{at.scheme}-address": f"{at.host}:{active[1]}",
         }
     ports = dict(zip(NAMENODES, (active, at.standby), strict=True))
+    rpc, web = (f"dfs.namenode.{kind}-address.{at.name}" for kind in ("rpc", at.scheme))
     proxy = "org.apache.hadoop.hdfs.server.namenode.ha.ConfiguredFailoverProxyProvider"
     return {
         "dfs.nameservices": at.name,
@@ -105,8 +121,8 @@ def _namenodes(at: Addresses) -> dict[str, str]:
         f"dfs.client.failover.proxy.provider.{at.name}": proxy,
         "dfs.ha.fencing.methods": "shell(/bin/true)",
         "dfs.ha.tail-edits.period": "1",
-        **{f"dfs.namenode.rpc-address.{at.name}.{node}": f"{LOOPBACK}:{rpc}" for node, (rpc, _) in ports.items()},
-        **{f"dfs.namenode.http-address.{at.name}.{node}": f"{LOOPBACK}:{http}" for node, (_, http) in ports.items()},
+        **{f"{rpc}.{node}": f"{at.host}:{port}" for node, (port, _) in ports.items()},
+        **{f"{web}.{node}": f"{at.host}:{port}" for node, (_, port) in ports.items()},
     }
 
 
@@ -123,12 +139,12 @@ def ha_namenode(node: str, shared_edits: Path) -> dict[str, str]:
     }
 
 
-def datanode(folder: Path, port: int, http_port: int, ipc_port: int) -> dict[str, str]:
+def datanode(at: Addresses, folder: Path, port: int, web_port: int, ipc_port: int) -> dict[str, str]:
     return {
         "dfs.datanode.data.dir": f"file://{folder / 'data'}",
-        "dfs.datanode.hostname": LOOPBACK,
+        "dfs.datanode.hostname": at.host,
         "dfs.datanode.address": f"{LOOPBACK}:{port}",
-        "dfs.datanode.http.address": f"{LOOPBACK}:{http_port}",
+        f"dfs.datanode.{at.scheme}.address": f"{LOOPBACK}:{web_port}",
         "dfs.datanode.ipc.address": f"{LOOPBACK}:{ipc_port}",
     }
 
@@ -138,13 +154,13 @@ def hbase_client(at: Addresses) -> dict[str, str]:
     return {
         "hbase.rootdir": f"{at.filesystem}/hbase",
         "hbase.cluster.distributed": "true",
-        "hbase.zookeeper.quorum": LOOPBACK,
+        "hbase.zookeeper.quorum": at.host,
         "hbase.zookeeper.property.clientPort": str(at.zk_port),
         "zookeeper.znode.parent": at.znode,
         "zookeeper.session.timeout": str(SESSION_TIMEOUT_MS),
         "hbase.regionserver.thrift.port": str(at.thrift_port),
         "hbase.regionserver.thrift.ipaddress": LOOPBACK,
-        "hbase.regionserver.thrift.host": LOOPBACK,
+        "hbase.regionserver.thrift.host": at.host,
     }
 
 

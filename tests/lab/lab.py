@@ -13,6 +13,7 @@ import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -21,8 +22,11 @@ from . import config, watchdog
 from .classpath import HOME, servers_classpath, shared_classes
 from .cluster import Cluster, ClusterSpec
 from .errors import LabError
+from .kdc import Kdc
 from .ports import Drawn, Ports
 from .process import Java, Server
+from .secure import Security
+from .stores import make_stores
 
 
 def server_java(hbase_version: str, root: Path, mark: str, jvm_options: Sequence[str] | None = None) -> Java:
@@ -49,10 +53,12 @@ class Lab:
         keep: bool | None = None,
         say: Callable[[str], None] | None = None,
         jvm_options: Sequence[str] | None = None,
+        secure: bool = False,
     ) -> None:
         """Starts ZooKeeper only. `keep` (or LAB_KEEP=1) leaves the folder with the logs behind.
 
-        `jvm_options` replace the default, which is the shared archive of classes if there is one.
+        `jvm_options` replace the default, which is the shared archive of classes if there is one. `secure`: a KDC comes
+        first (`security`), and every server authenticates by it.
         """
         self.hbase_version = hbase_version
         self.keep = os.environ.get("LAB_KEEP") == "1" if keep is None else keep
@@ -67,6 +73,7 @@ class Lab:
         self._ports = Ports()
         try:
             self._java = server_java(hbase_version, self.root, self.mark, jvm_options)
+            self.security = self._start_kdc() if secure else None
             self.zk_port = self._ports.take()
             self.zookeeper = self._start_zookeeper()
         except BaseException:
@@ -82,13 +89,26 @@ class Lab:
             start_new_session=True,  # it must outlive a Ctrl-C
         )
 
+    def _start_kdc(self) -> Security:
+        kdc = Kdc(self._java, self.root / "kdc", self._ports.take())
+        stores = make_stores(self.root / "stores")
+        kdc.start()
+        self._java = kdc.client(self._java)
+        return Security(kdc, stores)
+
     def _start_zookeeper(self) -> Server:
         folder = self.root / "zookeeper"
         folder.mkdir()
-        file = folder / "zoo.cfg"
-        file.write_text(config.zookeeper(self.zk_port, folder / "data"))
+        file, java = folder / "zoo.cfg", self._java
+        more: Mapping[str, str] = {}
+        if self.security:
+            more = self.security.zookeeper()
+            jaas = folder / "jaas.conf"
+            jaas.write_text(self.security.zookeeper_jaas())
+            java = replace(java, options=(*java.options, *self.security.zookeeper_options(jaas)))
+        file.write_text(config.zookeeper(self.zk_port, folder / "data", more))
         main = "org.apache.zookeeper.server.quorum.QuorumPeerMain"
-        server = Server(self._java, "zookeeper", folder, main, (str(file),), 128, self.zk_port)
+        server = Server(java, "zookeeper", folder, main, (str(file),), 128, self.zk_port)
         server.start()
         return server
 
@@ -139,7 +159,14 @@ class Lab:
             raise LabError("the lab is closed")
         if spec.name in self.clusters:
             raise LabError(f"there is a cluster {spec.name} already")
-        cluster = Cluster(spec, root=self.root, java=self._java, ports=Drawn(self._ports), zk_port=self.zk_port)
+        cluster = Cluster(
+            spec,
+            root=self.root,
+            java=self._java,
+            ports=Drawn(self._ports),
+            zk_port=self.zk_port,
+            security=self.security,
+        )
         self.clusters[spec.name] = cluster
         return cluster
 

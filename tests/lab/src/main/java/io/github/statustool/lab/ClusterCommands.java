@@ -1,12 +1,14 @@
 package io.github.statustool.lab;
 
 import java.io.IOException;
+import java.security.PrivilegedExceptionAction;
 import java.util.ArrayList;
 import java.util.EnumSet;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.stream.Collectors;
+import javax.security.sasl.Sasl;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.hbase.ClusterMetrics;
 import org.apache.hadoop.hbase.ClusterMetrics.Option;
@@ -15,8 +17,11 @@ import org.apache.hadoop.hbase.client.Admin;
 import org.apache.hadoop.hbase.replication.ReplicationLoadSource;
 import org.apache.hadoop.hbase.thrift.generated.Hbase;
 import org.apache.hadoop.hdfs.DistributedFileSystem;
+import org.apache.hadoop.security.UserGroupInformation;
 import org.apache.thrift.protocol.TBinaryProtocol;
+import org.apache.thrift.transport.TSaslClientTransport;
 import org.apache.thrift.transport.TSocket;
+import org.apache.thrift.transport.TTransport;
 
 /** Servers as a whole: which are alive, how far replication is, rolling WALs, the balancer. */
 final class ClusterCommands {
@@ -102,11 +107,24 @@ final class ClusterCommands {
     return lag;
   }
 
-  private static int thriftTables(int port) throws Exception {
+  private int thriftTables(int port) throws Exception {
     try (TSocket socket = new TSocket("127.0.0.1", port)) {
       socket.setTimeout(20_000);
-      socket.open();
-      return new Hbase.Client(new TBinaryProtocol(socket)).getTableNames().size();
+      String qop = admin.getConfiguration().get("hbase.thrift.security.qop");
+      if (qop == null) {
+        return tableNames(socket);
+      }
+      return UserGroupInformation.getLoginUser()
+          .doAs((PrivilegedExceptionAction<Integer>) () -> tableNames(saslOver(socket, qop)));
     }
+  }
+
+  private static TTransport saslOver(TTransport socket, String qop) throws Exception {
+    return new TSaslClientTransport("GSSAPI", null, "hbase", "localhost", Map.of(Sasl.QOP, qop), null, socket);
+  }
+
+  private static int tableNames(TTransport transport) throws Exception {
+    transport.open();
+    return new Hbase.Client(new TBinaryProtocol(transport)).getTableNames().size();
   }
 }
