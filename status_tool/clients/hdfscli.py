@@ -26,7 +26,7 @@ from requests.utils import get_environ_proxies, select_proxy
 
 from status_tool.clients.kerberos import HOST_PATTERN, ServiceName, by_name, make_ready
 from status_tool.clients.sasl import negotiate_header
-from status_tool.clients.tls import ca_bundle, distrust, tls_context
+from status_tool.clients.tls import distrust, tls_context
 from status_tool.errors import ConfigurationError, ConnectionFailed
 
 OPERATIONS = {
@@ -144,6 +144,27 @@ class TokenNameNode(NameNodeClient, _Answers, TokenClient):
             ) from None
 
 
+class _TrustingAdapter(HTTPAdapter):
+    """Verifies servers as `Servers` does: what `requests` itself trusts does not count."""
+
+    def __init__(self, connections: int, authorities: str) -> None:
+        self._context = tls_context(authorities)
+        super().__init__(pool_connections=1, pool_maxsize=connections, max_retries=0)
+
+    def init_poolmanager(self, *arguments: Any, **settings: Any) -> None:
+        """With our context."""
+        super().init_poolmanager(*arguments, **settings, ssl_context=self._context)
+
+    def proxy_manager_for(self, proxy: str, **settings: Any) -> Any:
+        """With our context behind the proxy, too."""
+        return super().proxy_manager_for(proxy, **settings, ssl_context=self._context)
+
+    def cert_verify(self, conn: Any, url: str, verify: Any, cert: Any) -> None:
+        """The context verifies; here more authorities would be added."""
+        if url.lower().startswith("https"):
+            conn.cert_reqs = "CERT_REQUIRED"
+
+
 class Session(requests.Session):
     """A session for one server. Proxies and the authorities to trust are the environment's; `~/.netrc` is not sent.
 
@@ -155,9 +176,8 @@ class Session(requests.Session):
     def __init__(self, url: str, connections: int, timeout: tuple[float, float], authorities: str) -> None:
         """For so many threads; `timeout` and `authorities` as for `Servers`."""
         super().__init__()
-        self.mount(url, HTTPAdapter(pool_connections=1, pool_maxsize=connections, max_retries=0))
+        self.mount(url, _TrustingAdapter(connections, authorities))
         self.proxies.update(get_environ_proxies(url))
-        self.verify = ca_bundle() or True
         self.trust_env = False
         self._servers = Servers(connections, timeout, authorities)
         self._url = url

@@ -287,10 +287,11 @@ def _why(code: int, words: str, service: ServiceName | None = None) -> str:
     meaning = _MEANINGS.get(code)
     if meaning is None:
         return f"{words}: see klist, and KRB5_TRACE=/dev/stderr for each step"
-    return meaning.replace("{service}", "of the server" if service is None else _canonical(service))
+    return meaning.replace("{service}", "of the server" if service is None else canonical(service))
 
 
-def _canonical(service: ServiceName) -> str:
+def canonical(service: ServiceName) -> str:
+    """The name that the KDC is asked for, as far as it can be known."""
     with suppress(Exception):
         return str(service.name())
     return str(service)

@@ -101,9 +101,14 @@ class GssapiClient:
 
 def negotiate_header(service: ServiceName, where: str) -> str:
     """The value of `Authorization` for one request by SPNEGO (RFC 4559)."""
-    gssapi = gss()
-    context = _context(service, where, mechanism=gssapi.OID.from_int_seq(SPNEGO_MECHANISM))
-    return f"Negotiate {base64.b64encode(_step(context, None, service, where)).decode('ascii')}"
+    try:
+        context = _context(service, where, mechanism=gss().OID.from_int_seq(SPNEGO_MECHANISM))
+        token = _step(context, None, service, where)
+    except ConnectionFailed:
+        # SPNEGO's errors have numbers of their own; Kerberos itself says what is missing.
+        _step(_context(service, where), None, service, where)
+        raise
+    return f"Negotiate {base64.b64encode(token).decode('ascii')}"
 
 
 def _context(service: ServiceName, where: str, *, encrypts: bool = False, mechanism: Any = None) -> Any:

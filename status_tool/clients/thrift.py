@@ -29,7 +29,7 @@ from thriftpy2.transport.sslsocket import TSSLSocket
 
 from status_tool.clients.config import ThriftEndpoint
 from status_tool.clients.hdfscli import reason
-from status_tool.clients.kerberos import ServiceName
+from status_tool.clients.kerberos import ServiceName, canonical
 from status_tool.clients.sasl import GssapiClient, negotiate_header
 from status_tool.clients.thrift_sasl import Rejected, SaslTransport
 from status_tool.clients.tls import distrust, tls_context, tls_error
@@ -159,8 +159,8 @@ def _unauthorized(endpoint: ThriftEndpoint) -> ConnectionFailed:
 def _rejected(endpoint: ThriftEndpoint, why: str) -> ConnectionFailed:
     """A server that takes tickets, but not this one; the reason is only in its log."""
     return ConnectionFailed(
-        f"{_server(endpoint)} rejected the Kerberos ticket for {service_of(endpoint)} {why}: its keytab has to have "
-        "that principal's newest key, and its clock must not differ from this host's by five minutes; its log says more"
+        f"{_server(endpoint)} rejected the Kerberos ticket for {canonical(service_of(endpoint))} {why}: its keytab "
+        "has to have that principal's newest key, its clock must not differ by five minutes; its log says which"
     )
 
 

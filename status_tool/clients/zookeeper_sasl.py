@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from status_tool.clients.kerberos import HOST_PATTERN, ServiceName, gss, package
+from status_tool.clients.kerberos import HOST_PATTERN, ServiceName, canonical, gss, package
 from status_tool.clients.sasl import GssapiClient
 from status_tool.errors import ConnectionFailed, StatusToolError
 
@@ -34,7 +34,7 @@ class SaslLogin:
     def begin(self, service: str, host: str) -> GssapiClient:
         """A client for one server."""
         name = ServiceName(f"{service}/{HOST_PATTERN}", host)
-        self._service = str(name)
+        self._service = canonical(name)
         return GssapiClient(name, ("auth",), self._where)
 
     def rejected(self) -> ConnectionFailed:

@@ -299,3 +299,17 @@ def test_a_ticket_that_is_missing_or_refused(
     monkeypatch.setitem(sys.modules, "gssapi", None)  # which would know better what is missing
     with pytest.raises(ConnectionFailed, match=r"no ticket for it: kinit \(No Kerberos credentials available\)"):
         server.ask()
+
+
+def test_kerberos_over_tls(server: Server, kerberos: type[TakesTicket], tmp_path: Path) -> None:
+    """By the same authorities as without Kerberos, and by no others."""
+    good, other = certificate(tmp_path, "IP:127.0.0.1"), certificate(tmp_path, "DNS:elsewhere")
+    server.over_tls(good)
+    server.takes = "Negotiate abc"
+    client = client_of(server.url, "me", 2, (5, 5), read_authorities(Path(f"{good}.crt")))
+    for op in ("GETFILESTATUS", "GETFILESTATUS", "RENEWDELEGATIONTOKEN"):
+        assert client.ask(op, "/file") == {"FileStatus": {}}
+    stranger: Any = client_of(server.url, "me", 2, (5, 5), read_authorities(Path(f"{other}.crt")))
+    stranger._session._authenticate()
+    with pytest.raises(Failover, match="certificate"):
+        stranger.ask("GETFILESTATUS", "/file")

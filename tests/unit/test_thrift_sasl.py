@@ -264,5 +264,5 @@ def test_a_rejected_ticket(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> Non
         peer.say(Stage.BAD, b"GSS initiate failed")
 
     endpoint = ThriftEndpoint("127.0.0.1", serve(refuse), principal="hbase/_HOST@R", qops=("auth",))
-    with pytest.raises(ConnectionFailed, match=r"rejected the Kerberos ticket for hbase/127\.0\.0\.1@R \(GSS init"):
+    with pytest.raises(ConnectionFailed, match=r"rejected the Kerberos ticket for hbase/\S+@R \(GSS init"):
         connect(endpoint)
