@@ -6,11 +6,15 @@ import subprocess
 from pathlib import Path
 
 
-def certificate(folder: Path, name: str) -> Path:
-    """A key with a certificate for this host (`DNS:…`, `IP:…`), which is its own authority; that alone in `….crt`."""
+def certificate(folder: Path, name: str, *, authority: bool = True) -> Path:
+    """A key with a certificate for this host (`DNS:…`, `IP:…`), signed by itself; that alone in `….crt`.
+
+    `authority`: whether it says that it may sign others, which those that keytool makes do not.
+    """
     path = folder / f"{name.replace(':', '-')}.pem"
     command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1", "-keyout", str(path)]
     command += ["-out", f"{path}.crt", "-subj", "/CN=lab", "-addext", f"subjectAltName={name}"]
+    command += [] if authority else ["-addext", "basicConstraints=critical,CA:FALSE"]
     subprocess.run(command, check=True, capture_output=True)
     path.write_text(path.read_text() + Path(f"{path}.crt").read_text())
     return path

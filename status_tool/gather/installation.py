@@ -141,4 +141,5 @@ def _hdfs(settings: Settings) -> Iterator[Checked]:
     endpoint = endpoint_of(settings)
     with refusals_end_the_run(endpoint):
         WebHdfs(endpoint, patience_s=0).status("/")
-    yield Checked(f"HDFS {endpoint}: the NameNode answers user {endpoint.user}")
+    whose = "this user's ticket" if settings.is_hadoop_kerberized else f"user {endpoint.user}"
+    yield Checked(f"HDFS {endpoint}: the NameNode answers {whose}")

@@ -205,6 +205,14 @@ def test_tls_of_both_legs(server: Server, tmp_path: Path) -> None:
     assert "BEGIN" not in repr(strangers)
 
 
+def test_a_server_that_has_signed_its_own_certificate(server: Server, tmp_path: Path) -> None:
+    """As keytool makes them: trusted because it is named, although it is no authority."""
+    own = certificate(tmp_path, "IP:127.0.0.1", authority=False)
+    server.over_tls(own)
+    trusted = HdfsEndpoint((server.url,), "me", read_authorities(Path(f"{own}.crt")))
+    assert WebHdfs(trusted, patience_s=0).status("/f") == {}
+
+
 def test_no_tls_where_it_was_asked_for(server: Server) -> None:
     """Said as that, at once."""
     with pytest.raises(ConnectionFailed, match="does not speak TLS"):
