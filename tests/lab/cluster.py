@@ -7,6 +7,8 @@ import os
 import shlex
 import subprocess
 import time
+import urllib.error
+import urllib.request
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -317,11 +319,23 @@ class Cluster:
         return True
 
     def _thrift_answers(self) -> bool:
+        if self._hbase_client().get("hbase.regionserver.thrift.http") == "true":
+            return self._thrift_asks_for_a_ticket()
         try:
             self.admin.call("thrift_tables", port=self.thrift_port)
         except AdminError:
             return False
         return True
+
+    def _thrift_asks_for_a_ticket(self) -> bool:
+        """Over HTTP and with Kerberos."""
+        try:
+            urllib.request.urlopen(f"http://{self._at.host}:{self.thrift_port}/", data=b"", timeout=20)
+        except urllib.error.HTTPError as error:
+            return error.code == 401
+        except OSError:
+            return False
+        return False
 
     def add_region_server(self, site: Mapping[str, str] | None = None) -> RegionServer:
         """One more, alive on return."""

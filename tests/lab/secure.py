@@ -104,6 +104,7 @@ class Security:
             "hbase.master.kerberos.principal": self._who("hbase"),
             "hbase.regionserver.kerberos.principal": self._who("hbase"),
             "hbase.thrift.kerberos.principal": self._who("hbase"),
+            "hbase.thrift.spnego.principal": self._who("HTTP"),
             "hbase.thrift.security.qop": "auth",
         }
 
@@ -114,7 +115,6 @@ class Security:
             "hbase.master.keytab.file": self._key("hbase"),
             "hbase.regionserver.keytab.file": self._key("hbase"),
             "hbase.thrift.keytab.file": self._key("hbase"),
-            "hbase.thrift.spnego.principal": self._who("HTTP"),
             "hbase.thrift.spnego.keytab.file": self._key("HTTP"),
             "hbase.zookeeper.client.kerberos.principal": self._who("hbase"),
             "hbase.zookeeper.client.keytab.file": self._key("hbase"),

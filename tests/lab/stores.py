@@ -1,4 +1,4 @@
-"""Key stores of servers on loopback, by the JDK's keytool."""
+"""Key stores of servers on loopback."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
+from ..certificates import certificate
 from .classpath import java
 from .errors import LabError
 
 PASSWORD = "lab-store-password"
-_NAMES = "san=dns:localhost,ip:127.0.0.1"
 
 
 @dataclass(frozen=True)
 class Stores:
-    """One self-signed certificate for `localhost`: as key store and trust store of JVMs, and as PEM for others."""
+    """A certificate for `localhost`, which is its own authority: for JVMs, and as PEM for others."""
 
     key: Path
     trust: Path
@@ -23,18 +23,20 @@ class Stores:
 
 
 def make_stores(folder: Path) -> Stores:
-    """Make them; LabError if keytool refuses."""
+    """Make them; LabError if openssl or keytool refuses."""
     folder.mkdir(parents=True)
-    stores = Stores(folder / "key.p12", folder / "trust.p12", folder / "ca.pem")
-    _keytool("-genkeypair", stores.key, "-keyalg", "EC", "-dname", "CN=localhost", "-ext", _NAMES, "-validity", "2")
-    _keytool("-exportcert", stores.key, "-rfc", "-file", str(stores.ca))
-    _keytool("-importcert", stores.trust, "-noprompt", "-file", str(stores.ca))
+    pem = certificate(folder, "DNS:localhost,IP:127.0.0.1")
+    stores = Stores(folder / "key.p12", folder / "trust.p12", pem.with_name(f"{pem.name}.crt"))
+    password = ("-passout", f"pass:{PASSWORD}")
+    _run("openssl", "pkcs12", "-export", "-name", "lab", "-in", str(pem), "-out", str(stores.key), *password)
+    # Java trusts only what keytool has marked as trusted.
+    keytool = str(Path(java()).with_name("keytool"))
+    store = ("-keystore", str(stores.trust), "-storetype", "PKCS12", "-storepass", PASSWORD)
+    _run(keytool, "-importcert", "-noprompt", "-alias", "lab", "-file", str(stores.ca), *store)
     return stores
 
 
-def _keytool(command: str, store: Path, *arguments: str) -> None:
-    tool = str(Path(java()).with_name("keytool"))
-    named = [tool, command, "-alias", "lab", "-keystore", str(store), "-storetype", "PKCS12", "-storepass", PASSWORD]
-    done = subprocess.run([*named, *arguments], capture_output=True, text=True, check=False)
+def _run(*command: str) -> None:
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
-        raise LabError(f"keytool {command} ended with {done.returncode}: {done.stdout}{done.stderr}")
+        raise LabError(f"{command[0]} {command[1]} ended with {done.returncode}: {done.stdout}{done.stderr}")

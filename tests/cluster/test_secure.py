@@ -1,0 +1,240 @@
+"""Two clusters in one Kerberos realm, with access control, SASL, HTTPS, protected WALs: the trackers and the tool."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.lab.cluster import Cluster
+from tests.lab.errors import AdminError
+from tests.lab.lab import Lab
+from tests.lab.waiting import wait_until
+from tests.pair import PEER, STATE_TABLE, Pair, Result, tool
+from tests.schema import assert_valid
+from tests.secure_pair import TOOL_USER, SecurePair, fs_shell, let_read_wals, start_secure_pair
+
+pytestmark = [pytest.mark.cluster, pytest.mark.spark]
+
+NO_GSSAPI = "needs the Python package gssapi, which is built against MIT Kerberos (Debian: apt install libkrb5-dev)"
+EXECUTORS, QUICK = (
+    "local-cluster[2,1,1024]",
+    "spark.executor.extraJavaOptions=-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",  # they live for seconds
+)
+WAL_HEADER, HAS_COMPRESSION = slice(5, 7), b"\x08\x01"
+"""After the magic and a length of one byte comes the header; its first field is `has_compression`."""
+
+
+@pytest.fixture(scope="module")
+def secure() -> Iterator[SecurePair]:
+    """The pair; the tool finds its realm and no ticket."""
+    with Lab(secure=True) as lab, pytest.MonkeyPatch.context() as patch:
+        started = start_secure_pair(lab)
+        for name, value in started.environment().items():
+            patch.setenv(name, value)
+        yield started
+
+
+@pytest.fixture(scope="module")
+def pair(secure: SecurePair) -> Pair:
+    return secure.pair
+
+
+@pytest.fixture
+def kerberos() -> None:
+    """For what needs the tool's own Kerberos; the trackers do not."""
+    pytest.importorskip("gssapi", reason=NO_GSSAPI)
+
+
+def as_user(secure: SecurePair, user: str) -> dict[str, Any]:
+    """Of a command of the lab's administrator that is tried with somebody else's rights."""
+    return {"principal": secure.kdc.principal(user), "keytab": str(secure.kdc.keytab(user))}
+
+
+def rows_of(cluster: Cluster, kind: bytes) -> list[bytes]:
+    """The keys of the state table's rows of a kind."""
+    return [row for row in cluster.admin.rows(STATE_TABLE) if row[:1] == kind]
+
+
+# -- the trackers
+
+
+def test_trackers_record_through_access_control(secure: SecurePair, pair: Pair) -> None:
+    """Heads on the master, segments on the slave, over RPC with privacy; the rows themselves arrive."""
+    pair.create_table("recorded", {"f": 1}, splits=[b"row00000050"])
+    pair.master.admin.put_rows("recorded", "f", 100)
+    pair.wait_same("recorded")
+    wait_until(lambda: len(rows_of(pair.master, b"h")) >= 2, 60, "heads on the master")
+    wait_until(lambda: len(rows_of(pair.slave, b"s")) >= 2, 60, "segments on the slave")
+
+
+def test_the_state_table_is_the_region_servers_own(secure: SecurePair, pair: Pair) -> None:
+    """Its owner is the user of the region servers; nobody else is granted anything."""
+    for cluster in (pair.master, pair.slave):
+        assert cluster.admin.permissions(STATE_TABLE) == ["hbase: READ, WRITE, EXEC, CREATE, ADMIN"]
+        for attempt in ("get_as", "put_as"):
+            with pytest.raises(AdminError, match="AccessDeniedException"):
+                cluster.admin.call(attempt, table=STATE_TABLE, row=b"b", family="t", **as_user(secure, "nobody"))
+
+
+def test_wals_are_encrypted_here_and_compressed_there(pair: Pair, tmp_path: Path) -> None:
+    """Replication reads the stamps from such WALs in the other tests."""
+    pair.create_table("sealed", {"f": 1})
+    pair.master.admin.put_rows("sealed", "f", 10, value="plain-to-read")
+    pair.wait_same("sealed")
+    encrypted, compressed = (wals(cluster, tmp_path / cluster.name) for cluster in (pair.master, pair.slave))
+    assert all(b"SecureWALCellCodec" in wal for wal in encrypted)
+    assert not any(b"plain-to-read" in wal for wal in encrypted)
+    assert all(wal[WAL_HEADER] == HAS_COMPRESSION for wal in compressed)
+    assert any(b"plain-to-read" in wal for wal in compressed)
+
+
+def wals(cluster: Cluster, folder: Path) -> list[bytes]:
+    """The WALs of all region servers that have a header."""
+    folder.mkdir()
+    cluster.admin.roll_wal()
+    fs_shell(cluster, "-get", "/hbase/WALs/*/*", str(folder))
+    found = [wal for file in folder.iterdir() if (wal := file.read_bytes()).startswith(b"PWAL")]
+    assert len(found) >= len(cluster.region_servers)
+    return found
+
+
+# -- the tool
+
+
+def test_complete_by_keytab_and_by_ticket_cache(
+    secure: SecurePair, kerberos: None, status: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both halves, by SASL with auth-conf on the master and by HTTP with SPNEGO on the slave."""
+    pair = secure.pair
+    pair.create_table("whole", {"f": 1})
+    pair.master.admin.put_rows("whole", "f", 50)
+    for cluster in (pair.master, pair.slave):
+        cluster.admin.hdfs_put("/secure/one", b"one")
+    paths, table = tmp_path / "paths", ("--table", "whole")
+    paths.write_text("/secure\n")
+    written = tool("run", "-m", "-o", status, "-f", paths, *table, *secure.keytab_of(TOOL_USER), conf=pair.master)
+    assert written.exit_code == 0, written
+    monkeypatch.setenv("KRB5CCNAME", f"FILE:{secure.kdc.ticket(TOOL_USER, tmp_path / 'tickets')}")
+    result = tool("run", "-i", status, "--json", "--wait", "60", *table, conf=pair.slave)
+    assert result.exit_code == 0, result
+    assert_valid(result.json)
+    assert (result.json["verdict"], result.json["hbase"]["evidence"]) == ("complete", "exact")
+    assert result.json["hdfs"]["files"]["match"] == 1
+    assert pair.same("whole")
+
+
+def test_a_gap_is_caught_also_by_executors(
+    secure: SecurePair, kerberos: None, status: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By ticket cache on the master, by keytab on the slave. Executors elsewhere have no ticket."""
+    pair = secure.pair
+    pair.create_table("lost", {"f": 1})
+    pair.master.admin.put_rows("lost", "f", 20)
+    pair.wait_same("lost")
+    pair.master.admin.remove_peer(PEER)
+    pair.master.admin.put_rows("lost", "f", 5, start=100)
+    pair.master.admin.roll_wal()
+    pair.connect()
+    pair.master.admin.put_rows("lost", "f", 5, start=200)
+    wait_until(lambda: b"row00000204" in pair.slave.admin.rows("lost"), 60, "later rows have arrived")
+    monkeypatch.setenv("KRB5CCNAME", f"FILE:{secure.kdc.ticket(TOOL_USER, tmp_path / 'tickets')}")
+    hbase = ("--only", "hbase", "--table", "lost")
+    written = tool("run", "-m", "-o", status, *hbase, conf=pair.master)
+    assert written.exit_code == 0, written
+    monkeypatch.setenv("KRB5CCNAME", secure.environment()["KRB5CCNAME"])
+    check = ("run", "-i", status, "--json", *hbase, *secure.keytab_of(TOOL_USER))
+    ways: tuple[tuple[str, ...], ...] = ((), ("--spark-master", EXECUTORS, "--spark-conf", QUICK))
+    for spark in ways:
+        result = tool(*check, *spark, conf=pair.slave)
+        assert result.exit_code == 1, result
+        assert result.json["hbase"]["regions"]["gap"] == 1
+        assert [problem["kind"] for problem in result.json["problems"]] == ["gap"]
+
+
+def test_failing_back(secure: SecurePair, kerberos: None, status: Path) -> None:
+    """The other direction: from compressed WALs, and to a side that speaks with privacy only."""
+    back = secure.pair.reversed()
+    back.create_table("back", {"f": 1})
+    back.connect()
+    back.master.admin.put_rows("back", "f", 50)
+    hbase = ("--only", "hbase", "--table", "back", *secure.keytab_of(TOOL_USER))
+    written = tool("run", "-m", "-o", status, *hbase, conf=back.master)
+    assert written.exit_code == 0, written
+    result = tool("run", "-i", status, "--json", "--wait", "60", *hbase, conf=back.slave)
+    assert result.exit_code == 0, result
+    assert result.json["hbase"]["evidence"] == "exact"
+    assert back.same("back")
+
+
+def test_setup_check_names_the_right_that_is_missing(secure: SecurePair, pair: Pair, kerberos: None) -> None:
+    check = ("setup", "--check", *secure.keytab_of(TOOL_USER))
+    well = tool(*check, conf=pair.master)
+    assert well.exit_code == 0, well
+    fs_shell(pair.master, "-setfacl", "-b", "/hbase/WALs")
+    try:
+        lacking = tool(*check, conf=pair.master)
+        assert lacking.exit_code == 3, lacking
+        assert "Permission denied: user=status" in lacking.stdout
+        assert "1 thing to mend." in lacking.stdout
+    finally:
+        fs_shell(pair.master, "-chmod", "750", "/hbase/WALs")
+        let_read_wals(pair.master, TOOL_USER)
+
+
+# -- what must fail
+
+
+def refused(result: Result) -> str:
+    """The one line of a run that the user has to do something about."""
+    assert result.exit_code == 2, result
+    (line,) = result.stderr.splitlines()
+    assert line.startswith("status-tool: ")
+    return line
+
+
+def write(secure: SecurePair, status: Path, *arguments: str) -> str:
+    """`run -m` on the master, refused."""
+    refusal = refused(tool("run", "-m", "-o", status, "--only", "hbase", *arguments, conf=secure.pair.master))
+    assert not status.exists()
+    return refusal
+
+
+def test_without_a_valid_ticket(
+    secure: SecurePair, kerberos: None, status: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "there is no Kerberos ticket" in write(secure, status)
+    monkeypatch.setenv("KRB5CCNAME", f"FILE:{secure.kdc.expired_ticket(TOOL_USER, tmp_path / 'tickets')}")
+    assert "ticket has expired" in write(secure, status)
+
+
+def test_keytabs_that_do_not_fit(secure: SecurePair, kerberos: None, status: Path) -> None:
+    kdc, keytab = secure.kdc, ("--keytab", str(secure.kdc.keytab(TOOL_USER)))
+    assert f"has no key of {kdc.principal('other')}" in write(secure, status, "--principal", "other", *keytab)
+    kdc.add("removed")
+    kdc.remove("removed")
+    assert "the KDC does not know this principal" in write(secure, status, *secure.keytab_of("removed"))
+    kdc.add("changed")
+    kdc.change_key("changed")
+    assert "cannot log in as changed" in write(secure, status, *secure.keytab_of("changed"))
+
+
+def test_users_without_rights(secure: SecurePair, pair: Pair, kerberos: None, status: Path) -> None:
+    """On the state table; then with those, but not on the znodes of replication."""
+    assert f"the state table {STATE_TABLE}" in write(secure, status, *secure.keytab_of("nobody"))
+    pair.master.admin.grant(STATE_TABLE, "reader", ["READ", "WRITE"])
+    refusal = write(secure, status, *secure.keytab_of("reader"))
+    assert "does not let reader@LAB.EXAMPLE read /master/replication/rs" in refusal
+    assert "hbase.superuser" in refusal
+
+
+def test_a_server_whose_certificate_is_unknown(
+    secure: SecurePair, pair: Pair, kerberos: None, status: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("REQUESTS_CA_BUNDLE")
+    only = ("--only", "hdfs", *secure.keytab_of(TOOL_USER))
+    line = refused(tool("run", "-m", "-o", status, *only, conf=pair.master))
+    assert "its certificate is not trusted" in line
+    assert "--cacert FILE" in line
