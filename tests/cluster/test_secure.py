@@ -145,7 +145,7 @@ def test_a_gap_is_caught_also_by_executors(
     written = tool("run", "-m", "-o", status, *hbase, conf=pair.master)
     assert written.exit_code == 0, written
     monkeypatch.setenv("KRB5CCNAME", secure.environment()["KRB5CCNAME"])
-    check = ("run", "-i", status, "--json", *hbase, *secure.keytab_of(TOOL_USER))
+    check: list[str | Path] = ["run", "-i", status, "--json", *hbase, *secure.keytab_of(TOOL_USER)]
     ways: tuple[tuple[str, ...], ...] = ((), ("--spark-master", EXECUTORS, "--spark-conf", QUICK))
     for spark in ways:
         result = tool(*check, *spark, conf=pair.slave)
