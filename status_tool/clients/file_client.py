@@ -78,5 +78,7 @@ class SharedClients(Generic[Client]):
         with self._lock:
             client = self._clients.get(key)
             if client is None or client.stopped:
+                # Each round of a watch has a token, and so an endpoint, of its own.
+                self._clients = {known: one for known, one in self._clients.items() if not one.stopped}
                 client = self._clients[key] = make()
             return client

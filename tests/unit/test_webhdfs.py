@@ -22,6 +22,7 @@ import pytest
 from status_tool.cli.main import main
 from status_tool.clients import patience
 from status_tool.clients.config import HdfsClient, Settings, SiteConfig
+from status_tool.clients.file_client import SharedClients
 from status_tool.clients.hdfs_native import no_process_left
 from status_tool.clients.hdfscli import Refused
 from status_tool.clients.webhdfs import HdfsEndpoint, Load, WebHdfs
@@ -424,3 +425,12 @@ def test_layouts() -> None:
     """As they are written on the command line."""
     assert Layout.parse("1048576:1024:CRC32") == Layout(1 << 20, 1024, "CRC32")
     assert Layout.parse("512") == Layout(512, 512, "CRC32C")
+
+
+def test_stopped_clients_are_forgotten() -> None:
+    """A watch with Kerberos has a new token in each round."""
+    shared: SharedClients[WebHdfs] = SharedClients()
+    for number in range(5):
+        endpoint = HdfsEndpoint(("http://127.0.0.1:1",), "me", token=str(number))
+        shared.of(endpoint, partial(WebHdfs, endpoint)).stop()
+    assert len(shared._clients) == 1

@@ -1,0 +1,317 @@
+"""The tool on two secure clusters: by keytab and by ticket cache, and what a user reads where it cannot go on."""
+
+from __future__ import annotations
+
+import base64
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from tests.lab import Cluster, Kdc, Lab, Security
+from tests.lab.config import write_site
+from tests.lab.waiting import wait_until
+from tests.pair import PEER, Pair, Result, start_pair, tool_environment, tracked_spec
+
+pytestmark = [pytest.mark.cluster, pytest.mark.spark]
+
+NO_GSSAPI = "needs the extra [kerberos]: apt-get install libkrb5-dev, then make setup"
+TOKEN_KIND = b"HDFS_DELEGATION_TOKEN"
+"""In every token of HDFS; its text is base64 of it and what is around it."""
+EXECUTORS = ("--spark-master", "local-cluster[2,1,1024]")
+NO_TICKETS_THERE = ("--spark-conf", "spark.executorEnv.KRB5CCNAME=FILE:/nowhere")
+
+
+@dataclass(frozen=True)
+class Secured:
+    """A pair with Kerberos, and the tool as a user there."""
+
+    pair: Pair
+    security: Security
+
+    @property
+    def kdc(self) -> Kdc:
+        return self.security.kdc
+
+    def keytab(self, user: str) -> tuple[str, ...]:
+        """The options of a user with a keytab."""
+        return ("--principal", self.kdc.principal(user), "--keytab", str(self.kdc.keytab(user)))
+
+    def command(self, *arguments: str | Path, conf: Path) -> list[str]:
+        """The console script's."""
+        words = (*arguments, "--conf-dir", conf, "--cacert", self.security.stores.ca)
+        return [sys.executable, "-m", "status_tool", *map(str, words)]
+
+    def environment(self, more: Mapping[str, str] | None = None) -> dict[str, str]:
+        """Without a ticket, unless `more` has one."""
+        return {**tool_environment(), **self.kdc.environment, **(more or {})}
+
+    def tool(self, *arguments: str | Path, conf: Path, cache: Path | None = None, **more: str) -> Result:
+        """Run it; `cache` is the user's ticket cache."""
+        tickets = {} if cache is None else {"KRB5CCNAME": f"FILE:{cache}"}
+        done = subprocess.run(
+            self.command(*arguments, conf=conf),
+            env=self.environment(tickets | more),
+            capture_output=True,
+            text=True,
+            timeout=300,
+            check=False,
+        )
+        return Result(done.returncode, done.stdout, done.stderr)
+
+
+@pytest.fixture(scope="module")
+def secured() -> Iterator[Secured]:
+    for package in ("gssapi", "krb5", "puresasl"):
+        pytest.importorskip(package, reason=NO_GSSAPI)
+    with Lab(secure=True) as lab:
+        one = [tracked_spec(name, region_servers=1) for name in ("master", "slave")]
+        assert lab.security is not None
+        yield Secured(start_pair(lab, *one), lab.security)
+
+
+def own_folders() -> set[str]:
+    """Where tickets of keytabs are kept."""
+    return {name for name in os.listdir("/tmp") if name.startswith("status-tool-tickets-")}
+
+
+def encoded(text: bytes) -> list[bytes]:
+    """What base64 makes of a text, wherever it begins in what is encoded."""
+    found = []
+    for shift in range(3):
+        whole = base64.urlsafe_b64encode(bytes(shift) + text)
+        start, end = (-(-shift * 4 // 3), (shift + len(text)) * 4 // 3)
+        found.append(whole[start:end])
+    return found
+
+
+def shows_a_token(data: bytes) -> bool:
+    """Whether there is a delegation token in it, as it is or once more in base64, as what Spark ships."""
+    texts = encoded(TOKEN_KIND)
+    return any(one in data for text in texts for one in (text, *encoded(text)))
+
+
+def test_a_planted_token_is_found() -> None:
+    """Or the test below could not fail."""
+    for before in range(4):
+        token = base64.urlsafe_b64encode(b"x" * before + b"\x15" + TOKEN_KIND + b"\x0f1:2")
+        assert shows_a_token(b"in a URL: " + token)
+        assert shows_a_token(base64.b64encode(b"y" * before + token))
+
+
+def tokens(cluster: Cluster, folder: Path) -> dict[str, list[str]]:
+    """The numbers of the delegation tokens that a NameNode gave out, renewed and cancelled, by its edit log."""
+    (edits,) = (cluster.namenode.folder / "name" / "current").glob("edits_inprogress_*")
+    shown = folder / "edits.xml"
+    viewer = "org.apache.hadoop.hdfs.tools.offlineEditsViewer.OfflineEditsViewer"
+    assert cluster.admin.hadoop_tool(viewer, "-i", str(edits), "-o", str(shown)) == 0
+    found: dict[str, list[str]] = {"GET": [], "RENEW": [], "CANCEL": []}
+    for record in ElementTree.parse(shown).getroot().iter("RECORD"):
+        operation = re.fullmatch(r"OP_(\w+)_DELEGATION_TOKEN", record.findtext("OPCODE") or "")
+        if operation:
+            found[operation[1]].append(next(record.iter("SEQUENCE_NUMBER")).text or "")
+    return found
+
+
+def test_both_halves_by_keytab_and_by_ticket_cache(secured: Secured, tmp_path: Path) -> None:
+    """The master by keytab, the slave by ticket cache, with executors that have no ticket: complete, then a gap and a
+    file that differs. Nothing that the runs leave holds a token, and every token is cancelled.
+    """
+    pair, status, events = secured.pair, tmp_path / "master.status", tmp_path / "events"
+    events.mkdir()
+    pair.create_table("secured", {"f": 1}, splits=[b"row00000005"])
+    pair.master.admin.put_rows("secured", "f", 10)
+    for cluster in (pair.master, pair.slave):
+        for number in range(8):
+            cluster.admin.hdfs_put(f"/secured/{number}", b"content %d" % number)
+    pair.wait_same("secured")
+    paths = tmp_path / "paths"
+    paths.write_text("/secured\n")
+    before = own_folders()
+    table, web = ("--table", "secured"), ("--hdfs-client", "webhdfs")
+    write = ("run", "-m", "-o", status, "-f", paths, "-v", *table, *web)
+    written = secured.tool(*write, *secured.keytab("status"), conf=pair.master.conf_dir)
+    assert written.exit_code == 0, written
+    cache = secured.kdc.ticket("status", tmp_path / "cache")
+    settings = ("spark.eventLog.enabled=true", "spark.eventLog.compress=false", f"spark.eventLog.dir={events.as_uri()}")
+    spark = (*EXECUTORS, *NO_TICKETS_THERE, *(word for one in settings for word in ("--spark-conf", one)))
+    left = ("--report", tmp_path / "report.html", "-d", "--debug-dir", tmp_path / "d", "--log-file", tmp_path / "log")
+    check = ("run", "-i", status, "--json", "--wait", "30", *table, *web)
+    complete = secured.tool(*check, *spark, *left, "-v", conf=pair.slave.conf_dir, cache=cache)
+    assert complete.exit_code == 0, complete
+    assert complete.json["hdfs"]["files"]["match"] == 8
+    assert own_folders() == before, "the keytab's tickets are gone"
+    kept = [file for file in tmp_path.rglob("*") if file.is_file() and file != cache]
+    assert {"log", "report.html", "master.status"} <= {file.name for file in kept}
+    assert [file for file in kept if shows_a_token(file.read_bytes())] == []
+    for result in (written, complete):
+        assert not shows_a_token((result.stdout + result.stderr).encode())
+    for cluster in (pair.master, pair.slave):
+        known = tokens(cluster, tmp_path)
+        assert known["GET"]
+        assert known["GET"] == known["RENEW"] == known["CANCEL"], "one a run, and no other for what is read"
+
+    pair.master.admin.remove_peer(PEER)
+    pair.master.admin.put_rows("secured", "f", 5, start=100)
+    pair.master.admin.roll_wal()
+    pair.connect()
+    pair.master.admin.put_rows("secured", "f", 5, start=200)
+    pair.slave.admin.hdfs_put("/secured/0", b"another")
+    wait_until(lambda: b"row00000204" in set(pair.slave.admin.rows("secured")), 60, "later rows have arrived")
+    written = secured.tool(*write, conf=pair.master.conf_dir, cache=cache)
+    assert written.exit_code == 0, written
+    gap = secured.tool(*check[:4], *table, *web, *secured.keytab("status"), conf=pair.slave.conf_dir)
+    assert gap.exit_code == 1, gap
+    assert gap.json["hbase"]["regions"]["gap"] == 1
+    assert gap.json["hdfs"]["files"]["mismatch"] == 1
+
+
+def test_hadoops_own_client(secured: Secured, tmp_path: Path) -> None:
+    """By the keytab's tickets, which its JVM finds."""
+    secured.pair.master.admin.hdfs_put("/native/a", b"content")
+    (tmp_path / "paths").write_text("/native\n")
+    arguments = (
+        "run",
+        "-m",
+        "-o",
+        tmp_path / "f",
+        "--only",
+        "hdfs",
+        "-f",
+        tmp_path / "paths",
+        "--hdfs-client",
+        "native",
+    )
+    written = secured.tool(*arguments, *secured.keytab("status"), conf=secured.pair.master.conf_dir)
+    assert written.exit_code == 0, written
+
+
+def test_the_other_commands(secured: Secured) -> None:
+    """Each by keytab."""
+    for command in (("queues",), ("topology",), ("setup", "--check"), ("shutdown-time", "show"), ("run", "-d")):
+        result = secured.tool(*command, *secured.keytab("status"), conf=secured.pair.master.conf_dir)
+        assert result.exit_code in (0, 1, 3), result
+        assert "Kerberos" not in result.stdout + result.stderr, result
+
+
+def one_line(result: Result) -> str:
+    """The line of a run that cannot go on."""
+    assert result.exit_code == 2, result
+    lines = [line for line in result.stderr.strip().splitlines() if line.startswith("status-tool: ")]
+    assert "Traceback" not in result.stderr
+    return lines[-1]
+
+
+def test_site_files_that_do_not_fit(secured: Secured, tmp_path: Path) -> None:
+    """Another principal, another quality of protection: one line each, and an older FILE stays."""
+    file, conf = tmp_path / "file", tmp_path / "conf"
+    file.write_text("an older one")
+    shutil.copytree(secured.pair.master.conf_dir, conf)
+    site = conf / "hbase-site.xml"
+    text = site.read_text()
+
+    def said() -> str:
+        return one_line(secured.tool("run", "-m", "-o", file, "--only", "hbase", *secured.keytab("status"), conf=conf))
+
+    site.write_text(text.replace("hbase/localhost@", "hbase/elsewhere@"))
+    assert "does not know the server's principal hbase/elsewhere@" in said()
+    site.write_text(text.replace("hbase/localhost@LAB.EXAMPLE", "hbase/localhost@OTHER.EXAMPLE"))
+    assert "does not know the server's principal hbase/localhost@OTHER.EXAMPLE" in said()
+    site.write_text(text.replace("<value>auth</value>", "<value>auth-conf</value>"))
+    assert "protects connections by auth, the site files here ask for auth-conf" in said()
+    assert file.read_text() == "an older one"
+
+
+def test_a_ticket_that_the_server_cannot_decrypt(secured: Secured, tmp_path: Path) -> None:
+    """The KDC knows the server by a newer key than its keytab has."""
+    cluster = secured.pair.slave
+    secured.kdc.add("hbase/other")
+    secured.kdc.change_key("hbase/other")
+    conf = tmp_path / "conf"
+    shutil.copytree(cluster.conf_dir, conf)
+    site = conf / "hbase-site.xml"
+    site.write_text(site.read_text().replace("hbase/localhost@", "hbase/other@"))
+    line = one_line(secured.tool("run", "-o", tmp_path / "f", "--only", "hbase", *secured.keytab("status"), conf=conf))
+    assert "rejected the Kerberos ticket for hbase/other@LAB.EXAMPLE" in line
+
+
+def test_a_file_that_this_user_may_not_read(secured: Secured, tmp_path: Path) -> None:
+    """It is named, and nothing else is lost."""
+    admin = secured.pair.master.admin
+    admin.hdfs_put("/mine/a", b"content")
+    admin.hdfs_chmod("/mine", "700")
+    (tmp_path / "paths").write_text("/mine\n")
+    arguments = ("run", "-m", "-o", tmp_path / "f", "--only", "hdfs", "-f", tmp_path / "paths")
+    result = secured.tool(*arguments, *secured.keytab("reader"), conf=secured.pair.master.conf_dir)
+    assert "Permission denied" in one_line(result)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"hbase.thrift.security.qop": "auth-int"},
+        {"hbase.thrift.security.qop": "auth-conf", "hbase.regionserver.thrift.compact": "true"},
+        {"hbase.regionserver.thrift.http": "true"},
+    ],
+    ids=["auth-int", "auth-conf-compact", "http"],
+)
+def test_how_thrift_is_protected(secured: Secured, settings: Mapping[str, str], tmp_path: Path) -> None:
+    """A Thrift server of each kind: a whole side is read through it."""
+    cluster = secured.pair.slave
+    conf = cluster.thrift.conf_dir
+    before = (conf / "hbase-site.xml").read_text()
+    own = {**secured.security.hbase_client(), **settings}
+    own |= {"hbase.thrift.spnego.principal": secured.kdc.principal("HTTP/localhost")}
+    try:
+        cluster.thrift.kill9()
+        cluster._hbase_conf(cluster.thrift, settings)
+        cluster.thrift.start()
+        here = tmp_path / "conf"
+        shutil.copytree(cluster.conf_dir, here)
+        (here / "first").mkdir()
+        write_site(here / "first" / "hbase-site.xml", own)
+        arguments = ("run", "-o", tmp_path / "f", "--only", "hbase", "--conf-dir", here / "first")
+
+        def is_read() -> bool:
+            result = secured.tool(*arguments, *secured.keytab("status"), conf=here)
+            assert (
+                "is running there" not in result.stderr or not cluster.thrift.running or "cannot reach" in result.stderr
+            )
+            return result.exit_code == 0
+
+        wait_until(is_read, 120, "the slave is read through it", interval=2)
+    finally:
+        (conf / "hbase-site.xml").write_text(before)
+        cluster.thrift.kill9()
+        cluster.thrift.start()
+
+
+def test_ctrl_c_cancels_the_token(secured: Secured, tmp_path: Path) -> None:
+    """And removes the keytab's tickets."""
+    cluster = secured.pair.slave
+    cluster.admin.hdfs_put_many("/many", 300, b"content")
+    (tmp_path / "paths").write_text("/many\n")
+    before, folders = tokens(cluster, tmp_path), own_folders()
+    arguments = ("run", "-o", tmp_path / "f", "--only", "hdfs", "-f", tmp_path / "paths", "--rate", "20")
+    web = ("--hdfs-client", "webhdfs")
+    command = secured.command(*arguments, *web, *secured.keytab("status"), conf=cluster.conf_dir)
+    running = subprocess.Popen(command, env=secured.environment(), stderr=subprocess.PIPE, text=True)
+
+    wait_until(lambda: tokens(cluster, tmp_path)["RENEW"] != before["RENEW"], 60, "it has a token")
+    shown = Path(f"/proc/{running.pid}/cmdline").read_bytes()
+    running.send_signal(signal.SIGINT)
+    _, said = running.communicate(timeout=60)
+    assert running.returncode == 130, said
+    assert not shows_a_token(shown + said.encode())
+    known = tokens(cluster, tmp_path)
+    assert known["GET"] != before["GET"]
+    assert known["GET"] == known["CANCEL"]
+    assert own_folders() == folders
