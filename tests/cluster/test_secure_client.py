@@ -243,15 +243,15 @@ def test_a_ticket_that_the_server_cannot_decrypt(secured: Secured, tmp_path: Pat
     assert "rejected the Kerberos ticket for hbase/other@LAB.EXAMPLE" in line
 
 
-def test_a_file_that_this_user_may_not_read(secured: Secured, tmp_path: Path) -> None:
-    """It is named, and nothing else is lost."""
-    admin = secured.pair.master.admin
-    admin.hdfs_put("/mine/a", b"content")
-    admin.hdfs_chmod("/mine", "700")
+def test_a_folder_that_this_user_may_not_read(secured: Secured, tmp_path: Path) -> None:
+    """On the slave its files would look missing: one line instead."""
+    cluster = secured.pair.slave
+    cluster.admin.hdfs_put("/mine/a", b"content")
+    cluster.admin.hdfs_chmod("/mine", "700")
     (tmp_path / "paths").write_text("/mine\n")
-    arguments = ("run", "-m", "-o", tmp_path / "f", "--only", "hdfs", "-f", tmp_path / "paths")
-    result = secured.tool(*arguments, *secured.keytab("reader"), conf=secured.pair.master.conf_dir)
-    assert "Permission denied" in one_line(result)
+    arguments = ("run", "-o", tmp_path / "f", "--only", "hdfs", "-f", tmp_path / "paths")
+    result = secured.tool(*arguments, *secured.keytab("reader"), conf=cluster.conf_dir)
+    assert "Permission denied: user=reader" in one_line(result)
 
 
 @pytest.mark.parametrize(
@@ -315,3 +315,21 @@ def test_ctrl_c_cancels_the_token(secured: Secured, tmp_path: Path) -> None:
     assert known["GET"] != before["GET"]
     assert known["GET"] == known["CANCEL"]
     assert own_folders() == folders
+
+
+def test_a_watch_outlives_its_tickets(secured: Secured, tmp_path: Path) -> None:
+    """With tickets of ten seconds, the keytab is used again and again."""
+    pair, status = secured.pair, tmp_path / "master.status"
+    pair.create_table("watched", {"f": 1})
+    pair.master.admin.put_rows("watched", "f", 10)
+    pair.wait_same("watched")
+    realm = secured.kdc.krb5_conf.read_text()
+    short = tmp_path / "krb5.conf"
+    short.write_text(realm.replace("[libdefaults]", "[libdefaults]\n  ticket_lifetime = 10s"))
+    whose = ("--only", "hbase", "--table", "watched", *secured.keytab("status"))
+    written = secured.tool("run", "-m", "-o", status, *whose, conf=pair.master.conf_dir)
+    assert written.exit_code == 0, written
+    rounds = ("watch", "-i", status, "--rounds", "4", "--every", "8")
+    watched = secured.tool(*rounds, *whose, conf=pair.slave.conf_dir, KRB5_CONFIG=str(short))
+    assert watched.exit_code == 0, watched
+    assert [line.split()[1].rstrip(":") for line in watched.stdout.splitlines()] == ["complete"] * 4, watched
