@@ -16,6 +16,12 @@ from xml.etree import ElementTree
 
 import pytest
 
+from status_tool.clients.config import Settings, load_site
+from status_tool.clients.delegation_tokens import delegated, no_token_left
+from status_tool.clients.tls import read_authorities
+from status_tool.clients.webhdfs import WebHdfs
+from status_tool.errors import ConnectionFailed
+from status_tool.sources.hdfs_files import endpoint_of
 from tests.lab import Cluster, Kdc, Lab, Security
 from tests.lab.config import write_site
 from tests.lab.waiting import wait_until
@@ -315,6 +321,22 @@ def test_ctrl_c_cancels_the_token(secured: Secured, tmp_path: Path) -> None:
     assert known["GET"] != before["GET"]
     assert known["GET"] == known["CANCEL"]
     assert own_folders() == folders
+
+
+def test_a_token_that_somebody_cancels(secured: Secured, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The NameNode's refusal ends as one line; nothing is waited for."""
+    for name, value in secured.kdc.environment.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("KRB5CCNAME", f"FILE:{secured.kdc.ticket('reader', tmp_path / 'cache')}")
+    site = load_site([secured.pair.master.conf_dir], environ={})
+    ticket = endpoint_of(Settings(site, authorities=read_authorities(secured.security.stores.ca)))
+    with no_token_left():
+        endpoint = delegated(ticket)
+        assert WebHdfs(endpoint, patience_s=0).status("/") is not None
+        WebHdfs(ticket, patience_s=0).cancel_token(endpoint.token)
+        with pytest.raises(ConnectionFailed, match="does not take this run's delegation token any more") as failed:
+            WebHdfs(endpoint).status("/")
+        assert endpoint.token not in str(failed.value)
 
 
 def test_a_watch_outlives_its_tickets(secured: Secured, tmp_path: Path) -> None:

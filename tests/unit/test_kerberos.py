@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from status_tool.cli.main import main
 from status_tool.clients.config import Settings, SiteConfig, ZooKeeperEndpoint
-from status_tool.clients.kerberos import TICKETS_VARIABLE, ServiceName, forget_tickets, use
+from status_tool.clients.kerberos import TICKETS_VARIABLE, ServiceName, forget_tickets, use, why_no_ticket
 from status_tool.clients.sasl import GssapiClient
 from status_tool.clients.zookeeper import ZooKeeper, parse_cluster_key
 from status_tool.errors import EXIT_ERROR, ConfigurationError, ConnectionFailed
@@ -107,6 +109,46 @@ def test_a_principal_that_has_no_ticket(krb5: Path) -> None:
     use("me", None)
     with pytest.raises(ConnectionFailed, match="--principal me: there is no Kerberos ticket"):
         GssapiClient(ServiceName(f"hbase/_HOST@{REALM}", "localhost"), ("auth",), "it")
+
+
+@dataclass
+class Failed:
+    """As `gssapi.exceptions.GSSError`: a routine's error, and Kerberos' own number."""
+
+    maj_code: int
+    min_code: int
+
+
+@pytest.mark.parametrize(
+    ("number", "said"),
+    [
+        (6, "the KDC does not know this principal"),
+        (7, r"does not know the server's principal hbase/h@R.*\(kvno hbase/h@R\)"),
+        (18, "locked or disabled"),
+        (23, "password has expired: kpasswd"),
+        (24, "the keytab is older than the principal's key"),
+        (32, "the Kerberos ticket has expired"),
+        (33, r"not valid yet: set this host's clock \(NTP\)"),
+        (37, r"differs from the KDC's by more than five minutes: set it \(NTP\)"),
+        (148, "by more than five minutes"),
+        (154, "krb5.conf names no KDC of the realm"),
+        (156, "no KDC of the realm can be reached"),
+        (195, r"there is no Kerberos ticket \(klist\): kinit"),
+        (224, "krb5.conf has no default_realm"),
+    ],
+)
+def test_what_kerberos_numbers_mean(number: int, said: str) -> None:
+    """By their place in com_err's table, whose base is -1765328384."""
+    error = Failed(13 << 16, (number - 1765328384) & 0xFFFFFFFF)
+    assert re.search(said, why_no_ticket(error, ServiceName("hbase/h@R", "h")))
+
+
+@pytest.mark.parametrize(
+    ("major", "said"), [(7, "there is no Kerberos ticket"), (11, "the Kerberos ticket has expired")]
+)
+def test_what_gssapi_itself_says(major: int, said: str) -> None:
+    """Without a number of Kerberos'."""
+    assert said in why_no_ticket(Failed(major << 16, 0))
 
 
 def test_without_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
