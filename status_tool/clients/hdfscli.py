@@ -136,7 +136,8 @@ class TokenNameNode(NameNodeClient, _Answers, TokenClient):
         try:
             return super()._request(method, url, **kwargs)
         except Refused as refusal:
-            if refusal.name not in (UNAUTHORIZED, "InvalidToken"):
+            # Hadoop's UserProvider wraps it in a SecurityException.
+            if refusal.name != UNAUTHORIZED and "InvalidToken" not in f"{refusal.name}: {refusal}":
                 raise
             raise ConnectionFailed(
                 f"{self.url} does not take this run's delegation token any more ({refusal}): it was cancelled, or has "

@@ -15,12 +15,13 @@ from enum import IntEnum
 from typing import Any, Protocol
 
 from thriftpy2.transport import TTransportBase, TTransportException
-from thriftpy2.transport.base import readall
 
 from status_tool.errors import ConnectionFailed
 
 MOST_IN_MESSAGE = 1 << 20
 """The longest message of a negotiation (Java takes 104,857,600 bytes); a server of another kind sends text here."""
+
+_READ_BYTES = 1 << 18
 
 
 class Stage(IntEnum):
@@ -105,10 +106,20 @@ class SaslTransport(TTransportBase):
         return self._mechanism
 
     def _frame(self) -> bytes:
-        (length,) = struct.unpack(">i", readall(self._inner.read, 4))
+        (length,) = struct.unpack(">i", self._exactly(4))
         if length < 0:
             raise TTransportException(TTransportException.UNKNOWN, "a frame without a length")
-        return bytes(readall(self._inner.read, length)) if length else b""
+        return self._exactly(length)
+
+    def _exactly(self, count: int) -> bytes:
+        """So many bytes of the connection; a frame may have many, of which each read copies only its own."""
+        parts = list[bytes]()
+        while count:
+            parts.append(self._inner.read(min(count, _READ_BYTES)))
+            if not parts[-1]:
+                raise TTransportException(TTransportException.END_OF_FILE, "the server has closed the connection")
+            count -= len(parts[-1])
+        return b"".join(parts)
 
     def _negotiate(self, mechanism: Mechanism) -> None:
         self._send(Stage.START, mechanism.mechanism.encode("ascii"))
@@ -127,10 +138,10 @@ class SaslTransport(TTransportBase):
         self._inner.flush()
 
     def _receive(self) -> tuple[Stage, bytes]:
-        code, length = struct.unpack(">bi", readall(self._inner.read, 5))
+        code, length = struct.unpack(">bi", self._exactly(5))
         if code not in tuple(Stage) or not 0 <= length <= MOST_IN_MESSAGE:
             raise TTransportException(TTransportException.UNKNOWN, "its answer is none of SASL's")
-        payload = bytes(readall(self._inner.read, length)) if length else b""
+        payload = self._exactly(length)
         if code in (Stage.BAD, Stage.ERROR):
             raise Rejected(payload.decode(errors="replace").strip()[:200] or "no reason given")
         return Stage(code), payload

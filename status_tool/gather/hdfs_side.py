@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
+from dataclasses import replace
 from typing import Any
 
 from status_tool.clients.config import HdfsClient, Settings
@@ -74,6 +75,7 @@ def identity_of(
     bean: dict[str, Any] = {}
     with suppress(ConfigurationError):
         web = endpoint if isinstance(endpoint, HdfsEndpoint) else endpoint_of(settings)
+        web = replace(web, token="")  # JMX takes a ticket only
         bean = WebHdfs(web, patience_s=0).bean(NAMENODE_INFO) or {}
     pool = str(bean.get("BlockPoolId") or "")
     if not pool and isinstance(endpoint, RpcEndpoint):

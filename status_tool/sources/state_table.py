@@ -213,6 +213,12 @@ class StateTable:
         """`ConfigurationError` unless the table exists and is enabled."""
         with connection(self.endpoint) as client:
             if self.name.encode() not in client.tables():
+                if self.endpoint.has_kerberos:  # HBase lists only what a user may see.
+                    raise ConfigurationError(
+                        f"the state table {self.name} is not there, or this user (klist) has no rights on it: `grant "
+                        f"'USER', 'RW', '{self.name}'` in the HBase shell; if no tracker has ever run, `status-tool "
+                        "setup` prints what to add to hbase-site.xml"
+                    )
                 raise ConfigurationError(
                     f"the state table {self.name} does not exist on this cluster: no tracker has ever run here. "
                     "`status-tool setup` prints what to add to hbase-site.xml"

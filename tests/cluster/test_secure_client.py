@@ -22,6 +22,7 @@ from status_tool.clients.tls import read_authorities
 from status_tool.clients.webhdfs import WebHdfs
 from status_tool.errors import ConnectionFailed
 from status_tool.sources.hdfs_files import endpoint_of
+from status_tool.status_file.reader import open_status
 from tests.lab import Cluster, Kdc, Lab, Security
 from tests.lab.config import write_site
 from tests.lab.waiting import wait_until
@@ -146,6 +147,8 @@ def test_both_halves_by_keytab_and_by_ticket_cache(secured: Secured, tmp_path: P
     write = ("run", "-m", "-o", status, "-f", paths, "-v", *table, *web)
     written = secured.tool(*write, *secured.keytab("status"), conf=pair.master.conf_dir)
     assert written.exit_code == 0, written
+    with open_status(status) as file:
+        assert file.header.hdfs_cluster_id, "by a ticket: JMX takes no token"
     cache = secured.kdc.ticket("status", tmp_path / "cache")
     settings = ("spark.eventLog.enabled=true", "spark.eventLog.compress=false", f"spark.eventLog.dir={events.as_uri()}")
     spark = (*EXECUTORS, *NO_TICKETS_THERE, *(word for one in settings for word in ("--spark-conf", one)))

@@ -64,7 +64,9 @@ class NameNode:
         operation = query["op"]
         if "delegation" in query:
             if self.cancelled or query["delegation"] != TOKEN:
-                why = {"exception": "InvalidToken", "message": "token (HDFS_DELEGATION_TOKEN) can't be found in cache"}
+                text = "Failed to obtain user group information: org.apache.hadoop.security.token.SecretManager"
+                text += "$InvalidToken: Token for real user: , can't be found in cache"
+                why = {"exception": "SecurityException", "message": text}  # as Hadoop 3.3.5 says it
                 return 403, json.dumps({"RemoteException": why}).encode()
             self.operations.append(f"{operation} by token")
             return 200, b'{"FileStatus": {}}'
