@@ -7,6 +7,7 @@ Resident sizes are the peaks (VmHWM) of this process and of its JVM; the target 
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import sys
@@ -122,8 +123,9 @@ def _slave_rows(kind: str, ids: pa.Array) -> pa.Table:
 
 def _identity(kind: str, ids: pa.Array) -> dict[str, Any]:
     tables = pc.subtract(ids, pc.multiply(pc.divide(ids, TABLES), TABLES))
-    digits = pc.utf8_lpad(pc.cast(pc.multiply(ids, 7919), pa.string()), 32, "0")
-    return {"kind": kind, "table": _text("ns:t{}", tables), "region": digits}
+    # As HBase's encoded names: sorting looks at the first bytes.
+    names = [hashlib.md5(str(number).encode(), usedforsecurity=False).hexdigest() for number in ids.to_pylist()]
+    return {"kind": kind, "table": _text("ns:t{}", tables), "region": pa.array(names)}
 
 
 def _origin(ids: pa.Array) -> pa.Array:

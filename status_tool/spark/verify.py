@@ -53,6 +53,25 @@ _SMALL_COLUMNS = (
     "write_ms",
 )
 
+_REGION_COLUMNS = (
+    "table",
+    "region",
+    "start_key",
+    "end_key",
+    "status",
+    "findings",
+    "table_status",
+    "evidence",
+    "heads",
+    "written_ms",
+    "replicated_ms",
+    "timestamps",
+    "lag_ms",
+    "later",
+    "later_ms",
+)
+"""What is kept of a region: counts, lists and dumps take no more. All that it was judged by would be four times that."""
+
 SMALL_BYTES = 1 << 20
 """A status file of this size holds some ten thousand streams."""
 _AGES = age_aggregates_sql()
@@ -161,7 +180,8 @@ class Verification:
     def _regions(self) -> DataFrame:
         """Persisted, because the overview uses them again and judging is expensive."""
         judged = judge_regions(self._session, self._master_df, self._slave_df, self.context)
-        self._kept.append(judged.where("in_scope").persist(StorageLevel.MEMORY_AND_DISK))
+        shown = judged.where("in_scope").select(*_REGION_COLUMNS)
+        self._kept.append(shown.persist(StorageLevel.MEMORY_AND_DISK))
         return self._kept[-1]
 
     def streams(self) -> DataFrame:
