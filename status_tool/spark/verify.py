@@ -70,7 +70,7 @@ _REGION_COLUMNS = (
     "later",
     "later_ms",
 )
-"""What is kept of a region: counts, lists and dumps take no more. All that it was judged by would be four times that."""
+"""What is kept of a region: counts, lists and dumps take no more. All that it was judged by is four times as much."""
 
 SMALL_BYTES = 1 << 20
 """A status file of this size holds some ten thousand streams."""
