@@ -17,6 +17,7 @@ from .classpath import PROFILES
 from .cluster import Cluster, ClusterSpec
 from .errors import LabError
 from .lab import Lab
+from .secure import Security
 from .warm import warm
 
 
@@ -30,6 +31,7 @@ def _arguments() -> argparse.Namespace:
     up.add_argument("--jar", action="append", default=[], type=Path, help="for the servers' class path")
     up.add_argument("--chain", action="store_true", help="add a peer from each cluster to the next one")
     up.add_argument("--tracked", action="store_true", help="keep a fresh pair with the trackers for `pytest --lab`")
+    up.add_argument("--secure", action="store_true", help="with Kerberos, SASL, HTTPS and access control")
     up.add_argument("--keep", action="store_true", help="keep the folder with the logs")
     ready = commands.add_parser("warm", help="make the shared archive of classes")
     for command in (up, ready):
@@ -49,16 +51,27 @@ def _describe(cluster: Cluster) -> str:
     return "\n".join([f"\n{cluster.name}", *(f"  {name:12} {fact}" for name, fact in facts.items())])
 
 
+def _describe_realm(security: Security) -> str:
+    """For a shell: whose ticket the tool gets by `--principal admin --keytab FILE`."""
+    environment = {**security.kdc.environment, "REQUESTS_CA_BUNDLE": str(security.stores.ca)}
+    return "\n".join(
+        [*(f"export {name}={value}" for name, value in environment.items()), f"# {security.kdc.folder}/*.keytab"]
+    )
+
+
 def _up(arguments: argparse.Namespace) -> None:
     site = dict(setting.split("=", 1) for setting in arguments.site)
     jars = [jar.resolve() for jar in arguments.jar]
-    with Lab(hbase_version=arguments.hbase, keep=arguments.keep or None, say=print) as lab:
+    keep = arguments.keep or None
+    with Lab(hbase_version=arguments.hbase, keep=keep, say=print, secure=arguments.secure) as lab:
         names = arguments.clusters.split(",")
         specs = [ClusterSpec(name, arguments.region_servers, site=site, extra_classpath=jars) for name in names]
         clusters = lab.start_clusters(*specs)
         if arguments.chain:
             for source, sink in itertools.pairwise(clusters):
                 source.admin.add_peer(sink.name, sink.cluster_key)
+        if lab.security:
+            print(_describe_realm(lab.security))
         print(*map(_describe, clusters), "\nCtrl-C ends them all.", sep="\n", flush=True)
         with contextlib.suppress(KeyboardInterrupt):
             signal.pause()
