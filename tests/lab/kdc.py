@@ -53,14 +53,15 @@ class Kdc:
     def __init__(self, java: Java, folder: Path, port: int) -> None:
         self.folder = folder
         self.krb5_conf = folder / "krb5.conf"
+        self._own_folder = folder / "kerby"  # it writes a krb5.conf, too
         self._hosts = folder / "hosts"
-        main, arguments = "io.github.statustool.lab.LabKdc", (REALM, str(port), str(folder))
+        main, arguments = "io.github.statustool.lab.LabKdc", (REALM, str(port), str(self._own_folder))
         self.server = Server(java, "kdc", folder, main, arguments, HEAP_MB, port)
         self._process = AdminProcess(self.server)
 
     def start(self) -> None:
         """Start it with a keytab for every service and user."""
-        self.folder.mkdir(parents=True)
+        self._own_folder.mkdir(parents=True)
         self.krb5_conf.write_text(krb5_conf(self.server.port))
         # Whatever this machine is called: a Thrift server takes its own name for that of its principal.
         self._hosts.write_text(f"127.0.0.1 {HOST} {os.uname().nodename}\n")
