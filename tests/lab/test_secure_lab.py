@@ -65,6 +65,12 @@ def test_tickets_by_keytab_and_by_ticket_cache(security: Security, tmp_path: Pat
     assert service_ticket(kdc, ccache=kdc.ticket("status", tmp_path / "cache")) == "status@LAB.EXAMPLE"
 
 
+def test_no_name_of_the_realm_is_looked_up_elsewhere(security: Security) -> None:
+    """Kerby writes a krb5.conf as well, which has not these."""
+    settings = security.kdc.krb5_conf.read_text()
+    assert all(f"{key} = false" in settings for key in ("rdns", "dns_lookup_kdc", "dns_canonicalize_hostname"))
+
+
 def test_tickets_that_fail(security: Security, tmp_path: Path) -> None:
     kdc = security.kdc
     assert "expired" in service_ticket(kdc, ccache=kdc.expired_ticket("status", tmp_path / "cache"))
