@@ -24,6 +24,7 @@ from status_tool.atomic import file_mode
 from status_tool.cli.run import permissions_of, spark_settings_of
 from status_tool.cli.running import Output, delivering, failure_in_metrics, write_reports
 from status_tool.cli.signals import end_within, received
+from status_tool.clients.kerberos import forget_tickets
 from status_tool.errors import EXIT_ERROR, ConfigurationError, Interrupted
 from status_tool.report.html_report import HtmlReporter
 from status_tool.report.metrics import Before, MetricsReporter
@@ -94,6 +95,7 @@ def keep_watch(what: RoundParameters, service: Service) -> int:
 def _leave(folder: Path) -> None:
     """Without waiting for anything."""
     jvm.kill()
+    forget_tickets()
     shutil.rmtree(folder, ignore_errors=True)
 
 

@@ -11,6 +11,7 @@ import atexit
 import importlib
 import ipaddress
 import os
+import secrets
 import shutil
 import socket
 import tempfile
@@ -103,9 +104,11 @@ class _Login:
         self._checked = False
         self._until = 0.0
         self._folder = ""
+        self._is_made = False
         self._before = os.environ.get(TICKETS_VARIABLE)
         if keytab is not None:
-            self._folder = tempfile.mkdtemp(prefix="status-tool-tickets-")  # 0700
+            # Made with the first ticket: a signal while modules are imported would leave it behind.
+            self._folder = f"{tempfile.gettempdir()}/status-tool-tickets-{secrets.token_hex(8)}"
             os.environ[TICKETS_VARIABLE] = f"FILE:{self._folder}/tickets"
 
     def make_ready(self) -> None:
@@ -126,7 +129,8 @@ class _Login:
         self._ended.set()
         if not self._folder:
             return
-        shutil.rmtree(self._folder, ignore_errors=True)
+        if self._is_made:
+            shutil.rmtree(self._folder, ignore_errors=True)
         if self._before is None:
             os.environ.pop(TICKETS_VARIABLE, None)
         else:
@@ -150,6 +154,9 @@ class _Login:
         krb5 = package("krb5", "--keytab")
         file, new = f"{self._folder}/tickets", f"{self._folder}/new"
         try:
+            if not self._is_made:
+                os.mkdir(self._folder, 0o700)  # an error where somebody else has made it
+                self._is_made = True
             context = krb5.init_context()
             client = krb5.parse_name_flags(context, self.principal.encode())
             options = krb5.get_init_creds_opt_alloc(context)
