@@ -21,7 +21,7 @@ FILE_VARIABLE = "STATUS_TOOL_CONFIG"
 """The file instead of the ones that are looked for; `off`: none."""
 PROFILES = "profile"
 KEYS = (
-    *("conf-dir", "thrift", "webhdfs", "zookeeper", "cacert", "principal", "keytab"),
+    *("conf-dir", "thrift", "webhdfs", "zookeeper", "cacert", "cert", "principal", "keytab"),
     *("master-conf", "master-thrift", "master-zookeeper"),
     *(
         "peer-conf",

@@ -14,7 +14,7 @@ HELP_GROUPS: Mapping[str, frozenset[str]] = {
     "HDFS files": frozenset(
         {"paths", "all_files", "exclude", "map_path", "strict_extra", "deep", "rate", "hdfs_client", "layout", "resume"}
     ),
-    "This cluster": frozenset({"conf_dir", "thrift", "webhdfs", "zookeeper", "cacert", "principal", "keytab"}),
+    "This cluster": frozenset({"conf_dir", "thrift", "webhdfs", "zookeeper", "cacert", "cert", "principal", "keytab"}),
     "The master, with --follow or --rows": frozenset({"master_conf", "master_thrift", "master_zookeeper"}),
     "Spark": frozenset({"spark_master", "spark_conf"}),
     "Results": frozenset(

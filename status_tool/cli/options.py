@@ -9,7 +9,7 @@ import typer
 
 from status_tool.clients.config import Settings, load_site
 from status_tool.clients.kerberos import use
-from status_tool.clients.tls import read_authorities
+from status_tool.clients.tls import read_trust
 from status_tool.errors import UsageError
 
 ConfDirs = Annotated[
@@ -34,6 +34,12 @@ ZooKeeperOption = Annotated[
 CaCert = Annotated[
     Path | None,
     typer.Option("--cacert", metavar="FILE", help="CA certificates (PEM) to verify servers by."),
+]
+Cert = Annotated[
+    Path | None,
+    typer.Option(
+        "--cert", metavar="FILE", help="This client's certificate and key (PEM), for servers that ask for one."
+    ),
 ]
 Principal = Annotated[
     str | None,
@@ -69,10 +75,11 @@ def settings_of(
     webhdfs: list[str] | None = None,
     zookeeper: str | None = None,
     cacert: Path | None = None,
+    cert: Path | None = None,
     principal: str | None = None,
     keytab: Path | None = None,
 ) -> Settings:
     """The settings of the cluster that the options name, and whose tickets this process uses."""
     use(principal, keytab)
-    authorities = "" if cacert is None else read_authorities(cacert)
-    return Settings(load_site(conf_dirs or []), thrift, tuple(webhdfs or ()), zookeeper, authorities)
+    trust = read_trust(cacert, cert)
+    return Settings(load_site(conf_dirs or []), thrift, tuple(webhdfs or ()), zookeeper, trust)

@@ -10,6 +10,7 @@ import typer
 
 from status_tool.cli.options import (
     CaCert,
+    Cert,
     ConfDirs,
     Keytab,
     Principal,
@@ -51,13 +52,14 @@ def prune(
     webhdfs: WebHdfsOption = None,
     zookeeper: ZooKeeperOption = None,
     cacert: CaCert = None,
+    cert: Cert = None,
     principal: Principal = None,
     keytab: Keytab = None,
 ) -> None:
     """Drop rows of long-gone region servers from this cluster's state table, as far as the other side's status files
     prove that no verdict needs them.
     """
-    settings = settings_of(conf_dir, thrift, webhdfs, zookeeper, cacert, principal, keytab)
+    settings = settings_of(conf_dir, thrift, webhdfs, zookeeper, cacert, cert, principal, keytab)
     key = None if sign_key is None else read_key(sign_key)
     from status_tool.runs.prune_rows import PruneRequest, prune_rows
 

@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from status_tool.cli.options import CaCert, ConfDirs, Keytab, Principal, WebHdfsOption, ZooKeeperOption, settings_of
+from status_tool.cli.options import (
+    CaCert,
+    Cert,
+    ConfDirs,
+    Keytab,
+    Principal,
+    WebHdfsOption,
+    ZooKeeperOption,
+    settings_of,
+)
 from status_tool.errors import ConfigurationError
 from status_tool.printable import duration, iso, safe
 
@@ -29,11 +38,12 @@ def queues(
     webhdfs: WebHdfsOption = None,
     zookeeper: ZooKeeperOption = None,
     cacert: CaCert = None,
+    cert: Cert = None,
     principal: Principal = None,
     keytab: Keytab = None,
 ) -> int:
     """Show what replication has yet to ship: exit code 0 drained, 1 not drained, 2 error."""
-    settings = settings_of(conf_dir, None, webhdfs, zookeeper, cacert, principal, keytab)
+    settings = settings_of(conf_dir, None, webhdfs, zookeeper, cacert, cert, principal, keytab)
     from status_tool.clients.zookeeper import ZooKeeper
     from status_tool.gather.measured_queues import measure
     from status_tool.gather.queue_backlog import standing

@@ -9,6 +9,7 @@ import typer
 
 from status_tool.cli.options import (
     CaCert,
+    Cert,
     ConfDirs,
     Keytab,
     LogFile,
@@ -61,6 +62,7 @@ def rows(
     thrift: ThriftOption = None,
     zookeeper: ZooKeeperOption = None,
     cacert: CaCert = None,
+    cert: Cert = None,
     principal: Principal = None,
     keytab: Keytab = None,
 ) -> int:
@@ -73,10 +75,10 @@ def rows(
         raise UsageError("rows needs --table NS:TABLE")
     if not (master_conf or (master_thrift and master_zookeeper)):
         raise UsageError("rows needs the master: --master-conf DIR, or --master-thrift and --master-zookeeper")
-    slave = settings_of(conf_dir, thrift, None, zookeeper, cacert, principal, keytab)
+    slave = settings_of(conf_dir, thrift, None, zookeeper, cacert, cert, principal, keytab)
     # Only what the options name: the environment's site files are this cluster's.
     site = load_site(master_conf or [], environ={})
-    master = Settings(site, master_thrift, (), master_zookeeper, slave.authorities)
+    master = Settings(site, master_thrift, (), master_zookeeper, slave.trust)
     from status_tool.cli.comparing import compare_tables, limits_of
 
     show_as(quiet=quiet, verbose=verbose, log_file=log_file)

@@ -15,6 +15,7 @@ from status_tool.atomic import check_target, file_mode
 from status_tool.cli.defaults import from_file
 from status_tool.cli.options import (
     CaCert,
+    Cert,
     ConfDirs,
     Keytab,
     LogFile,
@@ -250,6 +251,7 @@ def run(
     webhdfs: WebHdfsOption = None,
     zookeeper: ZooKeeperOption = None,
     cacert: CaCert = None,
+    cert: Cert = None,
     principal: Principal = None,
     keytab: Keytab = None,
     sign_key: Annotated[
@@ -309,7 +311,7 @@ def run(
             check_target(target)
     key = _key(sign_key, require_signature, output, status_file)
     file_mode(permissions_of(mode))
-    settings = settings_of(conf_dir, thrift, webhdfs, zookeeper, cacert, principal, keytab)
+    settings = settings_of(conf_dir, thrift, webhdfs, zookeeper, cacert, cert, principal, keytab)
     if deep not in (None, "all", "different"):
         raise UsageError(f"--deep={deep}: expected --deep or --deep=all")
     path_map = PathMap.parse(map_path or ())
@@ -337,7 +339,7 @@ def run(
     def other() -> Settings:
         # Only what the options name: the environment's site files are this cluster's.
         site = load_site(master_conf or [], environ={})
-        return Settings(site, master_thrift, (), master_zookeeper, settings.authorities)
+        return Settings(site, master_thrift, (), master_zookeeper, settings.trust)
 
     if status_file is not None:
         take_spark()

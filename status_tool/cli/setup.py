@@ -11,6 +11,7 @@ import typer
 from status_tool.atomic import AtomicFile
 from status_tool.cli.options import (
     CaCert,
+    Cert,
     ConfDirs,
     Keytab,
     Principal,
@@ -68,6 +69,7 @@ def setup(
     webhdfs: WebHdfsOption = None,
     zookeeper: ZooKeeperOption = None,
     cacert: CaCert = None,
+    cert: Cert = None,
     principal: Principal = None,
     keytab: Keytab = None,
 ) -> int:
@@ -79,7 +81,7 @@ def setup(
             raise UsageError("--jar-to only puts the jar into a folder: leave --check out")
         typer.echo(f"Wrote {_put_jar(jar_to)}: copy it into HBase's lib folder on every region server")
         return 0
-    settings = settings_of(conf_dir, thrift, webhdfs, zookeeper, cacert, principal, keytab)
+    settings = settings_of(conf_dir, thrift, webhdfs, zookeeper, cacert, cert, principal, keytab)
     if not check:
         typer.echo(STEPS.format(table=settings.state_table))
         if create:

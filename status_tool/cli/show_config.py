@@ -11,6 +11,7 @@ import typer
 from status_tool.cli.defaults import PARAMETERS
 from status_tool.cli.options import (
     CaCert,
+    Cert,
     ConfDirs,
     Keytab,
     Principal,
@@ -34,11 +35,12 @@ def config(
     webhdfs: WebHdfsOption = None,
     zookeeper: ZooKeeperOption = None,
     cacert: CaCert = None,
+    cert: Cert = None,
     principal: Principal = None,
     keytab: Keytab = None,
 ) -> None:
     """Show each effective setting and where it comes from; nothing is contacted."""
-    settings = settings_of(conf_dir, thrift, webhdfs, zookeeper, cacert, principal, keytab)
+    settings = settings_of(conf_dir, thrift, webhdfs, zookeeper, cacert, cert, principal, keytab)
     document = {
         "file": None if context.obj.file is None else str(context.obj.file),
         "profile": context.obj.profile,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from status_tool.cli.options import CaCert, ConfDirs, Keytab, Principal, ThriftOption, settings_of
+from status_tool.cli.options import CaCert, Cert, ConfDirs, Keytab, Principal, ThriftOption, settings_of
 from status_tool.cli.times import parse_time
 from status_tool.errors import UsageError
 from status_tool.printable import iso
@@ -33,6 +33,7 @@ def record(
     conf_dir: ConfDirs = None,
     thrift: ThriftOption = None,
     cacert: CaCert = None,
+    cert: Cert = None,
     principal: Principal = None,
     keytab: Keytab = None,
 ) -> None:
@@ -42,7 +43,7 @@ def record(
     moment = parse_time(shutdown, "-s") or now_ms()
     if moment > now_ms() + 1000:
         raise UsageError(f"-s {moment} ({iso(moment)}) lies in the future: record when the application has stopped")
-    state = _state_table(conf_dir, thrift, cacert, principal, keytab)
+    state = _state_table(conf_dir, thrift, cacert, cert, principal, keytab)
     state.record_shutdown(moment)
     typer.echo(f"Shutdown time recorded: {moment} ({iso(moment)})")
 
@@ -52,11 +53,12 @@ def clear(
     conf_dir: ConfDirs = None,
     thrift: ThriftOption = None,
     cacert: CaCert = None,
+    cert: Cert = None,
     principal: Principal = None,
     keytab: Keytab = None,
 ) -> None:
     """Forget the recorded shutdown time: then everything up to the moment of `run -m` is in question."""
-    state = _state_table(conf_dir, thrift, cacert, principal, keytab)
+    state = _state_table(conf_dir, thrift, cacert, cert, principal, keytab)
     moment = state.shutdown_ms()
     state.clear_shutdown()
     known = "none was recorded" if moment is None else f"it was {moment} ({iso(moment)})"
@@ -68,12 +70,13 @@ def show(
     conf_dir: ConfDirs = None,
     thrift: ThriftOption = None,
     cacert: CaCert = None,
+    cert: Cert = None,
     principal: Principal = None,
     keytab: Keytab = None,
     as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
 ) -> None:
     """Show the recorded shutdown time."""
-    state = _state_table(conf_dir, thrift, cacert, principal, keytab)
+    state = _state_table(conf_dir, thrift, cacert, cert, principal, keytab)
     moment = state.shutdown_ms()
     if as_json:
         typer.echo(json.dumps({"shutdown_ms": moment}))
@@ -84,11 +87,16 @@ def show(
 
 
 def _state_table(
-    conf_dir: list[Path] | None, thrift: str | None, cacert: Path | None, principal: str | None, keytab: Path | None
+    conf_dir: list[Path] | None,
+    thrift: str | None,
+    cacert: Path | None,
+    cert: Path | None,
+    principal: str | None,
+    keytab: Path | None,
 ) -> StateTable:
     from status_tool.sources.state_table import StateTable
 
-    settings = settings_of(conf_dir, thrift, None, None, cacert, principal, keytab)
+    settings = settings_of(conf_dir, thrift, None, None, cacert, cert, principal, keytab)
     state = StateTable(settings.thrift(), settings.state_table)
     state.require()
     return state

@@ -10,7 +10,16 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from status_tool.atomic import atomic_write, check_target
-from status_tool.cli.options import CaCert, ConfDirs, Keytab, Principal, ThriftOption, ZooKeeperOption, settings_of
+from status_tool.cli.options import (
+    CaCert,
+    Cert,
+    ConfDirs,
+    Keytab,
+    Principal,
+    ThriftOption,
+    ZooKeeperOption,
+    settings_of,
+)
 from status_tool.cli.times import parse_baseline
 from status_tool.clients.config import Settings, load_site
 from status_tool.printable import safe
@@ -43,6 +52,7 @@ def topology(
     thrift: ThriftOption = None,
     zookeeper: ZooKeeperOption = None,
     cacert: CaCert = None,
+    cert: Cert = None,
     principal: Principal = None,
     keytab: Keytab = None,
 ) -> int:
@@ -52,11 +62,11 @@ def topology(
     accepted = parse_baseline(since or (), TableFilter())
     if report is not None:
         check_target(report)
-    settings = settings_of(conf_dir, thrift, None, zookeeper, cacert, principal, keytab)
+    settings = settings_of(conf_dir, thrift, None, zookeeper, cacert, cert, principal, keytab)
     from status_tool.gather.cluster_drift import cluster_drift
     from status_tool.gather.peer_topology import explore
 
-    peers = [Settings(load_site([folder], environ={}), authorities=settings.authorities) for folder in peer_conf or ()]
+    peers = [Settings(load_site([folder], environ={}), trust=settings.trust) for folder in peer_conf or ()]
     found = explore(settings.zookeeper())
     drift = cluster_drift(settings, found, peers, accepted)
     typer.echo(_json(found, drift) if as_json else "\n".join(safe(line) for line in _lines(found, drift)))

@@ -16,6 +16,7 @@ from status_tool.clients.nameservices import namenode_urls, rpc_filesystem, rpc_
 from status_tool.clients.sitefiles import SITE_FILES as SITE_FILES
 from status_tool.clients.sitefiles import SiteConfig as SiteConfig
 from status_tool.clients.sitefiles import load_site as load_site
+from status_tool.clients.tls import DEFAULT_TRUST, Trust
 from status_tool.errors import ConfigurationError
 from status_tool.vocabulary.names import DEFAULT_NAMESPACE, full_name
 
@@ -64,8 +65,7 @@ class ThriftEndpoint:
     compact: bool = False
     http: bool = False
     tls: bool = False
-    authorities: str = field(default="", repr=False)
-    """Certificates (PEM) to verify the server by; empty: the environment's or the system's."""
+    trust: Trust = field(default=DEFAULT_TRUST, repr=False)
     principal: str = ""
     """The server's, as a site file has it (`_HOST` for its host), where it requires Kerberos; empty: it does not."""
     qops: tuple[str, ...] = ()
@@ -90,6 +90,8 @@ class ZooKeeperEndpoint:
     """Znodes whose name differs from HBase's default: default path (see `ZNODE_KEYS`) and last part."""
     sasl: str = ""
     """The service (first part of the servers' principals) to log in at by Kerberos; empty: without."""
+    tls: bool = False
+    trust: Trust = field(default=DEFAULT_TRUST, repr=False)
 
     def __str__(self) -> str:
         return f"{self.hosts}{self.znode}"
@@ -111,8 +113,7 @@ class Settings:
     thrift_option: str | None = None
     webhdfs_option: tuple[str, ...] = ()
     zookeeper_option: str | None = None
-    authorities: str = field(default="", repr=False)
-    """Certificates (PEM) that servers are verified by; empty: the environment's or the system's."""
+    trust: Trust = field(default=DEFAULT_TRUST, repr=False)
 
     def thrift(self) -> ThriftEndpoint:
         """The Thrift server: `--thrift`, else the site's `hbase.regionserver.thrift.*`, which also set its protocol."""
@@ -142,7 +143,7 @@ class Settings:
             compact=not http and site.flag("hbase.regionserver.thrift.compact"),
             http=http,
             tls=site.flag("hbase.thrift.ssl.enabled"),
-            authorities=self.authorities,
+            trust=self.trust,
             **security,
         )
 
@@ -180,7 +181,7 @@ class Settings:
     def zookeeper(self) -> ZooKeeperEndpoint:
         """The ensemble and znode: `--zookeeper HOST:PORT[,…]/ZNODE`, else the site files."""
         if self.zookeeper_option:
-            return replace(_parse_zookeeper(self.zookeeper_option), names=self.znode_names, sasl=self._zookeeper_sasl)
+            return replace(_parse_zookeeper(self.zookeeper_option), **self._zookeeper_access)
         quorum = self.site.get("hbase.zookeeper.quorum")
         if not quorum:
             raise ConfigurationError(
@@ -191,7 +192,13 @@ class Settings:
         hosts = [host.strip() for host in quorum.split(",") if host.strip()]
         joined = ",".join(host if ":" in host else f"{host}:{port}" for host in hosts)
         znode = self.site.get("zookeeper.znode.parent", "/hbase")
-        return ZooKeeperEndpoint(joined, znode, self.znode_names, self._zookeeper_sasl)
+        return replace(ZooKeeperEndpoint(joined, znode), **self._zookeeper_access)
+
+    @property
+    def _zookeeper_access(self) -> dict[str, Any]:
+        """What holds for every ensemble, however it is named. TLS by the key of ZooKeeper's client (HBASE-28038)."""
+        tls = self.site.flag("hbase.zookeeper.property.client.secure")
+        return {"names": self.znode_names, "sasl": self._zookeeper_sasl, "tls": tls, "trust": self.trust}
 
     @property
     def _zookeeper_sasl(self) -> str:

@@ -26,7 +26,7 @@ from requests.utils import get_environ_proxies, select_proxy
 
 from status_tool.clients.kerberos import HOST_PATTERN, ServiceName, by_name, make_ready
 from status_tool.clients.sasl import negotiate_header
-from status_tool.clients.tls import distrust, tls_context
+from status_tool.clients.tls import DEFAULT_TRUST, Trust, distrust, tls_context
 from status_tool.errors import ConfigurationError, ConnectionFailed
 
 OPERATIONS = {
@@ -148,8 +148,8 @@ class TokenNameNode(NameNodeClient, _Answers, TokenClient):
 class _TrustingAdapter(HTTPAdapter):
     """Verifies servers as `Servers` does: what `requests` itself trusts does not count."""
 
-    def __init__(self, connections: int, authorities: str) -> None:
-        self._context = tls_context(authorities)
+    def __init__(self, connections: int, trust: Trust) -> None:
+        self._context = tls_context(trust)
         super().__init__(pool_connections=1, pool_maxsize=connections, max_retries=0)
 
     def init_poolmanager(self, *arguments: Any, **settings: Any) -> None:
@@ -174,13 +174,13 @@ class Session(requests.Session):
     moment when the server has asked for Kerberos.
     """
 
-    def __init__(self, url: str, connections: int, timeout: tuple[float, float], authorities: str) -> None:
-        """For so many threads; `timeout` and `authorities` as for `Servers`."""
+    def __init__(self, url: str, connections: int, timeout: tuple[float, float], trust: Trust) -> None:
+        """For so many threads; `timeout` and `trust` as for `Servers`."""
         super().__init__()
-        self.mount(url, _TrustingAdapter(connections, authorities))
+        self.mount(url, _TrustingAdapter(connections, trust))
         self.proxies.update(get_environ_proxies(url))
         self.trust_env = False
-        self._servers = Servers(connections, timeout, authorities)
+        self._servers = Servers(connections, timeout, trust)
         self._url = url
         self._guard = threading.Lock()
 
@@ -256,13 +256,13 @@ class HttpAnswer:
 
 
 def client_of(
-    url: str, user: str, connections: int, timeout: tuple[float, float], authorities: str = "", token: str = ""
+    url: str, user: str, connections: int, timeout: tuple[float, float], trust: Trust = DEFAULT_TRUST, token: str = ""
 ) -> NameNodeClient:
     """The client of one NameNode for many threads, by a delegation token where there is one.
 
-    `timeout` and `authorities` as for `Servers`.
+    `timeout` and `trust` as for `Servers`.
     """
-    session = Session(url, connections, timeout, authorities)
+    session = Session(url, connections, timeout, trust)
     if token:
         return TokenNameNode(url, token, session=session, timeout=timeout)
     return InsecureNameNode(url, user=user, session=session, timeout=timeout)
@@ -275,10 +275,10 @@ def _offers_spnego(headers: Mapping[str, str]) -> bool:
 class Servers:
     """Connections to NameNodes and DataNodes, kept, by proxies where the environment names some."""
 
-    def __init__(self, connections: int, timeout: tuple[float, float], authorities: str = "") -> None:
+    def __init__(self, connections: int, timeout: tuple[float, float], trust: Trust = DEFAULT_TRUST) -> None:
         """For so many connections to each server; `timeout` is in seconds to connect and to read.
 
-        `authorities`: certificates (PEM) to verify servers by; empty: the environment's or the system's.
+        `trust`: whom to trust, and the client's own certificate.
         """
         self._settings: dict[str, Any] = {
             "num_pools": 256,
@@ -286,7 +286,7 @@ class Servers:
             "retries": False,
             "timeout": urllib3.Timeout(connect=timeout[0], read=timeout[1]),
         }
-        self._authorities = authorities
+        self._trust = trust
         self._by_way: dict[tuple[str | None, bool], urllib3.PoolManager] = {}
         self._proxies: dict[str, str | None] = {}
 
@@ -310,7 +310,7 @@ class Servers:
     def _pools(self, proxy: str | None, tls: bool) -> urllib3.PoolManager:
         found = self._by_way.get((proxy, tls))
         if found is None:
-            settings = self._settings | ({"ssl_context": tls_context(self._authorities)} if tls else {})
+            settings = self._settings | ({"ssl_context": tls_context(self._trust)} if tls else {})
             made = urllib3.ProxyManager(proxy, **settings) if proxy else urllib3.PoolManager(**settings)
             found = self._by_way.setdefault((proxy, tls), made)
         return found

@@ -75,7 +75,7 @@ def _transport(endpoint: ThriftEndpoint, timeout_ms: int) -> TTransportBase:
     if endpoint.http:
         plain: Any = _HttpTransport(endpoint, timeout_ms)
     elif endpoint.tls:
-        plain = kind(endpoint.host, endpoint.port, ssl_context=tls_context(endpoint.authorities), **settings)
+        plain = kind(endpoint.host, endpoint.port, ssl_context=tls_context(endpoint.trust), **settings)
     else:
         plain = kind(endpoint.host, endpoint.port, **settings)
     if endpoint.qops:
@@ -100,7 +100,7 @@ class _HttpTransport(TTransportBase):
     def __init__(self, endpoint: ThriftEndpoint, timeout_ms: int) -> None:
         self._url = f"{'https' if endpoint.tls else 'http'}://{endpoint}/"
         self._endpoint = endpoint
-        context = tls_context(endpoint.authorities) if endpoint.tls else None
+        context = tls_context(endpoint.trust) if endpoint.tls else None
         self._pool = urllib3.PoolManager(timeout=timeout_ms / 1000, retries=False, ssl_context=context)
         self._request = io.BytesIO()
         self._response = io.BytesIO()

@@ -1,24 +1,48 @@
-"""TLS as a client: certificates and host names are always verified, against the authorities that the user names."""
+"""TLS as a client: certificates and host names are always verified, against the authorities that the user names.
+
+The client shows a certificate of its own where the user gives one and a server asks for it (mutual TLS).
+"""
 
 from __future__ import annotations
 
 import os
 import ssl
+import tempfile
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from status_tool.errors import ConfigurationError
 from status_tool.printable import safe
 
 
-def read_authorities(path: Path) -> str:
-    """The certificates (PEM) in a file, as text, so that executors need no such file.
+@dataclass(frozen=True, slots=True)
+class Trust:
+    """Whom a client trusts, and what it shows of itself; as text, so that executors need no files."""
 
-    Raises `ConfigurationError` for anything else.
+    authorities: str = field(default="", repr=False)
+    """Certificates (PEM) that servers are verified by; empty: the environment's or the system's."""
+    certificate: str = field(default="", repr=False)
+    """The client's own certificate with its chain and private key (PEM); empty: none."""
+
+
+DEFAULT_TRUST = Trust()
+
+
+def read_trust(cacert: Path | None, cert: Path | None = None) -> Trust:
+    """What is in the files of `--cacert` and `--cert`.
+
+    Raises `ConfigurationError` where they are not that.
     """
+    return Trust("" if cacert is None else _authorities(cacert), "" if cert is None else _certificate(cert))
+
+
+def _authorities(path: Path) -> str:
     name = f"--cacert {safe(str(path))}"
     try:
         text = path.read_text(encoding="ascii")
-        if not text.strip() or not tls_context(text).cert_store_stats()["x509"]:  # or a server's own, self-signed
+        if (
+            not text.strip() or not tls_context(Trust(text)).cert_store_stats()["x509"]
+        ):  # or a server's own, self-signed
             raise _no_certificates(name)
     except OSError as error:
         if isinstance(error, ssl.SSLError):
@@ -29,6 +53,30 @@ def read_authorities(path: Path) -> str:
     return text
 
 
+def _certificate(path: Path) -> str:
+    name = f"--cert {safe(str(path))}"
+    try:
+        text = path.read_text(encoding="ascii")
+        tls_context(Trust(certificate=text))
+    except _LockedKey:
+        raise _no_pair(name, "its key needs a password") from None
+    except ssl.SSLError:
+        raise _no_pair(name, "no pair of certificate and key") from None
+    except OSError as error:
+        raise ConfigurationError(f"cannot read {name}: {error.strerror}") from None
+    except ValueError:
+        raise _no_pair(name, "no text") from None
+    return text
+
+
+def _no_pair(name: str, why: str) -> ConfigurationError:
+    return ConfigurationError(
+        f"{name} has to hold a certificate and its private key in PEM form, the key without a password ({why}): "
+        "keytool -importkeystore -srckeystore KEYSTORE -destkeystore own.p12 -deststoretype PKCS12, then "
+        "openssl pkcs12 -in own.p12 -nodes writes those of a Java keystore"
+    )
+
+
 def _no_certificates(name: str) -> ConfigurationError:
     return ConfigurationError(
         f"{name} holds no certificates in PEM form: keytool -exportcert -rfc -keystore TRUSTSTORE -alias NAME writes "
@@ -36,8 +84,32 @@ def _no_certificates(name: str) -> ConfigurationError:
     )
 
 
-def tls_context(authorities: str) -> ssl.SSLContext:
-    """What a client verifies servers by: these authorities (PEM) alone, or if empty the environment's or system's."""
+def tls_context(trust: Trust) -> ssl.SSLContext:
+    """A client's: servers are verified by the named authorities alone, else by the environment's or the system's."""
+    context = _verifying(trust.authorities)
+    if trust.certificate:
+        _show(context, trust.certificate)
+    return context
+
+
+def _show(context: ssl.SSLContext, certificate: str) -> None:
+    """OpenSSL takes it from a file, which only this user can read (`tempfile`), and which is gone afterwards."""
+    with tempfile.NamedTemporaryFile("w", encoding="ascii", suffix=".pem") as file:
+        file.write(certificate)
+        file.flush()
+        # Without a function OpenSSL would ask the terminal for the password of a key that has one.
+        context.load_cert_chain(file.name, password=_refuse_password)
+
+
+class _LockedKey(Exception):
+    """A private key needs a password."""
+
+
+def _refuse_password() -> str:
+    raise _LockedKey
+
+
+def _verifying(authorities: str) -> ssl.SSLContext:
     if authorities.strip():
         return ssl.create_default_context(cadata=authorities)
     bundle = ca_bundle()
@@ -54,6 +126,11 @@ def ca_bundle() -> str | None:
     return next((where for where in (*named, system.cafile, system.capath) if where), None)
 
 
+_WANTS_CERTIFICATE = ("TLSV13_ALERT_CERTIFICATE_REQUIRED", "SSLV3_ALERT_BAD_CERTIFICATE")
+"""OpenSSL's reasons; the second is what Java says where none was sent."""
+_DISTRUSTS = ("TLSV1_ALERT_UNKNOWN_CA", "SSLV3_ALERT_CERTIFICATE_UNKNOWN", "SSLV3_ALERT_CERTIFICATE_EXPIRED")
+
+
 def distrust(error: BaseException) -> str | None:
     """Why TLS with a server failed, and what to do; None where the error is not about TLS."""
     cause = tls_error(error)
@@ -62,6 +139,10 @@ def distrust(error: BaseException) -> str | None:
         if "match" in reason:
             return f"its certificate is for another host ({reason}): use the name in its certificate"
         return f"its certificate is not trusted ({reason}): --cacert FILE names the authorities (PEM)"
+    if cause is not None and cause.reason in _WANTS_CERTIFICATE:
+        return "it asks for a client's certificate: --cert FILE names yours, with its key (PEM)"
+    if cause is not None and cause.reason in _DISTRUSTS:
+        return f"it does not trust the certificate in --cert ({cause.reason}): use one of an authority that it knows"
     if cause is not None and cause.reason in ("WRONG_VERSION_NUMBER", "HTTP_REQUEST"):
         return "it does not speak TLS there"
     return None

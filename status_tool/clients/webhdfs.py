@@ -27,6 +27,7 @@ from status_tool.clients.hdfscli import (
     refusal_of,
 )
 from status_tool.clients.patience import PATIENCE_S, is_cut_off
+from status_tool.clients.tls import DEFAULT_TRUST, Trust
 from status_tool.errors import ConnectionFailed
 
 CONNECT_TIMEOUT_S = 10
@@ -48,7 +49,7 @@ class HdfsEndpoint:
 
     urls: tuple[str, ...]
     user: str
-    authorities: str = field(default="", repr=False)
+    trust: Trust = field(default=DEFAULT_TRUST, repr=False)
     """Certificates (PEM) to verify servers by; empty: the environment's or the system's."""
     token: str = field(default="", repr=False)
     """A delegation token, by which Spark's executors need no ticket; see `delegation_tokens`."""
@@ -118,9 +119,9 @@ class WebHdfs(FileClient):
         super().__init__(load.concurrency, patience_s)
         self.endpoint = endpoint
         waits = (CONNECT_TIMEOUT_S, READ_TIMEOUT_S)
-        self._datanodes = Servers(2 * load.concurrency, waits, endpoint.authorities)
+        self._datanodes = Servers(2 * load.concurrency, waits, endpoint.trust)
         self._namenodes = [
-            client_of(url, endpoint.user, 2 * load.concurrency, waits, endpoint.authorities, endpoint.token)
+            client_of(url, endpoint.user, 2 * load.concurrency, waits, endpoint.trust, endpoint.token)
             for url in endpoint.urls
         ]
         self._limit = RateLimit(load.rate)

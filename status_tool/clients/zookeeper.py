@@ -9,19 +9,22 @@ from __future__ import annotations
 import contextlib
 import json
 import socket
+import ssl
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
+from typing import Any
 
 from google.protobuf.message import DecodeError
 from kazoo.client import KazooClient
 from kazoo.exceptions import AuthFailedError, KazooException, NoAuthError, NoNodeError
-from kazoo.handlers.threading import KazooTimeoutError
+from kazoo.handlers.threading import KazooTimeoutError, SequentialThreadingHandler
 from kazoo.hosts import collect_hosts
 from kazoo.retry import KazooRetry
 
 from status_tool.clients import hbase_pb2
 from status_tool.clients.config import ZooKeeperEndpoint
+from status_tool.clients.tls import distrust, tls_context
 from status_tool.clients.zookeeper_sasl import SaslLogin
 from status_tool.errors import ConfigurationError, ConnectionFailed
 from status_tool.vocabulary.names import full_name
@@ -31,6 +34,7 @@ PEER_TIMEOUT_S = 3.0
 REFUSED_S = 1.0
 """How long kazoo may try before hosts that all refuse the connection are taken to be down."""
 _MAGIC = b"PBUF"
+_TLS_HINT = "; if it expects TLS there, set hbase.zookeeper.property.client.secure=true in the site files"
 _ENTRY_FILTERS = "hbase.replication.source.custom.walentryfilters"
 
 
@@ -68,6 +72,42 @@ class Peer:
         return json.dumps(asdict(self), sort_keys=True)
 
 
+class _TlsHandler(SequentialThreadingHandler):  # type: ignore[misc]
+    """Connections by a context of ours: kazoo's own trusts the system's authorities in addition to those named."""
+
+    def __init__(self, context: ssl.SSLContext) -> None:
+        super().__init__()
+        self._context = context
+
+    def create_connection(
+        self, address: tuple[str, int], hostname: str | None = None, timeout: float | None = None, **_: Any
+    ) -> ssl.SSLSocket:
+        """As kazoo's; its settings of TLS do not count."""
+        plain = socket.create_connection(address, timeout)
+        try:
+            plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            return self._context.wrap_socket(plain, server_hostname=hostname or address[0])
+        except OSError:
+            plain.close()
+            raise
+
+
+def _tls_refusal(hosts: str, context: ssl.SSLContext) -> str | None:
+    """Why no host of a quorum takes a connection by TLS; None where one does, or where that is not the reason.
+
+    Servers look at a client's certificate after the client has done its part: what they say to that has to be read.
+    """
+    reasons = []
+    for host, port in collect_hosts(hosts)[0]:
+        try:
+            plain = socket.create_connection((host, port), REFUSED_S)
+            with plain, context.wrap_socket(plain, server_hostname=host) as secured:
+                secured.recv(1)
+        except OSError as error:
+            reasons.append(distrust(error))
+    return next(iter(reasons), None) if reasons and None not in reasons else None
+
+
 def _refusal(hosts: str) -> str | None:
     """Why no host of a quorum can be there; None where one accepts a connection, or may do so yet."""
     reasons = []
@@ -99,6 +139,7 @@ class ZooKeeper:
         self.endpoint = endpoint
         self._timeout = timeout_s
         self._sasl = SaslLogin(f"ZooKeeper at {endpoint.hosts}") if endpoint.sasl else None
+        self._context = tls_context(endpoint.trust) if endpoint.tls else None
         retry = KazooRetry(max_tries=3, delay=0.1, max_delay=2.0)
         self._client = KazooClient(
             hosts=endpoint.hosts,
@@ -107,13 +148,16 @@ class ZooKeeper:
             connection_retry=retry,
             command_retry=retry,
             sasl_options=self._sasl.options(endpoint.sasl) if self._sasl else None,
+            handler=_TlsHandler(self._context) if self._context else None,
         )
 
     def __enter__(self) -> ZooKeeper:
         try:
             self._start()
-        except (KazooTimeoutError, KazooException, OSError) as error:
+        except (KazooTimeoutError, KazooException, OSError, ConnectionFailed) as error:
             self._close()
+            if isinstance(error, ConnectionFailed):
+                raise
             self._refuse_login(error)
             raise ConnectionFailed(
                 f"cannot reach ZooKeeper at {self.endpoint.hosts} ({error}): is it running? "
@@ -130,8 +174,10 @@ class ZooKeeper:
         while not connected.wait(REFUSED_S):
             if refusal := _refusal(self.endpoint.hosts):
                 raise KazooTimeoutError(refusal)
+            if self._context and (why := _tls_refusal(self.endpoint.hosts, self._context)):
+                raise ConnectionFailed(f"ZooKeeper at {self.endpoint.hosts} cannot be reached by TLS: {why}")
             if (self._sasl and self._sasl.refusal) or time.monotonic() >= deadline:
-                raise KazooTimeoutError("no answer in time")
+                raise KazooTimeoutError(f"no answer in time{'' if self._context else _TLS_HINT}")
 
     def _refuse_login(self, error: BaseException) -> None:
         """Raise what kept this user from logging in, where that is the cause."""
@@ -278,7 +324,7 @@ def _named(parts: Sequence[str], names: Mapping[str, str]) -> Iterator[str]:
 def parse_cluster_key(key: str, of: ZooKeeperEndpoint | None = None) -> ZooKeeperEndpoint | None:
     """`quorum:port:/znode` as an endpoint; None where it is something else (HBase's ZKConfig.transformClusterKey).
 
-    `of` is the cluster that has the peer: HBase uses its znodes' names and its Kerberos for the peer, too
+    `of` is the cluster that has the peer: HBase uses its znodes' names, its Kerberos and its TLS for the peer, too
     (`HBaseConfiguration.createClusterConf`).
     """
     quorum, _, rest = key.partition(":/")
@@ -286,7 +332,7 @@ def parse_cluster_key(key: str, of: ZooKeeperEndpoint | None = None) -> ZooKeepe
     if not hosts or not port.isdigit() or not rest:
         return None
     joined = ",".join(host if ":" in host else f"{host}:{port}" for host in hosts.split(","))
-    return ZooKeeperEndpoint(joined, "/" + rest, of.names if of else (), of.sasl if of else "")
+    return replace(of or ZooKeeperEndpoint("", ""), hosts=joined, znode="/" + rest)
 
 
 def peer_cluster_id(peer: Peer, of: ZooKeeperEndpoint | None = None) -> str | None:

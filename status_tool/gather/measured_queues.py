@@ -115,9 +115,7 @@ def _folder(settings: Settings) -> tuple[WalFolder | None, str | None]:
         return None, "hbase.rootdir is in no site file"
     root = settings.site.get("hbase.wal.dir") or settings.hbase_root
     try:
-        return WalFolder(
-            HdfsEndpoint(settings.wal_webhdfs(), hdfs_user(), settings.authorities), plain_path(root)
-        ), None
+        return WalFolder(HdfsEndpoint(settings.wal_webhdfs(), hdfs_user(), settings.trust), plain_path(root)), None
     except ConfigurationError as error:
         return None, str(error)
 

@@ -352,7 +352,7 @@ def _spooled(settings: Settings) -> Spooled:
     if settings.spool_dir is None:
         return ()
     try:
-        endpoint = HdfsEndpoint(settings.spool_webhdfs(), hdfs_user(), settings.authorities)
+        endpoint = HdfsEndpoint(settings.spool_webhdfs(), hdfs_user(), settings.trust)
     except ConfigurationError:
         return ()
     return read_spool(WebHdfs(endpoint, patience_s=0), settings.spool_dir)

@@ -95,6 +95,7 @@ OPTIONS: Mapping[str, Option] = {
     "missing": Option("--missing", CHECKS, why="it lists what a check finds: it goes with -i FILE"),
     "unverifiable": Option("--unverifiable", CHECKS, why="it lists what a check finds: it goes with -i FILE"),
     "cacert": Option("--cacert", CLUSTER, why=f"{_OFFLINE}: no cluster is queried"),
+    "cert": Option("--cert", CLUSTER, why=f"{_OFFLINE}: no cluster is queried"),
     "principal": Option("--principal", CLUSTER, why=f"{_OFFLINE}: no cluster is queried"),
     "keytab": Option("--keytab", CLUSTER, why=f"{_OFFLINE}: no cluster is queried"),
     "accept_drift": Option("--accept-drift", CHECKS, half="hbase", why=_CHECK_ONLY),

@@ -56,7 +56,7 @@ def hdfs_user() -> str:
 
 def endpoint_of(settings: Settings) -> HdfsEndpoint:
     """The HDFS that is checked, as this process's user. Raises `ConfigurationError`."""
-    return HdfsEndpoint(settings.webhdfs(), hdfs_user(), settings.authorities)
+    return HdfsEndpoint(settings.webhdfs(), hdfs_user(), settings.trust)
 
 
 def rpc_endpoint_of(settings: Settings) -> RpcEndpoint | None:

@@ -117,7 +117,7 @@ def _spooled_ends(cluster: Cluster) -> set[tuple[str, int]]:
     """Region and sequence id at which the segments in a cluster's spool end."""
     settings = Settings(load_site([cluster.conf_dir]))
     assert settings.spool_dir is not None
-    endpoint = HdfsEndpoint(settings.spool_webhdfs(), hdfs_user(), settings.authorities)
+    endpoint = HdfsEndpoint(settings.spool_webhdfs(), hdfs_user(), settings.trust)
     rows = read_spool(WebHdfs(endpoint), settings.spool_dir)
     return {
         (row["region"], row["seq"]) for row in segments(sorted(rows, key=itemgetter(0))) if row["kind"] == "segment"

@@ -18,7 +18,7 @@ import pytest
 
 from status_tool.clients.config import Settings, load_site
 from status_tool.clients.delegation_tokens import delegated, no_token_left
-from status_tool.clients.tls import read_authorities
+from status_tool.clients.tls import read_trust
 from status_tool.clients.webhdfs import WebHdfs
 from status_tool.errors import ConnectionFailed
 from status_tool.sources.hdfs_files import endpoint_of
@@ -332,7 +332,7 @@ def test_a_token_that_somebody_cancels(secured: Secured, tmp_path: Path, monkeyp
         monkeypatch.setenv(name, value)
     monkeypatch.setenv("KRB5CCNAME", f"FILE:{secured.kdc.ticket('reader', tmp_path / 'cache')}")
     site = load_site([secured.pair.master.conf_dir], environ={})
-    ticket = endpoint_of(Settings(site, authorities=read_authorities(secured.security.stores.ca)))
+    ticket = endpoint_of(Settings(site, trust=read_trust(secured.security.stores.ca)))
     with no_token_left():
         endpoint = delegated(ticket)
         assert WebHdfs(endpoint, patience_s=0).status("/") is not None

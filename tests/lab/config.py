@@ -55,7 +55,7 @@ class Addresses:
         return f"hdfs://{self.name}" if self.standby else f"hdfs://{self.host}:{self.namenode_port}"
 
 
-def zookeeper(port: int, data: Path, more: Site) -> str:
+def zookeeper(port: int, data: Path, more: Mapping[str, object]) -> str:
     """The text of a zoo.cfg."""
     settings = {
         "dataDir": data,

@@ -54,11 +54,12 @@ class Lab:
         say: Callable[[str], None] | None = None,
         jvm_options: Sequence[str] | None = None,
         secure: bool = False,
+        zookeeper: Mapping[str, object] | None = None,
     ) -> None:
         """Starts ZooKeeper only. `keep` (or LAB_KEEP=1) leaves the folder with the logs behind.
 
         `jvm_options` replace the default, which is the shared archive of classes if there is one. `secure`: a KDC comes
-        first (`security`), and every server authenticates by it.
+        first (`security`), and every server authenticates by it. `zookeeper`: more of its zoo.cfg.
         """
         self.hbase_version = hbase_version
         self.keep = os.environ.get("LAB_KEEP") == "1" if keep is None else keep
@@ -75,7 +76,7 @@ class Lab:
             self._java = server_java(hbase_version, self.root, self.mark, jvm_options)
             self.security = self._start_kdc() if secure else None
             self.zk_port = self._ports.take()
-            self.zookeeper = self._start_zookeeper()
+            self.zookeeper = self._start_zookeeper(zookeeper or {})
         except BaseException:
             self.close()
             raise
@@ -96,13 +97,13 @@ class Lab:
         self._java = kdc.client(self._java)
         return Security(kdc, stores)
 
-    def _start_zookeeper(self) -> Server:
+    def _start_zookeeper(self, settings: Mapping[str, object]) -> Server:
         folder = self.root / "zookeeper"
         folder.mkdir()
         file, java = folder / "zoo.cfg", self._java
-        more: Mapping[str, str] = {}
+        more = dict(settings)
         if self.security:
-            more = self.security.zookeeper()
+            more |= self.security.zookeeper()
             jaas = folder / "jaas.conf"
             jaas.write_text(self.security.zookeeper_jaas())
             java = replace(java, options=(*java.options, *self.security.zookeeper_options(jaas)))

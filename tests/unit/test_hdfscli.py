@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 import ssl
+import subprocess
 import sys
 import threading
 import types
@@ -21,7 +22,7 @@ from hdfs.client import Client, InsecureClient, _Request
 
 from status_tool.cli.main import main
 from status_tool.clients.hdfscli import OPERATIONS, Failover, Refused, client_of
-from status_tool.clients.tls import read_authorities
+from status_tool.clients.tls import read_trust
 from status_tool.clients.webhdfs import HdfsEndpoint, WebHdfs
 from status_tool.errors import ConnectionFailed
 from tests.certificates import certificate
@@ -65,10 +66,13 @@ class Server:
         threading.Thread(target=self.http.serve_forever, args=(0.02,), daemon=True).start()
         self.url = f"http://127.0.0.1:{self.http.server_port}"
 
-    def over_tls(self, certificate: Path) -> None:
-        """From now on; its URL is another one then."""
+    def over_tls(self, certificate: Path, client: Path | None = None) -> None:
+        """From now on; its URL is another one then. `client`: whose certificate it asks for."""
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(certificate)
+        if client is not None:
+            context.load_verify_locations(client)
+            context.verify_mode = ssl.CERT_REQUIRED
         self.http.socket = context.wrap_socket(self.http.socket, server_side=True)
         self.url = self.url.replace("http:", "https:")
 
@@ -194,10 +198,10 @@ def test_tls_of_both_legs(server: Server, tmp_path: Path) -> None:
     good, other = certificate(tmp_path, "IP:127.0.0.1"), certificate(tmp_path, "DNS:elsewhere")
     server.over_tls(good)
     server.body = json.dumps({"Location": f"{server.url}/datanode"}).encode()
-    trusted = read_authorities(Path(f"{good}.crt"))
+    trusted = read_trust(Path(f"{good}.crt"))
     assert WebHdfs(HdfsEndpoint((server.url,), "me", trusted)).start_of("/f")[0] == server.body
     assert server.paths == ["/webhdfs/v1/f", "/datanode"]
-    strangers = HdfsEndpoint((server.url,), "me", read_authorities(Path(f"{other}.crt")))
+    strangers = HdfsEndpoint((server.url,), "me", read_trust(Path(f"{other}.crt")))
     with pytest.raises(ConnectionFailed, match=r"https://127\.0\.0\.1:\d+ cannot be reached: .*--cacert FILE"):
         WebHdfs(strangers).status("/f")
     with pytest.raises(ConnectionFailed, match="certificate is for another host"):
@@ -205,11 +209,51 @@ def test_tls_of_both_legs(server: Server, tmp_path: Path) -> None:
     assert "BEGIN" not in repr(strangers)
 
 
+def test_servers_that_ask_for_a_certificate(server: Server, tmp_path: Path) -> None:
+    """Both legs show the user's; without one, or with a stranger's, one line says so."""
+    good, mine, other = (certificate(tmp_path, f"IP:127.0.0.{number}") for number in (1, 2, 3))
+    server.over_tls(good, Path(f"{mine}.crt"))
+    server.body = json.dumps({"Location": f"{server.url}/datanode"}).encode()
+    own = read_trust(Path(f"{good}.crt"), mine)
+    assert WebHdfs(HdfsEndpoint((server.url,), "me", own)).start_of("/f")[0] == server.body
+    assert server.paths == ["/webhdfs/v1/f", "/datanode"]
+    assert "BEGIN" not in repr(own) + repr(HdfsEndpoint((server.url,), "me", own))
+    for trust, message in (
+        (read_trust(Path(f"{good}.crt")), "--cert FILE names yours"),
+        (read_trust(Path(f"{good}.crt"), other), "does not trust the certificate in --cert"),
+    ):
+        with pytest.raises(ConnectionFailed, match=message):
+            WebHdfs(HdfsEndpoint((server.url,), "me", trust), patience_s=0).status("/f")
+
+
+def test_certificates_that_cannot_be_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """No key, a key with a password, another's key, a Java keystore, nothing: one line each with the way out."""
+    mine, other = certificate(tmp_path, "DNS:mine"), certificate(tmp_path, "DNS:other")
+    locked, alone, mixed, store = (tmp_path / name for name in ("locked", "alone", "mixed", "own.jks"))
+    command = ["openssl", "rsa", "-aes256", "-passout", "pass:secret", "-in", str(mine), "-out", str(locked)]
+    subprocess.run(command, check=True, capture_output=True)
+    alone.write_text(Path(f"{mine}.crt").read_text())
+    locked.write_text(locked.read_text() + alone.read_text())
+    mixed.write_text(other.read_text().split("-----BEGIN CERTIFICATE")[0] + alone.read_text())
+    store.write_bytes(b"\xfe\xed\xfe\xed")
+    for file, why in (
+        (alone, "no pair of certificate and key"),
+        (locked, "its key needs a password"),
+        (mixed, "no pair of certificate and key"),
+        (store, "no text"),
+        (tmp_path / "nothing", "No such file"),
+    ):
+        assert main(["queues", "--cert", str(file)]) == 2
+        said = capsys.readouterr().err
+        assert why in said, (file, said)
+        assert said.count("\n") == 1
+
+
 def test_a_server_that_has_signed_its_own_certificate(server: Server, tmp_path: Path) -> None:
     """As keytool makes them: trusted because it is named, although it is no authority."""
     own = certificate(tmp_path, "IP:127.0.0.1", authority=False)
     server.over_tls(own)
-    trusted = HdfsEndpoint((server.url,), "me", read_authorities(Path(f"{own}.crt")))
+    trusted = HdfsEndpoint((server.url,), "me", read_trust(Path(f"{own}.crt")))
     assert WebHdfs(trusted, patience_s=0).status("/f") == {}
 
 
@@ -314,10 +358,10 @@ def test_kerberos_over_tls(server: Server, kerberos: type[TakesTicket], tmp_path
     good, other = certificate(tmp_path, "IP:127.0.0.1"), certificate(tmp_path, "DNS:elsewhere")
     server.over_tls(good)
     server.takes = "Negotiate abc"
-    client = client_of(server.url, "me", 2, (5, 5), read_authorities(Path(f"{good}.crt")))
+    client = client_of(server.url, "me", 2, (5, 5), read_trust(Path(f"{good}.crt")))
     for op in ("GETFILESTATUS", "GETFILESTATUS", "RENEWDELEGATIONTOKEN"):
         assert client.ask(op, "/file") == {"FileStatus": {}}
-    stranger: Any = client_of(server.url, "me", 2, (5, 5), read_authorities(Path(f"{other}.crt")))
+    stranger: Any = client_of(server.url, "me", 2, (5, 5), read_trust(Path(f"{other}.crt")))
     stranger._session._authenticate()
     with pytest.raises(Failover, match="certificate"):
         stranger.ask("GETFILESTATUS", "/file")

@@ -32,6 +32,7 @@ VALUES = {
     "require_signature": [],
     "sign_key": ["key"],
     "cacert": ["authorities.pem"],
+    "cert": ["own.pem"],
     "principal": ["me"],
     "keytab": ["keys"],
     "mode": ["640"],
@@ -89,7 +90,7 @@ def begun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     def note(name: str) -> Any:
         def noted(*arguments: Any) -> int:
-            trusted = [getattr(one, "authorities", "") for one in arguments]
+            trusted = [getattr(one, "trust", "") for one in arguments]
             calls.append(f"{name}{arguments!r}{modes[-1:]}{shown[-1:]}{trusted}{tickets[-1:]}")
             raise _Reached("here")
 
@@ -107,7 +108,7 @@ def begun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     (tmp_path / "paths").write_text("/data\n")
     (tmp_path / "key").write_bytes(bytes(range(64)))
     (tmp_path / "key").chmod(0o600)
-    monkeypatch.setattr("status_tool.cli.options.read_authorities", str)
+    monkeypatch.setattr("status_tool.cli.options.read_trust", lambda *files: files)
     monkeypatch.setattr("status_tool.cli.options.use", lambda *whose: tickets.append(whose))
     monkeypatch.setattr("status_tool.cli.run.file_mode", lambda one: modes.append(one))
     monkeypatch.setattr("status_tool.cli.run.show_as", lambda **wanted: shown.append(wanted))

@@ -395,7 +395,7 @@ def master_file(path: Path, origins: Sequence[int] = (2,), **more: Any) -> Path:
 
 
 def run(*files: Path, dry_run: bool = False) -> pruner.Pruned:
-    settings = Settings(SiteConfig({}), "h:1", (), "h:2/hbase", "")
+    settings = Settings(SiteConfig({}), "h:1", (), "h:2/hbase")
     return pruner.prune_rows(settings, pruner.PruneRequest(files, 1000, dry_run))
 
 

@@ -27,7 +27,7 @@ from thriftpy2.transport import (
 
 from status_tool.clients.config import Settings, SiteConfig, ThriftEndpoint
 from status_tool.clients.thrift import connection
-from status_tool.clients.tls import read_authorities
+from status_tool.clients.tls import read_trust
 from status_tool.errors import ConnectionFailed
 from tests.certificates import certificate
 
@@ -137,12 +137,12 @@ def test_a_server_that_is_not_ours(serve: Callable[..., ThriftEndpoint]) -> None
 def test_tls(serve: Callable[..., ThriftEndpoint], tmp_path: Path, http: bool) -> None:
     """A certificate has to be of a known authority and for the name of the host; the error says which it is not."""
     good, other = certificate(tmp_path, "IP:127.0.0.1"), certificate(tmp_path, "DNS:elsewhere")
-    endpoint = replace(serve(certificate=good, http=http), authorities=read_authorities(Path(f"{good}.crt")))
+    endpoint = replace(serve(certificate=good, http=http), trust=read_trust(Path(f"{good}.crt")))
     assert names(endpoint) == TABLES
-    elsewhere = read_authorities(Path(f"{other}.crt"))
+    elsewhere = read_trust(Path(f"{other}.crt"))
     with pytest.raises(ConnectionFailed, match=r"certificate is not trusted \(self-signed certificate\): --cacert"):
-        names(replace(endpoint, authorities=elsewhere))
-    endpoint = replace(serve(certificate=other, http=http), authorities=elsewhere)
+        names(replace(endpoint, trust=elsewhere))
+    endpoint = replace(serve(certificate=other, http=http), trust=elsewhere)
     with pytest.raises(ConnectionFailed, match=r"certificate is for another host .*IP address mismatch"):
         names(endpoint)
     with pytest.raises(ConnectionFailed, match=r"does not speak TLS|hbase.thrift.ssl.enabled in the site"):
