@@ -7,11 +7,13 @@ property wins.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 from urllib.parse import urlsplit
 
+from status_tool.clients.keystores import hdfs_trust, zookeeper_trust
 from status_tool.clients.nameservices import namenode_urls, rpc_filesystem, rpc_properties
 from status_tool.clients.sitefiles import SITE_FILES as SITE_FILES
 from status_tool.clients.sitefiles import SiteConfig as SiteConfig
@@ -178,6 +180,11 @@ class Settings:
         keys = ("hbase.regionserver.thrift.ipaddress", "hbase.regionserver.thrift.port")
         return bool(self.thrift_option) or any(key in self.site for key in keys)
 
+    def hdfs_trust(self, urls: Iterable[str]) -> Trust:
+        """Of WebHDFS at these addresses."""
+        secured = any(url.lower().startswith("https:") for url in urls)
+        return hdfs_trust(self.site, self.trust) if secured else self.trust
+
     def zookeeper(self) -> ZooKeeperEndpoint:
         """The ensemble and znode: `--zookeeper HOST:PORT[,…]/ZNODE`, else the site files."""
         if self.zookeeper_option:
@@ -198,7 +205,8 @@ class Settings:
     def _zookeeper_access(self) -> dict[str, Any]:
         """What holds for every ensemble, however it is named. TLS by the key of ZooKeeper's client (HBASE-28038)."""
         tls = self.site.flag("hbase.zookeeper.property.client.secure")
-        return {"names": self.znode_names, "sasl": self._zookeeper_sasl, "tls": tls, "trust": self.trust}
+        trust = zookeeper_trust(self.site, self.trust) if tls else self.trust
+        return {"names": self.znode_names, "sasl": self._zookeeper_sasl, "tls": tls, "trust": trust}
 
     @property
     def _zookeeper_sasl(self) -> str:

@@ -258,6 +258,8 @@ def why_no_ticket(error: Any, service: ServiceName | None = None) -> str:
 
 
 _UNKNOWN_CLIENT, _UNKNOWN_SERVER, _REVOKED, _KEY_EXPIRED, _WRONG_KEY = 6, 7, 18, 23, 24
+_BAD_INTEGRITY = 31
+"""What Kerby says instead of `_WRONG_KEY`: what was encrypted with the key cannot be decrypted."""
 _EXPIRED, _NOT_YET, _SKEW, _WRONG_REALM = 32, 33, 37, 68
 _NO_CACHE, _REPLY_SKEW, _UNKNOWN_REALM, _NO_KDC, _NO_KEY = 141, 148, 154, 156, 181
 _FILE_FORBIDDEN, _FILE_NOT_THERE, _NO_REALM_ADDRESS, _NO_DEFAULT_REALM = 194, 195, 220, 224
@@ -272,7 +274,10 @@ _MEANINGS = {
     ),
     _REVOKED: "the KDC has locked or disabled this principal: ask who runs the KDC",
     _KEY_EXPIRED: "the principal's password has expired: kpasswd",
-    _WRONG_KEY: "the KDC takes another key: the keytab is older than the principal's key, make it anew (kadmin ktadd)",
+    **dict.fromkeys(
+        (_WRONG_KEY, _BAD_INTEGRITY),
+        "the KDC takes another key: the keytab is older than the principal's key, make it anew (kadmin ktadd)",
+    ),
     _EXPIRED: "the Kerberos ticket has expired (klist): kinit, or --principal NAME --keytab FILE for long runs",
     _NOT_YET: "the Kerberos ticket is not valid yet: set this host's clock (NTP), then kinit",
     _SKEW: _SKEW_WORDS,

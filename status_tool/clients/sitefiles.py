@@ -112,6 +112,13 @@ def load_site(conf_dirs: Sequence[Path], environ: Mapping[str, str] | None = Non
     return SiteConfig(values, folders)
 
 
+def read_file(path: Path) -> SiteConfig:
+    """One file alone. Raises `ConfigurationError` where it is not one of properties."""
+    found: dict[str, Property] = {}
+    _read_site(path, found)
+    return SiteConfig({key: value for key, (value, _) in found.items()})
+
+
 def _read_folder(folder: Path) -> dict[str, str]:
     found: dict[str, Property] = {}
     for name in reversed(SITE_FILES):  # the order in which HBase loads them: a later one wins

@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from status_tool.clients.config import Settings
-from status_tool.clients.webhdfs import HdfsEndpoint
 from status_tool.clients.zookeeper import ZooKeeper
 from status_tool.errors import ConfigurationError, ConnectionFailed
-from status_tool.sources.hdfs_files import hdfs_user
+from status_tool.sources.hdfs_files import endpoint_at
 from status_tool.sources.replication_queues import Queue, Queues, Wal, read_queues
 from status_tool.sources.state_table import now_ms
 from status_tool.sources.wals import Extent, WalFolder, Writer
@@ -115,7 +114,7 @@ def _folder(settings: Settings) -> tuple[WalFolder | None, str | None]:
         return None, "hbase.rootdir is in no site file"
     root = settings.site.get("hbase.wal.dir") or settings.hbase_root
     try:
-        return WalFolder(HdfsEndpoint(settings.wal_webhdfs(), hdfs_user(), settings.trust), plain_path(root)), None
+        return WalFolder(endpoint_at(settings, settings.wal_webhdfs()), plain_path(root)), None
     except ConfigurationError as error:
         return None, str(error)
 

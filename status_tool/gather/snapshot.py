@@ -14,7 +14,7 @@ import pyarrow as pa
 from status_tool import __version__
 from status_tool.clients.config import HdfsClient, Settings
 from status_tool.clients.thrift import Cells
-from status_tool.clients.webhdfs import HdfsEndpoint, Load, WebHdfs
+from status_tool.clients.webhdfs import Load, WebHdfs
 from status_tool.clients.zookeeper import ZooKeeper, peer_cluster_id
 from status_tool.errors import ConfigurationError, UsageError
 from status_tool.gather.hdfs_side import absent_roots, files_endpoint, identity_of
@@ -24,7 +24,7 @@ from status_tool.rules.queue_proofs import newly_settled, undrained_servers
 from status_tool.rules.sides import LOCAL_POOL
 from status_tool.sources import codec, meta
 from status_tool.sources.crc import Layout
-from status_tool.sources.hdfs_files import HdfsSource, hdfs_user
+from status_tool.sources.hdfs_files import HdfsSource, endpoint_at
 from status_tool.sources.interface import Source
 from status_tool.sources.local import LocalSource
 from status_tool.sources.spool import read_spool
@@ -352,7 +352,7 @@ def _spooled(settings: Settings) -> Spooled:
     if settings.spool_dir is None:
         return ()
     try:
-        endpoint = HdfsEndpoint(settings.spool_webhdfs(), hdfs_user(), settings.trust)
+        endpoint = endpoint_at(settings, settings.spool_webhdfs())
     except ConfigurationError:
         return ()
     return read_spool(WebHdfs(endpoint, patience_s=0), settings.spool_dir)

@@ -56,7 +56,12 @@ def hdfs_user() -> str:
 
 def endpoint_of(settings: Settings) -> HdfsEndpoint:
     """The HDFS that is checked, as this process's user. Raises `ConfigurationError`."""
-    return HdfsEndpoint(settings.webhdfs(), hdfs_user(), settings.trust)
+    return endpoint_at(settings, settings.webhdfs())
+
+
+def endpoint_at(settings: Settings, urls: Sequence[str]) -> HdfsEndpoint:
+    """WebHDFS at these addresses, as this process's user. Raises `ConfigurationError`."""
+    return HdfsEndpoint(tuple(urls), hdfs_user(), settings.hdfs_trust(urls))
 
 
 def rpc_endpoint_of(settings: Settings) -> RpcEndpoint | None:

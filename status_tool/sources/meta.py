@@ -14,6 +14,7 @@ from status_tool.clients import hbase_pb2
 from status_tool.clients.config import ThriftEndpoint
 from status_tool.clients.thrift import Cells, connection, scan
 from status_tool.clients.zookeeper import unwrap
+from status_tool.errors import ConnectionFailed
 from status_tool.vocabulary.names import full_name
 from status_tool.vocabulary.schema import NewRow
 from status_tool.vocabulary.scope import TableFilter
@@ -142,10 +143,19 @@ def table_families(
 
     Thrift lists the tables (version 1 reports names only); their families come from the trackers' `descriptors`. The
     state table is among them, so that a cluster without user tables differs from one that was not read.
+
+    Raises `ConnectionFailed` where HBase's access control hides a table from this user: it leaves those on which the
+    user has no right out of the list (`AccessController.postGetTableNames`), and nobody would miss them.
     """
     with connection(endpoint) as client:
-        for raw_name in client.tables():
-            name = raw_name.decode(errors="replace")
+        names = [raw_name.decode(errors="replace") for raw_name in client.tables()]
+        hidden = sorted(descriptors.keys() - set(names))
+        if endpoint.has_kerberos and hidden:
+            raise ConnectionFailed(
+                f"HBase does not show this user {len(hidden)} tables that the trackers describe ({hidden[0]}): make it "
+                "one of hbase.superuser, or grant it READ and CREATE on every table; if one was just dropped, run again"
+            )
+        for name in names:
             families = [family.decode(errors="replace").rstrip(":") for family in client.table(name).families()]
             detail = {**described(families, descriptors.get(name)), **events.get(name, {})}
             yield {"kind": "table", "table": name, "detail": json.dumps(detail)}

@@ -18,10 +18,10 @@ import pytest
 
 from status_tool.clients.config import Settings, ThriftEndpoint
 from status_tool.clients.sitefiles import load_site
-from status_tool.clients.webhdfs import HdfsEndpoint, WebHdfs
+from status_tool.clients.webhdfs import WebHdfs
 from status_tool.errors import ConnectionFailed
 from status_tool.sources.codec import segments, server_key
-from status_tool.sources.hdfs_files import hdfs_user
+from status_tool.sources.hdfs_files import endpoint_at
 from status_tool.sources.spool import read_spool
 from status_tool.sources.state_table import StateTable, StateTableSource
 from status_tool.vocabulary.ids import origin_id
@@ -117,7 +117,7 @@ def _spooled_ends(cluster: Cluster) -> set[tuple[str, int]]:
     """Region and sequence id at which the segments in a cluster's spool end."""
     settings = Settings(load_site([cluster.conf_dir]))
     assert settings.spool_dir is not None
-    endpoint = HdfsEndpoint(settings.spool_webhdfs(), hdfs_user(), settings.trust)
+    endpoint = endpoint_at(settings, settings.spool_webhdfs())
     rows = read_spool(WebHdfs(endpoint), settings.spool_dir)
     return {
         (row["region"], row["seq"]) for row in segments(sorted(rows, key=itemgetter(0))) if row["kind"] == "segment"

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import threading
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pyarrow as pa
@@ -395,3 +397,15 @@ def test_a_table_that_lost_its_rows_while_it_was_read_is_no_evidence(monkeypatch
             source = replace(source, expected=Generation(began_with, b""))
             with pytest.raises(ConnectionFailed, match="lost its rows while it was read"):
                 list(source.read(part))
+
+
+def test_tables_that_access_control_hides_are_missed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With Kerberos HBase lists only tables on which the user has a right; without, what is missing was dropped."""
+    table = SimpleNamespace(families=lambda: {b"f:": {}})
+    client = SimpleNamespace(tables=lambda: [b"seen"], table=lambda name: table)
+    monkeypatch.setattr(meta, "connection", lambda endpoint: contextlib.nullcontext(client))
+    endpoint = ThriftEndpoint("h", 1)
+    described: dict[str, dict[str, Any]] = {"seen": {}, "hidden": {}}
+    assert [row["table"] for row in meta.table_families(endpoint, {}, described)] == ["seen"]
+    with pytest.raises(ConnectionFailed, match=r"1 tables that the trackers describe \(hidden\)"):
+        list(meta.table_families(replace(endpoint, principal="hbase/_HOST@R"), {}, described))

@@ -1,0 +1,96 @@
+"""Java's keystores that the site files name, read by Java once and kept as PEM.
+
+For HDFS they are those of `ssl-client.xml` (Hadoop's `FileBasedKeyStoresFactory`), for ZooKeeper those of
+`hbase.zookeeper.property.ssl.…` (HBASE-28038). What `--cacert` and `--cert` name goes before them.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from status_tool.clients.java import hadoop_jars, jar, java
+from status_tool.clients.sitefiles import SITE_FILES, SiteConfig, read_file
+from status_tool.clients.tls import Trust
+from status_tool.errors import ConfigurationError
+
+_MAIN = "io.github.statustool.hdfs.KeyStores"
+_JVM_OPTIONS = ("-Xmx64m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
+_CLIENT_FILE = "ssl-client.xml"
+_TIMEOUT_S = 60.0
+AUTHORITIES, CERTIFICATE = "authorities", "certificate"
+
+
+@dataclass(frozen=True, slots=True)
+class Stores:
+    """Where a client's stores are: site files, and the prefixes of their properties by what they hold."""
+
+    files: tuple[str, ...]
+    prefixes: tuple[tuple[str, str], ...]
+
+
+def hdfs_trust(site: SiteConfig, given: Trust) -> Trust:
+    """What is given, and for what is not, the stores of `ssl-client.xml`; a key only where Hadoop's client shows one.
+
+    Raises `ConfigurationError` where a store cannot be read.
+    """
+    name = site.get("hadoop.ssl.client.conf", _CLIENT_FILE).strip()
+    file = next((folder / name for folder in site.folders if (folder / name).is_file()), None)
+    if file is None:
+        return given
+    shows = site.flag("hadoop.ssl.require.client.cert")
+    prefixes = {AUTHORITIES: "ssl.client.truststore", **({CERTIFICATE: "ssl.client.keystore"} if shows else {})}
+    return _completed(given, read_file(file), prefixes, [*_files(site), file])
+
+
+def zookeeper_trust(site: SiteConfig, given: Trust) -> Trust:
+    """What is given, and for what is not, the stores of ZooKeeper's client in `hbase-site.xml`.
+
+    Raises `ConfigurationError` where a store cannot be read.
+    """
+    ssl = "hbase.zookeeper.property.ssl"
+    return _completed(given, site, {AUTHORITIES: f"{ssl}.trustStore", CERTIFICATE: f"{ssl}.keyStore"}, _files(site))
+
+
+def _files(site: SiteConfig) -> list[Path]:
+    """In Hadoop's order: a later one wins; they name the credential providers, too."""
+    return [folder / name for folder in reversed(site.folders) for name in reversed(SITE_FILES)]
+
+
+def _completed(given: Trust, known: Mapping[str, str], prefixes: Mapping[str, str], files: Sequence[Path]) -> Trust:
+    has = {AUTHORITIES: given.authorities, CERTIFICATE: given.certificate}
+    open_ones = tuple(
+        (kind, prefix) for kind, prefix in prefixes.items() if not has[kind] and f"{prefix}.location" in known
+    )
+    if not open_ones:
+        return given
+    there = tuple(str(file) for file in files if file.is_file())
+    return Trust(**{**has, **_read(Stores(there, open_ones))})
+
+
+@lru_cache
+def _read(stores: Stores) -> dict[str, str]:
+    """The stores' contents (PEM) by what they hold."""
+    jars = os.pathsep.join(map(str, (jar(), *hadoop_jars())))
+    asked = [word for pair in stores.prefixes for word in pair]
+    command = [str(java("a Java keystore")), *_JVM_OPTIONS, "-cp", jars, _MAIN, *stores.files, "--", *asked]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=_TIMEOUT_S, check=False)
+    except subprocess.TimeoutExpired:
+        raise _unreadable(stores, f"Java has not read it within {_TIMEOUT_S:g} s") from None
+    if done.returncode != 0:
+        raise _unreadable(stores, (done.stderr.strip().splitlines() or ["no reason given"])[-1])
+    parts = [part.partition("\n") for part in done.stdout.split("== ")[1:]]
+    return {kind: text for kind, _, text in parts}
+
+
+def _unreadable(stores: Stores, why: str) -> ConfigurationError:
+    names = ", ".join(f"{prefix}.location" for _, prefix in stores.prefixes)
+    return ConfigurationError(
+        f"cannot read the Java keystore that {names} names in the site files: {why}; correct it, or give --cacert and "
+        "--cert (PEM)"
+    )
