@@ -103,6 +103,23 @@ class Pair:
     master: Cluster
     slave: Cluster
 
+    def lose(self, table: str, rows: int = 5) -> None:
+        """Write rows (family f) that no peer ever ships, and later ones that arrive.
+
+        A WAL that is rolled only after the peer has come is shipped from its beginning: then once more, with others.
+        """
+        for start in range(100, 1_000, 100):
+            self.master.admin.remove_peer(PEER)
+            self.master.admin.put_rows(table, "f", rows, start=start)
+            self.master.admin.roll_wal()
+            self.connect()
+            self.master.admin.put_rows(table, "f", rows, start=start + rows)
+            last = f"row{start + 2 * rows - 1:08d}".encode()
+            wait_until(partial(lambda key: key in self.slave.admin.rows(table), last), 60, "later rows have arrived")
+            if f"row{start:08d}".encode() not in self.slave.admin.rows(table):
+                return
+        raise AssertionError("every row was shipped")
+
     def create_table(
         self,
         name: str,
