@@ -224,7 +224,7 @@ def test_servers_that_ask_for_a_certificate(server: Server, tmp_path: Path) -> N
     ):
         # TLS 1.3: the server's word may be lost where it closes before the request is read, so it is asked again.
         with pytest.raises(ConnectionFailed, match=message):
-            WebHdfs(HdfsEndpoint((server.url,), "me", trust), patience_s=30).status("/f")
+            WebHdfs(HdfsEndpoint((server.url,), "me", trust), patience_s=120).status("/f")
 
 
 def test_certificates_that_cannot_be_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
