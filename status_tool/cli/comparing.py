@@ -14,10 +14,7 @@ import typer
 from status_tool.clients.config import Settings
 from status_tool.digests.compare import Limits, Result, TableVerdict, compare, equal_at_once
 from status_tool.digests.differences import Difference, cell_in_words
-from status_tool.digests.digest import Sums
 from status_tool.digests.families import Comparable, DescribedCluster, comparable, describe_both, shipped_families
-from status_tool.digests.keys import chunks
-from status_tool.digests.wire import REQUEST_TABLES
 from status_tool.errors import EXIT_COMPLETE, EXIT_INCOMPLETE, EXIT_UNVERIFIABLE, ConfigurationError, UsageError
 from status_tool.printable import printable_key, safe
 from status_tool.report.progress import Progress, make_progress
@@ -58,13 +55,13 @@ def _compare(
             raise ConfigurationError(f"the master has no table {name}: check --table")
     shipped = {name: shipped_families(*sides, name) for name in tables}
     hows = {name: comparable(*sides, name, *shipped[name]) for name in tables if name in sides[1].tables}
-    equal = _first_look(sides, hows, limits, progress)
-    return [
-        _compare_table(sides, name, hows[name], limits, progress, equal.get(name))
-        if name in hows
-        else _absent(name, *shipped[name])
-        for name in tables
-    ]
+    results = _first_look(sides, hows, limits, progress)
+    for name in tables:
+        if name not in hows:
+            results[name] = _absent(name, *shipped[name])
+        elif name not in results:
+            results[name] = _compare_table(sides, name, hows[name], limits, progress)
+    return [results[name] for name in tables]
 
 
 def _first_look(
@@ -72,16 +69,13 @@ def _first_look(
     hows: Mapping[str, Comparable],
     limits: Limits,
     progress: Progress,
-) -> dict[str, Sums]:
+) -> dict[str, Result]:
     """Of several tables, those that are equal at once: all servers digest all of them at the same time."""
-    equal: dict[str, Sums] = {}
-    if len(hows) == 1:
-        return equal
+    if len(hows) < 2:
+        return {}
     progress.step(f"comparing {len(hows)} tables: rows digested on both sides")
-    for some in chunks(list(hows), REQUEST_TABLES):
-        with rows_shown(progress) as counted:
-            equal |= equal_at_once(*sides, {name: hows[name] for name in some}, limits, counted)
-    return equal
+    with rows_shown(progress) as counted:
+        return equal_at_once(*sides, hows, limits, counted)
 
 
 def _compare_table(
@@ -90,11 +84,7 @@ def _compare_table(
     how: Comparable,
     limits: Limits,
     progress: Progress,
-    equal: Sums | None,
 ) -> Result:
-    if equal is not None:
-        families = tuple(family.decode() for family in how.families)
-        return Result(name, TableVerdict.EQUAL, families, equal, notices=how.notices)
     progress.step(f"comparing {name}: rows digested on both sides")
     with rows_shown(progress) as counted:
         return compare(*sides, name, how, limits, counted)

@@ -24,7 +24,7 @@ from typing import Any
 
 from status_tool.clients.file_client import FileClient, SharedClients
 from status_tool.clients.hdfscli import Refused, refused
-from status_tool.clients.java import hadoop_jars, jar, java, last_words
+from status_tool.clients.java import hadoop_class_path, java, last_words
 from status_tool.clients.kerberos import make_ready
 from status_tool.clients.patience import PATIENCE_S, is_cut_off
 from status_tool.clients.webhdfs import Load, WebHdfs
@@ -315,11 +315,10 @@ def _process(endpoint: RpcEndpoint, load: Load) -> _Process:
 
 
 def _command() -> Sequence[str]:
-    jars = os.pathsep.join(map(str, (jar(), *hadoop_jars())))
     realms = os.environ.get("KRB5_CONFIG", "").partition(os.pathsep)[0]
     # Java knows the ticket cache by the environment, but not this.
     known = (f"-Djava.security.krb5.conf={realms}",) if realms else ()
-    return (str(java(WHOSE)), *_JVM_OPTIONS, *known, "-cp", jars, _MAIN)
+    return (str(java(WHOSE)), *_JVM_OPTIONS, *known, "-cp", hadoop_class_path(), _MAIN)
 
 
 def _started(endpoint: RpcEndpoint, load: Load) -> _Process:

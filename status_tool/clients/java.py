@@ -51,6 +51,11 @@ def hadoop_jars() -> Sequence[Path]:
     raise ConfigurationError("Spark's jars have no Hadoop client here (hadoop-client-api, hadoop-client-runtime)")
 
 
+def hadoop_class_path() -> str:
+    """Our jar and Hadoop's client, for `java -cp`. Raises `ConfigurationError` where one is missing."""
+    return os.pathsep.join(map(str, (jar(), *hadoop_jars())))
+
+
 def _spark_homes() -> list[Path]:
     """Without importing pyspark, which takes time."""
     package = importlib.util.find_spec("pyspark")

@@ -6,14 +6,13 @@ For HDFS they are those of `ssl-client.xml` (Hadoop's `FileBasedKeyStoresFactory
 
 from __future__ import annotations
 
-import os
 import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from status_tool.clients.java import hadoop_jars, jar, java
+from status_tool.clients.java import hadoop_class_path, java
 from status_tool.clients.sitefiles import SITE_FILES, SiteConfig, read_file
 from status_tool.clients.tls import Trust
 from status_tool.errors import ConfigurationError
@@ -75,9 +74,9 @@ def _completed(given: Trust, known: Mapping[str, str], prefixes: Mapping[str, st
 @lru_cache
 def _read(stores: Stores) -> dict[str, str]:
     """The stores' contents (PEM) by what they hold."""
-    jars = os.pathsep.join(map(str, (jar(), *hadoop_jars())))
     asked = [word for pair in stores.prefixes for word in pair]
-    command = [str(java("a Java keystore")), *_JVM_OPTIONS, "-cp", jars, _MAIN, *stores.files, "--", *asked]
+    launch = [str(java("a Java keystore")), *_JVM_OPTIONS, "-cp", hadoop_class_path(), _MAIN]
+    command = [*launch, *stores.files, "--", *asked]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=_TIMEOUT_S, check=False)
     except subprocess.TimeoutExpired:

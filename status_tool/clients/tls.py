@@ -40,9 +40,8 @@ def _authorities(path: Path) -> str:
     name = f"--cacert {safe(str(path))}"
     try:
         text = path.read_text(encoding="ascii")
-        if (
-            not text.strip() or not tls_context(Trust(text)).cert_store_stats()["x509"]
-        ):  # or a server's own, self-signed
+        # A server's own certificate, signed by itself, will do.
+        if not text.strip() or not tls_context(Trust(text)).cert_store_stats()["x509"]:
             raise _no_certificates(name)
     except OSError as error:
         if isinstance(error, ssl.SSLError):

@@ -50,7 +50,6 @@ class HdfsEndpoint:
     urls: tuple[str, ...]
     user: str
     trust: Trust = field(default=DEFAULT_TRUST, repr=False)
-    """Certificates (PEM) to verify servers by; empty: the environment's or the system's."""
     token: str = field(default="", repr=False)
     """A delegation token, by which Spark's executors need no ticket; see `delegation_tokens`."""
 

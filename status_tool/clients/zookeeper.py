@@ -104,8 +104,12 @@ def _tls_refusal(hosts: str, context: ssl.SSLContext) -> str | None:
             with plain, context.wrap_socket(plain, server_hostname=host) as secured:
                 secured.recv(1)
         except OSError as error:
-            reasons.append(distrust(error))
-    return next(iter(reasons), None) if reasons and None not in reasons else None
+            if (why := distrust(error)) is None:
+                return None
+            reasons.append(why)
+        else:
+            return None
+    return reasons[0] if reasons else None
 
 
 def _refusal(hosts: str) -> str | None:
@@ -154,10 +158,11 @@ class ZooKeeper:
     def __enter__(self) -> ZooKeeper:
         try:
             self._start()
-        except (KazooTimeoutError, KazooException, OSError, ConnectionFailed) as error:
+        except ConnectionFailed:
             self._close()
-            if isinstance(error, ConnectionFailed):
-                raise
+            raise
+        except (KazooTimeoutError, KazooException, OSError) as error:
+            self._close()
             self._refuse_login(error)
             raise ConnectionFailed(
                 f"cannot reach ZooKeeper at {self.endpoint.hosts} ({error}): is it running? "

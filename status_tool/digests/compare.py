@@ -18,9 +18,9 @@ from status_tool.digests.coverage import Coverage
 from status_tool.digests.differences import Difference, TableSide, differences
 from status_tool.digests.digest import Sums
 from status_tool.digests.families import Comparable, DescribedCluster
-from status_tool.digests.keys import Interval, TableRange, cut, tiles
+from status_tool.digests.keys import Interval, TableRange, chunks, cut, tiles
 from status_tool.digests.requests import Asked, Requests
-from status_tool.digests.wire import Query
+from status_tool.digests.wire import REQUEST_TABLES, Query
 from status_tool.sources.state_table import now_ms
 from status_tool.vocabulary.header import SIDES
 
@@ -140,7 +140,7 @@ def compare(
     """
     key = os.urandom(16)
     asked = Query({table: how.families}, key, limits.cut_ms, limits.rate)
-    names = tuple(name.decode() for name in how.families)
+    names = _names(how)
     with ExitStack() as stack:
         # Left last: by Ctrl-C its threads end when the requests are withdrawn.
         pool = stack.enter_context(ThreadPoolExecutor(2))
@@ -162,11 +162,28 @@ def equal_at_once(
     limits: Limits,
     counted: RowsCounted = NOT_COUNTED,
     stop: threading.Event | None = None,
-) -> dict[str, Sums]:
-    """Which of many tables, of at most `REQUEST_TABLES`, are equal at a first look; the others are for `compare`.
+) -> dict[str, Result]:
+    """Which of many tables are equal at a first look; the others are for `compare`.
 
     The sums are the master's. Raises `ConnectionFailed`.
     """
+    equal: dict[str, Sums] = {}
+    for some in chunks(list(hows), REQUEST_TABLES):
+        equal |= _equal_in_one_request(master, slave, {name: hows[name] for name in some}, limits, counted, stop)
+    return {
+        name: Result(name, TableVerdict.EQUAL, _names(hows[name]), sums, notices=hows[name].notices)
+        for name, sums in equal.items()
+    }
+
+
+def _equal_in_one_request(
+    master: DescribedCluster,
+    slave: DescribedCluster,
+    hows: Mapping[str, Comparable],
+    limits: Limits,
+    counted: RowsCounted,
+    stop: threading.Event | None,
+) -> dict[str, Sums]:
     asked = Query({name: how.families for name, how in hows.items()}, os.urandom(16), limits.cut_ms, limits.rate)
     with ExitStack() as stack:
         pool = stack.enter_context(ThreadPoolExecutor(2))
@@ -186,6 +203,10 @@ def _equal_tables(parts: Mapping[int, TableRange], pairs: Mapping[int, _Pair]) -
         if not (pair.master.is_whole and pair.slave.is_whole and pair.is_equal):
             unequal.add(part.table)
     return {table: total for table, total in sums.items() if table not in unequal}
+
+
+def _names(how: Comparable) -> tuple[str, ...]:
+    return tuple(name.decode() for name in how.families)
 
 
 def _side(cluster: DescribedCluster, table: str, how: Comparable) -> TableSide:

@@ -19,10 +19,7 @@ from status_tool.clients.zookeeper import ZooKeeper
 from status_tool.digests.compare import Limits, Result, TableVerdict, compare, equal_at_once
 from status_tool.digests.counted import NOT_COUNTED, RowsCounted
 from status_tool.digests.differences import Difference, cell_in_words
-from status_tool.digests.digest import Sums
 from status_tool.digests.families import DescribedCluster, comparable, describe, describe_both
-from status_tool.digests.keys import chunks
-from status_tool.digests.wire import REQUEST_TABLES
 from status_tool.errors import ConnectionFailed, StatusFileError, StatusToolError
 from status_tool.explain.advice import HOLES
 from status_tool.gather.measured_queues import Measured, measure
@@ -214,13 +211,7 @@ def _first_look(
         for table in tables
         if _uncomparable(master, slave, question, table) is None
     }
-    equal: dict[str, Sums] = {}
-    for some in chunks(list(hows), REQUEST_TABLES):
-        equal |= equal_at_once(master, slave, {table: hows[table] for table in some}, limits, counted)
-    return {
-        table: Result(table, TableVerdict.EQUAL, question.shipped[table], sums, notices=hows[table].notices)
-        for table, sums in equal.items()
-    }
+    return equal_at_once(master, slave, hows, limits, counted)
 
 
 def _hold_against(
