@@ -1,0 +1,78 @@
+"""Ratios of a benchmark: printed as they come, and kept as JSON lines where `make bench` asks for them.
+
+A ratio compares two commands, or two ways to do one thing, that took turns within one run on one machine. What it was
+measured with (`ours`, `theirs`) is kept round by round, so that a reader sees how far the rounds lie apart.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import statistics
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+RESULTS_VARIABLE = "STATUS_TOOL_BENCH_RESULTS"
+"""The file that `record` appends to; nothing is kept where it is not set."""
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """How many times what `theirs` took `ours` took: medians over rounds by turns.
+
+    `what` against `against`, over `size` of `sizes` ("streams", "rows", "files"), in `unit` ("s", "CPU s", "MiB",
+    "bytes"; with "/s" at its end more is better). `limit` says what bounds `what`, in a few words.
+    """
+
+    bench: str
+    what: str
+    against: str
+    size: float
+    sizes: str
+    unit: str
+    ours: tuple[float, ...]
+    theirs: tuple[float, ...]
+    aim: str = ""
+    limit: str = ""
+
+    @property
+    def ratio(self) -> float:
+        """Median of ours over median of theirs."""
+        return statistics.median(self.ours) / statistics.median(self.theirs)
+
+    @property
+    def spread(self) -> tuple[float, float]:
+        """The least and the greatest ratio of a round; of medians where the rounds are not pairs."""
+        if len(self.ours) != len(self.theirs):
+            return self.ratio, self.ratio
+        by_round = [mine / other for mine, other in zip(self.ours, self.theirs, strict=True)]
+        return min(by_round), max(by_round)
+
+    def __str__(self) -> str:
+        low, high = self.spread
+        mine, other = statistics.median(self.ours), statistics.median(self.theirs)
+        rounds = f"{len(self.ours)} round{'s' * (len(self.ours) != 1)}"
+        return (
+            f"{self.what} / {self.against}, {self.size:,.0f} {self.sizes}: {self.ratio:.2f} ({low:.2f} to {high:.2f}, "
+            f"{rounds}; {mine:,.2f} against {other:,.2f} {self.unit})"
+        )
+
+
+def record(ratio: Ratio) -> None:
+    """Print the ratio, and append it to the file of RESULTS_VARIABLE."""
+    print(ratio, flush=True)
+    if path := os.environ.get(RESULTS_VARIABLE):
+        with open(path, "a", encoding="utf-8") as lines:
+            lines.write(json.dumps(asdict(ratio)) + "\n")
+
+
+def read_results(path: Path) -> Sequence[Ratio]:
+    """The ratios of a file, in the order in which they were measured."""
+    lines = path.read_text(encoding="utf-8").splitlines()
+    return [_from(json.loads(line)) for line in lines]
+
+
+def _from(fields: dict[str, Any]) -> Ratio:
+    return Ratio(**{**fields, "ours": tuple(fields["ours"]), "theirs": tuple(fields["theirs"])})
