@@ -5,6 +5,7 @@ SHELL := /bin/bash
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+BENCH := .venv-bench
 JAR := coprocessor_stubs/target/status-tool-coprocessors.jar
 JAVA_SOURCES := $(shell find coprocessor_stubs/src -name '*.java' 2>/dev/null) coprocessor_stubs/pom.xml
 MVN := mvn -q -B -ntp
@@ -87,7 +88,13 @@ playground: setup ## Two clusters for docs/tutorial.md, until Ctrl-C
 samples: setup ## Record sample_status/ anew from real clusters
 	$(BIN)/python -m tests.record_samples sample_status
 
-bench: setup ## Measure; prints ratios within one run
+# What it compares with has an environment of its own: the tool is measured in the one that its users have.
+$(BENCH)/installed: requirements-bench.lock
+	$(PYTHON) -m venv $(BENCH)
+	$(BENCH)/bin/pip install --disable-pip-version-check -q --require-hashes -r requirements-bench.lock
+	@touch $@
+
+bench: setup $(BENCH)/installed ## Measure; prints ratios within one run
 	$(BIN)/python -m bench.run_on_cluster
 	$(BIN)/python -m bench.small_run
 	$(BIN)/python -m bench.start
@@ -102,6 +109,6 @@ soak: setup ## The trackers at full speed and under fault for SOAK seconds (600)
 	SIMULATION_STEPS=1500000 $(BIN)/python -m pytest tests/simulation
 
 clean: ## Remove what was built
-	rm -rf $(VENV) coprocessor_stubs/target tests/lab/target *.egg-info build dist
+	rm -rf $(VENV) $(BENCH) coprocessor_stubs/target tests/lab/target *.egg-info build dist
 
 .PHONY: help kerberos setup setup-tool wheel demo test lint test-java test-python test-unit test-pythons campaign docs playground samples bench soak clean

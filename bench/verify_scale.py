@@ -1,174 +1,127 @@
-"""One million streams: write both sides, verify, and say how long it took and how much memory it held.
+"""The check of synthetic status files against the least that it must do, done by bare Spark, polars and duckdb.
 
-    python -m bench.verify_scale [STREAMS]
+    python -m bench.verify_scale [STREAMS…] [--shape mixed|simple|holed] [--rounds N] [--memory 1g] [--only NAME…]
 
-Resident sizes are the peaks (VmHWM) of this process and of its JVM; the target is 2 GiB together.
+Each contender is a process of its own that reads the same two files (`bench.contenders`); they take turns. The heap of
+Spark's JVM is that of `run -i` unless --memory sets another one. A contender that dies is named, and the others go on;
+the exit code is 1 where the check itself died. polars and duckdb run in `.venv-bench` (`make bench` installs it), so
+that the tool's own environment stays as its users have it. With --folder the files are kept, and used again.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
-import os
+import argparse
+import statistics
+import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
-import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
+from bench.contenders import Cost, Costs
+from bench.results import Ratio, record
+from bench.streams import MASTER, SHAPES, SLAVE, write_inputs
+from tests.pair import REPOSITORY
 
-from status_tool.spark.session import spark_session
-from status_tool.spark.verify import Verification
-from status_tool.vocabulary.header import Header
-from status_tool.vocabulary.schema import STATUS_SCHEMA
-from status_tool.vocabulary.scope import Scope
+__all__ = ["MASTER", "SLAVE", "main", "write_inputs"]
 
-BATCH = 50_000
-NOW = 1_790_000_000_000
-GAP_EVERY = 100_003
-HEAD = 400
-MASTER = Header(
-    "master",
-    "00000000-0000-4000-8000-000000000001",
-    created_ms=NOW,
-    cut_ms=NOW,
-    barrier_issued_ms=NOW,
-    coverage_ms=NOW - 10**9,
-)
-SLAVE = Header("slave", "00000000-0000-4000-8000-000000000002", NOW, NOW)
-ORIGINS = 200
-TABLES = 50
+SIZES = (10_000, 100_000, 1_000_000)
+NAMES = {"spark": "bare Spark join", "polars": "polars join", "duckdb": "duckdb join"}
+"""What the check is compared with."""
+PYTHON = {
+    **dict.fromkeys(("check", "spark"), Path(sys.executable)),
+    **dict.fromkeys(("polars", "duckdb"), REPOSITORY / ".venv-bench/bin/python"),
+}
+AIM = "at most 1.5"
+LIMIT = "CPU: sorting and aggregating each region's rows"
 
 
 def main() -> int:
-    """Run the benchmark; returns 0."""
-    count = int(sys.argv[1]) if len(sys.argv) > 1 else 1_000_000
-    with tempfile.TemporaryDirectory() as folder:
-        ours, theirs = Path(folder, "master.parquet"), Path(folder, "slave.parquet")
-        with _timed("written"):
-            write_inputs(Path(folder), count)
-        sizes = f"{ours.stat().st_size / 2**20:.0f} + {theirs.stat().st_size / 2**20:.0f} MiB"
-        print(f"{count} streams, {count} regions, {2 * count} segments: {sizes}")
-        with _timed("session"):
-            context = spark_session(small=False)
-            session = context.__enter__()
-        ours_df, theirs_df = (session.read.parquet(str(path)) for path in (ours, theirs))
-        for _ in range(2):
-            with (
-                _timed("verified"),
-                closing(Verification(session, ours_df, theirs_df, MASTER, SLAVE, Scope())) as check,
-            ):
-                outcome = check.outcome()
-        print({str(status): number for status, number in outcome.hbase.regions.items()} if outcome.hbase else None)
-        _print_memory()
-        context.__exit__(None, None, None)
-    return 0
+    """Run the benchmark; returns 1 where the check died, else 0."""
+    parser = argparse.ArgumentParser(prog="python -m bench.verify_scale", description=__doc__)
+    parser.add_argument("sizes", nargs="*", type=int, default=SIZES, metavar="STREAMS")
+    parser.add_argument("--shape", choices=SHAPES, default="mixed")
+    parser.add_argument("--rounds", type=int, default=1)
+    parser.add_argument("--passes", type=int, default=2, help="in each process: the first is cold, the others are warm")
+    parser.add_argument("--memory", default="1g", help="spark.driver.memory")
+    parser.add_argument("--only", nargs="+", choices=PYTHON, default=list(PYTHON))
+    parser.add_argument("--folder", type=Path, help="where the files are kept")
+    asked = parser.parse_args()
+    names = [name for name in asked.only if _is_there(name)]
+    died = False
+    for size in asked.sizes:
+        with _files(asked.folder, asked.shape, size) as (folder, streams):
+            found: dict[str, list[Costs]] = {name: [] for name in names}
+            for _ in range(asked.rounds):
+                for name in names:
+                    costs = _run(name, folder, asked.passes, asked.memory)
+                    found[name] += [costs] if costs else []
+                    died |= name == "check" and costs is None
+            _compare(found, streams, asked.shape)
+    return int(died)
 
 
-def write_inputs(folder: Path, count: int) -> None:
-    """Write `master.parquet` and `slave.parquet` with so many streams, each in a region of its own."""
-    _write(folder / "master.parquet", _small("master"), _master_rows, count)
-    _write(folder / "slave.parquet", _small("slave"), _slave_rows, count)
+def _is_there(name: str) -> bool:
+    if not PYTHON[name].exists():
+        print(f"{name} is left out: `make bench` installs it", file=sys.stderr)
+    return PYTHON[name].exists()
 
 
 @contextmanager
-def _timed(what: str) -> Iterator[None]:
-    start = time.perf_counter()
-    yield
-    print(f"{what}: {time.perf_counter() - start:.1f} s", flush=True)
+def _files(kept: Path | None, shape: str, size: int) -> Iterator[tuple[Path, int]]:
+    """A folder with both files, and how many streams they have."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name) if kept is None else kept / f"{shape}-{size}"
+        note = folder / "streams"
+        if not note.exists():
+            folder.mkdir(parents=True, exist_ok=True)
+            written = write_inputs(folder, size, SHAPES[shape])
+            note.write_text(str(written.streams))
+            print(f"{shape}: {written}", flush=True)
+        yield folder, int(note.read_text())
 
 
-def _write(path: Path, small: list[dict[str, Any]], rows: Callable[[str, pa.Array], pa.Table], count: int) -> None:
-    with pq.ParquetWriter(path, STATUS_SCHEMA, compression="zstd") as writer:
-        writer.write_table(pa.Table.from_pylist(small, schema=STATUS_SCHEMA))
-        for kind in ("region", "stream") if "master" in path.name else ("segment", "replicated"):
-            for start in range(0, count, BATCH):
-                ids = pa.array(range(start, min(count, start + BATCH)), pa.int64())
-                writer.write_table(rows(kind, ids))
+def _run(name: str, folder: Path, passes: int, memory: str) -> Costs | None:
+    """None where the process died; what it said last is printed."""
+    conf = ["--conf", f"spark.driver.memory={memory}"]
+    command = [str(PYTHON[name]), "-m", "bench.contenders", name, str(folder), "--passes", str(passes), *conf]
+    done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=False)
+    if done.returncode:
+        said = done.stderr.strip().splitlines()
+        print(f"{name} died with {done.returncode}: {said[-1] if said else ''}", flush=True)
+        return None
+    costs = Costs.of(done.stdout)
+    shown = ", ".join(f"{one.wall_s:.2f} s ({one.cpu_s:.1f} CPU s)" for one in costs.passes)
+    parts = "".join(f"; {part} {each[-1].wall_s:.2f} s ({each[-1].cpu_s:.1f})" for part, each in costs.parts.items())
+    whole = f"{costs.whole.wall_s:.1f} s ({costs.whole.cpu_s:.1f})"
+    print(f"  {name}: {shown}{parts}; whole {whole}; {costs.peak_mib} MiB; {costs.count}", flush=True)
+    return costs
 
 
-def _small(side: str) -> list[dict[str, Any]]:
-    role = "w" if side == "master" else "r"
-    live = {"kind": "server", "role": role, "live": True, "tracked": True, "echoed": True, "read_ms": NOW}
-    servers = [{**live, "origin": n, "server": f"host{n},16020,{n}"} for n in range(ORIGINS)]
-    detail = json.dumps({"families": {"f": {"scope": 1}}, "durability": "USE_DEFAULT"})
-    return servers + [{"kind": "table", "table": f"ns:t{n}", "detail": detail} for n in range(TABLES)]
+def _compare(found: dict[str, list[Costs]], streams: int, shape: str) -> None:
+    ours = found.get("check") or []
+
+    def compare(what: str, against: str, value: Callable[[Costs], float], theirs: Sequence[Costs], unit: str) -> None:
+        if ours and theirs:
+            aim = AIM if theirs is found.get("spark") and unit != "MiB" else ""
+            sides = tuple(map(value, ours)), tuple(map(value, theirs))
+            sizes = f"streams, {shape}"
+            record(Ratio("verify_scale", what, against, streams, sizes, unit, *sides, aim=aim, limit=LIMIT))
+
+    for name, against in NAMES.items():
+        theirs = found.get(name) or []
+        compare("check, warm", f"{against}, warm", lambda costs: _warm(costs).wall_s, theirs, "s")
+        compare("check with its start", f"{against} with its start", lambda c: c.whole.wall_s, theirs, "s")
+    theirs = found.get("spark") or []
+    compare("check, warm", f"{NAMES['spark']}, warm", lambda costs: _warm(costs).cpu_s, theirs, "CPU s")
+    compare("check", NAMES["spark"], lambda costs: costs.peak_mib, theirs, "MiB")
 
 
-def _master_rows(kind: str, ids: pa.Array) -> pa.Table:
-    columns = {**_identity(kind, ids), "start_key": _text("row{}", ids).cast(pa.binary())}
-    if kind == "region":
-        server = pc.binary_join_element_wise("host", _modulo(ids), ",16020,", _modulo(ids), "")
-        return _table(ids, columns | {"server": server, "state": "hosted", "region_id": NOW - 10**6})
-    times = {"first_ms": NOW - 10**6, "write_ms": NOW - 1000}
-    return _table(ids, columns | {"origin": _origin(ids), "via": 0, "seq": HEAD, "entries": HEAD} | times)
-
-
-def _slave_rows(kind: str, ids: pa.Array) -> pa.Table:
-    """Two segments a stream, and a hole between them in one of `GAP_EVERY` streams."""
-    if kind == "replicated":
-        return _table(ids, _identity(kind, ids) | {"write_ms": NOW - 1000})
-    holed = pc.equal(pc.subtract(ids, pc.multiply(pc.divide(ids, GAP_EVERY), GAP_EVERY)), 0)
-    same = _identity(kind, ids) | {"origin": _origin(ids), "via": 0, "recorded_ms": NOW - 500}
-    first = _table(ids, same | {"prev": 0, "seq": HEAD // 2, "first_ms": NOW - 10**6, "write_ms": NOW - 2000})
-    start = pc.if_else(holed, HEAD // 2 + 10, HEAD // 2)
-    second = _table(ids, same | {"prev": start, "seq": HEAD, "first_ms": NOW - 1900, "write_ms": NOW - 1000})
-    return pa.concat_tables([first, second])
-
-
-def _identity(kind: str, ids: pa.Array) -> dict[str, Any]:
-    tables = pc.subtract(ids, pc.multiply(pc.divide(ids, TABLES), TABLES))
-    # As HBase's encoded names: sorting looks at the first bytes.
-    names = [hashlib.md5(str(number).encode(), usedforsecurity=False).hexdigest() for number in ids.to_pylist()]
-    return {"kind": kind, "table": _text("ns:t{}", tables), "region": pa.array(names)}
-
-
-def _origin(ids: pa.Array) -> pa.Array:
-    return pc.subtract(ids, pc.multiply(pc.divide(ids, ORIGINS), ORIGINS))
-
-
-def _modulo(ids: pa.Array) -> pa.Array:
-    return pc.cast(_origin(ids), pa.string())
-
-
-def _text(pattern: str, ids: pa.Array) -> pa.Array:
-    return pc.binary_join_element_wise(pattern.replace("{}", ""), pc.cast(ids, pa.string()), "")
-
-
-def _table(ids: pa.Array, columns: dict[str, Any]) -> pa.Table:
-    """Constants are repeated; columns that are not named are null."""
-    arrays = []
-    for field in STATUS_SCHEMA:
-        value = columns.get(field.name)
-        if not isinstance(value, pa.Array | pa.ChunkedArray):
-            value = pa.repeat(pa.scalar(value, field.type), len(ids))
-        arrays.append(value)
-    return pa.table(arrays, schema=STATUS_SCHEMA)
-
-
-def _print_memory() -> None:
-    jvms = [pid for pid in _children(os.getpid()) if "java" in Path(f"/proc/{pid}/comm").read_text()]
-    peaks = {"python": _peak_mib(os.getpid()), "jvm": sum(_peak_mib(pid) for pid in jvms)}
-    print(f"peak resident: {peaks}, together {sum(peaks.values())} MiB")
-
-
-def _children(pid: int) -> list[int]:
-    found = []
-    for task in Path(f"/proc/{pid}/task").iterdir():
-        with suppress(OSError):  # a thread may end meanwhile
-            for child in (task / "children").read_text().split():
-                found += [int(child), *_children(int(child))]
-    return found
-
-
-def _peak_mib(pid: int) -> int:
-    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
-    return next(int(line.split()[1]) // 1024 for line in lines if line.startswith("VmHWM"))
+def _warm(costs: Costs) -> Cost:
+    """The median of the passes but for the first, if there are others."""
+    passes = costs.passes[1:] or costs.passes
+    return Cost(statistics.median(one.wall_s for one in passes), statistics.median(one.cpu_s for one in passes))
 
 
 if __name__ == "__main__":

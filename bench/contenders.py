@@ -1,0 +1,227 @@
+"""The check of two status files, and the least that it must do, done by others; each in a process of its own.
+
+    python -m bench.contenders NAME FOLDER [--passes N] [--conf KEY=VALUE…]
+
+reads FOLDER's `master.parquet` and `slave.parquet`, and prints its costs as JSON. `check` is the tool's. The others
+join the heads with what has arrived of their streams, and count the regions whose every stream has arrived: there are
+no holes, no doubts and no findings in that, so that no verdict could rest on it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from bench.processes import age_s, cpu_s, peak_mib
+
+SQL = """
+WITH heads AS (SELECT "table", region, origin, via, seq FROM {master} WHERE kind = 'stream'),
+arrived AS (
+  SELECT "table", region, origin, via, max(seq) AS reach, sum(seq - prev) AS covered
+  FROM {slave} WHERE kind = 'segment' GROUP BY "table", region, origin, via
+),
+streams AS (
+  SELECT heads."table" AS of_table, heads.region AS region,
+    coalesce(reach >= heads.seq AND covered >= heads.seq, false) AS is_complete
+  FROM heads LEFT JOIN arrived ON heads."table" = arrived."table" AND heads.region = arrived.region
+    AND heads.origin = arrived.origin AND heads.via = arrived.via
+),
+regions AS (SELECT of_table, region, min(CAST(is_complete AS INT)) AS complete FROM streams GROUP BY of_table, region)
+SELECT count(*) AS regions, sum(complete) AS complete FROM regions
+"""
+"""For Spark (with its quotes) and duckdb."""
+
+_READ = (
+    "table",
+    "region",
+    "origin",
+    "via",
+    "prev",
+    "seq",
+    "first_ms",
+    "write_ms",
+    "recorded_ms",
+    "start_key",
+    "end_key",
+)
+
+Count = tuple[int, int]
+"""Regions in scope, and those of them that are complete."""
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Of one pass, or of a part of it."""
+
+    wall_s: float
+    cpu_s: float
+
+
+@dataclass
+class Costs:
+    """Of one process."""
+
+    passes: list[Cost] = field(default_factory=list)
+    parts: dict[str, list[Cost]] = field(default_factory=dict)
+    """Of each pass, by name: what is apart from it."""
+    count: Count = (0, 0)
+    whole: Cost = Cost(0, 0)
+    """From the start of the process to the end of its first pass."""
+    peak_mib: int = 0
+
+    @classmethod
+    def of(cls, text: str) -> Costs:
+        """As printed."""
+        known = json.loads(text)
+        parts = {name: [Cost(**cost) for cost in costs] for name, costs in known["parts"].items()}
+        passes, whole = [Cost(**cost) for cost in known["passes"]], Cost(**known["whole"])
+        return cls(passes, parts, tuple(known["count"]), whole, known["peak_mib"])
+
+    @contextmanager
+    def part(self, name: str) -> Iterator[None]:
+        """Adds what the block costs."""
+        with timed() as cost:
+            yield
+            self.parts.setdefault(name, []).append(cost())
+
+    def done(self, cost: Cost, count: Count) -> None:
+        """A pass has ended."""
+        if not self.passes:
+            self.whole = Cost(age_s(os.getpid()), cpu_s(os.getpid()))
+        self.passes.append(cost)
+        self.count = count
+
+
+@contextmanager
+def timed() -> Iterator[Callable[[], Cost]]:
+    """Gives what the block has cost so far."""
+    wall, cpu = time.perf_counter(), cpu_s(os.getpid())
+    yield lambda: Cost(time.perf_counter() - wall, cpu_s(os.getpid()) - cpu)
+
+
+def by_check(folder: Path, passes: int, conf: dict[str, str]) -> Costs:
+    """`Verification.outcome`; apart from it what `run -i` shows, the page of `--report`, and reading alone."""
+    from bench.streams import MASTER, SLAVE
+    from status_tool.report.html_report import HtmlReporter
+    from status_tool.report.reporter import write_report
+    from status_tool.spark.counts import overview_of
+    from status_tool.spark.hbase import MASTER_KINDS, SLAVE_KINDS
+    from status_tool.spark.verify import Verification
+    from status_tool.vocabulary.scope import Scope
+    from status_tool.vocabulary.verdicts import Status
+
+    costs, scope = Costs(), Scope(check_hdfs=False)
+    with _session(conf) as session:
+        ours, theirs = (session.read.parquet((folder / f"{side}.parquet").as_uri()) for side in ("master", "slave"))
+        for _ in range(passes):
+            with closing(Verification(session, ours, theirs, MASTER, SLAVE, scope)) as check:
+                with timed() as cost:
+                    outcome = check.outcome()
+                    decided = cost()
+                with costs.part("overview"):
+                    overview_of(check, outcome)
+                assert outcome.hbase is not None
+                regions = outcome.hbase.regions
+                costs.done(decided, (sum(regions.values()), regions[Status.COMPLETE]))
+                with costs.part("page"):
+                    drawn = replace(outcome, overview=overview_of(check, outcome, True))
+                    write_report(HtmlReporter(run_ms=0), drawn, folder / "report.html")
+        for _ in range(passes):
+            with costs.part("read"):
+                for side, kinds in ((ours, MASTER_KINDS), (theirs, SLAVE_KINDS)):
+                    rows = side.where(side.kind.isin(*kinds)).select(*_READ)
+                    rows.write.format("noop").mode("overwrite").save()
+        costs.peak_mib = peak_mib(os.getpid())
+    return costs
+
+
+def by_spark(folder: Path, passes: int, conf: dict[str, str]) -> Costs:
+    """The join, in a session with the settings of the check's."""
+    with _session(conf) as session:
+
+        def count() -> Count:
+            for side in ("master", "slave"):
+                session.read.parquet((folder / f"{side}.parquet").as_uri()).createOrReplaceTempView(side)
+            row = session.sql(SQL.format(master="master", slave="slave").replace('"', "`")).collect()[0]
+            return int(row["regions"]), int(row["complete"])
+
+        return _passes(count, passes)
+
+
+def by_polars(folder: Path, passes: int, conf: dict[str, str]) -> Costs:
+    """The join, by polars' streaming engine."""
+    import polars as pl
+
+    keys = ["table", "region", "origin", "via"]
+
+    def count() -> Count:
+        heads = pl.scan_parquet(folder / "master.parquet").filter(pl.col("kind") == "stream").select(*keys, "seq")
+        segments = pl.scan_parquet(folder / "slave.parquet").filter(pl.col("kind") == "segment")
+        covered = (pl.col("seq") - pl.col("prev")).sum().alias("covered")
+        arrived = segments.group_by(keys).agg(pl.col("seq").max().alias("reach"), covered)
+        is_there = (pl.col("reach") >= pl.col("seq")) & (pl.col("covered") >= pl.col("seq"))
+        streams = heads.join(arrived, on=keys, how="left")
+        complete = streams.select("table", "region", is_there.fill_null(False).alias("complete"))
+        regions = complete.group_by("table", "region").agg(pl.col("complete").min())
+        found = regions.select(pl.len().alias("regions"), pl.col("complete").sum()).collect(engine="streaming")
+        return int(found["regions"][0]), int(found["complete"][0])
+
+    return _passes(count, passes)
+
+
+def by_duckdb(folder: Path, passes: int, conf: dict[str, str]) -> Costs:
+    """The join, by duckdb with its defaults."""
+    import duckdb
+
+    sides = {side: f"read_parquet('{folder / f'{side}.parquet'}')" for side in ("master", "slave")}
+
+    def count() -> Count:
+        with closing(duckdb.connect()) as connection:
+            row = connection.execute(SQL.format(**sides)).fetchall()[0]
+        return int(row[0]), int(row[1])
+
+    return _passes(count, passes)
+
+
+CONTENDERS = {"check": by_check, "spark": by_spark, "polars": by_polars, "duckdb": by_duckdb}
+
+
+def main() -> None:
+    """Print the costs of one contender."""
+    parser = argparse.ArgumentParser(prog="python -m bench.contenders", description=__doc__)
+    parser.add_argument("name", choices=CONTENDERS)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--passes", type=int, default=2)
+    parser.add_argument("--conf", action="append", default=[])
+    asked = parser.parse_args()
+    conf = dict(pair.split("=", 1) for pair in asked.conf)
+    print(json.dumps(asdict(CONTENDERS[asked.name](asked.folder, asked.passes, conf))))
+
+
+@contextmanager
+def _session(conf: dict[str, str]) -> Iterator[Any]:
+    from status_tool.spark.session import spark_session
+
+    with spark_session(conf=conf.items(), small=False) as session:
+        yield session
+
+
+def _passes(count: Callable[[], Count], passes: int) -> Costs:
+    costs = Costs()
+    for _ in range(passes):
+        with timed() as cost:
+            found = count()
+            costs.done(cost(), found)
+    costs.peak_mib = peak_mib(os.getpid())
+    return costs
+
+
+if __name__ == "__main__":
+    main()
