@@ -14,16 +14,16 @@ import html
 import json
 import os
 import shutil
-import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
 from typing import IO, Any
 
+from bench.results import Ratio, record
 from status_tool.report.html_report import HtmlReporter
 from status_tool.report.reporter import write_report
 from status_tool.vocabulary.outcome import Outcome
@@ -54,16 +54,18 @@ def main() -> int:
             for kind, page in pages.items():
                 times[kind].append(_moments(browser, page, Path(name, f"profile-{number}-{kind}")))
         sizes = {kind: page.stat().st_size for kind, page in pages.items()}
-    for kind, found in times.items():
-        paints = [one["paint"] / 1000 for one in found]
-        loaded = statistics.median(one["load"] for one in found) / 1000
-        print(
-            f"{kind}: {sizes[kind] / 1e6:.2f} MB, first paint {statistics.median(paints):.2f} s "
-            f"({min(paints):.2f} to {max(paints):.2f}), loaded {loaded:.2f} s"
-        )
-    paint = {kind: statistics.median(one["paint"] for one in found) for kind, found in times.items()}
-    print(f"report / bare {paint['report'] / paint['bare']:.2f}, report / empty {paint['report'] / paint['empty']:.2f}")
+    print(", ".join(f"{kind}: {size / 1e6:.2f} MB" for kind, size in sizes.items()))
+    _compare("first paint of the report", "bare table of its rows", times["report"], times["bare"], "paint")
+    _compare("first paint of the report", "report without a problem", times["report"], times["empty"], "paint")
+    _compare("loading the report", "bare table of its rows", times["report"], times["bare"], "load")
     return 0
+
+
+def _compare(
+    what: str, against: str, ours: Sequence[Mapping[str, float]], theirs: Sequence[Mapping[str, float]], moment: str
+) -> None:
+    mine, other = (tuple(one[moment] / 1000 for one in side) for side in (ours, theirs))
+    record(Ratio("report", what, against, TABLES * EACH, "problems", "s", mine, other, limit="the browser's layout"))
 
 
 def _pages(folder: Path) -> dict[str, Path]:

@@ -20,6 +20,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
+from bench.results import Ratio, record
 from tests.lab.cluster import ClusterSpec
 from tests.lab.errors import AdminError
 from tests.lab.lab import Lab
@@ -111,15 +112,20 @@ def took(work: Callable[[], None]) -> float:
     return time.perf_counter() - start
 
 
-def measure(traffic: Traffic, works: dict[str, Callable[[], None]]) -> None:
-    """Print seconds and bytes of each, and how many times the first one's."""
-    first: tuple[float, int] | None = None
+def measure(traffic: Traffic, works: dict[str, Callable[[], None]], rows: int) -> None:
+    """Print seconds and bytes of each, and how many times each of the others' the first one's are."""
+    found: dict[str, tuple[float, int]] = {}
     for name, work in works.items():
         before = traffic.bytes()
-        seconds, sent = took(work), traffic.bytes() - before
-        first = first or (seconds, sent)
-        times = f"{seconds / first[0]:8.2f} {sent / first[1]:9.1f}"
-        print(f"    {name:24} {seconds:8.1f} s {sent / 1e6:10.2f} MB {times} times", flush=True)
+        found[name] = took(work), traffic.bytes() - before
+        print(f"    {name:24} {found[name][0]:8.1f} s {found[name][1] / 1e6:10.2f} MB", flush=True)
+    (what, (seconds, sent)), *others = found.items()
+    for against, theirs in others:
+        for unit, mine, other, limit in (
+            ("s", seconds, theirs[0], "its start, then `digest.rate` and half of one thread a region server"),
+            ("bytes", sent, theirs[1], "64 sums a slice"),
+        ):
+            record(Ratio("rows", what, against, rows, "rows", unit, (mine,), (other,), limit=limit))
 
 
 def commands(pair: Pair, table: str, rows: int, folder: Path) -> dict[str, Callable[[], None]]:
@@ -147,7 +153,7 @@ def main(sizes: Sequence[str]) -> None:
             rows, _, regions = size.partition("/")
             table = filled(pair, int(rows), int(regions or REGIONS))
             print(f"{int(rows):,} rows, {regions or REGIONS} regions", flush=True)
-            measure(traffic, commands(pair, table, int(rows), folder))
+            measure(traffic, commands(pair, table, int(rows), folder), int(rows))
 
 
 if __name__ == "__main__":

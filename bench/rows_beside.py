@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import statistics
 import sys
 import threading
 import time
@@ -18,6 +17,7 @@ from functools import partial
 
 import happybase
 
+from bench.results import Ratio, record
 from bench.rows import COMPILERS, filled
 from status_tool.clients.config import Settings, load_site
 from status_tool.digests.counted import RowsCounted
@@ -30,6 +30,7 @@ from tests.pair import Pair, start_pair
 
 ROWS = 300_000
 HALF_S = 20.0
+LIMIT = "`digest.rate` and half of one thread a region server, on cores that all share"
 
 
 @dataclass(frozen=True)
@@ -89,31 +90,28 @@ def digesting(pair: Pair, table: str, over: threading.Event, rows: list[int]) ->
 
 
 def main(rounds: int) -> None:
-    """Print p50 and p99 with and without, and their ratios."""
+    """Record p50 and p99 with and without."""
     with Lab(jvm_options=COMPILERS) as lab:
         pair = start_pair(lab)
         table = filled(pair, ROWS)
         pair.create_table("hot", {"f": 1})
         worked(pair)
-        ratios: dict[str, list[float]] = {}
+        alone, beside = list[Latencies](), list[Latencies]()
         for number in range(rounds):
-            alone = worked(pair)
+            alone.append(worked(pair))
             over, rows = threading.Event(), list[int]()
             digester = threading.Thread(target=digesting, args=(pair, table, over, rows))
             digester.start()
             time.sleep(3)
-            beside = worked(pair)
+            beside.append(worked(pair))
             over.set()
             digester.join()
-            for name, share in (("p50", 0.5), ("p99", 0.99)):
-                for what, before, after in zip(("put", "get"), alone.at(share), beside.at(share), strict=True):
-                    ratios.setdefault(f"{what} {name}", []).append(after / before)
-                    print(
-                        f"{number} {what} {name} {before * 1000:7.2f} ms {after * 1000:7.2f} ms {after / before:5.2f}"
-                    )
             print(f"{number} digested {sum(rows)} rows meanwhile", flush=True)
-        for what, each in ratios.items():
-            print(f"{what}: {statistics.median(each):.2f} times ({min(each):.2f} to {max(each):.2f})")
+        for name, share in (("p50", 0.5), ("p99", 0.99)):
+            for at, what in enumerate(("put", "get")):
+                ours, theirs = (tuple(1000 * one.at(share)[at] for one in side) for side in (beside, alone))
+                named = f"{what} beside digests, {name}", f"{what} alone"
+                record(Ratio("rows_beside", *named, ROWS, "rows", "ms", ours, theirs, limit=LIMIT))
 
 
 if __name__ == "__main__":

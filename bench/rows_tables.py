@@ -16,6 +16,7 @@ from pathlib import Path
 
 import happybase
 
+from bench.results import Ratio, record
 from bench.rows import TIMEOUT_S, took
 from tests.lab.lab import Lab
 from tests.lab.waiting import wait_until
@@ -47,7 +48,7 @@ def run(pair: Pair, expected: int, *arguments: str | Path) -> None:
 
 
 def main(count: int) -> None:
-    """Print seconds and differences."""
+    """Record what rows add to each run."""
     with tempfile.TemporaryDirectory() as name, Lab() as lab:
         specs = (tracked_spec(side, site=SITE) for side in ("master", "slave"))
         pair, file = start_pair(lab, *specs), Path(name) / "master.status"
@@ -55,14 +56,20 @@ def main(count: int) -> None:
         fill(pair, [f"t{number:04d}" for number in range(count)])
         print(f"{count} tables of {ROWS} rows made in {time.perf_counter() - began:.0f} s", flush=True)
         master = ("--master-conf", str(pair.master.conf_dir))
-        for what, arguments in {
-            "run -m": ("-m", "-o", file),
-            "run -i": ("-i", file),
-            "run -i --rows=all, with the master": ("-i", file, "--rows=all", *master),
-            "run -m --rows=all": ("-m", "-o", file, "--rows=all"),
-            "run -i --rows=all, by FILE": ("-i", file, "--rows=all"),
-        }.items():
-            print(f"{what:40} {took(partial(run, pair, 0, *arguments)):7.1f} s", flush=True)
+        seconds = {
+            what: took(partial(run, pair, 0, *arguments))
+            for what, arguments in {
+                "run -m": ("-m", "-o", file),
+                "run -i": ("-i", file),
+                "run -i --rows=all, with the master": ("-i", file, "--rows=all", *master),
+                "run -m --rows=all": ("-m", "-o", file, "--rows=all"),
+                "run -i --rows=all, by FILE": ("-i", file, "--rows=all"),
+            }.items()
+        }
+    for what, took_s in seconds.items():
+        if (against := what[: len("run -m")]) != what:
+            sides = (took_s,), (seconds[against],)
+            record(Ratio("rows_tables", what, against, count, "tables", "s", *sides, limit="one request a slice"))
 
 
 if __name__ == "__main__":

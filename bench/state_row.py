@@ -2,8 +2,8 @@
 
 `python -m bench.state_row [--batches N,N,…]`: on a cluster of its own. Both forms get the same batches, with the cells
 that a tracker writes for them, though many in one call. The old form: a column for each batch, then merged with its
-predecessor and deleted. The new one: an overwritten column. Printed: the median time of a Get and of a scan of the row
-by Thrift.
+predecessor and deleted. The new one: an overwritten column. Compared are the times of a Get and of a scan of the row by
+Thrift.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from contextlib import contextmanager
 
 import happybase
 
+from bench.results import Ratio, record
 from status_tool.clients.config import ThriftEndpoint
 from status_tool.clients.thrift import connection
 from tests.lab.cluster import Cluster
@@ -30,16 +31,20 @@ FORMS = {"one column a segment": "state_row_merged", "one column a server": "sta
 
 
 def main() -> None:
-    """Measure and print."""
+    """Measure and record."""
     parser = argparse.ArgumentParser(prog="python -m bench.state_row", description=__doc__)
-    parser.add_argument("--batches", default="100,10000,100000")
+    parser.add_argument("--batches", default="100,10000")
     steps = [int(number) for number in parser.parse_args().batches.split(",")]
     with Lab() as lab:
         (cluster,) = lab.start_clusters(tracked_spec("one", region_servers=1, trackers={}))
         cluster.admin.create_table(TABLE, {"t": 0})
         with opened(ThriftEndpoint("127.0.0.1", cluster.thrift_port)) as table:
-            for name, command in FORMS.items():
-                measure(cluster, table, name, command, steps)
+            found = [measure(cluster, table, name, command, steps) for name, command in FORMS.items()]
+    for step, merged, overwritten in zip(steps, *found, strict=True):
+        for what, theirs, ours in zip(("Get", "scan"), merged, overwritten, strict=True):
+            against, mine = (f"{what} of a stream's row with {name}" for name in FORMS)
+            limit = "one request through the Thrift server"
+            record(Ratio("state_row", mine, against, step, "batches", "ms", ours, theirs, limit=limit))
 
 
 @contextmanager
@@ -49,26 +54,33 @@ def opened(endpoint: ThriftEndpoint) -> Iterator[happybase.Table]:
         yield client.table(TABLE)
 
 
-def measure(cluster: Cluster, table: happybase.Table, name: str, command: str, steps: list[int]) -> None:
-    """One form, read after each step."""
+def measure(
+    cluster: Cluster, table: happybase.Table, name: str, command: str, steps: list[int]
+) -> list[tuple[tuple[float, ...], tuple[float, ...]]]:
+    """One form, read after each step: the times of a Get, and of a scan."""
     row, done = name.encode(), 0
     text = base64.b64encode(row).decode()
+    found = []
     for step in steps:
         cluster.admin.call(command, PATIENCE_S, table=TABLE, row=text, start=done, end=step)
         done = step
-        get = median(lambda: table.row(row))
-        scan = median(lambda: list(table.scan(row_start=row, row_stop=row + b"\0")))
-        print(f"{name}, {step:>7} batches: get {get:7.2f} ms, scan {scan:7.2f} ms", flush=True)
+        found.append((times(lambda: table.row(row)), times(lambda: list(table.scan(row, row + b"\0")))))
+    return found
 
 
 def median(read: Callable[[], object]) -> float:
     """Of so many reads, in milliseconds."""
-    times = []
+    return statistics.median(times(read))
+
+
+def times(read: Callable[[], object]) -> tuple[float, ...]:
+    """Each of so many reads, in milliseconds."""
+    found = []
     for _ in range(READS):
         began = time.perf_counter()
         read()
-        times.append((time.perf_counter() - began) * 1000)
-    return statistics.median(times)
+        found.append((time.perf_counter() - began) * 1000)
+    return tuple(found)
 
 
 if __name__ == "__main__":

@@ -13,11 +13,13 @@ import time
 from pathlib import Path
 from typing import IO
 
+from bench.results import Ratio, record
 from tests.pair import REPOSITORY
 
 SAMPLES = REPOSITORY / "sample_status" / "gap"
 CLEANED_S = 0.5
 """How long Spark's cleaner may take after a collection."""
+HELD = ("resident memory of watch", "live heap of its JVM", "metaspace of its JVM")
 LOOKS = 5
 """The heap is looked at after so many rounds in a row, while the next one runs: the lowest figure is what stays."""
 
@@ -37,6 +39,7 @@ def main(rounds: int) -> None:
 def _follow(pid: int, lines: IO[str], rounds: int) -> None:
     step = max(LOOKS, rounds // 10)
     looks: list[tuple[float, float]] = []
+    found: list[tuple[float, ...]] = []
     for line in lines:
         done = json.loads(line)
         if "error" in done and "round" not in done:
@@ -46,10 +49,16 @@ def _follow(pid: int, lines: IO[str], rounds: int) -> None:
             looks.append(_heap(jvm))
         if looks and done["round"] % step == 0:
             live, metaspace = min(looks)
+            found.append((_rss(pid), live, metaspace))
             print(
-                f"{done['round']:6} {done['took_s']:6.1f}s {_rss(pid):9.0f} {live:13.1f} {metaspace:14.1f}", flush=True
+                f"{done['round']:6} {done['took_s']:6.1f}s {found[-1][0]:9.0f} {live:13.1f} {metaspace:14.1f}",
+                flush=True,
             )
             looks.clear()
+    for what, last, first in zip(HELD, found[-1], found[0], strict=True):
+        earlier = "after a tenth of the rounds"
+        limit = "what a round holds is let go of before the next"
+        record(Ratio("watch", what, earlier, rounds, "rounds", "MiB", (last,), (first,), aim="1", limit=limit))
 
 
 def _jvm(pid: int) -> int | None:
