@@ -94,15 +94,12 @@ $(BENCH)/installed: requirements-bench.lock
 	$(BENCH)/bin/pip install --disable-pip-version-check -q --require-hashes -r requirements-bench.lock
 	@touch $@
 
-bench: setup $(BENCH)/installed ## Measure; prints ratios within one run
-	$(BIN)/python -m bench.run_on_cluster
-	$(BIN)/python -m bench.small_run
-	$(BIN)/python -m bench.start
-	$(BIN)/python -m bench.verify_scale
-	$(BIN)/python -m bench.hdfs
-	$(BIN)/python -m bench.hdfs_memory
-	$(BIN)/python -m bench.under_fault
-	$(BIN)/python -m bench.report
+bench: setup $(BENCH)/installed ## Measure everything; prints ratios within one run (about an hour)
+	$(BIN)/python -m bench
+
+bench-docs: $(BENCH)/installed ## docs/performance.md from bench/results.jsonl
+	$(BENCH)/bin/python -m bench.table
+	$(BENCH)/bin/python -m bench.plot
 
 soak: setup ## The trackers at full speed and under fault for SOAK seconds (600), and ten times the simulation's steps
 	cd coprocessor_stubs && mvn -B -ntp test -Dtest=SoakTest -DargLine="-Dsoak.seconds=$(or $(SOAK),600)"
@@ -111,4 +108,4 @@ soak: setup ## The trackers at full speed and under fault for SOAK seconds (600)
 clean: ## Remove what was built
 	rm -rf $(VENV) $(BENCH) coprocessor_stubs/target tests/lab/target *.egg-info build dist
 
-.PHONY: help kerberos setup setup-tool wheel demo test lint test-java test-python test-unit test-pythons campaign docs playground samples bench soak clean
+.PHONY: help kerberos setup setup-tool wheel demo test lint test-java test-python test-unit test-pythons campaign docs playground samples bench bench-docs soak clean

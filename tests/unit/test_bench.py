@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
+from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
 
+import bench.__main__ as runner
+from bench.plot import SVG, panels, source_of
+from bench.results import RESULTS_VARIABLE, Ratio, read_results, record
 from bench.streams import MASTER, SHAPES, SLAVE, Shape, write_inputs
+from bench.table import PAGE, RESULTS, newest, table, with_table
 from status_tool.status_file.reader import open_status
 from status_tool.vocabulary.scope import Scope
 from status_tool.vocabulary.verdicts import Status
 from tests.reference import verify_reference
 
 STREAMS, EVERY = 3_000, 499
+MEASURED: dict[str, Any] = {
+    **{"bench": "some", "what": "ours", "against": "theirs", "size": 10, "sizes": "streams", "unit": "s"},
+    **{"ours": (1.0,), "theirs": (2.0,), "aim": "at most 2", "limit": "the disk"},
+}
 
 
 @pytest.mark.parametrize("name", SHAPES)
@@ -34,3 +44,83 @@ def test_synthetic_files_have_the_problems_that_they_were_made_with(name: str, t
     for status in (Status.GAP, Status.BEHIND, Status.MISSING):
         assert 0 < regions[status] <= 2 * STREAMS / EVERY, status
     assert regions[Status.COMPLETE] > 0.95 * sum(regions.values())
+
+
+def test_every_module_is_a_benchmark_or_none() -> None:
+    """A new benchmark that is not in the list would never run."""
+    modules = {path.stem for path in Path(runner.__file__).parent.glob("*.py")}
+    assert modules - {"__init__", "__main__"} == {one.name for one in runner.BENCHES} | set(runner.OTHERS)
+
+
+def test_documents_show_the_kept_results() -> None:
+    """`make bench-docs` after a change of the results."""
+    page = PAGE.read_text(encoding="utf-8")
+    assert with_table(page, read_results(RESULTS)) == page
+    assert source_of(RESULTS) in SVG.read_text(encoding="utf-8")
+
+
+def ratio(**changed: Any) -> Ratio:
+    return Ratio(**{**MEASURED, **changed})
+
+
+def test_what_was_measured_again_replaces_the_earlier() -> None:
+    """In its place; another size does not."""
+    first, other, again = ratio(), ratio(size=20), ratio(ours=(3.0,), theirs=(1.0,))
+    assert newest([first, other, again]) == [again, other]
+
+
+def test_a_table_has_the_medians_and_the_range_of_rounds() -> None:
+    lines = list(table([ratio(ours=(1.0, 2.0, 3.0), theirs=(2.0, 2.0, 2.0))]))
+    assert [cell.strip() for cell in lines[2].split("|")[1:-1]] == [
+        *("some", "ours", "theirs", "10 streams", "1", "0.5 to 1.5", "2 against 2 s", "at most 2", "the disk"),
+    ]
+    assert len({len(line) for line in lines}) == 1
+
+
+def test_what_has_several_sizes_is_drawn() -> None:
+    """With a line for each that it was compared with."""
+    drawn = panels([ratio(), ratio(size=20), ratio(against="others"), ratio(what="alone")])
+    assert drawn == {
+        ("some", "ours", "streams", "s"): {
+            "ours": {10: 1.0, 20: 1.0},
+            "theirs": {10: 2.0, 20: 2.0},
+            "others": {10: 2.0},
+        }
+    }
+
+
+def test_results_are_read_as_they_were_recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(RESULTS_VARIABLE, str(tmp_path / "results.jsonl"))
+    for one in (ratio(), ratio(size=20)):
+        record(one)
+    assert read_results(tmp_path / "results.jsonl") == [ratio(), ratio(size=20)]
+
+
+def test_a_benchmark_that_fails_does_not_keep_others_from_running(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """The exit code is 1 then; the table shows what the others have recorded."""
+    package = tmp_path / "bench"
+    package.mkdir()
+    for path in Path(runner.__file__).parent.glob("*.py"):
+        (package / path.name).write_text(path.read_text())
+    (package / "bad.py").write_text("raise SystemExit(3)")
+    (package / "good.py").write_text(f"from bench.results import *\nrecord(Ratio(**{MEASURED!r}))")
+    monkeypatch.setattr(runner, "REPOSITORY", tmp_path)
+    monkeypatch.setattr(runner, "BENCHES", (runner.Bench("bad"), runner.Bench("good")))
+    monkeypatch.setattr(sys, "argv", ["bench", "--out", str(tmp_path / "kept.jsonl")])
+    assert runner.main() == 1
+    shown = capfd.readouterr()
+    assert "bad failed with 3" in shown.out
+    assert "| 10 streams |" in shown.out
+    assert "Failed: bad" in shown.err
+    assert read_results(tmp_path / "kept.jsonl") == [ratio()]
+
+
+def test_an_unknown_benchmark_is_refused_before_anything_runs(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["bench", "nonsense"])
+    with pytest.raises(SystemExit):
+        runner.main()
+    assert "no such benchmark: nonsense" in capsys.readouterr().err

@@ -1,0 +1,74 @@
+"""The table of kept results in docs/performance.md: `python -m bench.table [RESULTS]` writes it between its markers."""
+
+from __future__ import annotations
+
+import statistics
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+from bench.results import Ratio, read_results
+
+HERE = Path(__file__).resolve().parent
+RESULTS = HERE / "results.jsonl"
+"""The results that the documents show."""
+PAGE = HERE.parent / "docs/performance.md"
+START, END = "<!-- from bench/results.jsonl, by python -m bench.table -->\n", "<!-- until here -->\n"
+HEADINGS = ("`bench.`", "what", "against", "size", "times", "least and most", "measured", "aim", "limited by")
+
+
+def main() -> None:
+    """Write the table of the results into the page."""
+    results = Path(sys.argv[1]) if len(sys.argv) > 1 else RESULTS
+    PAGE.write_text(with_table(PAGE.read_text(encoding="utf-8"), read_results(results)), encoding="utf-8")
+
+
+def with_table(page: str, ratios: Sequence[Ratio]) -> str:
+    """The page with the table of these results."""
+    before, rest = page.split(START)
+    _, after = rest.split(END)
+    return f"{before}{START}\n" + "\n".join(table(newest(ratios))) + f"\n\n{END}{after}"
+
+
+def newest(ratios: Iterable[Ratio]) -> list[Ratio]:
+    """Of what was measured again the last one, where it was measured first."""
+    found: dict[tuple[object, ...], Ratio] = {}
+    for ratio in ratios:
+        found[ratio.bench, ratio.what, ratio.against, ratio.size, ratio.sizes, ratio.unit] = ratio
+    return list(found.values())
+
+
+def table(ratios: Sequence[Ratio]) -> Iterator[str]:
+    """Its lines, with cells of equal width."""
+    rows = [HEADINGS, *_cells(ratios)]
+    widths = [max(len(row[at]) for row in rows) for at in range(len(HEADINGS))]
+    for number, row in enumerate(rows):
+        yield "| " + " | ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) + " |"
+        if not number:
+            yield "|" + "|".join("-" * (width + 2) for width in widths) + "|"
+
+
+def _cells(ratios: Sequence[Ratio]) -> Iterator[tuple[str, ...]]:
+    for ratio in ratios:
+        low, high = ratio.spread
+        ours, theirs = map(statistics.median, (ratio.ours, ratio.theirs))
+        yield (
+            ratio.bench,
+            ratio.what,
+            ratio.against,
+            f"{ratio.size:,.0f} {ratio.sizes}",
+            number(ratio.ratio),
+            f"{number(low)} to {number(high)}" if len(ratio.ours) > 1 else "one round",
+            f"{number(ours)} against {number(theirs)} {ratio.unit}",
+            ratio.aim,
+            ratio.limit,
+        )
+
+
+def number(value: float) -> str:
+    """With three digits, or all of those before the point."""
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+
+
+if __name__ == "__main__":
+    main()
