@@ -59,14 +59,18 @@ class HdfsEndpoint:
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """The load that one process may put on HDFS. `rate` is in NameNode requests a second; None: unbounded."""
+    """The load that one process may put on HDFS. `rate` is in NameNode requests a second; None: unbounded.
+
+    Whoever has a rate reads alone: see `sources.hdfs_files.reads_alone`.
+    """
 
     concurrency: int = CONCURRENCY
     rate: float | None = None
 
     def shared(self, processes: int) -> Load:
-        """The share of one of this many processes that run at the same time."""
-        return Load(max(2, self.concurrency // processes), self.rate / processes if self.rate else None)
+        """The share of one of about this many processes. A rate is not shared: their number may grow."""
+        assert self.rate is None
+        return Load(max(2, self.concurrency // processes))
 
 
 class _DataNodeFailed(Exception):

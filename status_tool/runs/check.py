@@ -419,7 +419,7 @@ def _left_to_spark(gathered: Snapshot) -> Snapshot:
 
 
 def _shared_out(gathered: Snapshot, spark: SparkSession) -> Snapshot:
-    """`--rate` and the concurrency apply to all Spark tasks together, each of which may be a process."""
+    """The concurrency applies to all Spark tasks together, each of which may be a process."""
     tasks = max(1, spark.sparkContext.defaultParallelism)
     sources = tuple(
         dataclasses.replace(source, load=source.load.shared(tasks)) if isinstance(source, HdfsSource) else source
@@ -442,7 +442,7 @@ def verify_once(
     if scratch.near is not None and scratch.near.exists():
         slave_df = spark.read.parquet(scratch.near.as_uri())
     else:
-        slave_df = spark_source.load(spark, source_of(_left_to_spark(_shared_out(sides.slave, spark))))
+        slave_df = spark_source.load(spark, source_of(_shared_out(_left_to_spark(sides.slave), spark)))
     if any(source.is_read_here for source in sides.slave.sources):
         slave_df = slave_df.unionByName(read_parquet(spark, scratch.files, scratch.folder, SLAVE))
     files = next((source for source in sides.slave.sources if isinstance(source, HdfsSource)), None)

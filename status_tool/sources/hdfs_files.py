@@ -75,6 +75,15 @@ def client_for(endpoint: HdfsEndpoint | RpcEndpoint, load: Load) -> Hdfs:
     return native_hdfs(endpoint, load) if isinstance(endpoint, RpcEndpoint) else webhdfs(endpoint, load)
 
 
+def reads_alone(endpoint: HdfsEndpoint | RpcEndpoint, load: Load) -> bool:
+    """Whether one process has to read everything, and Spark's executors nothing.
+
+    Hadoop's client is one Java process, however many threads ask. And a rate holds over all requests only where one
+    process makes them: executors come and go, and what one has lost another reads again.
+    """
+    return isinstance(endpoint, RpcEndpoint) or load.rate is not None
+
+
 @contextlib.contextmanager
 def refusals_end_the_run(endpoint: HdfsEndpoint | RpcEndpoint) -> Iterator[None]:
     """Turns a refusal that affects the whole run into one clear line."""
@@ -163,8 +172,8 @@ class HdfsSource(Source):
 
     @property
     def is_read_here(self) -> bool:
-        """Whether this process alone reads it: Hadoop's client is one Java process, however many threads ask."""
-        return isinstance(self.endpoint, RpcEndpoint)
+        """Whether this process alone reads it."""
+        return reads_alone(self.endpoint, self.load)
 
     def partitions(self) -> Sequence[Part]:
         """Parts of about as many files each: the upper levels of the tree are listed, as deep as its shape requires.

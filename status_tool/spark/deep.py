@@ -15,7 +15,7 @@ from pyspark.sql import functions as F
 from status_tool.clients.hdfs_native import RpcEndpoint
 from status_tool.clients.webhdfs import HdfsEndpoint, Load
 from status_tool.sources import codec
-from status_tool.sources.hdfs_files import FILES_PER_BATCH, client_for, with_content
+from status_tool.sources.hdfs_files import FILES_PER_BATCH, client_for, reads_alone, with_content
 from status_tool.spark.cluster import read_parquet
 from status_tool.spark.verify import Verification
 from status_tool.vocabulary.schema import STATUS_SCHEMA, NewRow
@@ -27,29 +27,30 @@ def with_crc(
 ) -> DataFrame:
     """The slave's rows, with the CRC32C of each file that only it can settle.
 
-    The executors read the files over WebHDFS, this process by Hadoop's own client; what it has read is put into
-    `folder`, which must exist as long as the rows are used.
+    The executors read the files, or this process does (`reads_alone`); what it has read is put into `folder`, which
+    must exist as long as the rows are used.
     """
     rows = check.slave_rows
     undecided = check.files().where((F.col("code") == "algorithm") & F.col("master.crc32c").isNotNull()).select("path")
     is_file = F.col("kind") == "file"
     files = rows.where(is_file).join(undecided, "path", "left_semi").select(rows.columns)
     others = rows.where(is_file).join(undecided, "path", "left_anti").select(rows.columns)
-    if isinstance(endpoint, RpcEndpoint):
+    if reads_alone(endpoint, load):
         read = _read_rows(files.toLocalIterator(prefetchPartitions=True), endpoint, load, path_map)
         with pq.ParquetWriter(folder / "read.parquet", STATUS_SCHEMA) as writer:
             for batch in codec.batches(read):
                 writer.write_batch(batch)
         read_df = read_parquet(check.session, folder / "read.parquet", folder, "read")
         return rows.where(~is_file).unionByName(others).unionByName(read_df)
-    shared, columns = load.shared(check.parallelism), rows.columns
+    tasks, columns = check.parallelism, rows.columns
+    shared = load.shared(tasks)
 
     def fill(partition: Iterable[SparkRow]) -> Iterable[tuple[Any, ...]]:
         for row in _read_rows(partition, endpoint, shared, path_map):
             yield tuple(row[name] for name in columns)
 
     # Not mapInArrow, which requires pandas.
-    filled = files.repartition(check.parallelism).rdd.mapPartitions(fill)
+    filled = files.repartition(tasks).rdd.mapPartitions(fill)
     read_df = check.session.createDataFrame(filled, rows.schema)
     return rows.where(~is_file).unionByName(others).unionByName(read_df)
 

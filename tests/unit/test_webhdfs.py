@@ -25,7 +25,7 @@ from status_tool.clients.config import HdfsClient, Settings, SiteConfig
 from status_tool.clients.file_client import SharedClients
 from status_tool.clients.hdfs_native import no_process_left
 from status_tool.clients.hdfscli import Refused
-from status_tool.clients.webhdfs import HdfsEndpoint, Load, WebHdfs
+from status_tool.clients.webhdfs import HdfsEndpoint, Load, RateLimit, WebHdfs
 from status_tool.errors import EXIT_ERROR, ConnectionFailed, Interrupted
 from status_tool.gather.hdfs_side import files_endpoint
 from status_tool.gather.parallel_reading import read_all
@@ -36,6 +36,7 @@ from status_tool.sources.crc import Layout
 from status_tool.sources.hdfs_files import HdfsSource, Part
 from status_tool.sources.journal import Journal, journal_path
 from status_tool.sources.spool import read_spool
+from status_tool.spark.session import spark_session
 from status_tool.status_file.reader import open_status
 from status_tool.vocabulary.selection import Exclusions
 from tests.pair import REPOSITORY
@@ -118,7 +119,7 @@ def fake() -> Iterator[FakeHdfs]:
             parts = urlsplit(self.path)
             query = parse_qs(parts.query)
             path = unquote(parts.path.removeprefix("/webhdfs/v1"))
-            status, answer = hdfs.answer(query["op"][0], path, query)
+            status, answer = hdfs.answer(query["op"][0], path, query) if "op" in query else (404, b"")
             body = answer if isinstance(answer, bytes) else json.dumps(answer).encode()
             self.send_response(status)
             self.send_header("Content-Length", str(len(body)))
@@ -291,6 +292,39 @@ def test_rate(fake: FakeHdfs) -> None:
     began = time.monotonic()
     rows(source(fake, load=Load(rate=100)))
     assert time.monotonic() - began > 0.15
+
+
+@pytest.mark.spark
+def test_a_rate_holds_over_all_of_a_check(
+    fake: FakeHdfs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each request to the NameNode is one that this process has waited for, listing, checksums and content alike."""
+    monkeypatch.setattr("status_tool.runs.check.NEAR_ROWS", 0)
+    waited, wait = list[int](), RateLimit.wait
+
+    def counting(limit: RateLimit) -> None:
+        waited.append(1)
+        wait(limit)
+
+    monkeypatch.setattr(RateLimit, "wait", counting)
+    (tmp_path / "paths").write_text("/data\n")
+    file, at = str(tmp_path / "status"), ["--only", "hdfs", "--conf-dir", str(tmp_path), "--webhdfs"]
+    assert main(["run", "-m", "-o", file, "--deep", "-f", str(tmp_path / "paths"), *at, fake.url]) == 0
+    fake.checksum = lambda length: ("MD5-of-0MD5-of-512CRC32", bytes(32))
+    before = waited_for(fake)
+    assert before == len(waited)
+    with spark_session():
+        capsys.readouterr()
+        other = fake.url.replace("127.0.0.1", "localhost")  # the same one by two names: a check refuses one name
+        assert main(["run", "-i", file, "--json", "--deep", "--rate", "1000", *at, other]) == 0, capsys.readouterr().err
+    files = json.loads(capsys.readouterr().out)["hdfs"]["files"]
+    assert files["match"] == 15
+    assert waited_for(fake) == len(waited) > before + 2 * 15
+
+
+def waited_for(fake: FakeHdfs) -> int:
+    """How many requests the NameNode has had, which a rate counts."""
+    return sum(number for op, number in fake.requests.items() if op not in ("DATA", "CONTENT"))
 
 
 class Recorded(Progress):
