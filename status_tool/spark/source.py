@@ -27,6 +27,9 @@ _MARK = "status-tool-error:"
 _MARKED = re.compile(re.escape(_MARK) + r"([A-Za-z0-9+/=]+)")
 _NO_PROGRAM = re.compile(r'Cannot run program "([^"]+)": error=\d+, ([^\n]+)')
 """What a JVM says that cannot start Python."""
+_NO_MODULE = re.compile(r"ModuleNotFoundError: No module named '((?!status_tool)[^']+)'")
+_OTHER_PYTHON = re.compile(r"Python in worker has different version: ([\d.]+) than that in driver: ([\d.]+)")
+"""What PySpark says of executors' Pythons that cannot run the tool's code."""
 
 
 def load(session: SparkSession, source: Source) -> DataFrame:
@@ -54,12 +57,29 @@ def explain(error: BaseException) -> StatusToolError | None:
         found = _MARKED.search(str(seen))
         if found:
             return _decoded(found.group(1))
-        if program := _NO_PROGRAM.search(str(seen)):
-            return ConfigurationError(
-                f"Spark cannot run the Python {program[1]} (PYSPARK_PYTHON; {program[2]}): it has to be there by this "
-                "name on this host, seen from this folder, and on every executor"
-            )
+        if reason := _python_trouble(str(seen)):
+            return ConfigurationError(reason)
         seen = seen.__cause__ or seen.__context__
+    return None
+
+
+def _python_trouble(said: str) -> str | None:
+    """What is wrong with the Python that Spark runs, and what to do."""
+    if program := _NO_PROGRAM.search(said):
+        return (
+            f"Spark cannot run the Python {program[1]} (PYSPARK_PYTHON; {program[2]}): it has to be there by this "
+            "name on this host, seen from this folder, and on every executor"
+        )
+    if module := _NO_MODULE.search(said):
+        return (
+            f"the Python that Spark runs has no module {module[1]}: set PYSPARK_PYTHON to one, on this host and on "
+            "every executor, that has what the tool needs (requirements.lock)"
+        )
+    if versions := _OTHER_PYTHON.search(said):
+        return (
+            f"Spark's executors run Python {versions[1]}, and the tool Python {versions[2]}: set PYSPARK_PYTHON to one "
+            "of the same minor version"
+        )
     return None
 
 

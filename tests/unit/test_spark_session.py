@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 import time
+import venv
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -93,6 +94,22 @@ def test_a_python_that_is_not_there(session: SparkSession, tmp_path: Path, monke
     monkeypatch.setattr(session.sparkContext, "pythonExec", "./env/bin/python")
     with pytest.raises(ConfigurationError, match=r"cannot run the Python ./env/bin/python \(PYSPARK_PYTHON; No such"):
         load(session, Rows([[]], tmp_path / "log"))
+
+
+def test_a_python_without_what_is_needed(
+    session: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As where PYSPARK_PYTHON is not set, and `python3` is the system's: one line."""
+    venv.create(tmp_path / "bare", symlinks=True)
+    monkeypatch.setattr(session.sparkContext, "pythonExec", str(tmp_path / "bare" / "bin" / "python"))
+    with pytest.raises(ConfigurationError, match=r"has no module pyarrow: set PYSPARK_PYTHON to one"):
+        load(session, Rows([[]], tmp_path / "log"))
+
+
+def test_a_python_of_another_version() -> None:
+    """In PySpark's words."""
+    words = "[PYTHON_VERSION_MISMATCH] Python in worker has different version: 3.9 than that in driver: 3.11, PySpark"
+    assert "run Python 3.9, and the tool Python 3.11: set PYSPARK_PYTHON" in str(explain(RuntimeError(words)))
 
 
 def test_an_existing_session_is_used_and_left_running(session: SparkSession) -> None:
