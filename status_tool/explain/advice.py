@@ -288,8 +288,7 @@ def families_of(finding: Finding | None, context: RunContext, table: str | None 
     """The families that a repair of the finding copies, or those of `table` as such; none: all of them."""
     if finding is not None and finding.code == "family-absent" and finding.note:
         return finding.note.split(", ")
-    name = table if finding is None else finding.table
-    return next((t.families for t in context.tables if t.table == name), ())
+    return context.families_of(table if finding is None else finding.table)
 
 
 def _afterwards(finding: Finding) -> str:

@@ -91,7 +91,7 @@ def _missing(finding: Finding, context: RunContext) -> str:
 
 
 def _unsettled(finding: Finding, context: RunContext) -> str:
-    reason = next((o.reason for o in context.origins if o.id == finding.origin and o.reason), None)
+    reason = context.unsettled_reason(finding.origin)
     name = context.origin_name(finding.origin)
     return f"unsettled: everything known of this stream has arrived, but origin {name} {reason or 'has no server row'}"
 

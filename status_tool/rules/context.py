@@ -65,6 +65,19 @@ class RunContext:
     settled_tables: frozenset[str] = frozenset()
     """Tables that were in doubt as such, which only their rows have settled."""
     notices: tuple[str, ...] = ()
+    _names: Mapping[int, str] = field(init=False, repr=False, compare=False)
+    """Of the known origins. These are made once, because every finding asks for them."""
+    _reasons: Mapping[int | None, str] = field(init=False, repr=False, compare=False)
+    _families: Mapping[str, tuple[str, ...]] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        made = {
+            "_names": {known.id: known.name for known in self.origins if known.id is not None},
+            "_reasons": {known.id: known.reason for known in reversed(self.origins) if known.reason},
+            "_families": {known.table: known.families for known in reversed(self.tables)},
+        }
+        for name, value in made.items():
+            object.__setattr__(self, name, value)
 
     @property
     def check_hbase(self) -> bool:
@@ -107,7 +120,15 @@ class RunContext:
 
     def origin_name(self, origin: int | None) -> str | None:
         """The server name of an origin, or its id in hex."""
-        return origin_name(origin, {known.id: known.name for known in self.origins if known.id is not None})
+        return origin_name(origin, self._names)
+
+    def unsettled_reason(self, origin: int | None) -> str | None:
+        """Why an origin is not settled; None where it is, or is not known."""
+        return self._reasons.get(origin)
+
+    def families_of(self, table: str | None) -> tuple[str, ...]:
+        """The replicated families of a table, as far as they are known."""
+        return () if table is None else self._families.get(table, ())
 
     def in_scope(self, table: str | None) -> bool:
         """Whether a table is in the scope of the run and of both files."""

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from status_tool.explain.advice import families_of
+from status_tool.explain.problems import to_problem
 from status_tool.printable import iso
+from status_tool.rules.context import build_context
 from status_tool.rules.origins import Origin, judge_origins, origin_name, slave_is_settled
+from status_tool.vocabulary.findings import Finding
 from status_tool.vocabulary.header import Header
+from status_tool.vocabulary.scope import Scope
 
 MASTER = Header("master", "m", created_ms=9_000, cut_ms=8_000, shutdown_ms=5_000, barrier_issued_ms=8_000)
 LIVE = {"origin": 1, "server": "a,1,1", "role": "w", "live": True, "tracked": True, "echoed": True, "read_ms": 8_100}
@@ -131,3 +138,31 @@ def test_the_since_that_a_message_names_is_enough_and_nothing_less(stuck: dict[s
     since_ms = int(re.findall(r"--since (\d+)", judge(row).reason or "")[0])
     assert judge(row, since_ms=since_ms).reason is None
     assert judge(row, since_ms=since_ms - 1).reason is not None
+
+
+class Counted(tuple[Any, ...]):
+    """Knows how often anybody went through it."""
+
+    walks = 0
+
+    def __iter__(self) -> Iterator[Any]:
+        Counted.walks += 1
+        return super().__iter__()
+
+
+def test_words_for_a_finding_do_not_go_through_all_origins_and_tables() -> None:
+    """There may be a million findings, and ten thousand servers that were restarted in a year."""
+    crashed = {**LIVE, "origin": 2, "server": "b,1,1", "live": False, "echoed": False, "flush_ms": 0}
+    table = {"kind": "table", "table": "t", "detail": '{"families": {"f": {"scope": 1}}}'}
+    servers = [{"kind": "server", **row} for row in (LIVE, crashed)]
+    built = build_context([*servers, table], [], [], MASTER, Header("slave", "s", 9_000, 9_000), Scope())
+    context = replace(built, origins=Counted(built.origins), tables=Counted(built.tables))
+    before = Counted.walks
+    for _ in range(10):
+        problem = to_problem(Finding("unsettled", table="t", region="r", origin=2, from_seq=0), context)
+        assert problem.origin == "b,1,1"
+        assert "stopped without a final flush" in problem.detail
+        assert to_problem(Finding("missing", table="t", region="r", origin=1, from_seq=0), context).origin == "a,1,1"
+        assert families_of(None, context, "t") == ("f",)
+        assert families_of(None, context, "unknown") == ()
+    assert Counted.walks == before
