@@ -39,7 +39,13 @@ final class DfsFiles implements HdfsFiles {
       // Needs Hadoop's native library, which is not here.
       "dfs.client.read.shortcircuit", "false");
 
+  /** More than are listed ahead of their checksums: a listing's page shows at most {@code dfs.ls.limit} of them. */
+  private static final int LISTED_BLOCKS = 30_000;
+
+  private final ListedBlocks listed = new ListedBlocks(LISTED_BLOCKS);
   private final DFSClient client;
+  /** Whether listings show blocks that DataNodes accept: never with tokens, which a listing does not have. */
+  private final boolean listsBlocks;
 
   /**
    * @param uri {@code hdfs://} and the name service or the NameNode's RPC address
@@ -51,7 +57,14 @@ final class DfsFiles implements HdfsFiles {
     OURS.forEach(conf::set);
     UserGroupInformation.setConfiguration(conf);
     SecurityUtil.setConfiguration(conf);
-    client = new DFSClient(URI.create(uri), conf);
+    listsBlocks = !UserGroupInformation.isSecurityEnabled();
+    client = new DFSClient(URI.create(uri), conf) {
+      @Override
+      protected LocatedBlocks getBlockLocations(String path, long length) throws IOException {
+        LocatedBlocks known = listed.take(path);
+        return known == null ? super.getBlockLocations(path, length) : known;
+      }
+    };
   }
 
   @Override
@@ -61,7 +74,13 @@ final class DfsFiles implements HdfsFiles {
 
   @Override
   public DirectoryListing page(String path, String after) throws IOException {
-    return client.listPaths(path, after.getBytes(StandardCharsets.UTF_8), false);
+    DirectoryListing page = client.listPaths(path, after.getBytes(StandardCharsets.UTF_8), listsBlocks);
+    if (page != null && listsBlocks) {
+      for (HdfsFileStatus entry : page.getPartialListing()) {
+        listed.offer(entry.getFullName(path), entry);
+      }
+    }
+    return page;
   }
 
   @Override
