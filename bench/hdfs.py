@@ -1,31 +1,32 @@
-"""HDFS: files a second and bytes a second, as ratios within one run.
+"""HDFS: files and bytes a second, as ratios within one run.
 
 `python -m bench.hdfs [--files N] [--rounds N]`. Whole commands, each a process of its own, by turns: `run -m --only
-hdfs` by Hadoop's own client and over WebHDFS; `hdfs dfs -checksum` of the same files in one JVM; DistCp `-update` with
-nothing to copy, which compares the same checksums, with as many maps and listing threads as the tool has requests under
-way. Then within processes that run already: how fast each client is once it has started, and `--deep` against a raw
-read of the same bytes.
+hdfs` by Hadoop's own client and over WebHDFS, `hdfs dfs -checksum` of the same files in one JVM; and for both sides
+`run -m` with `run -i` against DistCp `-update` with nothing to copy, which compares the same checksums, as it is by
+default and with as many maps and listing threads as the tool has requests under way. The same of one file alone shows
+what the start takes. Then clients that run already, and `--deep` against a raw read of the same bytes.
 
 What limits: over WebHDFS a checksum is two HTTP requests, and the DataNode makes a DFSClient for each and closes the
-connection (docs/decisions.md, 34); Hadoop's own client has one RPC and one short stream (205). With all servers on the
-same two cores as the tool it is CPU time, else latency. The listing is one request a thousand files.
+connection (docs/decisions.md, 34); by Hadoop's own client it is one short stream to the DataNode, which closes that
+one, too (205, 236). With all servers on the same cores as the tool it is CPU time, else latency.
 """
 
 from __future__ import annotations
 
 import argparse
-import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
 
+from bench.results import Ratio, record
 from status_tool.clients.hdfs_native import RpcEndpoint, no_process_left
 from status_tool.clients.webhdfs import CONCURRENCY, HdfsEndpoint, WebHdfs
 from status_tool.gather.parallel_reading import read_all
@@ -52,53 +53,85 @@ def main() -> None:
             cluster.admin.hdfs_put_many("/bench", asked.files, b"content")
         arguments = ("-update", "-pbct", f"{_filesystem(master)}/bench", f"{_filesystem(slave)}/bench")
         master.admin.hdfs_distcp(*arguments)  # copies what differs in time, so that nothing is left to copy
-        _commands(master, asked.files, asked.rounds, Path(folder), arguments)
+        _Commands(master, slave, Path(folder)).measure(asked.files, asked.rounds, arguments)
         _clients(master, asked.files, asked.rounds)
-        _content(master)
+        _content(master, asked.rounds)
 
 
 def _filesystem(cluster: Cluster) -> str:
     return f"hdfs://127.0.0.1:{cluster.namenode.port}"
 
 
-def _commands(cluster: Cluster, count: int, rounds: int, folder: Path, distcp: tuple[str, ...]) -> None:
-    """Whole processes, by turns."""
-    globs = [f"/bench/{number:03d}/*" for number in range(-(-count // PER_FOLDER))]
-    maps = ("-Dmapreduce.local.map.tasks.maximum=16", "-m", str(CONCURRENCY), "-numListstatusThreads", str(CONCURRENCY))
-    commands: dict[str, Callable[[], Any]] = {
-        "run -m, native": partial(_run, cluster, count, folder, "native"),
-        "run -m, webhdfs": partial(_run, cluster, count, folder, "webhdfs"),
-        "hdfs dfs -checksum": partial(cluster.run_main, "org.apache.hadoop.fs.FsShell", ["-checksum", *globs], 1800),
-        "distcp -update": partial(cluster.run_main, "org.apache.hadoop.tools.DistCp", distcp, 1800),
-        "distcp, 16 maps": partial(cluster.run_main, "org.apache.hadoop.tools.DistCp", [*maps, *distcp], 1800),
-    }
-    taken: dict[str, list[float]] = {name: [] for name in commands}
-    for _ in range(rounds):
-        for name, work in commands.items():
-            taken[name].append(_timed(work))
-    print(f"whole commands over {count} files, medians of {rounds} rounds by turns")
-    _show(taken, count, "run -m, native")
+@dataclass
+class _Commands:
+    """Whole processes over files of `/bench`."""
 
+    master: Cluster
+    slave: Cluster
+    folder: Path
 
-def _run(cluster: Cluster, count: int, folder: Path, client: str) -> None:
-    paths, output = folder / "paths", folder / f"{client}.status"
-    paths.write_text("/bench\n")
-    words = ("run", "-m", "-o", str(output), "--only", "hdfs", "-f", str(paths), *where(cluster))
-    subprocess.run([sys.executable, "-m", "status_tool", *words, "--hdfs-client", client, "-q"], check=True)
-    kinds = pq.read_table(output, columns=["kind"]).column("kind").to_pylist()
-    assert kinds.count("file") == count
+    def measure(self, count: int, rounds: int, distcp: Sequence[str]) -> None:
+        """By turns, all files and one of them."""
+        maps = ("-Dmapreduce.local.map.tasks.maximum=16", "-m", str(CONCURRENCY))
+        best = (*maps, "-numListstatusThreads", str(CONCURRENCY), *distcp)
+        globs = [f"/bench/{number:03d}/*" for number in range(-(-count // PER_FOLDER))]
+        self.master.admin.hdfs_put("/one", b"content")
+        taken = _by_turns(
+            {
+                "native": partial(self._write, "/bench", "native", count),
+                "webhdfs": partial(self._write, "/bench", "webhdfs", count),
+                "check": partial(self._check, "native"),
+                "checksum": partial(self._checksum, globs),
+                "distcp": partial(self._run, "org.apache.hadoop.tools.DistCp", distcp),
+                "distcp, 16 maps": partial(self._run, "org.apache.hadoop.tools.DistCp", best),
+                "one file": partial(self._write, "/one", "native", 1),
+                "checksum of one": partial(self._checksum, ["/one"]),
+            },
+            rounds,
+        )
+        both = tuple(map(sum, zip(taken["native"], taken["check"], strict=True)))
+        servers = "CPU time of DataNode and tool, which share the cores"
+        mine, theirs = "run -m, native", "hdfs dfs -checksum"
+        _ratio(mine, "run -m, webhdfs", count, taken["native"], taken["webhdfs"], "0.2", servers)
+        _ratio(mine, theirs, count, taken["native"], taken["checksum"], "0.33", servers)
+        for name in ("distcp", "distcp, 16 maps"):
+            _ratio("run -m and run -i, native", name, count, both, taken[name], "0.67", "the start of Spark")
+        _ratio(mine, theirs, 1, taken["one file"], taken["checksum of one"], "", "the start of Python and of a JVM")
+
+    def _write(self, path: str, client: str, count: int) -> None:
+        output = self._output(client) if count > 1 else self.folder / "one.status"
+        paths = self.folder / "paths"
+        paths.write_text(path + "\n")
+        self._tool("-m", "-o", str(output), "-f", str(paths), *where(self.master), "--hdfs-client", client)
+        kinds = pq.read_table(output, columns=["kind"]).column("kind").to_pylist()
+        assert kinds.count("file") == count
+
+    def _check(self, client: str) -> None:
+        self._tool("-i", str(self._output(client)), *where(self.slave), "--hdfs-client", client)
+
+    def _output(self, client: str) -> Path:
+        return self.folder / f"{client}.status"
+
+    def _tool(self, *words: str) -> None:
+        command = [sys.executable, "-m", "status_tool", "run", *words, "--only", "hdfs", "-q"]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+
+    def _checksum(self, paths: Sequence[str]) -> None:
+        self._run("org.apache.hadoop.fs.FsShell", ["-checksum", *paths])
+
+    def _run(self, main: str, arguments: Sequence[str]) -> None:
+        self.master.run_main(main, arguments, 1800)
 
 
 def _clients(cluster: Cluster, count: int, rounds: int) -> None:
     """Listing and checksums by clients that have started."""
     web, rpc = HdfsEndpoint((cluster.webhdfs_url,), "lab"), rpc_endpoint(cluster)
-    taken: dict[str, list[float]] = {"native": [], "webhdfs": []}
     with no_process_left():
-        for _ in range(rounds + 1):
-            for name, endpoint in (("native", rpc), ("webhdfs", web)):
-                taken[name].append(_timed(partial(_read, endpoint, count)))
-    print(f"\nclients that have started, {count} files, medians of {rounds} rounds by turns after a first one")
-    _show({name: times[1:] for name, times in taken.items()}, count, "native")
+        readings = {"native": partial(_read, rpc, count), "webhdfs": partial(_read, web, count)}
+        _by_turns(readings, 1)
+        taken = _by_turns(readings, rounds)
+    limit = "CPU time of DataNode and tool, which share the cores"
+    _ratio("native, once started", "webhdfs", count, taken["native"], taken["webhdfs"], "0.2", limit)
 
 
 def _read(endpoint: HdfsEndpoint | RpcEndpoint, count: int) -> None:
@@ -114,28 +147,42 @@ class _Open(HdfsSource):
         """Nothing."""
 
 
-def _content(cluster: Cluster) -> None:
+def _content(cluster: Cluster, rounds: int) -> None:
     cluster.admin.hdfs_put("/big", BIG)
     web, rpc = HdfsEndpoint((cluster.webhdfs_url,), "lab"), rpc_endpoint(cluster)
-    client = WebHdfs(web)
-    rates = {"raw read, one stream": BIG / _timed(lambda: client.read("/big", 0, BIG, lambda _piece: None))}
     with no_process_left():
-        for name, endpoint in (("--deep, webhdfs", web), ("--deep, native", rpc)):
-            hdfs = client_for(endpoint, HdfsSource(endpoint, (), Exclusions()).load)
-            hdfs.status("/big")
-            rates[name] = BIG / _timed(partial(content_crc, hdfs, "/big", BIG))
-    raw = rates["raw read, one stream"]
-    print(f"\ncontent of {BIG >> 20} MiB")
-    for name, rate in rates.items():
-        print(f"  {name:22} {rate / 1e6:10.0f} MB/s   {rate / raw:5.2f} of the raw read")
+        clients = [client_for(endpoint, HdfsSource(endpoint, (), Exclusions()).load) for endpoint in (web, rpc)]
+        for client in clients:
+            client.status("/big")
+        taken = _by_turns(
+            {
+                "raw": partial(WebHdfs(web).read, "/big", 0, BIG, lambda _piece: None),
+                "webhdfs": partial(content_crc, clients[0], "/big", BIG),
+                "native": partial(content_crc, clients[1], "/big", BIG),
+            },
+            rounds,
+        )
+    for name in ("webhdfs", "native"):
+        what, raw = f"--deep, {name}", "raw read, one stream"
+        record(Ratio("hdfs", what, raw, BIG, "bytes", "s", taken[name], taken["raw"], "1", "DataNode and cores, disk"))
 
 
-def _show(taken: Mapping[str, list[float]], count: int, ours: str) -> None:
-    base = statistics.median(taken[ours])
-    for name, times in taken.items():
-        middle = statistics.median(times)
-        spread = f"{min(times):.1f} to {max(times):.1f} s"
-        print(f"  {name:22} {count / middle:10.0f} files/s   {middle / base:5.2f} times as long as {ours} ({spread})")
+def _by_turns(ways: Mapping[str, Callable[[], Any]], rounds: int) -> dict[str, tuple[float, ...]]:
+    """Seconds of each way, round by round."""
+    seconds = [[_timed(way) for way in ways.values()] for _ in range(rounds)]
+    return dict(zip(ways, zip(*seconds, strict=True), strict=True))
+
+
+def _ratio(
+    what: str,
+    against: str,
+    files: int,
+    ours: tuple[float, ...],
+    theirs: tuple[float, ...],
+    aim: str,
+    limit: str,
+) -> None:
+    record(Ratio("hdfs", what, against, files, "files", "s", ours, theirs, aim, limit))
 
 
 def _timed(work: Callable[[], Any]) -> float:

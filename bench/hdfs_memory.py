@@ -1,125 +1,140 @@
-"""Memory of `run -m -o FILE --only hdfs` against the number of files: peak resident size of the tool's process.
+"""Memory against the number of files: peak resident sizes of the processes of `run -m` and `run -i`.
 
-`python -m bench.hdfs_memory [FILES ...]` (default 200000 500000: up to 131,072 rows are gathered for a row group of
-FILE, from there on memory is flat). NameNode and DataNode are a synthetic HTTP server in a process of its own that
-makes listings and checksums up as they are requested: real ones would need gigabytes for the same. What is requested,
-parsed, kept and written is what a real cluster would cause.
+`python -m bench.hdfs_memory [FILES ...] [--client native|webhdfs] [--only-write]` (default 140000 280000, native: up to
+131,072 rows are gathered for a row group of FILE, from there on memory is flat). HDFS is synthetic, in a process of its
+own that makes listings, blocks and checksums up as they are asked for, since real ones would need gigabytes for the
+same: over Hadoop's own protocols (`SyntheticHdfs` of the lab) or over HTTP (`bench.synthetic_webhdfs`). What is asked
+for, parsed, kept and written is what a real cluster would cause. Spark's JVM grows into the heap that it is given,
+whatever it needs, and is shown besides.
 """
 
 from __future__ import annotations
 
-import asyncio
-import json
-import multiprocessing
+import argparse
+import contextlib
 import os
 import subprocess
 import sys
 import tempfile
 import time
-from multiprocessing.connection import Connection
+import uuid
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from urllib.parse import parse_qs, urlsplit
 
 import pyarrow.parquet as pq
 
-PER_FOLDER = 2_500
-PAGE = 1_000
-_PREFIX = "/webhdfs/v1"
+from bench.results import Ratio, record
+from tests.lab.config import write_site
+from tests.lab.lab import server_java
+
+_NAMES = {"HdfsReader": "Hadoop's client", "SparkSubmit": "Spark's JVM", "pyspark": "Spark's Python workers"}
+_TICK_S = 0.1
+_SERVER_MB = 512
+
+Peaks = Mapping[str, float]
+"""MiB by process."""
 
 
 def main() -> None:
-    """Measure each size and print them with the ratio to the first."""
-    sizes = [int(text) for text in sys.argv[1:]] or [200_000, 500_000]
-    first = 0.0
-    for files in sizes:
-        mebibytes, seconds, rows = _measure(files)
-        first = first or mebibytes
-        ratio = f"{mebibytes / first:.2f} times the first"
-        print(f"{files:9d} files: peak {mebibytes:6.0f} MiB, {ratio}, {files / seconds:.0f} files/s", flush=True)
+    """Measure each size, and record the ratios to the first one."""
+    parser = argparse.ArgumentParser(prog="python -m bench.hdfs_memory")
+    parser.add_argument("files", type=int, nargs="*", default=[140_000, 280_000])
+    parser.add_argument("--client", choices=("native", "webhdfs"), default="native")
+    parser.add_argument("--only-write", action="store_true", help="run -m, without run -i")
+    asked = parser.parse_args()
+    first: dict[str, Peaks] = {}
+    for files in asked.files:
+        for command, peaks in _measure(files, asked.client, asked.only_write):
+            before = first.setdefault(command, peaks)
+            for process, peak in peaks.items() if before is not peaks else ():
+                what = f"peak memory of {command}, {asked.client}, {process}"
+                limit = "the heap that Spark is given" if "Spark" in process else "pages and requests under way"
+                smaller = f"of {asked.files[0]:,} files"
+                record(
+                    Ratio(
+                        "hdfs_memory", what, smaller, files, "files", "MiB", (peak,), (before[process],), "1.1", limit
+                    )
+                )
+
+
+def _measure(files: int, client: str, only_write: bool) -> Iterator[tuple[str, Peaks]]:
+    with tempfile.TemporaryDirectory() as name, contextlib.ExitStack() as serving:
+        folder = Path(name)
+        (folder / "paths").write_text("/data\n")
+        sides = ("m",) if only_write else ("m", "s")
+        where = {side: serving.enter_context(_hdfs(folder / side, files, client)) for side in sides}
+        output = folder / "master.status"
+        commands = {"run -m": ("-m", "-o", str(output), "-f", str(folder / "paths"), *where["m"])}
+        if not only_write:
+            commands["run -i"] = ("-i", str(output), *where["s"])
+        for command, words in commands.items():
+            began = time.perf_counter()
+            peaks = _peaks("run", *words, "--only", "hdfs", "-q")
+            seconds = time.perf_counter() - began
+            shown = ", ".join(f"{process} {peak:.0f} MiB" for process, peak in peaks.items())
+            print(f"{command}, {client}, {files:,} files: {shown}; {files / seconds:.0f} files/s", flush=True)
+            yield command, peaks
+        rows = pq.read_table(output, columns=["kind"]).column("kind").to_pylist().count("file")
         assert rows == files, f"{rows} rows for {files} files"
 
 
-def _measure(files: int) -> tuple[float, float, int]:
-    """Peak resident size in MiB, seconds, and files in the status file."""
-    here, there = multiprocessing.Pipe()
-    server = multiprocessing.Process(target=_serve, args=(files, there), daemon=True)
-    server.start()
-    try:
-        with tempfile.TemporaryDirectory() as folder:
-            paths, output = Path(folder, "paths"), Path(folder, "master.status")
-            paths.write_text("/data\n")
-            where = ("-f", str(paths), "--webhdfs", f"http://127.0.0.1:{here.recv()}")
-            command = [sys.executable, "-m", "status_tool", "run", "-m", "-o", str(output), "--only", "hdfs", *where]
-            began = time.perf_counter()
-            tool = subprocess.Popen(command, stdout=subprocess.DEVNULL)
-            _, status, usage = os.wait4(tool.pid, 0)
-            seconds = time.perf_counter() - began
-            if status:
-                raise SystemExit(f"the run failed with wait status {status}")
-            counts = pq.read_table(output, columns=["kind"]).column("kind").to_pylist().count("file")
-            return usage.ru_maxrss / 1024, seconds, counts
-    finally:
-        server.terminate()
-        server.join()
+@contextmanager
+def _hdfs(folder: Path, files: int, client: str) -> Iterator[Sequence[str]]:
+    """A synthetic one; gives the options that lead to it."""
+    folder.mkdir()
+    with contextlib.ExitStack() as ending:
+        if client == "webhdfs":
+            command = [sys.executable, "-m", "bench.synthetic_webhdfs", str(files)]
+            environment = dict(os.environ)
+        else:
+            java = server_java("2.6.1", folder, uuid.uuid4().hex)
+            pool = f"BP-1-127.0.0.1-{folder.name}"
+            command = java.command(_SERVER_MB, "io.github.statustool.lab.SyntheticHdfs", (str(files), pool))
+            environment = java.environment(folder, ())
+        server = subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        ending.callback(server.wait)
+        ending.callback(server.kill)
+        assert server.stdout is not None
+        port = server.stdout.readline().strip()
+        if client == "webhdfs":
+            yield ("--webhdfs", f"http://127.0.0.1:{port}")
+            return
+        write_site(folder / "core-site.xml", {"fs.defaultFS": f"hdfs://127.0.0.1:{port}"})
+        yield ("--conf-dir", str(folder), "--hdfs-client", "native")
 
 
-def _serve(files: int, ready: Connection) -> None:
-    asyncio.run(_Server(files).run(ready))
+def _peaks(*words: str) -> Peaks:
+    """Peak resident sizes of a run's processes; those of one kind together."""
+    tool = subprocess.Popen([sys.executable, "-m", "status_tool", *words], stdout=subprocess.DEVNULL)
+    peaks = dict[int, tuple[str, float]]()
+    while tool.poll() is None:
+        for pid in (tool.pid, *_below(tool.pid)):
+            with contextlib.suppress(OSError, StopIteration):  # it has ended
+                status = Path(f"/proc/{pid}/status").read_text().splitlines()
+                kibibytes = next(int(line.split()[1]) for line in status if line.startswith("VmHWM:"))
+                peaks[pid] = ("the tool" if pid == tool.pid else _name(pid), kibibytes / 1024)
+        time.sleep(_TICK_S)
+    if tool.returncode:
+        raise SystemExit(f"run {' '.join(words)} ended with {tool.returncode}")
+    found: dict[str, float] = defaultdict(float)
+    for name, peak in peaks.values():
+        found[name] += peak if name else 0
+    return {name: found[name] for name in ("the tool", *_NAMES.values()) if name in found}
 
 
-class _Server:
-    """WebHDFS of `/data/NNNNNN/fNNNN`, just enough of it."""
-
-    def __init__(self, files: int) -> None:
-        self._files = files
-        self._folders = -(-files // PER_FOLDER)
-        self._port = 0
-
-    async def run(self, ready: Connection) -> None:
-        """Serve until killed; the port is sent through `ready`."""
-        server = await asyncio.start_server(self._client, "127.0.0.1", 0)
-        self._port = server.sockets[0].getsockname()[1]
-        ready.send(self._port)
-        await server.serve_forever()
-
-    async def _client(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        try:
-            while True:
-                head = await reader.readuntil(b"\r\n\r\n")
-                body = json.dumps(self._answer(head.split(b" ", 2)[1].decode())).encode()
-                writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body))
-                await writer.drain()
-        except (asyncio.IncompleteReadError, ConnectionError):
-            writer.close()
-
-    def _answer(self, target: str) -> object:
-        parts = urlsplit(target)
-        query, path = parse_qs(parts.query), parts.path.removeprefix(_PREFIX)
-        op = query["op"][0]
-        if op == "GETFILESTATUS":
-            return {"FileStatus": _status("", "DIRECTORY")}
-        if op == "GETFILECHECKSUM" and "noredirect" in query:
-            return {"Location": f"http://127.0.0.1:{self._port}{_PREFIX}{path}?op=GETFILECHECKSUM"}
-        if op == "GETFILECHECKSUM":
-            digest = f"{'0' * 24}{hash(path) & (1 << 64) - 1:032x}00000000"
-            return {"FileChecksum": {"algorithm": "MD5-of-0MD5-of-512CRC32C", "bytes": digest, "length": 28}}
-        names, kind = self._names(path)
-        after = query.get("startAfter", [""])[0]
-        left = [name for name in names if name > after]
-        page = {"FileStatuses": {"FileStatus": [_status(name, kind) for name in left[:PAGE]]}}
-        return {"DirectoryListing": {"partialListing": page, "remainingEntries": max(0, len(left) - PAGE)}}
-
-    def _names(self, path: str) -> tuple[list[str], str]:
-        if path == "/data":
-            return [f"{number:06d}" for number in range(self._folders)], "DIRECTORY"
-        number = int(path.rpartition("/")[2])
-        count = min(PER_FOLDER, self._files - number * PER_FOLDER)
-        return [f"f{file:04d}" for file in range(count)], "FILE"
+def _below(pid: int) -> Iterator[int]:
+    with contextlib.suppress(OSError):
+        for task in Path(f"/proc/{pid}/task").iterdir():
+            for child in (task / "children").read_text().split():
+                yield int(child)
+                yield from _below(int(child))
 
 
-def _status(name: str, kind: str) -> dict[str, object]:
-    length = 1000 if kind == "FILE" else 0
-    return {"pathSuffix": name, "type": kind, "length": length, "modificationTime": 1, "blockSize": 134217728}
+def _name(pid: int) -> str:
+    command = Path(f"/proc/{pid}/cmdline").read_text()
+    return next((name for mark, name in _NAMES.items() if mark in command), "")
 
 
 if __name__ == "__main__":
