@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from status_tool.clients.config import Settings, load_site
-from status_tool.clients.hdfs_native import RpcEndpoint
+from status_tool.clients.hdfs_native import RpcEndpoint, rpc_endpoint_of
 from status_tool.clients.webhdfs import HdfsEndpoint
-from status_tool.sources.hdfs_files import rpc_endpoint_of
 from status_tool.sources.interface import Source
 from tests.lab import Cluster
 from tests.pair import Result, tool_here

@@ -319,6 +319,8 @@ def run(
     hbase, hdfs = only is not Half.HDFS, only is not Half.HBASE
     dumps = (debug_dir or DEFAULT_DEBUG_DIR) if debug else None
     hdfs_paths, spark_settings = _paths(paths, all_files), spark_settings_of(spark_conf)
+    if hdfs and hdfs_client is HdfsClient.NATIVE and slave_status is None:
+        _start_hdfs_client(settings, rate)
     # Not before: these take most of a second to import, for which help and a wrong option need not wait.
     with loading():
         from status_tool.cli.running import (
@@ -401,6 +403,14 @@ def run(
     if output is None:
         return dump(settings, request)
     return write_file(settings, request, output, dumps, as_json, key)
+
+
+def _start_hdfs_client(settings: Settings, rate: float | None) -> None:
+    """It starts in as long as what is imported below takes."""
+    from status_tool.clients.hdfs_native import start_early
+    from status_tool.clients.webhdfs import Load
+
+    start_early(settings, Load(rate=rate))
 
 
 def _lists(named: dict[str, Path | None], as_json: bool, status_file: Path | None) -> dict[str, Path | None]:

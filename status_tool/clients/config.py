@@ -14,7 +14,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from status_tool.clients.keystores import hdfs_trust, zookeeper_trust
-from status_tool.clients.nameservices import namenode_urls, rpc_filesystem, rpc_properties
+from status_tool.clients.mount_table import Mounts, mount_table, seen_at, view_name
+from status_tool.clients.nameservices import default_fs, namenode_urls, rpc_filesystem, rpc_properties
 from status_tool.clients.sitefiles import SITE_FILES as SITE_FILES
 from status_tool.clients.sitefiles import SiteConfig as SiteConfig
 from status_tool.clients.sitefiles import load_site as load_site
@@ -249,6 +250,14 @@ class Settings:
         filesystem = None if self.webhdfs_option else rpc_filesystem(self.site)
         return None if filesystem is None else (filesystem, tuple(sorted(rpc_properties(self.site).items())))
 
+    def mounts(self) -> Mounts:
+        """The mount points where `fs.defaultFS` is a view (`viewfs://`) that `--webhdfs` does not replace; else none.
+
+        Raises `ConfigurationError` for links that are not read.
+        """
+        view = None if self.webhdfs_option else view_name(self.site, default_fs(self.site) or "")
+        return () if view is None else mount_table(self.site, view)
+
     def wal_webhdfs(self) -> tuple[str, ...]:
         """Base URLs of the NameNodes that hold the WALs (`hbase.wal.dir`, else `hbase.rootdir`)."""
         return self.webhdfs(self.site.get("hbase.wal.dir") or self.site.get("hbase.rootdir"))
@@ -274,6 +283,14 @@ class Settings:
         """HBase's root folder in HDFS without scheme and authority; None when no site file names it."""
         root = self.site.get("hbase.rootdir")
         return urlsplit(root).path.rstrip("/") or "/" if root else None
+
+    @property
+    def hbase_folders(self) -> tuple[str, ...]:
+        """HBase's root where files are listed: as a view shows it, if that is what is listed."""
+        mounts = self.mounts()
+        if mounts:
+            return seen_at(mounts, self.site.get("hbase.rootdir", ""))
+        return (self.hbase_root,) if self.hbase_root else ()
 
     @property
     def filesystem(self) -> str:

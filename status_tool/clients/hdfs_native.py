@@ -9,6 +9,7 @@ Kerberos and encryption are what Hadoop makes of them; and it ends when this pro
 from __future__ import annotations
 
 import atexit
+import getpass
 import itertools
 import os
 import struct
@@ -22,10 +23,12 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
+from status_tool.clients.config import Settings
 from status_tool.clients.file_client import FileClient, SharedClients
 from status_tool.clients.hdfscli import Refused, refused
 from status_tool.clients.java import hadoop_class_path, java, last_words
 from status_tool.clients.kerberos import make_ready
+from status_tool.clients.mount_table import Mounts
 from status_tool.clients.patience import PATIENCE_S, is_cut_off
 from status_tool.clients.webhdfs import Load, WebHdfs
 from status_tool.errors import ConnectionFailed, StatusToolError
@@ -37,19 +40,40 @@ _JVM_OPTIONS = ("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:
 _ENTRY = struct.Struct(">cqqq?")
 _TYPES = {b"F": "FILE", b"D": "DIRECTORY", b"S": "SYMLINK"}
 FILES_AT_ONCE = 64
+EARLY = "hdfs-start"
+"""The thread that starts the process before it is needed."""
 
 
 @dataclass(frozen=True, slots=True)
 class RpcEndpoint:
-    """A file system by its RPC addresses: `hdfs://` and a name service or a NameNode, and what Hadoop needs to know."""
+    """A file system by its RPC addresses: `hdfs://` and a name service or a NameNode, and what Hadoop needs to know.
+
+    Or a view of several, `viewfs://` and its name.
+    """
 
     filesystem: str
     user: str
     site: tuple[tuple[str, str], ...] = field(default=(), repr=False)
     """The properties of the site files, which may name secrets."""
+    mounts: Mounts = field(default=(), repr=False)
+    """Of a view."""
 
     def __str__(self) -> str:
         return self.filesystem
+
+
+def hdfs_user() -> str:
+    """Hadoop's rule without Kerberos: `$HADOOP_USER_NAME`, else the login name."""
+    return os.environ.get("HADOOP_USER_NAME") or getpass.getuser()
+
+
+def rpc_endpoint_of(settings: Settings) -> RpcEndpoint | None:
+    """The HDFS that is checked by its RPC addresses, as this process's user; None where they are not known.
+
+    Raises `ConfigurationError` for a mount table that cannot be read.
+    """
+    rpc = settings.rpc()
+    return None if rpc is None else RpcEndpoint(rpc[0], hdfs_user(), rpc[1], settings.mounts())
 
 
 class NativeHdfs(FileClient):
@@ -314,6 +338,22 @@ def _process(endpoint: RpcEndpoint, load: Load) -> _Process:
         return found
 
 
+def start_early(settings: Settings, load: Load) -> None:
+    """Let the Java process start while the caller goes on; whoever asks it first waits for it, or hears why not.
+
+    Not with Kerberos: its tickets are made ready when they are needed.
+    """
+    with suppress(StatusToolError):
+        endpoint = rpc_endpoint_of(settings)
+        if endpoint is not None and not settings.is_hadoop_kerberized:
+            threading.Thread(target=_start_quietly, args=(endpoint, load), name=EARLY, daemon=True).start()
+
+
+def _start_quietly(endpoint: RpcEndpoint, load: Load) -> None:
+    with suppress(StatusToolError, RuntimeError):  # no thread can be started any more where the tool is ending
+        _process(endpoint, load)
+
+
 def _command() -> Sequence[str]:
     realms = os.environ.get("KRB5_CONFIG", "").partition(os.pathsep)[0]
     # Java knows the ticket cache by the environment, but not this.
@@ -326,10 +366,9 @@ def _started(endpoint: RpcEndpoint, load: Load) -> _Process:
         make_ready()
     # Hadoop takes the user from there, unless the site files ask for Kerberos.
     process = _Process(_command(), {**os.environ, "HADOOP_USER_NAME": endpoint.user})
-    pairs = [_text(text) for pair in endpoint.site for text in pair]
     head = struct.pack(">id", load.concurrency, load.rate or 0.0) + _text(endpoint.filesystem)
     try:
-        refusal = process.ask(b"O", head, struct.pack(">i", len(endpoint.site)), *pairs).refusal()
+        refusal = process.ask(b"O", head, _pairs(endpoint.site), _pairs(endpoint.mounts)).refusal()
     except BaseException:
         process.end()
         raise
@@ -344,6 +383,10 @@ def _end(endpoint: RpcEndpoint, load: Load) -> None:
         process = _PROCESSES.pop((endpoint, load), None)
     if process is not None:
         process.end()
+
+
+def _pairs(pairs: Sequence[tuple[str, str]]) -> bytes:
+    return struct.pack(">i", len(pairs)) + b"".join(_text(text) for pair in pairs for text in pair)
 
 
 def _text(text: str) -> bytes:

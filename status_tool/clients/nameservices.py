@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
+from status_tool.clients.mount_table import SCHEME, view_name
 from status_tool.errors import ConfigurationError
 
 DEFAULT_FS_KEYS = ("fs.defaultFS", "fs.default.name")
@@ -71,9 +72,11 @@ def namenode_urls(site: Mapping[str, str], of: str | None = None) -> tuple[str, 
 def rpc_filesystem(site: Mapping[str, str]) -> str | None:
     """What Hadoop's own client opens where `namenode_urls` has the web addresses; None: not all RPC addresses are set.
 
-    A pair of NameNodes by the name of its service, a single one by its address.
+    A pair of NameNodes by the name of its service, a single one by its address, a view by the name of its mount table.
     """
     default = urlsplit(default_fs(site) or "")
+    if (view := view_name(site, default.geturl())) is not None:
+        return f"{SCHEME}://{view}"
     internal, services = _internal_services(site), _services(site)
     if default.scheme == "hdfs" and (authority := default.netloc.rpartition("@")[2]):
         if _host(authority) in services or site.get(f"dfs.ha.namenodes.{_host(authority)}"):

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
+from itertools import takewhile
 from typing import Any
+from urllib.parse import urlsplit
 
 from status_tool.clients.config import HdfsClient, Settings
 from status_tool.clients.delegation_tokens import delegated
-from status_tool.clients.hdfs_native import Hdfs, NativeHdfs, RpcEndpoint, native_hdfs
+from status_tool.clients.hdfs_native import Hdfs, NativeHdfs, RpcEndpoint, native_hdfs, rpc_endpoint_of
 from status_tool.clients.hdfscli import Refused
+from status_tool.clients.mount_table import Mounts, mounts_below
 from status_tool.clients.webhdfs import HdfsEndpoint, Load, WebHdfs
 from status_tool.errors import ConfigurationError, StatusToolError
 from status_tool.sources.hdfs_files import (
@@ -20,14 +23,17 @@ from status_tool.sources.hdfs_files import (
     is_large,
     pool_of,
     refusals_end_the_run,
-    rpc_endpoint_of,
 )
-from status_tool.vocabulary.selection import Exclusions
+from status_tool.vocabulary.selection import Exclusions, is_glob
 
 NAMENODE_INFO = "Hadoop:service=NameNode,name=NameNodeInfo"
 _NO_RPC = (
     "--hdfs-client native needs the NameNodes' RPC addresses: --conf-dir with a core-site.xml whose fs.defaultFS is "
     "hdfs://…, or with dfs.namenode.rpc-address"
+)
+_A_VIEW = (
+    "fs.defaultFS is a mount table (viewfs://), which Hadoop's own client alone reads: leave --hdfs-client webhdfs "
+    "out, or name the HDFS behind it by --webhdfs http://HOST:PORT"
 )
 _WEB_ONLY = "--hdfs-client native goes by the site files' RPC addresses, not by --webhdfs: leave one of them out"
 
@@ -44,10 +50,13 @@ def files_endpoint(
 
     Raises `ConfigurationError` and `ConnectionFailed`.
     """
+    if client is HdfsClient.WEBHDFS and settings.mounts():
+        raise ConfigurationError(_A_VIEW)
     rpc = None if client is HdfsClient.WEBHDFS else rpc_endpoint_of(settings)
-    if client is HdfsClient.NATIVE:
-        if rpc is None:
-            raise ConfigurationError(_NO_RPC if not settings.webhdfs_option else _WEB_ONLY)
+    if client is HdfsClient.NATIVE and rpc is None:
+        raise ConfigurationError(_NO_RPC if not settings.webhdfs_option else _WEB_ONLY)
+    if rpc is not None and (client is HdfsClient.NATIVE or rpc.mounts):
+        _check_mounts(_mounts_of(rpc, roots, exclusions))
         return rpc
     web = endpoint_of(settings)
     if settings.is_hadoop_kerberized:
@@ -69,9 +78,15 @@ def files_endpoint(
 
 
 def identity_of(
-    settings: Settings, endpoint: HdfsEndpoint | RpcEndpoint, roots: Sequence[str], load: Load
+    settings: Settings,
+    endpoint: HdfsEndpoint | RpcEndpoint,
+    roots: Sequence[str],
+    exclusions: Exclusions,
+    load: Load,
 ) -> tuple[str, str]:
     """Cluster id and block pool id of an HDFS; empty where the NameNodes do not report it (HttpFS has no such bean)."""
+    if isinstance(endpoint, RpcEndpoint) and endpoint.mounts:
+        return "", _pools_of_view(endpoint, _mounts_of(endpoint, roots, exclusions), load)
     bean: dict[str, Any] = {}
     with suppress(ConfigurationError):
         web = endpoint if isinstance(endpoint, HdfsEndpoint) else endpoint_of(settings)
@@ -80,8 +95,34 @@ def identity_of(
     pool = str(bean.get("BlockPoolId") or "")
     if not pool and isinstance(endpoint, RpcEndpoint):
         with refusals_end_the_run(endpoint):
-            pool = pool_of(native_hdfs(endpoint, load), roots)
+            pool = pool_of(native_hdfs(endpoint, load), roots, Exclusions())
     return str(bean.get("ClusterId") or ""), pool
+
+
+def _pools_of_view(endpoint: RpcEndpoint, mounts: Mounts, load: Load) -> str:
+    """The block pools that its files are in: no site file need name the web address of each NameNode."""
+    paths = tuple(path for path, _ in mounts)
+    hdfs = native_hdfs(endpoint, load)
+    with refusals_end_the_run(endpoint):
+        found = {pool_of(hdfs, [path], Exclusions(tuple(one for one in paths if one != path))) for path in paths}
+    return ",".join(sorted(found - {""}))
+
+
+def _mounts_of(endpoint: RpcEndpoint, roots: Sequence[str], exclusions: Exclusions) -> Mounts:
+    """What the files under some roots of a view are mounted from; none where it is no view."""
+    plain = ("/" + "/".join(takewhile(lambda part: not is_glob(part), root.strip("/").split("/"))) for root in roots)
+    found = {mount for root in plain for mount in mounts_below(endpoint.mounts, root)}
+    return tuple(sorted(mount for mount in found if not exclusions.leave_out(mount[0])))
+
+
+def _check_mounts(mounts: Mounts) -> None:
+    """Raises `ConfigurationError` where files are mounted from something else than HDFS."""
+    for path, target in mounts:
+        if not (urlsplit(target).scheme == "hdfs" and urlsplit(target).netloc):
+            raise ConfigurationError(
+                f"{path} is mounted from {target} by the site files: only hdfs://NAME/… is read; name other paths in "
+                f"-f, or leave it out by --exclude {path}"
+            )
 
 
 def absent_roots(endpoint: HdfsEndpoint | RpcEndpoint, roots: Sequence[str], load: Load) -> list[str]:

@@ -11,9 +11,11 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
 
 from status_tool.clients.config import Settings
-from status_tool.clients.webhdfs import WebHdfs
+from status_tool.clients.hdfs_native import no_process_left, rpc_endpoint_of
+from status_tool.clients.webhdfs import Load, WebHdfs
 from status_tool.clients.zookeeper import Peer, ZooKeeper, peer_cluster_id
 from status_tool.errors import StatusToolError
+from status_tool.gather.hdfs_side import impatient
 from status_tool.gather.measured_queues import BULKLOAD_KEY, measure, replicates_loads
 from status_tool.gather.snapshot import settle
 from status_tool.rules.peers import own_shipping
@@ -138,8 +140,22 @@ def _tables(small: Descriptors) -> Iterator[Checked]:
 
 
 def _hdfs(settings: Settings) -> Iterator[Checked]:
+    if settings.mounts():
+        yield from _view(settings)
+        return
     endpoint = endpoint_of(settings)
     with refusals_end_the_run(endpoint):
         WebHdfs(endpoint, patience_s=0).status("/")
     whose = "this user's ticket" if settings.is_hadoop_kerberized else f"user {endpoint.user}"
     yield Checked(f"HDFS {endpoint}: the NameNode answers {whose}")
+
+
+def _view(settings: Settings) -> Iterator[Checked]:
+    """A mount table, by Hadoop's own client: whether each file system in it answers."""
+    endpoint = rpc_endpoint_of(settings)
+    assert endpoint is not None
+    with no_process_left(), refusals_end_the_run(endpoint):
+        hdfs = impatient(endpoint, Load())
+        for path, target in endpoint.mounts:
+            found = "the NameNode answers" if hdfs.status(path) is not None else "there is nothing yet"
+            yield Checked(f"HDFS {endpoint}{path}, {target}: {found}")

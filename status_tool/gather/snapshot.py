@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from status_tool import __version__
 from status_tool.clients.config import HdfsClient, Settings
+from status_tool.clients.hdfs_native import RpcEndpoint
 from status_tool.clients.thrift import Cells
 from status_tool.clients.webhdfs import Load, WebHdfs
 from status_tool.clients.zookeeper import ZooKeeper, peer_cluster_id
@@ -387,7 +388,7 @@ def apply_shutdown(header: Header, moment: int, whose: str, limit_ms: int) -> He
 
 def _hdfs(settings: Settings, request: Request, gathered: Snapshot, say: Callable[[str], None]) -> Snapshot:
     roots = tuple(root_of(path) for path in request.hdfs_paths or settings.hdfs_paths or ("/",))
-    folders = (*TEMPORARY_FOLDERS, *((settings.hbase_root,) if settings.hbase_root else ()))
+    folders = (*TEMPORARY_FOLDERS, *settings.hbase_folders)
     exclusions = Exclusions(folders).also(request.files.exclude)
     sources: list[Source] = []
     absent: list[str] = []
@@ -407,7 +408,10 @@ def _hdfs(settings: Settings, request: Request, gathered: Snapshot, say: Callabl
         endpoint = files_endpoint(settings, options.client, options.load, remote, exclusions, say)
         say(f"querying the NameNode at {endpoint}")
         absent += absent_roots(endpoint, remote, options.load)
-        key, identity = str(endpoint), identity_of(settings, endpoint, remote, options.load)
+        identity = identity_of(settings, endpoint, remote, exclusions, options.load)
+        # A name of a service or a mount table is a site file's own: the other cluster's may have the same.
+        is_named = isinstance(endpoint, RpcEndpoint) and identity[1]
+        key = f"{endpoint} ({identity[1]})" if is_named else str(endpoint)
         tolerant = request.side == MASTER
         sources.append(HdfsSource(endpoint, remote, exclusions, options.load, options.deep, options.journal, tolerant))
     plain = tuple(root.removeprefix(LOCAL) for root in roots)

@@ -35,8 +35,9 @@ def _health(row: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def same_hdfs(master: Header, slave: Header) -> bool:
-    """Whether both sides listed one and the same HDFS."""
-    return master.hdfs_pool_id == slave.hdfs_pool_id and master.hdfs_pool_id not in ("", LOCAL_POOL)
+    """Whether both sides listed one and the same HDFS, or views that share one."""
+    pools = [set(header.hdfs_pool_id.split(",")) - {"", LOCAL_POOL} for header in (master, slave)]
+    return bool(pools[0] & pools[1])
 
 
 def is_pruned(master: Header, slave: Header) -> bool:

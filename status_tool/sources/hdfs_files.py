@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import fnmatch
-import getpass
-import os
 import posixpath
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Sequence
@@ -21,7 +19,7 @@ from typing import Any
 import pyarrow as pa
 
 from status_tool.clients.config import Settings
-from status_tool.clients.hdfs_native import Hdfs, NativeHdfs, RpcEndpoint, native_hdfs
+from status_tool.clients.hdfs_native import Hdfs, NativeHdfs, RpcEndpoint, hdfs_user, native_hdfs
 from status_tool.clients.hdfscli import Refused
 from status_tool.clients.walk import Page, Walk
 from status_tool.clients.webhdfs import RANGE_BYTES, HdfsEndpoint, Load, webhdfs
@@ -49,11 +47,6 @@ _HEADER = 12  # bytesPerCRC and crcPerBlock
 _MD5_BYTES, _CRC_BYTES = 16, 4
 
 
-def hdfs_user() -> str:
-    """Hadoop's rule without Kerberos: `$HADOOP_USER_NAME`, else the login name."""
-    return os.environ.get("HADOOP_USER_NAME") or getpass.getuser()
-
-
 def endpoint_of(settings: Settings) -> HdfsEndpoint:
     """The HDFS that is checked, as this process's user. Raises `ConfigurationError`."""
     return endpoint_at(settings, settings.webhdfs())
@@ -62,12 +55,6 @@ def endpoint_of(settings: Settings) -> HdfsEndpoint:
 def endpoint_at(settings: Settings, urls: Sequence[str]) -> HdfsEndpoint:
     """WebHDFS at these addresses, as this process's user. Raises `ConfigurationError`."""
     return HdfsEndpoint(tuple(urls), hdfs_user(), settings.hdfs_trust(urls))
-
-
-def rpc_endpoint_of(settings: Settings) -> RpcEndpoint | None:
-    """The same by its RPC addresses, for Hadoop's own client; None where they are not known."""
-    rpc = settings.rpc()
-    return None if rpc is None else RpcEndpoint(rpc[0], hdfs_user(), rpc[1])
 
 
 def client_for(endpoint: HdfsEndpoint | RpcEndpoint, load: Load) -> Hdfs:
@@ -288,7 +275,7 @@ def folders_of(page: Page, exclusions: Exclusions) -> list[str]:
     return [path for path in paths if not exclusions.leave_out(path)]
 
 
-def pool_of(hdfs: NativeHdfs, roots: Iterable[str]) -> str:
+def pool_of(hdfs: NativeHdfs, roots: Iterable[str], exclusions: Exclusions) -> str:
     """The id of the block pool of some file, for NameNodes that show it in no other way; empty: none was found."""
     walk = Walk(hdfs, [path for root in roots for path in expand(hdfs, root)], breadth_first=True)
     for page in islice(walk, LOOK_PAGES):
@@ -296,7 +283,7 @@ def pool_of(hdfs: NativeHdfs, roots: Iterable[str]) -> str:
             if entry["type"] == "FILE" and entry["length"]:
                 with contextlib.suppress(Refused):
                     return hdfs.pool_id(posixpath.join(page.spot.folder, entry["pathSuffix"]).rstrip("/"))
-        walk.add(folders_of(page, Exclusions()))
+        walk.add(folders_of(page, exclusions))
     return ""
 
 

@@ -46,7 +46,7 @@ class Header:
     hdfs_cluster_id: str = ""
     """HDFS's own cluster id; empty where no NameNode reports it, or no HDFS was read."""
     hdfs_pool_id: str = ""
-    """HDFS's block pool id: no two namespaces share one. `file:` where only local folders were read."""
+    """HDFS's block pool id: no two namespaces share one; of a view those of all. `file:`: local folders alone."""
     half: str = "both"
     """`both`, `hbase` or `hdfs`: what the file holds."""
     tool_version: str = ""

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import random
+import shutil
 import time
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,7 +16,7 @@ from typing import Any
 import pytest
 
 from status_tool.clients.config import Settings, load_site
-from status_tool.clients.hdfs_native import RpcEndpoint, native_hdfs, no_process_left
+from status_tool.clients.hdfs_native import RpcEndpoint, native_hdfs, no_process_left, rpc_endpoint_of
 from status_tool.clients.webhdfs import HdfsEndpoint, Load
 from status_tool.sources.hdfs_files import HdfsSource, content_crc, pool_of
 from status_tool.vocabulary.selection import Exclusions
@@ -22,6 +24,8 @@ from tests.cluster.test_hdfs_depth import BLOCK, MASTER_HDFS, NAMES, PERMISSIONS
 from tests.cluster.test_hdfs_kinds import CODING, CRYPTO, POLICY
 from tests.files import Check, checksums, details, kinds, rows, rpc_endpoint
 from tests.lab import Cluster, ClusterSpec, Lab, wait_until
+from tests.lab.config import write_site
+from tests.pair import Result, tool_here
 
 pytestmark = pytest.mark.cluster
 
@@ -32,16 +36,25 @@ SHELL, DFSADMIN = "org.apache.hadoop.fs.FsShell", "org.apache.hadoop.hdfs.tools.
 
 
 @pytest.fixture(scope="module")
-def hdfs() -> Iterator[tuple[Cluster, Cluster]]:
-    """The master: two NameNodes, permissions, a key provider, three DataNodes; the slave: one of each, other layout."""
+def three() -> Iterator[tuple[Cluster, Cluster, Cluster]]:
+    """The master: two NameNodes, permissions, a key provider, three DataNodes; the slave: one of each, other layout;
+    and a plain one that is mounted beside the master's.
+    """
     with Lab() as lab:
         store = f"jceks://file{lab.root}/keys.jceks"
         keys = {"hadoop.security.key.provider.path": store, "lab.keys": "key"}
-        master, slave = lab.start_clusters(
+        master, slave, beside = lab.start_clusters(
             ClusterSpec("m", 0, 3, hdfs_site=MASTER_HDFS | PERMISSIONS | keys, hbase=False, standby=True),
             ClusterSpec("s", 0, 1, hdfs_site=SLAVE_HDFS, hbase=False),
+            ClusterSpec("b", 0, 1, hbase=False),
         )
-        yield master, slave
+        yield master, slave, beside
+
+
+@pytest.fixture(scope="module")
+def hdfs(three: tuple[Cluster, Cluster, Cluster]) -> tuple[Cluster, Cluster]:
+    """Master and slave."""
+    return three[:2]
 
 
 @pytest.fixture(autouse=True)
@@ -135,7 +148,7 @@ def test_content(hdfs: tuple[Cluster, Cluster]) -> None:
         patch.setattr("status_tool.sources.hdfs_files.RANGE_BYTES", 1_000_000)
         for folder in ("plain", "zone", "coded"):
             assert content_crc(client, f"/content/{folder}/f", len(data)) == native[1]["crc32c"], folder
-    assert pool_of(client, ("/content",)).startswith("BP-")
+    assert pool_of(client, ("/content",), Exclusions()).startswith("BP-")
 
 
 @pytest.mark.usefixtures("warm_spark")
@@ -176,6 +189,80 @@ def test_many_files_choose_it(hdfs: tuple[Cluster, Cluster], tmp_path: Path) -> 
     check.write()
     result = check.verify()
     assert (result.exit_code, result.json["hdfs"]["files"]["match"]) == (0, 2_500), result
+
+
+def view(folder: Path, cluster: Cluster, name: str, mounts: dict[str, str]) -> dict[str, str]:
+    """Site files of a client whose file system is a mount table; returns that table."""
+    shutil.copytree(cluster.conf_dir, folder, ignore=shutil.ignore_patterns("core-site.xml", "hbase-site.xml"))
+    table = {f"fs.viewfs.mounttable.{name}.{link}": target for link, target in mounts.items()}
+    write_site(folder / "core-site.xml", {"fs.defaultFS": f"viewfs://{name}", **table})
+    return table
+
+
+def shown_by_hadoop(cluster: Cluster, name: str, table: dict[str, str]) -> set[str]:
+    """Paths of the files of a view, as `hdfs dfs -ls -R` lists them; it fails where a mount point leads to nothing."""
+    settings = {key: target for key, target in table.items() if not key.endswith("/nothing")}
+    settings |= {"fs.viewfs.mount.links.as.symlinks": "false", "hadoop.user.group.static.mapping.overrides": "lab=lab"}
+    options = [word for key, target in settings.items() for word in ("-D", f"{key}={target}")]
+    lines = cluster.run_main(SHELL, [*options, "-ls", "-R", f"viewfs://{name}/"]).splitlines()
+    return {line[line.index("viewfs:") :].removeprefix(f"viewfs://{name}") for line in lines if line.startswith("-")}
+
+
+@pytest.mark.usefixtures("warm_spark")
+def test_mount_tables(three: tuple[Cluster, Cluster, Cluster], tmp_path: Path) -> None:
+    """Two NameNodes and a fallback on the master, folders of one on the slave: each file by its path in the view."""
+    master, slave, beside = three
+    layout: dict[str, Any] = {"block_size": BLOCK, "bytes_per_checksum": 512, "checksum_type": "CRC32C"}
+    files = {"/data/same": "", "/data/sub/other": "flipped", "/far/away/same": "", "/far/away/gone": None}
+    files |= {"/far/here": "", "/loose/same": "", "/one/file": ""}
+    there = {"/data": "/v/d", "/far/away": "/v/a", "/one/file": "/v/single"}
+
+    def put(cluster: Cluster, path: str, content: str, fallback: str) -> None:
+        mount = next((mount for mount in there if path.startswith(mount)), None)
+        at = f"{fallback}{path}" if mount is None else path.replace(mount, there[mount], 1)
+        cluster.admin.hdfs_put(at, content.encode(), **layout)
+
+    for path, other in files.items():
+        put(beside if path.startswith("/far/away") else master, path, path, "/v/rest")
+        if other is not None:
+            put(slave, path, other or path, "/v/rest")
+    for cluster in (master, slave):  # what a mount point hides
+        cluster.admin.hdfs_put("/v/rest/data/hidden", cluster.name.encode())
+    rpc = {cluster: rpc_endpoint(cluster).filesystem for cluster in three}
+    source = {master: rpc[master], slave: rpc[slave]}
+    tables = {}
+    for cluster in (master, slave):
+        away = rpc[beside] if cluster is master else rpc[slave]
+        mounts = {f"link.{path}": f"{source[cluster]}{at}" for path, at in there.items()}
+        mounts |= {"link./far/away": f"{away}/v/a", "link./nothing": f"{source[cluster]}/v/nowhere"}
+        tables[cluster] = view(
+            tmp_path / cluster.name, cluster, "all", mounts | {"linkFallback": f"{source[cluster]}/v/rest"}
+        )
+    (tmp_path / "paths").write_text("/\n")
+
+    def run(cluster: Cluster, *options: str | Path) -> Result:
+        return tool_here("run", *options, "--only", "hdfs", "--conf-dir", tmp_path / cluster.name)
+
+    write = ("-m", "-o", tmp_path / "master.status", "-f", tmp_path / "paths")
+    assert (written := run(master, *write)).exit_code == 0, written
+    result = run(slave, "-i", tmp_path / "master.status", "--json")
+    assert kinds(result) == {"/data/sub/other": "mismatch", "/far/away/gone": "missing"}, result
+    assert result.json["hdfs"]["files"]["match"] == len(files) - 2
+    listed = read(rpc_endpoint_of_view(tmp_path / "m"), ("/",))
+    assert {row["path"] for row in listed[:-1]} == shown_by_hadoop(master, "all", tables[master]) == set(files)
+    assert (
+        "mount table (viewfs://), which Hadoop's own client alone reads"
+        in run(master, *write, "--hdfs-client", "webhdfs").stderr
+    )
+    same = run(master, "-i", tmp_path / "master.status", "--json")
+    assert same.exit_code == 2
+    assert "the same HDFS" in same.stderr
+
+
+def rpc_endpoint_of_view(folder: Path) -> RpcEndpoint:
+    found = rpc_endpoint_of(Settings(load_site([folder], environ={})))
+    assert found is not None
+    return replace(found, user="lab")
 
 
 def test_servers_that_fail_in_the_middle(hdfs: tuple[Cluster, Cluster]) -> None:

@@ -419,3 +419,28 @@ def test_the_user(fake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     NativeHdfs(endpoint).status("/")
     assert given == ["somebody"]
     assert os.environ["HADOOP_USER_NAME"] == "somebody"
+
+
+def test_it_starts_while_the_tool_goes_on(fake: Path) -> None:
+    """Once, whoever asks first; and what keeps it from starting is said where it is asked."""
+    hdfs_native.start_early(SETTINGS, Load(4))
+    endpoint = hdfs_native.rpc_endpoint_of(SETTINGS)
+    assert endpoint is not None
+    wait_until(lambda: len(pids(fake)) == 1, 20, "it has started")
+    NativeHdfs(endpoint, Load(4)).status("/")
+    assert len(pids(fake)) == 1
+    (fake / "cannot-open").touch()
+    hdfs_native.start_early(SETTINGS, Load(5))
+    with pytest.raises(ConnectionFailed, match="cannot open hdfs://fake"):
+        NativeHdfs(endpoint, Load(5)).status("/")
+
+
+def test_it_does_not_start_early_where_nothing_is_known(fake: Path) -> None:
+    """Without RPC addresses, and with Kerberos, whose tickets come first."""
+    hdfs_native.start_early(Settings(SiteConfig({})), Load())
+    hdfs_native.start_early(
+        Settings(SiteConfig({**SETTINGS.site, "hadoop.security.authentication": "kerberos"})), Load()
+    )
+    hdfs_native.start_early(Settings(SETTINGS.site, webhdfs_option=("http://n:1",)), Load())
+    assert not any(thread.name == hdfs_native.EARLY for thread in threading.enumerate())
+    assert pids(fake) == []

@@ -7,6 +7,7 @@ import java.io.DataOutputStream;
 import java.io.FileDescriptor;
 import java.io.FileOutputStream;
 import java.io.IOException;
+import java.util.Map;
 
 /**
  * The tool's process beside its own: it asks HDFS by Hadoop's client, and ends with the pipe that it reads from. So it
@@ -20,11 +21,15 @@ public final class HdfsReader {
     System.setOut(System.err); // whatever a library prints must not get between the answers
     Thread.setDefaultUncaughtExceptionHandler((thread, error) -> fail(error)); // else an answer would never come
     try {
-      new Requests(new DataInputStream(new BufferedInputStream(System.in)), out, DfsFiles::new).serve();
+      new Requests(new DataInputStream(new BufferedInputStream(System.in)), out, HdfsReader::open).serve();
       end(0);
     } catch (IOException | RuntimeException error) {
       fail(error);
     }
+  }
+
+  private static HdfsFiles open(String uri, Map<String, String> site, Map<String, String> mounts) throws IOException {
+    return mounts.isEmpty() ? new DfsFiles(uri, site) : new ViewFiles(mounts, target -> new DfsFiles(target, site));
   }
 
   private static void fail(Throwable error) {

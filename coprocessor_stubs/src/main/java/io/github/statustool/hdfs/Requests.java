@@ -24,9 +24,9 @@ import org.apache.hadoop.hdfs.protocol.HdfsFileStatus;
 final class Requests {
   private static final int MAX_FRAME = 64 << 20;
 
-  /** How a file system is opened. */
+  /** How a file system is opened: by its URI, the site files' properties, and the mount points of a view. */
   interface Opener {
-    HdfsFiles open(String uri, Map<String, String> site) throws IOException;
+    HdfsFiles open(String uri, Map<String, String> site, Map<String, String> mounts) throws IOException;
   }
 
   /** What is done for one request. */
@@ -95,18 +95,16 @@ final class Requests {
     }
   }
 
-  /** Threads, NameNode requests a second (0: unlimited), the file system, and the properties of the site files. */
+  /** Threads, NameNode requests a second (0: unlimited), the file system, the site files' properties, mount points. */
   private Answer open(ByteBuffer request) throws IOException {
     int threads = request.getInt();
     rate = new RateLimit(request.getDouble());
     String uri = text(request);
-    Map<String, String> site = new HashMap<>();
-    for (int left = request.getInt(); left > 0; left--) {
-      site.put(text(request), text(request));
-    }
+    Map<String, String> site = pairs(request);
+    Map<String, String> mounts = pairs(request);
     listing = Executors.newFixedThreadPool(Math.max(1, threads / 2), Requests::daemon);
     reading = Executors.newFixedThreadPool(threads, Requests::daemon);
-    files = opener.open(uri, site);
+    files = opener.open(uri, site, mounts);
     return new Answer().given();
   }
 
@@ -202,6 +200,14 @@ final class Requests {
         HdfsReader.end(1); // nobody is there to be answered
       }
     }
+  }
+
+  private static Map<String, String> pairs(ByteBuffer from) {
+    Map<String, String> pairs = new HashMap<>();
+    for (int left = from.getInt(); left > 0; left--) {
+      pairs.put(text(from), text(from));
+    }
+    return pairs;
   }
 
   private static String text(ByteBuffer from) {

@@ -101,7 +101,7 @@ class RequestsTest {
     DataOutputStream out = new DataOutputStream(new PipedOutputStream(answers));
     to = new DataOutputStream(requests);
     from = new DataInputStream(answers);
-    Requests served = new Requests(in, out, (uri, properties) -> {
+    Requests served = new Requests(in, out, (uri, properties, mounts) -> {
       site = properties;
       if (uri.equals("hdfs://nowhere")) {
         throw new IOException("no such host");
@@ -172,7 +172,7 @@ class RequestsTest {
   }
 
   private void open() throws IOException {
-    ask(1, 'O', 2, 0.0, "hdfs://here", 1, "key", "größe");
+    ask(1, 'O', 2, 0.0, "hdfs://here", 1, "key", "größe", 0);
     assertEquals(1, answered());
     given();
     assertEquals(Map.of("key", "größe"), site);
@@ -180,7 +180,7 @@ class RequestsTest {
 
   @Test
   void aFileSystemThatCannotBeOpened() throws IOException {
-    ask(1, 'O', 2, 0.0, "hdfs://nowhere", 0);
+    ask(1, 'O', 2, 0.0, "hdfs://nowhere", 0, 0);
     assertEquals(1, answered());
     refused("IOException", "no such host");
   }
@@ -280,7 +280,7 @@ class RequestsTest {
     Requests served = new Requests(
         new DataInputStream(new java.io.ByteArrayInputStream(frame)),
         new DataOutputStream(new ByteArrayOutputStream()),
-        (uri, properties) -> new Named());
+        (uri, properties, mounts) -> new Named());
     assertThrows(IOException.class, served::serve);
   }
 }
