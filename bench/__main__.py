@@ -34,7 +34,7 @@ BENCHES = (
     Bench("run_on_cluster"),
     Bench("verify_scale", ("10000",)),
     Bench("hdfs", ("--files", "500", "--rounds", "1")),
-    Bench("hdfs_memory"),
+    Bench("hdfs_memory", ("20000", "40000")),
     Bench("state_row", ("--batches", "100,1000")),
     Bench("steady_load", ("--minutes", "2")),
     Bench("under_fault"),
@@ -45,7 +45,7 @@ BENCHES = (
     Bench("report", ("1",)),
 )
 """In the order in which they run: cheap ones first. A new one is added here."""
-OTHERS = ("contenders", "plot", "processes", "results", "streams", "table")
+OTHERS = ("contenders", "plot", "processes", "results", "streams", "synthetic_webhdfs", "table")
 """Modules that are no benchmarks."""
 
 
