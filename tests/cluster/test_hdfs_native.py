@@ -256,7 +256,10 @@ def test_mount_tables(three: tuple[Cluster, Cluster, Cluster], tmp_path: Path) -
     )
     same = run(master, "-i", tmp_path / "master.status", "--json")
     assert same.exit_code == 2
-    assert "the same HDFS" in same.stderr
+    assert "FILE is this cluster's own" in same.stderr
+    looked = tool_here("setup", "--check", "--conf-dir", tmp_path / "m").stdout
+    assert f"HDFS viewfs://all/far/away, {rpc[beside]}/v/a: the NameNode answers" in looked
+    assert "/v/nowhere: there is nothing yet" in looked
 
 
 def rpc_endpoint_of_view(folder: Path) -> RpcEndpoint:

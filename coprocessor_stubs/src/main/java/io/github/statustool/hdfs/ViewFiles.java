@@ -4,6 +4,7 @@ import java.io.FileNotFoundException;
 import java.io.IOException;
 import java.net.URI;
 import java.nio.charset.StandardCharsets;
+import java.util.Arrays;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.TreeMap;
@@ -117,7 +118,7 @@ final class ViewFiles implements HdfsFiles {
 
   /** HDFS's order of names. */
   private static int byBytes(String one, String other) {
-    return java.util.Arrays.compareUnsigned(
+    return Arrays.compareUnsigned(
         one.getBytes(StandardCharsets.UTF_8), other.getBytes(StandardCharsets.UTF_8));
   }
 
