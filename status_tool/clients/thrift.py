@@ -12,6 +12,7 @@ import io
 import socket
 import time
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import happybase
@@ -41,6 +42,8 @@ Cells = dict[bytes, tuple[bytes, int]]
 TIMEOUT_MS = 60_000
 SCAN_ATTEMPTS = 5
 SCAN_ROWS = 2_000
+"""Rows a call (docs/decisions.md, 230)."""
+_NEXT = "scannerGetList"
 _TRANSPORT_ERRORS = (TException, OSError, EOFError)
 _hbase = importlib.import_module("Hbase_thrift")  # generated when happybase is imported
 _SERVER_ERRORS = (_hbase.IOError, _hbase.IllegalArgument, _hbase.AlreadyExists)
@@ -66,7 +69,19 @@ class _Connection(happybase.Connection):
     def _refresh_thrift_client(self) -> None:
         self.transport = _transport(self._endpoint, self.timeout)
         protocol = TCompactProtocol if self._endpoint.compact else TBinaryProtocol
-        self.client = TClient(_hbase.Hbase, protocol(self.transport, decode_response=False))
+        self.client = _Client(_hbase.Hbase, protocol(self.transport, decode_response=False))
+
+
+class _Client(TClient):
+    """thriftpy2's client, whose calls can be cut in two."""
+
+    def ask(self, call: str, **arguments: Any) -> None:
+        """Send a call; the next thing to do on this connection is to take its `answer`."""
+        self._send(call, **arguments)
+
+    def answer(self, call: str) -> Any:
+        """The result of the call that was asked."""
+        return self._recv(call)
 
 
 def _transport(endpoint: ThriftEndpoint, timeout_ms: int) -> TTransportBase:
@@ -225,9 +240,11 @@ def scan(
     tries = 0
     while True:
         try:
-            for row, cells in _scan_once(endpoint, table, start, stop, columns):
-                start, tries = row + b"\0", 0
-                yield row, cells
+            for items in _scan_once(endpoint, table, start, stop, columns):
+                tries = 0
+                for item in items:
+                    yield item.row, {name: (cell.value, cell.timestamp) for name, cell in item.columns.items()}
+                start = items[-1].row + b"\0"
             return
         except (*_SERVER_ERRORS, *_TRANSPORT_ERRORS, ConnectionFailed) as error:
             tries += 1
@@ -238,15 +255,30 @@ def scan(
 
 def _scan_once(
     endpoint: ThriftEndpoint, table: str, start: bytes, stop: bytes | None, columns: Sequence[bytes] | None
-) -> Iterator[tuple[bytes, Cells]]:
-    client = connect(endpoint)
+) -> Iterator[list[Any]]:
+    """The answers of one scanner, none of them empty. Each is asked for before the one before it is handed out, so that
+    the server reads while its rows are worked on (docs/decisions.md, 229).
+    """
+    opened = connect(endpoint)
     try:
-        yield from client.table(table).scan(
-            row_start=start, row_stop=stop, columns=columns, include_timestamp=True, batch_size=SCAN_ROWS
-        )
+        client: _Client = opened.client
+        scan = _hbase.TScan(startRow=start, stopRow=stop, columns=columns, caching=SCAN_ROWS)
+        scanner = client.scannerOpenWithScan(table.encode(), scan, {})
+        ask = partial(client.ask, _NEXT, id=scanner, nbRows=SCAN_ROWS)
+        ask()
+        while items := client.answer(_NEXT):
+            ask()
+            try:
+                yield items
+            except GeneratorExit:
+                with contextlib.suppress(Exception):
+                    client.answer(_NEXT)
+                    client.scannerClose(scanner)
+                raise
+        client.scannerClose(scanner)
     finally:
         with contextlib.suppress(Exception):
-            client.close()
+            opened.close()
 
 
 def _is_final(error: BaseException) -> bool:

@@ -233,7 +233,8 @@ class Requests:
                 new = [((name, answer.region, answer.open_seq), answer) for answer in self.hear(name)]
                 open_parts -= {answer.part for _, answer in new}
                 heard += new
-        hosted = {(one.server, one.encoded, one.open_seq) for one in self.regions()}
+        now = meta.open_again(self._endpoint, regions)
+        hosted = {(one.server, one.encoded, one.open_seq) for one in now}
         return [
             Sampled(places[place].table, Interval(answer.buckets[0].start, answer.buckets[-1].stop), _sums(answer))
             for place, answer in heard

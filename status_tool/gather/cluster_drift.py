@@ -40,8 +40,7 @@ def cluster_drift(settings: Settings, topology: Topology, peers: Sequence[Settin
     try:
         gathered = snapshot(settings, Request(side=MASTER, wait_s=WAIT_S, hdfs=False), lambda _: None)
         lost = Lost(since)
-        lost.add(gathered.rows)
-        for source in gathered.sources:
+        for source in (gathered.regions, *gathered.sources):
             for batch in read_all(source):
                 lost.add(batch.select(["kind", "table", "region", "write_ms", "state"]).to_pylist())
     except (ConfigurationError, ConnectionFailed) as error:
@@ -58,7 +57,8 @@ def cluster_drift(settings: Settings, topology: Topology, peers: Sequence[Settin
                 f"the {what} of cluster {link.to} (peer {link.peer.id}) are not known: give --peer-conf DIR"
             )
         targets.append(DriftTarget(asdict(link.peer), link.to, tables))
-    return Found(tuple(find_drift(gathered.header, gathered.rows, lost.by_table, targets)), tuple(unchecked))
+    rows = (*gathered.rows, *gathered.regions.rows("kind", "table"))
+    return Found(tuple(find_drift(gathered.header, rows, lost.by_table, targets)), tuple(unchecked))
 
 
 def _known_tables(peers: Sequence[Settings], unchecked: list[str]) -> dict[str, Tables]:

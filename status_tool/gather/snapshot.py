@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -38,7 +38,7 @@ from status_tool.sources.state_table import (
 )
 from status_tool.vocabulary.header import BY_OPTION, MASTER, RECORDED, SLAVE, Header
 from status_tool.vocabulary.ids import origin_id
-from status_tool.vocabulary.schema import NewRow
+from status_tool.vocabulary.schema import STATUS_SCHEMA, NewRow, Row
 from status_tool.vocabulary.scope import TableFilter
 from status_tool.vocabulary.selection import LOCAL, TEMPORARY_FOLDERS, Exclusions, by_system, root_of
 from status_tool.vocabulary.state_rows import REPLICATOR, WRITER, ContentRow, FactRow, HeadRow, SegmentRow, UnstampedRow
@@ -103,6 +103,39 @@ class Request:
 
 
 @dataclass(frozen=True)
+class PackedRows(Source):
+    """Rows that have to be kept although they may be many: compressed, a fiftieth of what they are as dictionaries."""
+
+    packed: bytes
+
+    @classmethod
+    def of(cls, rows: Iterable[NewRow]) -> PackedRows:
+        """All of them, read to the end."""
+        packed = pa.BufferOutputStream()
+        with pa.ipc.new_stream(packed, STATUS_SCHEMA, options=pa.ipc.IpcWriteOptions(compression="zstd")) as stream:
+            for batch in codec.batches(rows):
+                stream.write_batch(batch)
+        return cls(packed.getvalue().to_pybytes())
+
+    def partitions(self) -> Sequence[int]:
+        """One part."""
+        return [0]
+
+    def read(self, partition: int) -> Iterator[pa.RecordBatch]:
+        """All rows."""
+        with pa.ipc.open_stream(self.packed) as stream:
+            yield from stream
+
+    def rows(self, *columns: str) -> Iterator[Row]:
+        """One by one, with these columns."""
+        for batch in self.read(0):
+            yield from batch.select(columns).to_pylist()
+
+
+NO_ROWS = PackedRows.of(())
+
+
+@dataclass(frozen=True)
 class Snapshot:
     """One side: `rows` are few, `sources` hold the many."""
 
@@ -111,6 +144,8 @@ class Snapshot:
     sources: tuple[Source, ...]
     unsettled: tuple[str, ...] = ()
     """Live region servers that have not flushed past the barrier, with the reason."""
+    regions: PackedRows = NO_ROWS
+    """A master's `region` rows: read before its streams (docs/decisions.md, 22), and written with them."""
 
 
 @dataclass(frozen=True)
@@ -214,6 +249,7 @@ def _hbase(
     )
     say("reading tables and regions")
     rows: list[NewRow] = list(servers)
+    regions = NO_ROWS
     if request.side == MASTER:
         if request.following:
             header = dataclasses.replace(header, notices=(*header.notices, FOLLOWING))
@@ -221,8 +257,8 @@ def _hbase(
             header = with_shutdown(header, request.shutdown_ms, small.shutdown_ms)
         rows += [with_events(row, small) for row in small.tables if request.only.holds(row["table"])]
         regions = _hosted_regions(settings, request, live, deadline)
-        rows += regions
-        existing = codec.Existing.of((row["region"] for row in regions), barrier.issued_ms)
+        names = (row["region"] for row in regions.rows("region"))
+        existing = codec.Existing.of(names, barrier.issued_ms)
         source = dataclasses.replace(source, existing=existing)
         queued, notices = queue_rows(settings, zookeeper)
         # After the queues: HBase deletes them with their peer, and a peer that ships less empties them as well. Then
@@ -241,7 +277,7 @@ def _hbase(
         for name, proofs in small.proven.items():
             events.setdefault(name, {})["proven"] = proofs
         rows += meta.table_families(endpoint, events, described)
-    return Snapshot(header, tuple(rows), (source,), tuple(_why_unsettled(servers)))
+    return Snapshot(header, tuple(rows), (source,), tuple(_why_unsettled(servers)), regions)
 
 
 def _await_drained(
@@ -304,13 +340,15 @@ def settle(state: StateTable, zookeeper: ZooKeeper, barrier: Barrier, role: str,
         time.sleep(ECHO_POLL_S)
 
 
-def _hosted_regions(settings: Settings, request: Request, live: Collection[str], deadline: float) -> list[NewRow]:
+def _hosted_regions(settings: Settings, request: Request, live: Collection[str], deadline: float) -> PackedRows:
     """`region` rows; waits for regions in transition, so that the balancer causes no false alarm."""
     while True:
-        rows = list(meta.regions(settings.thrift(), live, settings.state_table, request.only))
-        if time.monotonic() >= deadline or all(row["state"] != "unhosted" for row in rows):
-            return rows
-        time.sleep(ECHO_POLL_S)
+        began = time.monotonic()
+        regions = PackedRows.of(meta.regions(settings.thrift(), live, settings.state_table, request.only))
+        now = time.monotonic()
+        if now >= deadline or all(row["state"] != "unhosted" for row in regions.rows("state")):
+            return regions
+        time.sleep(max(ECHO_POLL_S, now - began))  # not all the time where there are many
 
 
 def _may_echo(server: str, has_row: bool) -> bool:

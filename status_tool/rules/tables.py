@@ -58,6 +58,9 @@ META_FAMILY = "METAFAMILY"
 """What HBase calls the family of its WAL markers (`WALEdit.METAFAMILY`)."""
 
 
+AGE_COLUMNS = ("kind", "table", "state", "region_id")
+
+
 @dataclass(frozen=True, slots=True)
 class TableAge:
     """What the region ids (creation times, epoch ms) of a table's regions and their parents show."""
@@ -118,12 +121,12 @@ def proven(table: TableFacts) -> TableFacts:
 
 def table_ages(rows: Iterable[Row]) -> list[TableAge]:
     """Fold `region` and `fact` rows into one age per table."""
-    by_table: dict[str, list[Row]] = {}
+    ages: dict[str, TableAge] = {}
     for row in rows:
-        lineage = row["kind"] == "fact" and row.get("state") in LINEAGE
-        if row.get("table") is not None and (row["kind"] == "region" or lineage):
-            by_table.setdefault(row["table"], []).append(row)
-    return [_age(table, members) for table, members in sorted(by_table.items())]
+        table, lineage = row.get("table"), row["kind"] == "fact" and row.get("state") in LINEAGE
+        if table is not None and (row["kind"] == "region" or lineage):
+            ages[table] = _with(ages.get(table, TableAge(table, 0, None, None, False)), row)
+    return [age for _, age in sorted(ages.items())]
 
 
 def has_age_sql() -> str:
@@ -202,12 +205,12 @@ def local_families(detail: str | None) -> tuple[str, ...] | None:
     return tuple(sorted(set(descriptor["families"]) - set(replicated)))
 
 
-def _age(table: str, rows: list[Row]) -> TableAge:
-    ids = [row.get("region_id") for row in rows]
-    known = [region_id for region_id in ids if region_id is not None]
-    regions = [row for row in rows if row["kind"] == "region" and row.get("state") != RegionState.SPLIT]
-    newest = [row["region_id"] for row in regions if row.get("region_id") is not None]
-    return TableAge(table, len(regions), min(known, default=None), max(newest, default=None), len(known) < len(ids))
+def _with(age: TableAge, row: Row) -> TableAge:
+    """With one more region or parent."""
+    region_id, exists = row.get("region_id"), row["kind"] == "region" and row.get("state") != RegionState.SPLIT
+    newest = latest(age.newest, region_id) if exists else age.newest
+    unknown = age.unknown or region_id is None
+    return TableAge(age.table, age.regions + exists, earliest(age.oldest, region_id), newest, unknown)
 
 
 def _facts(

@@ -75,10 +75,11 @@ class FiledTable:
         return self.horizon_ms is not None and now_ms() > self.horizon_ms
 
 
-def doubtful_tables(master: SideFacts, facts: Iterable[Row], only: TableFilter) -> list[str]:
+def doubtful_tables(master: SideFacts, facts: Iterable[Row], regions: Iterable[Row], only: TableFilter) -> list[str]:
     """The shipped tables that the master itself knows it cannot prove by streams.
 
-    `master` has its small rows and regions, `facts` are its `fact` rows. All tables where a server is not settled.
+    `master` has its small rows, `facts` and `regions` are its `fact` and `region` rows. All tables where a server is
+    not settled.
     """
     shipped = shipped_tables(master, only)
     servers, queued = master.kind("server"), master.kind("queue")
@@ -88,7 +89,7 @@ def doubtful_tables(master: SideFacts, facts: Iterable[Row], only: TableFilter) 
         if any(origin.reason for origin in origins):
             return shipped
     question = TableQuestion(master.header, only.holds)
-    judged = judge_tables(master.kind("table"), (), table_ages(master.rows), question)
+    judged = judge_tables(master.kind("table"), (), table_ages(regions), question)
     doubtful = {table.table for table in judged if table.findings}
     doubtful |= {str(row["table"]) for row in facts if row.get("state") in NOT_IN_STREAMS}
     return [table for table in shipped if table in doubtful]

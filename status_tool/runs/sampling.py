@@ -11,17 +11,19 @@ from __future__ import annotations
 import os
 import random
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any, TypeVar
 
 from status_tool.clients.config import Settings
 from status_tool.digests.families import DescribedCluster, comparable, is_described
 from status_tool.digests.keys import TableRange
 from status_tool.digests.requests import Requests, Sampled
-from status_tool.digests.wire import REQUEST_TABLES, Query
+from status_tool.digests.wire import Query
 from status_tool.errors import StatusToolError
 from status_tool.printable import printable_key
 from status_tool.runs.file_digests import FiledTable, digest_row, filed_samples
@@ -38,6 +40,8 @@ from status_tool.vocabulary.scope import TableFilter
 
 _T = TypeVar("_T")
 RANGES = 300
+"""Fewer than `REQUEST_TABLES`: they may all be of different tables."""
+_HELD = 10_000
 SAMPLE_ROWS = 4_000
 """Rows of a range at most; a region server ends one at 1 MiB, too."""
 PER_REGION = 4
@@ -79,8 +83,7 @@ def _sample(settings: Settings, only: TableFilter, within_s: float, stop: thread
     known = StateTable(settings.thrift(), settings.state_table).known_families()
     cluster = DescribedCluster(settings, "", known)
     hows = {table: comparable(cluster, cluster, table, names, ()) for table, names in _replicated(known, only).items()}
-    regions = list(meta.open_regions(settings.thrift(), hows))
-    picked = picks(regions, random.Random(os.urandom(16)))
+    picked = picks(meta.open_regions(settings.thrift(), hows), random.Random(os.urandom(16)))
     if not picked:
         return []
     tables = sorted({region.table for region in picked})
@@ -110,23 +113,28 @@ def _replicated(known: Mapping[str, Mapping[str, Any]], only: TableFilter) -> di
     return {table: names for table, names in found.items() if names and only.holds(table)}
 
 
-def picks(regions: Sequence[HostedRegion], dice: random.Random) -> list[HostedRegion]:
-    """Regions at random, of many tables, each at most `PER_REGION` times: one range of each is sampled."""
-    each = list(regions)
-    dice.shuffle(each)
-    each.sort(key=_rank(each))
-    names = set(list(dict.fromkeys(region.table for region in each))[:REQUEST_TABLES])
-    usable = [region for region in each if region.table in names]
-    return (usable * PER_REGION)[:RANGES]
+def picks(regions: Iterable[HostedRegion], dice: random.Random) -> list[HostedRegion]:
+    """Regions at random, of many tables, each at most `PER_REGION` times: one range of each is sampled.
 
-
-def _rank(regions: Iterable[HostedRegion]) -> Callable[[HostedRegion], int]:
-    """Every table has its first region before any has its second one."""
-    seen: dict[str, int] = {}
-    ranks: dict[str, int] = {}
+    Of many regions only some are held: one that `RANGES` others precede is preceded by so many whatever follows.
+    """
+    held: list[tuple[float, HostedRegion]] = []
     for region in regions:
-        ranks[region.encoded] = seen[region.table] = seen.get(region.table, -1) + 1
-    return lambda region: ranks[region.encoded]
+        held.append((dice.random(), region))
+        if len(held) == _HELD:
+            held = _first(held)
+    return ([region for _, region in _first(held)] * PER_REGION)[:RANGES]
+
+
+def _first(drawn: list[tuple[float, HostedRegion]]) -> list[tuple[float, HostedRegion]]:
+    """`RANGES` of them by the numbers that were drawn, but every table's first one before any table's second one."""
+    seen: Counter[str] = Counter()
+    ranked: list[tuple[int, float, HostedRegion]] = []
+    for number, region in sorted(drawn, key=itemgetter(0)):
+        ranked.append((seen[region.table], number, region))
+        seen[region.table] += 1
+    ranked.sort(key=itemgetter(0, 1))
+    return [(number, region) for _, number, region in ranked[:RANGES]]
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,7 @@ from status_tool.gather.hdfs_side import NAMENODE_INFO
 from status_tool.gather.parallel_reading import read_all
 from status_tool.gather.snapshot import Request, SmallRows, Snapshot, Together, snapshot
 from status_tool.report.progress import Progress
+from status_tool.rules.tables import AGE_COLUMNS
 from status_tool.runs.file_digests import digest_rows, doubtful_tables, shipped_tables
 from status_tool.runs.pace import LastRun, RunKind, remember, rows_read
 from status_tool.runs.question import SideFacts
@@ -88,7 +89,7 @@ def write_side(
                 tables = (
                     shipped_tables(side, request.only)
                     if request.rows == "all"
-                    else doubtful_tables(side, facts, request.only)
+                    else doubtful_tables(side, facts, gathered.regions.rows(*AGE_COLUMNS), request.only)
                 )
                 counted = shown.enter_context(rows_shown(progress or Progress()))
                 for batch in batches(digest_rows(settings, tables, gathered.rows, say, counted)):
@@ -240,7 +241,7 @@ def _with_later_writes_notice(gathered: Snapshot, streams: int) -> Snapshot:
 
 def source_of(gathered: Snapshot, *more: Source) -> Source:
     """All rows of a snapshot, and those of further sources."""
-    return Together((SmallRows(gathered.rows), *gathered.sources, *more))
+    return Together((SmallRows(gathered.rows), gathered.regions, *gathered.sources, *more))
 
 
 def dump_rows(batches: Iterable[pa.RecordBatch], debug_dir: Path) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 import json
 import struct
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,31 +36,33 @@ from status_tool.vocabulary.state_rows import (
 from status_tool.vocabulary.states import LINEAGE, FactState
 
 BATCH_ROWS = 10_000
+_COLUMN = column(b"")
 _ID = 16  # hex digits of an origin or via
 _SINGLE = 17  # `SegmentRow.SINGLE` + prev + seq
 _WRITER = 9  # `SegmentRow.WRITER` + who writes it
 _PARTIAL = 5  # `SegmentRow.PARTIAL` + family
 _COLUMN_VERSION = 1
 _PART = struct.Struct(">6q")  # prev, seq, write times of first and last entry and of prev, recorded
-_TENURE = 17  # `ContentRow.TENURE` + origin + time of the opening
+_TENURE_PREFIX = column(ContentRow.TENURE)
+_TENURE_NAME = len(_TENURE_PREFIX) + 16  # and origin, and time of the opening
 _PREFIX = 8  # bytes of a region's encoded name, unique within a cluster
 
 
 def number(cells: Cells, qualifier: bytes) -> int | None:
     """An int64 cell; None where it is absent or of another length."""
-    cell = cells.get(column(qualifier))
+    cell = cells.get(_COLUMN + qualifier)
     return int.from_bytes(cell[0], "big", signed=True) if cell and len(cell[0]) == 8 else None
 
 
 def text(cells: Cells, qualifier: bytes) -> str | None:
     """A UTF-8 cell; None where it is absent."""
-    cell = cells.get(column(qualifier))
+    cell = cells.get(_COLUMN + qualifier)
     return cell[0].decode(errors="replace") if cell else None
 
 
 def raw(cells: Cells, qualifier: bytes) -> bytes | None:
     """A cell's bytes; None where it is absent."""
-    cell = cells.get(column(qualifier))
+    cell = cells.get(_COLUMN + qualifier)
     return cell[0] if cell else None
 
 
@@ -196,18 +199,22 @@ def facts(rows: Iterable[tuple[bytes, Cells]]) -> Iterator[NewRow]:
 class Existing:
     """The regions that a master has, and up to when a region that opened must be among them."""
 
-    packed: bytes
-    """The first bytes of their encoded names, sorted."""
+    packed: Mapping[str, bytes]
+    """By the first character of their encoded names: the first bytes of each. A few bytes a region, for Spark, too."""
     until_ms: int
 
     @classmethod
     def of(cls, regions: Iterable[str], until_ms: int) -> Existing:
         """Of encoded names."""
-        return cls(b"".join(sorted(_prefix(region) for region in regions)), until_ms)
+        packed: defaultdict[str, bytearray] = defaultdict(bytearray)
+        for region in regions:
+            packed[region[:1]] += _prefix(region)
+        return cls({first: bytes(names) for first, names in packed.items()}, until_ms)
 
-    def names(self) -> frozenset[bytes]:
-        """To look a region up with `is_missing`."""
-        return frozenset(self.packed[at : at + _PREFIX] for at in range(0, len(self.packed), _PREFIX))
+    def beginning_with(self, first: str) -> frozenset[bytes]:
+        """To look a region up whose name begins so: a sixteenth of all is in memory."""
+        packed = self.packed.get(first, b"")
+        return frozenset(packed[at : at + _PREFIX] for at in range(0, len(packed), _PREFIX))
 
 
 def _prefix(region: str) -> bytes:
@@ -223,22 +230,33 @@ def contents(rows: Iterable[tuple[bytes, Cells]], existing: Existing | None = No
     `changed`: its store files changed beside the WAL; `bulkload`: a load that its server could no longer record.
     With `existing`, for a master: `content` of a region that is gone and had store files of replicated families.
     """
-    names = existing.names() if existing else frozenset()
+    first, names = "", frozenset[bytes]()
     for key, cells in rows:
         region = key[1:].decode("ascii", errors="replace")
-        tenures = [parse_tenure(value) for name, (value, _) in cells.items() if _is_tenure(name)]
+        if existing and region[:1] != first:
+            first, names = region[:1], existing.beginning_with(region[:1])
+        is_gone = existing is not None and _prefix(region) not in names
+        values = [value for name, (value, _) in cells.items() if _is_tenure(name)]
+        if not is_gone and _is_ordinary(values):
+            continue
+        tenures = (parse_tenure(value) for value in values)
         life = life_of((tenure for tenure in tenures if tenure), replicated_only=existing is not None)
         base: NewRow = {"kind": "fact", "table": text(cells, ContentRow.TABLE), "region": region}
         if life.changed_ms is not None:
             yield base | {"state": FactState.CHANGED, "write_ms": life.changed_ms}
         if existing and life.loaded_ms is not None:
             yield base | {"state": FactState.BULK_LOAD, "write_ms": life.loaded_ms}
-        if existing and _prefix(region) not in names and _had_content(life, existing.until_ms) and life.last:
+        if existing and is_gone and _had_content(life, existing.until_ms) and life.last:
             yield base | {"state": FactState.CONTENT, "write_ms": life.last.until_ms}
 
 
+def _is_ordinary(values: Sequence[bytes]) -> bool:
+    """Whether a region's only tenure tells nothing by itself: it has no `x`. Most rows are such: none is parsed."""
+    return len(values) == 1 and b'"x"' not in values[0] and b"\\" not in values[0]
+
+
 def _is_tenure(name: bytes) -> bool:
-    return len(name) == len(FAMILY) + 1 + _TENURE and name.startswith(column(ContentRow.TENURE))
+    return len(name) == _TENURE_NAME and name.startswith(_TENURE_PREFIX)
 
 
 def _had_content(life: Life, until_ms: int) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from types import MappingProxyType
 from typing import Any
 
@@ -21,6 +22,9 @@ from status_tool.vocabulary.scope import TableFilter
 from status_tool.vocabulary.states import RegionState
 
 META = "hbase:meta"
+_HOSTED = [b"info:regioninfo", b"info:server", b"info:serverstartcode", b"info:state"]
+"""What tells of a region and who has it; HBase has more there, also of other replicas."""
+_OPENED = [*_HOSTED, b"info:seqnumDuringOpen"]
 FEW_TABLES = 20
 """Of more, all of `hbase:meta` is read at once."""
 
@@ -36,23 +40,28 @@ class HostedRegion:
     open_seq: int
     """`seqnumDuringOpen`: changes with every opening."""
     table: str
+    region_id: int = 0
+
+    @property
+    def name(self) -> bytes:
+        """The whole name: the key of its row."""
+        return b"%s,%s,%d.%s." % (self.table.encode(), self.start, self.region_id, self.encoded.encode())
 
 
 def regions(endpoint: ThriftEndpoint, live: Collection[str], state_table: str, only: TableFilter) -> Iterator[NewRow]:
     """`region` rows of every user table, with who hosts them now.
 
     `state` is `hosted` by a live server, `unhosted` by none, `disabled` with its table, or `split` (a parent
-    that waits for the janitor). Secondary replicas write no WAL and are left out.
+    that waits for the janitor). Secondary replicas write no WAL and are left out. A table's own row comes before those
+    of its regions (`MetaCellComparator`), so nothing is held back; without it the table counts as enabled.
     """
     states: dict[str, bool] = {}
-    pending: list[tuple[NewRow, Cells]] = []
-    for key, cells in scan(endpoint, META, b"", None):
+    wanted = cache(lambda table: _wanted(table, state_table, only))
+    for key, cells in scan(endpoint, META, b"", None, [*_HOSTED, b"table:state"]):
         if _is_table_row(cells):
             states[key.decode(errors="replace")] = _enabled(cells)
-        elif (row := _region(key, cells)) is not None and _wanted(row["table"], state_table, only):
-            pending.append((row, cells))
-    for row, cells in pending:
-        yield row | _hosting(row, cells, live, states.get(row["table"], True))
+        elif (row := _region(key, cells)) is not None and wanted(row["table"]):
+            yield row | _hosting(row, cells, live, states.get(row["table"], True))
 
 
 def open_regions(endpoint: ThriftEndpoint, tables: Collection[str]) -> Iterator[HostedRegion]:
@@ -66,15 +75,32 @@ def open_regions(endpoint: ThriftEndpoint, tables: Collection[str]) -> Iterator[
         yield from _open(endpoint, f"{table},,".encode(), f"{table} ,,".encode())
 
 
+def open_again(endpoint: ThriftEndpoint, known: Collection[HostedRegion]) -> Iterator[HostedRegion]:
+    """What `hbase:meta` has now of a few regions that were open."""
+    names = sorted({region.name for region in known})
+    with connection(endpoint) as client:
+        rows = client.table(META).rows(names, _OPENED, include_timestamp=True)
+    for row in rows:
+        if (region := _hosted(*row)) is not None:
+            yield region
+
+
 def _open(endpoint: ThriftEndpoint, start: bytes, stop: bytes | None) -> Iterator[HostedRegion]:
-    for key, cells in scan(endpoint, META, start, stop):
-        row, server = _region(key, cells), _server(cells)
-        opened = cells.get(b"info:seqnumDuringOpen")
-        state = cells.get(b"info:state", (b"OPEN", 0))[0]
-        if row is None or row["state"] == RegionState.SPLIT or server is None or opened is None or state != b"OPEN":
-            continue
-        open_seq = int.from_bytes(opened[0], "big", signed=True)
-        yield HostedRegion(row["region"], row["start_key"], row["end_key"], server, open_seq, row["table"])
+    for row in scan(endpoint, META, start, stop, _OPENED):
+        if (region := _hosted(*row)) is not None:
+            yield region
+
+
+def _hosted(key: bytes, cells: Cells) -> HostedRegion | None:
+    """A region that is open; None for any other row."""
+    row, server = _region(key, cells), _server(cells)
+    opened = cells.get(b"info:seqnumDuringOpen")
+    state = cells.get(b"info:state", (b"OPEN", 0))[0]
+    if row is None or row["state"] == RegionState.SPLIT or server is None or opened is None or state != b"OPEN":
+        return None
+    open_seq = int.from_bytes(opened[0], "big", signed=True)
+    place = (row["region"], row["start_key"], row["end_key"], server, open_seq, row["table"])
+    return HostedRegion(*place, row["region_id"])
 
 
 def _wanted(table: str, state_table: str, only: TableFilter) -> bool:

@@ -9,7 +9,7 @@ import os
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import reduce
+from functools import cache, reduce
 from itertools import groupby
 from operator import itemgetter
 from typing import Any
@@ -108,7 +108,8 @@ class StateTableSource(Source):
         decoded = (
             codec.contents(rows, self.existing) if span.type == ContentRow.TYPE else codec.DECODERS[span.type](rows)
         )
-        return (row for row in decoded if self.only.holds(row["table"]))
+        holds = cache(self.only.holds)
+        return (row for row in decoded if holds(row["table"]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +153,9 @@ def merge_rows(
 
     A tracker may spool several rows of one key: each holds other cells.
     """
+    if not spooled:
+        yield from stored
+        return
     rows = heapq.merge(stored, spooled, key=itemgetter(0))
     for key, same in groupby(rows, key=itemgetter(0)):
         yield key, reduce(newest_cells, (cells for _, cells in same))

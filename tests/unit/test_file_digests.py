@@ -71,13 +71,13 @@ def test_only_what_the_master_cannot_prove_is_digested() -> None:
     split = {"kind": "fact", "table": "a", "region": "ra", "state": "split", "write_ms": 5}
     master = SideFacts(HEADER, tuple(rows))
     assert shipped_tables(master, TableFilter()) == ["a", "b", "c"]
-    assert doubtful_tables(master, [load, split], TableFilter()) == ["b", "c"]
-    assert doubtful_tables(master, [load], TableFilter(frozenset({"a", "b"}))) == ["b"]
+    assert doubtful_tables(master, [load, split], rows, TableFilter()) == ["b", "c"]
+    assert doubtful_tables(master, [load], rows, TableFilter(frozenset({"a", "b"}))) == ["b"]
 
 
 def test_of_a_server_that_is_not_settled_every_table_is_doubtful() -> None:
     crashed = {**SERVER, "origin": 2, "server": "b,1,2", "live": False, "echoed": False}
     with_it: tuple[Row, ...] = (SERVER, crashed, PEER, *table("a"))
     without: tuple[Row, ...] = (SERVER, PEER, *table("a"))
-    assert doubtful_tables(SideFacts(HEADER, with_it), [], TableFilter()) == ["a"]
-    assert doubtful_tables(SideFacts(HEADER, without), [], TableFilter()) == []
+    assert doubtful_tables(SideFacts(HEADER, with_it), [], with_it, TableFilter()) == ["a"]
+    assert doubtful_tables(SideFacts(HEADER, without), [], without, TableFilter()) == []

@@ -56,6 +56,7 @@ public final class LabAdmin {
     new RowCommands(connection, files).register(commands);
     new LoadCommands(connection).register(commands);
     new StateRowCommands(connection).register(commands);
+    new StateTableCommands(connection).register(commands);
     new MixCommands(connection).register(commands);
     new VerifyCommands(connection.getConfiguration(), files).register(commands);
     new FileCommands(files).register(commands);
