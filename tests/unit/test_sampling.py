@@ -57,6 +57,18 @@ def test_every_table_comes_before_a_region_comes_twice() -> None:
     assert picks([], random.Random(1)) == []
 
 
+def test_of_many_regions_some_are_held(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same ones as if all of them were, whatever the order in which tables come."""
+    regions = [region(f"t{number % 7}", number) for number in range(3_000)]
+    regions += [region("big", number) for number in range(3_000)] + [region("last", 0)]
+    for seed in range(5):
+        monkeypatch.setattr(sampling, "_HELD", 100_000)
+        whole = picks(iter(regions), random.Random(seed))
+        monkeypatch.setattr(sampling, "_HELD", 310)
+        assert picks(iter(regions), random.Random(seed)) == whole
+        assert "last" in {one.table for one in whole}
+
+
 def test_no_row_is_counted_twice() -> None:
     """Ranges that overlap one that is kept are left out; those of other tables and those behind it are not."""
 

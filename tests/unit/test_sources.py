@@ -22,12 +22,14 @@ from status_tool.clients.webhdfs import WebHdfs
 from status_tool.clients.zookeeper import parse_cluster_key, unwrap
 from status_tool.errors import ConfigurationError, ConnectionFailed
 from status_tool.gather.parallel_reading import read_all
+from status_tool.gather.snapshot import NO_ROWS, PackedRows
 from status_tool.sources import codec, meta, state_table
 from status_tool.sources.interface import Source
 from status_tool.sources.spool import _row as spool_row
 from status_tool.sources.spool import read_spool
 from status_tool.sources.state_table import Generation, KeyRange, StateTableSource, merge_rows
 from status_tool.vocabulary.ids import as_hex, cluster_bytes, from_hex, origin_id
+from status_tool.vocabulary.schema import STATUS_SCHEMA
 from status_tool.vocabulary.scope import TableFilter
 from status_tool.vocabulary.selection import Exclusions, outermost, plain_path, read_path_file
 from status_tool.vocabulary.state_rows import column
@@ -283,6 +285,97 @@ def test_who_hosts_a_region(
     (row,) = meta.regions(ThriftEndpoint("h", 1), live, "replicationstate", TableFilter())
     assert (row["table"], row["region"], row["region_id"], row["end_key"]) == ("t", REGION, 7, b"z")
     assert row["state"] == state
+
+
+def test_regions_are_handed_out_as_they_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """None is held back for what may follow: there may be a million of them."""
+    taken = []
+
+    def scanned(*_: object) -> Iterator[tuple[bytes, Cells]]:
+        for name in ("a", "b", "c"):
+            taken.append(name)
+            yield meta_row(name, {})
+
+    monkeypatch.setattr("status_tool.sources.meta.scan", scanned)
+    found = meta.regions(ThriftEndpoint("h", 1), {"h,1,5"}, "replicationstate", TableFilter())
+    assert (next(found)["table"], taken) == ("a", ["a"])
+    assert [row["table"] for row in found] == ["b", "c"]
+
+
+@pytest.mark.parametrize("namespace", ["default", "ns"])
+def test_a_region_is_found_again_by_its_name(namespace: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`table,start,id.encoded.`, as HBase has it; one that has been closed since is not open."""
+    info = hbase_pb2.RegionInfo(
+        region_id=7, table_name=hbase_pb2.TableName(namespace=namespace.encode(), qualifier=b"t"), start_key=b"a,\xff"
+    )
+    opened = {"regioninfo": b"PBUF" + info.SerializeToString(), "seqnumDuringOpen": int64(9)}
+    key = (b"" if namespace == "default" else b"ns:") + b"t,a,\xff,7." + REGION.encode() + b"."
+    stored = {key: meta_row("t", opened)[1]}
+    monkeypatch.setattr("status_tool.sources.meta.scan", lambda *_: iter(stored.items()))
+    (region,) = meta.open_regions(ThriftEndpoint("h", 1), ["t" if namespace == "default" else "ns:t"])
+    assert (region.name, region.start, region.open_seq) == (key, b"a,\xff", 9)
+
+    def rows(names: list[bytes], columns: list[bytes], include_timestamp: bool) -> list[tuple[bytes, Cells]]:
+        return [(name, stored[name]) for name in names if include_timestamp and b"info:state" in columns]
+
+    client = SimpleNamespace(table=lambda name: SimpleNamespace(rows=rows))
+    monkeypatch.setattr(meta, "connection", lambda endpoint: contextlib.nullcontext(client))
+    assert list(meta.open_again(ThriftEndpoint("h", 1), [region, region])) == [region]
+    stored[key][b"info:state"] = cell(b"CLOSING")
+    assert list(meta.open_again(ThriftEndpoint("h", 1), [region])) == []
+
+
+def test_packed_rows() -> None:
+    """They come out as they went in, whole or by some columns, in batches."""
+    rows = [{"kind": "region", "region": f"{number:032x}", "start_key": b"%d" % number} for number in range(25_000)]
+    packed = PackedRows.of(iter(rows))
+    (part,) = packed.partitions()
+    read = pa.Table.from_batches(packed.read(part))
+    assert read.equals(pa.Table.from_pylist(rows, schema=STATUS_SCHEMA))
+    assert list(packed.rows("region", "state")) == [{"region": row["region"], "state": None} for row in rows]
+    assert len(packed.packed) < read.nbytes / 5
+    assert list(NO_ROWS.rows("kind")) == []
+
+
+@st.composite
+def tenures(draw: st.DrawFn) -> bytes:
+    """A column of an `f` row, sometimes damaged."""
+    number = st.integers(0, 9)
+    files = st.dictionaries(st.sampled_from(["f", "g", "x"]), st.lists(number, min_size=4, max_size=4), max_size=2)
+    written: dict[str, Any] = {name: draw(number) for name in "ots"}
+    written |= {"r": draw(st.lists(st.sampled_from(["f", "x"]), max_size=2)), "a": draw(files), "b": draw(files)}
+    written |= {name: draw(number) for name in "cmx" if draw(st.booleans())}
+    value = json.dumps(written).replace('"x"', draw(st.sampled_from(['"x"', '"\\u0078"']))).encode()
+    return value[: draw(st.sampled_from([None, None, -1]))]
+
+
+@given(st.lists(st.tuples(st.text("0a", min_size=1, max_size=2), st.lists(tenures(), max_size=3)), max_size=6))
+def test_a_tenure_that_need_not_be_parsed_would_tell_nothing(written: list[tuple[str, list[bytes]]]) -> None:
+    """The same facts as if every one were parsed, with and without knowledge of the regions that there are."""
+    rows = []
+    for region, values in written:
+        names = [column(b"k" + int64(1) + int64(number)) for number in range(len(values))]
+        cells = {name: cell(value) for name, value in zip(names, values, strict=True)}
+        rows.append((f"f{region}".encode(), cells | {column(b"t"): cell(b"t")}))
+    for existing in (None, codec.Existing.of(["00", "0a", "a"], 1_000)):
+        found = list(codec.contents(rows, existing))
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(codec, "_is_ordinary", lambda _: False)
+            assert list(codec.contents(rows, existing)) == found
+
+
+def test_regions_that_are_gone_are_known_by_the_first_bytes_of_their_names() -> None:
+    """Whatever their names begin with, and however many begin alike."""
+    value = b'{"o":1,"t":5,"s":9,"r":["f"],"a":{},"b":{"f":[1,2,0,0]}}'
+    names = [f"{first}{rest}{'0' * 29}" for first in "0f" for rest in ("01", "02", "f3")]
+    rows = [
+        (f"f{name}".encode(), {column(b"k" + int64(1) + int64(5)): cell(value), column(b"t"): cell(b"t")})
+        for name in names
+    ]
+    existing = codec.Existing.of(reversed(names[1:-1]), 1_000)
+    found = list(codec.contents(rows, existing))
+    assert [(row["region"], row["state"]) for row in found] == [(names[0], "content"), (names[-1], "content")]
+    assert existing.beginning_with("7") == frozenset()
 
 
 def test_znode_envelope() -> None:

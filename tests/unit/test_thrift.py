@@ -6,7 +6,7 @@ import importlib
 import socket
 import ssl
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -25,11 +25,13 @@ from thriftpy2.transport import (
     TSSLServerSocket,
 )
 
+from status_tool.clients import thrift
 from status_tool.clients.config import Settings, SiteConfig, ThriftEndpoint
-from status_tool.clients.thrift import connection
+from status_tool.clients.thrift import connection, scan
 from status_tool.clients.tls import read_trust
 from status_tool.errors import ConnectionFailed
 from tests.certificates import certificate
+from tests.lab.waiting import wait_until
 
 TABLES = [b"one", b"two"]
 hbase = importlib.import_module("Hbase_thrift")
@@ -38,12 +40,46 @@ hbase = importlib.import_module("Hbase_thrift")
 class Handler:
     """As much of HBase as is needed."""
 
+    def __init__(self) -> None:
+        self.rows = 0
+        """Of the table: their keys are 8 digits."""
+        self.breaks: list[int] = []
+        """Before which calls for rows the server fails."""
+        self.calls: list[str] = []
+        self._positions: dict[int, int] = {}
+
     def getTableNames(self) -> list[bytes]:
         return TABLES
 
+    def scannerOpenWithScan(self, name: bytes, scan: Any, attributes: Any) -> int:
+        self._positions[len(self._positions)] = next(n for n in range(self.rows + 1) if _key(n) >= scan.startRow)
+        return len(self._positions) - 1
+
+    def scannerGetList(self, scanner: int, most: int) -> list[Any]:
+        self.calls.append("rows")
+        if self.calls.count("rows") in self.breaks:
+            raise hbase.IOError(message="lease expired")
+        start = self._positions[scanner]
+        self._positions[scanner] = min(self.rows, start + most)
+        cells = {b"t:q": hbase.TCell(value=b"v", timestamp=7)}
+        return [hbase.TRowResult(row=_key(n), columns=cells) for n in range(start, self._positions[scanner])]
+
+    def scannerClose(self, scanner: int) -> None:
+        self.calls.append("close")
+
+
+def _key(number: int) -> bytes:
+    return b"%08d" % number
+
 
 @pytest.fixture
-def serve() -> Iterator[Callable[..., ThriftEndpoint]]:
+def handler() -> Handler:
+    """What answers in this test."""
+    return Handler()
+
+
+@pytest.fixture
+def serve(handler: Handler) -> Iterator[Callable[..., ThriftEndpoint]]:
     servers: list[Any] = []
 
     def start(
@@ -57,7 +93,7 @@ def serve() -> Iterator[Callable[..., ThriftEndpoint]]:
             probe.bind(("127.0.0.1", 0))
             port = probe.getsockname()[1]
         binary: Any = TBinaryProtocolFactory
-        processor = TProcessor(service, Handler())
+        processor = TProcessor(service, handler)
         if http:
             server: Any = THttpServer(processor, ("127.0.0.1", port), TBufferedTransportFactory(), binary())
             if certificate:
@@ -106,6 +142,49 @@ def names(endpoint: ThriftEndpoint) -> list[bytes]:
 def test_transports_and_protocols(serve: Callable[..., ThriftEndpoint], framed: bool, compact: bool) -> None:
     """As hbase.regionserver.thrift.framed and .compact say."""
     assert names(serve(framed=framed, compact=compact)) == TABLES
+
+
+@pytest.mark.parametrize("framed", [False, True])
+@pytest.mark.parametrize("compact", [False, True])
+def test_a_scan(
+    serve: Callable[..., ThriftEndpoint],
+    handler: Handler,
+    framed: bool,
+    compact: bool,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Every row once and in order, although the server fails twice; the next scanner begins behind the last row."""
+    monkeypatch.setattr(thrift, "SCAN_ROWS", 10)
+    monkeypatch.setattr("time.sleep", lambda _: None)
+    handler.rows, handler.breaks = 45, [1, 4]
+    found = list(scan(serve(framed=framed, compact=compact), "t", b"", None))
+    assert found == [(_key(number), {b"t:q": (b"v", 7)}) for number in range(45)]
+    assert handler.calls[-1] == "close"
+
+
+def test_rows_are_asked_for_before_the_last_ones_are_handled(
+    serve: Callable[..., ThriftEndpoint], handler: Handler, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the first row in hand the second call is on its way; who stops there leaves no scanner open."""
+    monkeypatch.setattr(thrift, "SCAN_ROWS", 10)
+    handler.rows = 45
+    rows = scan(serve(), "t", b"", None)
+    assert next(rows)[0] == _key(0)
+    wait_until(lambda: handler.calls == ["rows", "rows"], 10, "the second call has come")
+    assert isinstance(rows, Generator)
+    rows.close()
+    assert handler.calls == ["rows", "rows", "close"]
+
+
+def test_a_server_that_goes_on_failing(
+    serve: Callable[..., ThriftEndpoint], handler: Handler, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its own words, after some tries."""
+    monkeypatch.setattr("time.sleep", lambda _: None)
+    handler.rows, handler.breaks = 45, list(range(1, 100))
+    with pytest.raises(ConnectionFailed, match=r"cannot read table t .*lease expired"):
+        list(scan(serve(), "t", b"", None))
+    assert handler.calls.count("rows") == thrift.SCAN_ATTEMPTS
 
 
 def test_http(serve: Callable[..., ThriftEndpoint]) -> None:
