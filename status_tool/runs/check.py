@@ -45,6 +45,8 @@ from status_tool.runs.rows_shown import rows_shown
 from status_tool.runs.sampling import Repeated, disprove, repeating
 from status_tool.runs.write import Say, source_of
 from status_tool.sources.hdfs_files import HdfsSource
+from status_tool.sources.interface import Source
+from status_tool.sources.state_table import StateTableSource
 from status_tool.spark import source as spark_source
 from status_tool.spark.cluster import read_parquet, read_status, runs_here
 from status_tool.spark.counts import overview_of
@@ -419,13 +421,15 @@ def _left_to_spark(gathered: Snapshot) -> Snapshot:
 
 
 def _shared_out(gathered: Snapshot, spark: SparkSession) -> Snapshot:
-    """The concurrency applies to all Spark tasks together, each of which may be a process."""
+    """Parts enough for all of Spark's tasks; the concurrency applies to them together, each of which may be a process."""
     tasks = max(1, spark.sparkContext.defaultParallelism)
-    sources = tuple(
-        dataclasses.replace(source, load=source.load.shared(tasks)) if isinstance(source, HdfsSource) else source
-        for source in gathered.sources
-    )
-    return dataclasses.replace(gathered, sources=sources)
+
+    def shared(source: Source) -> Source:
+        if isinstance(source, HdfsSource):
+            return dataclasses.replace(source, load=source.load.shared(tasks))
+        return source.shared_out(tasks) if isinstance(source, StateTableSource) else source
+
+    return dataclasses.replace(gathered, sources=tuple(map(shared, gathered.sources)))
 
 
 def verify_once(

@@ -8,7 +8,7 @@ import json
 import os
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, reduce
 from itertools import groupby
 from operator import itemgetter
@@ -81,6 +81,10 @@ class StateTableSource(Source):
     existing: codec.Existing | None = None
     """For a master: its regions."""
     digits_per_partition: int = 4
+
+    def shared_out(self, tasks: int) -> StateTableSource:
+        """The same in as many parts as so many tasks can read side by side: 16 at most, 4 at least."""
+        return replace(self, digits_per_partition=min(self.digits_per_partition, max(1, len(_HEX) // tasks)))
 
     @property
     def is_read_here(self) -> bool:

@@ -174,6 +174,15 @@ def test_ranges_cover_every_region_once() -> None:
             assert sum(start <= key < stop for start, stop in zip(starts, stops, strict=True)) == 1
 
 
+@pytest.mark.parametrize(("tasks", "parts"), [(1, 4), (4, 4), (6, 8), (8, 8), (16, 16), (500, 16)])
+def test_there_are_parts_for_all_tasks(tasks: int, parts: int) -> None:
+    """Of Spark's executors; each region is in one of them."""
+    source = StateTableSource(ThriftEndpoint("h", 1), "t", "s", Generation(b"table", b"")).shared_out(tasks)
+    spans = source.partitions()
+    assert len(spans) == parts
+    assert sorted(span.digit for part in spans for span in part) == list("0123456789abcdef")
+
+
 def test_range_of_nine_ends_before_a() -> None:
     """The key behind `9…` is `:`; nothing between it and `a` exists."""
     assert KeyRange("h", "9").stop == b"h:"
