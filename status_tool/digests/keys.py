@@ -52,6 +52,18 @@ def tiles(tables: Iterable[str], starts: Iterable[tuple[str, bytes]]) -> dict[in
     )
 
 
+def spans(parts: Iterable[TableRange]) -> dict[str, list[Interval]]:
+    """By table, in order and apart from one another: the intervals that hold the rows of all parts."""
+    found: dict[str, list[Interval]] = {}
+    for table, interval in sorted(parts):
+        own = found.setdefault(table, [])
+        if own and (0, interval.start) < limit(own[-1].stop):
+            own[-1] = Interval(own[-1].start, max(own[-1].stop, interval.stop, key=limit))
+        else:
+            own.append(interval)
+    return found
+
+
 def cut(interval: Interval, keys: Iterable[bytes]) -> list[Interval]:
     """The interval, cut at those of the keys that lie in it."""
     inner = sorted({key for key in keys if interval.start < key and (0, key) < limit(interval.stop)})

@@ -24,7 +24,7 @@ from status_tool.clients.thrift import connection, scan
 from status_tool.digests.counted import NOT_COUNTED, RowsCounted
 from status_tool.digests.coverage import Coverage
 from status_tool.digests.digest import Sums
-from status_tool.digests.keys import Interval, TableRange, limit
+from status_tool.digests.keys import Interval, TableRange, limit, spans
 from status_tool.digests.request_rows import AnswerRow, PageRow, ProgressRow, RequestRow
 from status_tool.digests.wire import PAGE_RANGES, Answer, DamagedAnswer, Query, Range, answers, page, request
 from status_tool.errors import ConnectionFailed, StatusToolError
@@ -204,9 +204,9 @@ class Requests:
         """Whether the block has been left, say by Ctrl-C, while somebody still waits for answers."""
         return self._over.is_set() or self._stop.is_set()
 
-    def regions(self) -> list[HostedRegion]:
+    def regions(self) -> Iterator[HostedRegion]:
         """The tables' open regions, as `hbase:meta` knows them now."""
-        return list(meta.open_regions(self._endpoint, self._tables))
+        return meta.open_regions(self._endpoint, self._tables)
 
     def ask(
         self, parts: Mapping[int, TableRange], counted: RowsCounted = NOT_COUNTED, within_s: float | None = None
@@ -306,6 +306,7 @@ class _Round:
         self._deadline = float("inf") if within_s is None else time.monotonic() + within_s
         self._coverages = {number: Coverage(part.interval) for number, part in parts.items()}
         self._tables = {number: part.table for number, part in parts.items()}
+        self._spans = spans(parts.values())
         self._open = set(parts)
         self._counted = counted
         self._asked: dict[tuple[str, str, int], list[Range]] = {}
@@ -352,13 +353,19 @@ class _Round:
         return now - self._worked_at < (META_S if self._given_up else UNHOSTED_S)
 
     def _look(self) -> None:
-        regions = self._requests.regions()
+        regions = [region for region in self._requests.regions() if self._is_wanted(region)]
         self._read_at = time.monotonic()
         hosted = {(region.server, region.encoded, region.open_seq) for region in regions}
         self._regions = {}
         for region in sorted(regions, key=lambda one: one.start):
             self._regions.setdefault(region.table, []).append(region)
         self._asked = {place: ranges for place, ranges in self._asked.items() if place in hosted}
+
+    def _is_wanted(self, region: HostedRegion) -> bool:
+        """Whether any part has rows in a region: of samples, few of very many have."""
+        own = self._spans.get(region.table, [])
+        last = bisect.bisect_left(own, limit(region.stop), key=lambda one: (0, one.start)) - 1
+        return last >= 0 and own[last].intersection(region.start, region.stop) is not None
 
     def _hear(self) -> None:
         for name in {place[0] for place in self._asked}:

@@ -5,9 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from status_tool.digests import compare as compare_module
 from status_tool.digests import requests as requests_module
@@ -16,7 +19,7 @@ from status_tool.digests.coverage import Coverage
 from status_tool.digests.digest import Cell, Family, Sums, digest
 from status_tool.digests.families import Comparable
 from status_tool.digests.keys import Interval, TableRange, cut
-from status_tool.digests.requests import Asked, _Round
+from status_tool.digests.requests import Asked, Requests, _Round
 from status_tool.digests.wire import Answer, Bucket, Range
 from status_tool.sources.meta import HostedRegion
 
@@ -82,6 +85,28 @@ def ask(servers: Servers) -> Asked:
     """The whole table as one part."""
     fake: Any = servers
     return _Round(fake, {0: TableRange("t", Interval(b"", b""))}).run()
+
+
+KEYS = st.sampled_from([b"a", b"b", b"c", b"d", b"e"])
+
+
+@st.composite
+def intervals(draw: st.DrawFn) -> Interval:
+    """Of one row at least; from the beginning or to the end of the table, too."""
+    start, stop = sorted(draw(st.lists(KEYS, min_size=2, max_size=2, unique=True)))
+    return Interval(draw(st.sampled_from([start, b""])), draw(st.sampled_from([stop, b""])))
+
+
+@given(st.lists(intervals(), max_size=4), intervals())
+def test_only_regions_with_rows_of_some_part_are_kept(parts: list[Interval], region: Interval) -> None:
+    """Samples are of a few regions of very many; parts may overlap."""
+    asked = {number: TableRange("t", interval) for number, interval in enumerate(parts)}
+    hosted = [HostedRegion("r", *region, "s", 1, table) for table in ("t", "u")]
+    seen = SimpleNamespace(regions=lambda: iter(hosted), send=lambda ranges: None)
+    turn = _Round(cast(Requests, seen), asked)
+    turn._look()
+    wanted = any(part.intersection(*region) for part in parts)
+    assert turn._regions == ({"t": hosted[:1]} if wanted else {})
 
 
 def test_a_part_over_two_regions() -> None:
