@@ -36,6 +36,7 @@ BENCHES = (
     Bench("hdfs", ("--files", "500", "--rounds", "1")),
     Bench("hdfs_memory", ("20000", "40000")),
     Bench("state_row", ("--batches", "100,1000")),
+    Bench("state_table", ("2000", "--rounds", "1")),
     Bench("steady_load", ("--minutes", "2")),
     Bench("under_fault"),
     Bench("rows", ("10000",)),

@@ -30,6 +30,7 @@ import happybase
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from bench.processes import cpu_s
 from bench.results import Ratio, record
 from status_tool.clients import thrift
 from status_tool.clients.config import ThriftEndpoint
@@ -63,7 +64,6 @@ SITE = {
     "hbase.catalogjanitor.interval": "86400000",
     "hbase.master.hbck.chore.interval": "0",
 }
-_TICKS = os.sysconf("SC_CLK_TCK")
 
 
 def main() -> None:
@@ -250,7 +250,7 @@ class _Bench:
     def _servers_cpu(self) -> list[float]:
         """CPU seconds so far of the Thrift server and of all region servers."""
         servers = self._cluster.region_servers
-        return [_cpu(self._cluster.thrift.pid), sum(_cpu(server.pid) for server in servers)]
+        return [cpu_s(self._cluster.thrift.pid), sum(cpu_s(server.pid) for server in servers)]
 
     def run_m(self) -> tuple[float, float]:
         """Seconds and peak MiB of `run -m -o FILE`, without samples: these regions have no rows."""
@@ -275,12 +275,6 @@ class _Bench:
     ) -> None:
         sizes = (self._streams, "streams and regions", unit, tuple(ours), tuple(theirs))
         record(Ratio(NAME, what, against, *sizes, limit=limit))
-
-
-def _cpu(pid: int) -> float:
-    """User and system seconds of a process."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / _TICKS
 
 
 # -- writing

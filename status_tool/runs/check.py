@@ -421,7 +421,7 @@ def _left_to_spark(gathered: Snapshot) -> Snapshot:
 
 
 def _shared_out(gathered: Snapshot, spark: SparkSession) -> Snapshot:
-    """Parts enough for all of Spark's tasks; the concurrency applies to them together, each of which may be a process."""
+    """Parts enough for all of Spark's tasks; the concurrency applies to them together: each may be a process."""
     tasks = max(1, spark.sparkContext.defaultParallelism)
 
     def shared(source: Source) -> Source:
