@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 import json
+from types import SimpleNamespace
 from typing import Any
 
+import pytest
+
+from status_tool.clients.zookeeper import Peer
 from status_tool.explain.drift import Drift, DriftTarget, Lost, Tables, find_drift
+from status_tool.gather import cluster_drift
+from status_tool.gather.peer_topology import Link, Node, Topology
+from status_tool.gather.snapshot import PackedRows, SmallRows, Snapshot
 from status_tool.vocabulary.header import Header
 from status_tool.vocabulary.scope import Baseline
 
@@ -86,3 +93,20 @@ def test_lost_regions() -> None:
         assert lost.by_table == expected
     assert kinds(find_drift(MASTER, [], {"t": 1}, [DriftTarget(PEER, "s", None)])) == [("truncated", "t")]
     assert find_drift(MASTER, [], {"t": 1}, []) == []
+
+
+def test_drift_of_a_live_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Regions are apart from the other rows, and streams in sources of their own."""
+    rows = [*table("a", "f"), *table("b", "f"), *table("dropped", "f")[:1]]
+    regions = PackedRows.of(row for row in rows if row["kind"] == "region")
+    small = tuple(row for row in rows if row["kind"] != "region")
+    stream = {"kind": "stream", "table": "a", "write_ms": 10}
+    streams = SmallRows(tuple({**stream, "region": name} for name in ("r-a", "gone")))
+    gathered = Snapshot(MASTER, small, (streams,), regions=regions)
+    monkeypatch.setattr(cluster_drift, "snapshot", lambda *_: gathered)
+    monkeypatch.setattr(cluster_drift, "_mirrored_tables", lambda *_: {"a": None})
+    topology = Topology("m", {"m": Node("m", "z:1:/m", 1, (Link(Peer("1", "z:1:/s", True, 1), "s"),))})
+    settings: Any = SimpleNamespace(knows_thrift=True)
+    found = cluster_drift.cluster_drift(settings, topology, (), Baseline())
+    assert kinds(list(found.drift)) == [("absent", "b"), ("truncated", "a")]
+    assert "1 regions without a successor" in found.drift[1].detail
