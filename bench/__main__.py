@@ -41,7 +41,7 @@ BENCHES = (
     Bench("state_row", ("--batches", "100,1000")),
     Bench("state_table", ("2000", "--rounds", "1")),
     Bench("steady_load", ("--minutes", "2")),
-    Bench("under_fault"),
+    Bench("watching", ("--minutes", "1")),
     Bench("rows", ("10000",)),
     Bench("rows_beside", ("1",), ("3",)),
     Bench("rows_tables", ("20",), ("200",)),

@@ -11,6 +11,10 @@ from pathlib import Path
 _TICKS = os.sysconf("SC_CLK_TCK")
 _CPU, _START = slice(11, 15), 19
 """In /proc/PID/stat behind the name: utime, stime and those of children that have ended; when it was started."""
+_SCHED_CLOCK = 2
+"""With a pid, names the clock of all that a process has spent (clock_getcpuclockid(3)), to the nanosecond."""
+_COMPILERS = ("C1 CompilerThre", "C2 CompilerThre")
+"""Names of a JVM's JIT compiler threads, as the kernel cuts them off."""
 
 
 def tree(pid: int) -> Iterator[int]:
@@ -26,6 +30,20 @@ def tree(pid: int) -> Iterator[int]:
 def cpu_s(pid: int) -> float:
     """Of the tree, with children that have ended."""
     return sum(sum(int(ticks) for ticks in _stat(one)[_CPU]) for one in tree(pid)) / _TICKS
+
+
+def jvm_cpu_s(pid: int) -> float:
+    """Of one JVM, but for its JIT compiler, which ends once the program is warm."""
+    return time.clock_gettime(~pid << 3 | _SCHED_CLOCK) - _compiling_s(pid)
+
+
+def _compiling_s(pid: int) -> float:
+    nanoseconds = 0
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        with suppress(OSError):  # a thread may end meanwhile
+            if (task / "comm").read_text().strip() in _COMPILERS:
+                nanoseconds += int((task / "schedstat").read_text().split()[0])
+    return nanoseconds / 1e9
 
 
 def age_s(pid: int) -> float:

@@ -11,7 +11,6 @@ trackers run with their default periods.
 from __future__ import annotations
 
 import argparse
-import os
 import statistics
 import sys
 import tempfile
@@ -21,6 +20,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+from bench.processes import jvm_cpu_s
+from bench.results import Ratio, record
 from bench.run_on_cluster import BARE, timed
 from bench.state_row import median
 from status_tool.clients.config import ThriftEndpoint
@@ -33,7 +34,6 @@ TABLE = "steady"
 ROUND_S = 300
 CHECKS = 3
 PATIENCE_S = 900
-TICKS = os.sysconf("SC_CLK_TCK")
 DEFAULT_PERIODS = {
     "hbase.replicationtable.updatedelay": "30000",
     "hbase.replicationtable.updateperiod": "20000",
@@ -47,6 +47,13 @@ STREAM_ROWS = (b"s", b"t")
 """First and last (exclusive) key of the rows of streams."""
 
 
+class Cpu(NamedTuple):
+    """CPU seconds of the region servers of the slave with trackers, and of the one without."""
+
+    tracked: float
+    untracked: float
+
+
 @dataclass(frozen=True)
 class Reading:
     """One round. Times in ms, but for those of processes, which are in seconds."""
@@ -56,8 +63,10 @@ class Reading:
     get_ms: float
     scan_ms: float
     columns: int
-    cpu_ratio: float
-    backlog_ratio: float
+    state_bytes: int
+    """Keys and values of the slave's state table."""
+    steady: Cpu
+    backlog: Cpu
     run_s: float
     bare_s: float
 
@@ -82,7 +91,7 @@ def main() -> None:
         while time.monotonic() < end or not readings:
             readings.append(one_round(pair, plain, Path(name), loads, options))
             print(readings[-1], flush=True)
-    report(readings)
+    report(readings, options)
 
 
 def start_load(pair: Pair, plain: Cluster, regions: int, rate: int) -> list[int]:
@@ -102,28 +111,17 @@ def one_round(pair: Pair, plain: Cluster, folder: Path, loads: list[int], option
     usual = Cpu(*(CATCH_UP_S / options.round * seconds for seconds in steady))
     backlog = Cpu(*(all_of_it - part for all_of_it, part in zip(backlog, usual, strict=True)))
     print(f"CPU seconds beyond that for a backlog: {backlog}", flush=True)
-    get_ms, scan_ms, columns = read_state(pair.slave)
+    get_ms, scan_ms, columns, state_bytes = read_state(pair.slave)
     run_s, bare_s = check(pair, folder)
     written = sum(pair.master.admin.load_count(load) for load in loads)
-    return Reading(written, get_ms, scan_ms, columns, steady.ratio(), backlog.ratio(), run_s, bare_s)
-
-
-class Cpu(NamedTuple):
-    """CPU seconds of the region servers of the slave with trackers, and of the one without."""
-
-    tracked: float
-    untracked: float
-
-    def ratio(self) -> float:
-        """With trackers to without."""
-        return self.tracked / self.untracked
+    return Reading(written, get_ms, scan_ms, columns, state_bytes, steady, backlog, run_s, bare_s)
 
 
 def cpu_of(pair: Pair, plain: Cluster, seconds: float) -> Cpu:
     """Of the time to come."""
-    before = cpu_s(pair.slave), cpu_s(plain)
+    before = spent_s(pair.slave), spent_s(plain)
     time.sleep(seconds)
-    return Cpu(cpu_s(pair.slave) - before[0], cpu_s(plain) - before[1])
+    return Cpu(spent_s(pair.slave) - before[0], spent_s(plain) - before[1])
 
 
 def ship_backlog(pair: Pair, plain: Cluster, options: argparse.Namespace) -> Cpu:
@@ -141,16 +139,13 @@ def ship_backlog(pair: Pair, plain: Cluster, options: argparse.Namespace) -> Cpu
     return cost
 
 
-def cpu_s(cluster: Cluster) -> float:
-    """CPU seconds of its region servers so far (utime and stime of proc(5))."""
-    stats = [
-        Path(f"/proc/{server.pid}/stat").read_text().rpartition(")")[2].split() for server in cluster.region_servers
-    ]
-    return sum(int(stat[11]) + int(stat[12]) for stat in stats) / TICKS
+def spent_s(cluster: Cluster) -> float:
+    """CPU seconds of its region servers so far, but for their JIT compilers."""
+    return sum(jvm_cpu_s(server.pid) for server in cluster.region_servers)
 
 
-def read_state(cluster: Cluster) -> tuple[float, float, int]:
-    """Median ms of a Get of a stream's row and of a scan of them all, and the most columns that a row has."""
+def read_state(cluster: Cluster) -> tuple[float, float, int, int]:
+    """Median ms of a Get of a stream's row and of a scan of them all, the most columns of a row, bytes of the table."""
     with connection(ThriftEndpoint("127.0.0.1", cluster.thrift_port)) as client:
         table = client.table(STATE_TABLE)
         found = dict(table.scan(row_start=STREAM_ROWS[0], row_stop=STREAM_ROWS[1]))
@@ -159,6 +154,7 @@ def read_state(cluster: Cluster) -> tuple[float, float, int]:
             median(lambda: table.row(row)),
             median(lambda: list(table.scan(row_start=STREAM_ROWS[0], row_stop=STREAM_ROWS[1]))),
             len(found[row]),
+            sum(len(key) + len(name) + len(value) for key, cells in table.scan() for name, value in cells.items()),
         )
 
 
@@ -180,22 +176,30 @@ def check(pair: Pair, folder: Path) -> tuple[float, float]:
     return statistics.median(run), statistics.median(bare)
 
 
-def report(readings: list[Reading]) -> None:
-    """What has become of each figure from the first third of the rounds to the last."""
+def report(readings: list[Reading], options: argparse.Namespace) -> None:
+    """What has become of each figure from the first third of the rounds to the last, and the ratios."""
     third = max(1, len(readings) // 3)
     print(f"{readings[-1].rows} rows in {len(readings)} rounds; medians of the first and of the last {third}")
-    figures: dict[str, Callable[[Reading], float]] = {
-        "Get of a stream's row, ms": lambda one: one.get_ms,
-        "scan of all streams' rows, ms": lambda one: one.scan_ms,
-        "columns of a row": lambda one: one.columns,
-        "CPU of the slave's region servers with trackers to without, small requests": lambda one: one.cpu_ratio,
-        "the same, a backlog in large requests": lambda one: one.backlog_ratio,
-        "run -i to a bare session": lambda one: one.run_s / one.bare_s,
-    }
-    for name, figure in figures.items():
-        first = statistics.median(map(figure, readings[:third]))
-        last = statistics.median(map(figure, readings[-third:]))
-        print(f"{name}: {first:.2f}, {last:.2f}, ratio {last / first:.2f}")
+    for name, unit, figure in GROWING:
+        ours, theirs = (tuple(map(figure, some)) for some in (readings[-third:], readings[:third]))
+        size = (readings[-1].rows, "rows")
+        record(Ratio("steady_load", f"{name}, last third", "first third", *size, unit, ours, theirs, "about 1"))
+    for name, rate in (("steady", options.rate), ("backlog", options.backlog)):
+        ours, theirs = zip(*(getattr(one, name) for one in readings), strict=True)
+        about = (f"{name} load: slave with the trackers", "without", options.regions * rate, "rows/s", "CPU s")
+        record(Ratio("steady_load", *about, ours, theirs, "at most 1.02", "a record for every request, however small"))
+    ours, theirs = zip(*((one.run_s, one.bare_s) for one in readings), strict=True)
+    record(Ratio("steady_load", "run -i", "bare session", readings[-1].rows, "rows", "s", ours, theirs))
+
+
+GROWING: tuple[tuple[str, str, Callable[[Reading], float]], ...] = (
+    ("Get of a stream's row", "ms", lambda one: one.get_ms),
+    ("scan of all streams' rows", "ms", lambda one: one.scan_ms),
+    ("columns of a row", "columns", lambda one: one.columns),
+    ("state table", "bytes", lambda one: one.state_bytes),
+    ("steady load: slave with the trackers", "CPU s", lambda one: one.steady.tracked),
+)
+"""What must not grow: name, unit, and how it is read."""
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
@@ -48,6 +48,8 @@ class ClusterSpec:
     site: Mapping[str, str] = field(default_factory=dict)
     hdfs_site: Mapping[str, str] = field(default_factory=dict)
     rs_site: Sequence[Mapping[str, str]] = ()
+    rs_options: Sequence[str] = ()
+    """More of the JVM's options for every region server; a later one replaces an earlier one."""
     extra_classpath: Sequence[Path] = ()
     thrift: bool = True
     hbase: bool = True
@@ -182,7 +184,7 @@ class Cluster:
 
     def _define_region_server(self, number: int, overrides: Mapping[str, str]) -> RegionServer:
         server = RegionServer(
-            self._java,
+            replace(self._java, options=(*self._java.options, *self.spec.rs_options)),
             f"{self.name}-rs{number}",
             self.folder / f"rs{number}",
             f"{_HBASE}.regionserver.HRegionServer",
@@ -381,7 +383,7 @@ class Cluster:
     def stop(self) -> None:
         """Stop everything cleanly, region servers while HDFS and master live; `start` brings it up again."""
         for group in ([self.thrift], self.region_servers, [self.master], self.datanodes, self.namenodes):
-            _stop_together(group)
+            stop_together(group)
 
     def start(self) -> None:
         """Start what does not run and wait until real calls work."""
@@ -404,6 +406,7 @@ class Cluster:
             server.kill9()
 
 
-def _stop_together(servers: Sequence[Server]) -> None:
+def stop_together(servers: Sequence[Server]) -> None:
+    """Stop them cleanly, at the same time."""
     with ThreadPoolExecutor(max_workers=max(1, len(servers))) as pool:
         list(pool.map(lambda server: server.stop(120), servers))

@@ -133,8 +133,8 @@ class Lab:
             site or {},
             hdfs_site or {},
             rs_site or (),
-            extra_classpath,
-            thrift,
+            extra_classpath=extra_classpath,
+            thrift=thrift,
         )
         return self.start_clusters(spec)[0]
 

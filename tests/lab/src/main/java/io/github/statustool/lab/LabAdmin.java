@@ -57,6 +57,7 @@ public final class LabAdmin {
     new LoadCommands(connection).register(commands);
     new StateRowCommands(connection).register(commands);
     new StateTableCommands(connection).register(commands);
+    new TimedCommands(connection.getConfiguration()).register(commands);
     new MixCommands(connection).register(commands);
     new VerifyCommands(connection.getConfiguration(), files).register(commands);
     new FileCommands(files).register(commands);
