@@ -53,6 +53,8 @@ REGION_CODES: dict[str, Status] = {
 }
 """Why a region as such is unverifiable."""
 
+IS_REGION = "kind = 'region'"
+IS_EXISTING = f"{IS_REGION} AND NOT (state <=> '{RegionState.SPLIT}')"
 _FAMILY = f"coalesce(name, '{UNKNOWN_FAMILY}')"
 _NOT_HOSTED = (RegionState.SPLIT, RegionState.DISABLED)
 """Regions that no region server needs to have."""
@@ -192,31 +194,47 @@ def _evidence_of(region: Region, context: RunContext, *, in_doubt: bool) -> Evid
 
 def fact_aggregates_sql(context: RunContext) -> dict[str, str]:
     """What rows other than heads and segments record of a region."""
-    is_region, is_unstamped = "kind = 'region'", "kind = 'unstamped'"
-    is_load = f"kind = 'fact' AND state = '{FactState.BULK_LOAD}'"
-    is_local_load = f"kind = 'fact' AND state = '{FactState.LOCAL_LOAD}'"
-    is_change, is_content = (f"kind = 'fact' AND state = '{state}'" for state in (FactState.CHANGED, FactState.CONTENT))
-    since_ms = since_sql(context.scope.since, "`table`")
-    covered = "CAST(NULL AS BIGINT)" if context.master.coverage_ms is None else str(context.master.coverage_ms)
-    lineage = f"kind = 'fact' AND {is_in('state', LINEAGE)}"
+    asked = {name: f"count_if({is_kind} AND {later})" for name, (is_kind, later) in _asked_sql(context).items()}
+    newest = {name: f"max(IF({is_kind}, write_ms, NULL))" for name, (is_kind, _) in _asked_sql(context).items()}
+    is_content = _is_fact_sql(FactState.CONTENT)
     return {
-        "region_rows": f"count_if({is_region})",
-        "existing": f"count_if({is_region} AND NOT (state <=> '{RegionState.SPLIT}'))",
-        "host": f"max(IF({is_region}, {_host_sql(context)}, NULL))",
-        "lineage": f"count_if({lineage})",
-        "loads": f"count_if({is_load} AND {is_later_sql('write_ms', since_ms)})",
-        "load_ms": f"max(IF({is_load}, write_ms, NULL))",
-        "local_loads": f"count_if({is_local_load} AND {is_later_sql('write_ms', since_ms)})",
-        "local_load_ms": f"max(IF({is_local_load}, write_ms, NULL))",
-        "changes": f"count_if({is_change} AND {is_later_sql('write_ms', since_ms)})",
-        "change_ms": f"max(IF({is_change}, write_ms, NULL))",
+        "region_rows": f"count_if({IS_REGION})",
+        "existing": f"count_if({IS_EXISTING})",
+        "host": f"max(IF({IS_REGION}, {host_sql(context)}, NULL))",
+        "lineage": f"count_if(kind = 'fact' AND {is_in('state', LINEAGE)})",
+        **asked,
+        "load_ms": newest["loads"],
+        "local_load_ms": newest["local_loads"],
+        "change_ms": newest["changes"],
+        "unstamped_ms": newest["unstamped"],
         "contents": f"count_if({is_content})",
         "content_ms": f"max(IF({is_content}, write_ms, NULL))",
-        "unstamped": f"count_if({is_unstamped} AND {is_later_sql('write_ms', f'greatest({since_ms}, {covered})')})",
-        "unstamped_ms": f"max(IF({is_unstamped}, write_ms, NULL))",
         "replicated_ms": "max(IF(kind = 'replicated', write_ms, NULL))",
         "partial": f"collect_list(IF(kind = 'partial', struct({_FAMILY} AS family, write_ms), NULL))",
     }
+
+
+def may_blemish_sql(context: RunContext) -> str:
+    """Whether a row that is no head, segment or region may be something that is wrong with its region."""
+    asked = [f"({is_kind} AND {later})" for is_kind, later in _asked_sql(context).values()]
+    return " OR ".join([*asked, "kind = 'partial'"])
+
+
+def _asked_sql(context: RunContext) -> dict[str, tuple[str, str]]:
+    """Rows that make a region unverifiable: which they are, and whether they are later than what is accepted."""
+    since_ms = since_sql(context.scope.since, "`table`")
+    covered = "CAST(NULL AS BIGINT)" if context.master.coverage_ms is None else str(context.master.coverage_ms)
+    later = is_later_sql("write_ms", since_ms)
+    return {
+        "loads": (_is_fact_sql(FactState.BULK_LOAD), later),
+        "local_loads": (_is_fact_sql(FactState.LOCAL_LOAD), later),
+        "changes": (_is_fact_sql(FactState.CHANGED), later),
+        "unstamped": ("kind = 'unstamped'", is_later_sql("write_ms", f"greatest({since_ms}, {covered})")),
+    }
+
+
+def _is_fact_sql(state: FactState) -> str:
+    return f"kind = 'fact' AND state = '{state}'"
 
 
 def region_aggregates_sql(context: RunContext) -> dict[str, str]:
@@ -336,23 +354,27 @@ def flags_sql(context: RunContext) -> dict[str, str]:
     }
 
 
+_OWN: tuple[tuple[str, str, dict[str, str]], ...] = (
+    ("host_code IS NOT NULL", "host_code", {}),
+    ("is_gone", "'truncated'", {}),
+    ("is_undescribed", "'undescribed'", {}),
+    ("is_changed", "'content-changed'", {"written_to_ms": "change_ms"}),
+    ("is_loaded", "'bulkload'", {"written_to_ms": "load_ms"}),
+    ("local_loads > 0", "'localload'", {"written_to_ms": "local_load_ms"}),
+    ("unstamped > 0", "'unstamped'", {"written_to_ms": "unstamped_ms"}),
+    ("is_partial", "'partial'", {"written_to_ms": "partial_ms", "repair_to_ms": "partial_ms"}),
+)
+
+
 def region_findings_sql() -> str:
     """As `region_findings`, over `flags_sql`."""
     same = {name: f"`{name}`" for name in ("table", "region", "start_key", "end_key")}
+    return present(*(f"IF({flag}, {finding(code, **same, **times)}, NULL)" for flag, code, times in _OWN))
 
-    def when(flag: str, code: str, **columns: str) -> str:
-        return f"IF({flag}, {finding(code, **same, **columns)}, NULL)"
 
-    return present(
-        when("host_code IS NOT NULL", "host_code"),
-        when("is_gone", "'truncated'"),
-        when("is_undescribed", "'undescribed'"),
-        when("is_changed", "'content-changed'", written_to_ms="change_ms"),
-        when("is_loaded", "'bulkload'", written_to_ms="load_ms"),
-        when("local_loads > 0", "'localload'", written_to_ms="local_load_ms"),
-        when("unstamped > 0", "'unstamped'", written_to_ms="unstamped_ms"),
-        when("is_partial", "'partial'", written_to_ms="partial_ms", repair_to_ms="partial_ms"),
-    )
+def has_findings_sql() -> str:
+    """Whether `region_findings_sql` has any."""
+    return " OR ".join(f"({flag})" for flag, _, _ in _OWN)
 
 
 def host_code(state: str | None, server: str | None, tracked_servers: frozenset[str]) -> str | None:
@@ -364,7 +386,7 @@ def host_code(state: str | None, server: str | None, tracked_servers: frozenset[
     return None if server in tracked_servers else "untracked"
 
 
-def _host_sql(context: RunContext) -> str:
+def host_sql(context: RunContext) -> str:
     """As `host_code`: 0 fine, 1 untracked, 2 unhosted."""
     return case(
         (is_in("state", _NOT_HOSTED), "0"),

@@ -55,6 +55,7 @@ STREAM_CODES: dict[str, Status] = {
     "gap": Status.GAP,
 }
 """Why a stream has its status."""
+COMPLETE_CODES = tuple(code for code, status in STREAM_CODES.items() if status is Status.COMPLETE)
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,6 +26,7 @@ from status_tool.vocabulary.outcome import (
 from status_tool.vocabulary.verdicts import SEVERITY, FileStatus, Status, Verdict
 
 _UNNAMED = "(table not recorded)"
+_STATUSES = {rank: status for status, rank in SEVERITY.items()}
 
 
 MAX_TILES = 5_000
@@ -43,13 +44,13 @@ def overview_of(check: Verification, outcome: Outcome, drawn: bool = False) -> O
     found += causes(check.header_findings)
     frames = []
     if outcome.hbase is not None and any(n for status, n in outcome.hbase.regions.items() if status != Status.COMPLETE):
-        frames.append(check.regions())
+        frames.append(check.regions_in_doubt())
     if outcome.hdfs is not None and any(n for status, n in outcome.hdfs.files.items() if status != "match"):
         frames.append(check.files())
     for frame in frames:
         found += _causes(frame)
     # A complete run has nothing to look up, and a small one should not wait for it.
-    tables = _tables(check.regions()) if context.check_hbase and outcome.verdict is not Verdict.COMPLETE else []
+    tables = _tables(check) if context.check_hbase and outcome.verdict is not Verdict.COMPLETE else []
     whole = overview(context, _folded(found), tables)
     # What holds for the run as a whole (nothing to check, a path that is absent) is in no row.
     known = {(group.table, group.code) for group in whole.groups}
@@ -64,7 +65,7 @@ def _drawing(check: Verification, outcome: Outcome) -> Drawing:
     folders = _folders(check.files()) if outcome.hdfs is not None else []
     return Drawing(
         tiles=tuple(_tiles(regions, sum(outcome.hbase.regions.values()))) if regions and outcome.hbase else (),
-        lags=_lags(regions) if regions is not None else (),
+        lags=_lags(check.regions_in_doubt()) if outcome.hbase is not None else (),
         folders=tuple(folders[:MAX_FOLDERS]),
         more_folders=max(0, len(folders) - MAX_FOLDERS),
         problems=check.problems(more.max_problems),
@@ -88,9 +89,8 @@ def _tiles(regions: DataFrame, total: int) -> Iterator[Tile]:
             }
         )
     )
-    statuses = {rank: status for status, rank in SEVERITY.items()}
     for row in rows.orderBy("table", "bin").collect():
-        worst = statuses[row["worst"]]
+        worst = _STATUSES[row["worst"]]
         yield Tile(row["table"] or _UNNAMED, worst, row["regions"], row["at_fault"], row["of"], row["lag_ms"])
 
 
@@ -164,17 +164,14 @@ def _cause(row: Row) -> Cause:
     return Cause(worst, row["count"], row["most_ms"], row["from_ms"], row["to_ms"], *keys)
 
 
-def _tables(regions: DataFrame) -> list[TableLine]:
+def _tables(check: Verification) -> list[TableLine]:
     counts = {str(status): f"count_if(status = {rank})" for status, rank in SEVERITY.items()}
     holes = "filter(findings, one -> one.code = 'gap')"
     oldest = f"min(array_min(transform({holes}, one -> one.written_from_ms)))"
-    rows = regions.groupBy("table").agg(*named({**counts, "lag_ms": "max(lag_ms)", "oldest_ms": oldest})).collect()
-    return [
-        TableLine(
-            row["table"] or _UNNAMED,
-            {status: row[str(status)] for status in SEVERITY},
-            row["lag_ms"],
-            row["oldest_ms"],
-        )
-        for row in rows
-    ]
+    grouped = check.regions_in_doubt().groupBy("table")
+    rows = grouped.agg(*named({**counts, "lag_ms": "max(lag_ms)", "oldest_ms": oldest})).collect()
+    lines = {row["table"]: ({s: row[str(s)] for s in SEVERITY}, row["lag_ms"], row["oldest_ms"]) for row in rows}
+    for one in check.evident:
+        regions, *_ = lines.setdefault(one.table, (dict.fromkeys(SEVERITY, 0), None, None))
+        regions[_STATUSES[one.status]] += one.regions
+    return [TableLine(table or _UNNAMED, *line) for table, line in lines.items()]

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from status_tool.rules import timestamps
@@ -45,8 +45,8 @@ from status_tool.vocabulary.verdicts import SEVERITY, Evidence
 MASTER_KINDS = ("stream", "region", "fact")
 SLAVE_KINDS = ("segment", "partial", "replicated", "unstamped")
 
-_STREAM = ("region", "origin", "via")
-_EVENT_COLUMNS = (
+STREAM = ("region", "origin", "via")
+EVENT_COLUMNS = (
     "kind",
     "table",
     "region",
@@ -104,10 +104,10 @@ def judge_regions(session: SparkSession, master_df: DataFrame, slave_df: DataFra
 def judge_streams(session: SparkSession, master_df: DataFrame, slave_df: DataFrame, context: RunContext) -> DataFrame:
     """One row per stream with its `code`. Rows without `heads` are not streams in scope: they carry region facts."""
     rule = context.rule
-    holed = _with_holes(_events(master_df, slave_df, context), rule)
+    holed = _with_holes(events(master_df, slave_df, context), rule)
     aggregates = {**head_aggregates_sql(), **segment_aggregates_sql(rule), **fact_aggregates_sql(context)}
-    folded = holed.groupBy(*_STREAM).agg(*named(aggregates))
-    arrived = _with_origins(session, folded, context).select("*", *named(arrived_sql()))
+    folded = holed.groupBy(*STREAM).agg(*named(aggregates))
+    arrived = with_origins(session, folded, context).select("*", *named(arrived_sql()))
     coded = arrived.select("*", *named({"code": code_sql(rule)}))
     return coded.select("*", *named({"lag_ms": lag_sql(), **hole_sql(rule), **later_sql(context.master)}))
 
@@ -115,21 +115,25 @@ def judge_streams(session: SparkSession, master_df: DataFrame, slave_df: DataFra
 # -- events ------------------------------------------------------------------------------------------------
 
 
-def _events(master_df: DataFrame, slave_df: DataFrame, context: RunContext) -> DataFrame:
+def events(
+    master_df: DataFrame, slave_df: DataFrame, context: RunContext, columns: Sequence[Column | str] = EVENT_COLUMNS
+) -> DataFrame:
     """All rows that count, clustered by region."""
     in_scope = in_scope_sql(context.filters)
     shipped = f"NOT ({IS_HEAD}) OR {is_shipped_sql(context.slave.cluster_id)}"
     possible = f"NOT ({IS_SEGMENT}) OR {valid_sql()}"
-    ours = _event_columns(master_df, MASTER_KINDS, f"({in_scope}) AND ({shipped})")
+    ours = _event_columns(master_df, MASTER_KINDS, columns, f"({in_scope}) AND ({shipped})")
     ours_too = f"NOT (kind = 'unstamped') OR {came_through_sql(context.master.cluster_id)}"
-    theirs = _event_columns(slave_df, SLAVE_KINDS, f"({in_scope}) AND ({possible}) AND ({ours_too})")
+    theirs = _event_columns(slave_df, SLAVE_KINDS, columns, f"({in_scope}) AND ({possible}) AND ({ours_too})")
     return ours.unionByName(theirs).repartition("region")
 
 
-def _event_columns(rows: DataFrame, kinds: tuple[str, ...], condition: str = "true") -> DataFrame:
+def _event_columns(
+    rows: DataFrame, kinds: tuple[str, ...], columns: Sequence[Column | str] = EVENT_COLUMNS, condition: str = "true"
+) -> DataFrame:
     via = case((is_in("kind", ("stream", "segment", "partial")), "coalesce(via, CAST(0 AS BIGINT))"))
     counting = rows.where(f"{is_in('kind', kinds)} AND region IS NOT NULL AND ({condition})")
-    return counting.select(*_EVENT_COLUMNS, *named({"via": via}))
+    return counting.select(*columns, *named({"via": via}))
 
 
 # -- streams -----------------------------------------------------------------------------------------------
@@ -140,7 +144,8 @@ def _with_holes(events: DataFrame, rule: StreamRule) -> DataFrame:
     return events.select("*", *named(before_sql(rule.ordered, rule.since))).select("*", *named({"hole": is_hole_sql()}))
 
 
-def _with_origins(session: SparkSession, folded: DataFrame, context: RunContext) -> DataFrame:
+def with_origins(session: SparkSession, folded: DataFrame, context: RunContext) -> DataFrame:
+    """Streams with what holds for their origin; null for one that is not known."""
     rules = [(origin, *rule) for origin, rule in context.origin_rules.items()]
     if not rules:
         unknown = "CAST(NULL AS BIGINT)"
@@ -152,6 +157,15 @@ def _with_origins(session: SparkSession, folded: DataFrame, context: RunContext)
 
 
 def _with_tables(session: SparkSession, by_region: DataFrame, context: RunContext) -> DataFrame:
+    if context.tables:
+        return by_region.join(F.broadcast(tables_frame(session, context)), "table", "left")
+    flags = ("described", "replicated", "gone_accepted", "loads_shipped")
+    unknown = {**dict.fromkeys(flags, "CAST(NULL AS BOOLEAN)"), "family_ids": "CAST(NULL AS ARRAY<STRING>)"}
+    return by_region.select("*", *named({**unknown, "table_status": "CAST(NULL AS INT)"}))
+
+
+def tables_frame(session: SparkSession, context: RunContext) -> DataFrame:
+    """What is known of each table that is described, one row each."""
     facts = [
         (
             *(t.table, t.described, t.replicated, SEVERITY[t.status], t.gone_accepted, t.loads_shipped),
@@ -159,11 +173,7 @@ def _with_tables(session: SparkSession, by_region: DataFrame, context: RunContex
         )
         for t in context.tables
     ]
-    if facts:
-        return by_region.join(F.broadcast(_small(session, facts, _TABLE_SCHEMA)), "table", "left")
-    flags = ("described", "replicated", "gone_accepted", "loads_shipped")
-    unknown = {**dict.fromkeys(flags, "CAST(NULL AS BOOLEAN)"), "family_ids": "CAST(NULL AS ARRAY<STRING>)"}
-    return by_region.select("*", *named({**unknown, "table_status": "CAST(NULL AS INT)"}))
+    return _small(session, facts, _TABLE_SCHEMA)
 
 
 def _timestamp_regions(master_df: DataFrame, slave_df: DataFrame, context: RunContext) -> DataFrame:

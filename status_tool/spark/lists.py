@@ -75,7 +75,7 @@ def _findings(check: Verification, one: FullList) -> Iterator[Finding]:
         small = (*context.run_findings, *context.table_findings)
         yield from (finding for finding in small if kind_of(finding.code) in kinds)
     yield from (finding for finding in check.header_findings if kind_of(finding.code) in kinds)
-    frames = [check.regions()] * context.check_hbase + [check.files()] * context.check_hdfs
+    frames = [check.regions_in_doubt()] * context.check_hbase + [check.files()] * context.check_hdfs
     for frame in frames:
         rows = frame.select(F.inline("findings")).where(chosen)
         yield from (to_finding(row) for row in rows.toLocalIterator(prefetchPartitions=True))

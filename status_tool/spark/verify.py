@@ -1,4 +1,7 @@
-"""The verification on Spark: two actions, one for the few small rows and one for everything else."""
+"""The verification on Spark: one action for the few small rows, and one for everything else.
+
+A large check has one in between, which settles what is evident (docs/decisions.md, 243).
+"""
 
 from __future__ import annotations
 
@@ -25,6 +28,7 @@ from status_tool.spark.expressions import named, to_finding, worst_first
 from status_tool.spark.hbase import judge_regions, judge_streams, with_drained_heads
 from status_tool.spark.hdfs import judge_files
 from status_tool.spark.session import small_query
+from status_tool.spark.short_way import Decided, Evident, judge_evident
 from status_tool.vocabulary.findings import Finding
 from status_tool.vocabulary.header import MASTER, SLAVE, Header
 from status_tool.vocabulary.outcome import LaterWrites, Outcome, Problem
@@ -74,6 +78,8 @@ _REGION_COLUMNS = (
 
 SMALL_BYTES = 1 << 20
 """A status file of this size holds some ten thousand streams."""
+FEW_IN_DOUBT = 5_000
+"""So few regions are judged as in a small check, whatever size the whole is of."""
 _AGES = age_aggregates_sql()
 
 
@@ -99,7 +105,8 @@ class Verification:
         """`small`: skip Spark's code generation; None: decide by the size of the master's file."""
         self._session = session
         self._tuned = ExitStack()
-        if _is_small(master_df) if small is None else small:
+        self._is_small = _is_small(master_df) if small is None else small
+        if self._is_small:
             self._tuned.enter_context(small_query(session))
         self._headers = (master, slave)
         self._scope = scope
@@ -142,14 +149,16 @@ class Verification:
         parts: list[DataFrame] = []
         observed: list[tuple[Observation, Any]] = []
         if context.check_hbase:
-            parts.append(_observed(self.regions(), _region_counts(), _tally_regions, observed))
+            _tally_evident(tally, self.evident)
+            if self._evident is None or self._evident.in_doubt:
+                parts.append(_observed(self.regions_in_doubt(), _region_counts(), _tally_regions, observed))
         if context.check_hdfs:
             parts.append(_observed(self.files(), _file_counts(), _tally_files, observed))
         found = _worst(parts, context.scope.max_problems) if parts else []
         for observation, fill in observed:
             fill(tally, observation.get)
         if tally.later_streams:
-            tally.later = _later(self.regions())
+            tally.later = _later(self.regions_in_doubt())
         self._later = later_writes(tally.later)
         if context.check_hdfs:
             tally.entries = _entries(self._master_df, self._slave_df)
@@ -167,7 +176,7 @@ class Verification:
         """The worst problems, as `outcome` lists them."""
         context = self.context
         run = [*context.run_findings, *context.table_findings] if context.check_hbase else []
-        frames = [self.regions()] * context.check_hbase + [self.files()] * context.check_hdfs
+        frames = [self.regions_in_doubt()] * context.check_hbase + [self.files()] * context.check_hdfs
         found = _worst([frame.select(F.inline("findings")) for frame in frames], limit) if frames else []
         run += self.header_findings
         return tuple(to_problem(finding, context) for finding in bound(run, found, limit))
@@ -176,10 +185,47 @@ class Verification:
         """One row per region in scope."""
         return self._regions
 
+    def regions_in_doubt(self) -> DataFrame:
+        """The same without those that are evidently complete: all that anything is wrong with are among them."""
+        return self._regions_in_doubt
+
+    @property
+    def evident(self) -> tuple[Decided, ...]:
+        """What was decided of all others; nothing where the check is small."""
+        return self._evident.decided if self._evident is not None else ()
+
+    @cached_property
+    def _evident(self) -> Evident | None:
+        """The short way pays where compiling its plan does."""
+        if self._is_small:
+            return None
+        evident = judge_evident(self._session, self._master_df, self._slave_df, self.context)
+        if evident is not None:
+            self._kept.append(evident.kept)
+        return evident
+
     @cached_property
     def _regions(self) -> DataFrame:
+        return self._judged(self._master_df, self._slave_df)
+
+    @cached_property
+    def _regions_in_doubt(self) -> DataFrame:
+        if self._evident is None:
+            return self._regions
+        rows = [self._evident.in_doubt_of(side) for side in (self._master_df, self._slave_df)]
+        if self._evident.in_doubt > FEW_IN_DOUBT:
+            return self._judged(*rows)
+        for side in rows:
+            self._kept.append(side.persist(StorageLevel.MEMORY_AND_DISK))
+            side.count()
+        with small_query(self._session):
+            judged = self._judged(*rows)
+            judged.count()
+        return judged
+
+    def _judged(self, master_df: DataFrame, slave_df: DataFrame) -> DataFrame:
         """Persisted, because the overview uses them again and judging is expensive."""
-        judged = judge_regions(self._session, self._master_df, self._slave_df, self.context)
+        judged = judge_regions(self._session, master_df, slave_df, self.context)
         shown = judged.where("in_scope").select(*_REGION_COLUMNS)
         self._kept.append(shown.persist(StorageLevel.MEMORY_AND_DISK))
         return self._kept[-1]
@@ -295,10 +341,22 @@ def _region_counts() -> list[Column]:
     return named({**counts, **levels, "timestamps": timestamps, "lag_ms": "max(lag_ms)", "later": "sum(later)"})
 
 
+def _tally_evident(tally: Tally, evident: tuple[Decided, ...]) -> None:
+    for status, rank in SEVERITY.items():
+        tally.regions[status] = sum(one.regions for one in evident if one.status == rank)
+    for level in Evidence:
+        tally.evidence[level] = sum(one.regions for one in evident if one.evidence == level)
+    tally.timestamps_complete = sum(one.regions for one in evident if one.timestamps == "covered")
+
+
 def _tally_regions(tally: Tally, counted: dict[str, Any]) -> None:
-    tally.regions = {status: counted[str(status)] for status in SEVERITY}
-    tally.evidence = {level: counted[f"evidence {level}"] for level in Evidence}
-    tally.timestamps_complete, tally.worst_lag_ms = counted["timestamps"], counted["lag_ms"]
+    """Beside what is evident."""
+    for status in SEVERITY:
+        tally.regions[status] += counted[str(status)]
+    for level in Evidence:
+        tally.evidence[level] += counted[f"evidence {level}"]
+    tally.timestamps_complete += counted["timestamps"]
+    tally.worst_lag_ms = counted["lag_ms"]
     tally.later_streams = counted["later"] or 0
 
 

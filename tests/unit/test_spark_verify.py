@@ -19,6 +19,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from status_tool.rules.queue_proofs import QueueFacts
 from status_tool.runs.question import Question
+from status_tool.spark.counts import overview_of
 from status_tool.spark.session import spark_session
 from status_tool.spark.verify import Verification
 from status_tool.vocabulary.findings import Finding
@@ -28,7 +29,7 @@ from status_tool.vocabulary.outcome import Outcome
 from status_tool.vocabulary.row_proofs import RowProofs
 from status_tool.vocabulary.schema import STATUS_SCHEMA
 from status_tool.vocabulary.scope import Baseline, Scope
-from status_tool.vocabulary.verdicts import Evidence, Status
+from status_tool.vocabulary.verdicts import SEVERITY, Evidence, Status
 from tests.reference import verify_reference
 from tests.simulation.dice import STEP_BYTES
 from tests.simulation.observer import Observation
@@ -354,15 +355,73 @@ def judged() -> list[Judged]:
     return list(simulated(range(first, first + 2 * EXAMPLES)))
 
 
+@pytest.mark.parametrize("small", [True, False], ids=["small", "by the short way"])
 @pytest.mark.parametrize("shut", [False, True], ids=["up to the barrier", "up to a shutdown time"])
 def test_spark_equals_the_reference_on_simulated_worlds(
-    session: SparkSession, judged: list[Judged], shut: bool
+    session: SparkSession, judged: list[Judged], shut: bool, small: bool
 ) -> None:
     """Rows as servers that crash, restart and lose their connections leave them behind, of many runs in one."""
     asked_first = [world for world in judged if (world[0].master.shutdown_ms is not None) == shut]
     run = together([asked_first[0], *judged])
-    found, expected = on_spark(session, run, True), verify_reference(*run)
+    found, expected = on_spark(session, run, small), verify_reference(*run)
     assert found == expected
     assert found.hbase is not None
     assert all(found.hbase.regions[status] > 1 for status in Status), "too few cases to prove anything"
     assert bool(found.hbase.later) == shut
+
+
+# --- the short way ---------------------------------------------------------------------------------------------
+
+
+def chain(*ends: int, since: int = 0) -> list[Row]:
+    """Segments that start where another ends, the last first."""
+    pairs = reversed(list(pairwise((since, *ends))))
+    return [{"kind": "segment", "prev": a, "seq": b, "write_ms": NOW - 5_000, "recorded_ms": NOW} for a, b in pairs]
+
+
+EVIDENT: dict[str, tuple[list[Row], bool]] = {
+    "one segment": (chain(9), True),
+    "three, the last first": (chain(2, 5, 9), True),
+    "more than the head": (chain(2, 9, 12), True),
+    "other facts": ([*chain(9), {"kind": "replicated", "write_ms": NOW - 5_000}], True),
+    "nothing": ([], False),
+    "a tail is missing": (chain(2, 5), False),
+    "the beginning is missing": (chain(5, 9, since=2), False),
+    "a hole": ([*chain(2), *chain(9, since=5)], False),
+    "two holes of the same length": ([*chain(2), *chain(5, since=4), *chain(9, since=7)], False),
+    "an overlap as long as the hole": ([*chain(4), *chain(4, since=2), *chain(9, since=6)], False),
+    "a hole between doubled segments": ([*chain(2), *chain(2), *chain(9, since=5), *chain(9, since=5)], False),
+    "in part": ([*chain(9), {"kind": "partial", "name": family_id("f"), "write_ms": NOW - 5_000}], False),
+    "without a stamp": ([*chain(9), {"kind": "unstamped", "write_ms": NOW - 5_000}], False),
+    "of another table": ([*chain(9), {"kind": "replicated", "table": "b", "write_ms": NOW - 5_000}], False),
+}
+"""What the slave has of a region with one stream up to 9, and whether that is evident."""
+
+
+def test_the_short_way_decides_what_is_evident_and_nothing_else(session: SparkSession) -> None:
+    stream = {"origin": 1, "via": 0}
+    detail = json.dumps({"families": {"f": {"scope": 1}}, "durability": "USE_DEFAULT"})
+    live = {"live": True, "tracked": True, "echoed": True, "read_ms": NOW, "flush_ms": NOW}
+    servers = [{"kind": "server", "origin": 1, "server": SERVERS[0], **live}]
+    ours = [{**row, "role": "w"} for row in servers]
+    ours += [{"kind": "table", "table": name, "detail": detail} for name in "ab"]
+    theirs = [{**row, "role": "r"} for row in servers] + [row for row in ours if row["kind"] == "table"]
+    for name, (rows, _) in EVIDENT.items():
+        at = {"table": "a", "region": name}
+        ours.append({"kind": "stream", **at, **stream, "seq": 9, "first_ms": NOW - 9_000, "write_ms": NOW - 8_000})
+        ours.append({"kind": "region", **at, "state": "hosted", "server": SERVERS[0], "region_id": NOW - 10_000})
+        theirs += [{**at, **(stream if row["kind"] == "segment" else {}), **row} for row in rows]
+    master = Header("master", MASTER_ID, NOW, NOW, barrier_issued_ms=NOW, coverage_ms=NOW - 30_000)
+    slave = Header("slave", SLAVE_ID, NOW, NOW, flush_period_ms=5_000)
+    sides = (frame(session, ours), frame(session, theirs))
+    with closing(Verification(session, *sides, master, slave, Scope(), small=False)) as check:
+        found = check.outcome()
+        in_doubt = {row["region"] for row in check.regions_in_doubt().collect()}
+        regions = {row["region"]: row["status"] for row in check.regions().collect()}
+        lines = overview_of(check, found).tables
+    assert in_doubt == {name for name, (_, evident) in EVIDENT.items() if not evident}
+    assert sum(one.regions for one in check.evident) == len(EVIDENT) - len(in_doubt)
+    assert found.hbase is not None
+    assert found.hbase.regions == {status: list(regions.values()).count(rank) for status, rank in SEVERITY.items()}
+    assert {status: sum(line.regions[status] for line in lines) for status in SEVERITY} == found.hbase.regions
+    assert found == verify_reference(ours, theirs, master, slave, Scope(), QueueFacts(), RowProofs())
