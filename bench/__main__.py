@@ -40,7 +40,7 @@ BENCHES = (
     Bench("hdfs_memory", ("20000", "40000")),
     Bench("state_row", ("--batches", "100,1000")),
     Bench("state_table", ("2000", "--rounds", "1")),
-    Bench("steady_load", ("--minutes", "2")),
+    Bench("steady_load", ("--minutes", "1", "--round", "30"), ("--minutes", "3", "--round", "60")),
     Bench("watching", ("--minutes", "1")),
     Bench("rows", ("10000",)),
     Bench("rows_beside", ("1",), ("3",)),
