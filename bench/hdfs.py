@@ -43,7 +43,7 @@ PER_FOLDER = 1_000
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(prog="python -m bench.hdfs")
-    parser.add_argument("--files", type=int, default=4000)
+    parser.add_argument("--files", type=int, default=3000)
     parser.add_argument("--rounds", type=int, default=3)
     asked = parser.parse_args()
     with Lab() as lab, tempfile.TemporaryDirectory() as folder:
