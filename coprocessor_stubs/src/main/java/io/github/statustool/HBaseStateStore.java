@@ -177,8 +177,11 @@ final class HBaseStateStore implements StateStore, Closeable {
   }
 
   @Override
-  public List<StoredRow> scan(char rowType) throws IOException {
-    Scan scan = new Scan().setStartStopRowForPrefixScan(new byte[] {(byte) rowType}).addFamily(StateTable.FAMILY);
+  public List<StoredRow> scan(char rowType, byte[]... columns) throws IOException {
+    Scan scan = new Scan().setStartStopRowForPrefixScan(new byte[] {(byte) rowType});
+    for (byte[] column : columns) {
+      scan.addColumn(StateTable.FAMILY, column);
+    }
     List<StoredRow> rows = new ArrayList<>();
     for (Result result : await(table.scanAll(scan))) {
       rows.add(toRow(result.getRow(), result));

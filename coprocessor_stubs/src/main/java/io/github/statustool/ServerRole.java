@@ -40,6 +40,10 @@ final class ServerRole {
   }
 
   byte[] key() {
+    return key(origin, role);
+  }
+
+  static byte[] key(long origin, char role) {
     return Bits.ascii(ServerRow.TYPE + Bits.hex(origin) + role);
   }
 

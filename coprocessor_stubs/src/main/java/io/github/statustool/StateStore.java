@@ -36,7 +36,8 @@ interface StateStore {
   /** Writes the row if the column has the expected value (null: is absent). */
   boolean putIf(StateRow row, byte[] qualifier, byte[] expected) throws IOException;
 
-  List<StoredRow> scan(char rowType) throws IOException;
+  /** Reads these columns of all rows of a type that have one of them. */
+  List<StoredRow> scan(char rowType, byte[]... columns) throws IOException;
 
   /** The user tables except the state table: name to descriptor as JSON. */
   Map<String, String> tables() throws IOException;

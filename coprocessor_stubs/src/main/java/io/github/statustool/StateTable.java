@@ -1,5 +1,10 @@
 package io.github.statustool;
 
+import java.util.ArrayList;
+import java.util.List;
+import java.util.stream.Collectors;
+import java.util.stream.IntStream;
+
 /**
  * The rows and columns of the state table by name: one class per kind of row, with its row key's first byte
  * ({@code TYPE}) or its whole row key ({@code KEY}), and one constant per qualifier. Of a qualifier that is called a
@@ -8,16 +13,36 @@ package io.github.statustool;
 final class StateTable {
   static final byte[] FAMILY = Bits.ascii("t");
 
-  private static final String[] SPLITS = {"h4", "h8", "hc", "i", "s4", "s8", "sc", "t"};
+  /** Up to so many region servers, heads and segments have four regions each. */
+  private static final int FEW_SERVERS = 16;
+  private static final int MOST_DIGITS = 2;
 
   private StateTable() {}
 
-  static byte[][] splitKeys() {
-    byte[][] keys = new byte[SPLITS.length][];
-    for (int i = 0; i < keys.length; i++) {
-      keys[i] = Bits.ascii(SPLITS[i]);
+  /**
+   * Where the table of a new cluster is split: every region server writes heads, or segments, so there are more regions
+   * of them where there are more servers: 4, 16 or 256 each.
+   */
+  static byte[][] splitKeys(int servers) {
+    List<String> keys = new ArrayList<>();
+    for (char type : new char[] {HeadRow.TYPE, SegmentRow.TYPE}) {
+      for (String digits : servers <= FEW_SERVERS ? List.of("4", "8", "c") : leadingDigits(servers)) {
+        keys.add(type + digits);
+      }
+      keys.add(String.valueOf((char) (type + 1)));
     }
-    return keys;
+    return keys.stream().map(Bits::ascii).toArray(byte[][]::new);
+  }
+
+  /** All hex numbers of one digit, or of two where there are more servers than regions. */
+  private static List<String> leadingDigits(int servers) {
+    List<String> numbers = List.of("");
+    for (int digits = 0; digits < MOST_DIGITS && numbers.size() * FEW_SERVERS < servers; digits++) {
+      numbers = numbers.stream()
+          .flatMap(number -> IntStream.range(0, 16).mapToObj(digit -> number + Integer.toHexString(digit)))
+          .collect(Collectors.toList());
+    }
+    return numbers;
   }
 
   /** The head of a stream: region, origin and via. */

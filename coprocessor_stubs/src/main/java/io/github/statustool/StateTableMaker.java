@@ -48,8 +48,9 @@ final class StateTableMaker {
             .setScope(HConstants.REPLICATION_SCOPE_LOCAL)
             .build())
         .build();
+    int servers = HBaseStateStore.await(admin.getRegionServers(), settings.operationTimeout).size();
     try {
-      HBaseStateStore.await(admin.createTable(descriptor, StateTable.splitKeys()), CREATE_TIMEOUT_MS);
+      HBaseStateStore.await(admin.createTable(descriptor, StateTable.splitKeys(servers)), CREATE_TIMEOUT_MS);
       return true;
     } catch (TableExistsException e) {
       return false;

@@ -4,12 +4,14 @@ import io.github.statustool.StateTable.CoverageRow;
 import io.github.statustool.StateTable.ServerRow;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
 import java.util.Collection;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.function.DoubleSupplier;
 import java.util.function.LongSupplier;
 import org.apache.hadoop.hbase.ServerName;
 import org.slf4j.Logger;
@@ -28,18 +30,37 @@ final class Sweep {
     boolean neverWrote(String server, boolean live);
   }
 
+  /**
+   * About so many servers compare all server rows in each period, by lot; up to so many are, each does. If each of a
+   * thousand did, they would read thousands of rows each, from one region.
+   */
+  private static final int DRAWN = 5;
+  /** Of live servers that are not known to have a row, so many are looked up in a sweep. */
+  private static final int MOST_LOOKUPS = 100;
+
   private final Settings settings;
   private final Traces traces;
+  private final DoubleSupplier lot;
   private final LongSupplier clock;
   private final long started;
   private boolean begun;
   private final Map<String, Long> untracked = new HashMap<>();
-  /** Servers seen alive since the last sweep; if they are not alive any more, since when. */
+  /** Servers that live, and those seen alive since the last sweep for the coverage that do not any more, since when. */
   private final Map<String, Long> seen = new HashMap<>();
+  /** Those that have gone since the last sweep. */
+  private final Set<String> gone = new HashSet<>();
+  /** Those of them that are known to have a write-time tracker. */
+  private final Set<String> tracked = new HashSet<>();
 
   Sweep(Settings settings, LongSupplier clock, Traces traces) {
+    this(settings, clock, traces, Math::random);
+  }
+
+  /** @param lot drawn in each sweep, from 0 to 1 */
+  Sweep(Settings settings, LongSupplier clock, Traces traces, DoubleSupplier lot) {
     this.traces = traces;
     this.settings = settings;
+    this.lot = lot;
     this.clock = clock;
     this.started = clock.getAsLong();
   }
@@ -52,18 +73,65 @@ final class Sweep {
   private void remember(Set<String> live) {
     long now = clock.getAsLong();
     live.forEach(server -> seen.put(server, null));
-    seen.replaceAll((server, goneSince) -> live.contains(server) || goneSince != null ? goneSince : Long.valueOf(now));
+    for (Map.Entry<String, Long> server : seen.entrySet()) {
+      if (server.getValue() == null && !live.contains(server.getKey())) {
+        server.setValue(now);
+        gone.add(server.getKey());
+      }
+    }
   }
 
   /** @param keepsCoverage whether this server has a write-time tracker; others do not maintain coverage */
   void run(StateStore store, boolean keepsCoverage) throws IOException {
     Set<String> live = names(store.liveServers());
     remember(live);
-    List<StoredRow> rows = store.scan(ServerRow.TYPE);
+    boolean isDrawn = lot.getAsDouble() * live.size() < DRAWN;
+    Set<String> asked = isDrawn ? new HashSet<>(seen.keySet()) : inDoubt(keepsCoverage);
+    List<StoredRow> rows = isDrawn ? all(store) : store.get(keys(asked));
     markGone(store, rows, live);
+    gone.clear();
+    if (isDrawn) {
+      tracked.clear();
+    }
+    noteTracked(rows);
     if (keepsCoverage) {
       startCoverage(store);
-      interruptCoverage(store, rows, live);
+      interruptCoverage(store, asked, live);
+    }
+    tracked.retainAll(live);
+  }
+
+  private static List<StoredRow> all(StateStore store) throws IOException {
+    return store.scan(ServerRow.TYPE, ServerRow.NAME, ServerRow.FINAL_MS, ServerRow.GONE_MS);
+  }
+
+  /** Those that have gone, and for the coverage some that live and are not known to have a row. */
+  private Set<String> inDoubt(boolean keepsCoverage) {
+    Set<String> found = new HashSet<>(gone);
+    int lookups = MOST_LOOKUPS;
+    for (Map.Entry<String, Long> server : keepsCoverage ? seen.entrySet() : Set.<Map.Entry<String, Long>>of()) {
+      boolean isGone = server.getValue() != null;
+      if (isGone || (!tracked.contains(server.getKey()) && lookups-- > 0)) {
+        found.add(server.getKey());
+      }
+    }
+    return found;
+  }
+
+  private static List<byte[]> keys(Set<String> servers) {
+    List<byte[]> keys = new ArrayList<>();
+    for (String server : servers) {
+      keys.add(ServerRole.key(Ids.origin(server), ServerRole.WRITER));
+      keys.add(ServerRole.key(Ids.origin(server), ServerRole.REPLICATOR));
+    }
+    return keys;
+  }
+
+  private void noteTracked(List<StoredRow> rows) {
+    for (StoredRow row : rows) {
+      if (row.key[row.key.length - 1] == ServerRole.WRITER && row.value(ServerRow.NAME) != null) {
+        tracked.add(text(row.value(ServerRow.NAME)));
+      }
     }
   }
 
@@ -88,22 +156,17 @@ final class Sweep {
     begun = true;
   }
 
-  private void interruptCoverage(StateStore store, List<StoredRow> rows, Set<String> live) throws IOException {
-    Set<String> tracked = new HashSet<>();
-    for (StoredRow row : rows) {
-      if (row.key[row.key.length - 1] == ServerRole.WRITER && row.value(ServerRow.NAME) != null) {
-        tracked.add(text(row.value(ServerRow.NAME)));
-      }
-    }
+  private void interruptCoverage(StateStore store, Set<String> asked, Set<String> live) throws IOException {
     untracked.keySet().retainAll(live);
     untracked.keySet().removeAll(tracked);
-    seen.keySet().removeAll(tracked);
+    asked.removeAll(tracked);
     long now = clock.getAsLong();
-    for (Map.Entry<String, Long> server : seen.entrySet()) {
-      boolean isGone = server.getValue() != null;
-      if ((isGone || isOverdue(server.getKey(), now)) && !traces.neverWrote(server.getKey(), !isGone)) {
-        LOG.warn("status-tool: region server {} has no write-time tracker; coverage starts anew", server.getKey());
-        long since = server.getValue() == null ? now : server.getValue();
+    for (String server : asked) {
+      Long goneSince = seen.get(server);
+      boolean isGone = goneSince != null;
+      if ((isGone || isOverdue(server, now)) && !traces.neverWrote(server, !isGone)) {
+        LOG.warn("status-tool: region server {} has no write-time tracker; coverage starts anew", server);
+        long since = isGone ? goneSince : now;
         store.put(List.of(new StateRow(CoverageRow.KEY).add(CoverageRow.START_MS, since, since)));
       }
     }

@@ -15,6 +15,7 @@ import org.apache.hadoop.hbase.ServerName;
 /** A state table in memory that can be down, or hang, and remembers the order in which rows were written. */
 final class FakeStore implements StateStore {
   final Map<String, StoredRow> rows = new TreeMap<>();
+  private final Map<String, Integer> lookups = new TreeMap<>();
   final List<String> log = new ArrayList<>();
   /** All rows as they were written, if a test wants them: there may be very many. */
   List<StateRow> written;
@@ -30,6 +31,12 @@ final class FakeStore implements StateStore {
   boolean answerLost;
   int asyncPuts;
   int gets;
+  int scans;
+
+  /** How often each row was read by its key. */
+  Map<String, Integer> lookups() {
+    return new TreeMap<>(lookups);
+  }
 
   private void check() throws IOException {
     if (down) {
@@ -87,6 +94,7 @@ final class FakeStore implements StateStore {
       throw new IOException("reading these rows takes too long");
     }
     for (byte[] key : keys) {
+      lookups.merge(text(key), 1, Integer::sum);
       StoredRow copy = new StoredRow(key);
       StoredRow stored = rows.getOrDefault(text(key), copy);
       stored.values.forEach((qualifier, value) -> copy.put(qualifier, value, stored.timestamp(qualifier)));
@@ -134,8 +142,9 @@ final class FakeStore implements StateStore {
   }
 
   @Override
-  public List<StoredRow> scan(char rowType) throws IOException {
+  public List<StoredRow> scan(char rowType, byte[]... columns) throws IOException {
     check();
+    scans++;
     List<StoredRow> found = new ArrayList<>();
     for (Map.Entry<String, StoredRow> row : rows.entrySet()) {
       if (row.getKey().charAt(0) == rowType) {

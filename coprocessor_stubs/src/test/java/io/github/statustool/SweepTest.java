@@ -2,6 +2,7 @@ package io.github.statustool;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.github.statustool.StateTable.CoverageRow;
@@ -11,6 +12,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.HashSet;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.hbase.ServerName;
@@ -23,8 +25,9 @@ class SweepTest {
   private final FakeStore store = new FakeStore();
   private final Set<String> innocent = new HashSet<>();
   private long now = 1_700_000_000_000L;
+  private double lot = 0.99;
   private final Sweep sweep = new Sweep(new Settings(Fixtures.conf()), () -> now,
-      (name, live) -> innocent.contains(name));
+      (name, live) -> innocent.contains(name), () -> lot);
 
   private Long coverage() {
     return store.number(CoverageRow.KEY, CoverageRow.START_MS);
@@ -54,6 +57,73 @@ class SweepTest {
     store.put(List.of(new StateRow(CoverageRow.KEY).add(CoverageRow.START_MS, 0, now)));
     sweep.run(store, true);
     assertEquals(0, coverage(), "once");
+  }
+
+  /** So many live servers that this one is not drawn. */
+  private void manyLive() throws IOException {
+    for (int i = 0; i < 250; i++) {
+      ServerName server = ServerName.valueOf("host" + i + ".example.org,16020,1700000000000");
+      store.live.add(server);
+      tracked(server.getServerName());
+    }
+  }
+
+  private Long goneMs(String server) {
+    return store.number(new ServerRole(ServerRole.WRITER, server, now).key(), ServerRow.GONE_MS);
+  }
+
+  @Test
+  void amongManyServersOnlySomeCompareAllRows() throws IOException {
+    manyLive();
+    tracked(PASSER_BY.getServerName());
+    sweep.run(store, true);
+    assertEquals(0, store.scans);
+    assertNull(goneMs(PASSER_BY.getServerName()), "it went before this server looked");
+    lot = 0.01;
+    sweep.run(store, true);
+    assertEquals(1, store.scans);
+    assertEquals(now, goneMs(PASSER_BY.getServerName()));
+  }
+
+  @Test
+  void amongManyServersEachMarksThoseThatItSawGo() throws IOException {
+    manyLive();
+    store.live.add(PASSER_BY);
+    tracked(PASSER_BY.getServerName());
+    sweep.run(store, false);
+    store.live.remove(PASSER_BY);
+    now += 10_000;
+    sweep.run(store, false);
+    assertEquals(now, goneMs(PASSER_BY.getServerName()));
+    assertEquals(0, store.scans);
+    Map<String, Integer> lookups = store.lookups();
+    now += 60_000;
+    sweep.run(store, false);
+    assertEquals(lookups, store.lookups(), "once");
+  }
+
+  @Test
+  void amongManyServersOneWithoutATrackerInterruptsTheCoverage() throws IOException {
+    manyLive();
+    for (int i = 0; i < 5; i++) {
+      sweep.run(store, true);
+    }
+    long looked = store.lookups().values().stream().filter(times -> times > 1).count();
+    assertEquals(0, looked, "who has a row is looked up once");
+    store.live.add(PASSER_BY);
+    sweep.run(store, true);
+    assertEquals(1_700_000_000_000L, coverage());
+    now += 131_000;
+    sweep.run(store, true);
+    assertEquals(now, coverage(), "it is not new any more");
+    store.live.remove(PASSER_BY);
+    now += 10_000;
+    long gone = now;
+    sweep.recordLive(store);
+    now += 40_000;
+    sweep.run(store, true);
+    assertEquals(gone, coverage());
+    assertEquals(0, store.scans);
   }
 
   @Test
