@@ -27,6 +27,7 @@ from status_tool.cli.topology import topology
 from status_tool.cli.watch import watch
 from status_tool.errors import EXIT_ERROR, EXIT_INTERRUPTED, EXIT_TERMINATED, StatusToolError
 from status_tool.printable import safe
+from status_tool.spark.jvm import end_unused
 
 app = typer.Typer(
     name="status-tool",
@@ -78,7 +79,10 @@ def main(arguments: list[str]) -> int:
     """
     complaints.clear()
     received.clear()
-    exit_code = _main(arguments)
+    try:
+        exit_code = _main(arguments)
+    finally:
+        end_unused()
     if exit_code == EXIT_INTERRUPTED and signal.SIGTERM in received:
         exit_code = EXIT_TERMINATED
     if complaints and "--json" in arguments:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import re
 import time
+from contextlib import suppress
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -31,9 +32,11 @@ from status_tool.cli.options import (
 from status_tool.cli.signals import loading
 from status_tool.cli.times import parse_baseline, parse_time
 from status_tool.clients.config import HdfsClient, Settings, load_site
-from status_tool.errors import ConfigurationError, UsageError
+from status_tool.errors import ConfigurationError, StatusToolError, UsageError
 from status_tool.runs.modes import Mode, check_options, given_of
+from status_tool.spark import jvm
 from status_tool.spark.home import take_spark
+from status_tool.spark.settings import archived, spark_settings_with
 from status_tool.status_file.legacy_name import is_legacy_name
 from status_tool.status_file.signature import SignKey, read_key
 from status_tool.vocabulary.header import MASTER, SLAVE
@@ -321,8 +324,12 @@ def run(
     hdfs_paths, spark_settings = _paths(paths, all_files), spark_settings_of(spark_conf)
     if hdfs and hdfs_client is HdfsClient.NATIVE and slave_status is None:
         _start_hdfs_client(settings, rate)
+    if status_file is not None:
+        take_spark()
+        if status_file.is_file() and not explain:
+            _start_spark(spark_master, spark_settings)
     # Not before: these take most of a second to import, for which help and a wrong option need not wait.
-    with loading():
+    with loading(jvm.kill):
         from status_tool.cli.running import (
             Output,
             check_file,
@@ -344,8 +351,7 @@ def run(
         return Settings(site, master_thrift, (), master_zookeeper, settings.trust)
 
     if status_file is not None:
-        take_spark()
-        with loading():
+        with loading(jvm.kill):
             from status_tool.runs.check import Check
             from status_tool.runs.compare_rows import RowsAsked
             from status_tool.runs.plan import explain_check
@@ -483,6 +489,12 @@ def _key(path: Path | None, required: bool, output: Path | None, status_file: Pa
     if output is not None and is_legacy_name(output):
         raise UsageError("the original's JSON cannot be signed: give -o a name that does not end in .json")
     return read_key(path)
+
+
+def _start_spark(master: str | None, conf: tuple[tuple[str, str], ...]) -> None:
+    """Let Spark's JVM start while everything else is imported and read; what fails here is told where it is needed."""
+    with loading(jvm.kill), suppress(StatusToolError, OSError):
+        jvm.begin(archived(spark_settings_with(master, dict(conf), small=True))[0])
 
 
 def permissions_of(text: str | None) -> int | None:

@@ -23,6 +23,8 @@ received: list[int] = []
 complaints: list[str] = []
 """The error that ended the running command line, once it has been told."""
 
+_started: Callable[[], object] | None = None
+"""Ends what has been started while modules are loaded."""
 _last_words: Callable[[], object] | None = None
 _limit_s = 0.0
 
@@ -45,20 +47,24 @@ def _are_handled() -> bool:
 
 
 @contextmanager
-def loading() -> Iterator[None]:
+def loading(started: Callable[[], object] | None = None) -> Iterator[None]:
     """While modules are imported that take long, and nothing has begun yet, a signal ends the process at once.
 
-    An exception that is raised in a half-imported module may be swallowed there, or shown as a traceback. Where another
-    program has called `main`, its own handlers stay.
+    `started` ends what has begun to start beside it, without waiting for it. An exception that is raised in a
+    half-imported module may be swallowed there, or shown as a traceback. Where another program has called `main`, its
+    own handlers stay.
     """
+    global _started
     if not _are_handled():
         yield
         return
+    _started = started
     end_at_once()
     try:
         yield
     finally:
         handle_signals()
+        _started = None
 
 
 def end_within(limit_s: float, last_words: Callable[[], object]) -> None:
@@ -112,6 +118,9 @@ def _end_late(_number: int, _frame: FrameType | None) -> None:
 
 
 def _end(number: int, _frame: FrameType | None) -> None:
+    with suppress(Exception):
+        if _started is not None:
+            _started()
     _end_saying(INTERRUPTED, number)
 
 

@@ -44,7 +44,7 @@ def jar() -> Path:
 
 def hadoop_jars() -> Sequence[Path]:
     """Hadoop's client, of `SPARK_HOME` or else of pyspark; `ConfigurationError` where neither has it."""
-    for home in _spark_homes():
+    for home in spark_homes():
         found = [sorted((home / "jars").glob(pattern)) for pattern in _HADOOP]
         if all(found):
             return [jars[-1] for jars in found]
@@ -56,8 +56,8 @@ def hadoop_class_path() -> str:
     return os.pathsep.join(map(str, (jar(), *hadoop_jars())))
 
 
-def _spark_homes() -> list[Path]:
-    """Without importing pyspark, which takes time."""
+def spark_homes() -> list[Path]:
+    """SPARK_HOME and PySpark's own Spark, as far as they are there; without importing PySpark, which takes time."""
     package = importlib.util.find_spec("pyspark")
     folders = [os.environ.get("SPARK_HOME") or "", *(package.submodule_search_locations or () if package else ())]
     return [Path(folder) for folder in folders if folder]

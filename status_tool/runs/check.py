@@ -48,13 +48,14 @@ from status_tool.sources.hdfs_files import HdfsSource
 from status_tool.sources.interface import Source
 from status_tool.sources.state_table import StateTableSource
 from status_tool.spark import source as spark_source
-from status_tool.spark.cluster import read_parquet, read_status, runs_here
+from status_tool.spark.cluster import read_parquet, read_status
 from status_tool.spark.counts import overview_of
 from status_tool.spark.debug import write_debug
 from status_tool.spark.deep import with_crc
 from status_tool.spark.hdfs import mapped_paths
 from status_tool.spark.lists import FullList, write_lists
-from status_tool.spark.session import LOCAL_MASTER, spark_session, submitted
+from status_tool.spark.session import spark_session
+from status_tool.spark.settings import LOCAL_MASTER, runs_here, submitted
 from status_tool.spark.verify import SMALL_BYTES, Verification
 from status_tool.status_file.reader import StatusFile, open_status
 from status_tool.status_file.signature import SignKey
@@ -265,7 +266,7 @@ def check_in_rounds(
     ):
         # The JVM takes seconds to start: meanwhile the trackers flush, and the slave's rows, if few, are read.
         first = pool.submit(both)
-        with spark_session(check.spark_master, check.spark_conf) as spark:
+        with spark_session(check.spark_master, check.spark_conf, is_last=True) as spark:
             sides = first.result()
             # What is written to files is what the rows have settled.
             by_rows = check.rows is not None or bool(samples().unequal)
@@ -356,7 +357,7 @@ def check_offline(check: Check, say: Say) -> Outcome:
             tempfile.TemporaryDirectory(prefix="status-tool-") as folder,
         ):
             question = _question(side, facts_of(slave, slave.header), check)
-            with spark_session(check.spark_master, check.spark_conf) as spark:
+            with spark_session(check.spark_master, check.spark_conf, is_last=True) as spark:
                 slave_df = read_status(spark, slave, Path(folder))
                 outcome = _answer(spark, side, slave_df, question, check, say, Path(folder), lambda _: True)
                 done()

@@ -18,9 +18,8 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-import pyspark
-
 from status_tool.cache import cache_folder, is_ours
+from status_tool.clients.java import spark_homes
 
 WRITTEN_S = 120
 """A JVM writes its archive within seconds; one that does not is killed."""
@@ -70,12 +69,15 @@ class NewArchive:
         return jvm.wait(WRITTEN_S) == 0 and self.written.is_file()
 
 
-def jvm_option() -> tuple[str, NewArchive | None]:
-    """The JVM's option, with the archive that it will write if there is none yet; empty: none can be used or made."""
-    folder, java = cache_folder(), _java()
-    if folder is None or java is None:
+def jvm_option(start: str) -> tuple[str, NewArchive | None]:
+    """The JVM's option, with the archive that it will write if there is none yet; empty: none can be used or made.
+
+    `start` names how the JVM is started: it ignores an archive of another class path.
+    """
+    folder, key = cache_folder(), key_of(start)
+    if folder is None or key is None:
         return "", None
-    name = f"spark-{_key(java)}"
+    name = f"spark-{key}"
     if " " in str(folder):
         return "", None  # Spark splits the options at blanks
     for archive in folder.glob(f"{name}.*{_ENDING}"):
@@ -122,10 +124,16 @@ def _java() -> Path | None:
     return release if major.isdigit() and int(major) >= _OLDEST_JDK else None
 
 
-def _key(release: Path) -> str:
-    """The JDK's build and Spark's jars, as a JVM compares them: by name, size and time."""
-    digest = hashlib.sha256(release.read_bytes())
-    jars = Path(os.environ.get("SPARK_HOME") or Path(pyspark.__file__).parent) / "jars"
+def key_of(what: str) -> str | None:
+    """Of something that depends on the JDK's build and Spark's jars, which a JVM compares by name, size and time.
+
+    None where either is not there, or the JDK too old to write an archive.
+    """
+    release, homes = _java(), spark_homes()
+    if release is None or not homes:
+        return None
+    jars = homes[0] / "jars"
+    digest = hashlib.sha256(what.encode() + release.read_bytes())
     for jar in sorted(jars.glob("*.jar")):
         found = jar.stat()
         digest.update(f"{jar}\0{found.st_size}\0{found.st_mtime_ns}\0".encode())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 import zipfile
 from collections.abc import Iterator, Sequence
@@ -17,16 +16,11 @@ from pyspark.sql import DataFrame, SparkSession
 import status_tool
 from status_tool.sources.interface import Source
 from status_tool.spark import source as spark_source
+from status_tool.spark.settings import runs_here
 from status_tool.status_file.reader import StatusFile
 
-_LOCAL = re.compile(r"local(\[.*\])?")
 _ARCHIVE = "status_tool.zip"
 _BATCH_ROWS = 16_384
-
-
-def runs_here(master: str | None) -> bool:
-    """Whether Spark's tasks run in the driver's own JVM, and so see this machine's files and code."""
-    return _LOCAL.fullmatch(master or "") is not None
 
 
 def ship_code(context: SparkContext, folder: Path) -> None:

@@ -1,29 +1,62 @@
 """Spark's JVM where it is started here: known from its fork on, so that nothing that ends a run leaves it behind.
 
-A JVM whose start is broken off does not end by itself, although its standard input does: PySpark has removed the folder
-in which it tells its port, so its main thread fails, and the thread that waits for connections keeps it alive.
+It is started directly where that will do (`settings.starts_directly`), as soon as the options are known to be right:
+what else has to be imported and read is, meanwhile. A JVM whose start is broken off does not end by itself, although
+its standard input does, where the folder is gone in which it tells its port: its main thread fails, and the thread that
+waits for connections keeps it alive.
 """
 
 from __future__ import annotations
 
+import atexit
 import os
+import shutil
 import signal
+import struct
 import subprocess
+import tempfile
 import threading
+import time
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
 from typing import IO, Any
 
-from pyspark import SparkConf, java_gateway
+from status_tool.clients.java import java
+from status_tool.spark.command import direct_command
+from status_tool.spark.settings import starts_directly
 
+_POLL_S = 0.02
 _guard = threading.RLock()
 """Held while it is forked: whoever ends it then waits until it is known. A signal's handler may hold it already."""
 _process: subprocess.Popen[bytes] | None = None
 _is_wanted = False
 
 
+@dataclass
+class _Early:
+    """A JVM that has been started directly."""
+
+    settings: Mapping[str, str]
+    folder: Path
+    """Where it tells its port, and puts its temporary files."""
+    console: IO[bytes]
+    is_taken: bool = False
+    """Whether a session uses it."""
+
+    @property
+    def port_file(self) -> Path:
+        """Its port and its secret, once it listens."""
+        return self.folder / "connection.info"
+
+
+_early: _Early | None = None
+
+
 class _Known(subprocess.Popen[bytes]):
-    """What PySpark starts. All that comes of it is one process group, which Ctrl-C at a terminal does not reach."""
+    """A JVM or what starts one: all of it is one process group, which Ctrl-C at a terminal does not reach."""
 
     def __init__(self, command: list[str], preexec_fn: object = None, **options: Any) -> None:
         global _process
@@ -34,29 +67,34 @@ class _Known(subprocess.Popen[bytes]):
             _process = self
 
 
-def launch(conf: SparkConf, console: IO[bytes]) -> Any:
-    """Start a JVM whose output goes to `console`, permanently; returns PySpark's gateway. Raises what PySpark raises.
+def begin(settings: dict[str, str]) -> None:
+    """Start it now, if it can be started directly, for a session with these very settings later.
 
-    In a thread, as Python handles signals in the main one: else their exception might hit after the fork and before the
-    process is known. Whatever ends the wait ends the JVM.
+    Raises `ConfigurationError` where there is no Java, and OSError.
     """
-    global _is_wanted
-    with ThreadPoolExecutor(1) as pool:
-        try:
-            _is_wanted = True
-            return pool.submit(_launch, conf, console).result()
-        except BaseException:
-            kill()
-            raise
+    if not starts_directly(settings) or (_process is not None and _process.poll() is None):
+        return
+    _in_thread(lambda: _start(settings))
 
 
-def _launch(conf: SparkConf, console: IO[bytes]) -> Any:
-    streams = {"stdout": console, "stderr": console}
-    java_gateway.Popen = _Known  # type: ignore[attr-defined, assignment]
-    try:
-        return java_gateway.launch_gateway(conf, popen_kwargs=streams)  # type: ignore[no-untyped-call]
-    finally:
-        java_gateway.Popen = subprocess.Popen  # type: ignore[attr-defined]
+def gateway(settings: dict[str, str], conf: Any, console: IO[bytes]) -> Any:
+    """PySpark's gateway to the JVM that was begun with these settings, or to a new one. Raises what PySpark raises.
+
+    What it prints goes to `console`, permanently. Whatever ends the wait ends the JVM.
+    """
+    java("Spark")
+    if _early is not None and (_early.is_taken or _early.settings != settings):
+        end()
+    begin(settings)
+    if _early is None:
+        return _in_thread(lambda: _submit(conf, console))
+    return _in_thread(lambda: _connected(_early, console))
+
+
+def end_unused() -> None:
+    """End one that was begun and that no session has come to use."""
+    if _early is not None and not _early.is_taken:
+        end()
 
 
 def kill() -> None:
@@ -67,10 +105,89 @@ def kill() -> None:
         if _process is not None and _process.poll() is None:
             with suppress(ProcessLookupError):
                 os.killpg(_process.pid, signal.SIGKILL)
+        if _early is not None:
+            shutil.rmtree(_early.folder, ignore_errors=True)
 
 
 def end() -> None:
     """The same, and wait."""
+    global _early
     kill()
     if _process is not None:
         _process.wait()
+    if _early is not None:
+        shutil.rmtree(_early.folder, ignore_errors=True)
+        _early = None
+
+
+def process() -> subprocess.Popen[bytes] | None:
+    """What was started last."""
+    return _process
+
+
+def _in_thread(call: Callable[[], Any]) -> Any:
+    """As Python handles signals in the main one: their exception might hit after the fork and before it is known."""
+    global _is_wanted
+    with ThreadPoolExecutor(1) as pool:
+        try:
+            _is_wanted = True
+            return pool.submit(call).result()
+        except BaseException:
+            kill()
+            raise
+
+
+def _start(settings: dict[str, str]) -> None:
+    """Directly, if Spark's launcher says how."""
+    global _early
+    folder = Path(tempfile.mkdtemp(prefix="status-tool-"))
+    early = _Early(settings, folder, tempfile.TemporaryFile())  # noqa: SIM115 - as long as the JVM
+    try:
+        if (command := direct_command(settings, folder)) is not None:
+            told = {"_PYSPARK_DRIVER_CONN_INFO_PATH": str(early.port_file), "SPARK_CONNECT_MODE": "0"}
+            environment = os.environ | told
+            _Known(command, stdin=subprocess.PIPE, stdout=early.console, stderr=early.console, env=environment)
+            _early = early
+            atexit.register(end)
+    finally:
+        if _early is not early:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _connected(early: _Early, console: IO[bytes]) -> Any:
+    from pyspark import java_gateway
+    from pyspark.errors import PySparkRuntimeError
+
+    assert _process is not None
+    early.is_taken = True
+    while not early.port_file.exists():
+        if _process.poll() is not None:
+            early.console.seek(0)
+            shutil.copyfileobj(early.console, console)
+            raise PySparkRuntimeError(errorClass="JAVA_GATEWAY_EXITED", messageParameters={})
+        time.sleep(_POLL_S)
+    told = early.port_file.read_bytes()
+    port, length = struct.unpack_from("!ii", told)
+    secret = told[8 : 8 + length].decode()
+    # PySpark's own way to a JVM that somebody else has started.
+    connection = {"PYSPARK_GATEWAY_PORT": str(port), "PYSPARK_GATEWAY_SECRET": secret}
+    os.environ.update(connection)
+    try:
+        gateway = java_gateway.launch_gateway()  # type: ignore[no-untyped-call]
+    finally:
+        for name in connection:
+            os.environ.pop(name)
+    gateway.proc = _process
+    return gateway
+
+
+def _submit(conf: Any, console: IO[bytes]) -> Any:
+    """By Spark's scripts."""
+    from pyspark import java_gateway
+
+    streams = {"stdout": console, "stderr": console}
+    java_gateway.Popen = _Known  # type: ignore[attr-defined, assignment]
+    try:
+        return java_gateway.launch_gateway(conf, popen_kwargs=streams)  # type: ignore[no-untyped-call]
+    finally:
+        java_gateway.Popen = subprocess.Popen  # type: ignore[attr-defined]

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import signal
-import sys
 import tempfile
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
@@ -16,36 +14,23 @@ from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from status_tool.clients.java import java, last_words
+from status_tool.clients.java import last_words
 from status_tool.errors import ConfigurationError
 from status_tool.spark import jvm
-from status_tool.spark.class_archive import NewArchive, drop_archive, jvm_option
-from status_tool.spark.cluster import runs_here, ship_code
+from status_tool.spark.class_archive import drop_archive
+from status_tool.spark.cluster import ship_code
+from status_tool.spark.settings import (
+    JVM_OPTIONS,
+    archived,
+    runs_here,
+    spark_settings_with,
+    starts_directly,
+    submitted,
+)
 
-LOCAL_MASTER = "local[*]"
-APP_NAME = "status-tool"
-_SUBMITTED = "PYSPARK_GATEWAY_PORT"
-_JVM_OPTIONS = "spark.driver.extraJavaOptions"
 _CRASH = "fatal error has been detected"
 """What a JVM prints that crashes."""
 
-_DEFAULTS = {
-    "spark.ui.enabled": "false",
-    "spark.ui.showConsoleProgress": "false",
-    "spark.sql.session.timeZone": "UTC",
-    "spark.sql.adaptive.coalescePartitions.parallelismFirst": "false",
-    "spark.sql.execution.useObjectHashAggregateExec": "false",
-}
-"""For every session made here. Small reducers are merged, up to 64 MiB each. Rows come to the aggregations sorted, and
-are not hashed until there is no room for more groups, and then sorted again (docs/decisions.md, 224)."""
-
-_LOCAL = {
-    "spark.driver.host": "127.0.0.1",
-    "spark.driver.bindAddress": "127.0.0.1",
-    "spark.driver.memory": "1g",
-    "spark.sql.shuffle.partitions": "8",
-    _JVM_OPTIONS: "-XX:+UseSerialGC",
-}
 _SMALL_QUERY = {
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.shuffle.partitions": "2",
@@ -53,28 +38,29 @@ _SMALL_QUERY = {
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
 }
 """Compiling code and planning anew between stages costs more than a small check itself."""
-_SMALL_JVM = " -XX:TieredStopAtLevel=1"
-"""Compiles sooner and less: pays for checks of up to some hundred thousand streams."""
 
 
 @contextmanager
 def spark_session(
-    master: str | None = None, conf: Iterable[tuple[str, str]] = (), *, small: bool = True
+    master: str | None = None, conf: Sequence[tuple[str, str]] = (), *, small: bool = True, is_last: bool = False
 ) -> Iterator[SparkSession]:
     """A session for one check; stopped at the end unless it existed before.
 
     `master` applies only where none was submitted (default `local[*]`). `conf` overrides every setting.
-    `small`: tune the JVM for a short run. Nothing is printed: the JVM's console output is kept
-    aside and shown only if it cannot start. Raises ConfigurationError then.
+    `small`: tune the JVM for a short run. `is_last`: no other session follows in this process, so that the JVM need not
+    put its things in order at the end, but for what a user's settings ask of it. Nothing is printed: the JVM's console
+    output is kept aside and shown only if it cannot start. Raises ConfigurationError then.
     """
     existing = SparkSession.getActiveSession()
     if existing is not None:
         yield existing
         return
-    settings, new_archive = _archived(_settings(master, dict(conf), small))
+    settings, new_archive = spark_settings_with(master, dict(conf), small), None
+    if not _has_jvm():
+        settings, new_archive = archived(settings)
     session = _create_or_again(settings)
-    if new_archive is not None:
-        new_archive.keep(SparkContext._gateway.proc)  # type: ignore[union-attr]
+    if new_archive is not None and (process := jvm.process()) is not None:
+        new_archive.keep(process)
     with tempfile.TemporaryDirectory(prefix="status-tool-") as folder:
         try:
             if not runs_here(session.sparkContext.master):
@@ -85,8 +71,11 @@ def spark_session(
                 new_archive.abandoned = True
             raise
         finally:
-            with suppress(Exception):
-                session.stop()
+            if is_last and not conf and new_archive is None and starts_directly(settings):
+                forget_session()
+            else:
+                with suppress(Exception):
+                    session.stop()
 
 
 def forget_session() -> None:
@@ -113,60 +102,23 @@ def small_query(session: SparkSession) -> Iterator[None]:
             session.conf.unset(key) if old is None else session.conf.set(key, old)
 
 
-def submitted() -> bool:
-    """Whether this process was started by spark-submit, which has chosen the master."""
-    return _SUBMITTED in os.environ
-
-
-def _settings(master: str | None, conf: dict[str, str], small: bool) -> dict[str, str]:
-    settings = dict(_DEFAULTS)
-    if not submitted():
-        settings["spark.master"] = master or LOCAL_MASTER
-        if settings["spark.master"].startswith("local"):
-            settings |= _LOCAL
-            settings[_JVM_OPTIONS] += _SMALL_JVM if small else ""
-            _workers_like_this_process()
-    if _JVM_OPTIONS in conf and _JVM_OPTIONS in settings:
-        conf[_JVM_OPTIONS] = f"{settings[_JVM_OPTIONS]} {conf[_JVM_OPTIONS]}"
-    return settings | conf
-
-
-def _archived(settings: dict[str, str]) -> tuple[dict[str, str], NewArchive | None]:
-    """With the archive of classes, where a JVM is started here; a user's own choice of one stands."""
-    options = settings.get(_JVM_OPTIONS, "")
-    local = not submitted() and settings.get("spark.master", "").startswith("local")
-    if not local or getattr(SparkContext, "_gateway", None) is not None or "Archive" in options or "-Xshare" in options:
-        return settings, None
-    option, new_archive = jvm_option()
-    return (settings | {_JVM_OPTIONS: f"{options} {option}"}, new_archive) if option else (settings, None)
-
-
-def _workers_like_this_process() -> None:
-    """Let Spark's Python workers run the same interpreter and find this package as well."""
-    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
-    root = str(Path(__file__).resolve().parents[2])
-    known = os.environ.get("PYTHONPATH", "").split(os.pathsep)
-    if root not in known:
-        os.environ["PYTHONPATH"] = os.pathsep.join(path for path in (root, *known) if path)
-
-
 def _create_or_again(settings: dict[str, str]) -> SparkSession:
     """A session; once more without the archive of classes where that has crashed the JVM."""
     try:
         return _create(settings)
     except ConfigurationError as error:
-        options = drop_archive(settings.get(_JVM_OPTIONS, "")) if _CRASH in str(error) else None
+        options = drop_archive(settings.get(JVM_OPTIONS, "")) if _CRASH in str(error) else None
         if options is None:
             raise
-        return _create(settings | {_JVM_OPTIONS: options})
+        return _create(settings | {JVM_OPTIONS: options})
 
 
 def _create(settings: dict[str, str]) -> SparkSession:
-    conf = SparkConf().setAppName(APP_NAME).setAll(list(settings.items()))
+    conf = SparkConf().setAll(list(settings.items()))
     with tempfile.TemporaryFile() as console:
         try:
             with _own_interrupt():
-                context = SparkContext(conf=conf, gateway=_gateway(conf, console))
+                context = SparkContext(conf=conf, gateway=_gateway(settings, conf, console))
             session = SparkSession(context)
         except ConfigurationError:
             raise
@@ -187,12 +139,14 @@ def _own_interrupt() -> Iterator[None]:
             signal.signal(signal.SIGINT, before)
 
 
-def _gateway(conf: SparkConf, console: IO[bytes]) -> Any:
+def _gateway(settings: dict[str, str], conf: SparkConf, console: IO[bytes]) -> Any:
     """A new JVM whose output goes to `console`, permanently; None: one is already running."""
-    if submitted() or getattr(SparkContext, "_gateway", None) is not None:
-        return None
-    java("Spark")
-    return jvm.launch(conf, console)
+    return None if _has_jvm() else jvm.gateway(settings, conf, console)
+
+
+def _has_jvm() -> bool:
+    """Whether none has to be started."""
+    return submitted() or getattr(SparkContext, "_gateway", None) is not None
 
 
 def _reason(error: Exception, console: IO[bytes]) -> str:

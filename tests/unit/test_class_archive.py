@@ -74,37 +74,37 @@ def test_what_others_could_have_written_is_not_used(tmp_path: Path, monkeypatch:
     """A JVM runs what an archive holds."""
     monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path))
     tmp_path.chmod(0o700)
-    option, keep = jvm_option()
+    option, keep = jvm_option("direct")
     assert (option.startswith(f"-XX:ArchiveClassesAtExit={tmp_path}/spark-"), keep is None) == (True, False)
     archive = Path(option.partition("=")[2]).with_suffix(".7.jsa")
     archive.write_bytes(b"classes")
     archive.chmod(0o600)
-    assert jvm_option() == (f"-XX:SharedArchiveFile={archive} -XX:+VerifySharedSpaces", None)
+    assert jvm_option("direct") == (f"-XX:SharedArchiveFile={archive} -XX:+VerifySharedSpaces", None)
     archive.chmod(0o620)
-    assert jvm_option() == ("", None)
+    assert jvm_option("direct") == ("", None)
     archive.unlink()
     tmp_path.chmod(0o770)
-    assert jvm_option() == ("", None)
+    assert jvm_option("direct") == ("", None)
 
 
 def test_none_without_a_folder_or_a_jdk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """`off`, a cache that is a file, a folder with a blank, no JDK, and one that is too old."""
     monkeypatch.setenv(CACHE_VARIABLE, "off")
-    assert jvm_option() == ("", None)
+    assert jvm_option("direct") == ("", None)
     (tmp_path / "file").write_text("")
     monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "file"))
-    assert jvm_option() == ("", None)
+    assert jvm_option("direct") == ("", None)
     monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "with blank"))
-    assert jvm_option() == ("", None)
+    assert jvm_option("direct") == ("", None)
     monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "cache"))
-    assert jvm_option() != ("", None)
+    assert jvm_option("direct") != ("", None)
     for text in (None, "", 'JAVA_VERSION="11.0.2"\n', "JAVA_VERSION=?\n"):
         home = tmp_path / f"jdk{text!r:.5}"
         home.mkdir(exist_ok=True)
         if text is not None:
             (home / "release").write_text(text)
         monkeypatch.setenv("JAVA_HOME", str(home))
-        assert jvm_option() == ("", None)
+        assert jvm_option("direct") == ("", None)
 
 
 def test_one_that_crashes_the_jvm_goes(tmp_path: Path) -> None:

@@ -1,0 +1,100 @@
+"""The command that starts Spark's JVM directly, without the scripts and the JVM that `spark-submit` puts before it.
+
+Spark's launcher is asked once which options its JVM needs (it opens the modules of the JDK that Spark uses); the answer
+is kept in the user's cache. Jars that no check uses are left out of the class path: what their services do when a
+session starts (Spark's machine learning registers functions by reflection) is a seventh of a small check.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import subprocess
+from contextlib import suppress
+from pathlib import Path
+
+from status_tool.atomic import atomic_write
+from status_tool.cache import cache_folder, is_ours
+from status_tool.clients.java import java, spark_homes
+from status_tool.spark.class_archive import key_of
+from status_tool.spark.settings import JVM_OPTIONS
+
+_MAIN = "org.apache.spark.api.python.PythonGatewayServer"
+_LAUNCHER = "org.apache.spark.launcher.Main"
+_SUBMIT = "org.apache.spark.deploy.SparkSubmit"
+_ASKED_S = 60
+_UNUSED = (
+    "breeze",
+    "datanucleus",
+    "derby",
+    "hive-",
+    "kubernetes-",
+    "spark-connect_",
+    "spark-graphx",
+    "spark-hive",
+    "spark-kubernetes",
+    "spark-mllib",
+    "spark-pipelines",
+    "spark-streaming",
+    "spark-yarn",
+    "spire",
+    "vertx",
+    "volcano",
+)
+"""How the names of jars begin that no check uses: other clusters' resource managers, Hive, machine learning."""
+
+
+def direct_command(settings: dict[str, str], folder: Path) -> list[str] | None:
+    """With every setting as a property, as `spark-submit` sets them; None: Spark's launcher gives no options.
+
+    `folder` takes the temporary files of the JVM. Raises `ConfigurationError` where there is no Java.
+    """
+    program, homes = java("Spark"), spark_homes()
+    options = _module_options(program, homes[0]) if homes else None
+    if options is None:
+        return None
+    jars = [str(jar) for jar in sorted((homes[0] / "jars").glob("*.jar")) if not jar.name.startswith(_UNUSED)]
+    own = [f"-Xmx{settings['spark.driver.memory']}", "-XX:-UsePerfData", f"-Djava.io.tmpdir={folder}"]
+    properties = [f"-D{name}={value}" for name, value in settings.items()]
+    chosen = shlex.split(settings[JVM_OPTIONS])
+    return [str(program), "-cp", os.pathsep.join(jars), *own, *options, *chosen, *properties, _MAIN]
+
+
+def _module_options(program: Path, home: Path) -> list[str] | None:
+    kept = _kept()
+    if kept is not None:
+        with suppress(OSError, ValueError):
+            if is_ours(kept):
+                return [str(option) for option in json.loads(kept.read_text(encoding="utf-8"))]
+    options = _asked(program, home)
+    if kept is not None and options is not None:
+        with suppress(Exception), atomic_write(kept) as stream:
+            json.dump(options, stream)
+    return options
+
+
+def _kept() -> Path | None:
+    folder, key = cache_folder(), key_of("options")
+    return None if folder is None or key is None else folder / f"options-{key}.json"
+
+
+def _asked(program: Path, home: Path) -> list[str] | None:
+    command = [str(program), "-Xmx128m", "-XX:TieredStopAtLevel=1", "-cp", str(home / "jars" / "*")]
+    try:
+        core = next((home / "jars").glob("spark-core_*.jar")).name
+        told = {"SPARK_HOME": str(home), "SPARK_SCALA_VERSION": core.removeprefix("spark-core_").partition("-")[0]}
+        answer = subprocess.run(
+            [*command, _LAUNCHER, _SUBMIT, "pyspark-shell"],
+            capture_output=True,
+            text=True,
+            timeout=_ASKED_S,
+            env=os.environ | told,
+            process_group=0,
+            check=True,
+        )
+        words = [word.strip() for word in answer.stdout.split("\0")]
+        after = words[words.index("-cp") + 2 : words.index(_SUBMIT)]
+    except (OSError, subprocess.SubprocessError, StopIteration, ValueError):
+        return None
+    return [word for word in after if not word.startswith("-Xmx")]

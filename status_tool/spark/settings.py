@@ -1,0 +1,113 @@
+"""How Spark is set for a check: known without PySpark, so that its JVM can start before that is imported."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from pathlib import Path
+
+from status_tool.spark.class_archive import NewArchive, jvm_option
+
+LOCAL_MASTER = "local[*]"
+APP_NAME = "status-tool"
+JVM_OPTIONS = "spark.driver.extraJavaOptions"
+_SUBMITTED = "PYSPARK_GATEWAY_PORT"
+_LOCAL_NAME = re.compile(r"local(\[.*\])?")
+
+_DEFAULTS = {
+    "spark.app.name": APP_NAME,
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.adaptive.coalescePartitions.parallelismFirst": "false",
+    "spark.sql.execution.useObjectHashAggregateExec": "false",
+}
+"""For every session made here. Small reducers are merged, up to 64 MiB each. Rows come to the aggregations sorted, and
+are not hashed until there is no room for more groups, and then sorted again (docs/decisions.md, 224)."""
+
+_LOCAL = {
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.memory": "1g",
+    "spark.sql.shuffle.partitions": "8",
+    JVM_OPTIONS: "-XX:+UseSerialGC",
+}
+_SMALL_JVM = " -XX:TieredStopAtLevel=1"
+"""Compiles sooner and less: pays for checks of up to some hundred thousand streams."""
+
+_NOT_DIRECT = (
+    "spark.archives",
+    "spark.api",
+    "spark.driver.defaultJavaOptions",
+    "spark.driver.extraClassPath",
+    "spark.driver.extraLibraryPath",
+    "spark.files",
+    "spark.jars",
+    "spark.kerberos",
+    "spark.plugins",
+    "spark.properties",
+    "spark.remote",
+    "spark.sql.catalog",
+    "spark.sql.extensions",
+    "spark.sql.hive",
+    "spark.submit",
+)
+"""How settings begin that `spark-submit` acts on before the JVM starts, or that ask for jars that we leave out."""
+_OF_A_USER = ("SPARK_", "PYSPARK_SUBMIT_ARGS")
+"""How variables begin that Spark's scripts and its launcher act on."""
+_OF_PYSPARK = ("SPARK_AUTH_SOCKET_TIMEOUT", "SPARK_BUFFER_SIZE")
+"""Those that PySpark sets in this process, once it has run."""
+
+
+def submitted() -> bool:
+    """Whether this process was started by spark-submit, which has chosen the master."""
+    return _SUBMITTED in os.environ
+
+
+def runs_here(master: str | None) -> bool:
+    """Whether Spark's tasks run in the driver's own JVM, and so see this machine's files and code."""
+    return _LOCAL_NAME.fullmatch(master or "") is not None
+
+
+def spark_settings_with(master: str | None, conf: dict[str, str], small: bool) -> dict[str, str]:
+    """All settings of a session; `conf` overrides, and its JVM options are added to ours."""
+    settings = dict(_DEFAULTS)
+    if not submitted():
+        settings["spark.master"] = master or LOCAL_MASTER
+        if settings["spark.master"].startswith("local"):
+            settings |= _LOCAL
+            settings[JVM_OPTIONS] += _SMALL_JVM if small else ""
+            _workers_like_this_process()
+    if JVM_OPTIONS in conf and JVM_OPTIONS in settings:
+        conf = conf | {JVM_OPTIONS: f"{settings[JVM_OPTIONS]} {conf[JVM_OPTIONS]}"}
+    return settings | conf
+
+
+def starts_directly(settings: dict[str, str]) -> bool:
+    """Whether the JVM can be started without Spark's scripts: PySpark's own Spark, here, as we set it."""
+    return (
+        not submitted()
+        and runs_here(settings.get("spark.master"))
+        and not any(name.startswith(_OF_A_USER) for name in os.environ.keys() - set(_OF_PYSPARK))
+        and not any(name.startswith(_NOT_DIRECT) for name in settings)
+    )
+
+
+def archived(settings: dict[str, str]) -> tuple[dict[str, str], NewArchive | None]:
+    """With the archive of classes, where a JVM is started here; a user's own choice of one stands."""
+    options = settings.get(JVM_OPTIONS, "")
+    local = not submitted() and settings.get("spark.master", "").startswith("local")
+    if not local or "Archive" in options or "-Xshare" in options:
+        return settings, None
+    option, new_archive = jvm_option("direct" if starts_directly(settings) else "submit")
+    return (settings | {JVM_OPTIONS: f"{options} {option}"}, new_archive) if option else (settings, None)
+
+
+def _workers_like_this_process() -> None:
+    """Let Spark's Python workers run the same interpreter and find this package as well."""
+    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    root = str(Path(__file__).resolve().parents[2])
+    known = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    if root not in known:
+        os.environ["PYTHONPATH"] = os.pathsep.join(path for path in (root, *known) if path)
