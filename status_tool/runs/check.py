@@ -53,10 +53,11 @@ from status_tool.spark.counts import overview_of
 from status_tool.spark.debug import write_debug
 from status_tool.spark.deep import with_crc
 from status_tool.spark.hdfs import mapped_paths
+from status_tool.spark.held import SMALL_BYTES, HeldRows, frame_of, small_file
 from status_tool.spark.lists import FullList, write_lists
 from status_tool.spark.session import spark_session
 from status_tool.spark.settings import LOCAL_MASTER, runs_here, submitted
-from status_tool.spark.verify import SMALL_BYTES, Verification
+from status_tool.spark.verify import Verification
 from status_tool.status_file.reader import StatusFile, open_status
 from status_tool.status_file.signature import SignKey
 from status_tool.status_file.writer import StatusWriter
@@ -123,6 +124,10 @@ class MasterSide:
             return rows
         kept = read_status(spark, self.older, folder).where(F.col("kind").isin("stream", "file", "count"))
         return rows.unionByName(kept)
+
+    def held(self) -> pa.Table | None:
+        """All rows, if they are few; None: Spark reads them."""
+        return small_file(self.file) if self.older is None else None
 
 
 @dataclass(frozen=True)
@@ -358,8 +363,9 @@ def check_offline(check: Check, say: Say) -> Outcome:
         ):
             question = _question(side, facts_of(slave, slave.header), check)
             with spark_session(check.spark_master, check.spark_conf, is_last=True) as spark:
-                slave_df = read_status(spark, slave, Path(folder))
-                outcome = _answer(spark, side, slave_df, question, check, say, Path(folder), lambda _: True)
+                found = small_file(slave)
+                slave_rows = read_status(spark, slave, Path(folder)) if found is None else found
+                outcome = _answer(spark, side, slave_rows, question, check, say, Path(folder), lambda _: True)
                 done()
                 return outcome
 
@@ -444,15 +450,17 @@ def verify_once(
     rows: RowProofs = NO_PROOFS,
 ) -> Outcome:
     """Compare the two sides; an outcome that is `last` has an overview."""
+    slave_rows: DataFrame | pa.Table
     if scratch.near is not None and scratch.near.exists():
-        slave_df = spark.read.parquet(scratch.near.as_uri())
+        slave_rows = pq.read_table(scratch.near)
     else:
-        slave_df = spark_source.load(spark, source_of(_shared_out(_left_to_spark(sides.slave), spark)))
+        slave_rows = spark_source.load(spark, source_of(_shared_out(_left_to_spark(sides.slave), spark)))
     if any(source.is_read_here for source in sides.slave.sources):
-        slave_df = slave_df.unionByName(read_parquet(spark, scratch.files, scratch.folder, SLAVE))
+        files_df = read_parquet(spark, scratch.files, scratch.folder, SLAVE)
+        slave_rows = frame_of(spark, slave_rows).unionByName(files_df)
     files = next((source for source in sides.slave.sources if isinstance(source, HdfsSource)), None)
     endpoint = files.endpoint if check.deep and files is not None else None
-    answered = (sides.look.side, slave_df, sides.question, check, say, scratch.folder, last, endpoint, rows)
+    answered = (sides.look.side, slave_rows, sides.question, check, say, scratch.folder, last, endpoint, rows)
     return _answer(spark, *answered)
 
 
@@ -475,7 +483,7 @@ def _question(side: MasterSide, slave: SideFacts, check: Check) -> Question:
 def _answer(
     spark: SparkSession,
     side: MasterSide,
-    slave_df: DataFrame,
+    slave_rows: DataFrame | pa.Table,
     question: Question,
     check: Check,
     say: Say,
@@ -486,11 +494,16 @@ def _answer(
 ) -> Outcome:
     """Compare; `endpoint` is where files that are otherwise incomparable can be read; `folder` is a temporary one."""
     excluded = question.excluded_regexes
-    master_df = _without(_in_question(side.rows(spark, folder), question, question.path_regexes), excluded)
-    slave_df = _without(mapped_paths(_in_question(slave_df, question), check.path_map.pairs), excluded)
+    held_file = side.held()
+    master_rows = side.rows(spark, folder) if held_file is None else held_file
+    master_df = _without(_in_question(frame_of(spark, master_rows), question, question.path_regexes), excluded)
+    slave_df = _in_question(frame_of(spark, slave_rows), question)
+    slave_df = _without(mapped_paths(slave_df, check.path_map.pairs), excluded)
+    is_held = isinstance(master_rows, pa.Table) and isinstance(slave_rows, pa.Table)
+    held = HeldRows.of(master_rows, slave_rows, question.left_out) if is_held else None
     say("comparing every stream and file")
     small = side.file.parquet_path.stat().st_size <= SMALL_BYTES
-    context = (question.master, question.slave, question.scope, question.queues, small, rows)
+    context = (question.master, question.slave, question.scope, question.queues, small, rows, held)
     try:
         with (
             closing(Verification(spark, master_df, slave_df, *context)) as checked,

@@ -74,7 +74,7 @@ def jvm_option(start: str) -> tuple[str, NewArchive | None]:
 
     `start` names how the JVM is started: it ignores an archive of another class path.
     """
-    folder, key = cache_folder(), key_of(start)
+    folder, key = cache_folder(), start_key(start)
     if folder is None or key is None:
         return "", None
     name = f"spark-{key}"
@@ -124,7 +124,7 @@ def _java() -> Path | None:
     return release if major.isdigit() and int(major) >= _OLDEST_JDK else None
 
 
-def key_of(what: str) -> str | None:
+def start_key(what: str) -> str | None:
     """Of something that depends on the JDK's build and Spark's jars, which a JVM compares by name, size and time.
 
     None where either is not there, or the JDK too old to write an archive.

@@ -17,7 +17,7 @@ from pathlib import Path
 from status_tool.atomic import atomic_write
 from status_tool.cache import cache_folder, is_ours
 from status_tool.clients.java import java, spark_homes
-from status_tool.spark.class_archive import key_of
+from status_tool.spark.class_archive import start_key
 from status_tool.spark.settings import JVM_OPTIONS
 
 _MAIN = "org.apache.spark.api.python.PythonGatewayServer"
@@ -75,7 +75,7 @@ def _module_options(program: Path, home: Path) -> list[str] | None:
 
 
 def _kept() -> Path | None:
-    folder, key = cache_folder(), key_of("options")
+    folder, key = cache_folder(), start_key("options")
     return None if folder is None or key is None else folder / f"options-{key}.json"
 
 

@@ -6,13 +6,14 @@ A large check has one in between, which settles what is evident (docs/decisions.
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 from functools import cached_property
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from pyspark import StorageLevel
-from pyspark.sql import Column, DataFrame, Observation, Row, SparkSession
+from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 
 from status_tool.explain.conclude import Tally, conclude
@@ -23,16 +24,18 @@ from status_tool.rules.later_writes import accepted_by, later_findings, later_wr
 from status_tool.rules.queue_proofs import QueueFacts
 from status_tool.rules.sides import older_findings
 from status_tool.rules.sql import is_in
-from status_tool.rules.tables import TableAge, age_aggregates_sql, has_age_sql, is_change_sql
+from status_tool.rules.tables import TableAge, age_aggregates_sql, has_age_sql, is_change_sql, table_ages
 from status_tool.spark.expressions import named, to_finding, worst_first
 from status_tool.spark.hbase import judge_regions, judge_streams, with_drained_heads
 from status_tool.spark.hdfs import judge_files
+from status_tool.spark.held import SMALL_BYTES, HeldRows
 from status_tool.spark.session import small_query
 from status_tool.spark.short_way import Decided, Evident, judge_evident
 from status_tool.vocabulary.findings import Finding
 from status_tool.vocabulary.header import MASTER, SLAVE, Header
 from status_tool.vocabulary.outcome import LaterWrites, Outcome, Problem
 from status_tool.vocabulary.row_proofs import NO_PROOFS, RowProofs
+from status_tool.vocabulary.schema import Row
 from status_tool.vocabulary.scope import Scope
 from status_tool.vocabulary.states import FactState
 from status_tool.vocabulary.verdicts import SEVERITY, Evidence, FileStatus
@@ -76,8 +79,6 @@ _REGION_COLUMNS = (
 )
 """What is kept of a region: counts, lists and dumps take no more. All that it was judged by is four times as much."""
 
-SMALL_BYTES = 1 << 20
-"""A status file of this size holds some ten thousand streams."""
 FEW_IN_DOUBT = 5_000
 """So few regions are judged as in a small check, whatever size the whole is of."""
 _AGES = age_aggregates_sql()
@@ -101,8 +102,12 @@ class Verification:
         queues: QueueFacts | None = None,
         small: bool | None = None,
         rows: RowProofs = NO_PROOFS,
+        held: HeldRows | None = None,
     ) -> None:
-        """`small`: skip Spark's code generation; None: decide by the size of the master's file."""
+        """`small`: skip Spark's code generation; None: decide by the size of the master's file.
+
+        `held` are rows of both sides that this process has itself: then no action is needed for them.
+        """
         self._session = session
         self._tuned = ExitStack()
         self._is_small = _is_small(master_df) if small is None else small
@@ -111,6 +116,7 @@ class Verification:
         self._headers = (master, slave)
         self._scope = scope
         self._rows = rows
+        self._held = held
         # Timestamps know of no origins, so the queues have none to settle.
         self._queues = (queues if self._level != Evidence.TIMESTAMPS else None) or QueueFacts()
         self._kept: list[DataFrame] = []
@@ -128,16 +134,19 @@ class Verification:
     @cached_property
     def context(self) -> RunContext:
         """Servers and tables, collected and judged; this is the first action (none for timestamps)."""
-        ours = [row.asDict() for row in self._small if row["side"] == MASTER and row["kind"] != "age"]
-        theirs = [row.asDict() for row in self._small if row["side"] == SLAVE]
-        ages = [_age(row) for row in self._small if row["kind"] == "age"]
-        return build_context(ours, theirs, ages, *self._headers, self._scope, self._queues, self._rows)
+        return build_context(*self._small, *self._headers, self._scope, self._queues, self._rows)
 
     @cached_property
-    def _small(self) -> list[Row]:
+    def _small(self) -> tuple[Sequence[Row], Sequence[Row], Sequence[TableAge]]:
+        """Of the master and of the slave what `build_context` judges."""
         if not self._scope.check_hbase or self._level == Evidence.TIMESTAMPS:
-            return []
-        return _small_rows(self._small_df, self._slave_df).collect()
+            return [], [], []
+        if self._held is not None:
+            return self._held.master, self._held.slave, table_ages(self._held.master)
+        found = [row.asDict() for row in _small_rows(self._small_df, self._slave_df).collect()]
+        ours = [row for row in found if row["side"] == MASTER and row["kind"] != "age"]
+        theirs = [row for row in found if row["side"] == SLAVE]
+        return ours, theirs, [_age(row) for row in found if row["kind"] == "age"]
 
     @property
     def _level(self) -> str:
@@ -161,7 +170,7 @@ class Verification:
             tally.later = _later(self.regions_in_doubt())
         self._later = later_writes(tally.later)
         if context.check_hdfs:
-            tally.entries = _entries(self._master_df, self._slave_df)
+            tally.entries = self._held.entries if self._held else _entries(self._master_df, self._slave_df)
         return conclude(context, tally, found)
 
     @property
@@ -257,11 +266,16 @@ class Verification:
     def servers(self) -> list[dict[str, Any]]:
         """The `server` rows of both sides, with `side` and, for the master's, why an origin is not settled."""
         reasons = {origin.id: origin.reason for origin in self.context.origins}
-        rows = [row.asDict() for row in self._small if row["kind"] == "server"]
-        return [{**row, "unsettled": reasons.get(row["origin"]) if row["side"] == MASTER else None} for row in rows]
+        ours, theirs, _ = self._small
+        return [
+            {**row, "side": side, "unsettled": reasons.get(row["origin"]) if side == MASTER else None}
+            for side, rows in ((MASTER, ours), (SLAVE, theirs))
+            for row in rows
+            if row["kind"] == "server"
+        ]
 
     def _keep(self, rows: DataFrame) -> DataFrame:
-        if rows.inputFiles():
+        if self._held is not None or rows.inputFiles():
             return rows
         self._kept.append(rows.persist(StorageLevel.MEMORY_AND_DISK))
         return self._kept[-1]

@@ -15,11 +15,12 @@ import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
 from status_tool.rules.queue_proofs import QueueFacts
 from status_tool.runs.question import Question
 from status_tool.spark.counts import overview_of
+from status_tool.spark.held import HeldRows
 from status_tool.spark.session import spark_session
 from status_tool.spark.verify import Verification
 from status_tool.vocabulary.findings import Finding
@@ -61,14 +62,13 @@ def session() -> Iterator[SparkSession]:
         yield made
 
 
-def frame(session: SparkSession, rows: list[Row]) -> DataFrame:
-    return session.createDataFrame(pa.Table.from_pylist(rows, schema=STATUS_SCHEMA))
-
-
 def on_spark(session: SparkSession, world: World, small: bool) -> Outcome:
-    ours, theirs, master, slave, scope, queues, rows = world
-    sides = (frame(session, ours), frame(session, theirs))
-    with closing(Verification(session, *sides, master, slave, scope, queues, small, rows)) as check:
+    """`small` as a check of small files: this process holds the rows."""
+    *both, master, slave, scope, queues, proven = world
+    ours, theirs = (pa.Table.from_pylist(rows, schema=STATUS_SCHEMA) for rows in both)
+    held = HeldRows.of(ours, theirs) if small else None
+    sides = (session.createDataFrame(ours), session.createDataFrame(theirs))
+    with closing(Verification(session, *sides, master, slave, scope, queues, small, proven, held)) as check:
         return check.outcome()
 
 

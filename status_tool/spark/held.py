@@ -1,0 +1,67 @@
+"""Rows of small files, held by this process: Spark need not open a file, and what is judged here needs no Spark job."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame, SparkSession
+
+from status_tool.rules.context import SMALL_KINDS
+from status_tool.status_file.reader import StatusFile
+from status_tool.vocabulary.header import MASTER, SLAVE
+from status_tool.vocabulary.schema import STATUS_SCHEMA, Row
+
+SMALL_BYTES = 1 << 20
+"""A status file of this size holds some ten thousand streams."""
+_KINDS = {
+    MASTER: (*SMALL_KINDS, "region", "fact", "count"),
+    SLAVE: (*SMALL_KINDS, "fact", "unstamped", "count"),
+}
+"""What a side's context and its counts are made of."""
+_NOT_ASKED = frozenset({"prev", "seq", "start_key", "end_key", "path", "checksum", "crc32c", "algorithm", "block_size"})
+
+
+@dataclass(frozen=True)
+class HeldRows:
+    """The rows of both sides that are judged in this process, without tables that are left out."""
+
+    master: Sequence[Row]
+    slave: Sequence[Row]
+
+    @classmethod
+    def of(cls, master: pa.Table, slave: pa.Table, left_out: Collection[str] = ()) -> HeldRows:
+        """Of all rows of both sides."""
+        return cls(*(_asked(rows, side, left_out) for rows, side in ((master, MASTER), (slave, SLAVE))))
+
+    @property
+    def entries(self) -> dict[tuple[str, str], int]:
+        """The `count` rows by side and name."""
+        summed: dict[tuple[str, str], int] = {}
+        for side, rows in ((MASTER, self.master), (SLAVE, self.slave)):
+            for row in rows:
+                if row["kind"] == "count":
+                    summed[side, row["name"]] = summed.get((side, row["name"]), 0) + (row["entries"] or 0)
+        return summed
+
+
+def small_file(file: StatusFile) -> pa.Table | None:
+    """All rows of a small file; None: it is not small. Raises `StatusFileError`."""
+    if file.parquet_path.stat().st_size > SMALL_BYTES:
+        return None
+    batches = list(file.rows())
+    return pa.Table.from_batches(batches, batches[0].schema if batches else STATUS_SCHEMA)
+
+
+def frame_of(session: SparkSession, rows: DataFrame | pa.Table) -> DataFrame:
+    """The rows for Spark."""
+    return session.createDataFrame(rows) if isinstance(rows, pa.Table) else rows
+
+
+def _asked(rows: pa.Table, side: str, left_out: Collection[str]) -> list[Row]:
+    chosen = pc.is_in(rows["kind"], value_set=pa.array(_KINDS[side], pa.string()))
+    columns = [name for name in rows.column_names if name not in _NOT_ASKED]
+    found: list[Row] = rows.select(columns).filter(chosen).to_pylist()
+    return [row for row in found if row["table"] not in left_out]
