@@ -32,9 +32,8 @@ class Bench(NamedTuple):
 
 
 BENCHES = (
-    Bench("start", ("3",)),
-    Bench("small_run"),
-    Bench("run_on_cluster"),
+    Bench("start", ("1",)),
+    Bench("run_on_cluster", ("1",)),
     Bench("verify_scale", ("10000",)),
     Bench("hdfs", ("--files", "500", "--rounds", "1")),
     Bench("hdfs_memory", ("20000", "40000")),

@@ -2,15 +2,14 @@
 
     python -m bench.start [ROUNDS]
 
-The kinds alternate, so that whatever else the machine does meets all of them. `archive`: the check of the samples with
-the archive of Spark's classes (decision 182), which a run before has made; `without`: the same check with none;
-`bare`: a session as pyspark makes it, and one join of 200 rows; `wrong option`: what a typing error costs.
+The kinds alternate, so that whatever else the machine does meets all of them. The check of the samples, with the
+archive of Spark's classes (decision 182), which a run before has made, and without any; a session as PySpark makes it,
+with one join of the samples' own rows; what a wrong option and the help cost, against Python that does nothing.
 """
 
 from __future__ import annotations
 
 import os
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -18,55 +17,57 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from bench import small_run, verify_scale
+from bench.results import Ratio, record
+from bench.run_on_cluster import AIM, BARE, BARE_NAME
 from status_tool.cache import CACHE_VARIABLE
 
 ROUNDS = 5
 SAMPLES = Path(__file__).resolve().parents[1] / "sample_status" / "complete"
+FILES = (str(SAMPLES / "master.status"), str(SAMPLES / "slave.status"))
 TOOL = (sys.executable, "-m", "status_tool", "run")
-CHECK = (*TOOL, "-i", str(SAMPLES / "master.status"), "--slave-status", str(SAMPLES / "slave.status"), "--json")
+CHECK = (*TOOL, "-i", FILES[0], "--slave-status", FILES[1], "--json")
+LIMIT = "CPU: Spark's start, then planning one query and interpreting it, in a JVM that has just started"
+IMPORTS = "CPU: importing Typer and the options"
 
 
 def main() -> int:
     """Run all rounds; returns 0."""
     rounds = int(sys.argv[1]) if len(sys.argv) > 1 else ROUNDS
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        verify_scale.write_inputs(folder, small_run.STREAMS)
+    with tempfile.TemporaryDirectory() as cache:
         kinds: Mapping[str, tuple[Sequence[str], str]] = {
-            "archive": (CHECK, name),
-            "without": (CHECK, "off"),
-            "bare": ((sys.executable, "-m", "bench.small_run", "bare", name), "off"),
+            "check of the sample": (CHECK, cache),
+            "the same without archive": (CHECK, "off"),
+            BARE_NAME: ((sys.executable, "-c", BARE, *FILES), "off"),
             "wrong option": ((*TOOL, "--nonsense"), "off"),
+            "help": ((*TOOL, "--help"), "off"),
+            "Python alone": ((sys.executable, "-c", "pass"), "off"),
         }
-        _taken(*kinds["archive"])
-        assert list(folder.glob("*.jsa")), "no archive was made"
-        times = _alternating(kinds, rounds)
-    medians = {kind: statistics.median(taken) for kind, taken in times.items()}
-    for kind, taken in times.items():
-        print(f"{kind}: median {medians[kind]:.2f} s, {min(taken):.2f} to {max(taken):.2f}")
-    for kind in ("archive", "without"):
-        print(f"{kind} / bare {medians[kind] / medians['bare']:.2f}")
-    print(f"archive / without {medians['archive'] / medians['without']:.2f}")
+        _taken(CHECK, cache)
+        assert list(Path(cache).glob("*.jsa")), "no archive was made"
+        times: dict[str, list[float]] = {kind: [] for kind in kinds}
+        for _ in range(rounds):
+            for kind, what in kinds.items():
+                times[kind].append(_taken(*what))
+
+    def compare(ours: str, theirs: str, aim: str, limit: str) -> None:
+        found = tuple(times[ours]), tuple(times[theirs])
+        record(Ratio("start", ours, theirs, 4, "regions", "s", *found, aim=aim, limit=limit))
+
+    compare("check of the sample", BARE_NAME, AIM, LIMIT)
+    compare("the same without archive", BARE_NAME, "", "CPU: reading and linking Spark's classes")
+    for kind in ("wrong option", "help"):
+        compare(kind, "Python alone", "under 0.5 s", IMPORTS)
     return 0
-
-
-def _alternating(kinds: Mapping[str, tuple[Sequence[str], str]], rounds: int) -> dict[str, list[float]]:
-    times: dict[str, list[float]] = {kind: [] for kind in kinds}
-    for _ in range(rounds):
-        for kind, what in kinds.items():
-            times[kind].append(_taken(*what))
-    return times
 
 
 def _taken(command: Sequence[str], cache: str) -> float:
     """Seconds of a whole command."""
+    environment = {**os.environ, CACHE_VARIABLE: cache}
     start = time.perf_counter()
-    done = subprocess.run(
-        command, capture_output=True, text=True, env={**os.environ, CACHE_VARIABLE: cache}, check=False
-    )
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+    took = time.perf_counter() - start
     assert done.returncode == (2 if "--nonsense" in command else 0), done
-    return time.perf_counter() - start
+    return took
 
 
 if __name__ == "__main__":

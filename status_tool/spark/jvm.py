@@ -91,6 +91,11 @@ def gateway(settings: dict[str, str], conf: Any, console: IO[bytes]) -> Any:
     return _in_thread(lambda: _connected(_early, console))
 
 
+def is_direct() -> bool:
+    """Whether a session uses one that was started directly, whose temporary files go with it."""
+    return _early is not None and _early.is_taken
+
+
 def end_unused() -> None:
     """End one that was begun and that no session has come to use."""
     if _early is not None and not _early.is_taken:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import tempfile
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
@@ -24,7 +24,6 @@ from status_tool.spark.settings import (
     archived,
     runs_here,
     spark_settings_with,
-    starts_directly,
     submitted,
 )
 
@@ -42,7 +41,7 @@ _SMALL_QUERY = {
 
 @contextmanager
 def spark_session(
-    master: str | None = None, conf: Sequence[tuple[str, str]] = (), *, small: bool = True, is_last: bool = False
+    master: str | None = None, conf: Iterable[tuple[str, str]] = (), *, small: bool = True, is_last: bool = False
 ) -> Iterator[SparkSession]:
     """A session for one check; stopped at the end unless it existed before.
 
@@ -55,7 +54,8 @@ def spark_session(
     if existing is not None:
         yield existing
         return
-    settings, new_archive = spark_settings_with(master, dict(conf), small), None
+    chosen = dict(conf)
+    settings, new_archive = spark_settings_with(master, chosen, small), None
     if not _has_jvm():
         settings, new_archive = archived(settings)
     session = _create_or_again(settings)
@@ -71,7 +71,7 @@ def spark_session(
                 new_archive.abandoned = True
             raise
         finally:
-            if is_last and not conf and new_archive is None and starts_directly(settings):
+            if is_last and not chosen and new_archive is None and jvm.is_direct():
                 forget_session()
             else:
                 with suppress(Exception):

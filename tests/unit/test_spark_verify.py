@@ -62,6 +62,10 @@ def session() -> Iterator[SparkSession]:
         yield made
 
 
+def frame(session: SparkSession, rows: list[Row]) -> DataFrame:
+    return session.createDataFrame(pa.Table.from_pylist(rows, schema=STATUS_SCHEMA))
+
+
 def on_spark(session: SparkSession, world: World, small: bool) -> Outcome:
     """`small` as a check of small files: this process holds the rows."""
     *both, master, slave, scope, queues, proven = world
