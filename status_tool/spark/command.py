@@ -61,6 +61,11 @@ def direct_command(settings: dict[str, str], folder: Path) -> list[str] | None:
     return [str(program), "-cp", os.pathsep.join(jars), *own, *options, *chosen, *properties, _MAIN]
 
 
+def as_scripts_set() -> dict[str, str]:
+    """Variables that Spark's scripts and PySpark set: by them its Python workers find PySpark."""
+    return {"SPARK_HOME": str(spark_homes()[0]), "PYTHONHASHSEED": "0", "SPARK_CONNECT_MODE": "0"}
+
+
 def _module_options(program: Path, home: Path) -> list[str] | None:
     kept = _kept()
     if kept is not None:

@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from status_tool.clients.java import java
-from status_tool.spark.command import direct_command
+from status_tool.spark.command import as_scripts_set, direct_command
 from status_tool.spark.settings import starts_directly
 
 _POLL_S = 0.02
@@ -149,8 +149,7 @@ def _start(settings: dict[str, str]) -> None:
     early = _Early(settings, folder, tempfile.TemporaryFile())  # noqa: SIM115 - as long as the JVM
     try:
         if (command := direct_command(settings, folder)) is not None:
-            told = {"_PYSPARK_DRIVER_CONN_INFO_PATH": str(early.port_file), "SPARK_CONNECT_MODE": "0"}
-            environment = os.environ | told
+            environment = os.environ | {**as_scripts_set(), "_PYSPARK_DRIVER_CONN_INFO_PATH": str(early.port_file)}
             _Known(command, stdin=subprocess.PIPE, stdout=early.console, stderr=early.console, env=environment)
             _early = early
             atexit.register(end)
