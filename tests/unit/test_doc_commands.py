@@ -11,6 +11,7 @@ import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.util import find_spec
+from itertools import dropwhile
 from pathlib import Path
 
 import pytest
@@ -29,7 +30,10 @@ DOCS = REPOSITORY / "docs"
 FOLLOWED = {"failover.md": FAILOVER_BLOCK, "tutorial.md": TUTORIAL_BLOCK}
 """Pages that a test follows word for word, and what it takes for a block of commands."""
 FENCED = re.compile(r"(?P<before>[^\n]*)\n(?P<block>^ *```(?P<kind>\w*)\n(?P<code>.*?)^ *```)", re.M | re.S)
-COMMAND = re.compile(r"(?:\$ )?((?:\.venv/bin/)?status-tool |make |(?:\.venv/bin/)?python -m )")
+VARIABLE = re.compile(r"[A-Z_]+=.*")
+COMMAND = re.compile(
+    r"(?:\$ )?((?:[A-Z_]+=\S+ )*(?:\S*/)?(?:status-tool|spark-submit) |make |(?:\.venv/bin/)?python -m )"
+)
 NOT_RUN = re.compile(r" *<!-- not run: [^>]+ -->")
 RUN_BY = re.compile(r" *<!-- run by: (tests/\S+\.py)(?:, without [^>]+)? -->")
 SPAN = re.compile(r"(?<!`)`(status-tool (?!status file)[^`…]*)`", re.S)
@@ -99,8 +103,11 @@ def test_commands_within_sentences_parse(page: Path) -> None:
 
 def parse(command: str, is_whole: bool = True) -> None:
     """Raises for what the command line would refuse before it contacts anything."""
-    words = shlex.split(command, comments=True)
-    if words[0] == "make":
+    words = list(dropwhile(VARIABLE.fullmatch, shlex.split(command, comments=True)))
+    if words[0].endswith("spark-submit"):
+        (script,) = (at for at, word in enumerate(words) if word.endswith(".py"))
+        parse_tool(words[script + 1 :], is_whole)
+    elif words[0] == "make":
         targets = re.findall(r"^([a-z-]+):", (REPOSITORY / "Makefile").read_text(), re.M)
         assert set(word for word in words[1:] if "=" not in word) <= set(targets), command
     elif words[1:2] == ["-m"]:
@@ -140,6 +147,8 @@ def parse_tool(words: list[str], is_whole: bool) -> None:
         "status-tool run -i FILE -m -o FILE",
         "status-tool run -m -o FILE --since 1795314853330",
         "status-tool watch -i FILE --no-such-option",
+        "PYSPARK_PYTHON=python3 status-tool run --no-such-option",
+        "spark-submit --master yarn main.py run --no-such-option",
         "make no-such-target",
         "python -m tests.no_such_module",
     ],
