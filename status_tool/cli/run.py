@@ -36,7 +36,7 @@ from status_tool.errors import ConfigurationError, StatusToolError, UsageError
 from status_tool.runs.modes import Mode, check_options, given_of
 from status_tool.spark import jvm
 from status_tool.spark.home import take_spark
-from status_tool.spark.settings import archived, spark_settings_with
+from status_tool.spark.settings import archived, is_short, spark_settings_with
 from status_tool.status_file.legacy_name import is_legacy_name
 from status_tool.status_file.signature import SignKey, read_key
 from status_tool.vocabulary.header import MASTER, SLAVE
@@ -327,7 +327,7 @@ def run(
     if status_file is not None:
         take_spark()
         if status_file.is_file() and not explain:
-            _start_spark(spark_master, spark_settings)
+            _start_spark(spark_master, spark_settings, status_file)
     # Not before: these take most of a second to import, for which help and a wrong option need not wait.
     with loading(jvm.kill):
         from status_tool.cli.running import (
@@ -491,10 +491,10 @@ def _key(path: Path | None, required: bool, output: Path | None, status_file: Pa
     return read_key(path)
 
 
-def _start_spark(master: str | None, conf: tuple[tuple[str, str], ...]) -> None:
+def _start_spark(master: str | None, conf: tuple[tuple[str, str], ...], status_file: Path) -> None:
     """Let Spark's JVM start while everything else is imported and read; what fails here is told where it is needed."""
     with loading(jvm.kill), suppress(StatusToolError, OSError):
-        jvm.begin(archived(spark_settings_with(master, dict(conf), small=True))[0])
+        jvm.begin(archived(spark_settings_with(master, dict(conf), is_short(status_file)))[0])
 
 
 def permissions_of(text: str | None) -> int | None:

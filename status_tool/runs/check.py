@@ -56,7 +56,7 @@ from status_tool.spark.hdfs import mapped_paths
 from status_tool.spark.held import SMALL_BYTES, HeldRows, frame_of, small_file
 from status_tool.spark.lists import FullList, write_lists
 from status_tool.spark.session import spark_session
-from status_tool.spark.settings import LOCAL_MASTER, runs_here, submitted
+from status_tool.spark.settings import LOCAL_MASTER, is_short, runs_here, submitted
 from status_tool.spark.verify import Verification
 from status_tool.status_file.reader import StatusFile, open_status
 from status_tool.status_file.signature import SignKey
@@ -271,7 +271,7 @@ def check_in_rounds(
     ):
         # The JVM takes seconds to start: meanwhile the trackers flush, and the slave's rows, if few, are read.
         first = pool.submit(both)
-        with spark_session(check.spark_master, check.spark_conf, is_last=True) as spark:
+        with _session(check) as spark:
             sides = first.result()
             # What is written to files is what the rows have settled.
             by_rows = check.rows is not None or bool(samples().unequal)
@@ -347,6 +347,11 @@ def _again(both: Callable[[], Both], master: Master, deadline: float) -> Both:
                 raise
 
 
+def _session(check: Check) -> AbstractContextManager[SparkSession]:
+    small = is_short(check.status_file)
+    return spark_session(check.spark_master, check.spark_conf, small=small, is_last=True)
+
+
 def _over(deadline: float) -> bool:
     return time.monotonic() + RECHECK_S > deadline
 
@@ -362,7 +367,7 @@ def check_offline(check: Check, say: Say) -> Outcome:
             tempfile.TemporaryDirectory(prefix="status-tool-") as folder,
         ):
             question = _question(side, facts_of(slave, slave.header), check)
-            with spark_session(check.spark_master, check.spark_conf, is_last=True) as spark:
+            with _session(check) as spark:
                 found = small_file(slave)
                 slave_rows = read_status(spark, slave, Path(folder)) if found is None else found
                 outcome = _answer(spark, side, slave_rows, question, check, say, Path(folder), lambda _: True)

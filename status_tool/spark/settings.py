@@ -33,8 +33,12 @@ _LOCAL = {
     "spark.sql.shuffle.partitions": "8",
     JVM_OPTIONS: "-XX:+UseSerialGC",
 }
-_SMALL_JVM = " -XX:TieredStopAtLevel=1"
-"""Compiles sooner and less: pays for checks of up to some hundred thousand streams."""
+_SHORT_RUN = " -XX:TieredStopAtLevel=1"
+"""Compiles sooner and less."""
+_LONG_RUN = " -XX:-DontCompileHugeMethods"
+"""Spark makes one method of a whole stage. By default the JVM never compiles one as long as those of a check get."""
+SHORT_RUN_BYTES = 16 << 20
+"""A check of a status file up to this size, some hundred thousand streams, is over before compiling well pays."""
 
 _NOT_DIRECT = (
     "spark.archives",
@@ -70,6 +74,14 @@ def runs_here(master: str | None) -> bool:
     return _LOCAL_NAME.fullmatch(master or "") is not None
 
 
+def is_short(status_file: Path) -> bool:
+    """Whether a check of this status file is a short run; also where the file cannot be seen."""
+    try:
+        return status_file.stat().st_size <= SHORT_RUN_BYTES
+    except OSError:
+        return True
+
+
 def spark_settings_with(master: str | None, conf: dict[str, str], small: bool) -> dict[str, str]:
     """All settings of a session; `conf` overrides, and its JVM options are added to ours."""
     settings = dict(_DEFAULTS)
@@ -77,7 +89,7 @@ def spark_settings_with(master: str | None, conf: dict[str, str], small: bool) -
         settings["spark.master"] = master or LOCAL_MASTER
         if settings["spark.master"].startswith("local"):
             settings |= _LOCAL
-            settings[JVM_OPTIONS] += _SMALL_JVM if small else ""
+            settings[JVM_OPTIONS] += _SHORT_RUN if small else _LONG_RUN
             _workers_like_this_process()
     if JVM_OPTIONS in conf and JVM_OPTIONS in settings:
         conf = conf | {JVM_OPTIONS: f"{settings[JVM_OPTIONS]} {conf[JVM_OPTIONS]}"}

@@ -17,7 +17,7 @@ from status_tool.rules.later_writes import later_sql
 from status_tool.rules.regions import flags_sql
 from status_tool.rules.streams import arrived_sql, code_sql
 from status_tool.spark.expressions import named
-from status_tool.spark.hbase import STREAM, events, tables_frame, with_origins
+from status_tool.spark.hbase import EVENT_COLUMNS, STREAM, events, tables_frame, with_origins
 from status_tool.vocabulary.verdicts import Evidence
 
 _COLUMNS = ("region", "origin", "prev", "seq", "first_ms", "write_ms")
@@ -48,9 +48,9 @@ class Evident:
     """Where their names are (`region`; null for those that are decided); to be let go of by `unpersist`."""
 
     def in_doubt_of(self, rows: DataFrame) -> DataFrame:
-        """The rows of regions in doubt."""
+        """The rows of regions in doubt, with the columns that streams and regions are judged by."""
         names = self.kept.where("region IS NOT NULL").select("region")
-        return rows.join(F.broadcast(names), "region", "left_semi")
+        return rows.select(*EVENT_COLUMNS, "via", "via_ids").join(F.broadcast(names), "region", "left_semi")
 
 
 def judge_evident(

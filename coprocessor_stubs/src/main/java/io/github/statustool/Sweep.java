@@ -98,6 +98,7 @@ final class Sweep {
       startCoverage(store);
       interruptCoverage(store, asked, live);
     }
+    seen.keySet().retainAll(live);
     tracked.retainAll(live);
   }
 
@@ -170,7 +171,6 @@ final class Sweep {
         store.put(List.of(new StateRow(CoverageRow.KEY).add(CoverageRow.START_MS, since, since)));
       }
     }
-    seen.keySet().retainAll(live);
   }
 
   /**
