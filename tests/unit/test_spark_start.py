@@ -12,7 +12,7 @@ import pytest
 
 from status_tool.cache import CACHE_VARIABLE
 from status_tool.spark.command import direct_command
-from status_tool.spark.settings import JVM_OPTIONS, spark_settings_with, starts_directly
+from status_tool.spark.settings import JVM_OPTIONS, SHORT_RUN_BYTES, is_short, spark_settings_with, starts_directly
 from tests.lab.waiting import wait_until
 from tests.pair import REPOSITORY
 from tests.unit.test_entry import SLOW_IMPORT
@@ -53,6 +53,21 @@ def test_so_is_what_its_scripts_read(name: str, monkeypatch: pytest.MonkeyPatch)
     assert starts_directly(spark_settings_with(None, {}, small=True))
     monkeypatch.setenv(name, "something")
     assert not starts_directly(spark_settings_with(None, {}, small=True))
+
+
+@pytest.mark.parametrize("more", [0, 1])
+def test_a_large_file_is_no_short_run(tmp_path: Path, more: int) -> None:
+    """Its JVM compiles all that it can; a user's own settings stand."""
+    file = tmp_path / "large.status"
+    with file.open("wb") as stream:
+        stream.truncate(SHORT_RUN_BYTES + more)
+    assert is_short(file) == (not more)
+    settings = spark_settings_with(None, {JVM_OPTIONS: "-Xss2m"}, is_short(file))
+    assert ("TieredStopAtLevel=1" in settings[JVM_OPTIONS]) == (not more)
+    assert settings[JVM_OPTIONS].endswith(" -Xss2m")
+    chosen = {"spark.sql.shuffle.partitions": "5"}
+    assert spark_settings_with(None, chosen, is_short(file))["spark.sql.shuffle.partitions"] == "5"
+    assert is_short(tmp_path / "absent")
 
 
 def test_the_command_has_what_spark_asks_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
