@@ -118,7 +118,7 @@ def by_check(folder: Path, passes: int, conf: dict[str, str]) -> Costs:
     from status_tool.vocabulary.verdicts import Status
 
     costs, scope = Costs(), Scope(check_hdfs=False)
-    with _session(conf) as session:
+    with _session(folder, conf) as session:
         ours, theirs = (session.read.parquet((folder / f"{side}.parquet").as_uri()) for side in ("master", "slave"))
         for _ in range(passes):
             with closing(Verification(session, ours, theirs, MASTER, SLAVE, scope)) as check:
@@ -144,7 +144,7 @@ def by_check(folder: Path, passes: int, conf: dict[str, str]) -> Costs:
 
 def by_spark(folder: Path, passes: int, conf: dict[str, str]) -> Costs:
     """The join, in a session with the settings of the check's."""
-    with _session(conf) as session:
+    with _session(folder, conf) as session:
 
         def count() -> Count:
             for side in ("master", "slave"):
@@ -206,10 +206,12 @@ def main() -> None:
 
 
 @contextmanager
-def _session(conf: dict[str, str]) -> Iterator[Any]:
+def _session(folder: Path, conf: dict[str, str]) -> Iterator[Any]:
+    """As `run -i` starts one for a file of this size."""
     from status_tool.spark.session import spark_session
+    from status_tool.spark.settings import is_short
 
-    with spark_session(conf=conf.items(), small=False) as session:
+    with spark_session(conf=conf.items(), small=is_short(folder / "master.parquet")) as session:
         yield session
 
 

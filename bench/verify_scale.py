@@ -34,7 +34,7 @@ PYTHON = {
     **dict.fromkeys(("polars", "duckdb"), REPOSITORY / ".venv-bench/bin/python"),
 }
 AIM = "at most 1.5"
-LIMIT = "CPU: sorting and aggregating each region's rows"
+LIMIT = "CPU: shuffling and hashing each region's rows"
 
 
 def main() -> int:
