@@ -11,6 +11,7 @@ from status_tool.clients.config import Settings, load_site
 from status_tool.clients.kerberos import use
 from status_tool.clients.tls import read_trust
 from status_tool.errors import UsageError
+from status_tool.spark.settings import submitted
 
 ConfDirs = Annotated[
     list[Path] | None,
@@ -60,13 +61,16 @@ LogFile = Annotated[
 
 
 def show_as(*, quiet: bool, verbose: bool, log_file: Path | None) -> None:
-    """How the progress of this process is shown. Raises `UsageError`, `OutputError`."""
+    """How the progress of this process is shown. Raises `UsageError`, `OutputError`.
+
+    Under `spark-submit` it is `verbose` or not at all: there standard error goes where the results go.
+    """
     # Help and a wrong option need not wait for what draws bars.
     from status_tool.report.progress import Shown, open_log, set_shown
 
     if quiet and verbose:
         raise UsageError("-q shows no progress, -v every step of it: give either")
-    set_shown(Shown(quiet, verbose, None if log_file is None else open_log(log_file)))
+    set_shown(Shown(quiet or (submitted() and not verbose), verbose, None if log_file is None else open_log(log_file)))
 
 
 def settings_of(

@@ -4,11 +4,20 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import shutil
 import subprocess
 import sys
+import sysconfig
+import threading
+import time
+import venv
+from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import partial
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -16,28 +25,59 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
+import requests
 
 from bench.streams import MASTER, SLAVE, STEP, write_inputs
+from status_tool.clients.webhdfs import CONCURRENCY
 from status_tool.clients.zookeeper import Peer
 from status_tool.status_file.writer import StatusWriter
 from status_tool.vocabulary.schema import STATUS_SCHEMA
+from tests.lab.config import LOOPBACK
 from tests.lab.lab import Lab
 from tests.lab.standalone import Standalone
 from tests.lab.waiting import wait_until
-from tests.pair import Result, tool_environment, tool_here
+from tests.pair import REPOSITORY, Pair, Result, tool_environment, tool_here
 
 pytestmark = [pytest.mark.cluster, pytest.mark.spark]
 
-TOOL = sys.executable
+PAGE = REPOSITORY / "docs" / "spark-clusters.md"
+SPARK_MASTER, PYTHON = "spark://HOST:7077", "/srv/status-tool/bin/python"
+"""What stands there for a user's own."""
+TOOL = Path(sys.executable)
 """A Python with the tool and all that it needs."""
+FROM_PYTHON = "data returned from Python workers"
+"""Spark's metric of a task that read rows of a live cluster or of the status file, in bytes."""
 PEER = {"kind": "peer", "name": "1", "detail": Peer("1", "q:1:/s", True, 1_000).to_json()}
+OF_A_SESSION = ("PYTHONPATH", "PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON")
+QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+"""For JVMs that live for seconds."""
+RATE = 40
 
 
 @pytest.fixture(scope="module")
 def spark() -> Iterator[Standalone]:
-    """Two cores on each worker, so that there may be more executors than a driver sees when it starts."""
-    with Lab() as lab, Standalone(lab, cores=2, memory_mb=1536) as started:
+    """Room for one executor on each worker."""
+    with Lab() as lab, Standalone(lab) as started:
         yield started
+
+
+@pytest.fixture(scope="module")
+def bare_python(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A Python with all that the tool needs and without the tool, as on the nodes of a cluster."""
+    folder = tmp_path_factory.mktemp("bare")
+    venv.create(folder, symlinks=True)
+    site = next(folder.glob("lib/python*/site-packages"))
+    (site / "others.pth").write_text(sysconfig.get_paths()["purelib"] + "\n")
+    python = folder / "bin" / "python"
+    command = [str(python), "-c", "import pyarrow, status_tool"]
+    absent = subprocess.run(command, cwd=folder, env=no_python(), capture_output=True, text=True, check=False)
+    assert "No module named 'status_tool'" in absent.stderr, absent
+    return python
+
+
+def no_python() -> dict[str, str]:
+    """The environment without what a session of this process has put there for its own Spark."""
+    return {name: value for name, value in tool_environment().items() if name not in OF_A_SESSION}
 
 
 class Application:
@@ -55,7 +95,8 @@ class Application:
             "spark.driver.memory": "512m",
             "spark.executor.memory": "512m",
             "spark.executor.cores": "1",
-            "spark.executor.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",  # they live for seconds
+            "spark.driver.extraJavaOptions": QUICK,
+            "spark.executor.extraJavaOptions": QUICK,
         }
         path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
         self.environment = {"SPARK_CONF_DIR": str(folder), "PATH": path, **environment}
@@ -64,7 +105,7 @@ class Application:
         """A line of a shell, in the folder."""
         settings = "".join(f"{key} {value}\n" for key, value in self.settings.items())
         (self.folder / "spark-defaults.conf").write_text(settings)
-        environment = tool_environment() | self.environment
+        environment = no_python() | self.environment
         command = ["bash", "-c", line]
         done = subprocess.run(command, cwd=self.folder, env=environment, capture_output=True, text=True, check=False)
         return Result(done.returncode, done.stdout, done.stderr)
@@ -82,19 +123,93 @@ class Application:
         """Those that have ended."""
         return [event for event in self.events() if event["Event"] == "SparkListenerTaskEnd"]
 
+    def readers(self) -> Counter[str]:
+        """By executor, the tasks whose Python worker has read rows."""
+        found: Counter[str] = Counter()
+        for task in self.tasks():
+            values = {one.get("Name"): int(one.get("Update") or 0) for one in task["Task Info"]["Accumulables"]}
+            found[task["Task Info"]["Executor ID"]] += values.get(FROM_PYTHON, 0) > 0
+        return +found
+
+
+def documented(*words: str) -> str:
+    """The one command of docs/spark-clusters.md that has these words."""
+    blocks = re.findall(r"^```\n(.*?)^```", PAGE.read_text(), re.M | re.S)
+    lines = [line for block in blocks for line in re.sub(r"\\\n *", "", block).splitlines()]
+    (line,) = (line for line in lines if all(word in line for word in words))
+    return line
+
 
 def said(result: Result) -> dict[str, Any]:
     """The exit code, the verdict, counts and problems."""
     return {"exit": result.exit_code} | {key: result.json[key] for key in ("verdict", "hbase", "hdfs", "problems")}
 
 
+@pytest.fixture(scope="module")
+def content(pair: Pair, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A table with rows and 32 files, one of which differs; a folder with the master's status file."""
+    pair.create_table("executors", {"f": 1}, splits=[b"row-00000003", b"row-00000006"])
+    pair.master.admin.put_rows("executors", "f", 10)
+    files = {f"/executors/{folder}/{n}": b"%s %d" % (folder.encode(), n) for folder in "abcd" for n in range(8)}
+    for path, data in files.items():
+        pair.master.admin.hdfs_put(path, data)
+        pair.slave.admin.hdfs_put(path, data, checksum_type="CRC32" if path.endswith("/7") else None)
+    pair.slave.admin.hdfs_put("/executors/a/0", b"other")
+    folder = tmp_path_factory.mktemp("content")
+    (folder / "paths").write_text("/executors\n")
+    file, table = folder / "master.status", ("--table", "executors")
+    written = tool_here("run", "-m", "-o", file, "-f", folder / "paths", "--deep", *table, conf=pair.master)
+    assert written.exit_code == 0, written
+    (folder / "status_tool_main.py").write_text(documented("echo").split("'")[1])
+    return folder
+
+
+CHECK = " --json --deep --wait 30 --table executors"
+
+
+@pytest.fixture(scope="module")
+def here(pair: Pair, content: Path) -> dict[str, Any]:
+    """What the same check says without a cluster."""
+    found = said(tool_here("run", "-i", content / "master.status", *CHECK.split(), conf=pair.slave))
+    assert found["exit"] == 1, found
+    assert found["hdfs"]["files"] | {"match": 31, "mismatch": 1} == found["hdfs"]["files"]
+    assert found["hbase"]["regions"]["complete"] == 3
+    return found
+
+
+@pytest.fixture
+def application(pair: Pair, content: Path, tmp_path: Path) -> Application:
+    """On a machine that knows the slave, with FILE."""
+    for name in ("master.status", "status_tool_main.py"):
+        shutil.copy(content / name, tmp_path)
+    return Application(tmp_path, HBASE_CONF_DIR=str(pair.slave.conf_dir), SPARK_LOCAL_IP=LOOPBACK)
+
+
+def test_spark_submit(application: Application, here: dict[str, Any], spark: Standalone) -> None:
+    """Both halves, live, `--deep`: state table, listing, files and FILE are read by both executors.
+
+    That is client mode; cluster mode is Spark's to refuse, in its own words.
+    """
+    line = documented("spark-submit", "spark://", "client").replace(SPARK_MASTER, spark.url).replace(PYTHON, str(TOOL))
+    assert said(application.run(line + CHECK)) == here
+    assert len(application.readers()) == 2, application.readers()
+    refused = application.run(line.replace("--deploy-mode client", "--deploy-mode cluster"))
+    assert refused.exit_code == 1, refused
+    words = re.search(r"`(Cluster deploy mode is [^`]*)`", " ".join(PAGE.read_text().split()))
+    assert words is not None
+    assert words[1] in refused.stderr
+
+
 @pytest.mark.usefixtures("warm_spark")
-def test_an_executor_is_killed(spark: Standalone, tmp_path: Path) -> None:
-    """By -9, when the first stage has ended, with what it held of the rows: they are read again."""
+def test_an_executor_is_killed(spark: Standalone, bare_python: Path, tmp_path: Path) -> None:
+    """By -9, when the first stage has ended, with what it held of the rows: they are read again.
+
+    Executors have the tool's code from the tool.
+    """
     here = files_checked_here(tmp_path, 5_000)
     application = Application(tmp_path, **spark.environment)
     with ThreadPoolExecutor(1) as pool:
-        checking = pool.submit(application.run, files_checked_on(spark))
+        checking = pool.submit(application.run, files_checked_on(spark, bare_python))
         wait_until(partial(has_completed_a_stage, application, checking.done), 300, "a stage is over", interval=0.05)
         spark.executors()[0].kill9()
         result = checking.result()
@@ -117,15 +232,16 @@ def test_skewed_keys(spark: Standalone, tmp_path: Path) -> None:
     judged = {"complete": 4_997, "behind": 1, "gap": 1, "missing": 1}
     assert here["hbase"]["regions"] | judged == here["hbase"]["regions"]
     application = Application(tmp_path, **spark.environment)
-    assert said(application.run(files_checked_on(spark))) == here
+    assert said(application.run(files_checked_on(spark, TOOL))) == here
     assert {task["Task End Reason"]["Reason"] for task in application.tasks()} == {"Success"}
     assert "SparkListenerExecutorRemoved" not in application.names()
 
 
-def files_checked_on(spark: Standalone) -> str:
+def files_checked_on(spark: Standalone, python: Path) -> str:
     """The files of `files_checked_here`, in the folder where the line runs."""
-    check = "status-tool run -i master.status --slave-status slave.status --peer 1 --json"
-    return f"PYSPARK_PYTHON={TOOL} {check} --spark-master {spark.url}"
+    line = documented("status-tool run", "spark://", f"PYSPARK_PYTHON={PYTHON}")
+    line = line.replace(SPARK_MASTER, spark.url).replace(PYTHON, str(python))
+    return f"{line} --slave-status slave.status --peer 1 --json"
 
 
 def files_checked_here(folder: Path, streams: int, more_segments: int = 0) -> dict[str, Any]:
@@ -154,3 +270,59 @@ def skewed(rows: pa.Table, more: int) -> pa.Table:
         columns.get(field.name, pa.repeat(pa.scalar(same[field.name], field.type), more)) for field in rows.schema
     ]
     return pa.concat_tables([rows, pa.table(arrays, schema=rows.schema)])
+
+
+def test_rate_while_executors_come_and_go(pair: Pair, spark: Standalone, tmp_path: Path) -> None:
+    """With dynamic allocation there are more executors than at the start; `--rate` holds for all requests together."""
+    for cluster in (pair.master, pair.slave):
+        cluster.admin.hdfs_put_many("/many", 300, b"content")
+    (tmp_path / "paths").write_text("/many\n")
+    file = tmp_path / "master.status"
+    half = ("--only", "hdfs")
+    assert tool_here("run", "-m", "-o", file, "-f", tmp_path / "paths", *half, conf=pair.master).exit_code == 0
+    application = Application(tmp_path, HBASE_CONF_DIR=str(pair.slave.conf_dir), **spark.environment)
+    application.settings |= {
+        "spark.dynamicAllocation.enabled": "true",
+        "spark.dynamicAllocation.initialExecutors": "0",
+        "spark.dynamicAllocation.schedulerBacklogTimeout": "1s",
+        "spark.dynamicAllocation.executorIdleTimeout": "1s",
+    }
+    with counting_proxy(pair.slave.webhdfs_url) as (url, asked):
+        check = f"status-tool run -i {file} --json --only hdfs --webhdfs {url} --rate {RATE}"
+        result = application.run(f"PYSPARK_PYTHON={TOOL} {check} --spark-master {spark.url}")
+    assert result.exit_code == 0, result
+    assert result.json["hdfs"]["files"]["match"] == 300
+    assert application.names().count("SparkListenerExecutorAdded") > 0
+    assert len(asked) > 300
+    # Requests are made no sooner than the rate allows, and may be seen later: those that were under way, at the start.
+    assert len(asked) <= RATE * (asked[-1] - asked[0]) + CONCURRENCY, asked
+
+
+@contextmanager
+def counting_proxy(target: str) -> Iterator[tuple[str, list[float]]]:
+    """A web server before the NameNode's; when (monotonic) it was asked for what a rate counts."""
+    asked: list[float] = []
+
+    class Proxy(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_GET(self) -> None:
+            if "op=" in self.path:
+                asked.append(time.monotonic())
+            answer = requests.get(target + self.path, timeout=60, allow_redirects=False)
+            self.send_response(answer.status_code)
+            self.send_header("Content-Length", str(len(answer.content)))
+            self.end_headers()
+            self.wfile.write(answer.content)
+
+        def log_message(self, format: str, *args: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Proxy)
+    server.daemon_threads = True
+    threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}", asked
+    finally:
+        server.shutdown()
+        server.server_close()

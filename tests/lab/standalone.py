@@ -73,7 +73,12 @@ class Standalone:
     def _server(self, name: str, main: str) -> Server:
         port = self._ports.take()
         at = ("--host", LOOPBACK, "--port", str(port))
-        environment = {"SPARK_HOME": str(SPARK_HOME), "SPARK_SCALA_VERSION": scala(), "SPARK_LOCAL_IP": LOOPBACK}
+        environment = {
+            "PYTHONPATH": "",  # executors' Python would find there what was not sent to it
+            "SPARK_HOME": str(SPARK_HOME),
+            "SPARK_LOCAL_IP": LOOPBACK,
+            "SPARK_SCALA_VERSION": scala(),
+        }
         return Server(
             spark_java(self._mark),
             f"spark-{name}",

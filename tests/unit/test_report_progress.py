@@ -16,6 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from status_tool.cli.options import show_as
 from status_tool.errors import ConnectionFailed, OutputError
 from status_tool.report import progress as progress_module
 from status_tool.report.follow_progress import Round, make_following
@@ -129,6 +130,20 @@ def test_quiet_and_verbose(monkeypatch: pytest.MonkeyPatch) -> None:
             progress.step("first step")
             progress.step("second step", 3)
         assert stream.getvalue().splitlines() == [f"{prefix}first step", f"{prefix}second step (3)"]
+
+
+@pytest.mark.parametrize(
+    ("submitted", "verbose", "shows"), [(False, False, True), (True, False, False), (True, True, True)]
+)
+def test_under_spark_submit_results_stand_alone(
+    monkeypatch: pytest.MonkeyPatch, submitted: bool, verbose: bool, shows: bool
+) -> None:
+    """It writes standard error into standard output: a JSON document would begin with progress."""
+    monkeypatch.setattr("status_tool.cli.options.submitted", lambda: submitted)
+    show_as(quiet=False, verbose=verbose, log_file=None)
+    terminal = Terminal()
+    use(make_progress(terminal))
+    assert bool(terminal.getvalue()) is shows
 
 
 def test_a_log_has_every_step_and_the_end(tmp_path: Path) -> None:
