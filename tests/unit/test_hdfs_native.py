@@ -392,7 +392,7 @@ def test_a_spark_without_hadoop(
     site: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """As Spark is distributed for a Hadoop of the user's own."""
-    monkeypatch.setattr("status_tool.clients.java._spark_homes", lambda: [tmp_path])
+    monkeypatch.setattr("status_tool.clients.java.spark_homes", lambda: [tmp_path])
     assert "Spark's jars have no Hadoop client here" in refusal(capsys, *site)
 
 

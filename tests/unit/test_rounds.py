@@ -43,7 +43,7 @@ class Rounds:
         monkeypatch.setattr(time, "sleep", lambda _: None)
 
     @contextmanager
-    def spark(self, *_: Any) -> Iterator[None]:
+    def spark(self, *_: Any, **__: Any) -> Iterator[None]:
         yield None
 
     def gather(self, *_: Any) -> Snapshot:
