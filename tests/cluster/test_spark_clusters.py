@@ -34,8 +34,9 @@ from status_tool.status_file.writer import StatusWriter
 from status_tool.vocabulary.schema import STATUS_SCHEMA
 from tests.lab.config import LOOPBACK
 from tests.lab.lab import Lab
-from tests.lab.standalone import Standalone
+from tests.lab.standalone import SPARK_HOME, Standalone
 from tests.lab.waiting import wait_until
+from tests.lab.yarn import Yarn
 from tests.pair import REPOSITORY, Pair, Result, tool_environment, tool_here
 
 pytestmark = [pytest.mark.cluster, pytest.mark.spark]
@@ -52,6 +53,10 @@ OF_A_SESSION = ("PYTHONPATH", "PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON")
 QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 """For JVMs that live for seconds."""
 RATE = 40
+WITH_YARN = "STATUS_TOOL_TEST_YARN"
+with_yarn = pytest.mark.skipif(
+    WITH_YARN not in os.environ, reason=f"by hand, {WITH_YARN}=1: Maven gets YARN's servers, and they take a minute"
+)
 
 
 @pytest.fixture(scope="module")
@@ -198,6 +203,46 @@ def test_spark_submit(application: Application, here: dict[str, Any], spark: Sta
     words = re.search(r"`(Cluster deploy mode is [^`]*)`", " ".join(PAGE.read_text().split()))
     assert words is not None
     assert words[1] in refused.stderr
+
+
+@pytest.fixture(scope="module")
+def yarn(pair: Pair) -> Iterator[Yarn]:
+    """Over the slave's HDFS."""
+    with Lab() as lab, Yarn(lab, pair.slave) as started:
+        yield started
+
+
+@pytest.fixture
+def on_yarn(application: Application, yarn: Yarn) -> Application:
+    """On a machine that knows YARN as well."""
+    application.environment |= yarn.environment
+    application.settings |= {
+        "spark.yarn.jars": f"local:{SPARK_HOME}/jars/*",
+        "spark.driver.memoryOverhead": "256m",
+        "spark.executor.memoryOverhead": "256m",
+        "spark.yarn.appMasterEnv.SPARK_LOCAL_IP": LOOPBACK,
+        "spark.executorEnv.SPARK_LOCAL_IP": LOOPBACK,
+    }
+    return application
+
+
+@with_yarn
+def test_yarn_client_mode(on_yarn: Application, here: dict[str, Any]) -> None:
+    """The driver runs here: output and exit code as without YARN."""
+    line = documented("spark-submit", "--master yarn", "client").replace(PYTHON, str(TOOL))
+    assert said(on_yarn.run(line + CHECK)) == here
+    assert len(on_yarn.readers()) == 2, on_yarn.readers()
+
+
+@with_yarn
+def test_yarn_cluster_mode(on_yarn: Application, pair: Pair, yarn: Yarn, here: dict[str, Any]) -> None:
+    """The driver runs in a container, which has the verdict in its log."""
+    line = documented("spark-submit", "--master yarn", "cluster").replace(PYTHON, str(TOOL))
+    submitted = on_yarn.run(line.replace("/etc/hbase/conf", str(pair.slave.conf_dir)) + CHECK)
+    assert submitted.exit_code == 1, submitted
+    (name,) = set(re.findall(r"Submitted application (application_\w+)", submitted.stderr))
+    assert said(Result(1, yarn.printed(name), submitted.stderr)) == here
+    assert "User application exited with status 1" in submitted.stderr, submitted
 
 
 @pytest.mark.usefixtures("warm_spark")

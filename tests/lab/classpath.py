@@ -7,7 +7,7 @@ import fcntl
 import hashlib
 import os
 import subprocess
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from .errors import LabError
@@ -17,6 +17,7 @@ TARGET = HOME / "target"
 POM = HOME / "pom.xml"
 CLASSES = TARGET / "classes"
 PROFILES: dict[str, list[str]] = {"2.6.1": [], "2.5.8": ["-P", "hbase-2.5"]}
+YARN = ["-P", "yarn"]
 
 
 def servers_classpath(hbase_version: str) -> list[Path]:
@@ -30,7 +31,14 @@ def servers_classpath(hbase_version: str) -> list[Path]:
     with _lock(TARGET / "lock"):
         _compile()
         # Last, because the shared archive of classes takes no folder and covers only a prefix.
-        return [*_resolve(hbase_version), CLASSES]
+        return [*_resolve(hbase_version, PROFILES[hbase_version]), CLASSES]
+
+
+def yarn_classpath() -> list[Path]:
+    """The jars of YARN's servers; LabError if Maven fails."""
+    TARGET.mkdir(exist_ok=True)
+    with _lock(TARGET / "lock"):
+        return _resolve("yarn", YARN)
 
 
 def shared_classes(hbase_version: str) -> Path | None:
@@ -54,7 +62,7 @@ def archive_classes(hbase_version: str, lists: Iterable[Path]) -> Path:
     archive = archive_path(hbase_version)
     fresh = archive.with_suffix(f".{os.getpid()}")
     command = [java(), "-Xshare:dump", "-XX:+UseSerialGC", f"-XX:SharedClassListFile={wanted}"]
-    classpath = ":".join(map(str, _resolve(hbase_version)))
+    classpath = ":".join(map(str, _resolve(hbase_version, PROFILES[hbase_version])))
     done = subprocess.run(
         [*command, f"-XX:SharedArchiveFile={fresh}", "-cp", classpath],
         stdin=subprocess.DEVNULL,
@@ -95,14 +103,14 @@ def _compile() -> None:
         stamp.write_text(wanted)
 
 
-def _resolve(hbase_version: str) -> list[Path]:
-    listing = TARGET / f"classpath-{hbase_version}.txt"
-    stamp = TARGET / f"classpath-{hbase_version}.sha256"
+def _resolve(name: str, profile: Sequence[str]) -> list[Path]:
+    listing = TARGET / f"classpath-{name}.txt"
+    stamp = TARGET / f"classpath-{name}.sha256"
     wanted = _digest([POM])
     # The jars may be gone although the listing is not: the local repository is not ours.
     if _read(stamp) != wanted or not all(jar.exists() for jar in _jars(listing)):
         stamp.unlink(missing_ok=True)
-        _maven(*PROFILES[hbase_version], "dependency:build-classpath", f"-Dmdep.outputFile={listing}")
+        _maven(*profile, "dependency:build-classpath", f"-Dmdep.outputFile={listing}")
         stamp.write_text(wanted)
     return _jars(listing)
 
