@@ -30,13 +30,13 @@ _LOCAL = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.memory": "1g",
+    "spark.sql.shuffle.partitions": "8",
     JVM_OPTIONS: "-XX:+UseSerialGC",
 }
-_SHORT_RUN = ("-XX:TieredStopAtLevel=1", "8")
-"""The JVM's options, and reducers. It compiles sooner and less."""
-_LONG_RUN = ("-XX:-DontCompileHugeMethods", "128")
-"""Spark makes one method of a whole stage; by default the JVM compiles none as long as those of a check get. With more
-reducers each has the memory that it takes; small ones are merged."""
+_SHORT_RUN = "-XX:TieredStopAtLevel=1"
+"""Compiles sooner and less."""
+_LONG_RUN = "-XX:-DontCompileHugeMethods"
+"""Spark makes one method of a whole stage; by default the JVM compiles none as long as those of a check get."""
 SHORT_RUN_BYTES = 16 << 20
 """A check of a status file up to this size, some hundred thousand streams, is over before compiling well pays."""
 
@@ -89,8 +89,7 @@ def spark_settings_with(master: str | None, conf: dict[str, str], small: bool) -
         settings["spark.master"] = master or LOCAL_MASTER
         if settings["spark.master"].startswith("local"):
             settings |= _LOCAL
-            compiling, settings["spark.sql.shuffle.partitions"] = _SHORT_RUN if small else _LONG_RUN
-            settings[JVM_OPTIONS] += f" {compiling}"
+            settings[JVM_OPTIONS] += f" {_SHORT_RUN if small else _LONG_RUN}"
             _workers_like_this_process()
     if JVM_OPTIONS in conf and JVM_OPTIONS in settings:
         conf = conf | {JVM_OPTIONS: f"{settings[JVM_OPTIONS]} {conf[JVM_OPTIONS]}"}

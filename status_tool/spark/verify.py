@@ -79,7 +79,7 @@ _REGION_COLUMNS = (
 )
 """What is kept of a region: counts, lists and dumps take no more. All that it was judged by is four times as much."""
 
-FEW_IN_DOUBT = 5_000
+FEW_IN_DOUBT = 10_000
 """So few regions are judged as in a small check, whatever size the whole is of."""
 _AGES = age_aggregates_sql()
 
