@@ -38,20 +38,6 @@ SELECT count(*) AS regions, sum(complete) AS complete FROM regions
 """
 """For Spark (with its quotes) and duckdb."""
 
-_READ = (
-    "table",
-    "region",
-    "origin",
-    "via",
-    "prev",
-    "seq",
-    "first_ms",
-    "write_ms",
-    "recorded_ms",
-    "start_key",
-    "end_key",
-)
-
 Count = tuple[int, int]
 """Regions in scope, and those of them that are complete."""
 
@@ -112,7 +98,7 @@ def by_check(folder: Path, passes: int, conf: dict[str, str]) -> Costs:
     from status_tool.report.html_report import HtmlReporter
     from status_tool.report.reporter import write_report
     from status_tool.spark.counts import overview_of
-    from status_tool.spark.hbase import MASTER_KINDS, SLAVE_KINDS
+    from status_tool.spark.hbase import EVENT_COLUMNS, MASTER_KINDS, SLAVE_KINDS
     from status_tool.spark.verify import Verification
     from status_tool.vocabulary.scope import Scope
     from status_tool.vocabulary.verdicts import Status
@@ -136,7 +122,7 @@ def by_check(folder: Path, passes: int, conf: dict[str, str]) -> Costs:
         for _ in range(passes):
             with costs.part("read"):
                 for side, kinds in ((ours, MASTER_KINDS), (theirs, SLAVE_KINDS)):
-                    rows = side.where(side.kind.isin(*kinds)).select(*_READ)
+                    rows = side.where(side.kind.isin(*kinds)).select(*EVENT_COLUMNS, "via")
                     rows.write.format("noop").mode("overwrite").save()
         costs.peak_mib = peak_mib(os.getpid())
     return costs

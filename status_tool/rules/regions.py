@@ -194,15 +194,15 @@ def _evidence_of(region: Region, context: RunContext, *, in_doubt: bool) -> Evid
 
 def fact_aggregates_sql(context: RunContext) -> dict[str, str]:
     """What rows other than heads and segments record of a region."""
-    asked = {name: f"count_if({is_kind} AND {later})" for name, (is_kind, later) in _asked_sql(context).items()}
-    newest = {name: f"max(IF({is_kind}, write_ms, NULL))" for name, (is_kind, _) in _asked_sql(context).items()}
+    asked = _asked_sql(context).items()
+    newest = {name: f"max(IF({is_kind}, write_ms, NULL))" for name, (is_kind, _) in asked}
     is_content = _is_fact_sql(FactState.CONTENT)
     return {
         "region_rows": f"count_if({IS_REGION})",
         "existing": f"count_if({IS_EXISTING})",
         "host": f"max(IF({IS_REGION}, {host_sql(context)}, NULL))",
         "lineage": f"count_if(kind = 'fact' AND {is_in('state', LINEAGE)})",
-        **asked,
+        **{name: f"count_if({is_kind} AND {later})" for name, (is_kind, later) in asked},
         "load_ms": newest["loads"],
         "local_load_ms": newest["local_loads"],
         "change_ms": newest["changes"],

@@ -268,7 +268,11 @@ class Verification:
         reasons = {origin.id: origin.reason for origin in self.context.origins}
         ours, theirs, _ = self._small
         return [
-            {**row, "side": side, "unsettled": reasons.get(row["origin"]) if side == MASTER else None}
+            {
+                **{name: row.get(name) for name in (*_SMALL_COLUMNS, *_AGES)},
+                "side": side,
+                "unsettled": reasons.get(row["origin"]) if side == MASTER else None,
+            }
             for side, rows in ((MASTER, ours), (SLAVE, theirs))
             for row in rows
             if row["kind"] == "server"

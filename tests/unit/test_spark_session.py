@@ -19,6 +19,7 @@ from pyspark.sql import SparkSession
 from status_tool.errors import ConfigurationError, ConnectionFailed
 from status_tool.sources.interface import Source
 from status_tool.spark.debug import write_debug
+from status_tool.spark.held import HeldRows
 from status_tool.spark.session import spark_session
 from status_tool.spark.source import explain, load
 from status_tool.spark.stages import TASKS_NAME, stages_shown, tasks
@@ -76,6 +77,18 @@ def test_a_live_source_is_read_once_for_check_and_dump(session: SparkSession, tm
     assert (region["status"], region["timestamps_rule"], region["replicated_ms"]) == ("complete", "complete", 30_000)
     assert (file["status"], file["slave"]["checksum"]) == ("match", "ab")
     assert [row["side"] for row in dumped["servers.jsonl"]] == ["master", "slave"]
+
+
+def test_servers_are_dumped_alike_whatever_holds_the_rows(session: SparkSession) -> None:
+    """Rows that this process holds itself have more columns than those that Spark collects."""
+    ours, theirs = (pa.Table.from_pylist(rows, schema=STATUS_SCHEMA) for rows in (OURS, THEIRS))
+    frames = (session.createDataFrame(ours), session.createDataFrame(theirs))
+    dumped = []
+    for held in (None, HeldRows.of(ours, theirs)):
+        with closing(Verification(session, *frames, MASTER, SLAVE, Scope(), held=held)) as check:
+            dumped.append(check.servers())
+    assert dumped[0] == dumped[1]
+    assert [row["side"] for row in dumped[0]] == ["master", "slave"]
 
 
 @pytest.mark.parametrize("bad", ["partitions", "read"])
