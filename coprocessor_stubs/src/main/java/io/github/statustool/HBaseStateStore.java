@@ -191,14 +191,25 @@ final class HBaseStateStore implements StateStore, Closeable {
 
   @Override
   public Map<String, String> tables() throws IOException {
+    List<TableDescriptor> described = new ArrayList<>(await(connection.getAdmin().listTableDescriptors(false)));
+    described.removeIf(descriptor -> settings.isOurs(descriptor.getTableName()));
     Map<String, String> tables = new TreeMap<>();
-    for (TableDescriptor descriptor : await(connection.getAdmin().listTableDescriptors(false))) {
-      if (!settings.isOurs(descriptor.getTableName())) {
-        boolean enabled = await(connection.getAdmin().isTableEnabled(descriptor.getTableName()));
-        tables.put(descriptor.getTableName().getNameAsString(), TableJson.of(descriptor, enabled));
-      }
+    for (int from = 0; from < described.size(); from += CHUNK) {
+      addTables(described.subList(from, Math.min(described.size(), from + CHUNK)), tables);
     }
     return tables;
+  }
+
+  /** Asks for the state of each at once: one after another would take a round trip each. */
+  private void addTables(List<TableDescriptor> described, Map<String, String> tables) throws IOException {
+    List<CompletableFuture<Boolean>> enabled = new ArrayList<>(described.size());
+    for (TableDescriptor descriptor : described) {
+      enabled.add(connection.getAdmin().isTableEnabled(descriptor.getTableName()));
+    }
+    for (int i = 0; i < enabled.size(); i++) {
+      TableDescriptor descriptor = described.get(i);
+      tables.put(descriptor.getTableName().getNameAsString(), TableJson.of(descriptor, await(enabled.get(i))));
+    }
   }
 
   @Override
