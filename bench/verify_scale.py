@@ -29,6 +29,12 @@ __all__ = ["MASTER", "SLAVE", "main", "write_inputs"]
 SIZES = (10_000, 100_000, 1_000_000)
 NAMES = {"spark": "bare Spark join", "polars": "polars join", "duckdb": "duckdb join"}
 """What the check is compared with."""
+PARTS = {
+    "read": "reading both sides alone",
+    "overview": "the causes that run -i shows, after the check",
+    "page": "the page of --report, after the check",
+}
+"""What else the check's process does, by the names of `bench.contenders`."""
 PYTHON = {
     **dict.fromkeys(("check", "spark"), Path(sys.executable)),
     **dict.fromkeys(("polars", "duckdb"), REPOSITORY / ".venv-bench/bin/python"),
@@ -102,12 +108,14 @@ def _run(name: str, folder: Path, passes: int, memory: str) -> Costs | None:
 def _compare(found: dict[str, list[Costs]], streams: int, shape: str) -> None:
     ours = found.get("check") or []
 
+    def keep(what: str, against: str, mine: Sequence[float], others: Sequence[float], unit: str, aim: str = "") -> None:
+        if mine and others:
+            sides = tuple(mine), tuple(others)
+            record(Ratio("verify_scale", what, against, streams, f"streams, {shape}", unit, *sides, aim, LIMIT))
+
     def compare(what: str, against: str, value: Callable[[Costs], float], theirs: Sequence[Costs], unit: str) -> None:
-        if ours and theirs:
-            aim = AIM if theirs is found.get("spark") and unit != "MiB" else ""
-            sides = tuple(map(value, ours)), tuple(map(value, theirs))
-            sizes = f"streams, {shape}"
-            record(Ratio("verify_scale", what, against, streams, sizes, unit, *sides, aim=aim, limit=LIMIT))
+        aim = AIM if theirs is found.get("spark") and unit != "MiB" else ""
+        keep(what, against, [*map(value, ours)], [*map(value, theirs)], unit, aim)
 
     for name, against in NAMES.items():
         theirs = found.get(name) or []
@@ -116,6 +124,9 @@ def _compare(found: dict[str, list[Costs]], streams: int, shape: str) -> None:
     theirs = found.get("spark") or []
     compare("check, warm", f"{NAMES['spark']}, warm", lambda costs: _warm(costs).cpu_s, theirs, "CPU s")
     compare("check", NAMES["spark"], lambda costs: costs.peak_mib, theirs, "MiB")
+    warm = [_warm(costs).wall_s for costs in ours]
+    for part, what in PARTS.items():
+        keep(what, "check, warm", [costs.parts[part][-1].wall_s for costs in ours], warm, "s")
 
 
 def _warm(costs: Costs) -> Cost:
