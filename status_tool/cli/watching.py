@@ -31,6 +31,7 @@ from status_tool.report.metrics import Before, MetricsReporter
 from status_tool.report.progress import Shown, set_shown
 from status_tool.spark import jvm
 from status_tool.spark.session import forget_session, spark_session
+from status_tool.spark.settings import is_short
 from status_tool.vocabulary.outcome import Moment, Outcome
 from status_tool.watch.history import CheckRound, History
 from status_tool.watch.http_pages import HttpPages, Pages
@@ -113,13 +114,13 @@ class _Session:
         self._stack = ExitStack()
         self._is_begun = False
 
-    def ensure(self) -> None:
-        """Start it where there is none. Raises `ConfigurationError` where it cannot start."""
+    def ensure(self, status_file: Path) -> None:
+        """Start it where there is none, for files like this one. Raises `ConfigurationError` where it cannot start."""
         if self._is_begun:
             return
         self._is_begun = True
         try:
-            self._stack.enter_context(spark_session(self._master, self._conf))
+            self._stack.enter_context(spark_session(self._master, self._conf, small=is_short(status_file)))
         except Exception:
             self.drop()
             raise
@@ -175,7 +176,7 @@ class _Watcher:
                 self._what.run({**self._what.master, "output": parameters["status_file"]})
             elif self._what.folder is not None:
                 parameters["status_file"] = newest_file(self._what.folder)
-            self.session.ensure()
+            self.session.ensure(parameters["status_file"])
             self._what.run(parameters)
         # What Spark's JVM keeps for a round hangs on objects here, in cycles that Python would leave for long.
         gc.collect()

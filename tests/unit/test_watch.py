@@ -313,7 +313,7 @@ def test_an_error_before_the_check_begins_shows_in_the_metrics(
     metrics, arriving, conf = tmp_path / "m.prom", tmp_path / "arriving", tmp_path / "conf"
     arriving.mkdir()
     conf.mkdir()
-    monkeypatch.setattr("status_tool.cli.watching._Session.ensure", lambda _: None)
+    monkeypatch.setattr("status_tool.cli.watching._Session.ensure", lambda *_: None)
     slave, only = ["--slave-status", str(SAMPLES / "gap" / "slave.status")], ["--only", "hbase"]
     options = {
         "nothing arrived": ["--from", str(arriving), *slave],
