@@ -30,9 +30,9 @@ SIZES = (10_000, 100_000, 1_000_000)
 NAMES = {"spark": "bare Spark join", "polars": "polars join", "duckdb": "duckdb join"}
 """What the check is compared with."""
 PARTS = {
-    "read": "reading both sides alone",
-    "overview": "the causes that run -i shows, after the check",
-    "page": "the page of --report, after the check",
+    "read": "reading both sides",
+    "overview": "causes, after the check",
+    "page": "page of --report, after the check",
 }
 """What else the check's process does, by the names of `bench.contenders`."""
 PYTHON = {
