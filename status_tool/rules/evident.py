@@ -109,7 +109,7 @@ def without_blemish_sql() -> dict[str, str]:
 def decision_sql(context: RunContext) -> dict[str, str]:
     """`is_evident`, and what `regions.decision_sql` and `timestamps` say of such a region; over `regions.flags_sql`."""
     decided = regions.decision_sql(context)
-    hosted = "region_rows > 0 AND table_key = last_table_key AND `table` IS NOT NULL"
+    hosted = "region_rows = 1 AND table_key = last_table_key AND `table` IS NOT NULL"
     wrong = f"streams_in_doubt > 0 OR blemishes > 0 OR {regions.has_findings_sql()}"
     return {
         "is_evident": known_true(f"{hosted} AND NOT ({wrong})"),

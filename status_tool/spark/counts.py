@@ -60,7 +60,7 @@ def overview_of(check: Verification, outcome: Outcome, drawn: bool = False) -> O
 
 
 def _drawing(check: Verification, outcome: Outcome) -> Drawing:
-    regions = check.regions() if outcome.hbase is not None else None
+    regions = check.drawn_regions() if outcome.hbase is not None else None
     more = replace(check.context.scope, max_problems=max(MAX_DRAWN_PROBLEMS, check.context.scope.max_problems))
     folders = _folders(check.files()) if outcome.hdfs is not None else []
     return Drawing(

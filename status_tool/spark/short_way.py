@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 from status_tool.rules import evident
 from status_tool.rules.context import RunContext
 from status_tool.rules.later_writes import later_sql
-from status_tool.rules.regions import flags_sql
+from status_tool.rules.regions import IS_REGION, flags_sql
 from status_tool.rules.streams import arrived_sql, code_sql
 from status_tool.spark.expressions import named
 from status_tool.spark.hbase import EVENT_COLUMNS, STREAM, events, tables_frame, with_origins
@@ -46,11 +46,20 @@ class Evident:
     in_doubt: int
     kept: DataFrame
     """Where their names are (`region`; null for those that are decided); to be let go of by `unpersist`."""
+    regions: DataFrame
+    """All that were looked at, to be looked at again: with their names, and whether each `is_evident`."""
 
     def in_doubt_of(self, rows: DataFrame) -> DataFrame:
         """The rows of regions in doubt, with the columns that streams and regions are judged by."""
         names = self.kept.where("region IS NOT NULL").select("region")
         return rows.select(*EVENT_COLUMNS, "via", "via_ids").join(F.broadcast(names), "region", "left_semi")
+
+    def regions_of(self, master_df: DataFrame) -> DataFrame:
+        """Those that are decided and in scope, by name: `table`, `region`, `start_key`, `status`."""
+        # Each has one such row (`evident.decision_sql`).
+        keys = master_df.where(IS_REGION).select("region", "start_key")
+        decided = self.regions.where("is_evident AND in_scope").select("table", "region", "status")
+        return decided.join(keys, "region").select("table", "region", "start_key", "status")
 
 
 def judge_evident(
@@ -73,7 +82,7 @@ def judge_evident(
         counted.unpersist()
         return None
     decided = tuple(Decided(**row.asDict()) for row in counted.where("region IS NULL").drop("region").collect())
-    return Evident(decided, in_doubt, counted)
+    return Evident(decided, in_doubt, counted, regions)
 
 
 def _regions(session: SparkSession, rows: DataFrame, context: RunContext, tables: DataFrame) -> DataFrame:

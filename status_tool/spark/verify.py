@@ -194,8 +194,15 @@ class Verification:
         """One row per region in scope."""
         return self._regions
 
+    def drawn_regions(self) -> DataFrame:
+        """The same with what a picture shows alone: `table`, `region`, `start_key`, `status` and `lag_ms`."""
+        judged = self.regions_in_doubt().select("table", "region", "start_key", "status", "lag_ms")
+        if self._evident is None:
+            return judged
+        return judged.unionByName(self._evident.regions_of(self._master_df), allowMissingColumns=True)
+
     def regions_in_doubt(self) -> DataFrame:
-        """The same without those that are evidently complete: all that anything is wrong with are among them."""
+        """Those of `regions` that are not evidently complete: all that anything is wrong with are among them."""
         return self._regions_in_doubt
 
     @property

@@ -388,6 +388,7 @@ EVIDENT: dict[str, tuple[list[Row], bool]] = {
     "three, the last first": (chain(2, 5, 9), True),
     "more than the head": (chain(2, 9, 12), True),
     "other facts": ([*chain(9), {"kind": "replicated", "write_ms": NOW - 5_000}], True),
+    "listed twice": (chain(9), False),
     "nothing": ([], False),
     "a tail is missing": (chain(2, 5), False),
     "the beginning is missing": (chain(5, 9, since=2), False),
@@ -413,7 +414,8 @@ def test_the_short_way_decides_what_is_evident_and_nothing_else(session: SparkSe
     for name, (rows, _) in EVIDENT.items():
         at = {"table": "a", "region": name}
         ours.append({"kind": "stream", **at, **stream, "seq": 9, "first_ms": NOW - 9_000, "write_ms": NOW - 8_000})
-        ours.append({"kind": "region", **at, "state": "hosted", "server": SERVERS[0], "region_id": NOW - 10_000})
+        hosted = {"state": "hosted", "server": SERVERS[0], "region_id": NOW - 10_000, "start_key": name.encode()}
+        ours += [{"kind": "region", **at, **hosted}] * (2 if name == "listed twice" else 1)
         theirs += [{**at, **(stream if row["kind"] == "segment" else {}), **row} for row in rows]
     master = Header("master", MASTER_ID, NOW, NOW, barrier_issued_ms=NOW, coverage_ms=NOW - 30_000)
     slave = Header("slave", SLAVE_ID, NOW, NOW, flush_period_ms=5_000)
@@ -422,7 +424,12 @@ def test_the_short_way_decides_what_is_evident_and_nothing_else(session: SparkSe
         found = check.outcome()
         in_doubt = {row["region"] for row in check.regions_in_doubt().collect()}
         regions = {row["region"]: row["status"] for row in check.regions().collect()}
+        drawn = check.drawn_regions()
+        columns = ("table", "region", "hex(start_key)", "status", "lag_ms")
+        shown = [frozenset(rows.selectExpr(*columns).collect()) for rows in (drawn, check.regions())]
+        assert drawn.count() == len(EVIDENT)
         lines = overview_of(check, found).tables
+    assert shown[0] == shown[1]
     assert in_doubt == {name for name, (_, evident) in EVIDENT.items() if not evident}
     assert sum(one.regions for one in check.evident) == len(EVIDENT) - len(in_doubt)
     assert found.hbase is not None
