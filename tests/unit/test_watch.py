@@ -13,7 +13,7 @@ import sys
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import replace
 from http import HTTPStatus
 from pathlib import Path
@@ -24,10 +24,11 @@ import pytest
 from status_tool.atomic import file_mode
 from status_tool.cli.main import main
 from status_tool.cli.watch import REFUSED
-from status_tool.cli.watching import newest_file
+from status_tool.cli.watching import _Session, newest_file
 from status_tool.errors import ConfigurationError, ConnectionFailed, UsageError
 from status_tool.report.html_report import HtmlReporter
 from status_tool.report.timeline import timeline
+from status_tool.spark.settings import SHORT_RUN_BYTES
 from status_tool.vocabulary.outcome import Moment, Outcome, Overview, TableLine
 from status_tool.vocabulary.verdicts import Status, Verdict
 from status_tool.watch.history import KEPT_MS, CheckRound, History
@@ -298,6 +299,24 @@ def test_what_does_not_fit_is_refused(
     error = capsys.readouterr().err
     assert said in error
     assert error.count("\n") == 1
+
+
+def test_the_first_file_decides_for_which_size_sparks_jvm_is_set(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[bool] = []
+
+    def made(*_: object, small: bool) -> AbstractContextManager[None]:
+        asked.append(small)
+        return nullcontext()
+
+    monkeypatch.setattr("status_tool.cli.watching.spark_session", made)
+    for size in (1, SHORT_RUN_BYTES + 1):
+        file = tmp_path / "master.status"
+        file.touch()
+        os.truncate(file, size)
+        _Session(None, (), tmp_path).ensure(file)
+    assert asked == [True, False]
 
 
 SUCCEEDED = """status_tool_up{master="m",slave="s",peer="1"} 1
