@@ -272,7 +272,7 @@ class _Bench:
             theirs.append(_timed([*self._reader("happybase, as run -m"), str(thrift.SCAN_ROWS)])[0])
         limit = "reading hbase:meta and the state table through Thrift, decoding in Python"
         self._record("run -m", "happybase reading the same rows", [one[0] for one in ours], theirs, limit, "s")
-        small_mib, limit = [small[1]], "what waits for a row group; some 60 bytes a region"
+        small_mib, limit = [small[1]], "what waits for a row group; some 170 bytes a region"
         self._record("run -m, peak", "run -m of a tenth", [one[1] for one in ours], small_mib, limit, "MiB")
 
     def _record(
