@@ -41,10 +41,17 @@ SKEWED = {
     "hbase.coprocessor.regionserver.classes": "io.github.statustool.lab.SkewedClock,"
     "io.github.statustool.ReplicateTimeTracker",
 }
+APART = {
+    "lab.clock.offset": "-300000",
+    "hbase.coprocessor.regionserver.classes": SKEWED["hbase.coprocessor.regionserver.classes"],
+    "hbase.master.maxclockskew": "600000",
+}
+"""Of the slave's region servers: five minutes behind the master's."""
 KINDS = {
     "plain": {},
     "slow": {"hbase.replicationtable.updateperiod": "600000"},
     "skewed": {},
+    "apart": {},
 }
 FAILURES = (AdminError, LabError, LabTimeout)
 
@@ -208,7 +215,7 @@ def arena(kind: str) -> Iterator[Arena]:
         pair = start_pair(
             lab,
             tracked_spec("master", region_servers=3, site=site, rs_site=rs_site),
-            tracked_spec("slave", region_servers=2, site=site),
+            tracked_spec("slave", region_servers=2, site=site | (APART if kind == "apart" else {})),
         )
         built = Arena(kind, pair, zookeeper=lab.zookeeper)
         try:

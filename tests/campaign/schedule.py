@@ -12,7 +12,7 @@ LOOK = "look"
 TABLES: Mapping[str, Mapping[str, int]] = {"a": {"f": 1, "l": 0}, "b": {"f": 1, "g": 1}, "c": {"l": 0}}
 """Families with their scopes; `c` is never replicated."""
 
-ARENAS = ("plain", "slow", "skewed")
+ARENAS = ("plain", "slow", "skewed", "apart")
 
 HARMLESS = {
     "move": 4,
@@ -44,6 +44,8 @@ HARMLESS = {
     "pause_past_session": 2,
     "set_clock_back": 1,
     "truncate_master_region": 1,
+    "restart_all_master_rs": 1,
+    "restart_all_slave_rs": 1,
 }
 """Steps after which everything still arrives, with how often they are drawn."""
 
@@ -67,6 +69,10 @@ LOSSY = {
     "bulk_load_and_crash": 1,
     "bulk_load_not_replicated": 1,
     "alter_slave": 2,
+    "restore_set_master": 3,
+    "restore_set_slave": 4,
+    "family_comes_back": 2,
+    "blind_slave_server": 2,
 }
 """Steps after which something may be missing for good."""
 

@@ -366,6 +366,111 @@ def _restore(cluster: Cluster, table: str, pick: int) -> str:
 
 
 @action
+def restore_set_master(arena: Arena, tables: Sequence[str], pick: int) -> object:
+    """Nightly snapshots of the master are restored, its state table among them or not."""
+    return _restore_set(arena, arena.master, tables, pick)
+
+
+@action
+def restore_set_slave(arena: Arena, tables: Sequence[str], pick: int) -> object:
+    """The same on the slave."""
+    return _restore_set(arena, arena.slave, tables, pick)
+
+
+def _restore_set(arena: Arena, cluster: Cluster, tables: Sequence[str], pick: int) -> str:
+    """Snapshots at different moments, the state table's last; all are disabled, restored, enabled again.
+
+    The state table is restored first, last, in between, alone, or not at all; the region servers are restarted in
+    between or not.
+    """
+    data = list(tables[:2])
+    order = (
+        [STATE_TABLE, *data],
+        [*data, STATE_TABLE],
+        [data[0], STATE_TABLE, data[1]],
+        [STATE_TABLE],
+        data,
+    )[pick % 5]
+    name = f"n{pick}_{time.monotonic_ns()}"
+    for table in [*data, STATE_TABLE]:
+        cluster.admin.call("snapshot", PATIENCE_S, name=f"{name}_{table}", table=table)
+        time.sleep(0.2 + pick // 5 % 4 * 0.5)
+    time.sleep(pick // 20 % 3 * 1.0)
+    for table in order:
+        cluster.admin.call("disable_table", PATIENCE_S, table=table)
+    for table in order:
+        cluster.admin.call("restore_snapshot", PATIENCE_S, name=f"{name}_{table}", table=table)
+    restarted = pick // 60 % 3 == 0
+    if restarted:
+        _restart_region_servers(arena, cluster, kill=bool(pick // 180 % 2))
+    for table in order:
+        cluster.admin.call("enable_table", PATIENCE_S, table=table)
+    for table in [*data, STATE_TABLE]:
+        cluster.admin.call("delete_snapshot", PATIENCE_S, name=f"{name}_{table}")
+    return f"{', '.join(order)}{', servers restarted' if restarted else ''}"
+
+
+def _restart_region_servers(arena: Arena, cluster: Cluster, *, kill: bool) -> None:
+    """All of them at once; what they remember is gone."""
+    for server in _live(cluster):
+        if kill:
+            arena.crash(cluster, server)
+        else:
+            server.stop(60)
+    arena.start_servers()
+
+
+@action
+def restart_all_master_rs(arena: Arena, tables: Sequence[str], pick: int) -> object:
+    _restart_region_servers(arena, arena.master, kill=False)
+    return None
+
+
+@action
+def restart_all_slave_rs(arena: Arena, tables: Sequence[str], pick: int) -> object:
+    _restart_region_servers(arena, arena.slave, kill=False)
+    return None
+
+
+@action
+def family_comes_back(arena: Arena, tables: Sequence[str], pick: int) -> object:
+    """A family of the slave's table is dropped and added again, the servers restarted in between or not."""
+    table, admin = tables[pick % 2], arena.slave.admin
+    admin.call("disable_table", PATIENCE_S, table=table)
+    admin.call("drop_family", PATIENCE_S, table=table, family="f")
+    if pick // 2 % 2:
+        _restart_region_servers(arena, arena.slave, kill=bool(pick // 4 % 2))
+    if pick // 8 % 2:
+        admin.call("enable_table", PATIENCE_S, table=table)
+        admin.call("disable_table", PATIENCE_S, table=table)
+    admin.call("add_family", PATIENCE_S, table=table, family="f", scope=1, keep_all=True)
+    admin.call("enable_table", PATIENCE_S, table=table)
+    return table
+
+
+@action
+def blind_slave_server(arena: Arena, tables: Sequence[str], pick: int) -> object:
+    """A server without the trackers comes to the slave, takes a region of every table, empties one or not, and goes."""
+    blind = arena.slave.add_region_server({"hbase.coprocessor.regionserver.classes": "", **UNTRACKED})
+    try:
+        for table in tables:
+            with contextlib.suppress(AdminError):
+                regions = _slave_regions(arena, table)
+                chosen = regions[pick % len(regions)]["encoded"]
+                arena.slave.admin.call("move", PATIENCE_S, encoded=chosen, server=blind.server_name)
+        if pick // 3 % 2:
+            arena.slave.admin.call("truncate_table", PATIENCE_S, table=tables[pick % 2], preserve_splits=False)
+        time.sleep(1)
+    finally:
+        if pick // 6 % 2:
+            arena.crash(arena.slave, blind)
+        else:
+            blind.stop(60)
+        arena.slave.region_servers.remove(blind)
+    return blind.server_name
+
+
+@action
 def clone_master(arena: Arena, tables: Sequence[str], pick: int) -> object:
     """HBase's way to rename a table; its namesake on the slave is empty."""
     assert isinstance(tables, list)

@@ -264,7 +264,7 @@ class Admin:
         self.call("delete_snapshot", name=name)
 
     def restore_snapshot(self, name: str, table: str) -> None:
-        """In place; the table is disabled for it and enabled again."""
+        """In place; an enabled table is disabled for it and enabled again, a disabled one stays disabled."""
         self.call("restore_snapshot", name=name, table=table)
 
     def clone_snapshot(self, name: str, table: str) -> None:

@@ -33,14 +33,17 @@ final class SnapshotCommands {
     return null;
   }
 
-  /** The table is disabled for it, and enabled again. */
+  /** An enabled table is disabled for it, and enabled again; a disabled one stays disabled. */
   private Object restore(Args args) throws IOException {
     TableName table = args.table();
-    if (admin.isTableEnabled(table)) {
+    boolean enabled = admin.isTableEnabled(table);
+    if (enabled) {
       admin.disableTable(table);
     }
     admin.restoreSnapshot(args.text("name"), false);
-    admin.enableTable(table);
+    if (enabled) {
+      admin.enableTable(table);
+    }
     return null;
   }
 
