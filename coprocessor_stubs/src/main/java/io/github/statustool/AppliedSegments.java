@@ -66,6 +66,13 @@ final class AppliedSegments {
     }
   }
 
+  /** Marks everything that is still known as not written. */
+  void forgetFlushes() {
+    pending.addAll(records.keySet());
+    records.values().forEach(StreamSegments::forgetStored);
+    writtenUnstamped.clear();
+  }
+
   void keepUnstamped(List<UnstampedEntries> entries) {
     for (UnstampedEntries entry : entries) {
       unstamped.merge(entry.key(), entry, UnstampedEntries::plus);

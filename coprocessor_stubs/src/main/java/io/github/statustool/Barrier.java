@@ -21,6 +21,8 @@ import java.util.function.LongSupplier;
 final class Barrier {
   private final LongSupplier clock;
   private byte[] claimed;
+  /** The last token for which the tables were described. */
+  private byte[] described;
   private byte[] doorbell;
 
   Barrier(LongSupplier clock) {
@@ -36,10 +38,20 @@ final class Barrier {
       return null;
     }
     Echo seen = new Echo(token, clock.getAsLong());
-    if (claim(store, row, token)) {
-      store.put(tableRows(store.tables(), token));
-    }
+    claim(store, row, token);
     return seen;
+  }
+
+  /**
+   * Writes the descriptors of the tables for a token that this tracker has claimed, unless it has. May fail while no
+   * HBase master is active; heads are written and echoed all the same, and the descriptors follow later.
+   */
+  void describeTables(StateStore store) throws IOException {
+    if (claimed != null && !Arrays.equals(claimed, described)) {
+      byte[] token = claimed;
+      store.put(tableRows(store.tables(), token));
+      described = token;
+    }
   }
 
   /** The doorbell of row digests as of the last {@link #read}; null if it has never rung. */
@@ -52,20 +64,16 @@ final class Barrier {
    * the rows fails afterwards: the next attempt writes them. So does a claim whose outcome is unknown: it may have
    * succeeded, and no other tracker would write the rows then.
    */
-  private boolean claim(StateStore store, StoredRow row, byte[] token) throws IOException {
-    if (Arrays.equals(token, claimed)) {
-      return true;
-    }
+  private void claim(StateStore store, StoredRow row, byte[] token) throws IOException {
     byte[] claimant = row.value(BarrierRow.CLAIM);
-    if (Arrays.equals(token, claimant)) {
-      return false;
+    if (Arrays.equals(token, claimed) || Arrays.equals(token, claimant)) {
+      return;
     }
     StateRow claim = new StateRow(BarrierRow.KEY).add(BarrierRow.CLAIM, token, StateRow.SERVER_TIME);
     claimed = token;
     if (!store.putIf(claim, BarrierRow.CLAIM, claimant)) {
       claimed = null;
     }
-    return claimed != null;
   }
 
   private static List<StateRow> tableRows(Map<String, String> tables, byte[] token) {

@@ -16,6 +16,11 @@ import org.slf4j.LoggerFactory;
  * Writes pending changes to the state table. A server's row is written last, and only if everything else was written: a
  * reader may therefore conclude from the flush time in the row that everything appended before is in the table. Changes
  * that could not be written stay pending.
+ *
+ * <p>Whatever is written stands between two versions of the servers' rows, each written only if the stored one is the
+ * version before. A snapshot of the table that lacks a change therefore has an older version of the row than the next
+ * check expects: a table that was restored, cloned or truncated is noticed before anything is echoed. Then all trackers
+ * write again what they still know, and coverage starts anew. Changes count as written only after the second version.
  */
 final class Flusher {
   private static final Logger LOG = LoggerFactory.getLogger(Flusher.class);
@@ -27,8 +32,8 @@ final class Flusher {
   private final ServerRoles roles;
   private final ClockWatch clockWatch;
   private Long lastBegan;
-  /** The start of coverage as of the last flush. */
-  private byte[] lastCoverage;
+  /** The row of the coverage as of the last flush; null before the first. */
+  private StoredRow lastCoverage;
   private Barrier.Echo lastEcho;
   /** Replication peers that were in force before the last flush began: what was appended since is in their queues. */
   private Map<String, String> lastPeers = Map.of();
@@ -81,7 +86,7 @@ final class Flusher {
         unknown.add(role);
       }
     }
-    write(store, rows(unknown, lastBegan, lastEcho, ServerRole.End.NONE, lastPeers));
+    vouch(store, unknown, rows(unknown, lastBegan, lastEcho, ServerRole.End.NONE, lastPeers));
   }
 
   /** @param token the barrier token to echo, read before this flush; null to repeat the last echo */
@@ -93,9 +98,11 @@ final class Flusher {
   void end(StateStore store, Collection<ServerRole> roles) throws IOException {
     if (isTailLost()) {
       LOG.warn("status-tool: {} stopped, but its last WAL entries may not be durable: recorded like a crash", roles);
-      checkNothingWasLost(store, roles);
-      write(store, observed.otherChanges(clock.getAsLong()));
-      write(store, rowsWithoutFlush(roles));
+      begin(store, roles);
+      List<Change> changes = observed.otherChanges(clock.getAsLong());
+      put(store, changes);
+      vouch(store, roles, rowsWithoutFlush(roles));
+      changes.forEach(Change::stored);
     } else {
       flush(store, roles, null, ServerRole.End.CLEAN);
     }
@@ -106,19 +113,31 @@ final class Flusher {
     Map<String, String> peers = this.roles.peers();
     long began = clock.getAsLong();
     Barrier.Echo echo = token == null ? lastEcho : token;
-    checkNothingWasLost(store, roles);
-    write(store, observed.otherChanges(began));
-    write(store, durableHeads());
-    write(store, observed.otherChanges(clock.getAsLong())); // entries that the syncs have made WAL threads append
-    write(store, rows(roles, began, echo, end, peers));
+    begin(store, roles);
+    List<Change> changes = new ArrayList<>(observed.otherChanges(began));
+    put(store, changes);
+    List<Change> heads = durableHeads();
+    put(store, heads);
+    List<Change> late = observed.otherChanges(clock.getAsLong()); // of entries that the syncs made WAL threads append
+    put(store, late);
+    vouch(store, roles, rows(roles, began, echo, end, peers));
+    changes.addAll(heads);
+    changes.addAll(late);
+    changes.forEach(Change::stored);
     lastBegan = began;
     lastPeers = peers;
     lastEcho = echo;
   }
 
-  /** Writes urgent changes without a flush: the server rows stay as they are. */
-  void writeUrgent(StateStore store) throws IOException {
-    write(store, observed.urgentChanges());
+  /** Writes urgent changes without a flush: the server rows repeat the last one. */
+  void writeUrgent(StateStore store, Collection<ServerRole> roles) throws IOException {
+    List<Change> changes = observed.urgentChanges();
+    if (!changes.isEmpty()) {
+      begin(store, roles);
+      put(store, changes);
+      vouch(store, roles, rows(roles, lastBegan, lastEcho, ServerRole.End.NONE, lastPeers));
+      changes.forEach(Change::stored);
+    }
   }
 
   /**
@@ -145,15 +164,24 @@ final class Flusher {
     try {
       List<Change> heads = isTailLost() ? null : durableHeads();
       changes.addAll(heads == null ? List.of() : heads);
-      changes.addAll(heads == null ? rowsWithoutFlush(roles)
-          : rows(roles, began, lastEcho, end ? ServerRole.End.CLEAN : ServerRole.End.NONE, peers));
+      changes.addAll(spooled(roles, heads == null ? rowsWithoutFlush(roles)
+          : rows(roles, began, lastEcho, end ? ServerRole.End.CLEAN : ServerRole.End.NONE, peers)));
     } catch (IOException e) {
-      changes.addAll(rowsWithoutFlush(roles));
+      changes.addAll(spooled(roles, rowsWithoutFlush(roles)));
     }
     if (!changes.isEmpty() && !roles.isEmpty()) {
       spool.write(roles.iterator().next().origin, began, rowsOf(changes));
       changes.forEach(Change::stored);
     }
+  }
+
+  /** Rows that any tracker may put into the table, at any time. */
+  private static List<Change> spooled(Collection<ServerRole> roles, List<Change> rows) {
+    int at = 0;
+    for (ServerRole role : roles) {
+      role.mayBeStored(rows.get(at++).row);
+    }
+    return rows;
   }
 
   /** Rows of servers that ended without a clean end; they repeat the last flush. */
@@ -164,36 +192,76 @@ final class Flusher {
   /** Removes the mark of a clean end from the row of a server that turned out to be running. */
   void reopen(StateStore store, ServerRole role, long timeout) throws IOException {
     Change row = role.row(lastBegan, lastEcho, ServerRole.End.NONE, health(role, lastPeers), clock.getAsLong());
+    role.mayBeStored(row.row);
     HBaseStateStore.await(store.replaceAsync(row.row, List.of(ServerRow.FINAL_MS)), timeout);
     row.stored();
   }
 
   /**
-   * Detects that the state table was dropped or truncated. It has then lost the rows of servers that are gone, so
-   * coverage starts anew, and all trackers write again what they still know. The server's own row is not enough to
-   * detect this: a flush that began before the loss may have written it right after. The first tracker that detects the
-   * loss moves the start of coverage, and the others detect it by that.
+   * Writes the rows of servers before anything else is written. If the table went back, all that is known is pending
+   * again afterwards, and coverage starts anew. The first tracker that detects this moves the start of coverage; the
+   * others detect it by that as well.
    */
-  private void checkNothingWasLost(StateStore store, Collection<ServerRole> roles) throws IOException {
-    List<byte[]> keys = new ArrayList<>(List.of(CoverageRow.KEY));
-    for (ServerRole role : roles) {
-      if (role.isWritten()) {
-        keys.add(role.key());
-      }
-    }
-    List<StoredRow> rows = store.get(keys);
-    byte[] coverage = rows.get(0).value(CoverageRow.START_MS);
-    boolean rowLost = rows.subList(1, rows.size()).stream().anyMatch(StoredRow::isEmpty);
-    boolean coverageLost = coverage == null && lastCoverage != null;
-    if (rowLost || coverageLost || (lastCoverage != null && !Arrays.equals(coverage, lastCoverage))) {
-      LOG.warn("status-tool: the state table lost rows or coverage started anew; writing all known state again");
+  private void begin(StateStore store, Collection<ServerRole> roles) throws IOException {
+    StoredRow coverage = coverage(store);
+    boolean lost = lastCoverage != null && coverage.isEmpty() && !lastCoverage.isEmpty();
+    if (lastCoverage != null && !isSame(coverage)) {
+      LOG.warn("status-tool: coverage started anew; writing all known state again");
       observed.forgetFlushes();
     }
-    if ((rowLost || coverageLost) && roles.stream().anyMatch(role -> role.role == ServerRole.WRITER)) {
-      coverage = Bits.ofLong(clock.getAsLong());
-      store.put(List.of(new StateRow(CoverageRow.KEY).add(CoverageRow.START_MS, coverage, Bits.getLong(coverage, 0))));
-    }
     lastCoverage = coverage;
+    if (lost || !vouched(store, roles, rows(roles, lastBegan, lastEcho, ServerRole.End.NONE, lastPeers))) {
+      wentBack(store, roles);
+    }
+  }
+
+  private static StoredRow coverage(StateStore store) throws IOException {
+    return store.get(List.of(CoverageRow.KEY)).get(0);
+  }
+
+  /** Whether coverage has neither started anew nor the table gone back since the last flush. */
+  private boolean isSame(StoredRow coverage) {
+    byte[] start = lastCoverage.value(CoverageRow.START_MS);
+    return (start == null || Arrays.equals(start, coverage.value(CoverageRow.START_MS)))
+        && Arrays.equals(lastCoverage.value(CoverageRow.BACK_MS), coverage.value(CoverageRow.BACK_MS));
+  }
+
+  /**
+   * Records that the table lost rows or went back. It may have lost the rows of servers that are gone, so coverage
+   * starts anew; all trackers write again what they still know.
+   */
+  void wentBack(StateStore store, Collection<ServerRole> roles) throws IOException {
+    LOG.warn("status-tool: the state table lost rows or went back to an earlier state; writing all known state again");
+    observed.forgetFlushes();
+    long now = clock.getAsLong();
+    StateRow row = new StateRow(CoverageRow.KEY).add(CoverageRow.BACK_MS, now, now);
+    if (roles.stream().anyMatch(role -> role.role == ServerRole.WRITER)) {
+      row.add(CoverageRow.START_MS, now, now);
+    }
+    store.put(List.of(row));
+    lastCoverage = coverage(store);
+    for (ServerRole role : roles) {
+      role.accept(store.get(List.of(role.key())).get(0));
+    }
+  }
+
+  /** Writes the rows of servers; throws if the table went back since the last time. */
+  private void vouch(StateStore store, Collection<ServerRole> roles, List<Change> rows) throws IOException {
+    if (!vouched(store, roles, rows)) {
+      wentBack(store, roles);
+      throw new IOException("the state table went back while it was written to");
+    }
+  }
+
+  private static boolean vouched(StateStore store, Collection<ServerRole> roles, List<Change> rows)
+      throws IOException {
+    int at = 0;
+    for (ServerRole role : roles) {
+      if (!role.write(store, rows.get(at++))) {
+        return false;
+      }
+    }
+    return true;
   }
 
   private List<Change> rows(Collection<ServerRole> roles, Long began, Barrier.Echo echo,
@@ -212,10 +280,10 @@ final class Flusher {
     return health.json(observed.applied.pendingCount(), shipping);
   }
 
-  private static void write(StateStore store, List<Change> changes) throws IOException {
+  /** The changes stay pending: whether the table kept them shows when the servers' rows are written. */
+  private static void put(StateStore store, List<Change> changes) throws IOException {
     if (!changes.isEmpty()) {
       store.put(rowsOf(changes));
-      changes.forEach(Change::stored);
     }
   }
 

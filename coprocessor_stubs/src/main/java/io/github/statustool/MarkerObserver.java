@@ -53,7 +53,12 @@ public final class MarkerObserver implements WALCoprocessor, WALObserver {
   @Override
   @SuppressWarnings("rawtypes") // as HBase declares it
   public void start(CoprocessorEnvironment env) {
-    recorder = SharedRecorders.of(env.getConfiguration()).recorder;
+    SharedRecorders.Running running = SharedRecorders.of(env.getConfiguration());
+    ignored = running == null;
+    if (ignored) {
+      return;
+    }
+    recorder = running.recorder;
     try {
       watch = new WalWatch((AbstractFSWAL<?>) ((WALCoprocessorEnvironment) env).getWAL(), () -> { }, 0);
     } catch (RuntimeException e) {

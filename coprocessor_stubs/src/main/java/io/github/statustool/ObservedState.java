@@ -72,6 +72,7 @@ final class ObservedState {
     tableWrites.forgetFlushes();
     content.forgetFlushes();
     tableEvents.forgetFlushes();
+    applied.forgetFlushes();
   }
 
   private static void collect(StreamHead head, List<Change> changes) {

@@ -49,6 +49,7 @@ final class Recorder {
   private final TenureJoiner joiner;
   private final WriteThrough writeThrough;
   private final DigestWorker digests;
+  private final TableMark mark;
   private final Alarm nextTry;
   private final Alarm nextFlush;
   private final Alarm nextSweep;
@@ -63,15 +64,16 @@ final class Recorder {
   /** Uses the clock as a monotonic one, too, and copies nothing to the spool. */
   Recorder(Settings settings, Connector connector, Spool spool, LongSupplier clock) {
     this(settings, connector, spool, clock, () -> TimeUnit.MILLISECONDS.toNanos(clock.getAsLong()),
-        (name, live) -> false, copies -> { });
+        (name, live) -> false, copies -> { }, Runnable::run);
   }
 
   /**
    * @param nanos a monotonic clock, such as System.nanoTime
    * @param segmentCopies runs the copying of segments to the spool, which lasts as long as some are pending
+   * @param files runs what reads or writes the file with the state table's mark
    */
   Recorder(Settings settings, Connector connector, Spool spool, LongSupplier clock, LongSupplier nanos,
-      Sweep.Traces traces, Executor segmentCopies) {
+      Sweep.Traces traces, Executor segmentCopies, Executor files) {
     this.settings = settings;
     this.clock = clock;
     this.connector = connector;
@@ -91,6 +93,7 @@ final class Recorder {
     this.writeThrough = new WriteThrough(() -> store, observed.applied, health, settings.writeThroughWait,
         spooler::copySoon);
     this.digests = new DigestWorker(settings);
+    this.mark = new TableMark(spool, files, health, clock);
     this.nextTry = new Alarm(clock);
     this.nextFlush = new Alarm(clock);
     this.nextSweep = new Alarm(clock);
@@ -173,14 +176,18 @@ final class Recorder {
   private void round(StateStore table, List<ServerRole> running) throws IOException {
     reopen(table, running);
     flusher.announce(table, running);
+    if (!mark.compare(table, () -> flusher.wentBack(table, running))) {
+      return;
+    }
     Barrier.Echo token = barrier.read(table, flusher.lastEcho());
     if (digests.ring(barrier.doorbell()) | isNew(token)) {
       endOfUse.set(IN_USE_MS);
+      attempt("describing the tables", () -> barrier.describeTables(table)); // heads do not wait for an HBase master
     }
     if (token != null || isFlushDue()) {
       flush(table, running, token);
     } else {
-      flusher.writeUrgent(table);
+      flusher.writeUrgent(table, running);
     }
     maintain(table);
   }
@@ -195,6 +202,8 @@ final class Recorder {
 
   /** Maintenance. Each task may fail without affecting the others, for example because no HBase master is active. */
   private void maintain(StateStore table) {
+    attempt("describing the tables", () -> barrier.describeTables(table));
+    attempt("raising the mark of the state table", () -> mark.raise(table));
     attempt("compacting rows of the state table", () -> compactor.step(table, clock.getAsLong()));
     attempt("joining rows of the content ledger", () -> joiner.step(table));
     attempt("listing the live region servers", () -> recordLive(table));

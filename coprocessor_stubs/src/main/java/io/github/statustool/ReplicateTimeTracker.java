@@ -39,7 +39,11 @@ public final class ReplicateTimeTracker implements RegionServerCoprocessor, Regi
   @Override
   @SuppressWarnings("rawtypes") // as HBase declares it
   public void start(CoprocessorEnvironment env) {
-    recorder = SharedRecorders.of(env.getConfiguration()).recorder;
+    SharedRecorders.Running running = SharedRecorders.of(env.getConfiguration());
+    if (running == null) {
+      return;
+    }
+    recorder = running.recorder;
     if (!hasSinkHook(RegionServerObserver.class)) {
       recorder.health().sinkHookIsMissing();
     }
@@ -61,12 +65,17 @@ public final class ReplicateTimeTracker implements RegionServerCoprocessor, Regi
   @Override
   @SuppressWarnings("rawtypes") // as HBase declares it
   public void stop(CoprocessorEnvironment env) {
-    recorder.digests().stop();
+    if (recorder != null) {
+      recorder.digests().stop();
+    }
   }
 
   /** Discards the entries of a request that failed half-way: they were not applied. */
   @Override
   public void preReplicateLogEntries(ObserverContext<RegionServerCoprocessorEnvironment> ctx) {
+    if (recorder == null) {
+      return; // off
+    }
     try {
       batches.get().clear();
     } catch (Throwable t) {
@@ -78,6 +87,9 @@ public final class ReplicateTimeTracker implements RegionServerCoprocessor, Regi
   @Override
   public void postReplicationSinkBatchMutate(ObserverContext<RegionServerCoprocessorEnvironment> ctx,
       AdminProtos.WALEntry entry, Mutation mutation) {
+    if (recorder == null) {
+      return; // off
+    }
     try {
       batches.get().add(entry, mutation);
     } catch (Throwable t) {
@@ -87,6 +99,9 @@ public final class ReplicateTimeTracker implements RegionServerCoprocessor, Regi
 
   @Override
   public void postReplicateLogEntries(ObserverContext<RegionServerCoprocessorEnvironment> ctx) {
+    if (recorder == null) {
+      return; // off
+    }
     SinkBatch batch = batches.get();
     try {
       recorder.writeThrough().write(batch);

@@ -1,6 +1,10 @@
 package io.github.statustool;
 
 import io.github.statustool.StateTable.ServerRow;
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
 
 /**
  * One role of a region server, {@code w} (writer) or {@code r} (replicator), with its row in the state table and
@@ -9,6 +13,8 @@ import io.github.statustool.StateTable.ServerRow;
 final class ServerRole {
   static final char WRITER = 'w';
   static final char REPLICATOR = 'r';
+  /** Earlier ones have been overwritten by later ones, if they were stored at all. */
+  private static final int MOST_ATTEMPTS = 100;
 
   /** How a server ended, as its row shows it. */
   enum End {
@@ -29,7 +35,10 @@ final class ServerRole {
    * hides a newer one.
    */
   private long lastTimestamp;
-  private boolean written;
+  /** {@link ServerRow#LAST} of the row as this server knows it to be stored; null: there is none. */
+  private byte[] stored;
+  /** The same of rows whose write failed or went to the spool: each may have been stored since. */
+  private final List<byte[]> attempted = new ArrayList<>();
   private boolean ended;
 
   ServerRole(char role, String serverName, long started) {
@@ -47,12 +56,64 @@ final class ServerRole {
     return Bits.ascii(ServerRow.TYPE + Bits.hex(origin) + role);
   }
 
-  /**
-   * Whether this row has been written. If it is missing later, the table has lost everything else that was flushed,
-   * too.
-   */
   boolean isWritten() {
-    return written;
+    return stored != null;
+  }
+
+  /**
+   * Writes the row if the stored one is still the one that this server wrote last. Otherwise the table has lost rows or
+   * went back to an earlier state, and this returns false. A write without an answer may have been stored or not.
+   */
+  boolean write(StateStore store, Change change) throws IOException {
+    byte[] version = version(change.row);
+    try {
+      if (store.putIf(change.row, ServerRow.LAST, stored)) {
+        landed(version, change);
+        return true;
+      }
+      byte[] found = store.get(List.of(key())).get(0).value(ServerRow.LAST);
+      if (found != null && isAmong(found, attempted) && store.putIf(change.row, ServerRow.LAST, found)) {
+        landed(version, change);
+        return true;
+      }
+      return false;
+    } catch (IOException e) {
+      mayBeStored(version);
+      throw e;
+    }
+  }
+
+  /** Takes a row that is written without the check, which may be stored at any time from now on. */
+  void mayBeStored(StateRow row) {
+    mayBeStored(version(row));
+  }
+
+  private void mayBeStored(byte[] version) {
+    if (attempted.size() == MOST_ATTEMPTS) {
+      attempted.remove(0);
+    }
+    attempted.add(version);
+  }
+
+  private void landed(byte[] version, Change change) {
+    stored = version;
+    attempted.clear();
+    change.stored();
+  }
+
+  /** Accepts the row that is there, if any, after the table was found to have gone back. */
+  void accept(StoredRow row) {
+    stored = row.value(ServerRow.LAST);
+    attempted.clear();
+  }
+
+  private static byte[] version(StateRow row) {
+    return row.columns().stream().filter(column -> Arrays.equals(column.qualifier, ServerRow.LAST)).findFirst()
+        .orElseThrow().value;
+  }
+
+  private static boolean isAmong(byte[] one, List<byte[]> many) {
+    return many.stream().anyMatch(other -> Arrays.equals(one, other));
   }
 
   /** Whether the row that was written is the final one. */
@@ -68,7 +129,8 @@ final class ServerRole {
         .add(ServerRow.NAME, Bits.utf8(serverName), now)
         .add(ServerRow.STARTED_MS, started, now)
         .add(ServerRow.VERSION, Bits.utf8(TrackerVersion.get()), now)
-        .add(ServerRow.HEALTH, Bits.utf8(health), now);
+        .add(ServerRow.HEALTH, Bits.utf8(health), now)
+        .add(ServerRow.LAST, now, now);
     if (flushed != null) {
       row.add(ServerRow.FLUSHED_MS, flushed, now);
     }
@@ -78,10 +140,7 @@ final class ServerRole {
     if (end == End.CLEAN) {
       row.add(ServerRow.FINAL_MS, flushed, now);
     }
-    return new Change(row, () -> {
-      written = true;
-      ended = end != End.NONE;
-    });
+    return new Change(row, () -> ended = end != End.NONE);
   }
 
   @Override

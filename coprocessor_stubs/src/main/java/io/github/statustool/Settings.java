@@ -27,8 +27,7 @@ final class Settings {
   private final String spoolDir;
 
   Settings(Configuration conf) {
-    table = TableName.valueOf(conf.get(PREFIX + "namespace", "default"),
-        conf.get(PREFIX + "name", "replicationstate"));
+    table = tableName(conf);
     updateDelay = positive(conf, "updatedelay", 30_000);
     updatePeriod = positive(conf, "updateperiod", 20_000);
     barrierPoll = positive(conf, "barrierpoll", 1_000);
@@ -42,6 +41,27 @@ final class Settings {
     digestRate = positive(conf, "digest.rate", 50_000_000);
     Path spool = new Path(conf.get(HConstants.HBASE_DIR, "/hbase"), SPOOL_FOLDER);
     spoolDir = conf.get(PREFIX + "spool.dir", spool.toString());
+    checkSpoolDir();
+  }
+
+  private static TableName tableName(Configuration conf) {
+    String namespace = conf.get(PREFIX + "namespace", "default");
+    String name = conf.get(PREFIX + "name", "replicationstate");
+    try {
+      return TableName.valueOf(namespace, name);
+    } catch (IllegalArgumentException e) {
+      throw new IllegalArgumentException(PREFIX + "namespace = \"" + namespace + "\" and " + PREFIX + "name = \"" + name
+          + "\" do not name a table (" + e.getMessage() + ")", e);
+    }
+  }
+
+  private void checkSpoolDir() {
+    try {
+      spoolDir();
+    } catch (IllegalArgumentException e) {
+      throw new IllegalArgumentException(PREFIX + "spool.dir = \"" + spoolDir + "\" is not a path (" + e.getMessage()
+          + ")", e);
+    }
   }
 
   /** The table for requests and answers of row digests; the tool creates it. */

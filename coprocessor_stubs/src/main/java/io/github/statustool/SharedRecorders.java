@@ -16,9 +16,18 @@ final class SharedRecorders {
 
   private SharedRecorders() {}
 
-  /** Returns the recorder of the cluster that this configuration names, and starts it on the first call. */
+  /**
+   * Returns the recorder of the cluster that this configuration names, and starts it on the first call. Returns null if
+   * the trackers' settings are invalid: a coprocessor that throws makes HBase abort its server.
+   */
   static synchronized Running of(Configuration conf) {
-    return RUNNING.computeIfAbsent(cluster(conf), absent -> start(conf));
+    try {
+      return RUNNING.computeIfAbsent(cluster(conf), absent -> start(conf));
+    } catch (RuntimeException | LinkageError e) {
+      LOG.error("status-tool: this tracker is off and records nothing: {}; correct the setting and restart this server",
+          String.valueOf(e.getMessage()));
+      return null;
+    }
   }
 
   private static String cluster(Configuration conf) {
@@ -33,7 +42,7 @@ final class SharedRecorders {
     Recorder recorder = new Recorder(settings, () -> HBaseStateStore.connect(conf, settings),
         new Spool(conf, settings.spoolDir()), EnvironmentEdgeManager::currentTime,
         System::nanoTime, new WalTraces(conf, EnvironmentEdgeManager::currentTime, settings.operationTimeout),
-        SegmentSpooler::onThread);
+        SegmentSpooler::onThread, SegmentSpooler::onThread);
     recorder.health().serverSettings(ServerSettings.json(conf));
     RecorderThread thread = new RecorderThread(recorder);
     thread.start();

@@ -19,8 +19,10 @@ import org.apache.hadoop.fs.Path;
  * Rows in the cluster's file system, written while the state table is unavailable: by a server that stops, and by one
  * that replicates. Any tracker puts them into the table later and deletes the file; doing so twice is harmless.
  */
-final class Spool {
+final class Spool implements TableMark.MarkFile {
   private static final String SUFFIX = ".jsonl";
+  /** Of the empty file whose name ends with the mark of the state table; the highest one counts. */
+  private static final String MARK = "mark-";
   private static final String UNFINISHED = ".tmp";
   /** Of a file that may still be appended to, so that its last line may not be complete. */
   private static final String GROWING = ".growing" + SUFFIX;
@@ -91,6 +93,44 @@ final class Spool {
       throw failure;
     }
     return files;
+  }
+
+  @Override
+  public long read() throws IOException {
+    return marks().stream().mapToLong(Spool::mark).max().orElse(0);
+  }
+
+  @Override
+  public void write(long mark) throws IOException {
+    fileSystem().mkdirs(folder);
+    fileSystem().create(new Path(folder, MARK + mark), true).close();
+    for (Path file : marks()) {
+      if (mark(file) < mark) {
+        fileSystem().delete(file, false);
+      }
+    }
+  }
+
+  private List<Path> marks() throws IOException {
+    List<Path> marks = new ArrayList<>();
+    if (fileSystem().exists(folder)) {
+      for (FileStatus file : fileSystem().listStatus(folder)) {
+        if (mark(file.getPath()) > 0) {
+          marks.add(file.getPath());
+        }
+      }
+    }
+    return marks;
+  }
+
+  /** Returns 0 for another file. */
+  private static long mark(Path file) {
+    String name = file.getName();
+    try {
+      return name.startsWith(MARK) ? Long.parseLong(name.substring(MARK.length())) : 0;
+    } catch (NumberFormatException e) {
+      return 0;
+    }
   }
 
   private List<FileStatus> list() throws IOException {

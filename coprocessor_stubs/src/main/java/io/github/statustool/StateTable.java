@@ -143,6 +143,8 @@ final class StateTable {
     static final byte[] GONE_MS = Bits.ascii("x");
     static final byte[] VERSION = Bits.ascii("v");
     static final byte[] HEALTH = Bits.ascii("q");
+    /** Number of this version of the row; only rises. */
+    static final byte[] LAST = Bits.ascii("k");
 
     private ServerRow() {}
   }
@@ -191,6 +193,10 @@ final class StateTable {
   static final class CoverageRow {
     static final byte[] KEY = Bits.ascii("c");
     static final byte[] START_MS = Bits.ascii("a");
+    /** When the table was last found to have lost rows, or to have gone back to an earlier state. */
+    static final byte[] BACK_MS = Bits.ascii("b");
+    /** A number that only rises; a file beside the table has it as well, see {@link TableMark}. */
+    static final byte[] MARK = Bits.ascii("m");
 
     private CoverageRow() {}
   }

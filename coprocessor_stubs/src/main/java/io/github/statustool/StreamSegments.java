@@ -83,6 +83,11 @@ final class StreamSegments {
     storedVersion = Math.max(storedVersion, written);
   }
 
+  /** Marks it as not written. */
+  synchronized void forgetStored() {
+    storedVersion = -1;
+  }
+
   synchronized boolean isStored() {
     return storedVersion == version;
   }

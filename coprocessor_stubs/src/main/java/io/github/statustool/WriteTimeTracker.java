@@ -46,6 +46,10 @@ public final class WriteTimeTracker implements WALCoprocessor, WALObserver {
   @SuppressWarnings("rawtypes") // as HBase declares it
   public void start(CoprocessorEnvironment env) {
     SharedRecorders.Running running = SharedRecorders.of(env.getConfiguration());
+    ignored = running == null;
+    if (ignored) {
+      return;
+    }
     recorder = running.recorder;
     try {
       WAL wal = ((WALCoprocessorEnvironment) env).getWAL();
@@ -83,7 +87,10 @@ public final class WriteTimeTracker implements WALCoprocessor, WALObserver {
 
   /** Not done at the start, because the WAL shows its server only once it has its first file. */
   private boolean prepare() {
-    String server = ignored || watch == null ? null : watch.serverName();
+    if (ignored) {
+      return false;
+    }
+    String server = watch == null ? null : watch.serverName();
     ignored = server == null; // the WAL of the HBase master's local store
     if (!ignored) {
       stamper = new WalStamper(Ids.origin(server), recorder.settings().table, recorder.observed(),

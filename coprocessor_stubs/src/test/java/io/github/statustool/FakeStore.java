@@ -1,5 +1,6 @@
 package io.github.statustool;
 
+import io.github.statustool.StateTable.HeadRow;
 import io.github.statustool.StateTable.SegmentRow;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
@@ -27,8 +28,11 @@ final class FakeStore implements StateStore {
   boolean hanging;
   boolean segmentsUnreadable;
   boolean refusing;
+  /** Whether no HBase master is active. */
+  boolean masterless;
   /** The next check-and-put is done, but its caller sees a failure. */
   boolean answerLost;
+  Runnable afterHeads = () -> { };
   int asyncPuts;
   int gets;
   int scans;
@@ -44,6 +48,22 @@ final class FakeStore implements StateStore {
     }
   }
 
+  /** As HBase's snapshots: what is written later is not in it. */
+  Map<String, StoredRow> snapshot() {
+    Map<String, StoredRow> copy = new TreeMap<>();
+    rows.forEach((key, row) -> {
+      StoredRow same = new StoredRow(row.key);
+      row.values.forEach((qualifier, value) -> same.put(qualifier, value, row.timestamp(qualifier)));
+      copy.put(key, same);
+    });
+    return copy;
+  }
+
+  void restore(Map<String, StoredRow> snapshot) {
+    rows.clear();
+    rows.putAll(snapshot);
+  }
+
   @Override
   public boolean ensureTable() throws IOException {
     check();
@@ -54,6 +74,9 @@ final class FakeStore implements StateStore {
   public void put(List<StateRow> written) throws IOException {
     check();
     written.forEach(this::store);
+    if (written.stream().anyMatch(row -> row.key[0] == HeadRow.TYPE)) {
+      afterHeads.run();
+    }
   }
 
   private void store(StateRow row) {
@@ -157,6 +180,9 @@ final class FakeStore implements StateStore {
   @Override
   public Map<String, String> tables() throws IOException {
     check();
+    if (masterless) {
+      throw new IOException("no HBase master is active");
+    }
     return tables;
   }
 

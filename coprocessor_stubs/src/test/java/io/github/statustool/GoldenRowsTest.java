@@ -202,7 +202,9 @@ class GoldenRowsTest {
         .setColumnFamily(ColumnFamilyDescriptorBuilder.of(Fixtures.LOCAL)).setCoprocessor("com.x.Own").build();
     store.tables.put(TABLE, TableJson.of(table, false));
     store.written.clear();
-    new Barrier(() -> NOW).read(store, null);
+    Barrier barrier = new Barrier(() -> NOW);
+    barrier.read(store, null);
+    barrier.describeTables(store);
   }
 
   private void collect(List<Change> changes) {

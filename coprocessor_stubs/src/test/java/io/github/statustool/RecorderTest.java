@@ -15,6 +15,7 @@ import io.github.statustool.StateTable.TableRow;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.atomic.AtomicLong;
 import org.apache.hadoop.hbase.ServerName;
 import org.apache.hadoop.hbase.client.RegionInfo;
@@ -189,8 +190,11 @@ class RecorderTest {
     append();
     issue(TOKEN);
     tick(1_000);
-    List<String> order = List.of("b", "tns:t", FakeStore.text(headRow()), FakeStore.text(replicatorRow));
-    assertEquals(order, List.copyOf(store.log.subList(0, 4)));
+    String replicator = FakeStore.text(replicatorRow);
+    String writer = FakeStore.text(writerRow);
+    List<String> order =
+        List.of("b", "tns:t", replicator, writer, FakeStore.text(headRow()), replicator, writer);
+    assertEquals(order, List.copyOf(store.log.subList(0, 7)));
     assertArrayEquals(TOKEN, store.value(writerRow, ServerRow.ECHO));
     assertArrayEquals(TOKEN, store.value(replicatorRow, ServerRow.ECHO));
     assertEquals(clock.get(), store.number(writerRow, ServerRow.READ_MS));
@@ -356,7 +360,7 @@ class RecorderTest {
   void aClockThatWasSetBackIsToldWithTheEcho() throws IOException {
     AtomicLong steady = new AtomicLong();
     Recorder watching = new Recorder(recorder.settings(), () -> store, spool, clock::get,
-        () -> steady.get() * 1_000_000, (name, live) -> false, copies -> { });
+        () -> steady.get() * 1_000_000, (name, live) -> false, copies -> { }, Runnable::run);
     watching.roles().watchWal(wal);
     watching.tick();
     clock.addAndGet(60_000);
@@ -414,6 +418,123 @@ class RecorderTest {
   }
 
   /** Found by the simulation: servers that are gone have left nothing behind, so nothing vouches for what they wrote. */
+  /** A snapshot of the state table that is restored takes heads back that have not changed since. */
+  @Test
+  void aTableThatWentBackGetsEverythingAgainBeforeTheNextEcho() throws IOException {
+    append();
+    tick(30_000);
+    Map<String, StoredRow> nightly = store.snapshot();
+    append();
+    tick(20_000);
+    store.restore(nightly);
+    issue(TOKEN);
+    tick(1_000);
+    assertArrayEquals(TOKEN, store.value(writerRow, ServerRow.ECHO));
+    assertEquals(2, store.number(headRow(), HeadRow.SEQ));
+    assertEquals(clock.get(), store.number(CoverageRow.KEY, CoverageRow.BACK_MS));
+    assertEquals(clock.get(), store.number(CoverageRow.KEY, CoverageRow.START_MS));
+  }
+
+  @Test
+  void aTableThatGoesBackDuringAFlushIsNotEchoedBeforeItHasEverythingAgain() throws IOException {
+    append();
+    tick(30_000);
+    Map<String, StoredRow> nightly = store.snapshot();
+    append();
+    issue(TOKEN);
+    store.afterHeads = () -> {
+      store.afterHeads = () -> { };
+      store.restore(nightly);
+    };
+    tick(1_000);
+    assertNull(store.value(writerRow, ServerRow.ECHO));
+    assertNotNull(store.number(CoverageRow.KEY, CoverageRow.BACK_MS));
+    issue(TOKEN);
+    tick(5_000);
+    assertArrayEquals(TOKEN, store.value(writerRow, ServerRow.ECHO));
+    assertEquals(2, store.number(headRow(), HeadRow.SEQ));
+  }
+
+  /** The table may have gone back between two attempts: what the first one wrote does not count. */
+  @Test
+  void whatAFlushThatFailedHasWrittenIsWrittenAgain() {
+    tick(30_000);
+    append();
+    store.afterHeads = () -> store.down = true;
+    tick(20_000);
+    store.afterHeads = () -> { };
+    store.down = false;
+    store.log.clear();
+    tick(10_000);
+    assertTrue(isWritten(headRow()));
+  }
+
+  @Test
+  void aRowWhoseAnswerWasLostIsNotTakenForATableThatWentBack() {
+    tick(30_000);
+    store.answerLost = true;
+    tick(20_000);
+    tick(10_000);
+    assertNull(store.number(CoverageRow.KEY, CoverageRow.BACK_MS));
+    assertEquals(clock.get(), store.number(writerRow, ServerRow.FLUSHED_MS));
+  }
+
+  /** Nobody remembers the table then; the file beside it does. */
+  @Test
+  void aTableThatWentBackWhileAllServersWereRestartedIsNoticedByTheFile() throws IOException {
+    append();
+    tick(30_000);
+    Map<String, StoredRow> nightly = store.snapshot();
+    tick(20_000);
+    store.restore(nightly);
+    recorder = another();
+    tick(1_000);
+    assertEquals(clock.get(), store.number(CoverageRow.KEY, CoverageRow.BACK_MS));
+    assertEquals(clock.get(), store.number(CoverageRow.KEY, CoverageRow.START_MS));
+    tick(1_000);
+    recorder = another();
+    long before = store.number(CoverageRow.KEY, CoverageRow.BACK_MS);
+    tick(1_000);
+    assertEquals(before, store.number(CoverageRow.KEY, CoverageRow.BACK_MS));
+  }
+
+  @Test
+  void aRestartOfAllServersIsNoAlarm() {
+    append();
+    tick(30_000);
+    tick(20_000);
+    recorder = another();
+    tick(1_000);
+    tick(30_000);
+    assertNull(store.number(CoverageRow.KEY, CoverageRow.BACK_MS));
+  }
+
+  /** A region server on the same address, started later. */
+  private Recorder another() {
+    Recorder later = new Recorder(new Settings(Fixtures.conf("updatedelay", "30000", "updateperiod", "20000")),
+        () -> store, spool, clock::get);
+    FakeWatch next = new FakeWatch();
+    next.name = "other,16020," + clock.get();
+    later.roles().watchWal(next);
+    return later;
+  }
+
+  @Test
+  void headsAreEchoedWithoutAnHBaseMasterAndTheDescriptorsFollow() throws IOException {
+    store.tables.put("t", "{}");
+    recorder.tick();
+    append();
+    issue(TOKEN);
+    store.masterless = true;
+    tick(1_000);
+    assertArrayEquals(TOKEN, store.value(writerRow, ServerRow.ECHO));
+    assertEquals(1, store.number(headRow(), HeadRow.SEQ));
+    assertNull(store.value(Bits.ascii("tt"), TableRow.ECHO));
+    store.masterless = false;
+    tick(1_000);
+    assertArrayEquals(TOKEN, store.value(Bits.ascii("tt"), TableRow.ECHO));
+  }
+
   @Test
   void coverageStartsAnewWhenTheTableHasLostItsRows() {
     append();
