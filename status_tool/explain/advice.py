@@ -63,6 +63,11 @@ _TEXTS = {  # {since}: the option that accepts the past of the finding's table
     "skip-wal": "the table's durability SKIP_WAL bypasses replication; on the master `alter 'TABLE', DURABILITY =>"
     " 'USE_DEFAULT'`, then copy its rows",
     "emptied": "compare the table once (--rows), and accept the past with {since} when what is missing has been copied",
+    "slave-state-lost": "compare the table once (--rows --master-conf DIR), which proves it anew; where the master is"
+    " gone, {since} takes your word for it",
+    "slave-untracked": "start that server with the tracker (`status-tool setup`), check again with --wait, and compare"
+    " the tables once (--rows --master-conf DIR): nobody recorded what happened to its regions meanwhile",
+    "not-described": "run `run -m` again with --wait, so that a tracker records all tables",
     "pruned": "compare the table once (--rows), copy what is missing, and accept the past with {since}",
     "skipped-wal": "replication never sees SKIP_WAL mutations; accept the past with {since} when what they wrote"
     " has been copied",
@@ -97,6 +102,10 @@ UNDRAINED = (
     " Write a new FILE on the master, `run -m -o FILE --wait 300 --drained`, and check against that"
 )
 """What to do about an origin whose queue was not drained when FILE was written."""
+
+
+ROWS = "--rows --master-conf DIR"
+"""The option that proves a table row by row; DIR is the master's configuration."""
 
 
 def since_option(table: str | None, time_ms: int | None) -> str:
@@ -296,8 +305,9 @@ def _afterwards(finding: Finding) -> str:
         return ""
     since = finding.repair_to_ms + SINCE_MARGIN_MS
     return (
-        " (SyncTable, without --starttime and --endtime, where clients set their own timestamps);"
-        f" then check with {since_option(finding.table, since)}"
+        " (SyncTable, without --starttime and --endtime, where clients set their own timestamps); then check with"
+        f" {ROWS}, which proves the copy. Where the master is gone, {since_option(finding.table, since)} takes your word"
+        " for it and leaves the copy unproven"
     )
 
 
@@ -305,9 +315,9 @@ def _compare(finding: Finding, context: RunContext) -> str:
     commands = repair_of(finding, context)
     how = f": {commands.hash_table} on the master, then {commands.sync_table} on the slave" if commands else ""
     since = finding.written_to_ms
-    accept = "" if since is None else f"; then accept the past with {since_option(finding.table, since)}"
-    if finding.code == "differs":
-        accept = "; then check again with --rows"
+    accept = f"; then check again with {ROWS}"
+    if since is not None and finding.code != "differs":
+        accept += f". Where the master is gone, {since_option(finding.table, since)} takes your word for it"
     return f"compare the rows of both sides, deletes included{how}{accept}"
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 
 from status_tool.explain.problems import bound, to_problem
 from status_tool.rules.context import RunContext
@@ -73,6 +73,7 @@ def conclude(context: RunContext, tally: Tally, findings: Iterable[Finding]) -> 
         peer_id=context.scope.peer_id,
         notices=notices,
         max_problems=context.scope.max_problems,
+        seen={table.table: asdict(table.seen) for table in context.tables},
     )
 
 

@@ -205,6 +205,13 @@ def _emptied(finding: Finding, context: RunContext) -> str:
     )
 
 
+def _slave_state_lost(finding: Finding, context: RunContext) -> str:
+    return (
+        f"slave state lost: at {iso(finding.written_to_ms)} the slave's state table had lost rows or gone back to an"
+        " earlier state (restored, cloned, truncated): what it recorded before proves nothing about the slave's content"
+    )
+
+
 def _pruned(finding: Finding, context: RunContext) -> str:
     return (
         f"pruned: the master has dropped heads of streams that were written until {iso(finding.written_to_ms)}, when"
@@ -264,6 +271,9 @@ _DETAILS: dict[str, Callable[[Finding, RunContext], str]] = {
     "absent": _noted("table absent on the slave"),
     "family-absent": _family_absent,
     "emptied": _emptied,
+    "slave-state-lost": _slave_state_lost,
+    "slave-untracked": _noted("slave region server"),
+    "not-described": _noted("not described: the table has regions, but the trackers recorded no descriptor of it"),
     "pruned": _pruned,
     "meta-family": _noted("a family is named METAFAMILY: HBase treats its cells as WAL markers and does not ship them"),
     "keeps-less": _noted("drift: the slave keeps less than the master, so applied cells may be gone there"),

@@ -247,6 +247,7 @@ def _hbase(
         barrier_issued_ms=barrier.issued_ms,
         cut_ms=barrier.issued_ms,
         coverage_ms=small.coverage_ms,
+        state_back_ms=small.back_ms,
     )
     say("reading tables and regions")
     rows: list[NewRow] = list(servers)

@@ -361,8 +361,7 @@ def _repair(repair: Any) -> dict[str, Any]:
         ("Or compare by hashes, which finds what else differs; on the master:", repair.commands.hash_table),
         ("then on the slave (first with --dryrun=true: it compares and changes nothing):", repair.commands.sync_table),
     ]
-    if repair.since_ms is not None:
-        commands.append(("Then check that table:", check_command(repair)))
+    commands.append(("Then prove it (DIR: the master's configuration):", check_command(repair)))
     return {
         "table": repair.table,
         "reasons": ", ".join(repair.reasons),

@@ -83,18 +83,17 @@ def _repair(repair: TableRepair) -> Iterator[str]:
 
 def _proof(repairs: Sequence[TableRepair]) -> Iterator[str]:
     yield "# --- The check that proves the repair --------------------------------------------------"
-    yield "# What has been copied leaves no trace in the streams, so it is compared row by row, by hashes:"
+    yield "# What has been copied leaves no trace in the streams, so it is compared row by row. The check with --rows"
+    yield "# does so by digests (DIR: the master's configuration). The same by Hadoop's own tools, for both to agree:"
     yield "# HashTable on the master, then SyncTable --dryrun on the slave, whose counters HASHES_NOT_MATCHED,"
     yield "# SOURCEMISSINGROWS and TARGETMISSINGROWS must be absent or 0. (SyncTable without --dryrun repairs what"
     yield "# differs; leave --starttime and --endtime out of HashTable where clients set timestamps of their own.)"
-    yield "# Then the check of that table accepts what was written up to the copied time, and covers what came later."
     for repair in repairs:
         yield "#"
         yield f"# {safe(repair.table)}"
         yield f"#   master: {safe(repair.commands.hash_table)}"
         yield f"#   slave:  {safe(repair.dry_run)}"
-        if repair.since_ms is not None:
-            yield f"#   slave:  {safe(check_command(repair))}"
+        yield f"#   slave:  {safe(check_command(repair))}"
     yield 'if [ "$run" = yes ] && [ "$failed" = 0 ]; then'
     yield '  echo "Copied. The checks that prove it are at the end of $0."'
     yield "fi"

@@ -7,7 +7,6 @@ import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from typing import TextIO
 
-from status_tool.explain.advice import since_option
 from status_tool.explain.overview import groups_in
 from status_tool.printable import duration, iso, printable_key, safe
 from status_tool.report.reporter import (
@@ -185,9 +184,8 @@ def _repair_lines(repairs: Sequence[TableRepair], outcome: Outcome) -> Iterator[
         yield from shell_lines(repair.commands.hash_table)
         yield f"{_INDENT}then on the slave:"
         yield from shell_lines(repair.commands.sync_table)
-        if repair.since_ms is not None:
-            yield f"{_INDENT}Then check that table:"
-            yield from shell_lines(check_command(repair))
+        yield f"{_INDENT}Then prove it (DIR: the master's configuration):"
+        yield from shell_lines(check_command(repair))
     if len(repairs) > len(shown):
         yield ""
         yield from folded(
@@ -196,9 +194,11 @@ def _repair_lines(repairs: Sequence[TableRepair], outcome: Outcome) -> Iterator[
 
 
 def check_command(repair: TableRepair) -> str:
-    """Return the check of one table whose older rows have been copied, quoted for a shell."""
-    since = since_option(repair.table, repair.since_ms)
-    return f"status-tool run -i FILE --table {shlex.quote(repair.table)} {since}"
+    """Return the check that proves the repair of one table row by row, quoted for a shell.
+
+    DIR is the master's configuration; the slave's region servers and the master's digest the rows.
+    """
+    return f"status-tool run -i FILE --table {shlex.quote(repair.table)} --rows --master-conf DIR"
 
 
 def shell_lines(command: str, indent: str = "", width: int = WIDTH) -> Iterator[str]:

@@ -7,9 +7,10 @@ from dataclasses import dataclass, field, replace
 
 from status_tool.printable import iso
 from status_tool.rules.kept_proofs import KeptProof, baseline_with, kept_proofs, servers_since, still_holding
-from status_tool.rules.origins import Origin, judge_origins, origin_name, slave_is_settled, untracked_names
+from status_tool.rules.origins import Origin, judge_origins, origin_name, slave_is_settled, unwatched
 from status_tool.rules.queue_proofs import QueueFacts
 from status_tool.rules.scoping import asked_filter, in_scope, recorded_filter
+from status_tool.rules.segments import is_later
 from status_tool.rules.server_settings import ServerSettings, judge_settings
 from status_tool.rules.sides import identity_notice, older_notice
 from status_tool.rules.streams import StreamRule, came_through
@@ -28,7 +29,7 @@ from status_tool.vocabulary.ids import cluster_names
 from status_tool.vocabulary.names import namespace_of
 from status_tool.vocabulary.row_proofs import NO_PROOFS, RowProofs
 from status_tool.vocabulary.schema import Row
-from status_tool.vocabulary.scope import Scope, TableFilter
+from status_tool.vocabulary.scope import NOTHING_ACCEPTED, Baseline, Scope, TableFilter
 from status_tool.vocabulary.verdicts import Evidence
 
 MAX_NAMES = 10
@@ -37,7 +38,7 @@ SMALL_KINDS = ("server", "table")
 """Kinds with one row per server or table: these are judged in plain Python, on the driver."""
 MOST_STRANGERS = 10
 """How many other clusters a notice names."""
-ABOUT_ROWS = frozenset({"origin", "own-shipping", "own-service", "no-tracker"})
+ABOUT_ROWS = frozenset({"origin", "own-shipping", "own-service", "no-tracker", "slave-untracked"})
 """Findings of a run that equal rows of every table refute: entries may have gone unseen, or been changed."""
 
 
@@ -60,6 +61,10 @@ class RunContext:
     rows: RowProofs = NO_PROOFS
     kept: frozenset[str] = frozenset()
     """Tables of which the past rests on an earlier proof by rows."""
+    accepted: Baseline = NOTHING_ACCEPTED
+    """What rests on the operator's word alone, without what was proven by rows."""
+    unaffected: frozenset[str] = frozenset()
+    """Tables of which the operator's word accepts nothing: they are younger, or their rows were proven."""
     is_settled_by_rows: bool = False
     """Whether something was in doubt for the whole run that only the rows of all tables have settled."""
     settled_tables: frozenset[str] = frozenset()
@@ -148,7 +153,7 @@ def build_context(
     """Judge servers and tables, by the rows of `SMALL_KINDS` and a slave's `fact` rows; other rows are ignored."""
     queues = queues or QueueFacts()
     level = Evidence(master.evidence)
-    ours, theirs = list(master_rows), list(slave_rows)
+    ours, theirs, ages = list(master_rows), list(slave_rows), list(ages)
     families = _families(_kind(ours, "table"), asked_filter(scope), queues)
     kept = still_holding(kept_proofs(_kind(theirs, "table"), master.cluster_id), families)
     asked, scope = scope, replace(scope, since=baseline_with(scope.since, kept))
@@ -160,7 +165,7 @@ def build_context(
     notices = (
         *_half_notices(master, slave, scope),
         *_side_notices(bare),
-        *_notices(replace(bare, scope=asked), _kind(theirs, "server")),
+        *_notices(replace(bare, scope=asked)),
         *_kept_notices(kept),
         *queues.notices,
     )
@@ -179,7 +184,9 @@ def build_context(
         accepted_drift=scope.accepted_drift,
         changed=newest_changes(_kind(theirs, "fact")),
         slave_id=slave.cluster_id,
-        proven_at={table: proof.at_ms for table, proof in kept.items()},
+        slave_back_ms=slave.state_back_ms,
+        accepted=asked.since,
+        proofs=kept,
     )
     judged = judge_tables(_kind(ours, "table"), _kind(theirs, "table"), ages, question)
     tables = tuple(proven(table) if table.table in rows.equal else table for table in judged)
@@ -189,6 +196,7 @@ def build_context(
         *(Finding("origin", note=stray) for stray in queues.strays),
         *([Finding("own-shipping", note=queues.own_shipping)] if queues.own_shipping else []),
         *settings.findings,
+        *(Finding("slave-untracked", note=reason) for reason in unwatched(_kind(theirs, "server"))),
         *_table_gaps(_kind(ours, "table"), _kind(theirs, "table")),
         *_scope_findings(filters, tables),
     )
@@ -206,9 +214,23 @@ def build_context(
         known,
         rows=rows,
         kept=frozenset(kept),
+        accepted=asked.since,
+        unaffected=_unaffected(asked.since, ages, kept),
         is_settled_by_rows=len(certain) < len(found),
         settled_tables=frozenset(settled_tables),
     )
+
+
+def _unaffected(since: Baseline, ages: Iterable[TableAge], kept: Mapping[str, KeptProof]) -> frozenset[str]:
+    """Tables that were created after what `--since` accepts, or whose rows were proven up to then or later."""
+    found = set()
+    for age in ages:
+        accepted_ms = since.of(age.table)
+        is_younger = not age.unknown and age.oldest is not None and is_later(age.oldest, accepted_ms)
+        is_proven = age.table in kept and not is_later(accepted_ms, kept[age.table].until_ms)
+        if accepted_ms is not None and (is_younger or is_proven):
+            found.add(age.table)
+    return frozenset(found)
 
 
 def _families(
@@ -357,7 +379,7 @@ def _side_notices(context: RunContext) -> list[str]:
     return [notice for notice in (unknown, older_notice(*sides, context.scope)) if notice is not None]
 
 
-def _notices(context: RunContext, slave_servers: list[Row]) -> list[str]:
+def _notices(context: RunContext) -> list[str]:
     since, notices = context.scope.since, []
     if since.everything_ms is not None:
         notices.append(f"whatever was written up to {iso(since.everything_ms)} (--since) was accepted as a baseline")
@@ -365,9 +387,4 @@ def _notices(context: RunContext, slave_servers: list[Row]) -> list[str]:
         notices.append(f"table {table}: what was written up to {iso(time_ms)} (--since) was accepted as a baseline")
     if context.evidence is Evidence.TIMESTAMPS and not context.filters[0].everything:
         notices.append("the master's file does not name tables: --table and --namespace had no effect")
-    known = context.check_hbase and context.evidence is not Evidence.TIMESTAMPS
-    notices += [
-        f"region server {name} of the slave runs without the tracker: what it applies is not recorded"
-        for name in (untracked_names(slave_servers) if known else [])
-    ]
     return notices

@@ -7,11 +7,11 @@ what came later. What happens afterwards to the slave's table (emptied, restored
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from status_tool.rules.queue_proofs import CLOCK_MARGIN_MS
-from status_tool.vocabulary.details import fits, is_number, is_text, list_of, loads
+from status_tool.vocabulary.details import fits, is_number, is_text, list_of, loads, map_of, object_of, optional
 from status_tool.vocabulary.schema import Row
 from status_tool.vocabulary.scope import Baseline
 from status_tool.vocabulary.state_rows import WRITER
@@ -20,7 +20,32 @@ MARGIN_MS = 2 * CLOCK_MARGIN_MS
 """A region server's clock may differ by half of it from the HBase master's, which refuses it beyond that, and so may
 that of a server that starts later.
 """
-_PROOF = {"until_ms": is_number, "at_ms": is_number, "families": list_of(is_text)}
+_SEEN = {
+    **dict.fromkeys(("born_ms", "changed_ms", "back_ms"), optional(is_number)),
+    "dropped_ms": optional(map_of(is_number)),
+}
+_PROOF = {
+    "until_ms": is_number,
+    "at_ms": is_number,
+    "families": list_of(is_text),
+    "seen": optional(object_of(_SEEN)),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What the slave's trackers had seen of a table's content; each is the slave's own time of the newest event.
+
+    Another value later is something that has happened since, whatever the clocks show.
+    """
+
+    born_ms: int | None = None
+    dropped_ms: Mapping[str, int] = field(default_factory=dict)
+    """By family."""
+    changed_ms: int | None = None
+    """When store files changed beside the WAL."""
+    back_ms: int | None = None
+    """When the state table went back."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,10 +57,13 @@ class KeptProof:
     at_ms: int
     """When the comparison began, on the clock of the tool's host."""
     families: frozenset[str]
+    seen: Seen | None = None
+    """None: the proof was kept before this was recorded; then events are compared with `at_ms`."""
 
     def to_json(self) -> dict[str, Any]:
         """As the state table keeps it."""
-        return {"until_ms": self.until_ms, "at_ms": self.at_ms, "families": sorted(self.families)}
+        seen = {} if self.seen is None else {"seen": asdict(self.seen)}
+        return {"until_ms": self.until_ms, "at_ms": self.at_ms, "families": sorted(self.families), **seen}
 
 
 def kept_proofs(slave_tables: Iterable[Row], master_id: str) -> dict[str, KeptProof]:
@@ -48,8 +76,18 @@ def kept_proofs(slave_tables: Iterable[Row], master_id: str) -> dict[str, KeptPr
         except (ValueError, KeyError, TypeError):
             continue
         if row.get("table") is not None and fits(proof, _PROOF):
-            found[row["table"]] = KeptProof(proof["until_ms"], proof["at_ms"], frozenset(proof["families"]))
+            found[row["table"]] = KeptProof(
+                proof["until_ms"], proof["at_ms"], frozenset(proof["families"]), seen_of(proof.get("seen"))
+            )
     return found
+
+
+def seen_of(detail: Mapping[str, Any] | None) -> Seen | None:
+    """From its JSON; None where none was recorded."""
+    if detail is None:
+        return None
+    moments = (detail.get(name) for name in ("changed_ms", "back_ms"))
+    return Seen(detail.get("born_ms"), detail.get("dropped_ms") or {}, *moments)
 
 
 def still_holding(

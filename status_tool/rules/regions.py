@@ -158,6 +158,7 @@ def decision_sql(context: RunContext) -> dict[str, str]:
     is_proven = _is_proven_sql(context)
     settled = known_true(is_in("`table`", sorted(context.settled_tables)))
     settled = "true" if context.is_settled_by_rows else settled
+    accepted = _is_accepted_sql(context)
     by_streams = f"greatest(stream_status, {own})"
     by_rows = f"IF({is_in('region', sorted(context.rows.differing))}, {SEVERITY[Status.DIFFERS]}, 0)"
     return {
@@ -166,6 +167,8 @@ def decision_sql(context: RunContext) -> dict[str, str]:
         "findings": f"IF({is_proven}, filter(own, one -> false), concat(stream_findings, own))",
         "evidence": case(
             (f"{is_proven} AND ({settled} OR {by_streams} > 0 OR {ordered})", f"'{Evidence.ROWS}'"),
+            (f"{is_proven} AND {accepted}", f"'{Evidence.ROWS}'"),
+            (accepted, f"'{Evidence.ACCEPTED}'"),
             (ordered, f"'{Evidence.ORDERED}'"),
             (known_true(is_in("`table`", sorted(context.kept))), f"'{Evidence.ROWS}'"),
             default=f"'{Evidence.EXACT}'",
@@ -177,16 +180,30 @@ def _is_proven_sql(context: RunContext, table: str = "`table`") -> str:
     return known_true(is_in(table, sorted(context.rows.equal)))
 
 
+def _is_accepted(table: str | None, context: RunContext) -> bool:
+    """Whether what is known of a table's regions rests on the operator's word."""
+    return context.accepted.of(table) is not None and table not in context.unaffected
+
+
+def _is_accepted_sql(context: RunContext) -> str:
+    accepted = since_sql(context.accepted, "`table`")
+    return f"({accepted} IS NOT NULL AND NOT {known_true(is_in('`table`', sorted(context.unaffected)))})"
+
+
 def _evidence_of(region: Region, context: RunContext, *, in_doubt: bool) -> Evidence:
     """What the verdict on a region rests on, `in_doubt` by its streams.
 
-    ORDERED where its own table or that of one of its heads is; ROWS where they, now or earlier, prove more than that.
+    ORDERED where its own table or that of one of its heads is; ACCEPTED where `--since` may have accepted something of
+    it; ROWS where they, now or earlier, prove more than that.
     """
     heads = {head_of(region.name, *key, rows).table for key, rows in region.heads.items()}
     is_ordered = bool(context.rule.ordered & {region.table, *heads})
     in_doubt = in_doubt or context.is_settled_by_rows or region.table in context.settled_tables
-    if region.table in context.rows.equal and (in_doubt or is_ordered):
+    is_accepted = _is_accepted(region.table, context)
+    if region.table in context.rows.equal and (in_doubt or is_ordered or is_accepted):
         return Evidence.ROWS
+    if is_accepted:
+        return Evidence.ACCEPTED
     if is_ordered:
         return Evidence.ORDERED
     return Evidence.ROWS if region.table in context.kept else Evidence.EXACT

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from status_tool.rules.descriptors import Compared, compare_descriptors
+from status_tool.rules.kept_proofs import KeptProof, Seen
 from status_tool.rules.pruning import unproven_ms
 from status_tool.rules.queue_proofs import CLOCK_MARGIN_MS
 from status_tool.rules.segments import earliest, latest
@@ -33,6 +34,8 @@ TABLE_CODES: dict[str, Status] = {
     "skipped-wal": Status.UNVERIFIABLE,
     # The slave's was created anew, truncated or lost a family after entries had arrived.
     "emptied": Status.UNVERIFIABLE,
+    # The slave's state table lost rows or went back: what it says of the slave's content proves nothing any more.
+    "slave-state-lost": Status.UNVERIFIABLE,
     # The slave's descriptor keeps less, so that what was applied may be gone.
     "keeps-less": Status.UNVERIFIABLE,
     # A replicated family has the name by which HBase marks entries that it does not ship.
@@ -45,6 +48,8 @@ TABLE_CODES: dict[str, Status] = {
     "older-than-tracker": Status.UNVERIFIABLE,
     # A side's descriptor cannot be read.
     "descriptor-unreadable": Status.UNVERIFIABLE,
+    # It has regions, but no descriptor, so that nobody knows whether it is replicated.
+    "not-described": Status.UNVERIFIABLE,
     # It is described, but none of its regions was recorded.
     "no-regions": Status.UNVERIFIABLE,
     # Rows of both sides were compared, and differ for good.
@@ -102,6 +107,8 @@ class TableFacts:
     """When cells with tags were last written on the master."""
     observers: tuple[str, ...] = ()
     """Coprocessors that are not HBase's and that it has on both sides."""
+    seen: Seen = Seen()
+    """What the slave's trackers have seen of its content by now."""
 
     @property
     def family_ids(self) -> frozenset[str]:
@@ -162,8 +169,12 @@ class TableQuestion:
     changed: Mapping[str, int] = field(default_factory=dict)
     """By table, when store files last changed beside the WAL on the slave."""
     slave_id: str = ""
-    proven_at: Mapping[str, int] = field(default_factory=dict)
-    """By table, when rows were last proven to have arrived: entries or not, what empties it later takes them away."""
+    slave_back_ms: int | None = None
+    """When the slave's state table was last found to have gone back."""
+    accepted: Baseline = NOTHING_ACCEPTED
+    """The operator's word alone, without what was proven by rows (`since` has both)."""
+    proofs: Mapping[str, KeptProof] = field(default_factory=dict)
+    """By table, what was last proven by rows: entries or not, what empties the table later takes them away."""
 
 
 def judge_tables(
@@ -226,16 +237,22 @@ def _facts(
     replicated = described and (descriptor is None or bool(families))
     gone = bool(age and age.regions and not age.unknown and since_ms is not None and since_ms >= (age.newest or 0))
     shipped = loads_from_ms is not None and _begins_after(loads_from_ms, age, since_ms)
+    if not described and _is_older_than_the_barrier(age, question.master) and descriptors:
+        return TableFacts(table, False, True, findings=(Finding("not-described", table=table),), gone_accepted=gone)
     if not replicated:
         return TableFacts(table, described, False, gone_accepted=gone, loads_shipped=shipped)
     compared = _compared(descriptor, slave.get(table), families)
+    # From then on there is content to lose, whether it came as entries or not.
+    proof, word_ms = question.proofs.get(table), question.accepted.of(table)
+    held_from = earliest(None if proof is None else proof.at_ms, word_ms)
     is_accepted = table in question.accepted_drift
     drift = [Finding("keeps-less", table=table, note="; ".join(compared.less))] if compared.less else []
     findings = [
         *_descriptor_findings(table, descriptor, families, since_ms),
-        *_slave_findings(table, families, slave, since_ms, question.proven_at.get(table)),
+        *_slave_findings(table, families, slave, word_ms, held_from, _seen_of(proof)),
         *([] if is_accepted else drift),
-        *_slave_changes(table, slave, question.changed.get(table), since_ms, question.proven_at.get(table)),
+        *_slave_state_lost(table, question.slave_back_ms, word_ms, proof),
+        *_slave_changes(table, slave, question.changed.get(table), word_ms, held_from, _seen_of(proof)),
         *_pruned_findings(table, descriptor, question.slave_id, since_ms),
         *_age_findings(table, age, question.master, since_ms),
     ]
@@ -254,7 +271,15 @@ def _facts(
         _since(here.get("deleted_ms"), since_ms),
         _since((descriptor or {}).get("tagged_ms"), since_ms),
         _observers(descriptor or {}, here),
+        Seen(here.get("born_ms"), here.get("dropped_ms") or {}, question.changed.get(table), question.slave_back_ms),
     )
+
+
+def _is_older_than_the_barrier(age: TableAge | None, master: Header) -> bool:
+    """Whether a table was certainly there when the trackers wrote down the descriptors."""
+    if age is None or not age.regions or age.newest is None or master.barrier_issued_ms is None:
+        return False
+    return age.newest < master.barrier_issued_ms - 2 * CLOCK_MARGIN_MS
 
 
 def _observers(master: Mapping[str, Any], slave: Mapping[str, Any]) -> tuple[str, ...]:
@@ -354,18 +379,29 @@ class _SlaveTable:
         """The same table, where rows were proven to be in it at a time, whether they came as entries or not."""
         return replace(self, arrived_ms=earliest(self.arrived_ms, proven_at))
 
-    def emptied_ms(self, families: tuple[str, ...]) -> int | None:
+    def emptied_ms(self, families: tuple[str, ...], seen: Seen | None = None) -> int | None:
         """When the table or one of the families was last emptied after entries had arrived; None: never.
 
-        The clocks that tell may differ. So what could have come first counts as well, but for the table's one birth.
+        What a kept proof has `seen` does not count, and anything else does. Without one the clocks tell, which may
+        differ. So what could have come first counts as well, but for the table's one birth.
         """
+        if seen is not None:
+            births = self.born_ms if self.born_ms != seen.born_ms else None
+            lost = {family: self.dropped_ms.get(family) for family in families}
+            return latest(births, *(at for family, at in lost.items() if at != seen.dropped_ms.get(family)))
         if self.arrived_ms is None:
             return None
         is_reborn = self.first_born_ms is not None and self.first_born_ms != self.born_ms
         bound_ms = self.arrived_ms - CLOCK_MARGIN_MS
-        births = (self.born_ms, bound_ms if is_reborn else self.arrived_ms)
+        births_and_bounds = (self.born_ms, bound_ms if is_reborn else self.arrived_ms)
         drops = ((self.dropped_ms.get(family), bound_ms) for family in families)
-        return latest(*(moment for moment, bound in (births, *drops) if moment is not None and moment > bound))
+        return latest(
+            *(moment for moment, bound in (births_and_bounds, *drops) if moment is not None and moment > bound)
+        )
+
+
+def _seen_of(proof: KeptProof | None) -> Seen | None:
+    return None if proof is None else proof.seen
 
 
 def _slave_findings(
@@ -373,21 +409,30 @@ def _slave_findings(
     families: tuple[str, ...],
     slave: dict[str, _SlaveTable],
     since_ms: int | None,
-    proven_at: int | None,
+    held_from: int | None,
+    seen: Seen | None,
 ) -> list[Finding]:
     if not slave:
         return []
     if table not in slave:
         return [Finding("absent", table=table)]
-    present = slave[table].holding_since(proven_at)
+    present = slave[table].holding_since(held_from)
     if present.families is None:
         return [Finding("descriptor-unreadable", table=table, note=SLAVE)]
     absent = [family for family in families if family not in present.families]
     found = [Finding("family-absent", table=table, note=", ".join(absent))] if absent else []
-    emptied_ms = present.emptied_ms(families)
+    emptied_ms = present.emptied_ms(families, seen)
     if emptied_ms is not None and (since_ms is None or since_ms < emptied_ms):
         found.append(Finding("emptied", table=table, written_to_ms=emptied_ms))
     return found
+
+
+def _slave_state_lost(table: str, back_ms: int | None, since_ms: int | None, proof: KeptProof | None) -> list[Finding]:
+    seen = _seen_of(proof)
+    is_known = seen is not None and seen.back_ms == back_ms
+    if is_known or not _happened_after(back_ms, since_ms):
+        return []
+    return [Finding("slave-state-lost", table=table, written_to_ms=back_ms)]
 
 
 def _slave_changes(
@@ -395,16 +440,14 @@ def _slave_changes(
     slave: dict[str, _SlaveTable],
     changed_ms: int | None,
     since_ms: int | None,
-    proven_at: int | None,
+    held_from: int | None,
+    seen: Seen | None,
 ) -> list[Finding]:
     """What was there before the first entry arrived does not affect what has arrived since."""
-    arrived_ms = slave[table].holding_since(proven_at).arrived_ms if table in slave else None
-    if (
-        changed_ms is None
-        or arrived_ms is None
-        or changed_ms <= arrived_ms
-        or not _happened_after(changed_ms, since_ms)
-    ):
+    arrived_ms = slave[table].holding_since(held_from).arrived_ms if table in slave else None
+    is_later = changed_ms is not None and arrived_ms is not None and changed_ms > arrived_ms
+    is_news = is_later if seen is None else changed_ms != seen.changed_ms
+    if not is_news or not _happened_after(changed_ms, since_ms):
         return []
     return [Finding("slave-changed", table=table, written_to_ms=changed_ms)]
 

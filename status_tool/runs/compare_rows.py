@@ -26,7 +26,7 @@ from status_tool.gather.measured_queues import Measured, measure
 from status_tool.gather.queue_backlog import has_shipped, standing
 from status_tool.printable import iso, printable_key
 from status_tool.rules.context import ABOUT_ROWS
-from status_tool.rules.kept_proofs import KeptProof, proven_until
+from status_tool.rules.kept_proofs import KeptProof, proven_until, seen_of
 from status_tool.runs.file_digests import FiledTable, compare_with_file, equal_to_file, filed_tables
 from status_tool.runs.question import Question
 from status_tool.runs.write import Say
@@ -362,7 +362,7 @@ def _kept(
         return proofs
     state = StateTable(slave.thrift(), slave.state_table)
     for table in lasting:
-        proof = KeptProof(until_ms, at_ms, frozenset(results[table].families))
+        proof = KeptProof(until_ms, at_ms, frozenset(results[table].families), seen_of(outcome.seen.get(table)))
         state.record_proven(table, question.master.cluster_id, proof.to_json(), at_ms)
     upto = iso(until_ms)
     note = f"{len(lasting)} tables: what was written up to {upto} counts as proven from now on, also without --rows"

@@ -127,6 +127,8 @@ class Generation:
     """Empty: no run has put a barrier since the table was created or truncated."""
     pruning: bytes
     """The pruning announced last; empty: none ever was."""
+    issued: bytes = b""
+    """When the newest barrier was issued. Only a table that went back shows an earlier one."""
 
 
 def generation(endpoint: ThriftEndpoint, table: str) -> Generation:
@@ -141,13 +143,18 @@ def refuse_other(table: str, before: Generation, now: Generation) -> None:
         raise ConnectionFailed(
             f"the state table {table} lost its rows while it was read (dropped or truncated?): run again"
         )
+    if now.issued < before.issued:
+        raise ConnectionFailed(
+            f"the state table {table} went back to an earlier state while it was read (a snapshot restored?): run again"
+        )
     if now.pruning != before.pruning:
         raise ConnectionFailed(f"the state table {table} was pruned while it was read (status-tool prune): run again")
 
 
 def generation_of(barrier: Cells) -> Generation:
     """From the barrier's row."""
-    return Generation(codec.raw(barrier, BarrierRow.TABLE_ID) or b"", codec.raw(barrier, BarrierRow.PRUNING) or b"")
+    columns = (BarrierRow.TABLE_ID, BarrierRow.PRUNING, BarrierRow.ISSUED_MS)
+    return Generation(*(codec.raw(barrier, name) or b"" for name in columns))
 
 
 def merge_rows(
@@ -203,6 +210,8 @@ class Descriptors:
     """`codec.pruned_files`."""
     proven: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """By table: `codec.proven_tables`."""
+    back_ms: int | None = None
+    """When the table was last found to have gone back."""
 
 
 class StateTable:
@@ -301,6 +310,7 @@ class StateTable:
             before,
             codec.pruned_files(own),
             codec.proven_tables(scan(self.endpoint, self.name, *range_of(ProvenRow.TYPE))),
+            codec.number(coverage, CoverageRow.BACK_MS),
         )
 
     def known_families(self) -> dict[str, dict[str, Any]]:

@@ -29,7 +29,7 @@ MAX_MS = 253_402_300_799_999
 _CHOICES: dict[str, tuple[str, ...]] = {
     "side": SIDES,
     "half": HALVES,
-    "evidence": tuple(level for level in Evidence if level is not Evidence.ROWS),
+    "evidence": tuple(level for level in Evidence if level not in (Evidence.ROWS, Evidence.ACCEPTED)),
     "shutdown_from": ("", *SHUTDOWN_SOURCES),
 }
 

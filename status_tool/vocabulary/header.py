@@ -29,6 +29,8 @@ class Header:
     """The tool's clock when it put the barrier token; origins' clocks are compared with it."""
     coverage_ms: int | None = None
     """Since when every region server of the cluster is known to have been tracked; None: never."""
+    state_back_ms: int | None = None
+    """When the state table was last found to have lost rows or gone back to an earlier state; None: never."""
     flush_period_ms: int = 20000
     state_table: str = "replicationstate"
     """The cluster's own state table, which is never in scope; a user's table may have that name on another cluster."""

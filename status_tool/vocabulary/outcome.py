@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from status_tool.vocabulary.verdicts import EXIT_CODES, SEVERITY, Evidence, FileStatus, Status, Verdict
 
@@ -143,6 +145,8 @@ class Outcome:
     """As `Header.shutdown_from`."""
     queued_bytes: int | None = None
     """How much of the peer's WALs was still to be shipped when FILE was written; None: unknown, or not in scope."""
+    seen: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """By table what the slave's trackers had seen of its content, as a proof by rows keeps it (`rules.kept_proofs`)."""
     needs_new_file: bool = False
     """Whether waiting on the slave cannot make it complete, because of what FILE holds of the master's queues."""
 

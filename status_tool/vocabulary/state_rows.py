@@ -116,6 +116,8 @@ class ServerRow:
     GONE_MS: Final = b"x"
     VERSION: Final = b"v"
     HEALTH: Final = b"q"
+    LAST: Final = b"k"
+    """Number of this version of the row; only rises."""
 
 
 class TableRow:
@@ -159,6 +161,10 @@ class CoverageRow:
 
     KEY: Final = b"c"
     START_MS: Final = b"a"
+    BACK_MS: Final = b"b"
+    """When the table was last found to have lost rows, or to have gone back to an earlier state."""
+    MARK: Final = b"m"
+    """A number that only rises; a file beside the table has it as well."""
 
 
 class ToolRow:

@@ -55,6 +55,8 @@ class Evidence(StrEnum):
     ROWS = "rows"
     """Digests of the rows themselves; no status file rests on it alone."""
     ORDERED = "ordered"
+    ACCEPTED = "accepted"
+    """The operator's word (`--since`); no status file rests on it alone."""
     TIMESTAMPS = "timestamps"
 
 
