@@ -306,8 +306,8 @@ def _afterwards(finding: Finding) -> str:
     since = finding.repair_to_ms + SINCE_MARGIN_MS
     return (
         " (SyncTable, without --starttime and --endtime, where clients set their own timestamps); then check with"
-        f" {ROWS}, which proves the copy. Where the master is gone, {since_option(finding.table, since)} takes your word"
-        " for it and leaves the copy unproven"
+        f" {ROWS}, which proves the copy. Where the master is gone, {since_option(finding.table, since)} takes your"
+        " word for it and leaves the copy unproven"
     )
 
 

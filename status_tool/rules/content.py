@@ -114,13 +114,14 @@ def _follows(earlier: Tenure, later: Tenure, families: set[str] | None) -> bool:
     """Whether the later one may have opened with what the earlier one had left.
 
     After a clean close the sets are the same, whatever was opened and closed in between without having been recorded.
-    The families are part of it: one that is gone took its cells along, also where it is there again later.
+    On a slave the families are part of it: one that is gone took its cells along, also where it is there again later.
+    (What a master drops does not make anything incomplete that has arrived.)
     After a crash the edits that were replayed have been flushed without a marker, and the last markers may not have
     been recorded: then no link may have come, and no sequence id be used again that is in a store file already.
     """
     if later.began_ms < earlier.began_ms - SKEW_MS:
         return False
-    if not set(earlier.after) - set(later.before) <= _others(earlier, later, families):
+    if families is None and earlier.after.keys() - later.before.keys():
         return False
     if earlier.closed_ms is None:
         return later.open > earlier.flushed and not _more(earlier, later, families, "links")
@@ -131,11 +132,6 @@ def _follows(earlier: Tenure, later: Tenure, families: set[str] | None) -> bool:
         for family, files in later.before.items()
         if families is None or family in families
     )
-
-
-def _others(earlier: Tenure, later: Tenure, families: set[str] | None) -> set[str]:
-    """Families that may come and go."""
-    return set() if families is None else {*earlier.after, *later.before} - families
 
 
 def _began_anew(ordered: list[Tenure]) -> int | None:

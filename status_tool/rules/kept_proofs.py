@@ -48,6 +48,9 @@ class Seen:
     """When the state table went back."""
 
 
+NOTHING_SEEN = Seen()
+
+
 @dataclass(frozen=True, slots=True)
 class KeptProof:
     """What digests have proven of one table; times are epoch ms."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from status_tool.rules.descriptors import Compared, compare_descriptors
-from status_tool.rules.kept_proofs import KeptProof, Seen
+from status_tool.rules.kept_proofs import NOTHING_SEEN, KeptProof, Seen
 from status_tool.rules.pruning import unproven_ms
 from status_tool.rules.queue_proofs import CLOCK_MARGIN_MS
 from status_tool.rules.segments import earliest, latest
@@ -107,7 +107,7 @@ class TableFacts:
     """When cells with tags were last written on the master."""
     observers: tuple[str, ...] = ()
     """Coprocessors that are not HBase's and that it has on both sides."""
-    seen: Seen = Seen()
+    seen: Seen = NOTHING_SEEN
     """What the slave's trackers have seen of its content by now."""
 
     @property

@@ -673,3 +673,86 @@ def test_rows_that_could_not_be_compared_are_told_whatever_the_streams_say() -> 
     assert (outcome.verdict, regions(outcome)) == (Verdict.UNVERIFIABLE, {Status.COMPLETE: 1})
     assert only(outcome).kind == "unverifiable"
     assert "s1 does not answer" in only(outcome).detail
+
+
+def test_a_server_of_the_slave_that_nobody_watches() -> None:
+    """Nobody records what it applies, nor what happens to its regions; equal rows of every table settle it."""
+    blind: Row = {"kind": "server", "origin": 9, "server": "b,1,9", "live": True, "tracked": False, "echoed": False}
+    silent: Row = {**SERVER, "origin": 9, "server": "b,1,9", "role": "r", "echoed": False}
+    for server, words in ((blind, "runs without the tracker"), (silent, "has not flushed since the barrier")):
+        outcome = check(theirs=[*THEIRS, server])
+        assert (outcome.verdict, only(outcome).code) == (Verdict.UNVERIFIABLE, "slave-untracked")
+        assert f"b,1,9 {words}" in only(outcome).detail
+        assert "--rows" in (only(outcome).advice or "")
+        assert check(theirs=[*THEIRS, server], rows=RowProofs(frozenset({"ns:t"}))).verdict is Verdict.COMPLETE
+    assert check(theirs=[*THEIRS, {**blind, "live": False}]).verdict is Verdict.COMPLETE
+
+
+def test_a_table_without_a_descriptor() -> None:
+    """Trackers should have described what was there before the barrier; one created just now may be missing."""
+    master = replace(MASTER, cut_ms=400_000, barrier_issued_ms=400_000)
+    ours = [*OURS, {**TABLE, "table": "other"}]
+    for region_id, verdict in ((2_000, Verdict.UNVERIFIABLE), (399_000, Verdict.COMPLETE)):
+        region = {**REGION, "table": "lost", "region": "r9", "region_id": region_id}
+        outcome = check([*ours, region], [*THEIRS, {**TABLE, "table": "other"}], master=master)
+        codes = {problem.code for problem in outcome.problems if problem.table == "lost"}
+        assert codes == ({"not-described"} if verdict is Verdict.UNVERIFIABLE else set())
+
+
+def test_what_rests_on_the_operators_word_is_no_proof() -> None:
+    """A gap that `--since` passes over; a table that is younger than what is accepted rests on its streams."""
+    holed = [*changed(THEIRS, "segment", seq=4, write_ms=9_000), {**SEGMENT, "prev": 6, "first_ms": 11_000}]
+    for since in (Baseline(15_000), Baseline(None, {"ns:t": 15_000})):
+        outcome = check(theirs=holed, scope=replace(HBASE, since=since))
+        assert outcome.hbase is not None
+        assert (outcome.verdict, outcome.hbase.evidence) == (Verdict.COMPLETE, Evidence.ACCEPTED)
+        assert outcome.hbase.evidence_by[Evidence.ACCEPTED] == 1
+    younger = check(scope=replace(HBASE, since=Baseline(1_999)))
+    compared = check(scope=replace(HBASE, since=Baseline(15_000)), rows=RowProofs(frozenset({"ns:t"})))
+    assert younger.hbase is not None
+    assert compared.hbase is not None
+    assert (younger.hbase.evidence, compared.hbase.evidence) == (Evidence.EXACT, Evidence.ROWS)
+
+
+def test_a_table_that_is_emptied_after_it_was_accepted() -> None:
+    """Nothing has ever been replicated to it, so that nothing tells when its first entry arrived."""
+    accepted = replace(HBASE, since=Baseline(None, {"ns:t": 35_000}))
+    ours, theirs = without(OURS, "stream"), without(without(THEIRS, "segment"), "replicated")
+    for born_ms, codes in ((20_000, set()), (47_000, {"emptied"})):
+        detail = json.dumps(json.loads(DETAIL) | {"born_ms": born_ms, "first_born_ms": born_ms})
+        outcome = check(ours, changed(theirs, "table", detail=detail), accepted)
+        assert {problem.code for problem in outcome.problems} == codes
+
+
+def test_a_slave_whose_state_table_went_back() -> None:
+    """What it recorded proves nothing; rows that are proven after it do, until it goes back again."""
+    back = replace(SLAVE, state_back_ms=45_000)
+    outcome = verify_reference(OURS, THEIRS, MASTER, back, HBASE)
+    assert (outcome.verdict, only(outcome).code) == (Verdict.UNVERIFIABLE, "slave-state-lost")
+    assert verify_reference(OURS, seen(back_ms=45_000), MASTER, back, HBASE).verdict is Verdict.COMPLETE
+    assert only(
+        verify_reference(OURS, seen(back_ms=45_000), MASTER, replace(back, state_back_ms=44_000), HBASE)
+    ).code == ("slave-state-lost")
+    assert verify_reference(OURS, THEIRS, MASTER, back, HBASE, rows=RowProofs(frozenset({"ns:t"}))).verdict is (
+        Verdict.COMPLETE
+    )
+
+
+def seen(at_ms: int = 46_000, events: Row | None = None, **known: Any) -> list[Row]:
+    """The slave's rows after a comparison that noted what the trackers had seen; `events` are those of now."""
+    kept = {"until_ms": 25_000, "at_ms": at_ms, "families": ["f"], "seen": known}
+    detail = json.loads(DETAIL) | {"proven": {MASTER.cluster_id: kept}, **(events or {})}
+    return changed(THEIRS, "table", detail=json.dumps(detail))
+
+
+@pytest.mark.parametrize("behind_ms", [0, 300_000])
+def test_what_follows_a_proof_ends_it_whatever_the_clocks_show(behind_ms: int) -> None:
+    """The slave's clock may be minutes behind that of the tool's host: only what was seen then does not count."""
+    ours, moment, at_ms = changed(OURS, "region", region_id=1), 1_000_000 - behind_ms, 990_000
+    for name, value in (("born_ms", moment), ("dropped_ms", {"f": moment})):
+        events = {"arrived_ms": 5, name: value}
+        assert only(check(ours, seen(at_ms, events))).code == "emptied"
+        assert check(ours, seen(at_ms, events, **{name: value})).verdict is Verdict.COMPLETE
+    change = {"kind": "fact", "table": "ns:t", "region": "x", "state": "changed", "write_ms": moment}
+    assert only(check(ours, [*seen(at_ms), change])).code == "slave-changed"
+    assert check(ours, [*seen(at_ms, changed_ms=moment), change]).verdict is Verdict.COMPLETE

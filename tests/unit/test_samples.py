@@ -54,3 +54,27 @@ def test_sample(sample: str, exit_code: int, tmp_path: Path) -> None:
         lines = {line["table"]: line["regions"] for line in result.json["tables"]}
         for status, count in regions.items():
             assert sum(line[status] for line in lines.values()) == count
+
+
+def test_what_is_accepted_is_told_as_such(tmp_path: Path) -> None:
+    """Nothing was copied: `--since` passes over the gap, and the evidence says whose word that is."""
+    files = [SAMPLES / "gap" / f"{side}.status" for side in ("master", "slave")]
+    result = tool(
+        *("run", "-i", files[0], "--slave-status", files[1], "--json", "--only", "hbase", "--table", "orders"),
+        *("--since", "orders=2026-12-31T00:00:00Z"),
+        conf=tmp_path,
+    )
+    assert result.exit_code == 2, result  # beyond the cut: that would accept everything
+    gap = tool("run", "-i", files[0], "--slave-status", files[1], "--json", "--table", "orders", conf=tmp_path)
+    (problem,) = (one for one in gap.json["problems"] if one["kind"] == "gap")
+    assert "--rows" in problem["advice"]
+    since = f"orders={problem['written_to_ms'] + 1_000}"
+    result = tool(
+        *("run", "-i", files[0], "--slave-status", files[1], "--json", "--only", "hbase", "--table", "orders"),
+        *("--since", since),
+        conf=tmp_path,
+    )
+    assert_valid(result.json, "check")
+    hbase = result.json["hbase"]
+    assert (result.exit_code, hbase["evidence"]) == (0, "accepted"), result
+    assert hbase["evidence_by"]["accepted"] > 0
