@@ -70,7 +70,9 @@ def _asked_row(row: Row, context: RunContext) -> bool:
     if row["kind"] != "stream":
         return True
     families = context.queues.families
-    return is_shipped(row.get("via_ids"), context.slave.cluster_id) and families.ships(row["table"], row.get("family"))
+    return is_shipped(row.get("via_ids"), context.slave.cluster_id) and families.ships(
+        row.get("table"), row.get("family")
+    )
 
 
 def _judged(region: Region, context: RunContext, tally: Tally) -> list[Finding]:

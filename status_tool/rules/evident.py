@@ -86,12 +86,13 @@ def whole_sql(context: RunContext) -> dict[str, str]:
 def number_aggregates_sql(context: RunContext) -> dict[str, str]:
     """What streams add up to, over `stream_aggregates_sql`, `whole_sql`, `code` and `later`."""
     complete = known_true(f"{is_in('code', COMPLETE_CODES)} AND is_whole AND later = 0")
+    ordered = is_ordered_sql("head_table", "is_of_family", context.rule.ordered)
     return {
         **{name: f"sum({name})" for name in ("heads", "region_rows", "existing", "blemishes")},
         **{name: f"max({name})" for name in ("host", "replicated_ms", "last_table_key")},
         "table_key": "min(table_key)",
         "written_ms": "max(IF(heads > 0, write_ms, NULL))",
-        "is_ordered": f"count_if({is_ordered_sql('head_table', 'is_of_family', context.rule.ordered)}) > 0",
+        "is_ordered": f"count_if(heads > 0 AND {ordered}) > 0",
         "streams_in_doubt": f"count_if(heads > 0 AND NOT {complete})",
     }
 
