@@ -12,7 +12,7 @@ import org.apache.hadoop.hbase.client.RegionInfo;
  * one after reading than before, so the four numbers that it gets belong together. The fences keep the accesses in that
  * order.
  *
- * <p>About 300 bytes per stream, never evicted: a region that returns to this server must continue its chain from the
+ * <p>About 200 bytes per stream, never evicted: a region that returns to this server must continue its chain from the
  * old head.
  */
 final class StreamHead {
