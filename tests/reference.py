@@ -67,7 +67,12 @@ def _asked_row(row: Row, context: RunContext) -> bool:
         return row["kind"] in ("stream", "replicated")
     if row["kind"] == "unstamped":
         return came_through(row.get("via_ids"), context.master.cluster_id)
-    return row["kind"] != "stream" or is_shipped(row.get("via_ids"), context.slave.cluster_id)
+    if row["kind"] != "stream":
+        return True
+    families = context.queues.families
+    return is_shipped(row.get("via_ids"), context.slave.cluster_id) and families.ships(
+        row.get("table"), row.get("family")
+    )
 
 
 def _judged(region: Region, context: RunContext, tally: Tally) -> list[Finding]:

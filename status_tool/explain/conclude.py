@@ -94,7 +94,7 @@ def _hbase(context: RunContext, tally: Tally, run: list[Finding]) -> HBaseOutcom
         tally.worst_lag_ms,
         tally.timestamps_complete,
         tally.evidence,
-        context.ordered_tables,
+        context.ordered_tables if tally.evidence[Evidence.ORDERED] else (),
         later=later_writes(tally.later),
     )
 

@@ -44,6 +44,7 @@ def row_sql(context: RunContext) -> dict[str, str]:
         "table_key": table_key_sql(),
         "host": case((regions.IS_REGION, regions.host_sql(context))),
         "exists": regions.IS_EXISTING,
+        "named": "family IS NOT NULL",
     }
 
 
@@ -53,6 +54,7 @@ def stream_aggregates_sql() -> dict[str, str]:
     return {
         "heads": f"count_if({is_head})",
         "head_seq": f"max(IF({is_head}, seq, NULL))",
+        "is_of_family": f"count_if({is_head} AND `named`) > 0",
         "first_ms": f"min(IF({is_head}, first_ms, NULL))",
         "write_ms": f"max(IF({is_head}, write_ms, NULL))",
         "reach": f"coalesce(max(IF({is_segment}, seq, NULL)), 0L)",
@@ -72,7 +74,7 @@ def whole_sql(context: RunContext) -> dict[str, str]:
     """`is_whole`: that no hole is among the segments; and what the rules of a stream read of one without holes."""
     unknown = "CAST(NULL AS BIGINT)"
     chained = " AND ".join(f"{name} = {of.format('0L')} ^ {of.format('reach')}" for name, of in _CHAINS.items())
-    ordered = is_ordered_sql("head_table", context.rule.ordered)
+    ordered = is_ordered_sql("head_table", "is_of_family", context.rule.ordered)
     holes = {"holes": "0", "stays": "0", "hole_from": unknown, "hole_from_ms": unknown}
     return {
         "is_whole": known_true(f"reach = 0 OR ({chained}) OR {ordered}"),
@@ -84,12 +86,13 @@ def whole_sql(context: RunContext) -> dict[str, str]:
 def number_aggregates_sql(context: RunContext) -> dict[str, str]:
     """What streams add up to, over `stream_aggregates_sql`, `whole_sql`, `code` and `later`."""
     complete = known_true(f"{is_in('code', COMPLETE_CODES)} AND is_whole AND later = 0")
+    ordered = is_ordered_sql("head_table", "is_of_family", context.rule.ordered)
     return {
         **{name: f"sum({name})" for name in ("heads", "region_rows", "existing", "blemishes")},
         **{name: f"max({name})" for name in ("host", "replicated_ms", "last_table_key")},
         "table_key": "min(table_key)",
         "written_ms": "max(IF(heads > 0, write_ms, NULL))",
-        "is_ordered": f"count_if({is_ordered_sql('head_table', context.rule.ordered)}) > 0",
+        "is_ordered": f"count_if(heads > 0 AND {ordered}) > 0",
         "streams_in_doubt": f"count_if(heads > 0 AND NOT {complete})",
     }
 

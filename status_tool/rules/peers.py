@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from status_tool.errors import StatusFileError
 from status_tool.printable import safe
+from status_tool.rules.sql import is_in, known_true, quoted
 from status_tool.vocabulary.details import is_flag, is_number, is_text, list_of, map_of, optional, parse_detail
 from status_tool.vocabulary.names import namespace_of
 from status_tool.vocabulary.outcome import NotReplicated
@@ -35,6 +36,31 @@ class Choice:
 
     peer: PeerFacts
     notices: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class FamilyFilter:
+    """Which families of tables a peer ships, by its own lists: so it does for families that no longer exist, too."""
+
+    listed: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    """By table that the peer names families of."""
+    is_exclusive: bool = False
+    """Whether these are the families that it leaves out."""
+
+    def ships(self, table: str | None, family: str | None) -> bool:
+        """Whether it may ship a stream. One without a family's name is of several: it is never left out."""
+        if table is None or not family or table not in self.listed:
+            return True
+        return (family in self.listed[table]) != self.is_exclusive
+
+    def ships_sql(self) -> str:
+        """As `ships`, of a row's `table` and `family`."""
+        without = "" if self.is_exclusive else "NOT "
+        left_out = [
+            f"(`table` = {quoted(table)} AND family != '' AND {without}{is_in('family', sorted(families))})"
+            for table, families in sorted(self.listed.items())
+        ]
+        return f"NOT {known_true(' OR '.join(left_out))}" if left_out else "true"
 
 
 def parse_peer(detail: str | None) -> PeerFacts:
@@ -105,6 +131,17 @@ def filtered_tables(peer: PeerFacts) -> list[str]:
     """Tables of which it may ship only some families, so that holes are expected in their streams."""
     listed = peer.get("exclude_table_cfs") if peer.get("replicate_all", True) else peer.get("table_cfs")
     return sorted(table for table, families in (listed or {}).items() if families)
+
+
+def family_filter(peer: PeerFacts) -> FamilyFilter:
+    """The families that the peer names of tables that it ships."""
+    everything = peer.get("replicate_all", True)
+    listed = (peer.get("exclude_table_cfs") if everything else peer.get("table_cfs")) or {}
+    whole = () if everything else peer.get("namespaces") or ()
+    return FamilyFilter(
+        {table: frozenset(listed[table] or ()) for table in filtered_tables(peer) if namespace_of(table) not in whole},
+        everything,
+    )
 
 
 def withheld(peer: PeerFacts, replicated: Mapping[str, Collection[str]]) -> dict[str, tuple[str, ...]]:

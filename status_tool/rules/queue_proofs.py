@@ -14,7 +14,7 @@ from typing import Any
 
 from status_tool.printable import iso
 from status_tool.rules.peer_versions import Span, in_force_before_flush, spans_of
-from status_tool.rules.peers import own_shipping
+from status_tool.rules.peers import FamilyFilter, own_shipping
 from status_tool.rules.settled import proof_of, settled_before
 from status_tool.vocabulary.details import (
     is_flag,
@@ -67,8 +67,11 @@ class QueueFacts:
     """`peers.own_shipping` of this peer."""
     withheld: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """By table, replicated families that this peer does not ship: they are not in scope for the slave."""
+    families: FamilyFilter = field(default_factory=FamilyFilter)
+    """Which families this peer ships: streams of the others are not in scope."""
     ordered: frozenset[str] = frozenset()
-    """Tables of which the peer ships only some replicated families, or may ship only some: holes are expected there."""
+    """Tables of which the peer ships only some replicated families, or may ship only some: holes are expected there in
+    streams that are not of one family (of trackers before version 3 of the stamp)."""
     shipped_since: Mapping[int, int | None] = field(default_factory=dict)
     """By origin: `peer_versions.shipped_since`."""
     notices: tuple[str, ...] = ()

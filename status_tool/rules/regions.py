@@ -153,7 +153,7 @@ def _judge_stream(
 
 def decision_sql(context: RunContext) -> dict[str, str]:
     """As `judge_region`, over `own`, the `region_findings_sql`."""
-    ordered = f"is_ordered OR {is_ordered_sql('`table`', context.rule.ordered)}"
+    ordered = "is_ordered"
     own = f"IF(size(own) > 0, {SEVERITY[Status.UNVERIFIABLE]}, 0)"
     is_proven = _is_proven_sql(context)
     settled = known_true(is_in("`table`", sorted(context.settled_tables)))
@@ -193,11 +193,11 @@ def _is_accepted_sql(context: RunContext) -> str:
 def _evidence_of(region: Region, context: RunContext, *, in_doubt: bool) -> Evidence:
     """What the verdict on a region rests on, `in_doubt` by its streams.
 
-    ORDERED where its own table or that of one of its heads is; ACCEPTED where `--since` may have accepted something of
-    it; ROWS where they, now or earlier, prove more than that.
+    ORDERED where one of its streams is; ACCEPTED where `--since` may have accepted something of it; ROWS where they,
+    now or earlier, prove more than that.
     """
-    heads = {head_of(region.name, *key, rows).table for key, rows in region.heads.items()}
-    is_ordered = bool(context.rule.ordered & {region.table, *heads})
+    heads = (head_of(region.name, *key, rows) for key, rows in region.heads.items())
+    is_ordered = any(context.rule.is_ordered(head) for head in heads)
     in_doubt = in_doubt or context.is_settled_by_rows or region.table in context.settled_tables
     is_accepted = _is_accepted(region.table, context)
     if region.table in context.rows.equal and (in_doubt or is_ordered or is_accepted):
@@ -286,7 +286,7 @@ def region_aggregates_sql(context: RunContext) -> dict[str, str]:
         "lag_ms": f"IF({_is_proven_sql(context, 'max(`table`)')}, CAST(NULL AS BIGINT), max(lag_ms))",
         **{name: f"max(IF(region_rows > 0, {name}, NULL))" for name in ("start_key", "end_key")},
         "written_ms": "max(IF(heads > 0, write_ms, NULL))",
-        "is_ordered": f"count_if({is_ordered_sql('head_table', context.rule.ordered)}) > 0",
+        "is_ordered": f"count_if({is_ordered_sql('head_table', 'is_of_family', context.rule.ordered)}) > 0",
         "partial": "flatten(collect_list(partial))",
         "stream_status": f"max({severity_sql('code')})",
         "stream_findings": f"collect_list({stream_finding_sql()})",

@@ -125,9 +125,9 @@ def valid_sql() -> str:
     return known_true("prev >= 0 AND seq > prev")
 
 
-def is_ordered_sql(table: str, ordered: frozenset[str]) -> str:
-    """Whether a table is one in whose streams holes are expected."""
-    return known_true(is_in(table, sorted(ordered)))
+def is_ordered_sql(table: str, is_of_family: str, ordered: frozenset[str]) -> str:
+    """As `StreamRule.is_ordered`."""
+    return known_true(f"NOT {is_of_family} AND {is_in(table, sorted(ordered))}")
 
 
 def before_sql(ordered: frozenset[str], since: Baseline) -> dict[str, str]:
@@ -137,9 +137,10 @@ def before_sql(ordered: frozenset[str], since: Baseline) -> dict[str, str]:
     was written to its table is accepted.
     """
     table = f"max(IF({IS_HEAD}, `table`, NULL)) {_BEFORE}"
+    of_family = f"(count(IF({IS_HEAD}, family, NULL)) {_BEFORE} > 0)"
     return {
         "head": f"max(IF({IS_HEAD}, seq, NULL)) {_BEFORE}",
-        "ordered": is_ordered_sql(table, ordered),
+        "ordered": is_ordered_sql(table, of_family, ordered),
         "since_ms": since_sql(since, table),
         "before": f"coalesce(max(IF({IS_SEGMENT}, seq, NULL)) {_BEFORE}, CAST(0 AS BIGINT))",
         "before_ms": f"max(IF({IS_SEGMENT}, write_ms, NULL)) {_BEFORE}",

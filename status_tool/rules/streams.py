@@ -1,5 +1,8 @@
 """The stream rule: has everything that one origin appended to one region, with one via, arrived?
 
+A via stands for the clusters that entries came through and for their family; only entries of trackers before version 3
+of the stamp are one stream, whatever their families.
+
 Each function in plain Python has the same in SQL below it, named `…_sql`. The plan (`spark.hbase`) groups heads and
 segments by stream; `code_sql` and what follows it read the columns that the aggregates here make of a group, and the
 origin's `settled`, `after_ms` and `shipped_ms`.
@@ -71,6 +74,8 @@ class Head:
     table: str | None = None
     start_key: bytes | None = None
     end_key: bytes | None = None
+    family: str | None = None
+    """Empty: several families share the stream. None: it is of all families, as before version 3 of the stamp."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +87,11 @@ class StreamRule:
     recorded_before_ms: int
     """A segment recorded before this has had its two flush periods: a hole before it stays."""
     ordered: frozenset[str] = frozenset()
-    """Tables whose streams have holes that are no loss: only how far they reach can be known."""
+    """Tables whose streams without a family have holes that are no loss: only how far they reach can be known."""
+
+    def is_ordered(self, head: Head) -> bool:
+        """Whether holes of a stream are expected."""
+        return head.family is None and head.table in self.ordered
 
     @classmethod
     def of(cls, slave: Header, since: Baseline, settled: bool, ordered: frozenset[str]) -> StreamRule:
@@ -161,6 +170,7 @@ def head_of(region: str, origin: int | None, via: int, rows: Collection[Row]) ->
         table=_greatest(rows, "table"),
         start_key=_greatest(rows, "start_key"),
         end_key=_greatest(rows, "end_key"),
+        family=_greatest(rows, "family"),
     )
 
 
@@ -179,10 +189,12 @@ def head_aggregates_sql() -> dict[str, str]:
         "head_table": f"max(IF({IS_HEAD}, `table`, NULL))",
         "start_key": "max(start_key)",
         "end_key": "max(end_key)",
+        "is_of_family": f"count_if({IS_HEAD} AND family IS NOT NULL) > 0",
+        "family": f"max(IF({IS_HEAD}, family, NULL))",
     }
 
 
-DRAINED_COLUMNS = ("table", "region", "origin", "via", "seq", "first_ms", "write_ms")
+DRAINED_COLUMNS = ("table", "region", "origin", "via", "family", "seq", "first_ms", "write_ms")
 """The head that a segment implies for its stream."""
 
 
@@ -232,7 +244,7 @@ def judge_stream(
     lag = _lag(head, *_arrived_to(head, arrived, rule))
     if not arrived.segments:
         return _tailed("missing", head, arrived, rule, lag)
-    if head.table not in rule.ordered and arrived.holes:
+    if not rule.is_ordered(head) and arrived.holes:
         return _holed(arrived, rule, lag)
     return _tailed("behind", head, arrived, rule, lag)
 
@@ -370,7 +382,7 @@ def _complete_code_sql(rule: StreamRule) -> str:
 
 def _filter_changed(head: Head, rule: StreamRule, shipped_ms: int | None) -> bool:
     """Whether holes that are accepted may be of families that were left out then and are shipped now."""
-    if head.table not in rule.ordered:
+    if not rule.is_ordered(head):
         return False
     asked_from_ms = latest(head.first_ms, rule.since.of(head.table))
     return shipped_ms is None or asked_from_ms is None or asked_from_ms < shipped_ms + SINCE_MARGIN_MS
@@ -379,7 +391,7 @@ def _filter_changed(head: Head, rule: StreamRule, shipped_ms: int | None) -> boo
 def _filter_changed_sql(rule: StreamRule) -> str:
     since_ms = since_sql(rule.since, "head_table")
     unchanged = f"greatest(first_ms, {since_ms}) >= shipped_ms + {SINCE_MARGIN_MS}"
-    return f"({is_ordered_sql('head_table', rule.ordered)} AND NOT {known_true(unchanged)})"
+    return f"({is_ordered_sql('head_table', 'is_of_family', rule.ordered)} AND NOT {known_true(unchanged)})"
 
 
 def _holed(arrived: Fold, rule: StreamRule, lag: int | None) -> StreamVerdict:
@@ -397,7 +409,7 @@ def _tailed(code: str, head: Head, arrived: Fold, rule: StreamRule, lag: int | N
 
 def _arrived_to(head: Head, arrived: Fold, rule: StreamRule) -> tuple[int, int | None]:
     """How far the stream has arrived, and the highest write time up to there."""
-    if head.table in rule.ordered:
+    if rule.is_ordered(head):
         return arrived.reach, arrived.reach_ms
     return arrived.prefix_end, arrived.prefix_ms
 

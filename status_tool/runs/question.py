@@ -19,6 +19,7 @@ from status_tool.rules.peers import (
     Choice,
     PeerFacts,
     choose_peer,
+    family_filter,
     filtered_tables,
     not_replicated,
     own_shipping,
@@ -249,6 +250,7 @@ def _queue_facts(master: SideFacts, peer: PeerFacts, scope: Scope) -> QueueFacts
     return dataclasses.replace(
         queue_facts(master.kind("queue"), servers, peer, window),
         withheld=kept_back,
+        families=family_filter(peer),
         ordered=_ordered(master, peer, kept_back),
         shipped_since=shipped_since(servers, peer),
         own_shipping=own_shipping(peer),

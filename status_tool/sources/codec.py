@@ -101,6 +101,7 @@ def heads(rows: Iterable[tuple[bytes, Cells]]) -> Iterator[NewRow]:
             "entries": number(cells, HeadRow.ENTRIES),
             "start_key": raw(cells, HeadRow.START_KEY) or b"",
             "end_key": raw(cells, HeadRow.END_KEY) or b"",
+            "family": text(cells, HeadRow.FAMILY),
         }
 
 
@@ -122,6 +123,7 @@ def segments(rows: Iterable[tuple[bytes, Cells]]) -> Iterator[NewRow]:
         if replicated is not None and (newest is None or replicated > newest["write_ms"]):
             newest = {"kind": "replicated", "table": table, "region": region, "write_ms": replicated}
         base = {"table": table, "region": region, "origin": origin, "via": via}
+        family = text(cells, SegmentRow.FAMILY)
         for part in merged(_parts(cells)):
             yield {
                 "kind": "segment",
@@ -132,9 +134,10 @@ def segments(rows: Iterable[tuple[bytes, Cells]]) -> Iterator[NewRow]:
                 "write_ms": part.write_ms,
                 "recorded_ms": part.recorded_ms,
                 "started_ms": part.prev_ms,
+                "family": family,
             }
-        for family, written in _partial(cells):
-            yield {"kind": "partial", **base, "name": family, "write_ms": written}
+        for lacking, written in _partial(cells):
+            yield {"kind": "partial", **base, "name": lacking, "write_ms": written}
     if newest is not None:
         yield newest
 

@@ -69,6 +69,7 @@ def _streams(streams: DataFrame) -> DataFrame:
         "region",
         _hex_id("origin"),
         _hex_id("via"),
+        "family",
         _mapped(F.col("code"), {code: str(status) for code, status in STREAM_CODES.items()}).alias("status"),
         F.col("code").alias("decision"),
         F.col("head_seq").alias("written_seq"),

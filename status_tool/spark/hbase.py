@@ -62,6 +62,7 @@ EVENT_COLUMNS = (
     "server",
     "name",
     "started_ms",
+    "family",
 )
 _ORIGIN_SCHEMA = pa.schema(
     [("origin", pa.int64()), ("settled", pa.bool_()), ("after_ms", pa.int64()), ("shipped_ms", pa.int64())]
@@ -120,7 +121,8 @@ def events(
 ) -> DataFrame:
     """All rows that count, clustered by region."""
     in_scope = in_scope_sql(context.filters)
-    shipped = f"NOT ({IS_HEAD}) OR {is_shipped_sql(context.slave.cluster_id)}"
+    families = context.queues.families.ships_sql()
+    shipped = f"NOT ({IS_HEAD}) OR ({is_shipped_sql(context.slave.cluster_id)} AND {families})"
     possible = f"NOT ({IS_SEGMENT}) OR {valid_sql()}"
     ours = _event_columns(master_df, MASTER_KINDS, columns, f"({in_scope}) AND ({shipped})")
     ours_too = f"NOT (kind = 'unstamped') OR {came_through_sql(context.master.cluster_id)}"

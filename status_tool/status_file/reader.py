@@ -29,9 +29,9 @@ from status_tool.printable import safe
 from status_tool.status_file.footer import DIGEST_KEY, DIGEST_PATTERN, HEADER_KEY, NO_DIGEST, NewerFormat, decode_header
 from status_tool.status_file.legacy import legacy_header, legacy_rows, read_legacy
 from status_tool.status_file.signature import SIGNATURE_PATTERN, SignKey
-from status_tool.status_file.writer import StatusWriter
+from status_tool.status_file.writer import StatusWriter, conform
 from status_tool.vocabulary.header import Header
-from status_tool.vocabulary.schema import FORMAT_VERSION, STATUS_SCHEMA
+from status_tool.vocabulary.schema import COLUMNS_SINCE, FORMAT_VERSION, STATUS_SCHEMA
 
 _MAGIC = b"PAR1"
 _CHUNK_BYTES = 1 << 20
@@ -78,7 +78,7 @@ class StatusFile:
                         wanted = pa.array(sorted(kinds), pa.string())
                         batch = batch.filter(pc.is_in(batch.column("kind"), value_set=wanted))
                     if batch.num_rows:
-                        yield batch
+                        yield conform(batch)
         except _PARQUET_ERRORS as error:
             raise _refusal(self.path, "has been altered or damaged: its rows cannot be read") from error
 
@@ -272,7 +272,8 @@ def _describe(file: BinaryIO, path: str | os.PathLike[str], digest: bytes | None
 def _check_layout(
     metadata: pq.FileMetaData, schema: pa.Schema, counts: Mapping[str, int], path: str | os.PathLike[str]
 ) -> None:
-    if not schema.equals(STATUS_SCHEMA):
+    earlier = pa.schema(field for field in STATUS_SCHEMA if field.name not in COLUMNS_SINCE)
+    if not (schema.equals(STATUS_SCHEMA) or schema.equals(earlier)):
         raise _refusal(path, "is not a valid status file: its columns are not those of a status file")
     if metadata.num_rows != sum(counts.values()):
         raise _refusal(path, "is not a valid status file: its row counts do not add up")

@@ -73,5 +73,8 @@ STATUS_SCHEMA = pa.schema(
         pa.field("crc32c", pa.string()),
         pa.field("block_size", pa.int64()),
         pa.field("detail", pa.string()),
+        pa.field("family", pa.string()),
     ]
 )
+COLUMNS_SINCE = ("family",)
+"""Columns that status files of earlier versions do not have: null there."""

@@ -24,7 +24,7 @@ def range_of(kind: str) -> tuple[bytes, bytes]:
 
 
 class HeadRow:
-    """The head of a stream: region, origin and via."""
+    """The head of a stream: region, origin and via, which stands for the family, too."""
 
     TYPE: Final = "h"
     SEQ: Final = b"s"
@@ -35,6 +35,7 @@ class HeadRow:
     START_KEY: Final = b"k"
     END_KEY: Final = b"e"
     VIA_IDS: Final = b"v"
+    FAMILY: Final = b"c"
 
 
 class SegmentRow:
@@ -49,6 +50,7 @@ class SegmentRow:
     """Prefix, followed by prev and seq: one segment, as trackers before version 2 wrote it."""
     REPLICATED_MS: Final = b"r"
     TABLE: Final = b"t"
+    FAMILY: Final = b"f"
 
 
 class UnstampedRow:

@@ -662,10 +662,10 @@ def test_a_filter_that_was_narrower_is_named_and_repaired_as_told(pair: Pair, st
     assert not pair.same("parts")
     assert_short_rows(pair, "parts")
     result = pair.verdict(status, "parts")
-    assert result.exit_code == 3, result
-    partial = [p for p in result.json["problems"] if p["detail"].startswith("partial")]
-    assert len(partial) == 1, result
-    as_told(pair.master, partial[0]["repair"]["copy_table"])
+    assert result.exit_code == 1, result
+    (gap,) = result.json["problems"]
+    assert (gap["kind"], gap["from_seq"]) == ("gap", 0), result
+    as_told(pair.master, gap["repair"]["copy_table"])
     assert pair.same("parts")
-    repaired = pair.check(status, "--table", "parts", "--since", since_told(partial[0]))
+    repaired = pair.check(status, "--table", "parts", "--since", since_told(gap))
     assert repaired.exit_code == 0, repaired

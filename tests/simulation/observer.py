@@ -22,7 +22,7 @@ from status_tool.vocabulary.outcome import Outcome
 from status_tool.vocabulary.scope import Baseline, Scope
 from tests.reference import verify_reference
 from tests.simulation.store import Cells, Store, cells
-from tests.simulation.tracker import TABLE, hex16
+from tests.simulation.tracker import TABLE, WHOLE, hex16
 from tests.simulation.world import PEER, REGIONS, START_MS, World
 
 MASTER_ID = "00000000-0000-4000-8000-000000000001"
@@ -50,6 +50,8 @@ class Observation:
         self.refused = False
         """Whether the run ends with an error instead of a verdict."""
         self.slave_id = SLAVE_ID
+        self.families = WHOLE
+        """Those that the peer ships, by its configuration as it was read."""
         self.steps = self._run()
 
     def advance(self) -> bool:
@@ -64,8 +66,9 @@ class Observation:
         # As with -s: what was written later must not be what keeps a verdict from being complete.
         scope = Scope(check_hdfs=False, since=self.since, ignore_later_writes=True)
         peers = [json.loads(row["detail"]) for row in ours if row["kind"] == "peer"]
-        # What a narrow peer leaves out is not modelled.
-        if self.refused or any(peer["narrow"] for peer in peers):
+        if any(peer["narrow"] for peer in peers):
+            self.families = frozenset("f")
+        if self.refused:
             self.outcome = verify_reference([], [], master, slave, scope)
             return
         sides = SideFacts(master, tuple(ours), frozenset({TABLE})), SideFacts(slave, tuple(theirs))

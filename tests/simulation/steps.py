@@ -62,7 +62,7 @@ class Run:
         for _ in range(1 + dice.below(3)):
             families = frozenset(dice.pick(("fg", "fg", "f", "g")))
             entry = world.append(region, via, dice.pick((0, 0, 5, 900)), families, lazily=lazily)
-            world.say(f"append {region} {entry.prev}->{entry.seq} via {via} on {server.name}")
+            world.say(f"append {region} {sorted(families)} {entry.prevs}->{entry.seq} via {via} on {server.name}")
         if not lazily and dice.below(3):
             world.sync(server)
 
@@ -349,7 +349,11 @@ class Run:
         assert outcome is not None
         self.seen[str(outcome.verdict)] += 1
         world = self.world
-        missing = [entry for entry in world.outstanding.values() if in_scope(entry, observation)]
+        missing = [
+            entry
+            for entry in world.outstanding.values()
+            if in_scope(entry, observation) and not world.has_arrived(entry, observation.families)
+        ]
         if observation.since_ms is not None:
             missing = [entry for entry in missing if not world.by_a_zombie(entry)]
         missing, unseen = [e for e in missing if not world.is_unseen(e.origin)], missing

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from status_tool.rules import origins, peer_versions, pruning, queue_proofs, streams, tables
+from status_tool.rules.peers import FamilyFilter
 from status_tool.rules.segments import Fold, fold
 from tests.simulation import observer, pruner, world
 from tests.simulation.dice import Dice
@@ -134,12 +135,19 @@ def _versions_by_arrival(record: Record, stream: StreamKey, now: int, honest: An
     return (key, {name: (value, SERVER_TIME) for name, (value, _) in row.items()}), version
 
 
-def _whole_by_its_stamp(
-    self: world.World, entries: list[Entry], holder: str, honest: Any = world.World.filtered
-) -> list[Entry]:
+def _whole_by_its_stamp(_: SinkTracker, entry: Entry) -> list[str]:
     """The sink believes the stamp: what came in part is recorded as if it were whole."""
-    parts = honest(self, entries, holder)
-    return [dataclasses.replace(part, written=part.families) for part in parts]
+    return sorted(entry.written)
+
+
+def _any_family(_filter: FamilyFilter, _table: str | None, _family: str | None) -> bool:
+    """Streams that the peer leaves out are asked of."""
+    return True
+
+
+def _no_family_of_the_table(_filter: FamilyFilter, _table: str | None, family: str | None) -> bool:
+    """Streams of a table that the peer ships in part are not asked of."""
+    return not (_filter.listed and family)
 
 
 def _by_its_last_entry(target: pruning.Target, head: Any) -> bool:
@@ -319,6 +327,35 @@ def _a_filter_was_narrower(run: Run) -> None:
     here.advance(1)
 
 
+def _a_narrow_peer(run: Run) -> None:
+    """From the beginning on it ships one family of two."""
+    run.world.set_narrow(True)
+    run.world.refresh_all()
+    run.world.advance(61_000)
+    run.beat()
+
+
+def _write_by_turns(run: Run) -> None:
+    """Entries of either family, and of both."""
+    for families in ("f", "g", "fg", "g", "f", "g"):
+        run.world.append("a1", 0, 0, frozenset(families))
+    run.world.sync(run.world.host["a1"])
+
+
+def _a_shipped_family_loses_an_entry(run: Run) -> None:
+    """In the middle, while entries of the family that the peer leaves out go missing all along."""
+    run.ask()
+    _a_narrow_peer(run)
+    _write_by_turns(run)
+    run.ship_all()
+    _write_by_turns(run)
+    _lose_the_backlog(run)
+    _a_narrow_peer(run)
+    _write_by_turns(run)
+    run.ship_all()
+    run.beat()
+
+
 def _others_have_not_loaded_the_peer_yet(run: Run) -> None:
     """A peer is widened; the server that has loaded it crashes, and one that has not ships what was left."""
     here = run.world
@@ -393,10 +430,11 @@ def _a_slave_that_came_later(run: Run) -> None:
     _end_cleanly(run, server)
     _arrives(run, "a1")
     run.prune()
-    assert here.pruned["h"] == 1
+    assert here.pruned["h"] == 2, "of two families"
     for key in [key for key in here.slave_store.rows if key[:1] == b"s" and hex16(server.origin) in key]:
         del here.slave_store.rows[key]
     run.slave_id, here.outstanding[entry.number] = MASTER_ID[:-1] + "7", entry
+    del here.arrived[entry.number]
 
 
 def _changes_without_first_sync(tracker: WriteTracker) -> Iterator[None]:
@@ -430,7 +468,16 @@ def refuse_heads(store: Store) -> None:
             _a_table_is_lost, WriteTracker, "check_nothing_was_lost", _forget_without_a_word, id="a lost table"
         ),
         pytest.param(_heads_are_late, Recorder, "flush", _echo_first, id="an echo before its heads"),
-        pytest.param(_a_filter_was_narrower, world.World, "filtered", _whole_by_its_stamp, id="a narrower filter"),
+        pytest.param(
+            _a_filter_was_narrower, SinkTracker, "whole_families", _whole_by_its_stamp, id="a narrower filter"
+        ),
+        pytest.param(
+            _a_shipped_family_loses_an_entry,
+            FamilyFilter,
+            "ships",
+            _no_family_of_the_table,
+            id="a loss beside a family that is left out",
+        ),
         pytest.param(
             _others_have_not_loaded_the_peer_yet, peer_versions, "REFRESHED_MS", 0, id="a peer that others load later"
         ),
@@ -472,6 +519,42 @@ def test_a_story_that_a_broken_rule_calls_complete(
     story(misled)
     with pytest.raises(BrokenPromise, match=FALSE_COMPLETE):
         misled.ask()
+
+
+def test_a_family_that_the_peer_leaves_out_is_no_part_of_the_question(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What it ships is complete, although the rest never arrives; asked of everything, it would not be."""
+
+    def asked() -> Run:
+        run = Run()
+        _a_narrow_peer(run)
+        for _ in range(3):
+            _write_by_turns(run)
+            run.ship_all()
+            run.beat()
+        run.ask()
+        return run
+
+    run = asked()
+    assert run.seen["complete"] == 1
+    assert any("g" in entry.written for entry in run.world.outstanding.values())
+    monkeypatch.setattr(FamilyFilter, "ships", _any_family)
+    assert asked().seen["complete"] == 0
+
+
+def test_a_narrow_peer_that_is_widened_leaves_a_hole() -> None:
+    """Nothing excuses what was not shipped before: neither its missing beginning nor what came since."""
+    run = Run()
+    _a_narrow_peer(run)
+    _write_by_turns(run)
+    run.ship_all()
+    run.world.set_narrow(False)
+    run.world.refresh_all()
+    run.ask()
+    _write_by_turns(run)
+    run.ship_all()
+    run.beat()
+    run.ask()
+    assert run.seen["complete"] == 0
 
 
 # --- a peer that changes during a run ------------------------------------------------------------------

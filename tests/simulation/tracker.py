@@ -5,10 +5,12 @@ A recorder's round is a generator that stops after each call to the table: other
 
 from __future__ import annotations
 
+import hashlib
 import json
 import struct
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 
 from status_tool.rules.segments import Segment, merged
 from status_tool.vocabulary.ids import family_id, origin_id
@@ -22,7 +24,7 @@ VIA_IDS = {0: None, OTHER_VIA: b"\x0c" * 16, SLAVE_VIA: b"\x0b" * 16}
 Fate = Callable[[], int]
 Values = dict[str, int | bytes | str | None]
 StreamKey = tuple[str, int, int]
-"""Region, origin, via."""
+"""Region, origin, the stream's via."""
 Part = Segment
 WHOLE = frozenset("fg")
 """The families of the table."""
@@ -31,6 +33,13 @@ WHOLE = frozenset("fg")
 def hex16(number: int) -> bytes:
     """Eight bytes in hex, as row keys have them."""
     return b"%016x" % (number & 0xFFFFFFFFFFFFFFFF)
+
+
+@cache
+def stream_via(via: int, family: str) -> int:
+    """`Ids.via` of a family's stream (docs/formats.md)."""
+    digest = hashlib.sha256(via.to_bytes(8, "big", signed=True) + bytes.fromhex(family_id(family))).digest()
+    return int.from_bytes(digest[:8], "big", signed=True)
 
 
 def stream_row(kind: bytes, stream: StreamKey) -> bytes:
@@ -50,19 +59,24 @@ class Entry:
     origin: int
     appended: int
     acked: int | None = None
-    prev: int | None = None
-    """The stamp; None: without."""
-    prev_ms: int = 0
+    prevs: dict[str, tuple[int, int]] | None = None
+    """The stamp: by family the entry before it, and the highest write time up to there. None: without."""
     written: frozenset[str] = WHOLE
     """The families that it has cells of, which the stamp records."""
     families: frozenset[str] = WHOLE
     """Those of them that a request carries."""
+
+    def stream(self, family: str) -> StreamKey:
+        """The stream of one of its families."""
+        return self.region, self.origin, stream_via(self.via, family)
 
 
 @dataclass
 class Head:
     """`StreamHead`."""
 
+    via: int
+    family: str
     seq: int = 0
     write_ms: int = 0
     first_ms: int = 0
@@ -264,22 +278,24 @@ class WriteTracker(Recorder):
 
     def before(self, entry: Entry) -> None:
         """`WalStamper.stamp`."""
-        head = self.heads.setdefault((entry.region, self.origin, entry.via), Head())
-        if entry.prev is not None:
+        if entry.prevs is not None:
             return  # appended again: the chain was made when it came first
         if self.failing:
             self.failing, self.errors = False, self.errors + 1
             return
-        if entry.seq <= head.seq:
+        known = (self.heads.get(entry.stream(family)) for family in WHOLE)
+        if any(head is not None and entry.seq <= head.seq for head in known):
             self.errors += 1
             return
-        entry.prev, entry.prev_ms = head.seq, head.write_ms
+        heads = {
+            family: self.heads.setdefault(entry.stream(family), Head(entry.via, family)) for family in entry.written
+        }
+        entry.prevs = {family: (head.seq, head.write_ms) for family, head in heads.items()}
 
     def after(self, entry: Entry) -> None:
         """`WalStamper.after`; an entry that was not stamped goes unseen."""
-        if entry.prev is None:
-            return
-        self.heads[entry.region, self.origin, entry.via].advance(entry)
+        for family in entry.prevs or ():
+            self.heads[entry.stream(family)].advance(entry)
 
     def look_at_peers(self) -> None:
         """What is in force, and since which version it is the same."""
@@ -390,7 +406,8 @@ def head_row(key: StreamKey, head: Head) -> Write:
         "f": head.first_ms,
         "n": head.count,
         "t": TABLE,
-        "v": VIA_IDS[key[2]],
+        "v": VIA_IDS[head.via],
+        "c": head.family,
     }
     return stream_row(b"h", key), cells(head.seq, **values)
 
@@ -400,8 +417,8 @@ class Record:
     """`StreamSegments`: what a server knows of a stream, and the one column that holds it."""
 
     column: bytes
+    family: str = ""
     parts: list[Part] = field(default_factory=list)
-    partial: dict[str, int] = field(default_factory=dict)
     newest: int = 0
     timestamp: int = 0
     used: int = 0
@@ -409,12 +426,10 @@ class Record:
     stored: int = 0
     merge_at: int = 3
 
-    def add(self, parts: list[Part], partial: dict[str, int], now: int) -> bool:
+    def add(self, parts: list[Part], now: int) -> bool:
         """Whether the columns of others should be looked at."""
         is_new = self.version == 0
         self.parts = merged([*self.parts, *parts])
-        for family, written in partial.items():
-            self.partial[family] = max(written, self.partial.get(family, 0))
         self.newest = max(self.newest, *(part.write_ms or 0 for part in parts))
         self.used, self.version = now, self.version + 1
         return is_new or len(self.parts) >= self.merge_at
@@ -428,9 +443,7 @@ class Record:
         """Everything that is known now, and which version of it that is. Each has a higher timestamp than the last."""
         self.timestamp = max(now, self.timestamp + 1)
         row: Cells = {column(self.column): (column_value(self.parts), self.timestamp)}
-        for family, written in self.partial.items():
-            row[column(b"m" + bytes.fromhex(family_id(family)))] = (encode(written), written)
-        row |= {**cells(self.newest, r=self.newest), **cells(SERVER_TIME, t=TABLE)}
+        row |= {**cells(self.newest, r=self.newest), **cells(SERVER_TIME, t=TABLE, f=self.family)}
         return (stream_row(b"s", stream), row), self.version
 
 
@@ -450,24 +463,28 @@ class SinkTracker(Recorder):
 
     def batch_applied(self, entries: list[Entry], fate: Fate) -> None:
         """The hooks of one request, after all of it was applied."""
-        streams: dict[StreamKey, tuple[list[Part], dict[str, int]]] = {}
+        streams: dict[StreamKey, tuple[str, list[Part]]] = {}
         now = self.clock()
         for entry in entries:
-            if entry.prev is None:
+            if entry.prevs is None:
                 self.unstamped[entry.region] = max(entry.write_ms, self.unstamped.get(entry.region, 0))
                 continue
-            part = Segment(entry.prev, entry.seq, entry.write_ms, entry.write_ms, now, entry.prev_ms)
-            parts, partial = streams.setdefault((entry.region, entry.origin, entry.via), ([], {}))
-            parts.append(part)
-            for family in entry.written - entry.families:
-                partial[family] = max(entry.write_ms, partial.get(family, 0))
-        for key, applied in streams.items():
+            for family in self.whole_families(entry):
+                prev, prev_ms = entry.prevs[family]
+                part = Segment(prev, entry.seq, entry.write_ms, entry.write_ms, now, prev_ms)
+                streams.setdefault(entry.stream(family), (family, []))[1].append(part)
+        for key, (family, parts) in streams.items():
             if key not in self.records:
                 self.records[key] = self.new_record(key)
-            if self.records[key].add(*applied, now):
+                self.records[key].family = family
+            if self.records[key].add(parts, now):
                 self.scattered.append(key)
         if streams:
             self.write_through(list(streams), fate)
+
+    def whole_families(self, entry: Entry) -> Iterable[str]:
+        """Those of which all cells have arrived."""
+        return sorted(entry.families)
 
     def new_record(self, stream: StreamKey) -> Record:
         """A column that nobody has written to."""

@@ -345,7 +345,7 @@ class World:
     def acknowledge(self, entry: Entry) -> None:
         """Its client may rely on it from now on."""
         entry.acked = self.now
-        if entry.via != SLAVE_VIA and not entry.written <= self.arrived.get(entry.number, frozenset()):
+        if entry.via != SLAVE_VIA and not self.has_arrived(entry):
             self.outstanding[entry.number] = entry
 
     def into_wal(self, server: MasterServer, entry: Entry) -> None:
@@ -454,7 +454,9 @@ class World:
             self.late_requests.append((sink, shipped))
         if outcome == "done":
             position.at += len(todo)
-        self.say(f"ship {key} {outcome} {[(e.region, e.prev, e.seq) for e in shipped]} to {sink.tracker.name}")
+        self.say(
+            f"ship {key} {outcome} {[(e.region, sorted(e.families), e.seq) for e in shipped]} to {sink.tracker.name}"
+        )
 
     def filtered(self, entries: list[Entry], holder: str) -> list[Entry]:
         """What a region server ships of them now, by family (NamespaceTableCfWALEntryFilter)."""
@@ -468,8 +470,12 @@ class World:
         for entry in entries:
             self.arrived[entry.number] = self.arrived.get(entry.number, frozenset()) | entry.families
             known = self.outstanding.get(entry.number)
-            if known is not None and known.written <= self.arrived[entry.number]:
+            if known is not None and self.has_arrived(known):
                 del self.outstanding[entry.number]
+
+    def has_arrived(self, entry: Entry, families: frozenset[str] = WHOLE) -> bool:
+        """Whether the slave has all that an entry was written with of these families."""
+        return entry.written & families <= self.arrived.get(entry.number, frozenset())
 
     def set_narrow(self, narrow: bool) -> None:
         """`set_peer_tableCFs`: the znode; region servers load it one by one (`refresh`)."""

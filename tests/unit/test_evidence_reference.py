@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from status_tool.printable import printable_key
+from status_tool.rules.peers import FamilyFilter
 from status_tool.rules.queue_proofs import QueueFacts
 from status_tool.vocabulary.findings import Finding
 from status_tool.vocabulary.header import Header
@@ -164,6 +165,50 @@ def test_a_table_that_is_shipped_in_part_excuses_no_other() -> None:
     narrow = check(ours, [*theirs, SEGMENT, part], replace(HBASE, tables=frozenset({"ns:t"})), queues=queues)
     assert narrow.hbase is not None
     assert (narrow.hbase.evidence, narrow.hbase.ordered_tables) == (Evidence.EXACT, ())
+
+
+def test_streams_of_a_table_that_is_shipped_in_part_are_exact() -> None:
+    """Each family is a chain; one that the peer leaves out is not in scope, whatever has arrived of it."""
+    one, other = {**STREAM, "via": 5, "family": "f"}, {**STREAM, "via": 6, "family": "g", "seq": 90}
+    ours = [*without(OURS, "stream"), one, other]
+    theirs = changed(THEIRS, "segment", via=5, family="f")
+    queues = QueueFacts(
+        families=FamilyFilter({"ns:t": frozenset("f")}), ordered=frozenset({"ns:t"}), shipped_since={1: 40_000}
+    )
+    outcome = check(ours, theirs, queues=queues)
+    assert (outcome.verdict, outcome.problems) == (Verdict.COMPLETE, ())
+    assert outcome.hbase is not None
+    assert (outcome.hbase.evidence, outcome.hbase.ordered_tables) == (Evidence.EXACT, ())
+    holed = check(ours, changed(theirs, "segment", prev=4), queues=queues)
+    assert (holed.verdict, only(holed).kind) == (Verdict.INCOMPLETE, "gap")
+    assert check(ours, without(theirs, "segment"), queues=queues).verdict is Verdict.INCOMPLETE
+    # The peer is widened: what it left out is missing, not excused.
+    wide = check(ours, theirs)
+    assert (wide.verdict, only(wide).kind, only(wide).to_seq) == (Verdict.INCOMPLETE, "missing", 90)
+    later = {**SEGMENT, "via": 6, "family": "g", "prev": 50, "seq": 90}
+    assert only(check(ours, [*theirs, later])).kind == "gap"
+
+
+def test_a_stream_of_trackers_before_keeps_its_excuse_and_its_evidence() -> None:
+    """Beside one of a family, of which the excuse is none."""
+    ours = [*OURS, {**STREAM, "via": 5, "family": "f"}]
+    theirs = [*changed(THEIRS, "segment", prev=4), {**SEGMENT, "via": 5, "family": "f"}]
+    queues = QueueFacts(families=FamilyFilter({"ns:t": frozenset("f")}), ordered=frozenset({"ns:t"}))
+    assert only(check(ours, theirs, queues=queues)).kind == "unverifiable"
+    outcome = check(ours, theirs, queues=replace(queues, shipped_since={1: 0}))
+    assert outcome.hbase is not None
+    assert (outcome.verdict, outcome.hbase.evidence) == (Verdict.COMPLETE, Evidence.ORDERED)
+    assert outcome.hbase.ordered_tables == ("ns:t",)
+
+
+def test_a_family_that_is_left_out_is_in_no_head_that_the_slave_implies() -> None:
+    """Of a crashed server that the queues settled; before the peer was narrowed some of it had arrived."""
+    crashed = {"kind": "server", "role": "w", "server": "z,1,1", "origin": 9, "live": False, "gone_ms": 7_000}
+    holed = {**SEGMENT, "origin": 9, "via": 6, "family": "g", "prev": 50, "seq": 90}
+    queues = QueueFacts(drained=frozenset({9}), families=FamilyFilter({"ns:t": frozenset("f")}))
+    assert check([*OURS, crashed], [*THEIRS, holed], queues=queues).verdict is Verdict.COMPLETE
+    asked = check([*OURS, crashed], [*THEIRS, {**holed, "family": "f"}], queues=queues)
+    assert (only(asked).kind, only(asked).to_seq) == ("gap", 50)
 
 
 def test_a_peer_that_was_changed_since_is_named_with_a_way_out() -> None:

@@ -112,6 +112,15 @@ def test_ordered_evidence_does_not_look_at_holes() -> None:
     assert decide(Segment(5, 9), rule=rule, shipped_ms=0).code == "behind"
 
 
+def test_a_stream_of_a_family_has_no_holes_that_are_expected() -> None:
+    rule = StreamRule(Baseline(), True, 0, frozenset({"t"}))
+    for family in ("f", ""):
+        head = replace(HEAD, family=family)
+        assert decide(Segment(9, 10), rule=rule, shipped_ms=0, head=head).code == "gap"
+        assert decide(rule=rule, head=head).code == "missing", "nor after the peer was widened"
+        assert decide(Segment(0, 10), rule=rule, shipped_ms=1, head=head).code == "covered"
+
+
 def test_ordered_evidence_is_that_of_its_table_alone() -> None:
     rule = StreamRule(Baseline(), True, 0, frozenset({"other"}))
     assert decide(Segment(9, 10), rule=rule, shipped_ms=0).code == "gap"

@@ -6,6 +6,7 @@ tool writes are to change: `GOLDEN_WRITE=1 .venv/bin/python -m pytest tests/unit
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 from collections.abc import Iterator, Mapping
@@ -26,7 +27,7 @@ from status_tool.rules.content import Files, Tenure, parse_tenure
 from status_tool.sources import codec, state_table
 from status_tool.sources.spool import read_spool
 from status_tool.sources.state_table import StateTable, newest_cells
-from status_tool.vocabulary.ids import origin_id
+from status_tool.vocabulary.ids import UNKNOWN_FAMILY, family_id, origin_id
 
 GOLDEN = Path(__file__).resolve().parents[2] / "coprocessor_stubs/src/test/resources/state"
 SERVER = "master.example.org,16020,1700000000000"
@@ -68,6 +69,17 @@ def table() -> dict[bytes, Cells]:
     return dict(sorted(rows.items()))
 
 
+def via_of(data: bytes) -> int:
+    """docs/formats.md, Ids."""
+    return int.from_bytes(hashlib.sha256(data).digest()[:8], "big", signed=True)
+
+
+def stream_via(base: int, family: str | None) -> int:
+    """The via of a family's stream; None: of several families."""
+    number = UNKNOWN_FAMILY if family is None else family_id(family)
+    return via_of(base.to_bytes(8, "big", signed=True) + bytes.fromhex(number))
+
+
 def of(table: Mapping[bytes, Cells], letter: str) -> list[tuple[bytes, Cells]]:
     """The rows of a kind."""
     return [row for row in table.items() if row[0].startswith(letter.encode())]
@@ -79,21 +91,27 @@ def test_the_golden_rows_have_every_kind_that_trackers_write(table: dict[bytes, 
 
 
 def test_heads(table: dict[bytes, Cells]) -> None:
-    """Of local writes, of a region that lives again, and of edits that came through two clusters."""
-    local, again, relayed = codec.heads(of(table, "h"))
-    assert local == STREAM | {"via": 0, "via_ids": None, "seq": 5, "first_ms": 1002, "write_ms": 1002, "entries": 2}
-    assert again == local | {
-        "via": 345805037546843405, "seq": 3, "first_ms": 1007, "write_ms": 1007, "entries": 1,
-    }  # fmt: skip
-    assert relayed == again | {
-        "via": 4395580856987860701, "via_ids": ONE + TWO, "seq": 6, "first_ms": 1006, "write_ms": 1006,
-    }  # fmt: skip
+    """Of local writes, of a region that lives again, of edits that came through two clusters, and an old one."""
+    found = {row["via"]: row for row in codec.heads(of(table, "h"))}
+    clusters, life = via_of(ONE + TWO), 345805037546843405
+    written = STREAM | {"via": stream_via(0, "g"), "via_ids": None, "family": "g"}
+    local = written | {"seq": 5, "first_ms": 1002, "write_ms": 1002, "entries": 2}
+    again = written | {"via": stream_via(life, "g"), "seq": 3, "first_ms": 1007, "write_ms": 1007, "entries": 1}
+    relayed = again | {"via_ids": ONE + TWO, "seq": 6, "first_ms": 1006, "write_ms": 1006}
+    relayed |= {"via": stream_via(clusters, "g")}
+    joint = relayed | {"via": stream_via(clusters, None), "family": ""}
+    old = local | {"region": OTHER, "via": 0, "seq": 2, "entries": 1, "start_key": b"", "end_key": b"", "family": None}
+    assert found == {row["via"]: row for row in (local, again, relayed, joint, old)}
 
 
 def test_segments(table: dict[bytes, Cells]) -> None:
     """Of trackers before version 2, and of those since, with families that arrived in part."""
-    old, first, second, *others = codec.segments(of(table, "s"))
-    segment = APPLIED | {"kind": "segment", "recorded_ms": NOW}
+    old, own, first, second, *others = codec.segments(of(table, "s"))
+    segment = APPLIED | {"kind": "segment", "recorded_ms": NOW, "family": None}
+    assert own == segment | {
+        **{"via": stream_via(0, "g"), "family": "g", "prev": 0, "seq": 4},
+        **{"first_ms": 1004, "write_ms": 1004, "started_ms": 0},
+    }
     assert old == segment | {"via": 0, "prev": 3, "seq": 8, "first_ms": 1003, "write_ms": 1008, "started_ms": None}
     assert first == segment | {"via": -2, "prev": 0, "seq": 5, "first_ms": 1004, "write_ms": 1003, "started_ms": 0}
     assert second == segment | {"via": -2, "prev": 7, "seq": 9, "first_ms": 1009, "write_ms": 1009, "started_ms": None}

@@ -8,7 +8,15 @@ from typing import Any
 import pytest
 
 from status_tool.errors import StatusFileError
-from status_tool.rules.peers import HBASE_ENDPOINT, choose_peer, not_replicated, own_shipping, ships, withheld
+from status_tool.rules.peers import (
+    HBASE_ENDPOINT,
+    choose_peer,
+    family_filter,
+    not_replicated,
+    own_shipping,
+    ships,
+    withheld,
+)
 from status_tool.rules.tables import TableAge, TableQuestion, judge_tables
 from status_tool.vocabulary.header import Header
 from status_tool.vocabulary.outcome import NotReplicated
@@ -89,6 +97,27 @@ def test_what_a_peer_ships(facts: dict[str, Any], table: str, shipped: bool) -> 
 def test_family_filters(facts: dict[str, Any], left_out: dict[str, tuple[str, ...]]) -> None:
     """Only they make holes in a stream expected, and only where they leave out a family that is replicated."""
     assert withheld(peer("1", **facts), {"t": ["f", "g"]}) == left_out
+
+
+@pytest.mark.parametrize(
+    ("facts", "shipped"),
+    [
+        ({"replicate_all": False, "table_cfs": {"t": ["f"]}}, {"f", ""}),
+        ({"replicate_all": False, "table_cfs": {"t": ["f", "gone"]}}, {"f", "gone", ""}),
+        ({"replicate_all": False, "table_cfs": {"t": []}}, {"f", "g", "gone", ""}),
+        ({"replicate_all": False, "table_cfs": {"t": ["f"]}, "namespaces": ["default"]}, {"f", "g", "gone", ""}),
+        ({"replicate_all": False, "table_cfs": {"ns:t": ["f"]}}, {"f", "g", "gone", ""}),
+        ({"replicate_all": True, "exclude_table_cfs": {"t": ["f"]}}, {"g", "gone", ""}),
+        ({"replicate_all": True, "exclude_table_cfs": {"t": None}}, {"f", "g", "gone", ""}),
+        ({"replicate_all": True, "table_cfs": {"t": ["f"]}}, {"f", "g", "gone", ""}),
+    ],
+)
+def test_streams_of_a_family_that_is_not_shipped_are_not_asked(facts: dict[str, Any], shipped: set[str]) -> None:
+    """By the peer's own lists, whether the family is still there; streams of no one family always are."""
+    families = family_filter(peer("1", **facts))
+    assert {family for family in ("f", "g", "gone", "") if families.ships("t", family)} == shipped
+    assert families.ships("t", None)
+    assert families.ships(None, "g")
 
 
 def test_a_family_that_is_not_shipped_is_not_asked() -> None:

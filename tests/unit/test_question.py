@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from status_tool.errors import StatusFileError, StatusToolError, UsageError
+from status_tool.rules.peers import FamilyFilter
 from status_tool.runs.question import Question, SideFacts, question_of
 from status_tool.vocabulary.header import Header
 from status_tool.vocabulary.outcome import HBaseOutcome, NotReplicated, Outcome
@@ -50,6 +51,7 @@ def test_tables_that_the_peer_does_not_ship_are_left_out() -> None:
     assert found.left_out == ("b", "c")
     assert found.not_replicated == NotReplicated(("b",), (("a", "g"), ("a", "h")))
     assert (found.queues.withheld, found.queues.ordered) == ({"a": ("g",)}, frozenset({"a"}))
+    assert found.queues.families == FamilyFilter({"a": frozenset("f")})
 
 
 def test_a_table_of_unknown_families_may_be_shipped_in_part() -> None:

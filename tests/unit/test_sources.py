@@ -61,6 +61,7 @@ def test_a_head() -> None:
             "k": b"a",
             "e": b"",
             "v": b"i" * 16,
+            "c": b"f",
         }.items()
     }
     (row,) = codec.heads([(key, cells)])
@@ -77,6 +78,7 @@ def test_a_head() -> None:
         "entries": 3,
         "start_key": b"a",
         "end_key": b"",
+        "family": "f",
     }
 
 

@@ -94,7 +94,8 @@ public class HookBenchmark {
     long[] heads = new long[10];
     for (int i = 0; i < BATCH; i++) {
       int region = i / 10 % heads.length;
-      byte[] stamp = codec.encode(ORIGIN, heads[region], heads[region], 0, cells, i + 1);
+      cells.follow(0, heads[region], heads[region]);
+      byte[] stamp = codec.encode(ORIGIN, 0, cells, i + 1);
       heads[region] = i + 1;
       batch.add(WALEntry.newBuilder().setKey(WALProtos.WALKey.newBuilder()
           .setEncodedRegionName(ByteString.copyFrom(names[region])).setTableName(ByteString.copyFromUtf8("t"))

@@ -14,16 +14,19 @@ final class AppliedEntries {
 
   final StreamId id;
   final String table;
+  /** The name of the stream's family; empty where several share the stream, null where it is not of a family. */
+  final byte[] family;
   private final SegmentSet segments;
   private final Map<Integer, Long> partial;
   private final long newest;
 
-  private AppliedEntries(StreamId id, String table, SegmentSet segments, Map<Integer, Long> partial, long newest) {
-    this.id = id;
-    this.table = table;
+  private AppliedEntries(Builder of, SegmentSet segments) {
+    this.id = of.id;
+    this.table = of.table;
+    this.family = of.family;
     this.segments = segments;
-    this.partial = partial;
-    this.newest = newest;
+    this.partial = of.partial;
+    this.newest = of.newest;
   }
 
   List<Segment> segments() {
@@ -43,6 +46,7 @@ final class AppliedEntries {
   static final class Builder {
     private final StreamId id;
     private final String table;
+    private final byte[] family;
     private final List<Segment> closed = new ArrayList<>(1);
     private final Map<Integer, Long> partial = new TreeMap<>();
     private boolean open;
@@ -53,9 +57,10 @@ final class AppliedEntries {
     private long lastTime;
     private long newest;
 
-    Builder(StreamId id, String table) {
+    Builder(StreamId id, String table, byte[] family) {
       this.id = id;
       this.table = table;
+      this.family = family;
     }
 
     void add(long entryPrev, long entryPrevTime, long entrySeq, long writeTime) {
@@ -90,7 +95,7 @@ final class AppliedEntries {
         segments.add(new Segment(part.prev, part.seq, part.firstTime, part.lastTime, part.prevTime, now));
       }
       segments.keepEnds(MOST_SEGMENTS / 2, MOST_SEGMENTS / 2, now);
-      return new AppliedEntries(id, table, segments, partial, newest);
+      return new AppliedEntries(this, segments);
     }
   }
 }

@@ -48,7 +48,7 @@ final class AppliedSegments {
     List<StreamSegments> touched = new ArrayList<>(streams.size());
     for (AppliedEntries stream : streams) {
       touched.add(records.compute(stream.id, (id, known) -> {
-        StreamSegments record = known == null ? new StreamSegments(id, stream.table) : known;
+        StreamSegments record = known == null ? new StreamSegments(id, stream.table, stream.family) : known;
         if (record.add(stream, now)) {
           scattered.add(id);
         }

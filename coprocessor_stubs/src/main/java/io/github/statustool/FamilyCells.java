@@ -3,7 +3,10 @@ package io.github.statustool;
 import java.util.Arrays;
 import java.util.zip.CRC32C;
 
-/** Number of cells per family, by family id. Reused, so that counting allocates nothing. Not thread-safe. */
+/**
+ * Number of cells per family, by family id, and the entry of that family's stream before this one. Reused, so that counting
+ * allocates nothing. Not thread-safe.
+ */
 final class FamilyCells {
   /** The stamp stores the number of families in one byte. */
   static final int MOST = 255;
@@ -12,6 +15,8 @@ final class FamilyCells {
 
   private int[] ids = new int[4];
   private int[] counts = new int[4];
+  private long[] prevs = new long[4];
+  private long[] prevTimes = new long[4];
   private int size;
 
   /**
@@ -43,6 +48,8 @@ final class FamilyCells {
     if (size == ids.length) {
       ids = Arrays.copyOf(ids, 2 * size);
       counts = Arrays.copyOf(counts, 2 * size);
+      prevs = Arrays.copyOf(prevs, 2 * size);
+      prevTimes = Arrays.copyOf(prevTimes, 2 * size);
     }
     ids[size] = id;
     counts[size++] = count;
@@ -60,13 +67,33 @@ final class FamilyCells {
     return counts[index];
   }
 
+  /** Sets the sequence id of the family's previous entry, and the highest write time up to it. */
+  void follow(int index, long prev, long prevTime) {
+    prevs[index] = prev;
+    prevTimes[index] = prevTime;
+  }
+
+  long prev(int index) {
+    return prevs[index];
+  }
+
+  long prevTime(int index) {
+    return prevTimes[index];
+  }
+
   int of(int id) {
+    int index = indexOf(id);
+    return index < 0 ? 0 : counts[index];
+  }
+
+  /** Returns a negative number for a family that is not counted. */
+  int indexOf(int id) {
     for (int i = 0; i < size; i++) {
       if (ids[i] == id) {
-        return counts[i];
+        return i;
       }
     }
-    return 0;
+    return -1;
   }
 
   long total() {

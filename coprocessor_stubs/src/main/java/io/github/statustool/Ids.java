@@ -38,6 +38,14 @@ final class Ids {
     return first8OfSha256(all);
   }
 
+  /** The via of a family's stream: the via of the entry, and the family's id. */
+  static long via(long base, int family) {
+    byte[] both = new byte[Long.BYTES + Integer.BYTES];
+    Bits.putLong(both, 0, base);
+    Bits.putInt(both, Long.BYTES, family);
+    return first8OfSha256(both);
+  }
+
   /** The cluster ids, sorted, because the order of the clusters must not make a difference. */
   static byte[] sortedBytes(List<UUID> clusterIds) {
     byte[][] ids = new byte[clusterIds.size()][];

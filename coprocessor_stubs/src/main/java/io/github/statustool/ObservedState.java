@@ -90,7 +90,8 @@ final class ObservedState {
         .add(HeadRow.ENTRIES, seen.count, seen.seq)
         .add(HeadRow.TABLE, Bits.utf8(head.table), seen.seq)
         .add(HeadRow.START_KEY, head.startKey, seen.seq)
-        .add(HeadRow.END_KEY, head.endKey, seen.seq);
+        .add(HeadRow.END_KEY, head.endKey, seen.seq)
+        .add(HeadRow.FAMILY, head.family, seen.seq);
     if (head.viaIds.length > 0) {
       row.add(HeadRow.VIA_IDS, head.viaIds, seen.seq);
     }

@@ -17,7 +17,9 @@ import org.apache.hadoop.hbase.wal.WALEdit;
  * One open region as its WAL thread sees it: its replicated families and its streams. Caches what the region's next
  * entry needs. Used by the WAL thread only.
  */
-final class RegionStreams {
+final class RegionStreams implements FamilyHeads.Names {
+  private static final byte[] NO_NAME = new byte[0];
+
   private final RegionInfo region;
   private final boolean exempt;
   private final long origin;
@@ -25,7 +27,7 @@ final class RegionStreams {
   /** The writes of its table; null for an exempt region. */
   final TableWrites writes;
   private final List<Relayed> relayed = new ArrayList<>(0);
-  private StreamHead local;
+  private FamilyHeads local;
   private NavigableMap<byte[], Integer> knownScopes;
   private byte[][] globals = new byte[0][];
   private int[] globalIds = new int[0];
@@ -108,40 +110,58 @@ final class RegionStreams {
     return -1;
   }
 
-  StreamHead head(List<UUID> clusterIds) {
+  FamilyHeads heads(List<UUID> clusterIds) {
     if (clusterIds.isEmpty()) {
       if (local == null) {
-        local = registry.head(region, origin, clusterIds);
+        local = registry.heads(region, origin, clusterIds);
       }
       return local;
     }
-    return relayedHead(clusterIds);
+    return relayedHeads(clusterIds);
   }
 
-  private StreamHead relayedHead(List<UUID> clusterIds) {
+  private FamilyHeads relayedHeads(List<UUID> clusterIds) {
     for (int i = 0; i < relayed.size(); i++) {
       if (relayed.get(i).clusterIds.equals(clusterIds)) {
-        return relayed.get(i).head;
+        return relayed.get(i).heads;
       }
     }
-    StreamHead head = registry.head(region, origin, clusterIds);
-    relayed.add(new Relayed(List.copyOf(clusterIds), head));
-    return head;
+    FamilyHeads heads = registry.heads(region, origin, clusterIds);
+    relayed.add(new Relayed(List.copyOf(clusterIds), heads));
+    return heads;
   }
 
   /**
-   * Starts another stream for a region whose sequence ids start over, because it was truncated, or cloned again under
-   * the same name. What arrived of the old stream must never cover entries of the new one.
+   * Starts other streams for a region whose sequence ids start over, because it was truncated, or cloned again under
+   * the same name. What arrived of the old streams must never cover entries of the new ones.
    */
-  StreamHead beginAnew(List<UUID> clusterIds, long seq, long writeTime) {
-    StreamHead head = registry.anotherLife(region, origin, clusterIds, seq, writeTime);
+  FamilyHeads beginAnew(List<UUID> clusterIds, long seq, long writeTime) {
+    FamilyHeads heads = registry.anotherLife(region, origin, clusterIds, seq, writeTime);
     if (clusterIds.isEmpty()) {
-      local = head;
+      local = heads;
     } else {
       relayed.removeIf(known -> known.clusterIds.equals(clusterIds));
-      relayed.add(new Relayed(List.copyOf(clusterIds), head));
+      relayed.add(new Relayed(List.copyOf(clusterIds), heads));
     }
-    return head;
+    return heads;
+  }
+
+  /**
+   * The name of a family whose scope is global, by its id. Empty where the id stands for several: a peer that ships one
+   * of them does not say that it ships them all.
+   */
+  @Override
+  public byte[] nameOf(int family) {
+    byte[] name = NO_NAME;
+    for (int i = 0; i < globals.length; i++) {
+      if (globalIds[i] == family) {
+        if (name != NO_NAME) {
+          return NO_NAME;
+        }
+        name = globals[i];
+      }
+    }
+    return name;
   }
 
   private void learn(NavigableMap<byte[], Integer> scopes) {
@@ -164,14 +184,14 @@ final class RegionStreams {
     return found.toArray(new byte[0][]);
   }
 
-  /** The stream of edits that passed these clusters. */
+  /** The streams of edits that passed these clusters. */
   private static final class Relayed {
     private final List<UUID> clusterIds;
-    private final StreamHead head;
+    private final FamilyHeads heads;
 
-    private Relayed(List<UUID> clusterIds, StreamHead head) {
+    private Relayed(List<UUID> clusterIds, FamilyHeads heads) {
       this.clusterIds = clusterIds;
-      this.head = head;
+      this.heads = heads;
     }
   }
 }

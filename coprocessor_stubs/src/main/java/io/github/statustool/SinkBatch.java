@@ -1,6 +1,7 @@
 package io.github.statustool;
 
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -18,11 +19,13 @@ import org.apache.hbase.thirdparty.com.google.protobuf.ByteString;
  * because the request's buffers are released when it ends; {@link #clear} drops the rest.
  */
 final class SinkBatch {
-  private final Map<StreamId, AppliedEntries.Builder> streams = new HashMap<>();
+  /** By region, origin and via of the entries. */
+  private final Map<StreamId, AppliedStreams> streams = new HashMap<>();
   private final Map<String, UnstampedEntries> unstamped = new HashMap<>();
   private final StampCodec codec = new StampCodec();
   private final byte[] stamp = new byte[StampCodec.MAX_LENGTH];
   private final FamilyCells arrived = new FamilyCells();
+  private final StreamVias vias = new StreamVias();
   /** The mutations of the last entry; those of an entry are adjacent. */
   private final List<Mutation> mutations = new ArrayList<>();
   private WALEntry lastEntry;
@@ -31,7 +34,7 @@ final class SinkBatch {
   private ByteString lastRegion;
   private long lastOrigin;
   private long lastVia;
-  private AppliedEntries.Builder lastStream;
+  private AppliedStreams lastStreams;
 
   /** Called for each mutation. An entry with several mutations counts once. */
   void add(WALEntry entry, Mutation mutation) {
@@ -49,7 +52,9 @@ final class SinkBatch {
     lastEntry = entry;
     WALKey key = entry.getKey();
     if (readStamp(key)) {
-      stream(key).add(codec.prev(), codec.prevTime(), key.getLogSequenceNumber(), key.getWriteTime());
+      if (!codec.isByFamily()) {
+        streams(key).ofAll().add(codec.prev(), codec.prevTime(), key.getLogSequenceNumber(), key.getWriteTime());
+      }
       lastIsCounted = codec.isCounted();
     } else {
       addUnstamped(key);
@@ -57,12 +62,14 @@ final class SinkBatch {
   }
 
   /**
-   * Checks whether the last entry is complete. An entry with other cells than it was written with has arrived
+   * Checks what of the last entry has arrived. An entry with other cells than it was written with has arrived
    * partially: the peer ships only some of its families, a filter removed cells, or the sink took some for HBase's own
    * markers and dropped them.
    */
   private void endEntry() {
-    if (lastIsCounted && arrivedCells != codec.cells().total()) {
+    if (lastIsCounted && codec.isByFamily()) {
+      addFamilies(lastEntry.getKey());
+    } else if (lastIsCounted && arrivedCells != codec.cells().total()) {
       notePartial(lastEntry.getKey().getWriteTime());
     }
     lastIsCounted = false;
@@ -70,7 +77,57 @@ final class SinkBatch {
     mutations.clear();
   }
 
+  /** Adds the entry to the streams of the families of which all cells have arrived; the others have a hole there. */
+  private void addFamilies(WALKey key) {
+    FamilyCells written = codec.cells();
+    long[] counts = arrivedCells == written.total() ? null : countArrived();
+    for (int i = 0; i < written.size(); i++) {
+      if (counts == null || counts[i] == written.count(i)) {
+        AppliedStreams found = streams(key);
+        AppliedEntries.Builder stream = found.of(written.id(i));
+        if (stream == null) {
+          stream = found.add(written.id(i), vias.of(codec.via(), written.id(i)), nameOf(written.id(i)));
+        }
+        stream.add(written.prev(i), written.prevTime(i), key.getLogSequenceNumber(), key.getWriteTime());
+      }
+    }
+  }
+
+  /**
+   * Counts the cells that have arrived by the families of the stamp; those that it does not name are of its joint one.
+   * If there is none, somebody added cells on the way, so that nothing is known of the entry: no count is right.
+   */
+  private long[] countArrived() {
+    FamilyCells written = codec.cells();
+    long[] counts = new long[written.size()];
+    int joint = written.indexOf(FamilyCells.UNKNOWN);
+    for (Mutation mutation : mutations) {
+      for (Map.Entry<byte[], List<Cell>> family : mutation.getFamilyCellMap().entrySet()) {
+        int index = written.indexOf(FamilyCells.id(family.getKey()));
+        if (index < 0 && joint < 0) {
+          Arrays.fill(counts, -1);
+          return counts;
+        }
+        counts[index < 0 ? joint : index] += family.getValue().size();
+      }
+    }
+    return counts;
+  }
+
+  /** The name of a family that has arrived; empty for the joint one. */
+  private byte[] nameOf(int id) {
+    for (Mutation mutation : mutations) {
+      for (byte[] family : mutation.getFamilyCellMap().keySet()) {
+        if (FamilyCells.id(family) == id) {
+          return family.clone();
+        }
+      }
+    }
+    return new byte[0];
+  }
+
   private void notePartial(long writeTime) {
+    AppliedEntries.Builder lastStream = lastStreams.ofAll();
     arrived.clear();
     for (Mutation mutation : mutations) {
       for (Map.Entry<byte[], List<Cell>> family : mutation.getFamilyCellMap().entrySet()) {
@@ -108,16 +165,16 @@ final class SinkBatch {
     return codec.decode(stamp, value.size(), seq);
   }
 
-  private AppliedEntries.Builder stream(WALKey key) {
+  private AppliedStreams streams(WALKey key) {
     ByteString region = key.getEncodedRegionName();
-    if (lastStream == null || lastOrigin != codec.origin() || lastVia != codec.via() || !region.equals(lastRegion)) {
+    if (lastStreams == null || lastOrigin != codec.origin() || lastVia != codec.via() || !region.equals(lastRegion)) {
       StreamId id = new StreamId(region.toStringUtf8(), codec.origin(), codec.via());
-      lastStream = streams.computeIfAbsent(id, absent -> new AppliedEntries.Builder(absent, tableOf(key)));
+      lastStreams = streams.computeIfAbsent(id, absent -> new AppliedStreams(absent, tableOf(key)));
       lastRegion = region;
       lastOrigin = codec.origin();
       lastVia = codec.via();
     }
-    return lastStream;
+    return lastStreams;
   }
 
   private void addUnstamped(WALKey key) {
@@ -140,6 +197,7 @@ final class SinkBatch {
   }
 
   boolean isEmpty() {
+    endEntry();
     return streams.isEmpty() && unstamped.isEmpty();
   }
 
@@ -147,9 +205,7 @@ final class SinkBatch {
   List<AppliedEntries> streams(long now) {
     endEntry();
     List<AppliedEntries> applied = new ArrayList<>(streams.size());
-    for (AppliedEntries.Builder builder : streams.values()) {
-      applied.add(builder.build(now));
-    }
+    streams.values().forEach(each -> each.build(now, applied));
     return applied;
   }
 
@@ -165,6 +221,6 @@ final class SinkBatch {
     arrivedCells = 0;
     lastEntry = null;
     lastRegion = null;
-    lastStream = null;
+    lastStreams = null;
   }
 }

@@ -3,9 +3,10 @@ package io.github.statustool;
 import java.util.zip.CRC32C;
 
 /**
- * Encodes and decodes the stamp of an entry: version, origin, prev, via, write time of prev, number of cells by
- * replicated family, and a CRC32C that also covers the entry's own sequence id, so that a stamp is valid only for the
- * entry that it was made for. Also decodes version 1, which ends after via.
+ * Encodes and decodes the stamp of an entry: version, origin, via, and for each replicated family the number of cells
+ * and the previous entry with cells of that family. A CRC32C also covers the entry's own sequence id, so that a stamp
+ * is valid only for the entry that it was made for. Also decodes versions 1 and 2, in which all families of a region
+ * are one stream.
  *
  * <p>Reuses its buffers and the last decoded stamp: nothing but a new stamp is allocated. Not thread-safe.
  */
@@ -13,16 +14,15 @@ final class StampCodec {
   static final String ATTRIBUTE = "status-tool";
   /** The write time of prev in a stamp of version 1, which has none. */
   static final long UNKNOWN_TIME = -1;
-  private static final byte FIRST_VERSION = 1;
-  private static final byte VERSION = 2;
+  private static final byte VERSION = 3;
   private static final int ORIGIN = 1;
-  private static final int PREV = 9;
-  private static final int VIA = 17;
-  private static final int FIRST_VERSION_END = 25;
-  private static final int PREV_TIME = 25;
-  private static final int FAMILIES = 33;
-  private static final int FIRST_FAMILY = 34;
-  private static final int FAMILY_LENGTH = 2 * Integer.BYTES;
+  private static final int VIA = 9;
+  private static final int FAMILIES = 17;
+  private static final int FIRST_FAMILY = 18;
+  private static final int CELLS = Integer.BYTES;
+  private static final int PREV = 2 * Integer.BYTES;
+  private static final int PREV_TIME = PREV + Long.BYTES;
+  private static final int FAMILY_LENGTH = PREV_TIME + Long.BYTES;
   private static final int CRC_LENGTH = Integer.BYTES;
   /** Maximum length of a stamp. */
   static final int MAX_LENGTH = FIRST_FAMILY + FamilyCells.MOST * FAMILY_LENGTH + CRC_LENGTH;
@@ -30,24 +30,26 @@ final class StampCodec {
   private final CRC32C crc = new CRC32C();
   private final byte[] sequenceId = new byte[Long.BYTES];
   private final FamilyCells cells = new FamilyCells();
-  private boolean counted;
+  private byte version;
   private long origin;
   private long prev;
   private long via;
   private long prevTime;
 
-  byte[] encode(long newOrigin, long newPrev, long newPrevTime, long newVia, FamilyCells newCells, long seq) {
+  /** @param newCells with the previous entry of each family */
+  byte[] encode(long newOrigin, long newVia, FamilyCells newCells, long seq) {
     int end = FIRST_FAMILY + newCells.size() * FAMILY_LENGTH;
     byte[] bytes = new byte[end + CRC_LENGTH];
     bytes[0] = VERSION;
     Bits.putLong(bytes, ORIGIN, newOrigin);
-    Bits.putLong(bytes, PREV, newPrev);
     Bits.putLong(bytes, VIA, newVia);
-    Bits.putLong(bytes, PREV_TIME, newPrevTime);
     bytes[FAMILIES] = (byte) newCells.size();
     for (int i = 0; i < newCells.size(); i++) {
-      Bits.putInt(bytes, FIRST_FAMILY + i * FAMILY_LENGTH, newCells.id(i));
-      Bits.putInt(bytes, FIRST_FAMILY + i * FAMILY_LENGTH + Integer.BYTES, newCells.count(i));
+      int at = FIRST_FAMILY + i * FAMILY_LENGTH;
+      Bits.putInt(bytes, at, newCells.id(i));
+      Bits.putInt(bytes, at + CELLS, newCells.count(i));
+      Bits.putLong(bytes, at + PREV, newCells.prev(i));
+      Bits.putLong(bytes, at + PREV_TIME, newCells.prevTime(i));
     }
     Bits.putInt(bytes, end, crc(bytes, end, seq));
     return bytes;
@@ -59,46 +61,75 @@ final class StampCodec {
     if (!isOfKnownForm(bytes, end) || Bits.getInt(bytes, end) != crc(bytes, end, seq)) {
       return false;
     }
+    version = bytes[0];
     origin = Bits.getLong(bytes, ORIGIN);
-    prev = Bits.getLong(bytes, PREV);
-    via = Bits.getLong(bytes, VIA);
-    counted = bytes[0] == VERSION;
-    prevTime = counted ? Bits.getLong(bytes, PREV_TIME) : UNKNOWN_TIME;
     cells.clear();
-    for (int at = FIRST_FAMILY; counted && at < end; at += FAMILY_LENGTH) {
+    if (version < VERSION) {
+      return decodeEarlier(bytes, end, seq);
+    }
+    via = Bits.getLong(bytes, VIA);
+    for (int at = FIRST_FAMILY; at < end; at += FAMILY_LENGTH) {
+      long before = Bits.getLong(bytes, at + PREV);
+      if (before < 0 || before >= seq || cells.indexOf(Bits.getInt(bytes, at)) >= 0) {
+        return false;
+      }
+      cells.add(Bits.getInt(bytes, at), Bits.getInt(bytes, at + CELLS));
+      cells.follow(cells.size() - 1, before, Bits.getLong(bytes, at + PREV_TIME));
+    }
+    return true;
+  }
+
+  private boolean decodeEarlier(byte[] bytes, int end, long seq) {
+    prev = Bits.getLong(bytes, Earlier.PREV);
+    via = Bits.getLong(bytes, Earlier.VIA);
+    prevTime = isCounted() ? Bits.getLong(bytes, Earlier.PREV_TIME) : UNKNOWN_TIME;
+    for (int at = Earlier.FIRST_FAMILY; isCounted() && at < end; at += Earlier.FAMILY_LENGTH) {
       cells.add(Bits.getInt(bytes, at), Bits.getInt(bytes, at + Integer.BYTES));
     }
     return prev >= 0 && prev < seq;
   }
 
   private static boolean isOfKnownForm(byte[] bytes, int end) {
-    if (end == FIRST_VERSION_END) {
-      return bytes[0] == FIRST_VERSION;
+    if (end == Earlier.FIRST_VERSION_END) {
+      return bytes[0] == Earlier.FIRST_VERSION;
     }
-    return end >= FIRST_FAMILY && bytes[0] == VERSION
+    if (end >= Earlier.FIRST_FAMILY && bytes[0] == Earlier.SECOND_VERSION) {
+      return end == Earlier.FIRST_FAMILY + (bytes[Earlier.FAMILIES] & 0xff) * Earlier.FAMILY_LENGTH;
+    }
+    return end > FIRST_FAMILY && bytes[0] == VERSION
         && end == FIRST_FAMILY + (bytes[FAMILIES] & 0xff) * FAMILY_LENGTH;
+  }
+
+  /** Whether each family is a stream of its own, and {@link #cells} contains the previous entry of each. */
+  boolean isByFamily() {
+    return version == VERSION;
   }
 
   long origin() {
     return origin;
   }
 
+  /** The stream's previous entry, where the stamp is not by family. */
   long prev() {
     return prev;
   }
 
+  /** The via of the entry. */
   long via() {
     return via;
   }
 
-  /** The highest write time of the stream up to prev; 0 for its first entry, or {@link #UNKNOWN_TIME}. */
+  /**
+   * The highest write time of the stream up to prev, where the stamp is not by family; 0 for its first entry, or {@link
+   * #UNKNOWN_TIME}.
+   */
   long prevTime() {
     return prevTime;
   }
 
   /** Whether the stamp contains the number of the entry's cells. */
   boolean isCounted() {
-    return counted;
+    return version > Earlier.FIRST_VERSION;
   }
 
   /** Number of cells by replicated family, as the entry was written. */
@@ -112,5 +143,18 @@ final class StampCodec {
     crc.update(stamp, 0, end);
     crc.update(sequenceId, 0, sequenceId.length);
     return (int) crc.getValue();
+  }
+
+  /** Where the fields of versions 1 and 2 are. */
+  private static final class Earlier {
+    private static final byte FIRST_VERSION = 1;
+    private static final byte SECOND_VERSION = 2;
+    private static final int PREV = 9;
+    private static final int VIA = 17;
+    private static final int FIRST_VERSION_END = 25;
+    private static final int PREV_TIME = 25;
+    private static final int FAMILIES = 33;
+    private static final int FIRST_FAMILY = 34;
+    private static final int FAMILY_LENGTH = 2 * Integer.BYTES;
   }
 }

@@ -45,7 +45,7 @@ final class StateTable {
     return numbers;
   }
 
-  /** The head of a stream: region, origin and via. */
+  /** The head of a stream: region, origin and via, which stands for the family, too. */
   static final class HeadRow {
     static final char TYPE = 'h';
     static final byte[] SEQ = Bits.ascii("s");
@@ -56,6 +56,7 @@ final class StateTable {
     static final byte[] START_KEY = Bits.ascii("k");
     static final byte[] END_KEY = Bits.ascii("e");
     static final byte[] VIA_IDS = Bits.ascii("v");
+    static final byte[] FAMILY = Bits.ascii("c");
 
     private HeadRow() {}
   }
@@ -71,6 +72,7 @@ final class StateTable {
     static final byte[] SINGLE = Bits.ascii("p");
     static final byte[] REPLICATED_MS = Bits.ascii("r");
     static final byte[] TABLE = Bits.ascii("t");
+    static final byte[] FAMILY = Bits.ascii("f");
 
     private SegmentRow() {}
   }

@@ -12,7 +12,7 @@ import org.apache.hadoop.hbase.client.RegionInfo;
  * one after reading than before, so the four numbers that it gets belong together. The fences keep the accesses in that
  * order.
  *
- * <p>About 300 bytes per stream, never evicted: a region that returns to this server must continue its chain from the
+ * <p>About 200 bytes per stream, never evicted: a region that returns to this server must continue its chain from the
  * old head.
  */
 final class StreamHead {
@@ -23,6 +23,8 @@ final class StreamHead {
   final byte[] startKey;
   final byte[] endKey;
   final byte[] viaIds;
+  /** The name of its family; empty where several families share the stream. */
+  final byte[] family;
 
   @SuppressWarnings("unused") // accessed through VERSION
   private int version;
@@ -34,12 +36,13 @@ final class StreamHead {
   /** Sequence id that the state table is known to hold. Used by the recorder thread only. */
   private long flushedSeq;
 
-  StreamHead(StreamId id, RegionInfo region, byte[] viaIds) {
+  StreamHead(StreamId id, RegionInfo region, byte[] viaIds, byte[] family) {
     this.id = id;
     this.table = region.getTable().getNameAsString();
     this.startKey = region.getStartKey();
     this.endKey = region.getEndKey();
     this.viaIds = viaIds;
+    this.family = family;
   }
 
   private static VarHandle versionHandle() {

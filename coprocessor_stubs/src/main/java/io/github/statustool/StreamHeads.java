@@ -6,22 +6,36 @@ import java.util.UUID;
 import java.util.concurrent.ConcurrentHashMap;
 import org.apache.hadoop.hbase.client.RegionInfo;
 
-/** All stream heads of this JVM. A region that is opened again, even in another WAL, continues its stream. */
+/** All stream heads of this JVM. A region that is opened again, even in another WAL, continues its streams. */
 final class StreamHeads {
   private final ConcurrentHashMap<StreamId, StreamHead> heads = new ConcurrentHashMap<>();
+  /** By region, origin and via of the entries. */
+  private final ConcurrentHashMap<StreamId, FamilyHeads> regions = new ConcurrentHashMap<>();
 
-  StreamHead head(RegionInfo region, long origin, List<UUID> clusterIds) {
-    StreamId id = new StreamId(region.getEncodedName(), origin, Ids.via(clusterIds));
-    return heads.computeIfAbsent(id, key -> new StreamHead(key, region, Ids.sortedBytes(clusterIds)));
+  FamilyHeads heads(RegionInfo region, long origin, List<UUID> clusterIds) {
+    return heads(region, origin, Ids.via(clusterIds), clusterIds);
   }
 
-  /** Starts another stream of the region, distinguished from earlier ones by its first entry. */
-  StreamHead anotherLife(RegionInfo region, long origin, List<UUID> clusterIds, long seq, long writeTime) {
-    StreamId id = new StreamId(region.getEncodedName(), origin, Ids.via(clusterIds, seq, writeTime));
-    return heads.computeIfAbsent(id, key -> new StreamHead(key, region, Ids.sortedBytes(clusterIds)));
+  /** Starts other streams of the region, distinguished from earlier ones by their first entry. */
+  FamilyHeads anotherLife(RegionInfo region, long origin, List<UUID> clusterIds, long seq, long writeTime) {
+    return heads(region, origin, Ids.via(clusterIds, seq, writeTime), clusterIds);
+  }
+
+  private FamilyHeads heads(RegionInfo region, long origin, long via, List<UUID> clusterIds) {
+    String name = region.getEncodedName();
+    return regions.computeIfAbsent(new StreamId(name, origin, via), id -> {
+      byte[] viaIds = Ids.sortedBytes(clusterIds);
+      return new FamilyHeads(via, (streamVia, family) -> heads.computeIfAbsent(new StreamId(name, origin, streamVia),
+          key -> new StreamHead(key, region, viaIds, family)));
+    });
   }
 
   Collection<StreamHead> all() {
     return heads.values();
+  }
+
+  /** Makes the head of a family's stream. */
+  interface Maker {
+    StreamHead make(long streamVia, byte[] family);
   }
 }

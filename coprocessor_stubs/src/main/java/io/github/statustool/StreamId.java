@@ -1,6 +1,9 @@
 package io.github.statustool;
 
-/** Identifies a stream: encoded region name, origin, and the clusters that its edits have passed. */
+/**
+ * Identifies a stream: encoded region name, origin, and via, which stands for the clusters that its edits have passed
+ * and for its family.
+ */
 final class StreamId {
   final String region;
   final long origin;

@@ -24,6 +24,7 @@ final class StreamSegments {
 
   final StreamId id;
   private final String table;
+  private final byte[] family;
   private final byte[] qualifier;
   private final SegmentSet segments = new SegmentSet();
   private final Map<Integer, Long> partial = new HashMap<>(0);
@@ -34,14 +35,16 @@ final class StreamSegments {
   private long storedVersion;
   private int mergeAt = MERGE_AT;
 
-  StreamSegments(StreamId id, String table) {
-    this(id, table, RANDOM.nextLong());
+  /** @param family the name of the stream's family; null where the stream has none */
+  StreamSegments(StreamId id, String table, byte[] family) {
+    this(id, table, family, RANDOM.nextLong());
   }
 
   /** @param writer distinguishes this column from all others of the row */
-  StreamSegments(StreamId id, String table, long writer) {
+  StreamSegments(StreamId id, String table, byte[] family, long writer) {
     this.id = id;
     this.table = table;
+    this.family = family;
     this.qualifier = SegmentColumn.qualifier(writer);
   }
 
@@ -53,7 +56,7 @@ final class StreamSegments {
   synchronized boolean add(AppliedEntries applied, long now) {
     boolean isNew = version == 0;
     applied.segments().forEach(segments::add);
-    applied.partial().forEach((family, time) -> partial.merge(family, time, Math::max));
+    applied.partial().forEach((lacking, time) -> partial.merge(lacking, time, Math::max));
     newest = Math.max(newest, applied.newest());
     lastUsed = now;
     version++;
@@ -75,7 +78,10 @@ final class StreamSegments {
         .add(qualifier, SegmentColumn.value(segments.asList()), lastTimestamp)
         .add(SegmentRow.REPLICATED_MS, newest, newest)
         .add(SegmentRow.TABLE, Bits.utf8(table), StateRow.SERVER_TIME);
-    partial.forEach((family, time) -> row.add(SegmentColumn.partial(family), time, time));
+    if (family != null) {
+      row.add(SegmentRow.FAMILY, family, StateRow.SERVER_TIME);
+    }
+    partial.forEach((lacking, time) -> row.add(SegmentColumn.partial(lacking), time, time));
     return new Change(row, () -> stored(written));
   }
 

@@ -38,7 +38,8 @@ final class WalStamper {
   private RegionInfo lastRegion;
   private RegionStreams lastStreams;
   private WALKeyImpl stampedKey;
-  private StreamHead stampedHead;
+  private RegionStreams stampedStreams;
+  private FamilyHeads stampedHeads;
   /**
    * Number of stamped entries appended, including those appended again after a failed sync. Written by the WAL thread
    * only.
@@ -95,10 +96,10 @@ final class WalStamper {
 
   void after(RegionInfo region, WALKeyImpl key, WALEdit edit) throws IOException {
     if (key == stampedKey) {
-      if (key.getSequenceId() > stampedHead.seq()) { // otherwise HBase appends it again after a failed sync
+      if (key.getSequenceId() > stampedHeads.seq()) { // otherwise HBase appends it again after a failed sync
         noteTime(key.getWriteTime());
       }
-      stampedHead.advance(key.getSequenceId(), key.getWriteTime());
+      stampedHeads.advance(cells, stampedStreams, key.getSequenceId(), key.getWriteTime());
       appended.setRelease(appended.getPlain() + 1);
     } else if (region.isMetaRegion()) {
       lineage.read(edit, key.getWriteTime());
@@ -124,19 +125,18 @@ final class WalStamper {
 
   private void stamp(WALKeyImpl key, RegionStreams streams) {
     long seq = key.getSequenceId();
-    StreamHead head = streams.head(key.getClusterIds());
     stampedKey = key;
-    stampedHead = head;
+    stampedStreams = streams;
+    stampedHeads = streams.heads(key.getClusterIds());
     byte[] present = key.getExtendedAttribute(StampCodec.ATTRIBUTE);
     if (present != null && codec.decode(present, present.length, seq) && codec.origin() == origin) {
       return; // appended again after a failed sync: it is in the chain already
     }
-    if (seq <= head.seq()) {
-      head = streams.beginAnew(key.getClusterIds(), seq, key.getWriteTime());
-      stampedHead = head;
+    if (seq <= stampedHeads.seq()) {
+      stampedHeads = streams.beginAnew(key.getClusterIds(), seq, key.getWriteTime());
     }
-    key.addExtendedAttribute(StampCodec.ATTRIBUTE,
-        codec.encode(origin, head.seq(), head.writeTime(), head.id.via, cells, seq));
+    stampedHeads.follow(cells, streams);
+    key.addExtendedAttribute(StampCodec.ATTRIBUTE, codec.encode(origin, stampedHeads.via, cells, seq));
   }
 
   private boolean isExempt(TableName table) {

@@ -14,7 +14,7 @@ import org.junit.jupiter.api.Test;
 
 class CompactorTest {
   private static final long HOUR_MS = 3_600_000;
-  private static final String ROW = FakeStore.text(new StreamId("a", Fixtures.ORIGIN, 0).rowKey(SegmentRow.TYPE));
+  private static final String ROW = FakeStore.text(Fixtures.stream("a").rowKey(SegmentRow.TYPE));
 
   private final FakeStore store = new FakeStore();
   private final Server one = new Server();
@@ -44,7 +44,7 @@ class CompactorTest {
     }
 
     private byte[] column() {
-      return applied.record(new StreamId("a", Fixtures.ORIGIN, 0)).qualifier();
+      return applied.record(Fixtures.stream("a")).qualifier();
     }
   }
 
@@ -127,7 +127,7 @@ class CompactorTest {
 
   @Test
   void columnsOfTheFirstFormAreTakenOverAndDropped() throws IOException {
-    StateRow old = new StateRow(new StreamId("a", Fixtures.ORIGIN, 0).rowKey(SegmentRow.TYPE));
+    StateRow old = new StateRow(Fixtures.stream("a").rowKey(SegmentRow.TYPE));
     for (long seq : new long[] {3, 4, 9}) {
       old.add(Bits.concat(Bits.ascii("p"), Bits.ofLongs(seq - 1, seq)), Bits.ofLongs(seq, seq), now());
     }

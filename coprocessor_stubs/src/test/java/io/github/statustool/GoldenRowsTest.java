@@ -8,6 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.github.statustool.StateTable.BarrierRow;
 import io.github.statustool.StateTable.CoverageRow;
+import io.github.statustool.StateTable.HeadRow;
 import io.github.statustool.StateTable.ProvenRow;
 import io.github.statustool.StateTable.PrunedRow;
 import io.github.statustool.StateTable.SegmentRow;
@@ -76,25 +77,39 @@ class GoldenRowsTest {
   }
 
   private void heads() {
-    StreamHead local = observed.heads.head(region, Fixtures.ORIGIN, List.of());
+    StreamHead local = Fixtures.head(observed.heads.heads(region, Fixtures.ORIGIN, List.of()), Fixtures.GLOBAL);
     local.advance(2, 1002);
     local.advance(5, 1001);
-    observed.heads.head(region, Fixtures.ORIGIN, List.of(TWO, ONE)).advance(6, 1006);
-    observed.heads.anotherLife(region, Fixtures.ORIGIN, List.of(), 3, 1007).advance(3, 1007);
+    FamilyHeads relayed = observed.heads.heads(region, Fixtures.ORIGIN, List.of(TWO, ONE));
+    Fixtures.head(relayed, Fixtures.GLOBAL).advance(6, 1006);
+    relayed.head(FamilyCells.UNKNOWN, id -> new byte[0]).advance(6, 1006);
+    FamilyHeads life = observed.heads.anotherLife(region, Fixtures.ORIGIN, List.of(), 3, 1007);
+    Fixtures.head(life, Fixtures.GLOBAL).advance(3, 1007);
     collect(observed.headChanges());
+    long before = 1_002L; // a head of trackers before version 3
+    rows.add(new StateRow(new StreamId(OTHER_REGION, Fixtures.ORIGIN, 0).rowKey(HeadRow.TYPE))
+        .add(HeadRow.SEQ, 2, 2).add(HeadRow.WRITE_MS, before, 2).add(HeadRow.FIRST_MS, before, 2)
+        .add(HeadRow.ENTRIES, 1, 2).add(HeadRow.TABLE, Bits.utf8(TABLE), 2)
+        .add(HeadRow.START_KEY, new byte[0], 2).add(HeadRow.END_KEY, new byte[0], 2));
   }
 
   private void segments() {
     StreamId id = new StreamId(OTHER_REGION, Fixtures.ORIGIN, -2);
-    AppliedEntries.Builder applied = new AppliedEntries.Builder(id, TABLE);
+    AppliedEntries.Builder applied = new AppliedEntries.Builder(id, TABLE, null);
     applied.add(0, 0, 4, 1004);
     applied.add(4, 1004, 5, 1003);
     applied.add(7, StampCodec.UNKNOWN_TIME, 9, 1009);
     applied.partial(FamilyCells.id(Bits.ascii("g")), 1004);
     applied.partial(0, 1009);
-    StreamSegments record = new StreamSegments(id, TABLE, 0x1112131415161718L);
+    StreamSegments record = new StreamSegments(id, TABLE, null, 0x1112131415161718L);
     record.add(applied.build(NOW), NOW);
     rows.add(record.toChange(NOW).row);
+    StreamId stream = Fixtures.stream(OTHER_REGION);
+    AppliedEntries.Builder ofFamily = new AppliedEntries.Builder(stream, TABLE, Fixtures.GLOBAL);
+    ofFamily.add(0, 0, 4, 1004);
+    StreamSegments own = new StreamSegments(stream, TABLE, Fixtures.GLOBAL, 0x2122232425262728L);
+    own.add(ofFamily.build(NOW), NOW);
+    rows.add(own.toChange(NOW).row);
     rows.add(new StateRow(new StreamId(OTHER_REGION, Fixtures.ORIGIN, 0).rowKey(SegmentRow.TYPE)) // before version 2
         .add(Bits.concat(SegmentRow.SINGLE, Bits.ofLongs(3, 8)), Bits.ofLongs(1003, 1008), NOW)
         .add(SegmentRow.REPLICATED_MS, 1008, 1008)

@@ -21,6 +21,13 @@ class IdsTest {
     assertEquals(0, Ids.via(List.of()));
   }
 
+  /** Computed apart from this code: {@code hashlib.sha256(bytes(8) + bytes.fromhex("151a27db"))}. */
+  @Test
+  void eachFamilyHasAViaOfItsOwn() {
+    assertEquals("8d2ae5d2be593233", Bits.hex(Ids.via(Ids.LOCAL, FamilyCells.id(Bits.ascii("f")))));
+    assertEquals("51790a5c2636a0ea", Bits.hex(Ids.via(-2, 0)));
+  }
+
   @Test
   void viaDoesNotDependOnTheOrderOfTheClusters() {
     assertEquals("26708f1678aac474", Bits.hex(Ids.via(List.of(HIGH, LOW))));

@@ -10,6 +10,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import io.github.statustool.StateTable.BarrierRow;
 import io.github.statustool.StateTable.CoverageRow;
 import io.github.statustool.StateTable.HeadRow;
+import io.github.statustool.StateTable.SegmentRow;
 import io.github.statustool.StateTable.ServerRow;
 import io.github.statustool.StateTable.TableRow;
 import java.io.IOException;
@@ -92,14 +93,14 @@ class RecorderTest {
   }
 
   private StreamHead append() {
-    StreamHead head = recorder.observed().heads.head(region, Fixtures.ORIGIN, List.of());
+    StreamHead head = Fixtures.head(recorder.observed().heads.heads(region, Fixtures.ORIGIN, List.of()), Fixtures.GLOBAL);
     head.advance(nextSeq, clock.get());
     nextSeq++;
     return head;
   }
 
   private byte[] headRow() {
-    return new StreamId(region.getEncodedName(), Fixtures.ORIGIN, 0).rowKey(HeadRow.TYPE);
+    return Fixtures.stream(region.getEncodedName()).rowKey(HeadRow.TYPE);
   }
 
   private void tick(long later) {
@@ -248,7 +249,7 @@ class RecorderTest {
     recorder.writeThrough().write(Fixtures.batch(Fixtures.entry("a", 0, 3)));
     store.down = false;
     tick(1_000);
-    assertNotNull(store.rows.get("sa" + Bits.hex(Fixtures.ORIGIN) + "0000000000000000"));
+    assertNotNull(store.rows.get(FakeStore.text(Fixtures.stream("a").rowKey(SegmentRow.TYPE))));
     recorder.writeThrough().write(Fixtures.batch(Fixtures.entry("a", 3, 4)));
     assertFalse(recorder.observed().applied.hasPending(), "written through again");
   }
@@ -341,7 +342,7 @@ class RecorderTest {
     spool.drain(store);
     assertNull(store.value(headRow(), HeadRow.SEQ));
     assertNull(store.value(writerRow, ServerRow.FINAL_MS));
-    assertNotNull(store.rows.get("sa" + Bits.hex(Fixtures.ORIGIN) + "0000000000000000"));
+    assertNotNull(store.rows.get(FakeStore.text(Fixtures.stream("a").rowKey(SegmentRow.TYPE))));
   }
 
   @Test
@@ -620,7 +621,7 @@ class RecorderTest {
     assertEquals(1, store.number(headRow(), HeadRow.SEQ));
     assertNotNull(store.value(writerRow, ServerRow.FINAL_MS));
     assertNotNull(store.value(replicatorRow, ServerRow.FINAL_MS));
-    assertNotNull(store.rows.get("sa" + Bits.hex(Fixtures.ORIGIN) + "0000000000000000"));
+    assertNotNull(store.rows.get(FakeStore.text(Fixtures.stream("a").rowKey(SegmentRow.TYPE))));
   }
 
   @Test

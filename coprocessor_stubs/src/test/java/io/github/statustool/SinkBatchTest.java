@@ -8,6 +8,8 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.UUID;
+import java.util.stream.Collectors;
+import java.util.zip.CRC32C;
 import org.apache.hadoop.hbase.shaded.protobuf.generated.AdminProtos.WALEntry;
 import org.apache.hadoop.hbase.shaded.protobuf.generated.HBaseProtos;
 import org.junit.jupiter.api.Test;
@@ -18,8 +20,12 @@ class SinkBatchTest {
   private static final int OTHER = FamilyCells.id(Fixtures.LOCAL);
 
   private static List<Segment> segments(SinkBatch batch, String region) {
+    return segments(batch, Fixtures.stream(region));
+  }
+
+  private static List<Segment> segments(SinkBatch batch, StreamId id) {
     for (AppliedEntries stream : batch.streams(NOW)) {
-      if (stream.id.equals(new StreamId(region, Fixtures.ORIGIN, 0))) {
+      if (stream.id.equals(id)) {
         return stream.segments();
       }
     }
@@ -54,8 +60,7 @@ class SinkBatchTest {
 
   @Test
   void orderAndRepetitionDoNotMatter() {
-    WALEntry third = Fixtures.entry("a", 4, 9);
-    SinkBatch batch = Fixtures.batch(third, third, Fixtures.entry("a", 3, 4), Fixtures.entry("a", 0, 3),
+    SinkBatch batch = Fixtures.batch(Fixtures.entry("a", 4, 9), Fixtures.entry("a", 4, 9), Fixtures.entry("a", 3, 4), Fixtures.entry("a", 0, 3),
         Fixtures.entry("a", 3, 4));
     assertEquals(List.of(segment(0, 9)), segments(batch, "a"));
   }
@@ -88,6 +93,20 @@ class SinkBatchTest {
     assertEquals(1005, number(unstamped, UnstampedRow.WRITE_MS));
   }
 
+  /** As trackers of this version meet stamps of the next one: the entry is not known, and not taken for whole. */
+  @Test
+  void aStampOfALaterVersionIsNone() {
+    byte[] later = Fixtures.stamp(0, 3);
+    later[0] = 4;
+    CRC32C crc = new CRC32C();
+    crc.update(later, 0, later.length - 4);
+    crc.update(Bits.ofLong(3));
+    Bits.putInt(later, later.length - 4, (int) crc.getValue());
+    SinkBatch batch = Fixtures.batch(Fixtures.entry("a", 3, later));
+    assertTrue(batch.streams(NOW).isEmpty());
+    assertEquals(1, number(batch.unstamped().get(0), UnstampedRow.ENTRIES));
+  }
+
   @Test
   void clearLeavesNothing() {
     SinkBatch batch = Fixtures.batch(Fixtures.entry("a", 0, 3), Fixtures.entry("b", 5, null));
@@ -96,10 +115,101 @@ class SinkBatchTest {
     assertTrue(batch.streams(NOW).isEmpty());
   }
 
-  /** An entry as it was written, of a cell of either family. */
+  /** An entry as it was written, of a cell of either family, by trackers of version 2. */
   private static WALEntry ofTwo(long prev, long seq) {
-    FamilyCells written = Fixtures.cells(Fixtures.GLOBAL, Fixtures.LOCAL);
-    return Fixtures.entry("a", seq, new StampCodec().encode(Fixtures.ORIGIN, prev, 0, 0, written, seq));
+    return Fixtures.entry("a", seq, Fixtures.secondStamp(prev, seq, Fixtures.GLOBAL, Fixtures.LOCAL));
+  }
+
+  /** An entry as it was written, of a cell of either family. */
+  private static WALEntry ofBoth(long prev, long seq) {
+    return Fixtures.entry("a", seq, Fixtures.stamp(prev, 1000 + prev, seq, Fixtures.GLOBAL, Fixtures.LOCAL));
+  }
+
+  @Test
+  void eachFamilyIsAStreamOfItsOwn() {
+    SinkBatch batch = new SinkBatch();
+    WALEntry first = ofBoth(0, 3);
+    batch.add(first, Fixtures.put(Fixtures.GLOBAL));
+    batch.add(first, Fixtures.put(Fixtures.LOCAL));
+    batch.add(Fixtures.entry("a", 3, 4), Fixtures.put(Fixtures.GLOBAL));
+    assertEquals(2, batch.streams(NOW).size());
+    assertEquals(List.of(segment(0, 4)), segments(batch, "a"));
+    assertEquals(List.of(segment(0, 3)), segments(batch, Fixtures.stream("a", Fixtures.LOCAL)));
+    batch.streams(NOW).forEach(stream -> {
+      assertEquals(Fixtures.stream("a", stream.family), stream.id);
+      assertEquals(Map.of(), stream.partial());
+    });
+  }
+
+  @Test
+  void aFamilyThatDidNotArriveWholeHasAHole() {
+    SinkBatch batch = new SinkBatch();
+    batch.add(ofBoth(0, 3), Fixtures.put(Fixtures.GLOBAL));
+    batch.add(ofBoth(3, 5), Fixtures.put(Fixtures.GLOBAL, Fixtures.LOCAL));
+    assertEquals(List.of(segment(0, 5)), segments(batch, "a"));
+    assertEquals(List.of(segment(3, 5)), segments(batch, Fixtures.stream("a", Fixtures.LOCAL)));
+    assertEquals(List.of(Map.of(), Map.of()),
+        batch.streams(NOW).stream().map(AppliedEntries::partial).collect(Collectors.toList()));
+  }
+
+  @Test
+  void oneOfTwoCellsOfAFamilyIsNoPartOfIt() {
+    byte[] stamp = Fixtures.stamp(0, 0, 3, Fixtures.GLOBAL, Fixtures.GLOBAL, Fixtures.LOCAL);
+    SinkBatch batch = new SinkBatch();
+    batch.add(Fixtures.entry("a", 3, stamp), Fixtures.put(Fixtures.GLOBAL, Fixtures.LOCAL));
+    assertEquals(List.of(), segments(batch, "a"));
+    assertEquals(List.of(segment(0, 3)), segments(batch, Fixtures.stream("a", Fixtures.LOCAL)));
+  }
+
+  @Test
+  void anEntryOfWhichNothingCameWholeLeavesNothing() {
+    SinkBatch batch = new SinkBatch();
+    byte[] stamp = Fixtures.stamp(0, 0, 3, Fixtures.GLOBAL, Fixtures.GLOBAL);
+    batch.add(Fixtures.entry("a", 3, stamp), Fixtures.put(Fixtures.GLOBAL));
+    assertTrue(batch.isEmpty());
+  }
+
+  @Test
+  void ofAnEntryWithCellsThatItDidNotHaveNothingIsKnown() {
+    SinkBatch batch = new SinkBatch();
+    batch.add(Fixtures.entry("a", 0, 3), Fixtures.put(Fixtures.GLOBAL, Fixtures.LOCAL));
+    assertTrue(batch.isEmpty());
+  }
+
+  /** The families beyond those that a stamp can name share a stream, of which the name is not known. */
+  @Test
+  void whatAStampCannotNameIsOneStream() {
+    byte[][] families = new byte[260][];
+    for (int i = 0; i < families.length; i++) {
+      families[i] = Bits.ascii("f" + i);
+    }
+    StreamId joint = new StreamId("a", Fixtures.ORIGIN, Ids.via(Ids.LOCAL, FamilyCells.UNKNOWN));
+    SinkBatch whole = new SinkBatch();
+    whole.add(Fixtures.entry("a", 3, Fixtures.stamp(0, 0, 3, families)), Fixtures.put(families));
+    assertEquals(255, whole.streams(NOW).size());
+    assertEquals(List.of(segment(0, 3)), segments(whole, joint));
+    whole.streams(NOW).forEach(stream -> assertEquals(stream.id.equals(joint), stream.family.length == 0));
+    byte[][] fewer = Arrays.copyOf(families, 259);
+    SinkBatch lacking = new SinkBatch();
+    lacking.add(Fixtures.entry("a", 3, Fixtures.stamp(0, 0, 3, families)), Fixtures.put(fewer));
+    assertEquals(254, lacking.streams(NOW).size());
+    assertEquals(List.of(), segments(lacking, joint));
+  }
+
+  /** As while a master is upgraded. */
+  @Test
+  void stampsOfAllVersionsMayComeInOneRequest() {
+    SinkBatch batch = new SinkBatch();
+    batch.add(ofTwo(0, 3), Fixtures.put(Fixtures.GLOBAL, Fixtures.LOCAL));
+    batch.add(ofBoth(0, 4), Fixtures.put(Fixtures.GLOBAL, Fixtures.LOCAL));
+    batch.add(ofTwo(3, 5), Fixtures.put(Fixtures.GLOBAL));
+    StreamId old = new StreamId("a", Fixtures.ORIGIN, Ids.LOCAL);
+    assertEquals(List.of(segment(0, 5)), segments(batch, old));
+    assertEquals(List.of(segment(0, 4)), segments(batch, "a"));
+    for (AppliedEntries stream : batch.streams(NOW)) {
+      assertEquals(stream.id.equals(old), stream.family == null);
+      assertEquals(stream.id.equals(old) ? Map.of(OTHER, 1005L) : Map.of(), stream.partial());
+    }
   }
 
   private static Map<Integer, Long> partial(SinkBatch batch) {
@@ -124,14 +234,13 @@ class SinkBatchTest {
     batch.add(ofTwo(4, 5), Fixtures.put(Fixtures.GLOBAL, Fixtures.LOCAL));
     batch.add(ofTwo(5, 6), Fixtures.put(Fixtures.LOCAL));
     assertEquals(Map.of(OTHER, 1004L, GLOBAL, 1006L), partial(batch));
-    assertEquals(List.of(segment(0, 6)), segments(batch, "a"));
+    assertEquals(List.of(segment(0, 6)), segments(batch, new StreamId("a", Fixtures.ORIGIN, Ids.LOCAL)));
   }
 
   /** As the sink drops a cell that it takes for HBase's marker: the family is there, the cell is not. */
   @Test
   void aCellThatIsMissingIsSeenThoughItsFamilyIsThere() {
-    FamilyCells written = Fixtures.cells(Fixtures.GLOBAL, Fixtures.GLOBAL);
-    byte[] stamp = new StampCodec().encode(Fixtures.ORIGIN, 0, 0, 0, written, 3);
+    byte[] stamp = Fixtures.secondStamp(0, 3, Fixtures.GLOBAL, Fixtures.GLOBAL);
     SinkBatch batch = new SinkBatch();
     batch.add(Fixtures.entry("a", 3, stamp), Fixtures.put(Fixtures.GLOBAL));
     assertEquals(Map.of(GLOBAL, 1003L), partial(batch));
@@ -140,7 +249,8 @@ class SinkBatchTest {
   @Test
   void cellsThatWereAddedOnTheWayAreOfAnUnknownFamily() {
     SinkBatch batch = new SinkBatch();
-    batch.add(Fixtures.entry("a", 0, 3), Fixtures.put(Fixtures.GLOBAL, Fixtures.LOCAL));
+    byte[] stamp = Fixtures.secondStamp(0, 3, Fixtures.GLOBAL);
+    batch.add(Fixtures.entry("a", 3, stamp), Fixtures.put(Fixtures.GLOBAL, Fixtures.LOCAL));
     assertEquals(Map.of(FamilyCells.UNKNOWN, 1003L), partial(batch));
   }
 

@@ -33,6 +33,7 @@ class SoakTest {
   private static final long NOISE_BYTES = 8L << 20;
   private static final int FLOOD = 100_000;
   private static final long BYTES_A_REGION = 1_500;
+  private static final long BYTES_A_FAMILY = 400;
 
   @TempDir
   private Path folder;
@@ -147,7 +148,7 @@ class SoakTest {
     clock.addAndGet(20_000);
     recorder.tick();
     assertEquals(0, recorder.observed().applied.pendingCount());
-    StoredRow row = store.rows.get(FakeStore.text(new StreamId("r0", Fixtures.ORIGIN, 0).rowKey(SegmentRow.TYPE)));
+    StoredRow row = store.rows.get(FakeStore.text(Fixtures.stream("r0").rowKey(SegmentRow.TYPE)));
     SegmentSet all = new SegmentSet();
     row.values.forEach((qualifier, value) -> SegmentColumn.read(qualifier, value, 0, all));
     assertEquals(1, all.asList().size());
@@ -167,6 +168,73 @@ class SoakTest {
     assertTrue(each < BYTES_A_REGION, each + " bytes a region");
     assertEquals(FLOOD, recorder.observed().heads.all().size());
     System.out.println("status-tool: " + each + " bytes of heap a region");
+    assertEquals(0, recorder.health().errors());
+  }
+
+  /** A region's entries of two families by turns, of which the peer ships one: the record stays at one segment. */
+  @Test
+  void aFamilyThatIsLeftOutMakesNoRecordGrow() {
+    byte[] other = Bits.ascii("h");
+    java.util.NavigableMap<byte[], Integer> both = Fixtures.scopes();
+    both.put(other, 1);
+    List<RegionInfo> regions = regions(50);
+    int size = 0;
+    for (int request = 0; request < 200; request++) {
+      sink.preReplicateLogEntries(null);
+      for (RegionInfo region : regions) {
+        for (byte[][] families : new byte[][][] {{Fixtures.GLOBAL}, {other}, {other, Fixtures.GLOBAL}, {other}}) {
+          seq++;
+          WALKeyImpl key = Fixtures.key(region, seq, both);
+          WALEdit edit = Fixtures.edit(families);
+          writer.preWALWrite(null, region, key, edit);
+          writer.postWALWrite(null, region, key, edit);
+          if (families[families.length - 1] == Fixtures.GLOBAL) { // what the filter leaves of it
+            sink.postReplicationSinkBatchMutate(null, Fixtures.entry(region.getEncodedName(), seq,
+                Fixtures.stamp(key)), Fixtures.put(Fixtures.GLOBAL));
+          }
+        }
+      }
+      sink.postReplicateLogEntries(null);
+      for (RegionInfo region : regions) {
+        StreamSegments record = recorder.observed().applied.record(Fixtures.stream(region.getEncodedName()));
+        assertEquals(1, record.segments().size());
+        int bytes = record.toChange(0).row.columns().stream().mapToInt(each -> each.value.length).sum();
+        assertTrue(size == 0 || bytes == size, bytes + " bytes after " + request + " requests");
+        size = bytes;
+        assertTrue(recorder.observed().applied.record(Fixtures.stream(region.getEncodedName(), other)) == null);
+      }
+    }
+    assertEquals(0, recorder.health().errors());
+  }
+
+  /** One head for each family of a region, however many entries there are; a stamp names those of its entry. */
+  @Test
+  void aHundredFamiliesOfAThousandRegionsAreBounded() {
+    byte[][] families = new byte[100][];
+    java.util.NavigableMap<byte[], Integer> scopes = Fixtures.scopes();
+    scopes.clear();
+    for (int i = 0; i < families.length; i++) {
+      families[i] = Bits.ascii("family" + i);
+      scopes.put(families[i], 1);
+    }
+    List<RegionInfo> regions = regions(1_000);
+    long before = heap();
+    for (int turn = 0; turn < 3; turn++) {
+      for (RegionInfo region : regions) {
+        for (byte[][] written : new byte[][][] {families, {families[turn]}}) {
+          seq++;
+          WALKeyImpl key = Fixtures.key(region, seq, scopes);
+          WALEdit edit = Fixtures.edit(written);
+          writer.preWALWrite(null, region, key, edit);
+          writer.postWALWrite(null, region, key, edit);
+          assertEquals(22 + 24 * written.length, Fixtures.stamp(key).length);
+        }
+      }
+      assertEquals(100_000, recorder.observed().heads.all().size());
+    }
+    long each = (heap() - before) / 100_000;
+    assertTrue(each < BYTES_A_FAMILY, each + " bytes a family of a region");
+    System.out.println("status-tool: " + each + " bytes of heap a family of a region");
     assertEquals(0, recorder.health().errors());
   }
 
@@ -198,7 +266,7 @@ class SoakTest {
       byte[] stamp = new byte[random.nextInt(64)];
       random.nextBytes(stamp);
       if (stamp.length > 0) {
-        stamp[0] = 2;
+        stamp[0] = 3;
       }
       sink.postReplicationSinkBatchMutate(null, Fixtures.entry("r", i, stamp), null);
     }

@@ -17,12 +17,17 @@ class StampCodecTest {
   @Test
   void whatWasEncodedIsDecoded() {
     FamilyCells cells = Fixtures.cells(Fixtures.GLOBAL, Fixtures.LOCAL, Fixtures.GLOBAL);
-    assertTrue(decode(new StampCodec().encode(Long.MIN_VALUE + 5, 41, 77, -3, cells, 42), 42));
+    cells.follow(0, 41, 77);
+    cells.follow(1, 0, 0);
+    assertTrue(decode(new StampCodec().encode(Long.MIN_VALUE + 5, -3, cells, 42), 42));
     assertEquals(Long.MIN_VALUE + 5, codec.origin());
-    assertEquals(41, codec.prev());
     assertEquals(-3, codec.via());
-    assertEquals(77, codec.prevTime());
     assertTrue(codec.isCounted());
+    assertTrue(codec.isByFamily());
+    int global = codec.cells().indexOf(FamilyCells.id(Fixtures.GLOBAL));
+    assertEquals(41, codec.cells().prev(global));
+    assertEquals(77, codec.cells().prevTime(global));
+    assertEquals(0, codec.cells().prev(1 - global));
     assertEquals(2, codec.cells().of(FamilyCells.id(Fixtures.GLOBAL)));
     assertEquals(1, codec.cells().of(FamilyCells.id(Fixtures.LOCAL)));
     assertEquals(3, codec.cells().total());
@@ -32,9 +37,22 @@ class StampCodecTest {
   @Test
   void theBytesAreThoseOfTheFormat() {
     FamilyCells cells = Fixtures.cells(Bits.ascii("f"));
-    byte[] stamp = codec.encode(0x0102030405060708L, 5, 258, 0, cells, 9);
-    assertEquals("02" + "0102030405060708" + "0000000000000005" + "0000000000000000" + "0000000000000102" + "01"
-        + "151a27db" + "00000001" + "1679c4c1", Bits.hex(stamp));
+    cells.follow(0, 5, 258);
+    byte[] stamp = codec.encode(0x0102030405060708L, 0, cells, 9);
+    assertEquals("03" + "0102030405060708" + "0000000000000000" + "01"
+        + "151a27db" + "00000001" + "0000000000000005" + "0000000000000102" + "95c24625", Bits.hex(stamp));
+  }
+
+  /** As trackers before this version made them. */
+  @Test
+  void aStampOfTheSecondVersionIsRead() {
+    assertTrue(decode(Bits.unhex("02" + "0102030405060708" + "0000000000000005" + "0000000000000000"
+        + "0000000000000102" + "01" + "151a27db" + "00000001" + "1679c4c1"), 9));
+    assertEquals(5, codec.prev());
+    assertEquals(258, codec.prevTime());
+    assertTrue(codec.isCounted());
+    assertFalse(codec.isByFamily());
+    assertEquals(1, codec.cells().of(FamilyCells.id(Bits.ascii("f"))));
   }
 
   /** As trackers before this version made them. */
@@ -52,7 +70,10 @@ class StampCodecTest {
     for (int id = 1; id <= 300; id++) {
       cells.add(id, 2);
     }
-    byte[] stamp = codec.encode(1, 5, 6, 0, cells, 9);
+    for (int i = 0; i < cells.size(); i++) {
+      cells.follow(i, 5, 6);
+    }
+    byte[] stamp = codec.encode(1, 0, cells, 9);
     assertEquals(StampCodec.MAX_LENGTH, stamp.length);
     assertTrue(decode(stamp, 9));
     assertEquals(600, codec.cells().total());
@@ -84,8 +105,9 @@ class StampCodecTest {
     assertFalse(decode(Arrays.copyOf(stamp, stamp.length + 1), 9));
     assertFalse(decode(Arrays.copyOf(stamp, 29), 9));
     byte[] newer = stamp.clone();
-    newer[0] = 3;
+    newer[0] = 4;
     assertFalse(decode(newer, 9));
+    assertFalse(decode(codec.encode(1, 0, new FamilyCells(), 9), 9), "no family");
   }
 
   @Test

@@ -6,7 +6,8 @@ import java.util.List;
 import org.junit.jupiter.api.Test;
 
 class StreamHeadTest {
-  private final StreamHead head = new StreamHeads().head(Fixtures.region("t"), Fixtures.ORIGIN, List.of());
+  private final StreamHead head = Fixtures.head(
+      new StreamHeads().heads(Fixtures.region("t"), Fixtures.ORIGIN, List.of()), Fixtures.GLOBAL);
 
   @Test
   void keepsFirstAndHighestWriteTime() {

@@ -156,7 +156,7 @@ class WalEndTest {
   }
 
   private long head() {
-    return heads.head(region, Fixtures.ORIGIN, List.of()).snapshot().count;
+    return Fixtures.head(heads.heads(region, Fixtures.ORIGIN, List.of()), Fixtures.GLOBAL).snapshot().count;
   }
 
   @Test

@@ -64,7 +64,27 @@ class WalStamperTest {
     byte[] stamp = Fixtures.stamp(key);
     assertTrue(codec.decode(stamp, stamp.length, key.getSequenceId()));
     assertEquals(Fixtures.ORIGIN, codec.origin());
-    return codec.prev();
+    assertEquals(1, codec.cells().size());
+    return codec.cells().prev(0);
+  }
+
+  /** The previous entry of each family, by id. */
+  private Map<Integer, Long> prevsOf(WALKeyImpl key) {
+    byte[] stamp = Fixtures.stamp(key);
+    assertTrue(codec.decode(stamp, stamp.length, key.getSequenceId()));
+    Map<Integer, Long> prevs = new TreeMap<>();
+    for (int i = 0; i < codec.cells().size(); i++) {
+      prevs.put(codec.cells().id(i), codec.cells().prev(i));
+    }
+    return prevs;
+  }
+
+  private static NavigableMap<byte[], Integer> scopesOf(byte[]... families) {
+    NavigableMap<byte[], Integer> scopes = Fixtures.scopes();
+    for (byte[] family : families) {
+      scopes.put(family, HConstants.REPLICATION_SCOPE_GLOBAL);
+    }
+    return scopes;
   }
 
   private StreamHead.Snapshot onlyHead() {
@@ -82,6 +102,53 @@ class WalStamperTest {
     assertEquals(3, onlyHead().count);
     assertEquals(1009, onlyHead().writeTime);
     assertEquals(1003, onlyHead().firstTime);
+  }
+
+  /** An entry moves the heads of the families that it has cells of, and no others. */
+  @Test
+  void eachFamilyIsAChainOfItsOwn() throws IOException {
+    byte[] other = Bits.ascii("h");
+    int one = FamilyCells.id(Fixtures.GLOBAL);
+    int two = FamilyCells.id(other);
+    NavigableMap<byte[], Integer> both = scopesOf(other);
+    assertEquals(Map.of(one, 0L),
+        prevsOf(append(Fixtures.key(region, 3, both), Fixtures.edit(Fixtures.GLOBAL))));
+    assertEquals(Map.of(two, 0L), prevsOf(append(Fixtures.key(region, 4, both), Fixtures.edit(other))));
+    assertEquals(Map.of(one, 3L, two, 4L),
+        prevsOf(append(Fixtures.key(region, 6, both), Fixtures.edit(Fixtures.GLOBAL, other))));
+    assertEquals(1003, codec.cells().prevTime(codec.cells().indexOf(one)));
+    assertEquals(Map.of(two, 6L), prevsOf(append(Fixtures.key(region, 7, both), Fixtures.edit(other))));
+    Map<String, Long> found = new TreeMap<>();
+    heads.all().forEach(head -> {
+      assertEquals(Ids.via(Ids.LOCAL, FamilyCells.id(head.family)), head.id.via);
+      found.put(Bytes.toString(head.family), head.snapshot().seq);
+    });
+    assertEquals(Map.of("g", 6L, "h", 7L), found);
+  }
+
+  /** The other family's head is lower than the sequence id: it is its newest entry of any family that counts. */
+  @Test
+  void aLifeIsThatOfAllFamilies() throws IOException {
+    byte[] other = Bits.ascii("h");
+    NavigableMap<byte[], Integer> both = scopesOf(other);
+    append(Fixtures.key(region, 3, both), Fixtures.edit(other));
+    append(Fixtures.key(region, 9, both), Fixtures.edit(Fixtures.GLOBAL));
+    assertEquals(Map.of(FamilyCells.id(other), 0L),
+        prevsOf(append(Fixtures.key(region, 5, both), Fixtures.edit(other))));
+    assertNotEquals(Ids.LOCAL, codec.via());
+  }
+
+  @Test
+  void familiesThatShareAnIdShareAHeadWithoutAName() throws IOException {
+    // CRC32C of these two names is the same.
+    byte[] one = Bits.ascii("ccaoacux");
+    byte[] two = Bits.ascii("wcjifoae");
+    assertEquals(FamilyCells.id(one), FamilyCells.id(two));
+    NavigableMap<byte[], Integer> both = scopesOf(one, two);
+    append(Fixtures.key(region, 3, both), Fixtures.edit(one));
+    assertEquals(3, prevOf(append(Fixtures.key(region, 4, both), Fixtures.edit(one, two))));
+    assertEquals(2, codec.cells().count(0));
+    assertEquals(0, heads.all().iterator().next().family.length);
   }
 
   @Test
@@ -208,7 +275,7 @@ class WalStamperTest {
     assertEquals(life, codec.via());
     assertEquals(2, heads.all().size());
     for (StreamHead head : heads.all()) {
-      assertEquals(head.id.via == life ? 6 : 9, head.snapshot().seq);
+      assertEquals(head.id.via == Ids.via(life, FamilyCells.id(Fixtures.GLOBAL)) ? 6 : 9, head.snapshot().seq);
       assertEquals(0, head.viaIds.length);
     }
     assertEquals(0, health.errors());
