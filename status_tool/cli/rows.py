@@ -21,6 +21,7 @@ from status_tool.cli.options import (
     settings_of,
     show_as,
 )
+from status_tool.cli.targets import refuse_overwriting
 from status_tool.clients.config import Settings, load_site
 from status_tool.errors import UsageError
 from status_tool.vocabulary.names import plain_name
@@ -70,6 +71,7 @@ def rows(
 
     Exit code 0 equal, 1 differs, 2 error, 3 could not be verified. Both clusters need ReplicateTimeTracker.
     """
+    refuse_overwriting(dict(locals()))
     tables = list(dict.fromkeys(map(plain_name, table or ())))
     if not tables:
         raise UsageError("rows needs --table NS:TABLE")

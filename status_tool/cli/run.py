@@ -30,6 +30,7 @@ from status_tool.cli.options import (
     show_as,
 )
 from status_tool.cli.signals import loading
+from status_tool.cli.targets import refuse_overwriting
 from status_tool.cli.times import parse_baseline, parse_time
 from status_tool.clients.config import HdfsClient, Settings, load_site
 from status_tool.errors import ConfigurationError, StatusToolError, UsageError
@@ -288,10 +289,12 @@ def run(
     ] = None,
 ) -> int:
     """Write this cluster's status (-m -o, -o), check the master's on the slave (-i), or dump (-d)."""
-    known = given_of(locals())
+    values = dict(locals())
+    known = given_of(values)
     # What a file sets is a default, not an order: it refuses nothing.
     given = known - from_file()
     form = check_options(given, only, known)
+    refuse_overwriting({**values, "debug_dir": debug_dir or DEFAULT_DEBUG_DIR})
     if all_files and "paths" in given:
         raise UsageError("--all-files reads all of HDFS, -f FILE what it names: give either")
     if form is Mode.FOLLOW and not (master_conf or master_zookeeper):

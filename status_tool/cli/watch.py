@@ -12,6 +12,7 @@ from typer.main import get_command
 from status_tool.cli.defaults import RunCommand, command_defaults, is_default
 from status_tool.cli.run import run
 from status_tool.cli.signals import loading
+from status_tool.cli.targets import refuse_overwriting
 from status_tool.errors import UsageError
 from status_tool.runs.modes import OPTIONS, Mode, check_options, given_of, refusal
 from status_tool.spark.home import take_spark
@@ -77,6 +78,8 @@ def watch(
         if name in known:
             raise UsageError(f"{_flag(name)} does not go with watch: {REFUSED[name]}")
     what = _rounds(made, known, folder)
+    read = set() if "status_file" in known else {"status_file"}
+    refuse_overwriting({**_plain(made.params), **dict.fromkeys(read), "folder": folder, "history": history})
     host, port = _address(listen)
     take_spark()
     with loading():
