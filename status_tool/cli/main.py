@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import sys
+from collections.abc import Mapping
 from contextlib import suppress
 from functools import cache
 from typing import Any
@@ -22,11 +24,12 @@ from status_tool.cli.run import run
 from status_tool.cli.setup import setup
 from status_tool.cli.show_config import config
 from status_tool.cli.shutdown_time import shutdown_time
-from status_tool.cli.signals import complaints, error_document, interruption, received
+from status_tool.cli.signals import SIGNALS, complaints, error_document, ignore_signals, interruption, received
 from status_tool.cli.topology import topology
 from status_tool.cli.watch import watch
-from status_tool.errors import EXIT_ERROR, EXIT_INTERRUPTED, EXIT_TERMINATED, StatusToolError
+from status_tool.errors import EXIT_ERROR, EXIT_INTERRUPTED, EXIT_TERMINATED, Interrupted, StatusToolError
 from status_tool.printable import safe
+from status_tool.spark import jvm
 from status_tool.spark.jvm import end_unused
 
 app = typer.Typer(
@@ -68,6 +71,10 @@ def _root(
     context.default_map = default_map(context.command, context.obj)
 
 
+_DYING_S = 1.0
+"""How long a JVM may take to end that is about to."""
+_SIGNALLED: Mapping[int | None, int] = {code: number for number in SIGNALS for code in (-number, 128 + number)}
+"""By the exit code of a JVM, the signal that has ended it."""
 _BARE = {"--deep": "--deep=different", "--rows": "--rows=doubtful"}
 """Options whose value may be omitted, which Typer cannot express."""
 
@@ -81,6 +88,10 @@ def main(arguments: list[str]) -> int:
     received.clear()
     try:
         exit_code = _main(arguments)
+        ignore_signals()
+    except KeyboardInterrupt:
+        # While an error was being told, or just after the end.
+        exit_code = _interrupted()
     finally:
         end_unused()
     if exit_code == EXIT_INTERRUPTED and signal.SIGTERM in received:
@@ -103,6 +114,8 @@ def _main(arguments: list[str]) -> int:
             args=[_BARE.get(one, one) for one in arguments], prog_name="status-tool", standalone_mode=False
         )
     except StatusToolError as error:
+        if not isinstance(error, Interrupted) and _ends_of_signal(error):
+            return _interrupted()
         _complain(str(error))
         return error.exit_code
     except Abort:
@@ -120,6 +133,8 @@ def _main(arguments: list[str]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return EXIT_ERROR
     except Exception as error:
+        if _ends_of_signal(error):
+            return _interrupted()
         if os.environ.get("STATUS_TOOL_TRACEBACK"):
             raise
         _complain(
@@ -132,8 +147,36 @@ def _main(arguments: list[str]) -> int:
 
 
 def _interrupted() -> int:
-    _complain(interruption())
+    ignore_signals()
+    if not complaints:
+        _complain(interruption())
     return EXIT_INTERRUPTED
+
+
+def _ends_of_signal(error: Exception) -> bool:
+    """Whether a signal is behind an error: whatever what it has ended says of that is no reason of its own.
+
+    A signal to all processes of a run may end Spark's JVM before it reaches this one.
+    """
+    process = jvm.process()
+    if received or process is None:
+        return bool(received)
+    if _is_about_a_connection(error):
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(_DYING_S)
+    number = _SIGNALLED.get(process.poll())
+    if number is not None:
+        received.append(number)
+    return number is not None
+
+
+def _is_about_a_connection(error: BaseException | None) -> bool:
+    """Whether the JVM's end may be what it tells."""
+    while error is not None:
+        if type(error).__module__.partition(".")[0] in ("py4j", "pyspark") or isinstance(error, OSError | EOFError):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
 
 
 def _complain(message: str) -> None:

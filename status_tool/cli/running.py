@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from status_tool.atomic import atomic_write
+from status_tool.cli.signals import received
 from status_tool.clients.config import Settings
 from status_tool.errors import StatusToolError
 from status_tool.gather.snapshot import Request
@@ -76,7 +77,8 @@ def failure_in_metrics(metrics: Path | None, started_s: float) -> Iterator[None]
     try:
         yield
     except Exception:
-        if metrics is not None:
+        # What a signal has ended is no failed check: as where it ends the run by itself.
+        if metrics is not None and not received:
             with suppress(StatusToolError), atomic_write(metrics) as stream:
                 MetricsReporter(None, time.monotonic() - started_s, before(metrics)).write_failure(stream)
         raise
