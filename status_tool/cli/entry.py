@@ -17,4 +17,8 @@ def entry() -> None:
     # What libraries log (kazoo a line for each refused connection) is in our own error, in one line.
     logging.getLogger().addHandler(logging.NullHandler())
     handle_signals()
-    sys.exit(main(sys.argv[1:]))
+    exit_code = main(sys.argv[1:])
+    # CPython ends by SIGINT itself, whatever the exit code, once `KeyboardInterrupt` has passed an `exec` of a text, as
+    # where a named tuple is made: until the next one, as it takes that for an interactive line.
+    exec("")
+    sys.exit(exit_code)

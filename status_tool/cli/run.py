@@ -385,7 +385,7 @@ def run(
         )
         if explain:
             return show_plan(explain_check(settings, check), as_json)
-        output_to = Output(as_json, report, metrics, repair_script, time.monotonic())
+        output_to = Output(as_json, report, metrics, repair_script, time.monotonic(), quiet)
         if follow:
             return follow_master(settings, other(), check, output_to, wait)
         return check_file(settings, check, output_to)

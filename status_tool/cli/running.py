@@ -46,6 +46,8 @@ class Output(NamedTuple):
     metrics: Path | None
     repair_script: Path | None
     started_s: float
+    quiet: bool = False
+    """The verdict alone on stdout, as text."""
 
 
 Deliver = Callable[[Outcome, Output], None]
@@ -116,7 +118,8 @@ def _write_outcome(outcome: Outcome, output: Output) -> int:
         write_reports(outcome, output)
         JsonReporter().write(outcome, sys.stdout)
     else:
-        TextReporter().write(outcome, sys.stdout)
+        script = None if output.repair_script is None else str(output.repair_script)
+        TextReporter(script, quiet=output.quiet).write(outcome, sys.stdout)
     sys.stdout.flush()
     if not output.as_json:
         write_reports(outcome, output)

@@ -102,10 +102,12 @@ def test_a_signal_in_a_finalizer_is_not_lost() -> None:
             os.kill(os.getpid(), signal.SIGTERM)
             sum(range(1000))
 
-    with pytest.raises(KeyboardInterrupt):
-        one = Finalized()
-        del one
+    def finalized() -> None:
+        Finalized()
         signal.pause()
+
+    with pytest.raises(KeyboardInterrupt):
+        finalized()
     assert signals.received == [signal.SIGTERM]
 
 
@@ -125,6 +127,25 @@ def test_what_finalizers_cannot_ask_of_a_lost_jvm_is_not_shown(capsys: pytest.Ca
     assert capsys.readouterr().err == ""
     Finalized(ValueError("ours"))
     assert "ours" in capsys.readouterr().err
+
+
+INTERRUPTED_EXEC = """
+import os, signal
+from status_tool.cli import main
+
+def interrupted(*_):
+    exec("os.kill(os.getpid(), signal.SIGTERM)")
+
+main._commands = interrupted
+from status_tool.cli.entry import entry
+entry()
+"""
+
+
+def test_a_signal_in_an_exec_keeps_its_exit_code() -> None:
+    """CPython would end by SIGINT instead, by whatever signal it was."""
+    done = subprocess.run([sys.executable, "-c", INTERRUPTED_EXEC], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (143, "status-tool: interrupted; nothing was written\n")
 
 
 @pytest.mark.slow
