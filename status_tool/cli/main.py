@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Mapping
 from contextlib import suppress
 from functools import cache
@@ -71,6 +73,7 @@ def _root(
     context.default_map = default_map(context.command, context.obj)
 
 
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 _DYING_S = 1.0
 """How long a JVM may take to end that is about to."""
 _SIGNALLED: Mapping[int | None, int] = {code: number for number in SIGNALS for code in (-number, 128 + number)}
@@ -113,6 +116,7 @@ def _main(arguments: list[str]) -> int:
         result: Any = _commands()(
             args=[_BARE.get(one, one) for one in arguments], prog_name="status-tool", standalone_mode=False
         )
+        sys.stdout.flush()
     except StatusToolError as error:
         if not isinstance(error, Interrupted) and _ends_of_signal(error):
             return _interrupted()
@@ -130,11 +134,15 @@ def _main(arguments: list[str]) -> int:
         return _interrupted()
     except BrokenPipeError:
         # The reader of our output has exited; a later flush must not raise again.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _write_no_more()
         return EXIT_ERROR
     except Exception as error:
         if _ends_of_signal(error):
             return _interrupted()
+        if isinstance(error, OSError) and error.errno in _NO_ROOM:
+            _write_no_more()
+            _complain(f"cannot write to stdout, or a temporary file in {tempfile.gettempdir()}: {error.strerror}")
+            return EXIT_ERROR
         if os.environ.get("STATUS_TOOL_TRACEBACK"):
             raise
         _complain(
@@ -144,6 +152,12 @@ def _main(arguments: list[str]) -> int:
         return EXIT_ERROR
     # Typer itself turns Ctrl-C into this result, silently.
     return _interrupted() if result == EXIT_INTERRUPTED else int(result or 0)
+
+
+def _write_no_more() -> None:
+    """What is left in the buffer of stdout has nowhere to go, and is not tried again when Python ends."""
+    with suppress(OSError, ValueError, AttributeError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _interrupted() -> int:

@@ -53,7 +53,7 @@ def rows(
     ] = None,
     show_values: Annotated[bool, typer.Option("--show-values", help="Print the values of cells that differ.")] = False,
     max_problems: Annotated[
-        int, typer.Option("--max-problems", min=0, metavar="N", help="How many cells to list.")
+        int, typer.Option("--max-problems", min=0, max=1_000_000, metavar="N", help="How many cells to list.")
     ] = 100,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON document on stdout, nothing else there.")] = False,
     quiet: Quiet = False,

@@ -51,6 +51,8 @@ if TYPE_CHECKING:
 DEFAULT_MASTER_WAIT_S = 60.0
 DEFAULT_DEBUG_DIR = Path("status-tool-debug")
 DEFAULT_MAX_PROBLEMS = 100
+MOST_PROBLEMS = 1_000_000
+"""Held in memory; the complete lists are not."""
 DEFAULT_SAMPLE_S = 5.0
 MAX_SAMPLE_S = 3_600.0
 
@@ -227,7 +229,9 @@ def run(
     ] = None,
     max_problems: Annotated[
         int | None,
-        typer.Option("--max-problems", metavar="N", min=0, help="How many problems to list (default 100)."),
+        typer.Option(
+            "--max-problems", metavar="N", min=0, max=MOST_PROBLEMS, help="How many problems to list (default 100)."
+        ),
     ] = None,
     report: Annotated[
         Path | None, typer.Option("--report", metavar="FILE.html", help="Also write an HTML report.")
@@ -274,7 +278,8 @@ def run(
         typer.Option(
             "--file-mode",
             metavar="OCTAL",
-            help="Permissions of written files (default 600; a replaced file keeps its own).",
+            help="Permissions of written files (default 600, of metrics 644 less the umask; a replaced file keeps its "
+            "own).",
         ),
     ] = None,
     quiet: Quiet = False,

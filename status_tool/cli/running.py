@@ -15,7 +15,7 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from status_tool.atomic import atomic_write
+from status_tool.atomic import PUBLIC, atomic_write
 from status_tool.cli.signals import received
 from status_tool.clients.config import Settings
 from status_tool.errors import StatusToolError
@@ -81,7 +81,7 @@ def failure_in_metrics(metrics: Path | None, started_s: float) -> Iterator[None]
     except Exception:
         # What a signal has ended is no failed check: as where it ends the run by itself.
         if metrics is not None and not received:
-            with suppress(StatusToolError), atomic_write(metrics) as stream:
+            with suppress(StatusToolError), atomic_write(metrics, PUBLIC) as stream:
                 MetricsReporter(None, time.monotonic() - started_s, before(metrics)).write_failure(stream)
         raise
 
@@ -132,7 +132,7 @@ def write_reports(outcome: Outcome, output: Output, history: Sequence[Moment] = 
         write_report(HtmlReporter(history=history), outcome, output.report)
     if output.metrics is not None:
         took = time.monotonic() - output.started_s
-        write_report(MetricsReporter(None, took, before(output.metrics)), outcome, output.metrics)
+        write_report(MetricsReporter(None, took, before(output.metrics)), outcome, output.metrics, PUBLIC)
     if output.repair_script is not None:
         write_report(ScriptReporter(output.repair_script.name), outcome, output.repair_script)
 
