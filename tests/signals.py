@@ -129,6 +129,7 @@ def _started(left: Path) -> list[str]:
 
 def main(count: int, seed: int) -> int:
     """Send them; returns how many runs ended as they should not."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # in the background it is ignored, by what is started too
     ends: Counter[str] = Counter()
     for number, shot in enumerate(shots(seed, count), 1):
         end, wrong = fired(shot)

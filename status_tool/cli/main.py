@@ -19,16 +19,17 @@ from typer.main import get_command
 
 from status_tool import __version__
 from status_tool.cli.defaults import RunCommand, default_map, read_defaults
+from status_tool.cli.help_groups import PlainCommand
 from status_tool.cli.prune import prune
 from status_tool.cli.queues import queues
 from status_tool.cli.rows import rows
 from status_tool.cli.run import run
-from status_tool.cli.setup import setup
+from status_tool.cli.setup import doctor, setup
 from status_tool.cli.show_config import config
 from status_tool.cli.shutdown_time import shutdown_time
 from status_tool.cli.signals import SIGNALS, complaints, error_document, ignore_signals, interruption, received
 from status_tool.cli.topology import topology
-from status_tool.cli.watch import watch
+from status_tool.cli.watch import WatchCommand, watch
 from status_tool.errors import EXIT_ERROR, EXIT_INTERRUPTED, EXIT_TERMINATED, Interrupted, StatusToolError
 from status_tool.printable import safe
 from status_tool.spark import jvm
@@ -46,11 +47,12 @@ app = typer.Typer(
 app.command(cls=RunCommand)(run)
 app.command()(queues)
 app.command()(rows)
-app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})(watch)
+app.command(cls=WatchCommand, context_settings={"allow_extra_args": True, "ignore_unknown_options": True})(watch)
 app.command()(topology)
 app.add_typer(shutdown_time, name="shutdown-time")
 app.command()(setup)
-app.command()(prune)
+app.command()(doctor)
+app.command(cls=PlainCommand)(prune)
 app.command()(config)
 
 
@@ -128,7 +130,7 @@ def _main(arguments: list[str]) -> int:
         if type(error).__name__ == "NoArgsIsHelpError":
             print(error.format_message())
         else:
-            _complain(f"{error.format_message()} (see `status-tool run -h`)")
+            _complain(f"{error.format_message()} (see `{_command_of(error)} -h`)")
         return EXIT_ERROR
     except KeyboardInterrupt:
         return _interrupted()
@@ -152,6 +154,12 @@ def _main(arguments: list[str]) -> int:
         return EXIT_ERROR
     # Typer itself turns Ctrl-C into this result, silently.
     return _interrupted() if result == EXIT_INTERRUPTED else int(result or 0)
+
+
+def _command_of(error: TyperException) -> str:
+    """The command whose help has what is wrong with the line."""
+    path = getattr(getattr(error, "ctx", None), "command_path", "status-tool")
+    return path if path.startswith("status-tool") else f"status-tool {path}"
 
 
 def _write_no_more() -> None:

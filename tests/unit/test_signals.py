@@ -66,8 +66,10 @@ def test_any_error_after_a_signal_is_the_interruption(
 @pytest.mark.parametrize("code", ["{0}", "-{1}"])
 def test_a_jvm_that_the_signal_has_ended_first(number: int, code: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """As a service manager sends it to all processes; a JVM ends with 130 or 143, or by the signal itself."""
-    way = f"exit {128 + number}" if code == "{0}" else f"kill -{number} $$"
-    dying = subprocess.Popen(["sh", "-c", f"sleep 0.2; {way}"])
+    # By default, as what is started in the background may ignore Ctrl-C.
+    itself = f"signal.signal({number}, signal.SIG_DFL); os.kill(os.getpid(), {number})"
+    way = f"sys.exit({128 + number})" if code == "{0}" else itself
+    dying = subprocess.Popen([sys.executable, "-c", f"import os, signal, sys, time; time.sleep(0.2); {way}"])
     monkeypatch.setattr(jvm, "process", lambda: dying)
 
     def ended(*_: object) -> None:
