@@ -1,5 +1,7 @@
 """Signals at random moments of a check: `python -m tests.signals 200` sends so many and counts how the runs end.
 
+`python -m tests.signals 200 SEED watch` does so with a watch, whose rounds follow one another.
+
 Half of them are for the run alone, a quarter for it and all that it has started, as a service manager sends them, and a
 quarter for Spark's JVM a moment before the run itself.
 """
@@ -49,7 +51,7 @@ def shots(seed: int, count: int, last_s: float = LAST_S) -> list[Shot]:
     ]
 
 
-def fired(shot: Shot) -> tuple[str, str]:
+def fired(shot: Shot, command: str = "run") -> tuple[str, str]:
     """How a run ends, and what is wrong with that; empty: nothing is."""
     with tempfile.TemporaryDirectory() as name:
         work, left = Path(name) / "work", Path(name) / "left"
@@ -57,8 +59,9 @@ def fired(shot: Shot) -> tuple[str, str]:
         left.mkdir()
         files = ["-i", str(SAMPLE / "master.status"), "--slave-status", str(SAMPLE / "slave.status")]
         outputs = ["--report", "r.html", "--metrics", "m.prom", "--missing", "m.jsonl"]
+        outputs += ["--every", "1"] if command == "watch" else []
         process = subprocess.Popen(
-            [sys.executable, "-m", "status_tool", "run", *files, *outputs],
+            [sys.executable, "-m", "status_tool", command, *files, *outputs],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -84,7 +87,7 @@ def _judged(code: int, shot: Shot, stdout: str, stderr: str, made: set[str], lef
     if code == 1 and "HDFS Replication is NOT complete." in stdout and not stderr:
         return "had ended", ""
     lines = stderr.splitlines()
-    if code == 128 + shot.number and lines == [INTERRUPTED]:
+    if code == 128 + shot.number and lines in ([INTERRUPTED], ["status-tool: interrupted"]):
         return str(code), ""
     if code == -shot.number and not stdout + stderr and shot.after_s < 1:
         return "before it was Python's own", ""
@@ -127,20 +130,21 @@ def _started(left: Path) -> list[str]:
     return found
 
 
-def main(count: int, seed: int) -> int:
+def main(count: int, seed: int, command: str) -> int:
     """Send them; returns how many runs ended as they should not."""
     signal.signal(signal.SIGINT, signal.default_int_handler)  # in the background it is ignored, by what is started too
     ends: Counter[str] = Counter()
     for number, shot in enumerate(shots(seed, count), 1):
-        end, wrong = fired(shot)
+        end, wrong = fired(shot, command)
         ends[end] += 1
         if wrong:
             print(f"{number}. {shot}: {wrong}", flush=True)
         if number % 20 == 0:
             print(number, dict(ends), flush=True)
-    print(f"{count} signals, seed {seed}: {dict(ends)}")
+    print(f"{count} signals to {command}, seed {seed}: {dict(ends)}")
     return ends["wrong"]
 
 
 if __name__ == "__main__":
-    sys.exit(min(1, main(int(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else random.randrange(1 << 30))))
+    asked = [*sys.argv[1:], *(str(random.randrange(1 << 30)), "run")[len(sys.argv) - 2 :]]
+    sys.exit(min(1, main(int(asked[0]), int(asked[1]), asked[2])))
