@@ -19,6 +19,8 @@ from status_tool.errors import OutputError
 from status_tool.printable import safe
 
 PRIVATE = 0o600
+PUBLIC = 0o644
+"""Of what programs of other users read; the umask takes from it."""
 _NAME_MAX = 255
 _BUFFER_BYTES = 1 << 20
 
@@ -66,15 +68,15 @@ class AtomicFile(io.RawIOBase):
 
     mode = "wb"
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
-        """Create the temporary file next to `path`; raises `OutputError`."""
+    def __init__(self, path: str | os.PathLike[str], mode: int = PRIVATE) -> None:
+        """Create the temporary file next to `path`; `mode` is that of a new file. Raises `OutputError`."""
         super().__init__()
         self._fd = -1
         self._path = path
         self._target = check_target(path)
         self._temporary = _temporary_name(self._target)
         try:
-            self._fd = os.open(self._temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, PRIVATE)
+            self._fd = os.open(self._temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
             self._set_mode()
         except OSError as error:
             raise _output_error(path, error) from error
@@ -146,12 +148,12 @@ class AtomicFile(io.RawIOBase):
 
 
 @contextlib.contextmanager
-def atomic_write(path: str | os.PathLike[str]) -> Iterator[TextIO]:
+def atomic_write(path: str | os.PathLike[str], mode: int = PRIVATE) -> Iterator[TextIO]:
     """Give a UTF-8 text stream that becomes `path` if the block ends well, and vanishes if not.
 
-    Raises `OutputError` where the file cannot be created, written or put in place.
+    `mode` is that of a new file. Raises `OutputError` where the file cannot be created, written or put in place.
     """
-    file = AtomicFile(path)
+    file = AtomicFile(path, mode)
     try:
         buffered = io.BufferedWriter(file, _BUFFER_BYTES)
         text = io.TextIOWrapper(buffered, encoding="utf-8", errors="backslashreplace", newline="\n")

@@ -12,7 +12,7 @@ from typing import Any
 
 from typer.core import TyperCommand
 
-from status_tool.cli.help_groups import write_groups
+from status_tool.cli.help_groups import write_examples, write_groups
 from status_tool.errors import ConfigurationError, UsageError
 from status_tool.runs.modes import given_of, mode_of, refusal
 
@@ -196,3 +196,4 @@ class RunCommand(TyperCommand):
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """By subject: there are too many for one list."""
         write_groups(self.get_params(ctx), ctx, formatter)
+        write_examples(formatter)

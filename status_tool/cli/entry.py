@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import logging
+import os
 import sys
 
 from status_tool.cli.signals import end_at_once, handle_signals
+from status_tool.errors import EXIT_ERROR
 
 
 def entry() -> None:
     """Run the command line and exit with the contract's exit code."""
+    _with_all_streams()
     # Python would print a traceback for Ctrl-C in an import, and die of SIGTERM without a word.
     end_at_once()
     from status_tool.cli.main import main
@@ -17,4 +20,25 @@ def entry() -> None:
     # What libraries log (kazoo a line for each refused connection) is in our own error, in one line.
     logging.getLogger().addHandler(logging.NullHandler())
     handle_signals()
-    sys.exit(main(sys.argv[1:]))
+    exit_code = main(sys.argv[1:])
+    # CPython ends by SIGINT itself, whatever the exit code, once `KeyboardInterrupt` has passed an `exec` of a text, as
+    # where a named tuple is made: until the next one, as it takes that for an interactive line.
+    exec("")
+    sys.exit(exit_code)
+
+
+def _with_all_streams() -> None:
+    """A closed stdin or stderr is an empty one; on a closed stdout the next file that is opened would be written to."""
+    for number in (0, 2):
+        try:
+            os.fstat(number)
+        except OSError:
+            null = os.open(os.devnull, os.O_RDWR)
+            if null != number:
+                os.dup2(null, number)
+                os.close(null)
+    if sys.stderr is None:
+        sys.stderr = os.fdopen(2, "w", closefd=False)
+    if sys.stdout is None:
+        print("status-tool: stdout is closed: redirect it to /dev/null where the exit code is enough", file=sys.stderr)
+        sys.exit(EXIT_ERROR)

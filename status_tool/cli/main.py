@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
+import subprocess
 import sys
+import tempfile
+from collections.abc import Mapping
 from contextlib import suppress
 from functools import cache
 from typing import Any
@@ -15,18 +19,20 @@ from typer.main import get_command
 
 from status_tool import __version__
 from status_tool.cli.defaults import RunCommand, default_map, read_defaults
+from status_tool.cli.help_groups import PlainCommand
 from status_tool.cli.prune import prune
 from status_tool.cli.queues import queues
 from status_tool.cli.rows import rows
 from status_tool.cli.run import run
-from status_tool.cli.setup import setup
+from status_tool.cli.setup import doctor, setup
 from status_tool.cli.show_config import config
 from status_tool.cli.shutdown_time import shutdown_time
-from status_tool.cli.signals import complaints, error_document, interruption, received
+from status_tool.cli.signals import SIGNALS, complaints, error_document, ignore_signals, interruption, received
 from status_tool.cli.topology import topology
-from status_tool.cli.watch import watch
-from status_tool.errors import EXIT_ERROR, EXIT_INTERRUPTED, EXIT_TERMINATED, StatusToolError
+from status_tool.cli.watch import WatchCommand, watch
+from status_tool.errors import EXIT_ERROR, EXIT_INTERRUPTED, EXIT_TERMINATED, Interrupted, StatusToolError
 from status_tool.printable import safe
+from status_tool.spark import jvm
 from status_tool.spark.jvm import end_unused
 
 app = typer.Typer(
@@ -41,11 +47,12 @@ app = typer.Typer(
 app.command(cls=RunCommand)(run)
 app.command()(queues)
 app.command()(rows)
-app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})(watch)
+app.command(cls=WatchCommand, context_settings={"allow_extra_args": True, "ignore_unknown_options": True})(watch)
 app.command()(topology)
 app.add_typer(shutdown_time, name="shutdown-time")
 app.command()(setup)
-app.command()(prune)
+app.command()(doctor)
+app.command(cls=PlainCommand)(prune)
 app.command()(config)
 
 
@@ -68,6 +75,11 @@ def _root(
     context.default_map = default_map(context.command, context.obj)
 
 
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+_DYING_S = 1.0
+"""How long a JVM may take to end that is about to."""
+_SIGNALLED: Mapping[int | None, int] = {code: number for number in SIGNALS for code in (-number, 128 + number)}
+"""By the exit code of a JVM, the signal that has ended it."""
 _BARE = {"--deep": "--deep=different", "--rows": "--rows=doubtful"}
 """Options whose value may be omitted, which Typer cannot express."""
 
@@ -81,6 +93,10 @@ def main(arguments: list[str]) -> int:
     received.clear()
     try:
         exit_code = _main(arguments)
+        ignore_signals()
+    except KeyboardInterrupt:
+        # While an error was being told, or just after the end.
+        exit_code = _interrupted()
     finally:
         end_unused()
     if exit_code == EXIT_INTERRUPTED and signal.SIGTERM in received:
@@ -102,7 +118,10 @@ def _main(arguments: list[str]) -> int:
         result: Any = _commands()(
             args=[_BARE.get(one, one) for one in arguments], prog_name="status-tool", standalone_mode=False
         )
+        sys.stdout.flush()
     except StatusToolError as error:
+        if not isinstance(error, Interrupted) and _ends_of_signal(error):
+            return _interrupted()
         _complain(str(error))
         return error.exit_code
     except Abort:
@@ -111,15 +130,21 @@ def _main(arguments: list[str]) -> int:
         if type(error).__name__ == "NoArgsIsHelpError":
             print(error.format_message())
         else:
-            _complain(f"{error.format_message()} (see `status-tool run -h`)")
+            _complain(f"{error.format_message()} (see `{_command_of(error)} -h`)")
         return EXIT_ERROR
     except KeyboardInterrupt:
         return _interrupted()
     except BrokenPipeError:
         # The reader of our output has exited; a later flush must not raise again.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _write_no_more()
         return EXIT_ERROR
     except Exception as error:
+        if _ends_of_signal(error):
+            return _interrupted()
+        if isinstance(error, OSError) and error.errno in _NO_ROOM:
+            _write_no_more()
+            _complain(f"cannot write to stdout, or a temporary file in {tempfile.gettempdir()}: {error.strerror}")
+            return EXIT_ERROR
         if os.environ.get("STATUS_TOOL_TRACEBACK"):
             raise
         _complain(
@@ -131,9 +156,49 @@ def _main(arguments: list[str]) -> int:
     return _interrupted() if result == EXIT_INTERRUPTED else int(result or 0)
 
 
+def _command_of(error: TyperException) -> str:
+    """The command whose help has what is wrong with the line."""
+    path = getattr(getattr(error, "ctx", None), "command_path", "status-tool")
+    return path if path.startswith("status-tool") else f"status-tool {path}"
+
+
+def _write_no_more() -> None:
+    """What is left in the buffer of stdout has nowhere to go, and is not tried again when Python ends."""
+    with suppress(OSError, ValueError, AttributeError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def _interrupted() -> int:
-    _complain(interruption())
+    ignore_signals()
+    if not complaints:
+        _complain(interruption())
     return EXIT_INTERRUPTED
+
+
+def _ends_of_signal(error: Exception) -> bool:
+    """Whether a signal is behind an error: whatever what it has ended says of that is no reason of its own.
+
+    A signal to all processes of a run may end Spark's JVM before it reaches this one.
+    """
+    process = jvm.process()
+    if received or process is None:
+        return bool(received)
+    if _is_about_a_connection(error):
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(_DYING_S)
+    number = _SIGNALLED.get(process.poll())
+    if number is not None:
+        received.append(number)
+    return number is not None
+
+
+def _is_about_a_connection(error: BaseException | None) -> bool:
+    """Whether the JVM's end may be what it tells."""
+    while error is not None:
+        if type(error).__module__.partition(".")[0] in ("py4j", "pyspark") or isinstance(error, OSError | EOFError):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
 
 
 def _complain(message: str) -> None:

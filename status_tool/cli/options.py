@@ -52,7 +52,7 @@ Keytab = Annotated[
         "--keytab", metavar="FILE", help="Kerberos: log in with the key in FILE, again before tickets expire."
     ),
 ]
-Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="No progress: results and errors only.")]
+Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="No progress, and of a check's text the verdict alone.")]
 Verbose = Annotated[bool, typer.Option("-v", "--verbose", help="A line for each step, which stays.")]
 LogFile = Annotated[
     Path | None,

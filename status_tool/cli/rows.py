@@ -21,6 +21,7 @@ from status_tool.cli.options import (
     settings_of,
     show_as,
 )
+from status_tool.cli.targets import refuse_overwriting
 from status_tool.clients.config import Settings, load_site
 from status_tool.errors import UsageError
 from status_tool.vocabulary.names import plain_name
@@ -52,7 +53,7 @@ def rows(
     ] = None,
     show_values: Annotated[bool, typer.Option("--show-values", help="Print the values of cells that differ.")] = False,
     max_problems: Annotated[
-        int, typer.Option("--max-problems", min=0, metavar="N", help="How many cells to list.")
+        int, typer.Option("--max-problems", min=0, max=1_000_000, metavar="N", help="How many cells to list.")
     ] = 100,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON document on stdout, nothing else there.")] = False,
     quiet: Quiet = False,
@@ -70,6 +71,7 @@ def rows(
 
     Exit code 0 equal, 1 differs, 2 error, 3 could not be verified. Both clusters need ReplicateTimeTracker.
     """
+    refuse_overwriting(dict(locals()))
     tables = list(dict.fromkeys(map(plain_name, table or ())))
     if not tables:
         raise UsageError("rows needs --table NS:TABLE")

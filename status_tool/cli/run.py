@@ -30,6 +30,7 @@ from status_tool.cli.options import (
     show_as,
 )
 from status_tool.cli.signals import loading
+from status_tool.cli.targets import refuse_overwriting
 from status_tool.cli.times import parse_baseline, parse_time
 from status_tool.clients.config import HdfsClient, Settings, load_site
 from status_tool.errors import ConfigurationError, StatusToolError, UsageError
@@ -50,6 +51,8 @@ if TYPE_CHECKING:
 DEFAULT_MASTER_WAIT_S = 60.0
 DEFAULT_DEBUG_DIR = Path("status-tool-debug")
 DEFAULT_MAX_PROBLEMS = 100
+MOST_PROBLEMS = 1_000_000
+"""Held in memory; the complete lists are not."""
 DEFAULT_SAMPLE_S = 5.0
 MAX_SAMPLE_S = 3_600.0
 
@@ -226,7 +229,9 @@ def run(
     ] = None,
     max_problems: Annotated[
         int | None,
-        typer.Option("--max-problems", metavar="N", min=0, help="How many problems to list (default 100)."),
+        typer.Option(
+            "--max-problems", metavar="N", min=0, max=MOST_PROBLEMS, help="How many problems to list (default 100)."
+        ),
     ] = None,
     report: Annotated[
         Path | None, typer.Option("--report", metavar="FILE.html", help="Also write an HTML report.")
@@ -273,7 +278,8 @@ def run(
         typer.Option(
             "--file-mode",
             metavar="OCTAL",
-            help="Permissions of written files (default 600; a replaced file keeps its own).",
+            help="Permissions of written files (default 600, of metrics 644 less the umask; a replaced file keeps its "
+            "own).",
         ),
     ] = None,
     quiet: Quiet = False,
@@ -288,10 +294,12 @@ def run(
     ] = None,
 ) -> int:
     """Write this cluster's status (-m -o, -o), check the master's on the slave (-i), or dump (-d)."""
-    known = given_of(locals())
+    values = dict(locals())
+    known = given_of(values)
     # What a file sets is a default, not an order: it refuses nothing.
     given = known - from_file()
     form = check_options(given, only, known)
+    refuse_overwriting({**values, "debug_dir": debug_dir or DEFAULT_DEBUG_DIR})
     if all_files and "paths" in given:
         raise UsageError("--all-files reads all of HDFS, -f FILE what it names: give either")
     if form is Mode.FOLLOW and not (master_conf or master_zookeeper):
@@ -382,7 +390,7 @@ def run(
         )
         if explain:
             return show_plan(explain_check(settings, check), as_json)
-        output_to = Output(as_json, report, metrics, repair_script, time.monotonic())
+        output_to = Output(as_json, report, metrics, repair_script, time.monotonic(), quiet)
         if follow:
             return follow_master(settings, other(), check, output_to, wait)
         return check_file(settings, check, output_to)

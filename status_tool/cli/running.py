@@ -15,7 +15,8 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from status_tool.atomic import atomic_write
+from status_tool.atomic import PUBLIC, atomic_write
+from status_tool.cli.signals import received
 from status_tool.clients.config import Settings
 from status_tool.errors import StatusToolError
 from status_tool.gather.snapshot import Request
@@ -45,6 +46,8 @@ class Output(NamedTuple):
     metrics: Path | None
     repair_script: Path | None
     started_s: float
+    quiet: bool = False
+    """The verdict alone on stdout, as text."""
 
 
 Deliver = Callable[[Outcome, Output], None]
@@ -76,8 +79,9 @@ def failure_in_metrics(metrics: Path | None, started_s: float) -> Iterator[None]
     try:
         yield
     except Exception:
-        if metrics is not None:
-            with suppress(StatusToolError), atomic_write(metrics) as stream:
+        # What a signal has ended is no failed check: as where it ends the run by itself.
+        if metrics is not None and not received:
+            with suppress(StatusToolError), atomic_write(metrics, PUBLIC) as stream:
                 MetricsReporter(None, time.monotonic() - started_s, before(metrics)).write_failure(stream)
         raise
 
@@ -114,7 +118,8 @@ def _write_outcome(outcome: Outcome, output: Output) -> int:
         write_reports(outcome, output)
         JsonReporter().write(outcome, sys.stdout)
     else:
-        TextReporter().write(outcome, sys.stdout)
+        script = None if output.repair_script is None else str(output.repair_script)
+        TextReporter(script, quiet=output.quiet).write(outcome, sys.stdout)
     sys.stdout.flush()
     if not output.as_json:
         write_reports(outcome, output)
@@ -127,7 +132,7 @@ def write_reports(outcome: Outcome, output: Output, history: Sequence[Moment] = 
         write_report(HtmlReporter(history=history), outcome, output.report)
     if output.metrics is not None:
         took = time.monotonic() - output.started_s
-        write_report(MetricsReporter(None, took, before(output.metrics)), outcome, output.metrics)
+        write_report(MetricsReporter(None, took, before(output.metrics)), outcome, output.metrics, PUBLIC)
     if output.repair_script is not None:
         write_report(ScriptReporter(output.repair_script.name), outcome, output.repair_script)
 

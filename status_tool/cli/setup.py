@@ -94,6 +94,31 @@ def setup(
     return EXIT_UNVERIFIABLE if any(one.mend for one in checks) else 0
 
 
+def doctor(
+    conf_dir: ConfDirs = None,
+    thrift: ThriftOption = None,
+    webhdfs: WebHdfsOption = None,
+    zookeeper: ZooKeeperOption = None,
+    cacert: CaCert = None,
+    cert: Cert = None,
+    principal: Principal = None,
+    keytab: Keytab = None,
+) -> int:
+    """Look at the live cluster as `setup --check` does; the last line is "ready", or the one next step."""
+    from status_tool.gather.installation import inspect
+
+    settings = settings_of(conf_dir, thrift, webhdfs, zookeeper, cacert, cert, principal, keytab)
+    checks = list(inspect(settings))
+    typer.echo("\n".join(safe(line) for one in checks for line in _lines(one)))
+    typer.echo(safe(next_step(checks)))
+    return EXIT_UNVERIFIABLE if any(one.mend for one in checks) else 0
+
+
+def next_step(checks: Sequence[Checked]) -> str:
+    """The first thing to mend: what comes later may follow from it."""
+    return next((f"Next: {one.mend}" for one in checks if one.mend is not None), "ready")
+
+
 def _lines(one: Checked) -> list[str]:
     if one.mend is None:
         return [f"ok    {one.what}"]

@@ -15,6 +15,7 @@ from typing import Any, NoReturn
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 """Both end a run in the same way, and differ in the exit code: 128 and the signal's number."""
 
+_AGAIN_S = 0.02
 INTERRUPTED = "interrupted; nothing was written"
 
 received: list[int] = []
@@ -33,6 +34,14 @@ def handle_signals() -> None:
     """From now on they end the run by `KeyboardInterrupt`, so that nothing is left half-written."""
     for number in SIGNALS:
         signal.signal(number, _interrupt)
+    sys.unraisablehook = _again_where_swallowed
+
+
+def ignore_signals() -> None:
+    """From now on they change nothing: the run has ended, and what is left to do takes a moment."""
+    if _are_handled():
+        for number in SIGNALS:
+            signal.signal(number, signal.SIG_IGN)
 
 
 def end_at_once() -> None:
@@ -90,7 +99,28 @@ def interruption() -> str:
 
 def _quiet_about_signals(unraisable: Any) -> None:
     if unraisable.exc_type is not KeyboardInterrupt:
+        _unless_of_a_lost_jvm(unraisable)
+
+
+def _again_where_swallowed(unraisable: Any) -> None:
+    """Python swallows an exception in a finalizer or a callback of a weak reference, as py4j has many of them."""
+    if unraisable.exc_type is not KeyboardInterrupt:
+        _unless_of_a_lost_jvm(unraisable)
+    elif received:
+        signal.signal(signal.SIGALRM, _interrupt_again)
+        signal.setitimer(signal.ITIMER_REAL, _AGAIN_S)
+
+
+def _unless_of_a_lost_jvm(unraisable: Any) -> None:
+    """What a finalizer cannot ask of a JVM that has ended is nobody's concern."""
+    package = unraisable.exc_type.__module__.partition(".")[0]
+    if not received and package not in ("py4j", "pyspark") and not issubclass(unraisable.exc_type, ConnectionError):
         sys.__unraisablehook__(unraisable)
+
+
+def _interrupt_again(_number: int, _frame: FrameType | None) -> None:
+    if _are_handled():
+        raise KeyboardInterrupt
 
 
 def error_document(text: str, code: int) -> str:

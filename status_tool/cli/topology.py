@@ -20,6 +20,7 @@ from status_tool.cli.options import (
     ZooKeeperOption,
     settings_of,
 )
+from status_tool.cli.targets import refuse_overwriting
 from status_tool.cli.times import parse_baseline
 from status_tool.clients.config import Settings, load_site
 from status_tool.printable import safe
@@ -59,6 +60,7 @@ def topology(
     """Show this cluster, its peers and theirs as a tree, and tables that drift: exit code 0, 1 if a link is broken or
     a table drifts, 2 error.
     """
+    refuse_overwriting(dict(locals()))
     accepted = parse_baseline(since or (), TableFilter())
     if report is not None:
         check_target(report)

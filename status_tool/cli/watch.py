@@ -7,11 +7,14 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand
 from typer.main import get_command
 
 from status_tool.cli.defaults import RunCommand, command_defaults, is_default
+from status_tool.cli.help_groups import write_groups
 from status_tool.cli.run import run
 from status_tool.cli.signals import loading
+from status_tool.cli.targets import refuse_overwriting
 from status_tool.errors import UsageError
 from status_tool.runs.modes import OPTIONS, Mode, check_options, given_of, refusal
 from status_tool.spark.home import take_spark
@@ -77,12 +80,25 @@ def watch(
         if name in known:
             raise UsageError(f"{_flag(name)} does not go with watch: {REFUSED[name]}")
     what = _rounds(made, known, folder)
+    read = set() if "status_file" in known else {"status_file"}
+    refuse_overwriting({**_plain(made.params), **dict.fromkeys(read), "folder": folder, "history": history})
     host, port = _address(listen)
     take_spark()
     with loading():
         from status_tool.cli.watching import Service, keep_watch
 
     return keep_watch(what, Service(every, rounds, None if port is None else (host, port), history))
+
+
+class WatchCommand(TyperCommand):
+    """`watch`, whose help shows the options of `run` that it takes."""
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Its own ones first."""
+        super().format_options(ctx, formatter)
+        command = _run_command()
+        taken = [one for one in command.params if one.name not in OPTIONS or Mode.LIVE in OPTIONS[one.name].modes]
+        write_groups(taken, ctx, formatter, {*REFUSED, "help"}, ", as of run -i")
 
 
 @cache

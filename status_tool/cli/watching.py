@@ -42,6 +42,8 @@ STALE_ROUNDS = 3
 STALE_S = 600.0
 STOP_S = 1.0
 """How long a Spark session may take to stop before its JVM is killed."""
+AFTER_JVM_S = 0.2
+"""How long after the end of a JVM this process's own signal may come."""
 END_S = 1.5
 """After a signal it ends within this time, wherever that has hit it."""
 _JVM_OPTIONS = "spark.driver.extraJavaOptions"
@@ -162,7 +164,10 @@ class _Watcher:
         try:
             return self._checked()
         except Exception as error:
-            # What was interrupted may end with an error of its own, which is not one of the round.
+            # What was interrupted may end with an error of its own, which is not one of the round. A signal to all
+            # processes may have ended Spark's JVM first.
+            if (process := jvm.process()) is not None and process.poll() is not None:
+                time.sleep(AFTER_JVM_S)
             if received or isinstance(error, Interrupted):
                 raise KeyboardInterrupt from None
             raise

@@ -18,7 +18,10 @@ PACKAGE = Path(__file__).parents[1]
 _HADOOP = ("hadoop-client-api-*.jar", "hadoop-client-runtime-*.jar", "slf4j-api-*.jar")
 """Hadoop's client as Spark ships it, with all that it needs."""
 
-_REASON = re.compile(r"^(?!\s*at )(?!.*bad array).*(Exception|[Ee]rror|Unrecognized|Invalid|JAVA_HOME|No such file)")
+_REASON = re.compile(
+    r"^(?!\s*at )(?!.*bad array)(?!Error occurred during init)"
+    r".*(Exception|[Ee]rror|Unrecognized|Invalid|Too small|JAVA_HOME|No such file)"
+)
 """A line of a launcher or a JVM that says why it did not start; no stack frame."""
 _PREFIX = re.compile(r'^Exception in thread "main" [\w.$]+: ')
 

@@ -19,6 +19,7 @@ from typing import Any
 import happybase
 import urllib3
 from thriftpy2.protocol import TBinaryProtocol, TCompactProtocol
+from thriftpy2.protocol.cybin import ProtocolError  # type: ignore[attr-defined]
 from thriftpy2.thrift import TApplicationException, TClient, TException
 from thriftpy2.transport import (
     TBufferedTransport,
@@ -48,7 +49,7 @@ _NEXT = "scannerGetList"
 _COLLECT_AFTER = 50_000
 """Rows come and go by the million, without cycles: looking for these after each 700 objects takes a quarter of the CPU
 time of reading (docs/decisions.md, 229)."""
-_TRANSPORT_ERRORS = (TException, OSError, EOFError)
+_TRANSPORT_ERRORS = (TException, ProtocolError, OSError, EOFError)
 _hbase = importlib.import_module("Hbase_thrift")  # generated when happybase is imported
 _SERVER_ERRORS = (_hbase.IOError, _hbase.IllegalArgument, _hbase.AlreadyExists)
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
+from functools import cache
 from itertools import takewhile
 from typing import Any
 from urllib.parse import urlsplit
@@ -13,6 +15,7 @@ from status_tool.clients.config import HdfsClient, Settings
 from status_tool.clients.delegation_tokens import delegated
 from status_tool.clients.hdfs_native import Hdfs, NativeHdfs, RpcEndpoint, native_hdfs, rpc_endpoint_of
 from status_tool.clients.hdfscli import Refused
+from status_tool.clients.java import jar
 from status_tool.clients.mount_table import Mounts, mounts_below
 from status_tool.clients.webhdfs import HdfsEndpoint, Load, WebHdfs
 from status_tool.errors import ConfigurationError, StatusToolError
@@ -72,9 +75,19 @@ def files_endpoint(
     try:
         impatient(rpc, load).status("/")
     except (StatusToolError, Refused) as error:
+        _tell_without_jar()
         say(f"reading files over WebHDFS, as Hadoop's own client cannot: {error}")
         return web
     return rpc
+
+
+@cache
+def _tell_without_jar() -> None:
+    """Once, and not only with -v: a tool that is installed without our jar reads many files slowly."""
+    try:
+        jar()
+    except ConfigurationError as error:
+        print(f"status-tool: reading HDFS over WebHDFS, which is about five times slower: {error}", file=sys.stderr)
 
 
 def identity_of(

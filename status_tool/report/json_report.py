@@ -42,6 +42,10 @@ def document(outcome: Outcome) -> dict[str, Any]:
         "notices": list(outcome.notices),
         "shutdown_from": outcome.shutdown_from or None,
         "unlisted": {"regions": regions, "files": files},
+        "limits": list(outcome.limits),
+        "master_address": outcome.master_address or None,
+        "slave_address": outcome.slave_address or None,
+        "slave_taken_ms": outcome.slave_taken_ms,
         **_overview(outcome.overview),
     }
 

@@ -162,11 +162,13 @@ def _verdicts(outcome: Outcome) -> Iterator[tuple[str, str]]:
 
 def _facts(outcome: Outcome) -> list[tuple[str, str]]:
     facts = [
-        ("Master cluster", outcome.master_cluster_id or "unknown"),
-        ("Slave cluster", outcome.slave_cluster_id or "unknown"),
+        ("Master cluster", _cluster(outcome.master_cluster_id, outcome.master_address)),
+        ("Slave cluster", _cluster(outcome.slave_cluster_id, outcome.slave_address)),
         ("Peer", "" if outcome.peer_id is None else outcome.peer_id),
         ("Cut", f"{iso(outcome.cut_ms)} ({outcome.cut_ms})"),
     ]
+    if outcome.slave_taken_ms is not None:
+        facts.append(("Slave's side", f"FILE2 of {iso(outcome.slave_taken_ms)}"))
     if outcome.shutdown_ms is not None:
         facts.append(("Shutdown time", f"{iso(outcome.shutdown_ms)} ({outcome.shutdown_ms})"))
     if outcome.hbase is not None:
@@ -179,6 +181,10 @@ def _facts(outcome: Outcome) -> list[tuple[str, str]]:
         if outcome.hbase.worst_lag_ms is not None:
             facts.append(("Worst lag", duration(outcome.hbase.worst_lag_ms)))
     return [*facts, *(("Note", notice) for notice in notices(outcome))]
+
+
+def _cluster(cluster_id: str, address: str) -> str:
+    return ", ".join(dict.fromkeys(filter(None, (cluster_id or "unknown", address))))
 
 
 def _counts(outcome: Outcome) -> Iterator[tuple[str, str, list[tuple[str, float, float]], list[tuple[str, str, int]]]]:

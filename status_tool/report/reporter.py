@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import TextIO
 
-from status_tool.atomic import atomic_write
+from status_tool.atomic import PRIVATE, atomic_write
 from status_tool.vocabulary.outcome import Outcome
 from status_tool.vocabulary.verdicts import Evidence, FileStatus, Status, Verdict
 
@@ -59,9 +59,9 @@ class Reporter(ABC):
         """Write the whole report to `stream`; the stream is neither flushed nor closed."""
 
 
-def write_report(reporter: Reporter, outcome: Outcome, path: str | os.PathLike[str]) -> None:
-    """Write the report to a file atomically; raises `OutputError`."""
-    with atomic_write(path) as stream:
+def write_report(reporter: Reporter, outcome: Outcome, path: str | os.PathLike[str], mode: int = PRIVATE) -> None:
+    """Write the report to a file atomically, a new one with this `mode`; raises `OutputError`."""
+    with atomic_write(path, mode) as stream:
         reporter.write(outcome, stream)
 
 

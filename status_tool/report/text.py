@@ -31,6 +31,8 @@ MAX_TABLES = 50
 MAX_REPAIRS = 10
 """How many tables' repairs are printed; the script and the JSON document have them all."""
 MAX_NAME = 40
+NO_SHUTDOWN = "no shutdown time was recorded"
+"""How a notice of a side begins whose cut is the moment of its dump."""
 MAX_LISTED_NAMES = 20
 """How many tables a line names; the JSON document has them all."""
 SHUTDOWN_WORDS = {
@@ -41,32 +43,47 @@ SHUTDOWN_WORDS = {
 
 
 class TextReporter(Reporter):
-    """Writes the verdict, tables, problems by cause, repairs, and as last lines the verdict of each half."""
+    """Writes the verdict, problems by cause, tables, repairs, notes, and as last lines the verdict of each half."""
+
+    def __init__(self, script: str | None = None, *, quiet: bool = False) -> None:
+        """`script` is where the repairs are written besides: then only named here. `quiet`: the verdict alone."""
+        self._script = script
+        self._quiet = quiet
 
     def write(self, outcome: Outcome, stream: TextIO) -> None:
-        text = "".join(f"{line}\n" for line in _lines(outcome))
+        lines = _verdict_alone(outcome) if self._quiet else _lines(outcome, self._script)
+        text = "".join(f"{line}\n" for line in lines)
         encoding = getattr(stream, "encoding", None) or "utf-8"
         # A terminal that cannot encode a character of a table's name must not end the report.
         stream.write(text.encode(encoding, "backslashreplace").decode(encoding))
 
 
-def _lines(outcome: Outcome) -> Iterator[str]:
+def _verdict_alone(outcome: Outcome) -> Iterator[str]:
+    yield from (line for text in headline(outcome) for line in folded(text))
+    yield from verdict_lines(outcome)
+
+
+def _lines(outcome: Outcome, script: str | None) -> Iterator[str]:
+    """Little stands before the problems: whoever is woken by them sees them without scrolling."""
     yield from (line for text in headline(outcome) for line in folded(text))
     yield ""
     yield from summary_lines(outcome)
     groups = groups_in(outcome)
-    if outcome.overview is not None and outcome.overview.tables and groups:
-        yield ""
-        yield from _tables(outcome.overview.tables)
     if groups:
         yield ""
         yield from _group_lines(groups, outcome)
+    if outcome.overview is not None and outcome.overview.tables and groups:
+        yield ""
+        yield from _tables(outcome.overview.tables)
     if outcome.overview is None and (rest := unlisted(outcome)):
         yield ""
         yield from folded(rest)
     if repairs := repair_commands(outcome):
         yield ""
-        yield from _repair_lines(repairs, outcome)
+        yield from _repair_lines(repairs, outcome) if script is None else _named_repairs(repairs, script)
+    if notes := list(_note_lines(outcome)):
+        yield ""
+        yield from notes
     yield ""
     yield from verdict_lines(outcome)
 
@@ -81,7 +98,9 @@ def headline(outcome: Outcome) -> Iterator[str]:
         counts = file_counts(outcome)
         extra = 0 if outcome.hdfs.verdict is Verdict.INCOMPLETE else counts[FileStatus.EXTRA]
         parts.append(_share(sum(counts.values()) - extra, counts[FileStatus.MATCH], "file"))
-    yield f"{HEADLINES[outcome.verdict]}: {', '.join(parts) or 'nothing was checked'}"
+    yield "; ".join(
+        (f"{HEADLINES[outcome.verdict]}: {', '.join(parts) or 'nothing was checked'}", *map(safe, outcome.limits))
+    )
 
 
 HEADLINES = {
@@ -92,24 +111,47 @@ HEADLINES = {
 
 
 def _share(total: int, good: int, noun: str) -> str:
+    if not total:
+        return f"no {noun} to check"
     return f"{good} of {counted(total, noun)} {'is' if total == 1 else 'are'} complete"
 
 
 def summary_lines(outcome: Outcome) -> Iterator[str]:
     """Yield what was compared, how strong the evidence is, and the counts; every line is sanitised."""
-    yield f"Master {safe(outcome.master_cluster_id) or 'unknown'}"
-    yield f"Slave  {safe(outcome.slave_cluster_id) or 'unknown'}"
-    if outcome.peer_id is not None:
-        yield f"Peer   {safe(outcome.peer_id)}"
+    peer = "" if outcome.peer_id is None else f"peer {safe(outcome.peer_id)}"
+    taken = "" if outcome.slave_taken_ms is None else f"FILE2 of {iso(outcome.slave_taken_ms)}"
+    yield from _side("Master ", outcome.master_cluster_id, outcome.master_address, peer)
+    yield from _side("Slave  ", outcome.slave_cluster_id, outcome.slave_address, taken)
     yield from _hanging("Cut    ", f"{iso(outcome.cut_ms)} ({outcome.cut_ms}), {_cut_origin(outcome)}")
     if outcome.hbase is not None:
-        yield from _hanging("HBase  ", f"{_counts(region_counts(outcome), 'region')}{_lag(outcome.hbase.worst_lag_ms)}")
-        for line in _evidence(outcome.hbase):
-            yield from _hanging("       ", line.strip())
+        counts = region_counts(outcome)
+        yield from _hanging("HBase  ", f"{_counts(counts, 'region')}{_lag(outcome.hbase.worst_lag_ms)}")
+        if sum(counts.values()):
+            yield from (line for text in _evidence(outcome.hbase) for line in _hanging("       ", text.strip()))
     if outcome.hdfs is not None:
         yield from _hanging("HDFS   ", _counts(file_counts(outcome), "file"))
+
+
+def _side(word: str, cluster_id: str, address: str, more: str) -> Iterator[str]:
+    """A cluster by its id and its address, which a reader knows."""
+    facts = [safe(cluster_id) or "unknown"]
+    facts += [safe(address)] if address and address != cluster_id else []
+    facts += [more] if more else []
+    yield from _hanging(word, ", ".join(facts))
+
+
+def _note_lines(outcome: Outcome) -> Iterator[str]:
+    """What is neither a count nor a problem. That there is no shutdown time is said beside the cut."""
+    about_cut = outcome.shutdown_ms is None
+    hbase = outcome.hbase
+    if hbase is not None and hbase.ordered_tables:
+        words = f"ordered: {ordered_tables(hbase)}: the peer ships only some of their replicated families"
+        yield from _hanging("Note   ", words)
+    if hbase is not None and (left_out := not_replicated_line(hbase)):
+        yield from _hanging("Note   ", left_out)
     for notice in notices(outcome):
-        yield from _hanging("Note   ", safe(notice))
+        if not (about_cut and notice.startswith(NO_SHUTDOWN)):
+            yield from _hanging("Note   ", safe(notice))
 
 
 def _tables(tables: Sequence[TableLine]) -> Iterator[str]:
@@ -193,6 +235,19 @@ def _repair_lines(repairs: Sequence[TableRepair], outcome: Outcome) -> Iterator[
         )
 
 
+def _named_repairs(repairs: Sequence[TableRepair], script: str) -> Iterator[str]:
+    """Their commands are in the script, with the checks that prove them."""
+    yield from folded(
+        f"Repairs, one per table ({counted(len(repairs), 'table')}), with their proofs in {safe(script)}:"
+    )
+    for repair in repairs[:MAX_REPAIRS]:
+        waits = "" if repair.stuck else "; may still arrive by itself: check again with --wait first"
+        yield from _hanging(_INDENT, f"table {safe(repair.table)} ({', '.join(repair.reasons)}){waits}")
+    if len(repairs) > MAX_REPAIRS:
+        yield f"{_INDENT}and {len(repairs) - MAX_REPAIRS} tables more"
+    yield f"bash {shlex.quote(safe(script))}"
+
+
 def check_command(repair: TableRepair) -> str:
     """Return the check that proves the repair of one table row by row, quoted for a shell.
 
@@ -234,10 +289,6 @@ def _hanging(first: str, text: str, rest: str | None = None) -> Iterator[str]:
 def _evidence(hbase: HBaseOutcome) -> Iterator[str]:
     """The weakest evidence first; then, where regions rest on different ones, how many on which."""
     yield f"       evidence {hbase.evidence.value}: {EVIDENCE_WORDS[hbase.evidence]}"
-    if hbase.ordered_tables:
-        yield f"       ordered: {ordered_tables(hbase)}: the peer ships only some of their replicated families"
-    if left_out := not_replicated_line(hbase):
-        yield f"       {left_out}"
     counts = {level.value: count for level, count in hbase.evidence_by.items() if count}
     if len(counts) > 1:
         yield f"       {_counts(counts, 'region')}"
@@ -278,7 +329,7 @@ def notices(outcome: Outcome) -> list[str]:
 
 def _cut_origin(outcome: Outcome) -> str:
     if outcome.shutdown_ms is None:
-        return "the moment of the dump (no shutdown time)"
+        return "the moment of the dump"
     if outcome.shutdown_ms == outcome.cut_ms:
         return f"the shutdown time{SHUTDOWN_WORDS.get(outcome.shutdown_from, '')}"
     return f"shutdown time {iso(outcome.shutdown_ms)} ({outcome.shutdown_ms})"

@@ -67,11 +67,12 @@ from status_tool.vocabulary.row_proofs import NO_PROOFS, RowProofs
 from status_tool.vocabulary.schema import STATUS_SCHEMA, Row
 from status_tool.vocabulary.scope import Scope, TableFilter
 from status_tool.vocabulary.selection import PathMap
-from status_tool.vocabulary.verdicts import Evidence, FileStatus, Verdict
+from status_tool.vocabulary.verdicts import Evidence, FileStatus, Status, Verdict
 
 Last = Callable[[Outcome], bool]
 """Whether an outcome ends the run: only then are its overview and the complete lists created."""
 RECHECK_S = 2.0
+LACKING = (Status.GAP, Status.MISSING, Status.BEHIND)
 NEAR_ROWS = 5_000
 """Up to this many rows of the slave are read by this process while Spark starts."""
 LEGACY_ROOTS = 10_000
@@ -290,7 +291,7 @@ def check_in_rounds(
                     if by_rows:
                         proofs = _proofs(settings, check, sides, outcome, samples(), both, say, progress or Progress())
                         outcome = verify_once(settings, spark, sides, check, say, scratch, lambda _: True, proofs)
-                    return _with_notice(outcome, samples().notice)
+                    return _with_notice(outcome, samples().notice(_lacking(outcome)))
                 sides = _again(both, master, deadline)
 
 
@@ -303,6 +304,12 @@ def _samples(settings: Settings, check: Check, side: MasterSide) -> AbstractCont
 
 def _rows_of(side: MasterSide, *kinds: str) -> list[Row]:
     return [row for batch in side.file.rows(set(kinds)) for row in batch.to_pylist()]
+
+
+def _lacking(outcome: Outcome) -> frozenset[str]:
+    """The tables in which streams have not arrived in whole."""
+    groups = outcome.overview.groups if outcome.overview is not None else ()
+    return frozenset(group.table for group in groups if group.table is not None and group.kind in LACKING)
 
 
 def _with_notice(outcome: Outcome, notice: str | None) -> Outcome:

@@ -358,15 +358,36 @@ def _kept(
 ) -> RowProofs:
     """With a word on what later runs need not ask again: of tables that streams left in doubt, others need no proof."""
     lasting = sorted(proofs.equal & set(tables_in_doubt(question, outcome, every=False)))
-    if until_ms is None or not lasting:
+    if not lasting:
+        return proofs
+    proofs = replace(proofs, notices=(*proofs.notices, kept_words(lasting, until_ms, question.master)))
+    if until_ms is None:
         return proofs
     state = StateTable(slave.thrift(), slave.state_table)
     for table in lasting:
         proof = KeptProof(until_ms, at_ms, frozenset(results[table].families), seen_of(outcome.seen.get(table)))
         state.record_proven(table, question.master.cluster_id, proof.to_json(), at_ms)
-    upto = iso(until_ms)
-    note = f"{len(lasting)} tables: what was written up to {upto} counts as proven from now on, also without --rows"
-    return replace(proofs, notices=(*proofs.notices, note))
+    return proofs
+
+
+def kept_words(tables: Sequence[str], until_ms: int | None, master: Header) -> str:
+    """What later runs need not compare again; where streams do not go on from there, when to run again."""
+    shown = f"{len(tables)} tables ({', '.join(tables[:3])}{', …' if len(tables) > 3 else ''})"
+    if until_ms is None:
+        return (
+            f"nothing is kept of the proof of {shown}: a region server of the master had not answered the barrier when "
+            "FILE was written, so that its clock is not known; run again with a FILE whose servers all answer"
+        )
+    words = f"{shown}: what was written up to {iso(until_ms)} counts as proven from now on, also without --rows"
+    if master.coverage_ms is None:
+        return f"{words}; the next run is in doubt again until every region server of the master is tracked"
+    if until_ms < master.coverage_ms:
+        again = iso(master.coverage_ms + master.cut_ms - until_ms)
+        return (
+            f"{words}, but trackers watch all of the master only since {iso(master.coverage_ms)}, so that the next run "
+            f"is in doubt again: write FILE after {again} and run once more with --rows"
+        )
+    return words
 
 
 def _holds_any(region: HostedRegion, result: Result) -> bool:

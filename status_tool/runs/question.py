@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -28,15 +28,20 @@ from status_tool.rules.peers import (
     withheld,
 )
 from status_tool.rules.queue_proofs import QueueFacts, queue_facts
-from status_tool.rules.scoping import asked_filter
+from status_tool.rules.scoping import asked_filter, recorded_filter
 from status_tool.rules.segments import latest
 from status_tool.rules.sides import cannot_report, is_pruned, same_hdfs
 from status_tool.rules.tables import local_families, replicated_families
 from status_tool.vocabulary.header import MASTER, SLAVE, Header
 from status_tool.vocabulary.outcome import ClusterMap, NotReplicated, Outcome
 from status_tool.vocabulary.schema import Row
-from status_tool.vocabulary.scope import Baseline, Scope
+from status_tool.vocabulary.scope import Baseline, Scope, TableFilter
 from status_tool.vocabulary.selection import exclusion_regexes, glob_regex
+
+NAMED_LIMITS = 3
+"""How many tables or paths a restriction names."""
+HDFS_NOTICE = "HDFS: "
+"""How notices about that half begin; where it is not checked they say nothing of the check."""
 
 
 @dataclass(frozen=True)
@@ -119,11 +124,47 @@ class Question:
             shutdown_from=self.master.shutdown_from,
             master_cluster_id=self.master.cluster_id,
             slave_cluster_id=self.slave.cluster_id,
+            master_address=self.master.cluster_key or self.master.filesystem,
+            slave_address=self.slave.cluster_key or self.slave.filesystem,
+            slave_taken_ms=self.slave.created_ms if self.scope.offline else None,
+            limits=tuple(self._limits()),
             peer_id=str(self.peer["id"]) if self.peer else None,
-            notices=tuple(dict.fromkeys((*self.notices, *outcome.notices))),
+            notices=tuple(
+                notice
+                for notice in dict.fromkeys((*self.notices, *outcome.notices))
+                if self.scope.check_hdfs or not notice.startswith(HDFS_NOTICE)
+            ),
             clusters=self.clusters if hbase is not None else None,
             queued_bytes=self.queues.left_bytes if hbase is not None else None,
         )
+
+    def _limits(self) -> Iterator[str]:
+        """What the verdict does not cover, although a run without options and from whole files would."""
+        if self.scope.check_hbase:
+            filters = (
+                (asked_filter(self.scope), "chosen"),
+                (recorded_filter(self.master), "held by FILE"),
+                (recorded_filter(self.slave), "held by FILE2"),
+            )
+            chosen = [(words_of(one), why) for one, why in filters if not one.everything]
+            yield from (f"only {words} ({why})" for words, why in dict(reversed(chosen)).items())
+        else:
+            yield "HBase not checked"
+        if not self.scope.check_hdfs:
+            yield "HDFS not checked"
+        elif self.path_regexes:
+            yield f"of HDFS only {few(self.master.hdfs_paths)} (-f)"
+
+
+def words_of(chosen: TableFilter) -> str:
+    """The tables and namespaces of a filter, of many only the first."""
+    return few([*map("table {}".format, sorted(chosen.tables)), *map("namespace {}".format, sorted(chosen.namespaces))])
+
+
+def few(names: Sequence[str]) -> str:
+    """Of many names only the first."""
+    more = len(names) - NAMED_LIMITS
+    return f"{', '.join(names[:NAMED_LIMITS])}{f' and {more} more' if more > 0 else ''}"
 
 
 def question_of(

@@ -12,7 +12,7 @@ import os
 import random
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -26,6 +26,7 @@ from status_tool.digests.requests import Requests, Sampled
 from status_tool.digests.wire import Query
 from status_tool.errors import StatusToolError
 from status_tool.printable import printable_key
+from status_tool.report.reporter import counted
 from status_tool.runs.file_digests import FiledTable, digest_row, filed_samples
 from status_tool.runs.question import Question
 from status_tool.sources import meta
@@ -146,21 +147,31 @@ class Repeated:
     rows: int = 0
     """In those that are equal."""
 
-    @property
-    def notice(self) -> str | None:
-        """The result in words."""
+    def notice(self, incomplete: Collection[str] = ()) -> str | None:
+        """The result in words; `incomplete` are the tables in which streams say that something has not arrived."""
         if not (self.equal or self.unequal):
             return None
         ranges, tables = len(self.equal), len({part.table for part in self.equal})
         text = f"{self.rows} rows in {ranges} random ranges of {tables} tables were compared as well, and are equal"
         if not self.unequal:
             return text
-        names = sorted({part.table for part in self.unequal})
-        return (
-            f"{text}; {len(self.unequal)} ranges are not as FILE has them ({', '.join(names[:3])}"
-            f"{', …' if len(names) > 3 else ''}), which is no wonder while rows are written: `run -i FILE --rows "
-            "--master-conf DIR` tells"
-        )
+        agreeing = [part for part in self.unequal if part.table in incomplete]
+        others = [part for part in self.unequal if part.table not in incomplete]
+        if agreeing:
+            count, what = counted(len(agreeing), "range"), "differs" if len(agreeing) == 1 else "differ"
+            text += f"; {count} of {_tables_of(agreeing)} {what}, which agrees with what streams lack there"
+        if others:
+            count, what = counted(len(others), "range"), "is" if len(others) == 1 else "are"
+            text += (
+                f"; {count} of {_tables_of(others)} {what} not as FILE has {'it' if len(others) == 1 else 'them'}, as "
+                "where rows were written after FILE: `run -i FILE --rows --master-conf DIR` tells"
+            )
+        return text
+
+
+def _tables_of(parts: Iterable[TableRange]) -> str:
+    names = sorted({part.table for part in parts})
+    return f"{', '.join(names[:3])}{', …' if len(names) > 3 else ''}"
 
 
 @contextmanager

@@ -33,7 +33,8 @@ from status_tool.runs.sampling import sampling
 from status_tool.sources.codec import batches
 from status_tool.sources.hdfs_files import endpoint_of
 from status_tool.sources.interface import Source
-from status_tool.sources.journal import Journal, forget, journal_path, opened, remove
+from status_tool.sources.journal import Journal, forget, opened, remove
+from status_tool.sources.journal_name import journal_path
 from status_tool.sources.state_table import StateTableSource
 from status_tool.status_file.legacy import open_writer
 from status_tool.status_file.legacy_name import is_legacy_name

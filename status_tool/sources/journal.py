@@ -18,7 +18,6 @@ from status_tool.errors import OutputError
 from status_tool.printable import safe
 from status_tool.vocabulary.schema import NewRow
 
-JOURNAL_SUFFIX = ".resume"
 _COLUMNS = ("path", "length", "modified_ms", "algorithm", "checksum", "crc32c")
 _CREATE = (
     "create table if not exists file (path text primary key, length integer, modified_ms integer,"
@@ -26,11 +25,6 @@ _CREATE = (
 )
 _OPEN: dict[str, Journal] = {}
 _OPEN_LOCK = threading.Lock()
-
-
-def journal_path(output: Path) -> Path:
-    """Where the journal of a status file is."""
-    return output.with_name(output.name + JOURNAL_SUFFIX)
 
 
 def opened(path: str) -> Journal:

@@ -147,6 +147,13 @@ class Outcome:
     """How much of the peer's WALs was still to be shipped when FILE was written; None: unknown, or not in scope."""
     seen: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """By table what the slave's trackers had seen of its content, as a proof by rows keeps it (`rules.kept_proofs`)."""
+    limits: tuple[str, ...] = ()
+    """What restricts the verdict, in words: tables and namespaces that were chosen, a half that was not checked."""
+    master_address: str = ""
+    """`quorum:port:/znode`, or the NameNode's; empty where no header knows it."""
+    slave_address: str = ""
+    slave_taken_ms: int | None = None
+    """When FILE2 was written; None: the slave was read live."""
     needs_new_file: bool = False
     """Whether waiting on the slave cannot make it complete, because of what FILE holds of the master's queues."""
 

@@ -105,6 +105,7 @@ def line_of(done: CheckRound, history: History) -> str:
         parts.append(f"worst lag {duration(done.lag_ms)}")
     if tables := history.tables_since_ms():
         parts.append(f"tables {_tables(tables)}")
+    parts += done.outcome.limits
     since_ms = history.verdict_since_ms()
     since = f" since {_at(since_ms)}" if since_ms is not None and since_ms != done.started_ms else ""
     return safe(f"{_at(done.started_ms)} {_WORDS[done.outcome.verdict]}{since}: {'; '.join([*parts, took])}")

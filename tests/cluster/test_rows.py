@@ -216,7 +216,7 @@ def test_every_run_samples(pair: Pair, status: Path) -> None:
     pair.write_master(status, *patient)
     document = pair.check(status, *patient).json
     assert document["verdict"] == "complete"
-    assert any("1 ranges are not as FILE has them (sampled1)" in notice for notice in document["notices"])
+    assert any("1 range of sampled1 is not as FILE has it" in notice for notice in document["notices"])
     pair.write_master(status, *tables, "--sample", "off")
     refused = tool_here("run", "-i", status, "--sample", "3", "--only", "hbase", conf=pair.slave)
     assert (refused.exit_code, "FILE holds no samples" in refused.stderr) == (2, True), refused

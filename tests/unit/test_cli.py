@@ -196,7 +196,7 @@ def test_help_has_every_option_in_one_group() -> None:
     parameters = {parameter.name for parameter in commands.commands["run"].params} | {"help"}
     assert sorted(parameters) == sorted(name for names in HELP_GROUPS.values() for name in names)
     headings = [line[:-1] for line in tool_here("run", "-h").stdout.splitlines() if re.match(r"\S.*:$", line)]
-    assert headings == list(HELP_GROUPS)
+    assert headings == [*HELP_GROUPS, "Examples", "Exit codes"]
 
 
 def test_an_own_fault_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -288,3 +288,36 @@ def test_an_iso_time_is_the_baseline_of_a_check(tmp_path: Path) -> None:
     by_number = tool_here(*files, "--json", "--since", str(header.cut_ms), conf=tmp_path)
     assert by_text.exit_code == 0, by_text
     assert by_text.json == by_number.json
+
+
+def test_help_of_run_has_examples_and_exit_codes() -> None:
+    """What a first user looks for."""
+    text = tool_here("run", "-h").stdout
+    assert "status-tool run -m -o master.status" in text
+    for code in ("0 ", "1 ", "2 ", "3 ", "130, 143 "):
+        assert f"\n  {code}" in text.partition("Exit codes:")[2]
+
+
+def test_help_of_watch_has_the_options_of_a_check() -> None:
+    """And none that it refuses."""
+    text = tool_here("watch", "-h").stdout
+    for option in ("--every", "-i FILE", "--slave-status", "--table", "--conf-dir", "--report", "--master-conf"):
+        assert f"  {option}" in text
+    for option in ("-m ", "-o FILE", "--follow", "--resume", "--explain", "--drained"):
+        assert f"  {option}" not in text
+
+
+@pytest.mark.parametrize("command", ["run", "rows", "watch", "prune", "queues", "topology", "setup", "doctor"])
+def test_help_shows_no_types_of_python(command: str) -> None:
+    """`FILE …` instead of `<list[Path]>`."""
+    text = tool_here(command, "-h").stdout
+    assert "<list[" not in text
+    assert max(map(len, text.splitlines())) <= 80
+
+
+@pytest.mark.parametrize("command", ["run", "watch", "rows", "prune", "topology"])
+def test_an_error_points_to_the_right_help(command: str) -> None:
+    """That of the command that was given."""
+    line = [command, "--max-problems", "x"] if command in ("run", "watch", "rows") else [command, "--nonsense"]
+    result = tool_here(*line)
+    assert f"(see `status-tool {command} -h`)" in result.stderr

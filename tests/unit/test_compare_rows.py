@@ -13,9 +13,17 @@ from status_tool.digests.compare import Result, TableVerdict
 from status_tool.digests.differences import MISSING, Difference
 from status_tool.digests.keys import Interval
 from status_tool.errors import ConnectionFailed
-from status_tool.runs.compare_rows import _glance, _proofs, _waiting_for_queues, _Way, tables_in_doubt
+from status_tool.runs.compare_rows import (
+    _glance,
+    _proofs,
+    _waiting_for_queues,
+    _Way,
+    kept_words,
+    tables_in_doubt,
+)
 from status_tool.runs.question import Question
 from status_tool.sources.meta import HostedRegion
+from status_tool.vocabulary.header import Header
 from status_tool.vocabulary.outcome import Group, Outcome, Overview, Problem
 
 QUESTION = cast(Question, SimpleNamespace(shipped={"a": ("f",), "b": ("f",), "c": ("f",)}))
@@ -96,3 +104,28 @@ def test_a_first_look_that_fails_leaves_each_table_to_itself() -> None:
     assert _glance(_Way(True, lambda *_: EQUAL, fails), names) == {}
     assert _glance(_Way(True, lambda *_: EQUAL, lambda _: {"a": EQUAL}), names) == {"a": EQUAL}
     assert _glance(_Way(True, lambda *_: EQUAL, fails), names[:3]) == {}
+
+
+MINUTE_MS = 60_000
+CUT_MS = 1_700_000_000_000
+
+
+@pytest.mark.parametrize(
+    ("until_ms", "coverage_ms", "words", "others"),
+    [
+        (CUT_MS - MINUTE_MS, CUT_MS - 2 * MINUTE_MS, "proven from now on, also without --rows", "again"),
+        (CUT_MS - MINUTE_MS, CUT_MS - MINUTE_MS // 2, "write FILE after 2023-11-14T22:13:50.000Z", "nothing"),
+        (CUT_MS - MINUTE_MS, None, "until every region server of the master is tracked", "nothing"),
+        (None, CUT_MS - 2 * MINUTE_MS, "nothing is kept", "proven from now on"),
+    ],
+)
+def test_what_is_kept_of_a_proof_is_said(
+    until_ms: int | None, coverage_ms: int | None, words: str, others: str
+) -> None:
+    """For which tables and until when; where it does not help the next run, why, and when to run again."""
+    header = Header("master", "m", CUT_MS, CUT_MS, coverage_ms=coverage_ms)
+    said = kept_words(["a", "b", "c", "d"], until_ms, header)
+    assert words in said
+    assert others not in said
+    assert "4 tables (a, b, c, …)" in said
+    assert until_ms is None or "2023-11-14T22:12:20.000Z" in said

@@ -21,12 +21,13 @@ from status_tool.clients.hdfs_native import NativeHdfs, RpcEndpoint, no_process_
 from status_tool.clients.hdfscli import Refused
 from status_tool.clients.webhdfs import Load
 from status_tool.errors import EXIT_ERROR, ConfigurationError, ConnectionFailed, Interrupted
+from status_tool.gather import hdfs_side
 from status_tool.gather.hdfs_side import files_endpoint
 from status_tool.gather.snapshot import FileOptions, Request
 from status_tool.runs.write import write_side
 from status_tool.sources.hdfs_files import HdfsSource, content_crc
 from status_tool.sources.interface import Source
-from status_tool.sources.journal import journal_path
+from status_tool.sources.journal_name import journal_path
 from status_tool.spark.session import spark_session
 from status_tool.status_file.reader import open_status
 from status_tool.vocabulary.selection import Exclusions
@@ -444,3 +445,19 @@ def test_it_does_not_start_early_where_nothing_is_known(fake: Path) -> None:
     hdfs_native.start_early(Settings(SETTINGS.site, webhdfs_option=("http://n:1",)), Load())
     assert not any(thread.name == hdfs_native.EARLY for thread in threading.enumerate())
     assert pids(fake) == []
+
+
+def test_a_tool_without_the_jar_says_so_once(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What it does instead, what that costs, and how to get the jar."""
+    monkeypatch.setattr("status_tool.clients.java.PACKAGE", Path("/nonexistent/package"))
+    hdfs_side._tell_without_jar.cache_clear()
+    for _ in range(2):
+        hdfs_side._tell_without_jar()
+    [line] = capsys.readouterr().err.splitlines()
+    assert "over WebHDFS, which is about five times slower: status-tool-coprocessors.jar is not here: build it" in line
+    monkeypatch.undo()
+    hdfs_side._tell_without_jar.cache_clear()
+    hdfs_side._tell_without_jar()
+    assert capsys.readouterr().err == ""

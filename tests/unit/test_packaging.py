@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tomllib
+import zipfile
 from importlib.metadata import distributions, requires
 from pathlib import Path
 
@@ -17,6 +19,7 @@ from packaging.requirements import Requirement
 from packaging.version import Version
 
 from status_tool.cli.main import main
+from status_tool.clients.java import JAR
 from status_tool.spark.home import BELOW, OLDEST
 from tests.pair import REPOSITORY
 
@@ -174,3 +177,28 @@ def test_locks_name_no_registry(file: str) -> None:
     text = (REPOSITORY / file).read_text()
     assert "://" not in text
     assert "--index" not in text
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("has_jar", [True, False])
+def test_an_installation_from_a_checkout_has_the_jar_or_says_so(has_jar: bool, tmp_path: Path) -> None:
+    """As `pip install .` builds it; without Maven nothing can be built."""
+    tree = tmp_path / "tree"
+    shutil.copytree(REPOSITORY / "status_tool", tree / "status_tool")
+    for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE"):
+        shutil.copy(REPOSITORY / name, tree)
+    target = tree / "coprocessor_stubs" / "target"
+    target.mkdir(parents=True)
+    if has_jar:
+        (target / JAR).write_bytes(b"jar")
+    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "wheel", "-v"]
+    done = subprocess.run(
+        [*pip, "--no-deps", "--no-build-isolation", "--no-index", "-w", tmp_path, tree],
+        capture_output=True,
+        text=True,
+        env=os.environ | {"PATH": "/nonexistent"},
+        check=True,
+    )
+    (wheel,) = tmp_path.glob("*.whl")
+    assert (f"status_tool/assets/{JAR}" in zipfile.ZipFile(wheel).namelist()) == has_jar
+    assert ("built without the trackers' jar" in done.stdout + done.stderr) != has_jar

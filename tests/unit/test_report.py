@@ -193,12 +193,65 @@ def test_text_names_the_problem_and_what_to_do() -> None:
         "   What to do: hbase CopyTable --starttime=1",
         "HBase  4 regions: 3 complete, 1 gap; worst lag 1 min 1 s",
         "Note   baseline accepted",
-        "Master 11-m",
+        "Master 11-m, peer 1",
         "Slave  22-s",
-        "Peer   1",
     ):
         assert line in lines, line
     assert "2023-11-14T22:13:20.000Z (1700000000000), the shutdown time" in "\n".join(lines)
+
+
+WIDE = replace(
+    OUTCOME,
+    master_cluster_id="c282f42c-ed04-4295-b0ac-c3868772156f",
+    slave_cluster_id="006d99c3-70c8-4291-a0ef-8c0fe9abd13b",
+    master_address="zk1.example,zk2.example,zk3.example:2181:/hbase",
+    slave_address="127.0.0.1:24319:/slave",
+    slave_taken_ms=1_700_000_000_000,
+    shutdown_ms=None,
+    notices=("no shutdown time was recorded: everything written is in scope", *(f"note {n} " * 9 for n in range(30))),
+)
+
+
+def test_little_stands_before_the_problems() -> None:
+    """At most twelve lines of 80 columns, whatever there is to note."""
+    lines = printed(TextReporter(), WIDE).splitlines()
+    head = lines[: lines.index("1 problem, worst first:")]
+    assert len(head) <= 12, head
+    assert max(map(len, head)) <= 80
+    text = " ".join(printed(TextReporter(), WIDE).split())
+    assert (
+        "Master c282f42c-ed04-4295-b0ac-c3868772156f, zk1.example,zk2.example,zk3.example:2181:/hbase, peer 1" in text
+    )
+    assert "127.0.0.1:24319:/slave, FILE2 of 2023-11-14T22:13:20.000Z" in text
+    assert (text.count("the moment of the dump"), text.count("no shutdown time"), text.count("note 29")) == (1, 0, 9)
+
+
+def test_what_restricts_the_verdict_is_said_with_it() -> None:
+    """In the first line, and where nothing else is printed."""
+    outcome = replace(OUTCOME, hdfs=None, limits=("only table audit (chosen)", "HDFS not checked"))
+    expected = "NOT COMPLETE: 3 of 4 regions are complete; only table audit (chosen); HDFS not checked"
+    assert unfolded(printed(TextReporter(), outcome)).replace("\n", " ").startswith(expected)
+    quiet = printed(TextReporter(quiet=True), outcome)
+    assert " ".join(quiet.split()) == f"{expected} HBase Replication is NOT complete."
+    assert json.loads(printed(JsonReporter(), outcome))["limits"] == list(outcome.limits)
+    assert expected in printed(HtmlReporter(), outcome)
+
+
+def test_nothing_to_check_has_its_own_words() -> None:
+    """Neither a share of nothing nor the evidence for it."""
+    nothing = replace(HBASE, verdict=Verdict.UNVERIFIABLE, regions={})
+    text = printed(TextReporter(), replace(OUTCOME, hbase=nothing, hdfs=None))
+    assert text.splitlines()[0] == "COULD NOT BE VERIFIED: no region to check"
+    assert "evidence" not in text
+
+
+def test_repairs_that_go_to_a_script_are_named_only() -> None:
+    """Their commands are long, and there already."""
+    text = printed(TextReporter("my repairs.sh"), many(12, 2))
+    assert "CopyTable" not in text
+    assert "table ns:t1 (gap: 2)" in text
+    assert "\nbash 'my repairs.sh'\n" in text
+    assert text.count("\n   table ns:") == 10
 
 
 def unfolded(text: str) -> str:

@@ -186,11 +186,21 @@ def test_one_that_may_have_another_cause_does_not(slave: Slave, change: dict[str
 
 def test_the_notice_counts_what_is_equal_and_names_what_is_not() -> None:
     """Nothing is said where nothing was compared."""
-    assert Repeated().notice is None
-    assert Repeated((PART, OTHER), (), 30).notice == (
+    assert Repeated().notice() is None
+    assert Repeated((PART, OTHER), (), 30).notice() == (
         "30 rows in 2 random ranges of 1 tables were compared as well, and are equal"
     )
-    notice = Repeated((OTHER,), (PART,), 30).notice
+    notice = Repeated((OTHER,), (PART,), 30).notice()
     assert notice is not None
-    assert "1 ranges are not as FILE has them (t)" in notice
+    assert "1 range of t is not as FILE has it" in notice
     assert "--rows --master-conf DIR" in notice
+
+
+def test_a_sample_that_differs_where_streams_have_a_gap_agrees_with_it() -> None:
+    """It is no riddle then, and nothing explains it away."""
+    notice = Repeated((OTHER,), (PART,), 30).notice({"t"})
+    assert notice is not None
+    assert notice.endswith("; 1 range of t differs, which agrees with what streams lack there")
+    other = Repeated((), (PART, OTHER), 30).notice({"elsewhere"})
+    assert other is not None
+    assert "2 ranges of t are not as FILE has them" in other

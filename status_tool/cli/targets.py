@@ -1,0 +1,131 @@
+"""Outputs are never inputs: one rule for every command, applied before anything is read or written."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from status_tool.cli.defaults import places
+from status_tool.clients.sitefiles import SITE_FILES
+from status_tool.errors import UsageError
+from status_tool.printable import safe
+from status_tool.sources.journal_name import journal_path
+
+Named = tuple[str, Path]
+"""A file and the words that name it on the command line."""
+INPUTS: Mapping[str, str] = {
+    "status_file": "-i",
+    "slave_status": "--slave-status",
+    "paths": "-f",
+    "sign_key": "--sign-key",
+    "keytab": "--keytab",
+    "cacert": "--cacert",
+    "cert": "--cert",
+}
+"""Options that name a file to read, by parameter."""
+SITE_FOLDERS: Mapping[str, str] = {
+    "conf_dir": "--conf-dir",
+    "master_conf": "--master-conf",
+    "peer_conf": "--peer-conf",
+}
+OUTPUTS: Mapping[str, str] = {
+    "output": "-o",
+    "report": "--report",
+    "metrics": "--metrics",
+    "repair_script": "--repair-script",
+    "differ": "--differ",
+    "missing": "--missing",
+    "unverifiable": "--unverifiable",
+    "log_file": "--log-file",
+    "history": "--history",
+}
+"""Options that name a file to write, by parameter."""
+_STDOUT = "-"
+
+
+def refuse_overwriting(given: Mapping[str, Any]) -> None:
+    """`UsageError` where an output is an input, or two outputs are the same file, however their names are spelled.
+
+    `given` are a command's parameters.
+    """
+    inputs, outputs = list(_inputs(given)), list(_outputs(given))
+    for number, (flag, path) in enumerate(outputs):
+        for other, file in inputs:
+            if _is_same(path, file):
+                raise UsageError(
+                    f"{flag} {safe(str(path))} is what {other} reads, and would be overwritten: name another file"
+                )
+        for other, file in outputs[:number]:
+            if _is_same(path, file):
+                raise UsageError(f"{other} and {flag} name the same file {safe(str(path))}: name another one")
+    _refuse_in_folder(given, inputs, outputs)
+    for other, file in inputs:
+        if _is_stdout(file):
+            raise UsageError(f"stdout is what {other} reads ({safe(str(file))}): redirect it elsewhere")
+
+
+def _inputs(given: Mapping[str, Any]) -> Iterator[Named]:
+    yield from ((flag, Path(given[name])) for name, flag in INPUTS.items() if given.get(name) is not None)
+    folders = [(flag, Path(one)) for name, flag in SITE_FOLDERS.items() for one in given.get(name) or ()]
+    folders += [(f"${name}", Path(os.environ[name])) for name in _FOLDER_VARIABLES if os.environ.get(name)]
+    yield from ((flag, folder / name) for flag, folder in folders for name in SITE_FILES)
+    yield from (("the command itself", place) for place in places() if place.exists())
+
+
+_FOLDER_VARIABLES = ("HBASE_CONF_DIR", "HADOOP_CONF_DIR")
+
+
+def _outputs(given: Mapping[str, Any]) -> Iterator[Named]:
+    for name, flag in OUTPUTS.items():
+        if (value := given.get(name)) is not None and str(value) != _STDOUT:
+            yield flag, Path(value)
+    if given.get("output") is not None:
+        yield "-o's checksums", journal_path(Path(given["output"]))
+
+
+def _refuse_in_folder(given: Mapping[str, Any], inputs: Sequence[Named], outputs: Sequence[Named]) -> None:
+    """The dump's folder gets files of its own; a folder that `watch` reads gets status files alone."""
+    dumps = given.get("debug_dir") if given.get("debug") else None
+    for flag, path in _in(dumps, (*inputs, *outputs)):
+        if path.suffix == ".jsonl":
+            raise UsageError(
+                f"{flag} {safe(str(path))} lies where -d writes its .jsonl files: name another --debug-dir"
+            )
+    for flag, path in _in(given.get("folder"), outputs):
+        if not path.name.startswith("."):
+            raise UsageError(
+                f"{flag} {safe(str(path))} lies in the folder of --from, and would be taken for a status file: "
+                "name one elsewhere"
+            )
+
+
+def _in(folder: Any, files: Iterable[Named]) -> Iterator[Named]:
+    if folder is not None:
+        yield from (one for one in files if _is_same(Path(os.path.realpath(one[1])).parent, Path(folder)))
+
+
+def _is_same(one: Path, other: Path) -> bool:
+    return _identity(one) == _identity(other)
+
+
+def _identity(path: Path) -> tuple[Any, ...]:
+    """Of the file behind links; of one that is not there the folder's and its name."""
+    real = Path(os.path.realpath(path))
+    with suppress(OSError, ValueError):
+        found = real.stat()
+        return found.st_dev, found.st_ino
+    with suppress(OSError, ValueError):
+        folder = real.parent.stat()
+        return folder.st_dev, folder.st_ino, real.name
+    return (str(real),)
+
+
+def _is_stdout(path: Path) -> bool:
+    with suppress(OSError, ValueError):
+        found, stdout = path.stat(), os.fstat(1)
+        return stat.S_ISREG(stdout.st_mode) and (found.st_dev, found.st_ino) == (stdout.st_dev, stdout.st_ino)
+    return False

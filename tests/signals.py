@@ -1,0 +1,150 @@
+"""Signals at random moments of a check: `python -m tests.signals 200` sends so many and counts how the runs end.
+
+`python -m tests.signals 200 SEED watch` does so with a watch, whose rounds follow one another.
+
+Half of them are for the run alone, a quarter for it and all that it has started, as a service manager sends them, and a
+quarter for Spark's JVM a moment before the run itself.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.lab.waiting import wait_until
+from tests.pair import REPOSITORY, tool_environment
+
+SAMPLE = REPOSITORY / "sample_status" / "gap"
+LAST_S = 5.0
+"""A check of the sample takes about as long on an idle machine."""
+INTERRUPTED = "status-tool: interrupted; nothing was written"
+
+
+@dataclass(frozen=True)
+class Shot:
+    """A signal."""
+
+    number: signal.Signals
+    after_s: float
+    to: str
+
+    def __str__(self) -> str:
+        return f"{self.number.name} to {self.to} after {self.after_s:.3f} s"
+
+
+def shots(seed: int, count: int, last_s: float = LAST_S) -> list[Shot]:
+    """So many of them."""
+    draw = random.Random(seed)
+    kinds = ("the run", "the run", "all", "the JVM first")
+    return [
+        Shot(draw.choice((signal.SIGINT, signal.SIGTERM)), draw.uniform(0, last_s), kinds[number % len(kinds)])
+        for number in range(count)
+    ]
+
+
+def fired(shot: Shot, command: str = "run") -> tuple[str, str]:
+    """How a run ends, and what is wrong with that; empty: nothing is."""
+    with tempfile.TemporaryDirectory() as name:
+        work, left = Path(name) / "work", Path(name) / "left"
+        work.mkdir()
+        left.mkdir()
+        files = ["-i", str(SAMPLE / "master.status"), "--slave-status", str(SAMPLE / "slave.status")]
+        outputs = ["--report", "r.html", "--metrics", "m.prom", "--missing", "m.jsonl"]
+        outputs += ["--every", "1"] if command == "watch" else []
+        process = subprocess.Popen(
+            [sys.executable, "-m", "status_tool", command, *files, *outputs],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            cwd=work,
+            env=tool_environment() | {"TMPDIR": str(left), "PYTHONPATH": str(REPOSITORY)},
+        )
+        try:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(shot.after_s)
+            _send(process, shot)
+            stdout, stderr = process.communicate(timeout=120)
+        finally:
+            process.kill()
+        wait_until(lambda: not _started(left), 60, f"what was started to end ({shot})")
+        return _judged(process.returncode, shot, stdout, stderr, {one.name for one in work.iterdir()}, left)
+
+
+def _judged(code: int, shot: Shot, stdout: str, stderr: str, made: set[str], left: Path) -> tuple[str, str]:
+    if stray := [one.name for one in left.iterdir()]:
+        return "wrong", f"left {stray}"
+    if half := {one for one in made if one not in ("r.html", "m.prom", "m.jsonl")}:
+        return "wrong", f"wrote {half}"
+    if code == 1 and "HDFS Replication is NOT complete." in stdout and not stderr:
+        return "had ended", ""
+    lines = stderr.splitlines()
+    if code == 128 + shot.number and lines in ([INTERRUPTED], ["status-tool: interrupted"]):
+        return str(code), ""
+    if code == -shot.number and not stdout + stderr and shot.after_s < 1:
+        return "before it was Python's own", ""
+    return "wrong", f"exit code {code}, {stderr[-2000:] or stdout[-300:]!r}"
+
+
+def _send(process: subprocess.Popen[str], shot: Shot) -> None:
+    others = _children(process.pid) if shot.to != "the run" else []
+    if shot.to == "the JVM first":
+        for pid in others:
+            _kill(pid, shot.number)
+        time.sleep(0.05 if shot.after_s % 0.02 < 0.01 else 0.0)
+        others = []
+    if process.poll() is None:
+        process.send_signal(shot.number)
+    for pid in others:
+        _kill(pid, shot.number)
+
+
+def _kill(pid: int, number: signal.Signals) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, number)
+
+
+def _children(pid: int) -> list[int]:
+    found: list[int] = []
+    for file in Path(f"/proc/{pid}/task").glob("*/children"):
+        with contextlib.suppress(OSError):
+            found += [int(child) for child in file.read_text().split()]
+    return found
+
+
+def _started(left: Path) -> list[str]:
+    """Processes whose temporary files are in the folder."""
+    found = []
+    for file in Path("/proc").glob("[0-9]*/environ"):
+        with contextlib.suppress(OSError):
+            if f"TMPDIR={left}".encode() in file.read_bytes():
+                found.append(file.parent.name)
+    return found
+
+
+def main(count: int, seed: int, command: str) -> int:
+    """Send them; returns how many runs ended as they should not."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # in the background it is ignored, by what is started too
+    ends: Counter[str] = Counter()
+    for number, shot in enumerate(shots(seed, count), 1):
+        end, wrong = fired(shot, command)
+        ends[end] += 1
+        if wrong:
+            print(f"{number}. {shot}: {wrong}", flush=True)
+        if number % 20 == 0:
+            print(number, dict(ends), flush=True)
+    print(f"{count} signals to {command}, seed {seed}: {dict(ends)}")
+    return ends["wrong"]
+
+
+if __name__ == "__main__":
+    asked = [*sys.argv[1:], *(str(random.randrange(1 << 30)), "run")[len(sys.argv) - 2 :]]
+    sys.exit(min(1, main(int(asked[0]), int(asked[1]), asked[2])))

@@ -1,0 +1,98 @@
+"""Each wrong input ends as one line that names what is wrong, with exit code 2, and nothing is written."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.pair import REPOSITORY, tool_environment, tool_here
+from tests.wrong_inputs import CHECK, WRONG, Wrong, line_of, table
+
+PAGE = REPOSITORY / "docs" / "troubleshooting.md"
+
+
+@pytest.mark.parametrize("wrong", WRONG, ids=lambda wrong: wrong.what)
+def test_one_line(wrong: Wrong, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What, and in which words the page says so."""
+    monkeypatch.setenv("STATUS_TOOL_CONFIG", "off")
+    for name in ("HBASE_CONF_DIR", "HADOOP_CONF_DIR"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.chdir(tmp_path)
+    line = line_of(wrong, tmp_path)
+    before = sorted(tmp_path.iterdir())
+    if "spark" in wrong.line:
+        command = [sys.executable, "-m", "status_tool", *line]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=300, env=tool_environment())
+        code, stdout, stderr = done.returncode, done.stdout, done.stderr
+    else:
+        result = tool_here(*line)
+        code, stdout, stderr = result.exit_code, result.stdout, result.stderr
+    assert (code, stdout, stderr.count("\n")) == (2, "", 1), stderr
+    said = ".*".join(map(re.escape, wrong.said.split("…")))
+    assert re.search(said, stderr), stderr
+    assert "bug in status-tool" not in stderr
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def test_the_page_has_them() -> None:
+    """`python -m tests.wrong_inputs` prints the table."""
+    assert len(WRONG) >= 30
+    assert table() in PAGE.read_text()
+
+
+@pytest.mark.parametrize(
+    ("line", "redirection", "words"),
+    [
+        ("config", "> /dev/full", "cannot write to stdout, or a temporary file in … No space left on device"),
+        ("run -h", "> /dev/full", "cannot write to stdout, or a temporary file in … No space left on device"),
+        ("config", ">&-", "stdout is closed: redirect it to /dev/null"),
+        ("run -i f", "<&-", "there is no status file f"),
+    ],
+)
+def test_streams_that_take_nothing(line: str, redirection: str, words: str, tmp_path: Path) -> None:
+    """One line and exit code 2, and no word of a bug."""
+    command = f"{sys.executable} -m status_tool {line} {redirection}"
+    done = subprocess.run(
+        command, shell=True, capture_output=True, text=True, timeout=120, cwd=tmp_path, env=tool_environment()
+    )
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1), done.stderr
+    assert re.search(".*".join(map(re.escape, words.split("…"))), done.stderr), done.stderr
+
+
+def test_without_stderr_the_exit_code_is_left(tmp_path: Path) -> None:
+    """Nothing of it gets onto stdout."""
+    command = f"{sys.executable} -m status_tool run -i f 2>&-"
+    done = subprocess.run(
+        command, shell=True, stdout=subprocess.PIPE, text=True, timeout=120, cwd=tmp_path, env=tool_environment()
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+def test_a_verdict_that_cannot_be_written_is_an_error() -> None:
+    """Complete would be a lie to whoever reads the file."""
+    command = f"{sys.executable} -m status_tool {CHECK} > /dev/full"
+    done = subprocess.run(command, shell=True, capture_output=True, text=True, timeout=300, env=tool_environment())
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
+
+
+def test_metrics_are_for_exporters(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of other users; the umask takes from it, and a file that is there keeps its own."""
+    monkeypatch.chdir(tmp_path)
+    old, strict = tmp_path / "old.prom", 0o027
+    old.touch(0o600)
+    import os
+
+    before = os.umask(0o022)
+    try:
+        for name, mask, mode in (("a.prom", 0o022, 0o644), ("b.prom", strict, 0o640), ("old.prom", 0o022, 0o600)):
+            os.umask(mask)
+            assert tool_here("run", "-i", "none", "--metrics", name).exit_code == 2
+            assert (tmp_path / name).stat().st_mode & 0o777 == mode
+    finally:
+        os.umask(before)
