@@ -16,7 +16,7 @@ import pytest
 from tests.lab.cluster import Cluster
 from tests.lab.lab import Lab
 from tests.lab.waiting import wait_until
-from tests.pair import REPLICATE_TRACKER, Pair, Result, start_pair, tracked_spec
+from tests.pair import PEER, REPLICATE_TRACKER, Pair, Result, start_pair, tracked_spec
 
 pytestmark = [pytest.mark.cluster, pytest.mark.spark]
 
@@ -157,3 +157,47 @@ def test_what_changes_beside_the_wal_is_named_until_it_is_accepted(pair: Pair, s
     assert accepted.exit_code == 0, accepted
     del options["restored"]
     assert named(pair.check(status, *chosen, *options.values())).keys() == {"restored"}
+
+
+def test_a_family_that_is_dropped_and_comes_back(pair: Pair, status: Path) -> None:
+    """The servers of the slave are restarted in between, so that no memory of theirs tells."""
+    master, slave = pair.master.admin, pair.slave.admin
+    pair.create_table("families", {"f": 1, "g": 1})
+    for family in "fg":
+        master.put_rows("families", family, 40)
+    pair.wait_same("families")
+    before = pair.verdict(status, "families", "--wait", "60")
+    assert before.exit_code == 0, before
+    slave.disable_table("families")
+    slave.drop_family("families", "f")
+    for server in pair.slave.region_servers:
+        server.stop()
+        server.start()
+    slave.enable_table("families")
+    slave.disable_table("families")
+    slave.add_family("families", "f", 1)
+    slave.enable_table("families")
+    result = pair.verdict(status, "families", "--wait", "60")
+    assert result.exit_code == 3, result
+    assert "content changed on the slave" in named(result)["families"], result
+    compared = pair.check(status, *tables("families"), "--rows", "--master-conf", str(pair.master.conf_dir))
+    assert (compared.exit_code, compared.json["hbase"]["regions"]["differs"]) == (1, 1), compared
+
+
+def test_a_table_that_is_truncated_after_it_was_accepted(pair: Pair, status: Path) -> None:
+    """Its past was copied by hand, and nothing has ever been replicated to it."""
+    master, slave = pair.master.admin, pair.slave.admin
+    master.disable_peer(PEER)
+    pair.create_table("copied", {"f": 1})
+    master.put_rows("copied", "f", 10)
+    time.sleep(1)
+    since = int(time.time() * 1000)
+    time.sleep(2)
+    accepted = ("--since", f"copied={since}")
+    result = pair.verdict(status, "copied", *accepted, "--wait", "60")
+    assert (result.exit_code, result.json["hbase"]["evidence"]) == (0, "accepted"), result
+    slave.truncate_table("copied")
+    result = pair.verdict(status, "copied", *accepted, "--wait", "60")
+    assert result.exit_code == 3, result
+    assert "emptied" in named(result)["copied"], result
+    master.enable_peer(PEER)

@@ -349,3 +349,20 @@ def test_state_table_truncated_while_it_is_read(fragile: Pair) -> None:
     state.put_barrier()
     with pytest.raises(ConnectionFailed, match="lost its rows while it was read"):
         list(source.read(parts[0]))
+
+
+def test_a_wrong_setting_ends_no_server(warm_spark: None, status: Path) -> None:
+    """HBase aborts a server of which a coprocessor throws; the trackers are off, and the run says what that means."""
+    with Lab() as lab:
+        (cluster,) = lab.start_clusters(
+            tracked_spec("off", region_servers=1, site={"hbase.replicationtable.name": "ns:name"})
+        )
+        cluster.admin.create_table("t", {"f": 1})
+        cluster.admin.put_rows("t", "f", 10)
+        assert len(cluster.admin.rows("t")) == 10
+        log = cluster.region_servers[0].log.read_text()
+        assert 'hbase.replicationtable.name = "ns:name" do not name a table' in log
+        assert "this tracker is off" in log
+        result = tool_here("run", "-m", "-o", status, "--only", "hbase", conf=cluster)
+        assert (result.exit_code, status.exists()) == (2, False), result
+        assert "ns:name" in result.stderr, result
