@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import sys
 
@@ -15,6 +14,8 @@ def entry() -> None:
     _with_all_streams()
     # Python would print a traceback for Ctrl-C in an import, and die of SIGTERM without a word.
     end_at_once()
+    import logging
+
     from status_tool.cli.main import main
 
     # What libraries log (kazoo a line for each refused connection) is in our own error, in one line.

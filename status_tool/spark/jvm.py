@@ -53,6 +53,8 @@ class _Early:
 
 
 _early: _Early | None = None
+_folder: Path | None = None
+"""Its folder, known before there is a JVM."""
 
 
 class _Known(subprocess.Popen[bytes]):
@@ -110,8 +112,8 @@ def kill() -> None:
         if _process is not None and _process.poll() is None:
             with suppress(ProcessLookupError):
                 os.killpg(_process.pid, signal.SIGKILL)
-        if _early is not None:
-            shutil.rmtree(_early.folder, ignore_errors=True)
+        if _folder is not None:
+            shutil.rmtree(_folder, ignore_errors=True)
 
 
 def end() -> None:
@@ -144,8 +146,11 @@ def _in_thread(call: Callable[[], Any]) -> Any:
 
 def _start(settings: dict[str, str]) -> None:
     """Directly, if Spark's launcher says how."""
-    global _early
-    folder = Path(tempfile.mkdtemp(prefix="status-tool-"))
+    global _early, _folder
+    with _guard:
+        if not _is_wanted:
+            raise InterruptedError("the run has been ended")
+        folder = _folder = Path(tempfile.mkdtemp(prefix="status-tool-"))
     early = _Early(settings, folder, tempfile.TemporaryFile())  # noqa: SIM115 - as long as the JVM
     try:
         if (command := direct_command(settings, folder)) is not None:

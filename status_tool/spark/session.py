@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import tempfile
 import threading
+import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -74,7 +75,8 @@ def spark_session(
             if is_last and not chosen and new_archive is None and jvm.is_direct():
                 forget_session()
             else:
-                with suppress(Exception):
+                with suppress(Exception), warnings.catch_warnings():
+                    warnings.simplefilter("ignore")  # PySpark warns of a JVM that has ended already
                     session.stop()
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from status_tool.cache import CACHE_VARIABLE
+from status_tool.spark import jvm
 from status_tool.spark.command import direct_command
 from status_tool.spark.settings import JVM_OPTIONS, SHORT_RUN_BYTES, is_short, spark_settings_with, starts_directly
 from tests.lab.waiting import wait_until
@@ -145,3 +146,20 @@ def test_an_error_before_spark_is_needed_ends_it(tmp_path: Path) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (2, "", f"status-tool: {file} is not a status file\n")
     assert jvms(temporary) == []
     assert list(temporary.iterdir()) == []
+
+
+def test_a_folder_whose_jvm_never_starts_is_not_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A signal may end the process at once while Spark's launcher is still asked for its options."""
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    made: list[int] = []
+
+    def asked(*_: object) -> None:
+        made.append(len(list(tmp_path.iterdir())))
+        jvm.kill()  # as the signal's handler does, which then ends the process
+        made.append(len(list(tmp_path.iterdir())))
+
+    monkeypatch.setattr(jvm, "direct_command", asked)
+    monkeypatch.setattr(jvm, "_process", None)
+    monkeypatch.setattr(jvm, "_early", None)
+    jvm.begin(spark_settings_with(None, {}, small=True))
+    assert made == [1, 0]
