@@ -147,6 +147,19 @@ class Run:
             self.world.blemishes.add("state table lost")
             self.world.say("state table lost")
 
+    def _restore_table(self, dice: Dice) -> None:
+        """A snapshot of a state table is taken, or the last one is restored."""
+        which = dice.below(2)
+        store = (self.world.master_store, self.world.slave_store)[which]
+        if which not in self.world.nightly or dice.below(3):
+            self.world.nightly[which] = store.snapshot()
+        elif not store.down:
+            store.restore(self.world.nightly.pop(which))
+            if not which:
+                self.world.row_lost |= {server.origin for server in self.world.living()}
+            self.world.blemishes.add("state table lost")
+            self.world.say("state table restored")
+
     def _drain_spool(self, dice: Dice) -> None:
         if self.world.spool and not self.world.master_store.down:
             self.world.master_store.apply(self.world.spool[0])
@@ -478,6 +491,7 @@ _WEIGHTS = {
         "outage": 1,
         "hook_error": 1,
         "lose_table": 1,
+        "restore_table": 2,
         "drain_spool": 1,
     },
     **{"start": 2, "crash": 2, "expire": 4, "split": 5, "claim": 6, "stop": 2, "finish": 4},
@@ -494,5 +508,16 @@ _WEIGHTS = {
         "prune": 3,
     },
 }
-SWITCHES = ("peer", "lose_table", "hook_error", "untracked", "crash_sink", "crash", "outage", "late_request", "filter")
+SWITCHES = (
+    "peer",
+    "lose_table",
+    "restore_table",
+    "hook_error",
+    "untracked",
+    "crash_sink",
+    "crash",
+    "outage",
+    "late_request",
+    "filter",
+)
 _TABLE = [name for name, weight in _WEIGHTS.items() for _ in range(weight)]

@@ -51,6 +51,27 @@ class Store:
         self.late.clear()
         self.erased.clear()
 
+    def snapshot(self) -> dict[bytes, Cells]:
+        """What HBase's snapshots hold."""
+        return {key: dict(row) for key, row in self.rows.items()}
+
+    def restore(self, snapshot: Mapping[bytes, Cells]) -> None:
+        """In place; writes that are on their way still come."""
+        self.rows = {key: dict(row) for key, row in snapshot.items()}
+        self.erased.clear()
+
+    def put_if(self, write: Write, name: bytes, expected: bytes | None, fate: int = APPLIED) -> bool:
+        """A check-and-put of one row. One that comes late, or in part, is not done."""
+        if self.down or fate not in (APPLIED, APPLIED_BUT_FAILED):
+            raise StoreError
+        key = write[0]
+        done = self.rows.get(key, {}).get(name, (None, 0))[0] == expected
+        if done:
+            self.apply([write])
+        if fate != APPLIED:
+            raise StoreError
+        return done
+
     def put(self, writes: Sequence[Write], fate: int = APPLIED) -> None:
         """Write rows; `StoreError` for every fate but `APPLIED`."""
         if self.down:

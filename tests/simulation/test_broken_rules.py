@@ -13,6 +13,7 @@ import pytest
 from status_tool.rules import origins, peer_versions, pruning, queue_proofs, streams, tables
 from status_tool.rules.peers import FamilyFilter
 from status_tool.rules.segments import Fold, fold
+from status_tool.vocabulary.state_rows import column
 from tests.simulation import observer, pruner, world
 from tests.simulation.dice import Dice
 from tests.simulation.observer import MASTER_ID, Observation
@@ -52,17 +53,25 @@ def _forget_without_a_word(tracker: WriteTracker) -> None:
     """As the trackers were at first: the flush says nothing, and the sweep puts its own start."""
     tracker.begun = False
     if tracker.written and not tracker.store.get(tracker.key):
-        for head in tracker.heads.values():
-            head.flushed = 0
+        tracker.forget_flushes()
+        tracker.stored = None
+
+
+def _written_anyway(tracker: Recorder, write: Write) -> bool:
+    """As the trackers were at first: a row is put, whatever was there."""
+    tracker.store.put([write], tracker.fate())
+    tracker.stored = write[1][column(b"k")][0]
+    return True
 
 
 def _echo_first(tracker: Recorder, token: tuple[bytes, int] | None, *, end: bool) -> Iterator[None]:
     began, echo = tracker.clock(), token or tracker.last_echo
-    tracker.store.put([tracker.row(began, echo, began if end else None, tracker.peers())], tracker.fate())
-    tracker.written, tracker.ended = True, end
+    tracker.vouch(tracker.row(began, echo, began if end else None, tracker.peers()))
+    tracker.ended = end
     tracker.last_began, tracker.last_echo = began, echo
     yield
     yield from tracker.changes()
+    tracker.flush_succeeded()
 
 
 def _peers_last(tracker: Recorder, token: tuple[bytes, int] | None, *, end: bool) -> Iterator[None]:
@@ -72,9 +81,10 @@ def _peers_last(tracker: Recorder, token: tuple[bytes, int] | None, *, end: bool
     yield
     yield from tracker.changes()
     tracker.look_at_peers()
-    tracker.store.put([tracker.row(began, echo, began if end else None, tracker.peers())], tracker.fate())
-    tracker.written, tracker.ended = True, end
-    tracker.last_began, tracker.last_echo = began, echo
+    tracker.vouch(tracker.row(began, echo, began if end else None, tracker.peers()))
+    tracker.ended = end
+    tracker.last_began, tracker.last_echo, tracker.last_peers = began, echo, tracker.peers()
+    tracker.flush_succeeded()
     yield
 
 
@@ -251,6 +261,22 @@ def _a_table_is_lost(run: Run) -> None:
     run.beat()
 
 
+def _a_snapshot_is_restored(run: Run) -> None:
+    """Heads go back that do not change any more; their entries are lost with their queue."""
+    here = run.world
+    run.ask()
+    here.append("a1", 0, 0)
+    run.beat()
+    run.ship_all()
+    nightly = here.master_store.snapshot()
+    here.append("a1", 0, 0)
+    _lose_the_backlog(run)
+    run.beat()
+    here.master_store.restore(nightly)
+    run.ship_all()
+    run.beat()
+
+
 def _heads_are_late(run: Run) -> None:
     """The table takes the echo and refuses the heads."""
     run.ask()
@@ -299,7 +325,7 @@ def _a_peer_comes_during_a_flush(run: Run) -> None:
     for other in here.living():
         if other is not server:
             here.introduce(other)
-    while any(head.flushed < head.seq for head in server.tracker.heads.values()):
+    while not server.tracker.unvouched:  # the heads are in the table, the server's row is not
         server.tracker.tick(lambda: APPLIED)
     here.append("a1", 0, 0)
     here.roll(server, None)
@@ -445,8 +471,7 @@ def _changes_without_first_sync(tracker: WriteTracker) -> Iterator[None]:
         tracker.sync_open_wal()
         yield
         tracker.store.put(rows, tracker.fate())
-        for _, head, seq in collected:
-            head.flushed = max(head.flushed, seq)
+        tracker.unvouched = [(head, seq) for _, head, seq in collected]
 
 
 def refuse_heads(store: Store) -> None:
@@ -466,6 +491,9 @@ def refuse_heads(store: Store) -> None:
         pytest.param(_a_hook_fails, origins, "_blind_spot", lambda *_: None, id="hooks that failed"),
         pytest.param(
             _a_table_is_lost, WriteTracker, "check_nothing_was_lost", _forget_without_a_word, id="a lost table"
+        ),
+        pytest.param(
+            _a_snapshot_is_restored, Recorder, "is_vouched", _written_anyway, id="heads of a table that went back"
         ),
         pytest.param(_heads_are_late, Recorder, "flush", _echo_first, id="an echo before its heads"),
         pytest.param(

@@ -26,8 +26,15 @@ Values = dict[str, int | bytes | str | None]
 StreamKey = tuple[str, int, int]
 """Region, origin, the stream's via."""
 Part = Segment
+MARK_MS = 10_000
+"""`TableMark.PERIOD_MS`."""
 WHOLE = frozenset("fg")
 """The families of the table."""
+
+
+def number(cell: tuple[bytes, int] | None) -> int:
+    """A cell's value; 0 where there is none."""
+    return 0 if cell is None else int.from_bytes(cell[0], "big", signed=True)
 
 
 def hex16(number: int) -> bytes:
@@ -108,7 +115,15 @@ class Recorder:
     last_timestamp: int = 0
     """Of the row's cells: they must not be older than those that are there."""
     errors: int = 0
-    written: bool = False
+    stored: bytes | None = None
+    """`ServerRow.LAST` of the row that this server knows to be stored."""
+    attempted: set[bytes] = field(default_factory=set)
+    """Those of rows that may have been stored since."""
+    mark_file: list[int] | None = None
+    """The file with the mark of the state table, the last one counts; None: nobody asks for it."""
+    compared: bool = False
+    """Whether the table has been compared with the file."""
+    next_mark: int = 0
     ended: bool = False
     last_began: int | None = None
     last_echo: tuple[bytes, int] | None = None
@@ -131,6 +146,11 @@ class Recorder:
         """The server's row."""
         return b"o" + hex16(self.origin) + self.role.encode()
 
+    @property
+    def written(self) -> bool:
+        """Whether its row was ever written."""
+        return self.stored is not None
+
     def tick(self, fate: Fate) -> bool:
         """Go on with the round until its next call to the table; whether it is over."""
         self.fate = fate
@@ -148,8 +168,10 @@ class Recorder:
         self.look_at_clock()
         self.look_at_peers()
         if not self.written:
-            self.store.put([self.row(self.last_began, self.last_echo, None, self.last_peers)], self.fate())
-            self.written = True
+            self.vouch(self.row(self.last_began, self.last_echo, None, self.last_peers))
+            yield
+        if not self.compared:
+            self.compare_mark()
             yield
         echo = self.new_token()
         yield
@@ -182,13 +204,13 @@ class Recorder:
         return True
 
     def flush(self, token: tuple[bytes, int] | None, *, end: bool) -> Iterator[None]:
-        """`Flusher.flush`: a server's row comes last, and only if all else was written."""
+        """`Flusher.flush`: a server's row comes first and last, each only if the table has not gone back since."""
         peers, began, echo = self.peers(), self.clock(), token or self.last_echo
         self.check_nothing_was_lost()
         yield
         yield from self.changes()
-        self.store.put([self.row(began, echo, began if end else None, peers)], self.fate())
-        self.written, self.ended = True, end
+        self.vouch(self.row(began, echo, began if end else None, peers))
+        self.ended = end
         self.last_began, self.last_echo, self.last_peers = began, echo, peers
         self.flush_succeeded()
         yield
@@ -214,10 +236,51 @@ class Recorder:
             "z": final,
         }
         self.last_timestamp = max(self.clock(), self.last_timestamp + 1)
-        return self.key, cells(self.last_timestamp, **values)
+        return self.key, cells(self.last_timestamp, **values, k=self.last_timestamp)
+
+    def vouch(self, write: Write) -> None:
+        """`Flusher.vouch`."""
+        if not self.is_vouched(write):
+            self.went_back()
+            raise StoreError
+
+    def is_vouched(self, write: Write) -> bool:
+        """`ServerRole.write`: whether the row that is stored is the one that this server wrote last."""
+        name = column(b"k")
+        version = write[1][name][0]
+        try:
+            expected = self.stored
+            if not self.store.put_if(write, name, expected, self.fate()):
+                expected = self.store.get(self.key).get(name, (None, 0))[0]
+                if expected not in self.attempted or not self.store.put_if(write, name, expected, self.fate()):
+                    return False
+        except StoreError:
+            self.attempted.add(version)
+            raise
+        self.stored, self.attempted = version, set()
+        return True
+
+    def went_back(self) -> None:
+        """`Flusher.wentBack`: the row that is there is accepted, and all that is known is written again."""
+        self.stored, self.attempted = self.store.get(self.key).get(column(b"k"), (None, 0))[0], set()
+
+    def compare_mark(self) -> None:
+        """`TableMark.compare`."""
+        if self.mark_file and number(self.store.get(b"c").get(column(b"m"))) < self.mark_file[-1]:
+            self.went_back()
+            self.raise_mark(self.mark_file[-1])
+        self.compared = True
+
+    def raise_mark(self, least: int) -> None:
+        """`TableMark.raise`: the table first."""
+        assert self.mark_file is not None
+        found = self.store.get(b"c").get(column(b"m"))
+        mark = max(self.clock(), number(found) + 1, least + 1)
+        if self.store.put_if((b"c", cells(mark, m=mark)), column(b"m"), found and found[0], self.fate()):
+            self.mark_file.append(mark)
 
     def changes(self) -> Iterator[None]:
-        """Write what the table does not have yet."""
+        """Write what the table does not have yet; it counts as written once the row vouches for it."""
         raise NotImplementedError
 
     def look_at_clock(self) -> Mapping[str, int]:
@@ -236,7 +299,9 @@ class Recorder:
         return {}
 
     def check_nothing_was_lost(self) -> None:
-        """`Flusher.checkNothingWasLost`: only what a write-time tracker does about it decides a verdict."""
+        """`Flusher.begin`: what a write-time tracker does about it decides a verdict."""
+        if not self.is_vouched(self.row(self.last_began, self.last_echo, None, self.last_peers)):
+            self.went_back()
 
     def flush_succeeded(self) -> None:
         """After a whole flush."""
@@ -264,6 +329,8 @@ class WriteTracker(Recorder):
     known_peers: dict[str, tuple[int, int, int, int]] = field(default_factory=dict)
     loaded: dict[str, int] = field(default_factory=dict)
     """By peer, the configuration that `known_peers` is about."""
+    unvouched: list[tuple[Head, int]] = field(default_factory=list)
+    """Heads that are written, with their sequence ids, and for which the server's row does not vouch yet."""
     last_coverage: bytes | None = None
     begun: bool = False
     """Whether it has seen the start of coverage in the table."""
@@ -326,9 +393,14 @@ class WriteTracker(Recorder):
             self.sync_open_wal()
             yield
             self.store.put(writes, self.fate())
-            for _, head, seq in collected:
-                head.flushed = max(head.flushed, seq)
+            self.unvouched = [(head, seq) for _, head, seq in collected]
             yield
+
+    def flush_succeeded(self) -> None:
+        """Only now: between two attempts the table may have gone back."""
+        for head, seq in self.unvouched:
+            head.flushed = max(head.flushed, seq)
+        self.unvouched = []
 
     def sync_open_wal(self) -> None:
         """One that is closed does not answer any more."""
@@ -344,27 +416,43 @@ class WriteTracker(Recorder):
         if not self.is_torn():
             yield from super().end()
         elif not self.ended:
-            self.store.put([self.row(self.last_began, self.last_echo, None, self.last_peers)], self.fate())
+            self.vouch(self.row(self.last_began, self.last_echo, None, self.last_peers))
             self.ended = True
             yield
 
     def check_nothing_was_lost(self) -> None:
         """Write again what is still known; what servers that are gone had written is not, so coverage starts anew."""
         coverage = self.store.get(b"c").get(column(b"a"), (None, 0))[0]
-        own_lost = self.written and not self.store.get(self.key)
-        coverage_lost = coverage is None and self.last_coverage is not None
-        if own_lost or coverage_lost or self.last_coverage not in (None, coverage):
-            for head in self.heads.values():
-                head.flushed = 0
-        if own_lost or coverage_lost:
-            now = self.clock()
-            self.store.put([(b"c", cells(now, a=now))], self.fate())
-            coverage = encode(now)
+        if self.last_coverage not in (None, coverage):
+            self.forget_flushes()
+        is_lost = coverage is None and self.last_coverage is not None
         self.last_coverage = coverage
+        if is_lost:
+            self.went_back()
+        else:
+            super().check_nothing_was_lost()
+
+    def went_back(self) -> None:
+        """Coverage starts anew."""
+        self.forget_flushes()
+        now = self.clock()
+        self.store.put([(b"c", cells(now, a=now))], self.fate())
+        self.last_coverage = self.store.get(b"c")[column(b"a")][0]
+        super().went_back()
+
+    def forget_flushes(self) -> None:
+        """`ObservedState.forgetFlushes`."""
+        self.unvouched = []
+        for head in self.heads.values():
+            head.flushed = 0
 
     def tidy(self) -> Iterator[None]:
-        """`Sweep.run`: servers that are gone, and since when every server is tracked."""
+        """`Sweep.run`: servers that are gone, and since when every server is tracked; and the mark."""
         now = self.clock()
+        if self.mark_file is not None and now >= self.next_mark:
+            self.next_mark = now + MARK_MS
+            if now >= number(self.store.get(b"c").get(column(b"m"))) + MARK_MS:
+                self.raise_mark(0)
         if now < self.next_sweep:
             return
         self.next_sweep = now + self.sweep_ms
@@ -375,7 +463,7 @@ class WriteTracker(Recorder):
         for name, (key, row) in known.items():
             if name not in live and column(b"z") not in row and column(b"x") not in row:
                 self.store.put([(key, cells(now, x=now))], self.fate())
-        if not self.store.get(b"c"):
+        if column(b"a") not in self.store.get(b"c"):
             since = now if self.begun else self.started
             self.store.put([(b"c", cells(since, a=since))], self.fate())
         self.begun = True
@@ -395,7 +483,9 @@ class WriteTracker(Recorder):
         """Heads, and the final row."""
         now = self.clock()
         heads = [head_row(key, head) for key, head in self.heads.items() if head.seq != head.flushed]
-        return [*heads, self.row(now, self.last_echo, now, self.peers())]
+        final = self.row(now, self.last_echo, now, self.peers())
+        self.attempted.add(final[1][column(b"k")][0])
+        return [*heads, final]
 
 
 def head_row(key: StreamKey, head: Head) -> Write:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from status_tool.vocabulary.ids import origin_id
 from tests.simulation.dice import Dice
-from tests.simulation.store import APPLIED, APPLIED_BUT_FAILED, LATE, PARTLY, REFUSED, Store
+from tests.simulation.store import APPLIED, APPLIED_BUT_FAILED, LATE, PARTLY, REFUSED, Cells, Store
 from tests.simulation.tracker import SLAVE_VIA, WHOLE, Entry, SinkTracker, WriteTracker
 
 START_MS = 1_000_000_000
@@ -119,6 +119,10 @@ class World:
     def __init__(self) -> None:
         self.now = START_MS
         self.master_store, self.slave_store = Store(), Store()
+        self.master_marks: list[int] = []
+        """The file with the mark of the master's state table."""
+        self.nightly: dict[int, dict[bytes, Cells]] = {}
+        """By which of the two tables, its last snapshot."""
         self.masters: list[MasterServer] = []
         self.slaves: list[SlaveServer] = []
         self.peer: Peer | None = Peer(START_MS - 100_000)
@@ -242,6 +246,7 @@ class World:
             tracker.sync, tracker.live_servers = (lambda: self.sync(server)), self.live_names
             tracker.on_interrupt = self.coverage_interrupted
             tracker.in_force = lambda: self.in_force(server)
+            tracker.mark_file = self.master_marks
             server.tracker = tracker
         self.masters.append(server)
         if self.peer is not None:
