@@ -100,7 +100,7 @@ def test_trackers_come_one_server_after_another(bare: Pair, tmp_path: Path) -> N
         # What was compared once by other means is accepted; from then on everything is proven.
         with open_status(files[pair]) as file:
             since = str(file.header.cut_ms)
-        assert_complete(pair.check(files[pair], "--table", old, "--since", since))
+        assert_complete(pair.check(files[pair], "--table", old, "--since", since), "accepted")
     assert [peer.id for peer in there.master.admin.list_peers()] == [PEER]
 
 

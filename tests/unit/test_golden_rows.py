@@ -143,7 +143,7 @@ def test_facts(table: dict[bytes, Cells]) -> None:
 
 
 def test_content(table: dict[bytes, Cells]) -> None:
-    """A tenure with everything, and one of an empty region; the sums are those of `ledger/tenures.json`."""
+    """A tenure with everything, and one whose families are all gone; the sums are those of `ledger/tenures.json`."""
     ((_, cells),) = of(table, "f")
     ended, opened = (parse_tenure(value) for name, (value, _) in sorted(cells.items()) if name.startswith(b"t:k"))
     assert ended is not None
@@ -156,7 +156,7 @@ def test_content(table: dict[bytes, Cells]) -> None:
     assert opened == Tenure(7, 1008, 8, {}, {})
     assert isinstance(before, Files)
     (changed,) = codec.contents(of(table, "f"))
-    assert changed == {"kind": "fact", "table": "ns:t", "region": REGION, "state": "changed", "write_ms": 1004}
+    assert changed == {"kind": "fact", "table": "ns:t", "region": REGION, "state": "changed", "write_ms": 1008}
 
 
 def test_table_events(table: dict[bytes, Cells]) -> None:
