@@ -244,7 +244,7 @@ def _facts(
     compared = _compared(descriptor, slave.get(table), families)
     # From then on there is content to lose, whether it came as entries or not.
     proof, word_ms = question.proofs.get(table), question.accepted.of(table)
-    held_from = earliest(None if proof is None else proof.at_ms, word_ms)
+    held_from = earliest(None if proof is None else proof.at_ms, None if _is_younger(age, word_ms) else word_ms)
     is_accepted = table in question.accepted_drift
     drift = [Finding("keeps-less", table=table, note="; ".join(compared.less))] if compared.less else []
     findings = [
@@ -273,6 +273,13 @@ def _facts(
         _observers(descriptor or {}, here),
         Seen(here.get("born_ms"), here.get("dropped_ms") or {}, question.changed.get(table), question.slave_back_ms),
     )
+
+
+def _is_younger(age: TableAge | None, since_ms: int | None) -> bool:
+    """Whether a table was certainly created after a time: then there was nothing to accept."""
+    if age is None or age.unknown or age.oldest is None or since_ms is None:
+        return False
+    return age.oldest > since_ms
 
 
 def _is_older_than_the_barrier(age: TableAge | None, master: Header) -> bool:

@@ -767,6 +767,10 @@ def test_a_table_that_is_emptied_after_it_was_accepted() -> None:
         detail = json.dumps(json.loads(DETAIL) | {"born_ms": born_ms, "first_born_ms": born_ms})
         outcome = check(ours, changed(theirs, "table", detail=detail), accepted)
         assert {problem.code for problem in outcome.problems} == codes
+    # A table that was created after what is accepted, on both sides: its birth has taken nothing away.
+    detail = json.dumps(json.loads(DETAIL) | {"born_ms": 5_000, "first_born_ms": 5_000})
+    young = check(ours, changed(theirs, "table", detail=detail), replace(HBASE, since=Baseline(1_999)))
+    assert young.verdict is Verdict.COMPLETE
 
 
 def test_a_slave_whose_state_table_went_back() -> None:
