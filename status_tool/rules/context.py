@@ -226,9 +226,8 @@ def _unaffected(since: Baseline, ages: Iterable[TableAge], kept: Mapping[str, Ke
     found = set()
     for age in ages:
         accepted_ms = since.of(age.table)
-        is_younger = not age.unknown and age.oldest is not None and is_later(age.oldest, accepted_ms)
         is_proven = age.table in kept and not is_later(accepted_ms, kept[age.table].until_ms)
-        if accepted_ms is not None and (is_younger or is_proven):
+        if accepted_ms is not None and (age.is_younger_than(accepted_ms) or is_proven):
             found.add(age.table)
     return frozenset(found)
 

@@ -79,6 +79,15 @@ class TableAge:
     unknown: bool
     """Whether some region's or parent's creation time is not known."""
 
+    @property
+    def created_ms(self) -> int | None:
+        """The time at or after which the table was certainly created; None: not known."""
+        return None if self.unknown else self.oldest
+
+    def is_younger_than(self, since_ms: int | None) -> bool:
+        """Whether the table was certainly created after a time: then it held nothing to accept."""
+        return self.created_ms is not None and since_ms is not None and self.created_ms > since_ms
+
 
 @dataclass(frozen=True, slots=True)
 class TableFacts:
@@ -244,7 +253,8 @@ def _facts(
     compared = _compared(descriptor, slave.get(table), families)
     # From then on there is content to lose, whether it came as entries or not.
     proof, word_ms = question.proofs.get(table), question.accepted.of(table)
-    held_from = earliest(None if proof is None else proof.at_ms, None if _is_younger(age, word_ms) else word_ms)
+    is_younger = age is not None and age.is_younger_than(word_ms)
+    held_from = earliest(None if proof is None else proof.at_ms, None if is_younger else word_ms)
     is_accepted = table in question.accepted_drift
     drift = [Finding("keeps-less", table=table, note="; ".join(compared.less))] if compared.less else []
     findings = [
@@ -273,13 +283,6 @@ def _facts(
         _observers(descriptor or {}, here),
         Seen(here.get("born_ms"), here.get("dropped_ms") or {}, question.changed.get(table), question.slave_back_ms),
     )
-
-
-def _is_younger(age: TableAge | None, since_ms: int | None) -> bool:
-    """Whether a table was certainly created after a time: then there was nothing to accept."""
-    if age is None or age.unknown or age.oldest is None or since_ms is None:
-        return False
-    return age.oldest > since_ms
 
 
 def _is_older_than_the_barrier(age: TableAge | None, master: Header) -> bool:
@@ -322,7 +325,7 @@ def _begins_after(moment_ms: int, age: TableAge | None, since_ms: int | None) ->
     """
     if since_ms is not None and since_ms >= moment_ms:
         return True
-    return age is not None and not age.unknown and age.oldest is not None and age.oldest >= moment_ms
+    return age is not None and age.created_ms is not None and age.created_ms >= moment_ms
 
 
 def _descriptor_findings(
@@ -487,7 +490,7 @@ def _age_findings(table: str, age: TableAge | None, master: Header, since_ms: in
     covered_from = master.coverage_ms
     if covered_from is not None and since_ms is not None and since_ms >= covered_from:
         return []
-    young = not age.unknown and age.oldest is not None and covered_from is not None and age.oldest >= covered_from
+    young = age.created_ms is not None and covered_from is not None and age.created_ms >= covered_from
     return [] if young else [Finding("older-than-tracker", table=table, written_to_ms=covered_from)]
 
 

@@ -65,6 +65,16 @@ def test_a_chain(three: Three, status: Path) -> None:
     assert (found.exit_code, found.json["shape"], len(found.json["clusters"])) == (0, "chain", 3), found
 
 
+@pytest.fixture
+def second_peer(three: Three) -> Iterator[None]:
+    """A peer "2" of a that a test adds is gone afterwards, whatever becomes of the test."""
+    yield
+    a = three.ac.master.admin
+    if "2" in {peer.id for peer in a.list_peers()}:
+        a.remove_peer("2")
+
+
+@pytest.mark.usefixtures("second_peer")
 def test_two_peers_with_filters(three: Three, status: Path) -> None:
     """A second peer of a takes a namespace and one table to c: only these are in scope for c, everything for b."""
     a, c = three.ac.master.admin, three.ac.slave
@@ -80,21 +90,17 @@ def test_two_peers_with_filters(three: Three, status: Path) -> None:
     assert_complete(result)
     assert (result.json["peer_id"], result.json["hbase"]["regions"]["complete"]) == ("1", 3)
     assert topology(three.ab).json["shape"] == "mixed"
-    a.remove_peer("2")
 
 
 @pytest.fixture
 def apart(three: Three) -> Iterator[None]:
-    """What reaches c comes from a itself, by a peer of the test's own."""
-    a = three.ac.master.admin
+    """What reaches c comes from a itself."""
     three.bc.master.admin.disable_peer(PEER)
     yield
     three.bc.master.admin.enable_peer(PEER)
-    if "2" in {peer.id for peer in a.list_peers()}:
-        a.remove_peer("2")
 
 
-@pytest.mark.usefixtures("apart")
+@pytest.mark.usefixtures("apart", "second_peer")
 def test_a_peer_that_filters_families(three: Three, status: Path) -> None:
     """Each family is a chain: what the peer leaves out is not in scope, a loss in what it ships is a gap, and a peer
     that is widened excuses nothing.
