@@ -1,6 +1,6 @@
 """HDFS by Hadoop's own client, in a Java process beside this one that many requests go to at once.
 
-WebHDFS makes a DataNode open a client of its own for each checksum (docs/decisions.md, 34); Hadoop's asks the NameNode
+WebHDFS makes a DataNode open a client of its own for each checksum; Hadoop's asks the NameNode
 over one kept connection and the DataNode by one short stream. `io.github.statustool.hdfs.HdfsReader` is the other end
 of the pipe, with the jars that Spark ships. It is given the site files' properties, so that name services, failover,
 Kerberos and encryption are what Hadoop makes of them; and it ends when this process does, however that ends.
@@ -36,7 +36,7 @@ from status_tool.errors import ConnectionFailed, StatusToolError
 WHOSE = "Hadoop's own client"
 _MAIN = "io.github.statustool.hdfs.HdfsReader"
 _JVM_OPTIONS = ("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:+ExitOnOutOfMemoryError")
-"""It waits rather than computes, so compiling less pays at any number of files (docs/figures.md)."""
+"""It waits rather than computes, so compiling less pays at any number of files (docs/performance.md)."""
 _ENTRY = struct.Struct(">cqqq?")
 _TYPES = {b"F": "FILE", b"D": "DIRECTORY", b"S": "SYMLINK"}
 FILES_AT_ONCE = 64

@@ -91,7 +91,8 @@ class Request:
     shutdown_ms: int | None = None
     """`-s`."""
     following: bool = False
-    """Whether everything up to now is in scope, regardless of a recorded shutdown time (docs/decisions.md, 40)."""
+    """Whether everything up to now is in scope, regardless of a recorded shutdown time, whose clock is
+    another host's."""
     files: FileOptions = field(default_factory=FileOptions)
     drained: bool = False
     """Whether to wait, within `wait_s`, until the queues of crashed servers are drained, too."""
@@ -146,7 +147,7 @@ class Snapshot:
     unsettled: tuple[str, ...] = ()
     """Live region servers that have not flushed past the barrier, with the reason."""
     regions: PackedRows = NO_ROWS
-    """A master's `region` rows: read before its streams (docs/decisions.md, 22), and written with them."""
+    """A master's `region` rows: read before its streams, and written with them."""
 
 
 @dataclass(frozen=True)
@@ -264,7 +265,7 @@ def _hbase(
         source = dataclasses.replace(source, existing=existing)
         queued, notices = queue_rows(settings, zookeeper)
         # After the queues: HBase deletes them with their peer, and a peer that ships less empties them as well. Then
-        # the peer is gone, or its version is one that proves nothing of a server that ended before (decision 22).
+        # the peer is gone, or its version is one that proves nothing of a server that ended before.
         peers = peer_rows(zookeeper)
         rows += [*peers, *queued]
         _write_down_settled(state, servers, peers, queued)
@@ -292,7 +293,7 @@ def _await_drained(
 ) -> None:
     """Return when no queue holds anything of a crashed server, or at the deadline: then FILE records what is left.
 
-    Before the barrier, so that everything else is read in its order after it (docs/decisions.md, 22).
+    Before the barrier, so that everything else is read in its order after it.
     """
     nobody = Barrier(b"", now_ms(), set())
     while True:

@@ -1,8 +1,8 @@
 """The short way: regions that are evidently complete, decided by extremes and sums of their rows alone.
 
 Nearly all regions of a healthy cluster are. What is decided here, `rules.regions` would decide in the same way, with
-no finding, no lag and no later write; it judges all others (docs/decisions.md, 243). There is SQL only: the plain form
-is `rules.regions`, and the tests hold both equal.
+no finding, no lag and no later write; it judges all others. There is SQL only: the plain form is `rules.regions`, and
+the tests hold both equal.
 
 Rows (`row_sql`) are grouped by stream (`stream_aggregates_sql`), streams by region (`number_aggregates_sql`). They hold
 numbers alone, so that groups are hashed and need not be sorted; a table has a number for its name (`table_key_sql`).

@@ -1,7 +1,7 @@
 """Whether a server that crashed had loaded the peer's present version before: by versions, independent of clocks.
 
 Trackers record which versions of a peer's znode were in force on their region server (docs/formats.md, `q` of the state
-table's `o` rows; docs/decisions.md, 65). A server on which the present one was in force before its last flush has put
+table's `o` rows). A server on which the present one was in force before its last flush has put
 everything that it appended later into that peer's queue.
 """
 

@@ -1,6 +1,6 @@
 """What the replication queues prove: that nothing of a crashed origin, and no bulk load, is left to be shipped.
 
-Rules, each needed (docs/decisions.md, from 20): the queues were read whole and after the barrier; the origin's WALs
+Rules, each needed (the simulation breaks each): the queues were read whole and after the barrier; the origin's WALs
 have been split, so nothing can be appended any more; no queue of the peer, on any server, holds one of them or came
 from that origin; and the peer has existed, unchanged, since before the origin started or, according to the trackers,
 since before its last flush.

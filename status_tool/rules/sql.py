@@ -1,7 +1,7 @@
 """Building blocks of Spark SQL text: each rule has a second form in SQL, right below the plain Python one.
 
 The plain form is the one to read, and the tests' oracle; the SQL form decides, over any number of rows.
-It is text, so that rules need no Spark (docs/decisions.md, 160). Columns are those of `vocabulary.schema`, or as the
+It is text, so that rules need no Spark. Columns are those of `vocabulary.schema`, or as the
 docstring of the function says. Literals are always quoted with the functions here.
 """
 

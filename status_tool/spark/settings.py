@@ -24,7 +24,7 @@ _DEFAULTS = {
     "spark.sql.execution.useObjectHashAggregateExec": "false",
 }
 """For every session made here. Small reducers are merged, up to 64 MiB each. Rows come to the aggregations sorted, and
-are not hashed until there is no room for more groups, and then sorted again (docs/decisions.md, 224)."""
+are not hashed until there is no room for more groups, and then sorted again."""
 
 _LOCAL = {
     "spark.driver.host": "127.0.0.1",

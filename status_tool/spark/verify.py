@@ -1,6 +1,6 @@
 """The verification on Spark: one action for the few small rows, and one for everything else.
 
-A large check has one in between, which settles what is evident (docs/decisions.md, 243).
+A large check has one in between, which settles the regions that are evidently complete without sorting their rows.
 """
 
 from __future__ import annotations
