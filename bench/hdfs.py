@@ -7,8 +7,8 @@ default and with as many maps and listing threads as the tool has requests under
 what the start takes. Then clients that run already, and `--deep` against a raw read of the same bytes.
 
 What limits: over WebHDFS a checksum is two HTTP requests, and the DataNode makes a DFSClient for each and closes the
-connection (docs/decisions.md, 34); by Hadoop's own client it is one short stream to the DataNode, which closes that
-one, too (205, 236). With all servers on the same cores as the tool it is CPU time, else latency.
+connection; by Hadoop's own client it is one short stream to the DataNode, which closes that
+one, too. With all servers on the same cores as the tool it is CPU time, else latency.
 """
 
 from __future__ import annotations

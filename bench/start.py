@@ -3,7 +3,7 @@
     python -m bench.start [ROUNDS]
 
 The kinds alternate, so that whatever else the machine does meets all of them. The check of the samples, with the
-archive of Spark's classes (decision 182), which a run before has made, and without any; a session as PySpark makes it,
+archive of Spark's classes, which a run before has made, and without any; a session as PySpark makes it,
 with one join of the samples' own rows; what a wrong option and the help cost, against Python that does nothing.
 """
 

@@ -104,6 +104,6 @@ def test_never_a_false_complete(plain: Arena, tmp_path: Path, name: str) -> None
     assert record.broken is None, record.to_json()
     assert not record.wrong(), record.to_json()
     end = record.looks[-1]
-    # Whether a second birth within 30 s of the first arrival came before it, clocks may not tell (decision 188).
+    # Whether a second birth within 30 s of the first arrival came before it, clocks may not tell.
     is_doubted = name == "recreated" and "emptied" in end.told
     assert is_doubted or (record.lost == 0) == (end.verdict == "complete"), record.to_json()

@@ -1,7 +1,7 @@
 """A small model of two HBase clusters and the replication between them, with everything that can go wrong in steps.
 
 What HBase does is from the 2.6.1 sources (ReplicationSourceManager, ReplicationSource, ServerCrashProcedure,
-ClaimReplicationQueuesProcedure, ZKReplicationQueueStorage) and /docs/decisions.md from 20. Only what decides whether
+ClaimReplicationQueuesProcedure, ZKReplicationQueueStorage). Only what decides whether
 an entry arrives is modelled: which WALs a queue holds, from where on, and who ships them.
 """
 
