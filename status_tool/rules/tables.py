@@ -255,14 +255,15 @@ def _facts(
     proof, word_ms = question.proofs.get(table), question.accepted.of(table)
     is_younger = age is not None and age.is_younger_than(word_ms)
     held_from = earliest(None if proof is None else proof.at_ms, None if is_younger else word_ms)
+    theirs = slave[table].holding_since(held_from) if table in slave else None
     is_accepted = table in question.accepted_drift
     drift = [Finding("keeps-less", table=table, note="; ".join(compared.less))] if compared.less else []
     findings = [
         *_descriptor_findings(table, descriptor, families, since_ms),
         *_slave_findings(table, families, slave, word_ms, held_from, _seen_of(proof)),
         *([] if is_accepted else drift),
-        *_slave_state_lost(table, question.slave_back_ms, word_ms, proof),
-        *_slave_changes(table, slave, question.changed.get(table), word_ms, held_from, _seen_of(proof)),
+        *_slave_state_lost(table, descriptor, theirs, question.slave_back_ms, word_ms, _seen_of(proof)),
+        *_slave_changes(table, theirs, question.changed.get(table), word_ms, _seen_of(proof)),
         *_pruned_findings(table, descriptor, question.slave_id, since_ms),
         *_age_findings(table, age, question.master, since_ms),
     ]
@@ -385,6 +386,11 @@ class _SlaveTable:
         births = (row.get("born_ms"), row.get("first_born_ms"))
         return cls(frozenset(families), row.get("arrived_ms"), *births, row.get("dropped_ms") or {}, row)
 
+    @property
+    def held_from_ms(self) -> int | None:
+        """When it first held what a verdict may rely on, or its birth if nothing has arrived; None: not known."""
+        return self.born_ms if self.arrived_ms is None else self.arrived_ms
+
     def holding_since(self, proven_at: int | None) -> _SlaveTable:
         """The same table, where rows were proven to be in it at a time, whether they came as entries or not."""
         return replace(self, arrived_ms=earliest(self.arrived_ms, proven_at))
@@ -437,24 +443,33 @@ def _slave_findings(
     return found
 
 
-def _slave_state_lost(table: str, back_ms: int | None, since_ms: int | None, proof: KeptProof | None) -> list[Finding]:
-    seen = _seen_of(proof)
-    is_known = seen is not None and seen.back_ms == back_ms
-    if is_known or not _happened_after(back_ms, since_ms):
+def _slave_state_lost(
+    table: str,
+    master: dict[str, Any] | None,
+    slave: _SlaveTable | None,
+    back_ms: int | None,
+    since_ms: int | None,
+    seen: Seen | None,
+) -> list[Finding]:
+    """The doubt that what happened to the table on the slave is no longer recorded, as its state table went back.
+
+    None where the table has held nothing before, by more than the clocks of the slave's servers may differ: chains are
+    whole from their first entry on, so that all entries arrived, and all that happened was recorded, after that. For an
+    arrival is written with a table's segments, the first and later ones: where some are left, so is the first arrival
+    at the server that wrote them. But where the master has pruned heads, what came first may be in no chain any more.
+    """
+    if (seen is not None and seen.back_ms == back_ms) or back_ms is None or not _happened_after(back_ms, since_ms):
         return []
-    return [Finding("slave-state-lost", table=table, written_to_ms=back_ms)]
+    held_ms = None if slave is None or "pruned" in (master or {}) else slave.held_from_ms
+    is_later = held_ms is not None and held_ms > back_ms + 2 * CLOCK_MARGIN_MS
+    return [] if is_later else [Finding("slave-state-lost", table=table, written_to_ms=back_ms)]
 
 
 def _slave_changes(
-    table: str,
-    slave: dict[str, _SlaveTable],
-    changed_ms: int | None,
-    since_ms: int | None,
-    held_from: int | None,
-    seen: Seen | None,
+    table: str, slave: _SlaveTable | None, changed_ms: int | None, since_ms: int | None, seen: Seen | None
 ) -> list[Finding]:
     """What was there before the first entry arrived does not affect what has arrived since."""
-    arrived_ms = slave[table].holding_since(held_from).arrived_ms if table in slave else None
+    arrived_ms = None if slave is None else slave.arrived_ms
     is_later = changed_ms is not None and arrived_ms is not None and changed_ms > arrived_ms
     is_news = is_later if seen is None else changed_ms != seen.changed_ms
     if not is_news or not _happened_after(changed_ms, since_ms):

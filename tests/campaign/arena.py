@@ -44,9 +44,11 @@ SKEWED = {
 APART = {
     "lab.clock.offset": "-300000",
     "hbase.coprocessor.regionserver.classes": SKEWED["hbase.coprocessor.regionserver.classes"],
+    "hbase.coprocessor.master.classes": "io.github.statustool.lab.SkewedClock",
+    # A region server reports for duty before its coprocessor makes its clock wrong.
     "hbase.master.maxclockskew": "600000",
 }
-"""Of the slave's region servers: five minutes behind the master's."""
+"""Of the slave's servers: five minutes behind the master's."""
 KINDS = {
     "plain": {},
     "slow": {"hbase.replicationtable.updateperiod": "600000"},

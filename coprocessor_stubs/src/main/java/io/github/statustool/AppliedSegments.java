@@ -28,16 +28,16 @@ final class AppliedSegments {
     this.tables = tables;
   }
 
-  /** The changes to write together with a batch because it contains the first entries of a table; usually none. */
+  /** The changes to write together with a batch because it contains entries of a table; usually none. */
   List<Change> arrived(List<AppliedEntries> streams, long now) {
-    boolean first = false;
+    boolean due = false;
     for (AppliedEntries stream : streams) {
-      first |= tables.arrived(stream.table, now);
+      due |= tables.arrived(stream.table, now);
     }
-    if (first) {
+    if (due) {
       tablesUncopied = true;
     }
-    return first ? tables.dirty() : List.of();
+    return due ? tables.dirty() : List.of();
   }
 
   /**

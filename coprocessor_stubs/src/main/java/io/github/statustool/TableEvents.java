@@ -29,20 +29,27 @@ final class TableEvents {
    */
   static final long EARLIEST_WINS = 1L << 62;
 
+  /** A state table cannot be disabled, restored and enabled in less. */
+  static final long AGAIN_MS = 500;
+
   private final Map<String, Event> arrivals = new ConcurrentHashMap<>();
   private final Map<String, Event> emptied = new ConcurrentHashMap<>();
   private final Map<String, OpenRegion> openedRegions = new HashMap<>();
   private final Map<String, Map<String, Integer>> scopes = new HashMap<>();
 
   /**
-   * Records an applied entry; returns whether it is the first one of the table in this JVM. Called by replication
-   * handlers.
+   * Records an applied entry; returns whether the table's arrival, its first one in this JVM, has to be written together
+   * with the entry's segments. Called by replication handlers. Why it is written again and again: a state table that
+   * goes back must not lose the arrival while a handler writes the segments, of which it remembers all.
    */
   boolean arrived(String table, long now) {
-    if (arrivals.containsKey(table)) {
-      return false;
+    Event known = arrivals.computeIfAbsent(table, name ->
+        new Event(name, TableEventRow.ARRIVED_MS, now, EARLIEST_WINS - now));
+    if (now - known.dueSince >= AGAIN_MS) {
+      known.dueSince = now;
+      known.flushed = false;
     }
-    return arrivals.putIfAbsent(table, new Event(table, TableEventRow.ARRIVED_MS, now, EARLIEST_WINS - now)) == null;
+    return !known.flushed;
   }
 
   /**
@@ -141,12 +148,15 @@ final class TableEvents {
     private final long value;
     private final long timestamp;
     private volatile boolean flushed;
+    /** Of an arrival: when it was last to be written with segments. */
+    private volatile long dueSince;
 
     private Event(String table, byte[] qualifier, long value, long timestamp) {
       this.table = table;
       this.qualifier = qualifier;
       this.value = value;
       this.timestamp = timestamp;
+      dueSince = value;
     }
 
     private StateRow toRow() {

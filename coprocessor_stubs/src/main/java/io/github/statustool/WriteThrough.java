@@ -4,6 +4,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Supplier;
+import org.apache.hadoop.hbase.util.EnvironmentEdgeManager;
 
 /**
  * Writes a request's segments before the request is acknowledged, so that a crash right afterwards loses nothing. Waits
@@ -32,7 +33,7 @@ final class WriteThrough {
     if (batch.isEmpty()) {
       return;
     }
-    long now = System.currentTimeMillis();
+    long now = EnvironmentEdgeManager.currentTime();
     applied.keepUnstamped(batch.unstamped());
     List<AppliedEntries> streams = batch.streams(now);
     List<StreamSegments> records = applied.add(streams, now);

@@ -3,15 +3,16 @@ package io.github.statustool.lab;
 import java.io.File;
 import java.util.concurrent.TimeUnit;
 import org.apache.hadoop.hbase.CoprocessorEnvironment;
+import org.apache.hadoop.hbase.coprocessor.MasterCoprocessor;
 import org.apache.hadoop.hbase.coprocessor.RegionServerCoprocessor;
 import org.apache.hadoop.hbase.util.EnvironmentEdge;
 import org.apache.hadoop.hbase.util.EnvironmentEdgeManager;
 
 /**
- * Makes a region server's clock wrong by {@value #OFFSET} milliseconds, as HBase itself sees it, and by {@value #STEP}
+ * Makes a region server's or an HBase master's clock wrong by {@value #OFFSET} milliseconds, as HBase itself sees it, and by {@value #STEP}
  * more as long as there is a file {@value #MARK} in the server's folder: so that a running server's clock can be set.
  */
-public final class SkewedClock implements RegionServerCoprocessor {
+public final class SkewedClock implements MasterCoprocessor, RegionServerCoprocessor {
 
   static final String OFFSET = "lab.clock.offset";
   static final String STEP = "lab.clock.step";
