@@ -89,7 +89,8 @@ def failure_in_metrics(metrics: Path | None, started_s: float) -> Iterator[None]
 def check_file(settings: Settings, check: Check, output: Output) -> int:
     """`run -i`: the check, its text or JSON and its reports; returns the exit code."""
     # Here and below: only a check needs Spark, which has been loaded with `Check`.
-    from status_tool.runs.check import check_live, check_offline
+    from status_tool.runs.live import check_live
+    from status_tool.runs.offline import check_offline
     from status_tool.spark.stages import stages_shown
 
     with failure_in_metrics(output.metrics, output.started_s):

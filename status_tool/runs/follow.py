@@ -23,16 +23,11 @@ from status_tool.gather.measured_queues import queue_rows
 from status_tool.gather.snapshot import Request
 from status_tool.report.follow_progress import Following, Round
 from status_tool.rules.queue_proofs import left_bytes
-from status_tool.runs.check import (
-    Check,
-    Look,
-    Master,
-    MasterSide,
-    check_in_rounds,
-    header_in_scope,
-    refuse_deep,
-    scratch_of,
-)
+from status_tool.runs.check import Check
+from status_tool.runs.live_rounds import LiveRounds, Look, Master
+from status_tool.runs.master_side import MasterSide
+from status_tool.runs.refusals import header_in_scope, refuse_deep
+from status_tool.runs.slave_side import scratch_of
 from status_tool.runs.write import write_side
 from status_tool.status_file.reader import StatusFile, open_status
 from status_tool.vocabulary.header import MASTER, Header
@@ -90,7 +85,7 @@ def follow(settings: Settings, master: Settings, check: Check, shown: Following,
         scratch = stack.enter_context(scratch_of(check))
         files = stack.enter_context(ExitStack())
         live = LiveMaster(base, master, check, scratch.folder, shown, files)
-        return check_in_rounds(settings, check, live, deadline, shown.step, scratch)
+        return LiveRounds(settings, check, live, deadline, shown.step, scratch).run()
 
 
 def _refuse(base: MasterSide, check: Check) -> None:

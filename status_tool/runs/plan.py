@@ -15,8 +15,9 @@ from status_tool.gather.hdfs_side import files_endpoint, impatient
 from status_tool.gather.peer_topology import what_is_shipped
 from status_tool.gather.snapshot import FileOptions, Request, with_shutdown
 from status_tool.printable import duration, iso
-from status_tool.runs.check import Check, header_in_scope, kind_of_check, refuse_deep
+from status_tool.runs.check import Check, kind_of_check
 from status_tool.runs.pace import RunKind, expected, last_run, rows_read
+from status_tool.runs.refusals import header_in_scope, refuse_deep
 from status_tool.runs.sampling import RANGES
 from status_tool.runs.write import kind_of_side
 from status_tool.sources import meta

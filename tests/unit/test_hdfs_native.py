@@ -237,7 +237,7 @@ def test_a_check(
     fake: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], near_rows: int
 ) -> None:
     """Both sides by Hadoop's client, `--deep`, too: this process reads, Spark compares; whatever it reads besides."""
-    monkeypatch.setattr("status_tool.runs.check.NEAR_ROWS", near_rows)
+    monkeypatch.setattr("status_tool.runs.slave_side.NEAR_ROWS", near_rows)
     slave = tmp_path / "other"
     for root, other in ((fake, "plain 12345"), (slave, "crc32 12345")):
         for path, content in (("alike", "x"), ("other", other), ("empty", "")):

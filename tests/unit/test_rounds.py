@@ -14,8 +14,13 @@ import pytest
 
 from status_tool.errors import ConnectionFailed
 from status_tool.gather.snapshot import Snapshot
-from status_tool.runs import check as rounds
-from status_tool.runs.check import Check, FixedMaster, Look, Master, MasterSide, Scratch, check_in_rounds
+from status_tool.runs import live_rounds
+from status_tool.runs.answer import Last
+from status_tool.runs.check import Check
+from status_tool.runs.live import FixedMaster
+from status_tool.runs.live_rounds import Look, Master
+from status_tool.runs.master_side import MasterSide
+from status_tool.runs.slave_side import Scratch
 from status_tool.vocabulary.header import Header
 from status_tool.vocabulary.outcome import HBaseOutcome, Outcome, Overview
 from status_tool.vocabulary.scope import Scope
@@ -36,10 +41,11 @@ class Rounds:
     def __init__(self, monkeypatch: pytest.MonkeyPatch, *outcomes: Outcome, unsettled: tuple[str, ...] = ()) -> None:
         self.outcomes, self.done, self.unsettled = iter(outcomes), list[str](), unsettled
         self.lost: list[ConnectionFailed] = []
-        for name in ("gather", "verify_once", "_question"):
-            monkeypatch.setattr(rounds, name, getattr(self, name.strip("_")))
-        monkeypatch.setattr(rounds, "spark_session", self.spark)
-        monkeypatch.setattr(rounds, "slave_request", lambda *_: None)
+        monkeypatch.setattr(live_rounds, "gather", self.gather)
+        monkeypatch.setattr(live_rounds, "question_in", self.question)
+        monkeypatch.setattr(live_rounds, "session_of", self.spark)
+        monkeypatch.setattr(live_rounds, "slave_request", lambda *_: None)
+        monkeypatch.setattr(live_rounds.LiveRounds, "_answer", lambda _, *arguments: self.answer(arguments[3]))
         monkeypatch.setattr(time, "sleep", lambda _: None)
 
     @contextmanager
@@ -55,14 +61,14 @@ class Rounds:
     def question(self, *_: Any) -> None:
         self.done.append("question")
 
-    def verify_once(self, *arguments: Any) -> Outcome:
+    def answer(self, last: Last) -> Outcome:
         outcome = next(self.outcomes)
-        return replace(outcome, overview=Overview((), ())) if arguments[-1](outcome) else outcome
+        return replace(outcome, overview=Overview((), ())) if last(outcome) else outcome
 
     def run(self, master: Master, left_s: float) -> Outcome:
         check, scratch = Check(Path("f"), Scope()), Scratch(Path("/nowhere"), None)
         deadline = time.monotonic() + left_s
-        return check_in_rounds(NO_SETTINGS, check, master, deadline, lambda _: None, scratch)
+        return live_rounds.LiveRounds(NO_SETTINGS, check, master, deadline, lambda _: None, scratch).run()
 
 
 class Watched(Master):
@@ -132,9 +138,9 @@ def test_a_side_that_is_away_is_asked_again_by_followers_alone(monkeypatch: pyte
     """After the first round; then the deadline ends it with the error."""
 
     class Loses(Rounds):
-        def verify_once(self, *arguments: Any) -> Outcome:
+        def answer(self, last: Last) -> Outcome:
             self.lost.append(ConnectionFailed("away"))
-            return super().verify_once(*arguments)
+            return super().answer(last)
 
     seen = Loses(monkeypatch, INCOMPLETE, COMPLETE)
     assert seen.run(Watched(seen), math.inf).verdict is Verdict.COMPLETE

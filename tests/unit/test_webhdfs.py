@@ -300,7 +300,7 @@ def test_a_rate_holds_over_all_of_a_check(
     fake: FakeHdfs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Each request to the NameNode is one that this process has waited for, listing, checksums and content alike."""
-    monkeypatch.setattr("status_tool.runs.check.NEAR_ROWS", 0)
+    monkeypatch.setattr("status_tool.runs.slave_side.NEAR_ROWS", 0)
     waited, wait = list[int](), RateLimit.wait
 
     def counting(limit: RateLimit) -> None:

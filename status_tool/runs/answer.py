@@ -1,0 +1,112 @@
+"""One answer: the rows of both sides compared on Spark, as a question asks."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, closing
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from status_tool.clients.hdfs_native import RpcEndpoint
+from status_tool.clients.webhdfs import HdfsEndpoint
+from status_tool.runs.check import Check
+from status_tool.runs.master_side import MasterSide
+from status_tool.runs.question import Question
+from status_tool.runs.write import Say
+from status_tool.spark import source as spark_source
+from status_tool.spark.counts import overview_of
+from status_tool.spark.debug import write_debug
+from status_tool.spark.deep import with_crc
+from status_tool.spark.hdfs import mapped_paths
+from status_tool.spark.held import HeldRows, frame_of
+from status_tool.spark.lists import write_lists
+from status_tool.spark.verify import Verification
+from status_tool.vocabulary.outcome import Outcome
+from status_tool.vocabulary.row_proofs import NO_PROOFS, RowProofs
+from status_tool.vocabulary.verdicts import FileStatus
+
+Last = Callable[[Outcome], bool]
+"""Returns whether an outcome ends the run: only then are its overview and the complete lists made."""
+
+
+def always(outcome: Outcome) -> bool:
+    """`Last` of a check that has one answer."""
+    return True
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Both sides' rows, and what is asked of them."""
+
+    check: Check
+    question: Question
+    side: MasterSide
+    slave_rows: DataFrame | pa.Table
+    folder: Path
+    """A temporary folder that outlives the comparison."""
+    endpoint: HdfsEndpoint | RpcEndpoint | None = None
+    """Where the slave's files are read that checksums cannot settle; None: such files stay incomparable."""
+    rows: RowProofs = NO_PROOFS
+
+    def answer(self, spark: SparkSession, say: Say, last: Last) -> Outcome:
+        """Compare; an outcome that is `last` has an overview. Raises what reading a side raises."""
+        say("comparing every stream and file")
+        try:
+            return self.question.answered(self._outcome(spark, say, last))
+        except Exception as error:
+            if (clear := spark_source.explain(error)) is not None:
+                raise clear from None
+            raise
+
+    def _outcome(self, spark: SparkSession, say: Say, last: Last) -> Outcome:
+        check, question = self.check, self.question
+        master_rows = self.side.rows(spark, self.folder)
+        excluded = question.excluded_regexes
+        master = _without(_in_question(frame_of(spark, master_rows), question, question.path_regexes), excluded)
+        slave = _in_question(frame_of(spark, self.slave_rows), question)
+        slave = _without(mapped_paths(slave, check.path_map.pairs), excluded)
+        held = None
+        if isinstance(master_rows, pa.Table) and isinstance(self.slave_rows, pa.Table):
+            held = HeldRows.of(master_rows, self.slave_rows, question.left_out)
+
+        def verification(slave: DataFrame) -> Verification:
+            context = (question.master, question.slave, question.scope, question.queues)
+            return Verification(spark, master, slave, *context, self.side.is_small, self.rows, held)
+
+        with closing(verification(slave)) as checked, ExitStack() as again:
+            outcome, decided = checked.outcome(), checked
+            if self.endpoint is not None and outcome.hdfs and outcome.hdfs.files[FileStatus.INCOMPARABLE]:
+                say("reading the files that checksums cannot settle")
+                read = with_crc(checked, self.endpoint, check.files.load, check.path_map, self.folder)
+                decided = again.enter_context(closing(verification(read)))
+                outcome = decided.outcome()
+            if check.debug_dir is not None:
+                write_debug(decided, check.debug_dir)
+            if last(outcome):
+                outcome = dataclasses.replace(outcome, overview=overview_of(decided, outcome, check.for_report))
+                write_lists(decided, check.lists)
+        return outcome
+
+
+def _in_question(rows: DataFrame, question: Question, path_regexes: Sequence[str] = ()) -> DataFrame:
+    """The rows in scope: the peer's tables, the paths of `-f`."""
+    if question.left_out:
+        rows = rows.where(F.col("table").isNull() | ~F.col("table").isin(list(question.left_out)))
+    if path_regexes:
+        inside = F.lit(False)
+        for regex in path_regexes:
+            inside = inside | F.col("path").rlike(regex)
+        rows = rows.where((F.col("kind") != "file") | inside)
+    return rows
+
+
+def _without(rows: DataFrame, excluded: Sequence[str]) -> DataFrame:
+    """The rows without the files that `--exclude` leaves out: on both sides, or they would be missing on one."""
+    for regex in excluded:
+        rows = rows.where((F.col("kind") != "file") | F.col("path").isNull() | ~F.col("path").rlike(regex))
+    return rows

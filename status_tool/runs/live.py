@@ -1,0 +1,63 @@
+"""`run -i FILE`: FILE against the live slave."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from status_tool.clients.config import Settings
+from status_tool.errors import ConnectionFailed
+from status_tool.report.progress import Progress
+from status_tool.runs.check import Check, remembering
+from status_tool.runs.live_rounds import LiveRounds, Look, Master
+from status_tool.runs.master_side import MasterSide
+from status_tool.runs.question import refuse_since
+from status_tool.runs.refusals import header_in_scope, refuse_deep, refuse_rows, refuse_sample
+from status_tool.runs.slave_side import scratch_of
+from status_tool.runs.write import Say
+from status_tool.status_file.reader import open_status
+from status_tool.vocabulary.header import MASTER
+from status_tool.vocabulary.outcome import Outcome
+
+
+class FixedMaster(Master):
+    """FILE, and nothing newer."""
+
+    def __init__(self, file: MasterSide, say: Say, first_done: Callable[[], None] = lambda: None) -> None:
+        """Call `first_done` at the end of the first round."""
+        super().__init__(file)
+        self._say = say
+        self._first_done: Callable[[], None] | None = first_done
+
+    def look(self) -> Look:
+        """Return FILE."""
+        return Look(self.file)
+
+    def is_decided(self, outcome: Outcome) -> bool:
+        """Return whether only a new FILE can say more: waiting adds nothing to this one."""
+        return outcome.needs_new_file
+
+    def round_done(self, outcome: Outcome, look: Look, left_s: float) -> None:
+        """Announce the next round."""
+        if self._first_done is not None:
+            self._first_done()
+            self._first_done = None
+        if outcome.overview is None:
+            self._say(f"not complete yet, checking again ({left_s:.0f} s left)")
+
+    def lost(self, error: ConnectionFailed) -> None:
+        """End the check: the slave does not answer."""
+        raise error
+
+
+def check_live(settings: Settings, check: Check, say: Say, progress: Progress | None = None) -> Outcome:
+    """Verify FILE against this live cluster, again and again until complete or `wait_s` is over."""
+    with open_status(check.status_file, require_side=MASTER, key=check.key) as file, scratch_of(check) as scratch:
+        side = MasterSide(file, header_in_scope(file.header, check))
+        refuse_since(side.header, check.scope.since)
+        refuse_deep(file, check)
+        refuse_rows(file, check)
+        refuse_sample(file, check)
+        deadline = time.monotonic() + check.wait_s
+        master = FixedMaster(side, say, remembering(check, file))
+        return LiveRounds(settings, check, master, deadline, say, scratch, progress or Progress()).run()

@@ -1,0 +1,217 @@
+"""The rounds of a live check: both sides are read and compared until complete, stuck, or out of time."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from status_tool.clients.config import Settings
+from status_tool.clients.delegation_tokens import no_token_left
+from status_tool.clients.hdfs_native import no_process_left
+from status_tool.errors import ConnectionFailed
+from status_tool.gather.snapshot import Snapshot
+from status_tool.report.progress import Progress
+from status_tool.runs.answer import Comparison, Last, always
+from status_tool.runs.check import Check, session_of
+from status_tool.runs.compare_rows import prove
+from status_tool.runs.master_side import MasterSide
+from status_tool.runs.question import Question, SideFacts, question_of, refuse_pruned
+from status_tool.runs.rows_shown import rows_shown
+from status_tool.runs.sampling import Repeated, disprove, repeating
+from status_tool.runs.slave_side import Scratch, gather, segment_rows, slave_request, slave_rows
+from status_tool.runs.write import Say
+from status_tool.sources.hdfs_files import HdfsSource
+from status_tool.vocabulary.outcome import Outcome
+from status_tool.vocabulary.row_proofs import NO_PROOFS, RowProofs
+from status_tool.vocabulary.verdicts import Status, Verdict
+
+Repeating = Callable[[], Repeated]
+"""Waits for the samples that are being digested."""
+RECHECK_S = 2.0
+LACKING = (Status.GAP, Status.MISSING, Status.BEHIND)
+
+
+@dataclass(frozen=True)
+class Look:
+    """The master's side in one round."""
+
+    side: MasterSide
+    queues: tuple[Mapping[str, Any], ...] = ()
+    """The `detail`s of its queues, where they were read again."""
+    left_open: bool = False
+    """Whether the next round may have newer data of the master."""
+
+
+@dataclass(frozen=True)
+class Both:
+    """Both sides in one round, and what is in scope."""
+
+    look: Look
+    slave: Snapshot
+    question: Question
+
+    @property
+    def is_stuck(self) -> bool:
+        """Whether another round would read the same."""
+        return not (self.slave.unsettled or self.look.left_open)
+
+
+class Master(ABC):
+    """The master's side of a live check: fixed, as in FILE, or read again in each round."""
+
+    def __init__(self, file: MasterSide) -> None:
+        self.file = file
+
+    @abstractmethod
+    def look(self) -> Look:
+        """Return what is known of the master now."""
+
+    @abstractmethod
+    def is_decided(self, outcome: Outcome) -> bool:
+        """Return whether no further round can change the outcome, although time is left."""
+
+    @abstractmethod
+    def round_done(self, outcome: Outcome, look: Look, left_s: float) -> None:
+        """Report the end of a round; only the last one has an overview."""
+
+    @abstractmethod
+    def lost(self, error: ConnectionFailed) -> None:
+        """Handle a side that did not answer after the first round: raise, or report it, and the next round retries."""
+
+
+@dataclass
+class LiveRounds:
+    """A live check of `check` against `master`, until `deadline` (monotonic)."""
+
+    settings: Settings
+    """The slave's."""
+    check: Check
+    master: Master
+    deadline: float
+    say: Say
+    scratch: Scratch
+    progress: Progress = field(default_factory=Progress)
+
+    def run(self) -> Outcome:
+        """Check until complete, until no change is possible, or until the deadline; return the last outcome."""
+        with (
+            ThreadPoolExecutor(1) as pool,
+            no_process_left(),
+            no_token_left(),
+            self._samples() as samples,
+        ):
+            # The JVM takes seconds to start: meanwhile the trackers flush, and the slave's rows, if few, are read.
+            first = pool.submit(self._read)
+            with session_of(self.check) as spark:
+                outcome = self._until_decided(spark, first.result(), samples)
+                return _with_notice(outcome, samples().notice(_lacking(outcome)))
+
+    def _until_decided(self, spark: SparkSession, sides: Both, samples: Repeating) -> Outcome:
+        # With proofs by rows the comparison is repeated: files get what the rows have settled.
+        by_rows = self.check.rows is not None or bool(samples().unequal)
+        by_streams = dataclasses.replace(self.check, debug_dir=None, lists=()) if by_rows else self.check
+        while True:
+            outcome = self._answer(spark, sides, by_streams, partial(self._is_last, sides))
+            self.master.round_done(outcome, sides.look, self.deadline - time.monotonic())
+            if outcome.overview is not None:
+                break
+            sides = self._read_again()
+        if not by_rows:
+            return outcome
+        return self._answer(spark, sides, self.check, always, self._proofs(sides, outcome, samples()))
+
+    def _is_last(self, sides: Both, outcome: Outcome) -> bool:
+        if outcome.verdict is Verdict.COMPLETE or self._is_over() or self.master.is_decided(outcome):
+            return True
+        return outcome.verdict is Verdict.UNVERIFIABLE and sides.is_stuck
+
+    def _is_over(self) -> bool:
+        return time.monotonic() + RECHECK_S > self.deadline
+
+    def _read(self) -> Both:
+        """Read the master, then the slave.
+
+        The other way round, everything shipped between the two reads would look behind, and what happened to the
+        slave's table meanwhile (a truncate, say) would go unnoticed.
+        """
+        look = self.master.look()
+        slave = gather(self.settings, slave_request(self.master.file, self.check), self.say, self.scratch)
+        return Both(look, slave, question_in(look.side, SideFacts(slave.header, slave.rows), self.check))
+
+    def _read_again(self) -> Both:
+        """Read both sides; without newer data while one of them does not answer."""
+        while True:
+            time.sleep(RECHECK_S)
+            try:
+                return self._read()
+            except ConnectionFailed as error:
+                self.master.lost(error)
+                if self._is_over():
+                    raise
+
+    def _answer(
+        self, spark: SparkSession, sides: Both, check: Check, last: Last, rows: RowProofs = NO_PROOFS
+    ) -> Outcome:
+        files = next((source for source in sides.slave.sources if isinstance(source, HdfsSource)), None)
+        comparison = Comparison(
+            check,
+            sides.question,
+            sides.look.side,
+            slave_rows(spark, sides.slave, self.scratch),
+            self.scratch.folder,
+            endpoint=files.endpoint if check.deep and files is not None else None,
+            rows=rows,
+        )
+        return comparison.answer(spark, self.say, last)
+
+    def _samples(self) -> AbstractContextManager[Repeating]:
+        """FILE's samples, digested by the slave meanwhile."""
+        check, side = self.check, self.master.file
+        wanted = check.sample_s and check.scope.check_hbase and side.older is None
+        rows = side.rows_of("sample") if wanted else []
+        return repeating(self.settings, rows, check.sample_s) if rows else nullcontext(Repeated)
+
+    def _proofs(self, sides: Both, outcome: Outcome, repeated: Repeated) -> RowProofs:
+        """Compare rows: those that `--rows` asks for, else the samples that are not equal."""
+        side, asked = sides.look.side, self.check.rows
+        if asked is None:
+            return disprove(
+                self.settings,
+                sides.question,
+                outcome,
+                repeated,
+                side.rows_of,
+                sides.slave.rows,
+                lambda: segment_rows(self._read().slave),
+            )
+        with rows_shown(self.progress) as counted:
+            known = side.rows_of("server", "digest")
+            wait_s = self.check.wait_s
+            return prove(asked, self.settings, sides.question, known, outcome, wait_s, self.say, counted)
+
+
+def question_in(side: MasterSide, slave: SideFacts, check: Check) -> Question:
+    """The question of a check. Raises what `question_of` raises."""
+    scope = dataclasses.replace(check.scope, offline=check.slave_status is not None)
+    if side.older is not None:
+        refuse_pruned(side.older.header, slave.header, scope)
+    return question_of(side.facts(), slave, scope, check.hdfs_paths, check.files.exclude)
+
+
+def _lacking(outcome: Outcome) -> frozenset[str]:
+    """The tables in which streams have not arrived in whole."""
+    groups = outcome.overview.groups if outcome.overview is not None else ()
+    return frozenset(group.table for group in groups if group.table is not None and group.kind in LACKING)
+
+
+def _with_notice(outcome: Outcome, notice: str | None) -> Outcome:
+    return outcome if notice is None else dataclasses.replace(outcome, notices=(*outcome.notices, notice))

@@ -1,0 +1,60 @@
+"""The master's side of a check: FILE or, with --follow, what has been read from the master since."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from status_tool.runs.question import SideFacts
+from status_tool.spark.cluster import read_status
+from status_tool.spark.held import SMALL_BYTES, small_file
+from status_tool.status_file.reader import StatusFile
+from status_tool.vocabulary.header import Header
+from status_tool.vocabulary.schema import Row
+
+
+@dataclass(frozen=True)
+class MasterSide:
+    """What a check compares the slave with."""
+
+    file: StatusFile
+    header: Header
+    older: StatusFile | None = None
+    """FILE, where `file` is newer: FILE's streams stay in scope, and its files are those that are compared."""
+
+    @property
+    def is_small(self) -> bool:
+        """Whether Spark plans for few rows."""
+        return self.file.parquet_path.stat().st_size <= SMALL_BYTES
+
+    def rows(self, spark: SparkSession, folder: Path) -> DataFrame | pa.Table:
+        """All rows: held by this process if they are few, else read by Spark from `folder`, which must outlive them."""
+        held = small_file(self.file) if self.older is None else None
+        if held is not None:
+            return held
+        rows = read_status(spark, self.file, folder)
+        if self.older is None:
+            return rows
+        kept = read_status(spark, self.older, folder).where(F.col("kind").isin("stream", "file", "count"))
+        return rows.unionByName(kept)
+
+    def rows_of(self, *kinds: str) -> list[Row]:
+        """The rows of some kinds, all at once: for kinds with few rows."""
+        return [row for batch in self.file.rows(set(kinds)) for row in batch.to_pylist()]
+
+    def facts(self) -> SideFacts:
+        """What the question needs to know of the master."""
+        return facts_of(self.file, self.header)
+
+
+def facts_of(file: StatusFile, header: Header) -> SideFacts:
+    """A file's small rows, and the names of its regions' tables; `header` is the file's or replaces it."""
+    if file.is_json:
+        return SideFacts(header, legacy=True)
+    rows = (row for batch in file.rows({"peer", "table", "server", "queue"}) for row in batch.to_pylist())
+    tables = {name for batch in file.rows({"region"}) for name in batch.column("table").to_pylist()}
+    return SideFacts(header, tuple(rows), frozenset(name for name in tables if name is not None))

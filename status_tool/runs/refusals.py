@@ -1,0 +1,78 @@
+"""What FILE cannot support: a check that asks for it is refused before anything is read."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pyarrow.compute as pc
+
+from status_tool.errors import UsageError
+from status_tool.gather.snapshot import apply_shutdown
+from status_tool.printable import iso
+from status_tool.runs.check import Check
+from status_tool.runs.modes import check_half, check_legacy
+from status_tool.status_file.reader import StatusFile
+from status_tool.vocabulary.header import BY_CHECK, BY_OPTION, RECORDED, Header
+from status_tool.vocabulary.verdicts import Evidence
+
+
+def header_in_scope(header: Header, check: Check) -> Header:
+    """FILE's header with `-s` applied; rejects a half that FILE does not hold, and options that FILE cannot support."""
+    if (header.half == "hdfs" and not check.scope.check_hdfs) or (
+        header.half == "hbase" and not check.scope.check_hbase
+    ):
+        raise UsageError(f"FILE holds only the {header.half} half: it was written with --only {header.half}")
+    if header.evidence == Evidence.TIMESTAMPS:
+        check_legacy(check.given)
+    check_half(check.given, header.half)
+    return header if check.shutdown_ms is None else _asked_shutdown(header, check.shutdown_ms)
+
+
+def refuse_deep(file: StatusFile, check: Check) -> None:
+    """`UsageError` where FILE has no CRC32C to compare the slave's files with."""
+    if not check.deep:
+        return
+    files = 0
+    for batch in file.rows({"file"}):
+        if batch.column("crc32c").null_count < batch.num_rows:
+            return
+        # Even with --deep, files that could not be read have no CRC32C.
+        readable = pc.and_(pc.greater(batch.column("length"), 0), pc.is_null(batch.column("state")))
+        files += pc.sum(readable).as_py() or 0
+    if files:
+        raise UsageError(
+            "--deep needs the CRC32C of the master's files, and FILE holds none: write it with `run -m -o FILE --deep`"
+        )
+
+
+def refuse_rows(file: StatusFile, check: Check) -> None:
+    """`UsageError` where there is nothing to hold the slave's rows against."""
+    if check.rows is not None and check.rows.master is None and not file.counts.get("digest"):
+        raise UsageError(
+            "--rows needs the master (--master-conf DIR, or --master-thrift and --master-zookeeper), as FILE holds no "
+            "row digests: `run -m -o FILE --rows` writes them"
+        )
+
+
+def refuse_sample(file: StatusFile, check: Check) -> None:
+    """`UsageError` where `--sample` asks for what FILE does not hold."""
+    if "sample" in check.given and check.sample_s and not file.counts.get("sample"):
+        raise UsageError(
+            "--sample: FILE holds no samples of rows: `run -m -o FILE` takes them where the master's region servers "
+            "answer (ReplicateTimeTracker of this version)"
+        )
+
+
+def _asked_shutdown(header: Header, moment_ms: int) -> Header:
+    """The header with the `-s` of a check; the notice names the time that it replaces."""
+    if moment_ms > header.created_ms:
+        raise UsageError(
+            f"-s {moment_ms} ({iso(moment_ms)}) lies after FILE was written ({iso(header.created_ms)}), which knows "
+            "nothing of what was written then: give an earlier time, or run `run -m` again"
+        )
+    known = {RECORDED: "recorded on the master", BY_OPTION: "given by -s when FILE was written"}
+    before = known.get(header.shutdown_from, "in FILE")
+    replaced = "FILE has none" if header.shutdown_ms is None else f"FILE has {iso(header.shutdown_ms)}, {before}"
+    note = f"the shutdown time {iso(moment_ms)} is the one given by -s of this check ({replaced})"
+    header = dataclasses.replace(header, notices=(*header.notices, note))
+    return apply_shutdown(header, moment_ms, BY_CHECK, header.created_ms)

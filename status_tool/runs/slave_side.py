@@ -1,0 +1,147 @@
+"""The slave's side of a live check: what the check asks of it, and where its rows wait for Spark."""
+
+from __future__ import annotations
+
+import dataclasses
+import tempfile
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from pyspark.sql import DataFrame, SparkSession
+
+from status_tool.clients.config import Settings
+from status_tool.gather.parallel_reading import read_all
+from status_tool.gather.snapshot import SLAVE_SETTLE_S, Request, Snapshot, Together, snapshot
+from status_tool.runs.check import Check
+from status_tool.runs.master_side import MasterSide
+from status_tool.runs.write import Say, source_of
+from status_tool.sources.hdfs_files import HdfsSource
+from status_tool.sources.interface import Source
+from status_tool.sources.state_table import StateTableSource
+from status_tool.spark import source as spark_source
+from status_tool.spark.cluster import read_parquet
+from status_tool.spark.held import frame_of
+from status_tool.spark.settings import LOCAL_MASTER, runs_here, submitted
+from status_tool.status_file.reader import StatusFile
+from status_tool.status_file.writer import StatusWriter
+from status_tool.vocabulary.header import SLAVE
+from status_tool.vocabulary.schema import STATUS_SCHEMA, Row
+from status_tool.vocabulary.scope import TableFilter
+
+NEAR_ROWS = 5_000
+"""Up to so many rows of the slave are read by this process while Spark starts."""
+LEGACY_ROOTS = 10_000
+"""Up to so many files of an original's FILE, which names no roots, are roots themselves."""
+
+
+@dataclass(frozen=True)
+class Scratch:
+    """Where a check puts the files that Spark reads."""
+
+    folder: Path
+    near: Path | None
+    """Where `gather` may put the slave's rows: a file, if Spark's tasks run on this machine."""
+
+    @property
+    def files(self) -> Path:
+        """Where `gather` puts the slave's files if this process alone reads them."""
+        return self.folder / "slave-files.parquet"
+
+
+@contextmanager
+def scratch_of(check: Check) -> Iterator[Scratch]:
+    """A temporary folder for a check."""
+    is_here = not submitted() and runs_here(check.spark_master or LOCAL_MASTER)
+    with tempfile.TemporaryDirectory(prefix="status-tool-") as name:
+        folder = Path(name)
+        yield Scratch(folder, folder / "slave.parquet" if is_here else None)
+
+
+def slave_request(side: MasterSide, check: Check) -> Request:
+    """What to gather from the slave for a check against `side`."""
+    master = side.header
+    hdfs = check.scope.check_hdfs and master.half in ("both", "hdfs")
+    return Request(
+        side=SLAVE,
+        wait_s=max(SLAVE_SETTLE_S, min(check.wait_s, 60.0)),
+        only=TableFilter(check.scope.tables, check.scope.namespaces),
+        hbase=check.scope.check_hbase and master.half in ("both", "hbase"),
+        hdfs=hdfs,
+        hdfs_paths=check.path_map.slave_roots(
+            check.hdfs_paths or master.hdfs_paths or (_legacy_roots(side.file) if hdfs else ())
+        ),
+        # With --map-path names differ on the slave: --exclude refers to the master's, and is applied when comparing.
+        files=dataclasses.replace(check.files, exclude=()) if check.path_map.pairs else check.files,
+    )
+
+
+def _legacy_roots(file: StatusFile) -> tuple[str, ...]:
+    paths = [path for batch in file.rows({"file"}) for path in batch.column("path").to_pylist()]
+    return tuple(paths) if len(paths) <= LEGACY_ROOTS else ()
+
+
+def gather(settings: Settings, request: Request, say: Say, scratch: Scratch) -> Snapshot:
+    """Take a snapshot of the slave; if it has few rows, write them to the file `near` at once.
+
+    Spark's Python workers take longer to start than it takes to read a small state table. A bigger one is left to
+    them: they read it in parallel, and nothing is held here. What only this process reads is written to `files`.
+    """
+    gathered = snapshot(settings, request, say)
+    if here := tuple(source for source in gathered.sources if source.is_read_here):
+        say("reading files")
+        with StatusWriter(scratch.files, gathered.header) as writer, closing(read_all(Together(here))) as batches:
+            for batch in batches:
+                writer.write(batch)
+    if scratch.near is None:
+        return gathered
+    scratch.near.unlink(missing_ok=True)
+    rows: list[pa.RecordBatch] = []
+    with closing(read_all(source_of(_left_to_spark(gathered)))) as batches:
+        for batch in batches:
+            rows.append(batch)
+            if sum(part.num_rows for part in rows) > NEAR_ROWS:
+                return gathered
+    pq.write_table(pa.Table.from_batches(rows, schema=STATUS_SCHEMA), scratch.near, store_schema=False)
+    return gathered
+
+
+def slave_rows(spark: SparkSession, gathered: Snapshot, scratch: Scratch) -> DataFrame | pa.Table:
+    """All rows of the slave: held by this process if they are few, else read by Spark."""
+    rows: DataFrame | pa.Table
+    if scratch.near is not None and scratch.near.exists():
+        rows = pq.read_table(scratch.near)
+    else:
+        rows = spark_source.load(spark, source_of(_shared_out(_left_to_spark(gathered), spark)))
+    if any(source.is_read_here for source in gathered.sources):
+        files = read_parquet(spark, scratch.files, scratch.folder, SLAVE)
+        rows = frame_of(spark, rows).unionByName(files)
+    return rows
+
+
+def segment_rows(gathered: Snapshot) -> Iterator[Row]:
+    """The `segment` rows of a snapshot, read now."""
+    with closing(read_all(source_of(_left_to_spark(gathered)))) as batches:
+        for batch in batches:
+            yield from batch.filter(pc.equal(batch.column("kind"), "segment")).to_pylist()
+
+
+def _left_to_spark(gathered: Snapshot) -> Snapshot:
+    """Without what only this process reads."""
+    return dataclasses.replace(gathered, sources=tuple(one for one in gathered.sources if not one.is_read_here))
+
+
+def _shared_out(gathered: Snapshot, spark: SparkSession) -> Snapshot:
+    """In enough parts for all of Spark's tasks; the concurrency applies to them together: each may be a process."""
+    tasks = max(1, spark.sparkContext.defaultParallelism)
+
+    def shared(source: Source) -> Source:
+        if isinstance(source, HdfsSource):
+            return dataclasses.replace(source, load=source.load.shared(tasks))
+        return source.shared_out(tasks) if isinstance(source, StateTableSource) else source
+
+    return dataclasses.replace(gathered, sources=tuple(map(shared, gathered.sources)))
