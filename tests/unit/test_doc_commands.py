@@ -57,9 +57,8 @@ class Block:
 
 
 def pages() -> list[Path]:
-    """README and docs/, without what tells how something was done then."""
-    told = ("decisions.md", "campaign.md", "CHANGELOG.md")
-    return [REPOSITORY / "README.md", *sorted(path for path in DOCS.glob("*.md") if path.name not in told)]
+    """README and docs/."""
+    return [REPOSITORY / "README.md", *sorted(DOCS.glob("*.md"))]
 
 
 def blocks() -> list[Block]:

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from bench.results import read_results
+from bench.table import RESULTS
 from status_tool.cli.reference import commands_markdown
 from tests.wrap import wrap
 
@@ -92,17 +94,70 @@ def test_tests_that_are_named_exist() -> None:
             assert name in found.read_text(), (path.name, file, name)
 
 
-def test_decisions_are_listed_by_topic() -> None:
-    """Every decision is there once, under the topic that the list at the top names for it."""
-    text = (DOCS / "decisions.md").read_text()
-    topics = re.split(r"^## ", text, flags=re.M)
-    listed = {title: numbers for title, numbers in re.findall(r"^- \[(.+?)\]\(#.+?\): ([\d,\s]+)$", topics[0], re.M)}
-    stands = {topic.split("\n")[0]: re.findall(r"^\*\*(\d+)\. ", topic, re.M) for topic in topics[1:]}
-    assert {title: re.findall(r"\d+", numbers) for title, numbers in listed.items()} == stands
-    numbers = [number for found in stands.values() for number in found]
-    assert len(numbers) == len(set(numbers))
-    # Written in the order of dates at the end of the file, as they once were, they would be found by nobody.
-    assert re.findall(r"^\d+\. \*\*", text, re.M) == []
+def test_decisions_are_few_and_short() -> None:
+    """At most 40, each with context and consequence, in under 120 words."""
+    rows = re.findall(r"^\| (\*\*.+) \|$", (DOCS / "decisions.md").read_text(), re.M)
+    assert 30 <= len(rows) <= 40
+    for row in rows:
+        assert len(row.split(" | ")) == 3, row
+        assert len(row.split()) < 120, row
+
+
+def test_nothing_cites_a_decision_by_its_number() -> None:
+    """Numbers and places change; a comment says its reason itself."""
+    folders = ("status_tool", "tests", "bench", "coprocessor_stubs/src", "docs")
+    files = [path for folder in folders for path in (REPOSITORY / folder).rglob("*")]
+    cited = re.compile(r"\bdecisions? \d|decisions\.md, ")
+    texts = [path for path in files if path.suffix in (".py", ".java", ".md", ".xml") and path != Path(__file__)]
+    assert len(texts) > 300
+    assert [path for path in texts if cited.search(path.read_text())] == []
+
+
+def test_tests_of_a_claim_exist() -> None:
+    """Of correctness.md and closed-world.md: `file.py`, `file.py::test`, `::test` of the file before, Java's alike."""
+    tests = REPOSITORY / "tests"
+    java = {path.stem: path.read_text() for path in (REPOSITORY / "coprocessor_stubs" / "src" / "test").rglob("*.java")}
+    everything = "".join(path.read_text() for path in tests.rglob("test_*.py"))
+    found = 0
+    for page in ("correctness.md", "closed-world.md"):
+        source = everything
+        for code in re.findall(r"`([^`]+)`", (DOCS / page).read_text()):
+            file, _, name = code.partition("::")
+            if file.endswith(".py"):
+                path = (
+                    REPOSITORY / file if file.startswith("tests/") else tests / ("" if "/" in file else "unit") / file
+                )
+                assert path.exists(), (page, code)
+                source = path.read_text()
+                found += 1
+            elif code.startswith("test_"):
+                name, source = code, everything
+            if name.startswith("test_"):
+                assert f"def {name.rstrip('…')}" in source, (page, code)
+                found += 1
+            if match := re.fullmatch(r"(\w+Test)(?:\.(\w+))?(?:\.java)?", code):
+                assert match[1] in java, (page, code)
+                assert match[2] in (None, "java") or f" {match[2]}(" in java[match[1]], (page, code)
+                found += 1
+    assert found > 100
+
+
+def test_figures_of_the_readme_are_those_of_the_pages_that_it_names() -> None:
+    """A paragraph that links to the measurements or to the campaign has no number of its own."""
+    readme = (REPOSITORY / "README.md").read_text()
+    ratio = re.search(r"DistCp takes ([\d.]+) times", " ".join(readme.split()))
+    assert ratio
+    results = {(one.against, one.size, one.what): one for one in read_results(RESULTS)}
+    distcp = results["distcp", 20_000, "run -m and run -i, native"]
+    assert ratio[1] == f"{1 / distcp.ratio:.1f}"
+    checked = 0
+    for page in ("performance.md", "campaign.md"):
+        (paragraph,) = (one for one in readme.split("\n\n") if f"](docs/{page})" in one and one[0] != "|")
+        shown = (DOCS / page).read_text()
+        for number in re.findall(r"\d[\d,.]*\d", paragraph.partition(f"](docs/{page})")[0]):
+            assert number in (*re.findall(r"\d[\d,.]*\d", shown), ratio[1]), (page, number)
+            checked += 1
+    assert checked >= 9
 
 
 def test_the_closed_world_lists_every_row_of_the_survey_once() -> None:
