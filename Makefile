@@ -97,7 +97,7 @@ $(BENCH)/installed: requirements-bench.lock
 bench: setup $(BENCH)/installed ## Measure everything; prints ratios within one run (about an hour)
 	$(BIN)/python -m bench
 
-bench-docs: $(BENCH)/installed ## docs/performance.md from bench/results.jsonl
+bench-docs: $(BENCH)/installed ## The table in docs/performance.md from bench/results.jsonl; all results and a plot in build/bench
 	$(BENCH)/bin/python -m bench.table
 	$(BENCH)/bin/python -m bench.plot
 

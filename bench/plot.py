@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from bench.results import Ratio, read_results
-from bench.table import PAGE, RESULTS, newest
+from bench.table import BUILT, RESULTS, newest
 
-SVG = PAGE.with_suffix(".svg")
+SVG = BUILT / "performance.svg"
 GREY = "#7a7a7a"
 COLOURS = ("#d9730d", "#2f80ed", "#1f9d6b", "#b455c9", "#b08d00", "#d6456b")
 COLUMNS = 3
@@ -32,6 +32,7 @@ def main() -> None:
     """Draw the results."""
     results = Path(sys.argv[1]) if len(sys.argv) > 1 else RESULTS
     svg = Path(sys.argv[2]) if len(sys.argv) > 2 else SVG
+    svg.parent.mkdir(parents=True, exist_ok=True)
     draw(panels(newest(read_results(results))), svg, source_of(results))
 
 

@@ -1,4 +1,8 @@
-"""The table of kept results in docs/performance.md: `python -m bench.table [RESULTS]` writes it between its markers."""
+"""Tables of kept results: `python -m bench.table [RESULTS]`.
+
+Writes the aims, each at the largest size that was measured, between the markers of docs/performance.md, and the whole
+table into build/bench/results.md.
+"""
 
 from __future__ import annotations
 
@@ -13,21 +17,35 @@ HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "results.jsonl"
 """The results that the documents show."""
 PAGE = HERE.parent / "docs/performance.md"
+BUILT = HERE.parent / "build/bench"
+"""Where the whole table and the plot go."""
 START, END = "<!-- from bench/results.jsonl, by python -m bench.table -->\n", "<!-- until here -->\n"
 HEADINGS = ("`bench.`", "what", "against", "size", "times", "least and most", "measured", "aim", "limited by")
 
 
 def main() -> None:
-    """Write the table of the results into the page."""
-    results = Path(sys.argv[1]) if len(sys.argv) > 1 else RESULTS
-    PAGE.write_text(with_table(PAGE.read_text(encoding="utf-8"), read_results(results)), encoding="utf-8")
+    """Write both tables."""
+    results = read_results(Path(sys.argv[1]) if len(sys.argv) > 1 else RESULTS)
+    PAGE.write_text(with_table(PAGE.read_text(encoding="utf-8"), results), encoding="utf-8")
+    BUILT.mkdir(parents=True, exist_ok=True)
+    (BUILT / "results.md").write_text("\n".join(table(newest(results))) + "\n", encoding="utf-8")
 
 
 def with_table(page: str, ratios: Sequence[Ratio]) -> str:
-    """The page with the table of these results."""
+    """The page with the table of the aims."""
     before, rest = page.split(START)
     _, after = rest.split(END)
-    return f"{before}{START}\n" + "\n".join(table(newest(ratios))) + f"\n\n{END}{after}"
+    return f"{before}{START}\n" + "\n".join(table(aims(newest(ratios)))) + f"\n\n{END}{after}"
+
+
+def aims(ratios: Iterable[Ratio]) -> list[Ratio]:
+    """Those that have an aim, at the largest size."""
+    largest: dict[tuple[str, ...], Ratio] = {}
+    for ratio in ratios:
+        key = (ratio.bench, ratio.what, ratio.against, ratio.unit)
+        if ratio.aim and (key not in largest or ratio.size >= largest[key].size):
+            largest[key] = ratio
+    return list(largest.values())
 
 
 def newest(ratios: Iterable[Ratio]) -> list[Ratio]:

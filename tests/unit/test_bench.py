@@ -10,10 +10,10 @@ import pyarrow.parquet as pq
 import pytest
 
 import bench.__main__ as runner
-from bench.plot import SVG, panels, source_of
+from bench.plot import panels
 from bench.results import RESULTS_VARIABLE, Ratio, read_results, record
 from bench.streams import MASTER, SHAPES, SLAVE, Shape, write_inputs
-from bench.table import PAGE, RESULTS, newest, table, with_table
+from bench.table import PAGE, RESULTS, aims, newest, table, with_table
 from status_tool.status_file.reader import open_status
 from status_tool.vocabulary.scope import Scope
 from status_tool.vocabulary.verdicts import Status
@@ -56,7 +56,6 @@ def test_documents_show_the_kept_results() -> None:
     """`make bench-docs` after a change of the results."""
     page = PAGE.read_text(encoding="utf-8")
     assert with_table(page, read_results(RESULTS)) == page
-    assert source_of(RESULTS) in SVG.read_text(encoding="utf-8")
 
 
 def ratio(**changed: Any) -> Ratio:
@@ -67,6 +66,12 @@ def test_what_was_measured_again_replaces_the_earlier() -> None:
     """In its place; another size does not."""
     first, other, again = ratio(), ratio(size=20), ratio(ours=(3.0,), theirs=(1.0,))
     assert newest([first, other, again]) == [again, other]
+
+
+def test_the_page_shows_each_aim_once_at_its_largest_size() -> None:
+    """What has no aim is in the whole table alone."""
+    large, small, aimless = ratio(size=20), ratio(), ratio(what="aimless", aim="")
+    assert aims([small, large, aimless]) == [large]
 
 
 def test_a_table_has_the_medians_and_the_range_of_rounds() -> None:
