@@ -15,6 +15,7 @@ from status_tool.vocabulary.outcome import Repair
 PEER_PLACEHOLDER = "<slave quorum:port:/znode>"
 MASTER_PLACEHOLDER = "<master quorum:port:/znode>"
 FILESYSTEM_PLACEHOLDER = "hdfs://<master NameNode>"
+SLAVE_FILESYSTEM_PLACEHOLDER = "hdfs://<slave NameNode>"
 _MAPREDUCE = "org.apache.hadoop.hbase.mapreduce"
 COPY_TABLE = f"{_MAPREDUCE}.CopyTable"
 HASH_TABLE = f"{_MAPREDUCE}.HashTable"
@@ -27,6 +28,11 @@ TABLE_COPIES = ("absent", "family-absent", "emptied", "pruned", "scope-raised", 
 """Codes repaired by copying a whole table, or its families."""
 CONTENTS = ("content-changed", "slave-changed", "differs")
 """Codes repaired by comparing all rows of a region or table: rows may be missing or left over."""
+
+UNDER_REPAIRS = "the commands are under Repairs"
+"""In the words of `todo`."""
+FILE_COPIES = ("file-missing", "size", "checksum", "algorithm", "content")
+"""Codes repaired by copying a file."""
 
 _TEXTS = {  # {since}: the option that accepts the past of the finding's table
     "unsettled": "see the problem of this origin",
@@ -78,13 +84,13 @@ _TEXTS = {  # {since}: the option that accepts the past of the finding's table
     "not-compared": "remove the reason, or let what is written settle (--wait), and check again with --rows; without"
     " --rows the streams decide alone",
     "no-regions": "run `run -m` again when the table's regions are in hbase:meta",
-    "file-missing": "copy the file again (distcp)",
-    "size": "copy the file again (distcp -update), and check whether it was still being written",
-    "checksum": "compare the file by hand and copy it again (distcp -update -skipcrccheck is not enough)",
-    "algorithm": "block size or checksum type differ: copy with `distcp -pbc`, or compare the content with --deep",
-    "content": "copy the file again (distcp without -skipcrccheck, or after deleting it on the slave)",
+    "file-missing": "copy the file",
+    "size": "check that nobody writes the file any more, then copy it again",
+    "checksum": "copy the file again",
+    "algorithm": "compare the content with --deep, or copy the file with its block size and checksum type",
+    "content": "copy the file again",
     "file-open": "let its writer close it (hdfs debug recoverLease when the writer is gone), then check again",
-    "file-changed": "stop whatever still writes there, copy the file again, and record the master's status again",
+    "file-changed": "stop whatever still writes there, record the master's status again, and check again",
     "root-absent": "correct the -f file or the configured paths, and record the master's status again",
     "file-unreadable": "check permissions and missing blocks (hdfs fsck) on that side",
     "file-ambiguous": "the path was listed twice with different contents: record the status again",
@@ -142,16 +148,35 @@ def advise(finding: Finding, context: RunContext) -> str | None:
         return _compare(finding, context)
     if finding.code == "older-than-tracker":
         return _baseline(finding.table, context.master.coverage_ms)
+    if command := copy_of_file(finding, context):
+        return f"{_text(finding)}: {command}"
     return _text(finding) if finding.code in _TEXTS else None
+
+
+def copy_of_file(finding: Finding, context: RunContext) -> str:
+    """The DistCp call that writes the master's file over the slave's, quoted for a shell; empty where none helps.
+
+    It keeps block size and checksum type (`-pbc`): otherwise the checksums could not be compared afterwards. A
+    nameservice that both clusters call by one name says nothing, so placeholders stand for it.
+    """
+    if finding.path is None or finding.code not in FILE_COPIES:
+        return ""
+    ours, theirs = context.master.filesystem, context.slave.filesystem
+    if ours == theirs:
+        ours = theirs = ""
+    files = ((ours or FILESYSTEM_PLACEHOLDER) + finding.path, (theirs or SLAVE_FILESYSTEM_PLACEHOLDER) + finding.path)
+    return f"hadoop distcp -overwrite -pbc {' '.join(map(shlex.quote, files))}"
 
 
 def todo(finding: Finding, context: RunContext) -> str | None:
     """What to do about a finding, in words alone; the commands are those of its table's repair."""
     if finding.code in HOLES and finding.table is not None:
         server = context.origin_name(finding.origin)
-        return f"{_look(finding, server, context.queues.disabled_peer)}the commands are under Repairs"
+        return f"{_look(finding, server, context.queues.disabled_peer)}{UNDER_REPAIRS}"
     if finding.code in TABLE_COPIES:
-        return f"{_text(finding)}: the commands are under Repairs"
+        return f"{_text(finding)}: {UNDER_REPAIRS}"
+    if finding.code in FILE_COPIES:
+        return _text(finding)
     return advise(finding, context)
 
 

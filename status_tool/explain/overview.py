@@ -9,7 +9,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from status_tool.explain.advice import HOLES, TABLE_COPIES, families_of, repair, text_of, todo, with_dry_run
+from status_tool.explain.advice import (
+    HOLES,
+    TABLE_COPIES,
+    copy_of_file,
+    families_of,
+    repair,
+    text_of,
+    todo,
+    with_dry_run,
+)
 from status_tool.explain.problems import kind_of, to_problem
 from status_tool.rules.context import RunContext
 from status_tool.rules.segments import SINCE_MARGIN_MS
@@ -109,8 +118,10 @@ def _group(cause: Cause, context: RunContext) -> Group:
     kind = kind_of(finding.code)
     words = todo(finding, context) or ""
     problem = to_problem(finding, context)
+    command = copy_of_file(finding, context)
     return Group(
-        kind, finding.code, finding.table, cause.count, problem, words, cause.lag_ms, cause.from_ms, cause.to_ms
+        *(kind, finding.code, finding.table, cause.count, problem, words),
+        *(cause.lag_ms, cause.from_ms, cause.to_ms, command),
     )
 
 

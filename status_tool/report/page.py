@@ -11,6 +11,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, TextIO
 
+from status_tool.explain.advice import UNDER_REPAIRS
 from status_tool.explain.overview import groups_of
 from status_tool.printable import duration, iso, printable_key, safe
 from status_tool.report.picture import STYLE as PICTURE_STYLE
@@ -18,7 +19,6 @@ from status_tool.report.picture import picture
 from status_tool.report.reporter import (
     DEFAULT_ADVICE,
     EVIDENCE_WORDS,
-    VERDICT_WORDS,
     counted,
     file_counts,
     region_counts,
@@ -45,7 +45,7 @@ from status_tool.vocabulary.outcome import (
     ServerState,
 )
 from status_tool.vocabulary.state_rows import REPLICATOR, WRITER
-from status_tool.vocabulary.verdicts import SEVERITY, FileStatus, Status, Verdict
+from status_tool.vocabulary.verdicts import SEVERITY, FileStatus, Status
 
 COMPACT_FROM = 3_000
 """From this many problems on, their rows are abbreviated: servers by number, times only as far as they
@@ -55,20 +55,31 @@ CHUNK = 250
 LANES = 30
 CELL = 3
 """Resolution of the time axis, in units."""
-WIDTH_AXIS = (200, 750)
-"""Where the time axis begins, and how long it is, in the drawing's units."""
+AXIS = 750
+"""How long the time axis is, in the drawing's units."""
+OPEN_UP_TO = 10
+"""So many rows of a cause are shown at once; more are folded."""
+PRINTED_UP_TO = 1_000
+"""More rows of a cause are not unfolded on paper."""
 
 _KEYS = {
     **{str(Status.COMPLETE): "c", str(Status.BEHIND): "b", str(Status.GAP): "g", str(Status.MISSING): "m"},
     **{
         str(Status.UNVERIFIABLE): "u",
         str(FileStatus.MATCH): "c",
-        str(FileStatus.MISMATCH): "g",
-        str(Status.DIFFERS): "g",
+        str(FileStatus.MISMATCH): "d",
+        str(Status.DIFFERS): "d",
     },
     **{str(FileStatus.INCOMPARABLE): "u", str(FileStatus.EXTRA): "b"},
 }
 _ROLES = {WRITER: "write-time", REPLICATOR: "replicate-time"}
+_LABELS: dict[str, Sequence[str]] = {
+    "folders": ("folder", "files", "not the same", "by status"),
+    "lags": ("server", "problems", "behind by", "compared with the slowest"),
+    "servers": ("no.", "cluster", "server", "tracker", "live", "tracked", "answered", "last flush", "detail"),
+}
+"""The columns of the page's tables by their class."""
+_REPAIRS_NOTE = "What is copied twice does no harm. --repair-script FILE.sh writes all repairs as one script."
 _NUMBERED = ("gap", "behind", "may-fill", "missing")
 """Codes whose detail says what the columns say."""
 
@@ -109,26 +120,34 @@ def _content(outcome: Outcome, run_ms: int) -> dict[str, Any]:
     server_rows = _servers(drawing, problems if compact else ())
     numbers = {row[2]: row[0] for row in reversed(server_rows)}
     placed = _numbered(problems)
+    repairs = {repair.table: _repair(repair) for repair in overview.repairs}
     script = _asset("report.js")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     clusters = outcome.clusters if outcome.clusters is not None and outcome.clusters.links else None
     groups = [
         _group(group, own, numbers if compact else None, placed if len(problems) < 20_000 else {})
+        | _mended(group, repairs)
         for group, own in _with_problems(overview.groups, problems)
     ]
+    shown = [status for status in reversed(Status) if any(line.regions[status] for line in overview.tables)]
+    table_columns = ["table", *map(str, shown), "behind by", "regions"]
+    verdict, _, share = " ".join(headline(outcome)).partition(": ")
     return {
+        "labels": _LABELS,
         "script": Markup(script),
         "script_hash": f"sha256-{digest}",
-        "css": Markup(_asset("report.css") + PICTURE_STYLE),
-        "title": f"Replication status: {' '.join(headline(outcome))}",
+        "css": Markup(_asset("report.css") + PICTURE_STYLE + _labels({**_LABELS, "tables": table_columns}, groups)),
+        "title": f"Replication status: {verdict}: {share}",
         "run_time": iso(run_ms),
-        "verdicts": list(_verdicts(outcome)),
-        "headline": " ".join(headline(outcome)) + ".",
+        "style": outcome.verdict.value,
+        "verdict": verdict,
+        "share": f"{share}.",
+        "question": _question(outcome),
+        "notes": notices(outcome),
         "facts": _facts(outcome),
         "counts": list(_counts(outcome)),
-        "statuses": [str(status) for status in reversed(Status)],
-        "tables": [_table_line(line) for line in overview.tables],
-        "legend": [(_KEYS[str(status)], str(status)) for status in Status],
+        "table_columns": table_columns,
+        "tables": [_table_line(line, shown) for line in overview.tables],
         "tiles": _tiles(drawing, problems, placed if len(problems) < 20_000 else {}),
         "tiles_text": _tiles_text(drawing),
         "axis": _axis(outcome, problems),
@@ -142,7 +161,8 @@ def _content(outcome: Outcome, run_ms: int) -> dict[str, Any]:
             f"{link.source} replicates to {link.target} as peer {link.peer}{f' ({link.note})' if link.note else ''}"
             for link in (clusters.links if clusters else ())
         ),
-        "repairs": [_repair(repair) for repair in overview.repairs],
+        "repairs_note": _REPAIRS_NOTE if overview.repairs else "",
+        "repairs": list(repairs.values()),
         "groups": groups,
         "total": sum(group.count for group in overview.groups),
         "compact": compact,
@@ -151,13 +171,11 @@ def _content(outcome: Outcome, run_ms: int) -> dict[str, Any]:
     }
 
 
-def _verdicts(outcome: Outcome) -> Iterator[tuple[str, str]]:
-    halves = (("HBase", outcome.hbase), ("HDFS", outcome.hdfs))
-    for name, half in halves:
-        if half is not None:
-            yield half.verdict.value, f"{name} Replication {VERDICT_WORDS[half.verdict]}."
-    if outcome.hbase is None and outcome.hdfs is None:
-        yield Verdict.UNVERIFIABLE.value, "Nothing was checked."
+def _question(outcome: Outcome) -> str:
+    """Between which clusters, and up to when."""
+    master = outcome.master_address or outcome.master_cluster_id or "unknown"
+    slave = outcome.slave_address or outcome.slave_cluster_id or "unknown"
+    return f"From {master} to {slave}; everything that was written up to {iso(outcome.cut_ms)}."
 
 
 def _facts(outcome: Outcome) -> list[tuple[str, str]]:
@@ -180,7 +198,7 @@ def _facts(outcome: Outcome) -> list[tuple[str, str]]:
             facts.append(("Left out", left_out))
         if outcome.hbase.worst_lag_ms is not None:
             facts.append(("Worst lag", duration(outcome.hbase.worst_lag_ms)))
-    return [*facts, *(("Note", notice) for notice in notices(outcome))]
+    return facts
 
 
 def _cluster(cluster_id: str, address: str) -> str:
@@ -213,8 +231,8 @@ def _parts(counts: dict[str, int]) -> list[tuple[str, float, float]]:
     return parts
 
 
-def _table_line(line: Any) -> dict[str, Any]:
-    counts = {str(status): line.regions[status] for status in reversed(Status)}
+def _table_line(line: Any, shown: Sequence[Status]) -> dict[str, Any]:
+    counts = {str(status): line.regions[status] for status in shown}
     return {
         "name": line.table,
         "counts": list(counts.values()),
@@ -268,44 +286,36 @@ def _axis(outcome: Outcome, problems: Sequence[Problem]) -> dict[str, Any] | Non
     first = min(p.written_from_ms or 0 for p in drawn)
     last = max(outcome.cut_ms, max(p.written_to_ms or 0 for p in drawn))
     span = max(last - first, 1)
-    left, width = WIDTH_AXIS
 
     def x_of(ms: int) -> float:
-        return round(left + width * (ms - first) / span, 1)
+        return round(AXIS * (ms - first) / span, 1)
 
     by_server: dict[str, list[Problem]] = defaultdict(list)
     for problem in drawn:
         by_server[problem.origin or "no server named"].append(problem)
     servers = sorted(by_server, key=lambda name: -max(p.lag_ms or 0 for p in by_server[name]))
-    lanes = []
     cells: dict[int, dict[int, list[str]]] = defaultdict(lambda: defaultdict(list))
     for number, name in enumerate(servers):
         lane = min(number, LANES)
-        if number <= LANES:
-            label = name if number < LANES else f"{len(servers) - LANES} more servers"
-            lanes.append((22 + 20 * lane, safe(label.partition(",")[0], 26), label))
         for problem in by_server[name]:
-            start, end = (int(x_of(ms or 0) - left) // CELL for ms in (problem.written_from_ms, problem.written_to_ms))
+            start, end = (int(x_of(ms or 0)) // CELL for ms in (problem.written_from_ms, problem.written_to_ms))
             for cell in range(start, max(end, start) + 1):
                 cells[lane][cell].append(str(problem.kind))
-    cut = x_of(outcome.cut_ms) if first <= outcome.cut_ms else left
+    names = servers[:LANES] + [f"{len(servers) - LANES} more servers"] * (len(servers) > LANES)
     return {
         "words": (
             f"{counted(len(drawn), 'problem')} of {counted(len(servers), 'server')}: what is missing was written"
             f" between {iso(first)} and {iso(max(p.written_to_ms or 0 for p in drawn))}; the dashed line is"
             f" the cut, {iso(outcome.cut_ms)}: everything before it is in scope."
         ),
-        "height": 22 + 20 * len(lanes) + 26,
-        "lanes": lanes,
-        "marks": [
-            (key, left + CELL * at, 22 + 20 * lane, CELL * wide, title)
-            for lane, drawn in sorted(cells.items())
-            for key, at, wide, title in _runs(drawn)
+        "width": AXIS,
+        "lanes": [
+            (name, [(key, CELL * at, CELL * wide, title) for key, at, wide, title in _runs(cells[lane])])
+            for lane, name in enumerate(names)
         ],
-        "ticks": [(left, iso(first), "start"), (left + width, iso(last), "end")],
-        "cut": cut,
-        "cut_anchor": "end" if cut > left + width / 2 else "start",
-        "cut_time": iso(outcome.cut_ms),
+        "first": iso(first),
+        "last": iso(last),
+        "cut": x_of(outcome.cut_ms) if first <= outcome.cut_ms else None,
     }
 
 
@@ -362,19 +372,30 @@ def _folder(folder: Any) -> tuple[str, int, int, list[tuple[str, float, float]],
 
 
 def _repair(repair: Any) -> dict[str, Any]:
-    commands = [
-        ("On the master:", repair.commands.copy_table),
-        ("Or compare by hashes, which finds what else differs; on the master:", repair.commands.hash_table),
-        ("then on the slave (first with --dryrun=true: it compares and changes nothing):", repair.commands.sync_table),
-    ]
-    commands.append(("Then prove it (DIR: the master's configuration):", check_command(repair)))
     return {
         "table": repair.table,
         "reasons": ", ".join(repair.reasons),
         "stuck": repair.stuck,
         "first": repair.first,
-        "commands": commands,
+        "copying": ("On the master:", repair.commands.copy_table),
+        "proof": ("Then prove it (DIR: the master's configuration):", check_command(repair)),
+        "compare": [
+            ("On the master:", repair.commands.hash_table),
+            (
+                "Then on the slave (first with --dryrun=true: it compares and changes nothing):",
+                repair.commands.sync_table,
+            ),
+        ],
     }
+
+
+def _mended(group: Group, repairs: dict[str, Any]) -> dict[str, Any]:
+    """A table's repair stands with its worst problem, the first that is shown."""
+    if UNDER_REPAIRS not in group.todo:
+        return {"repair": None}
+    repair = repairs.pop(group.table or "", None)
+    where = "the commands are below" if repair else "the commands are those of its first problem"
+    return {"repair": repair, "todo": group.todo.replace(UNDER_REPAIRS, where)}
 
 
 def _servers(drawing: Drawing, problems: Sequence[Problem]) -> list[tuple[str, ...]]:
@@ -390,6 +411,17 @@ def _servers(drawing: Drawing, problems: Sequence[Problem]) -> list[tuple[str, .
             (f"{number}", line.cluster, line.server, _ROLES.get(line.role, line.role), *flags, flush, line.detail)
         )
     return rows
+
+
+def _labels(tables: dict[str, Sequence[str]], groups: Sequence[dict[str, Any]]) -> str:
+    """The style with which a narrow screen shows each cell below the name of its column; names are our own."""
+    columns = {**tables, **{group["columns_class"]: [one.name for one in group["columns"]] for group in groups}}
+    rules = (
+        f'.{table} td:nth-child({number})::before {{ content: "{name}"; }}'
+        for table, names in columns.items()
+        for number, name in enumerate(names, 1)
+    )
+    return f"@media (max-width: 640px) {{ {' '.join(rules)} }}"
 
 
 def _yes(flag: bool | None) -> str:
@@ -444,10 +476,10 @@ def _group(
          [_cell(name, problem, numbers, day) for name in names])
         for number, problem in own
     ]  # fmt: skip
-    listed = len(own) if own[0][0] else 0
+    listed = len(own) if own[0][0] else 1
     more = []
     if listed < group.count:
-        more.append(f"{group.count - max(listed, 1)} more are not listed here: --missing, --differ, --unverifiable do.")
+        more.append(f"{group.count - listed} more are not listed here: --missing, --differ, --unverifiable do.")
     if compact:
         more.append(
             f"{f'Times are of {day}, UTC. ' if day else ''}Servers are the numbers of the table of region servers;"
@@ -456,13 +488,23 @@ def _group(
     return {
         "title": f"{group.kind}{f': table {group.table}' if group.table else ''}"
         f"{f', {group.count} times' if group.count > 1 else ''}",
+        "key": _KEYS.get(group.kind, "u"),
         "detail": group.example.detail if same_detail else "",
+        "command": group.command,
+        "open": len(own) <= OPEN_UP_TO,
+        "big": len(own) > PRINTED_UP_TO,
+        "summary": f"{listed} of them, the worst first" if listed < group.count else _all_of(listed),
         "todo": group.todo or advice_for(group.example) or DEFAULT_ADVICE.get(group.kind, ""),
         "more": " ".join(more),
+        "columns_class": "-".join(["of", *(name.partition(" ")[0] for name in names)]),
         "columns": [_Column(titles.get(name, name), kinds[name][0]) for name in names],
         "chunks": [rows[start : start + CHUNK] for start in range(0, len(rows), CHUNK)],
         "server_column": names.index("server") if "server" in names else -1,
     }
+
+
+def _all_of(count: int) -> str:
+    return "Where it is" if count == 1 else f"All {count}"
 
 
 def _common_day(problems: Iterable[Problem]) -> str:

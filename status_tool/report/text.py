@@ -193,6 +193,8 @@ def _one_group(number: int, group: Group, repairs_follow: bool) -> Iterator[str]
     words = safe(group.todo) if repairs_follow else advice_for(problem)
     if words := words or DEFAULT_ADVICE.get(group.kind, ""):
         yield from _hanging(f"{_INDENT}What to do: ", words, _INDENT * 2)
+    if repairs_follow and group.command:
+        yield from shell_lines(group.command)
 
 
 def _facts(problem: Problem) -> Iterator[str]:

@@ -9,8 +9,8 @@ from status_tool.printable import duration, iso
 from status_tool.vocabulary.outcome import Moment
 from status_tool.vocabulary.verdicts import Verdict
 
-_LEFT, _WIDTH = 200, 750
-"""Where time begins, and how long it is, in the drawing's units."""
+_WIDTH = 750
+"""How long the time axis is, in the drawing's units."""
 _LANE = 34
 """Height of a curve."""
 _KEYS = {str(Verdict.COMPLETE): "c", str(Verdict.INCOMPLETE): "g", str(Verdict.UNVERIFIABLE): "u", None: "m"}
@@ -24,7 +24,7 @@ def timeline(history: Sequence[Moment]) -> dict[str, Any] | None:
     first, last = history[0].at_ms, max(history[-1].at_ms, history[0].at_ms + 1)
 
     def x_of(ms: int) -> float:
-        return round(_LEFT + _WIDTH * (ms - first) / (last - first), 1)
+        return round(_WIDTH * (ms - first) / (last - first), 1)
 
     curves = [
         _curve("regions at fault", history, lambda one: one.regions_at_fault, x_of, str),
@@ -32,13 +32,14 @@ def timeline(history: Sequence[Moment]) -> dict[str, Any] | None:
         _curve("worst lag", history, lambda one: one.lag_ms or 0, x_of, duration),
     ]
     drawn = [curve for curve in curves if curve["most"]]
-    lanes = [{**curve, "y": 40 + _LANE * number} for number, curve in enumerate(drawn)]
     return {
         "words": _sentence(history),
-        "height": 40 + _LANE * len(lanes) + 24,
+        "width": _WIDTH,
+        "height": _LANE,
         "spans": list(_spans(history, x_of)),
-        "lanes": lanes,
-        "ticks": [(_LEFT, iso(first), "start"), (_LEFT + _WIDTH, iso(last), "end")],
+        "lanes": drawn,
+        "first": iso(first),
+        "last": iso(last),
     }
 
 
@@ -72,5 +73,5 @@ def _curve(
     """Points of a line whose highest value fills its lane; checks without a verdict are left out."""
     known = [(one.at_ms, value(one)) for one in history if one.verdict is not None]
     most = max((height for _, height in known), default=0)
-    points = " ".join(f"{x_of(ms)},{round((_LANE - 8) * (1 - height / (most or 1)), 1)}" for ms, height in known)
+    points = " ".join(f"{x_of(ms)},{round(4 + (_LANE - 8) * (1 - height / (most or 1)), 1)}" for ms, height in known)
     return {"name": name, "most": most, "words": f"{name}, at most {words(most)}", "points": points}

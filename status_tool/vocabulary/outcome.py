@@ -185,6 +185,8 @@ class Group:
     lag_ms: int | None = None
     from_ms: int | None = None
     to_ms: int | None = None
+    command: str = ""
+    """What repairs the example, where a table's repair does not: quoted for a shell."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import shlex
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -13,6 +14,7 @@ from typing import Any
 import pytest
 
 from status_tool.clients.webhdfs import Load, WebHdfs, webhdfs
+from status_tool.explain.advice import FILESYSTEM_PLACEHOLDER, SLAVE_FILESYSTEM_PLACEHOLDER
 from status_tool.sources.crc import Layout
 from status_tool.sources.hdfs_files import HdfsSource, content_crc
 from status_tool.sources.local import LocalSource
@@ -213,6 +215,13 @@ def test_copies_by_distcp(hdfs: tuple[Cluster, Cluster], tmp_path: Path) -> None
     result = check.verify()
     assert (result.exit_code, result.json["hdfs"]["files"]["incomparable"]) == (3, 3), result
     assert check.verify("--deep").exit_code == 0
+    for problem in result.json["problems"]:
+        command = shlex.split(problem["advice"].rpartition(": ")[2].replace(FILESYSTEM_PLACEHOLDER, filesystem(master)))
+        command[-1] = command[-1].replace(SLAVE_FILESYSTEM_PLACEHOLDER, filesystem(slave))
+        assert command[:2] == ["hadoop", "distcp"], problem
+        assert slave.admin.hdfs_distcp(*command[2:]) == 0
+    result = check.verify()
+    assert (result.exit_code, result.json["hdfs"]["files"]["match"]) == (0, 4), "the advice is a command that repairs"
 
 
 def filesystem(cluster: Cluster) -> str:

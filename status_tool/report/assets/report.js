@@ -16,6 +16,7 @@
       }) };
     });
   }
+  function unfold(details) { if (details.querySelector(".rows")) details.open = true; }
   function search() {
     if (!rows) index();
     var words = box.value.toLowerCase().split(/\s+/).filter(Boolean), count = 0;
@@ -27,6 +28,7 @@
         shown += fits;
       });
       one.group.hidden = !shown;
+      if (words.length && shown) all("details", one.group).forEach(unfold);
       count += shown;
     });
     all(".chunk").forEach(function (chunk) { chunk.hidden = !chunk.querySelector("tbody tr:not([hidden])"); });
@@ -61,6 +63,16 @@
     head.tabIndex = 0;
     head.addEventListener("click", function () { sort(head); });
     head.addEventListener("keydown", function (event) { if (event.key === "Enter") sort(head); });
+  });
+  function target() {
+    var at = location.hash && document.getElementById(location.hash.slice(1));
+    var folded = at && at.closest("details");
+    if (folded && !folded.open) { folded.open = true; at.scrollIntoView(); }
+  }
+  addEventListener("hashchange", target);
+  target();
+  addEventListener("beforeprint", function () {
+    all("details:not(.big)").forEach(function (one) { one.open = true; });
   });
   all(".cmd").forEach(function (block) {
     var button = document.createElement("button");
