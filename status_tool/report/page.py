@@ -30,6 +30,7 @@ from status_tool.report.text import (
     not_replicated_line,
     notices,
     ordered_tables,
+    shell_lines,
     sync_for,
     unlisted,
 )
@@ -377,16 +378,25 @@ def _repair(repair: Any) -> dict[str, Any]:
         "reasons": ", ".join(repair.reasons),
         "stuck": repair.stuck,
         "first": repair.first,
-        "copying": ("On the master:", repair.commands.copy_table),
-        "proof": ("Then prove it (DIR: the master's configuration):", check_command(repair)),
+        "copying": ("On the master:", _command(repair.commands.copy_table)),
+        "proof": ("Then prove it (DIR: the master's configuration):", _command(check_command(repair))),
         "compare": [
-            ("On the master:", repair.commands.hash_table),
+            ("On the master:", _command(repair.commands.hash_table)),
             (
                 "Then on the slave (first with --dryrun=true: it compares and changes nothing):",
                 repair.commands.sync_table,
             ),
         ],
     }
+
+
+def _command(command: str) -> Any:
+    """In lines of a terminal's width, sanitised and escaped; a narrow screen breaks between words, at no hyphen."""
+    from markupsafe import Markup
+
+    word = Markup("<span>{}</span>")
+    lines = (Markup(" ").join(word.format(part) for part in line.split(" ")) for line in shell_lines(command))
+    return Markup("\n").join(lines) if command else ""
 
 
 def _mended(group: Group, repairs: dict[str, Any]) -> dict[str, Any]:
@@ -489,8 +499,8 @@ def _group(
         "title": f"{group.kind}{f': table {group.table}' if group.table else ''}"
         f"{f', {group.count} times' if group.count > 1 else ''}",
         "key": _KEYS.get(group.kind, "u"),
-        "detail": group.example.detail if same_detail else "",
-        "command": group.command,
+        "detail": group.example.detail.removeprefix(f"{group.kind}: ") if same_detail else "",
+        "command": _command(group.command),
         "open": len(own) <= OPEN_UP_TO,
         "big": len(own) > PRINTED_UP_TO,
         "summary": f"{listed} of them, the worst first" if listed < group.count else _all_of(listed),
@@ -504,7 +514,7 @@ def _group(
 
 
 def _all_of(count: int) -> str:
-    return "Where it is" if count == 1 else f"All {count}"
+    return "Where it is" if count == 1 else f"All {count}, the worst first"
 
 
 def _common_day(problems: Iterable[Problem]) -> str:

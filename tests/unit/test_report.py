@@ -306,12 +306,30 @@ def test_problems_are_told_by_table_and_cause_and_fit_a_terminal() -> None:
     assert {"--startrow=row00000", "--stoprow=row00200", "--peer.adr=z:1:/s"} <= set(words)
 
 
-@pytest.mark.parametrize("reporter", [TextReporter(), HtmlReporter(run_ms=0), JsonReporter()])
+@pytest.mark.parametrize("reporter", [TextReporter(), JsonReporter()])
 def test_a_problem_says_where_its_repair_stands_whatever_the_report(reporter: Reporter) -> None:
-    """The same words go into reports that have the repairs after the problems, before them, or not of all tables."""
+    """The same words go into reports that have the repairs after the problems, or not of all tables."""
     text = " ".join(printed(reporter, many(12, 1)).split())
     assert "are under Repairs" in text
     assert "is below" not in text
+
+
+def test_the_page_has_a_repair_with_its_problem_and_both_before_the_pictures() -> None:
+    """The verdict once, then what is wrong, each with its repair; ids and what was compared are folded behind it."""
+    text = printed(HtmlReporter(run_ms=0), many(12, 1))
+    assert "are under Repairs" not in text
+    assert "Repairs of other tables" not in text
+    tables = text.count("CopyTable")
+    assert tables == len({repair.table for repair in many(12, 1).overview.repairs})  # type: ignore[union-attr]
+    order = (
+        "NOT COMPLETE</div>",
+        "worst first</h2>",
+        ">CopyTable",
+        "Where it hurts</h2>",
+        "<summary>What was compared",
+    )
+    places = [text.index(one if one != ">CopyTable" else "CopyTable") for one in order]
+    assert places == sorted(places)
 
 
 def test_a_repair_covers_every_gap_of_its_table_with_one_command(tmp_path: Path) -> None:

@@ -109,6 +109,12 @@ _DRIVER = """
 window.addEventListener("load", function () {{
   var page = document.getElementById("narrow").contentDocument, measured = {{}};
   measured.width = page.documentElement.scrollWidth;
+  var folded = Array.from(page.querySelectorAll("details"));
+  measured.folded = folded.filter(function (one) {{ return !one.open; }}).length;
+  folded.forEach(function (one) {{ one.open = true; }});
+  measured.cut = Array.from(page.querySelectorAll(".scroll, pre")).filter(function (one) {{
+    return one.scrollWidth > one.clientWidth;
+  }}).length;
   var rows = function () {{ return Array.from(page.querySelectorAll(".group tbody tr")); }};
   var shown = function () {{ return rows().filter(function (r) {{ return !r.hidden && r.offsetParent; }}); }};
   measured.all = rows().length;
@@ -146,6 +152,8 @@ def test_search_sort_and_a_narrow_screen(tmp_path: Path) -> None:
     assert found is not None
     measured: dict[str, Any] = json.loads(html.unescape(found[1]))
     assert measured["width"] <= 390, "the page itself does not scroll sideways"
+    assert measured["folded"] > 3
+    assert measured["cut"] == 0, "no table and no command is cut off"
     assert (measured["all"], measured["tiles"], measured["led"]) == (1200, 1200, True)
     assert measured["up"] == sorted(measured["up"])
     assert measured["down"] == sorted(measured["down"], reverse=True)
