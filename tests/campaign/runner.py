@@ -26,6 +26,8 @@ WARM_S = 0.7
 DRAIN_S = 60.0
 STILL_S = 6.0
 """If nothing more arrives for so long and the queues are empty, nothing will."""
+VERIFIED = 10
+"""Of so many schedules one is verified by VerifyReplication."""
 BASELINE_MARGIN_MS = 12_000
 """More than any clock of an arena is ahead."""
 
@@ -83,7 +85,7 @@ def _run(arena: Arena, schedule: Schedule, folder: Path, record: Record, say: Sa
     record.since, arena.complete = arena.since_ms is not None, False
     arena.fragile.clear()
     tables = _create_tables(arena, schedule)
-    judge = Judge(arena, tables, folder, arena.since_ms)
+    judge = Judge(arena, tables, folder, arena.since_ms, is_verified=schedule.seed % VERIFIED == 0)
     writers = Writers(arena)
     writers.start(tables, schedule.seed, schedule.rates)
     time.sleep(WARM_S)
