@@ -251,10 +251,11 @@ def _facts(
     if not replicated:
         return TableFacts(table, described, False, gone_accepted=gone, loads_shipped=shipped)
     compared = _compared(descriptor, slave.get(table), families)
-    # From then on there is content to lose, whether it came as entries or not.
     proof, word_ms = question.proofs.get(table), question.accepted.of(table)
-    is_younger = age is not None and age.is_younger_than(word_ms)
-    held_from = earliest(None if proof is None else proof.at_ms, None if is_younger else word_ms)
+    if age is not None and age.is_younger_than(word_ms):
+        word_ms = None  # it held nothing to accept, and the slave's clock may be behind
+    # From then on there is content to lose, whether it came as entries or not.
+    held_from = earliest(None if proof is None else proof.at_ms, word_ms)
     theirs = slave[table].holding_since(held_from) if table in slave else None
     is_accepted = table in question.accepted_drift
     drift = [Finding("keeps-less", table=table, note="; ".join(compared.less))] if compared.less else []

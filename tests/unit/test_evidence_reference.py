@@ -788,6 +788,19 @@ def test_a_slave_whose_state_table_went_back() -> None:
 
 
 @pytest.mark.parametrize(
+    "events", [{"born_ms": 20_000}, {"born_ms": 9_000, "dropped_ms": {"f": 20_000}}, {"changed_ms": 20_000}]
+)
+def test_a_word_about_the_past_accepts_nothing_of_a_table_that_is_younger(events: Row) -> None:
+    """By the slave's clock, which may be minutes behind, what happens to it may come before what is accepted."""
+    ours = changed(OURS, "region", region_id=32_000)
+    detail = json.loads(DETAIL) | {"arrived_ms": 10_000, "first_born_ms": 9_000} | events
+    changes = [{"kind": "fact", "table": "ns:t", "region": "r1", "state": "changed", "write_ms": 20_000}]
+    theirs = [*changed(THEIRS, "table", detail=json.dumps(detail)), *(changes if "changed_ms" in events else [])]
+    outcome = check(ours, theirs, replace(HBASE, since=Baseline(31_000)))
+    assert outcome.verdict is Verdict.UNVERIFIABLE
+
+
+@pytest.mark.parametrize(
     ("events", "pruned", "lost"),
     [
         ({"arrived_ms": 105_001}, None, False),
