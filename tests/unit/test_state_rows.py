@@ -46,7 +46,7 @@ def _text(value: str | bytes) -> str:
     return value.decode() if isinstance(value, bytes) else value
 
 
-@pytest.mark.parametrize(("module", "java"), [(state_rows, "StateTable"), (request_rows, "DigestTable")])
+@pytest.mark.parametrize(("module", "java"), [(state_rows, "state/StateTable"), (request_rows, "digests/DigestTable")])
 def test_the_names_are_those_of_the_trackers(module: ModuleType, java: str) -> None:
     """Every row, every column, every letter."""
     assert in_python(module) == in_java(java)

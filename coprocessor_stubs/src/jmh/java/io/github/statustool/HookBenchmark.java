@@ -1,5 +1,11 @@
 package io.github.statustool;
 
+import io.github.statustool.recorder.Recorder;
+import io.github.statustool.state.Ids;
+import io.github.statustool.state.Settings;
+import io.github.statustool.state.Spool;
+import io.github.statustool.streams.FamilyCells;
+import io.github.statustool.streams.StampCodec;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;

@@ -1,5 +1,7 @@
 package io.github.statustool;
 
+import io.github.statustool.content.ContentLedger;
+import io.github.statustool.content.Marker;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;

@@ -1,5 +1,8 @@
 package io.github.statustool;
 
+import io.github.statustool.recorder.Recorder;
+import io.github.statustool.server.WalWatch;
+import io.github.statustool.state.Ids;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Optional;
@@ -8,9 +11,11 @@ import org.apache.hadoop.hbase.CoprocessorEnvironment;
 import org.apache.hadoop.hbase.client.RegionInfo;
 import org.apache.hadoop.hbase.coprocessor.CoprocessorHost;
 import org.apache.hadoop.hbase.coprocessor.ObserverContext;
+import org.apache.hadoop.hbase.coprocessor.RegionServerCoprocessorEnvironment;
 import org.apache.hadoop.hbase.coprocessor.WALCoprocessor;
 import org.apache.hadoop.hbase.coprocessor.WALCoprocessorEnvironment;
 import org.apache.hadoop.hbase.coprocessor.WALObserver;
+import org.apache.hadoop.hbase.regionserver.HRegionServer;
 import org.apache.hadoop.hbase.regionserver.wal.AbstractFSWAL;
 import org.apache.hadoop.hbase.wal.WALEdit;
 import org.apache.hadoop.hbase.wal.WALKey;
@@ -30,6 +35,16 @@ public final class MarkerObserver implements WALCoprocessor, WALObserver {
 
   /** Called by HBase. */
   public MarkerObserver() {}
+
+  /**
+   * Installs this class in a server that has not created its WALs yet. The environment's configuration is read-only, so
+   * the server's own is changed.
+   */
+  static void install(RegionServerCoprocessorEnvironment env) {
+    if (env.getOnlineRegions() instanceof HRegionServer) {
+      install(((HRegionServer) env.getOnlineRegions()).getConfiguration());
+    }
+  }
 
   /**
    * Adds this class to the WAL coprocessors, unless {@link WriteTimeTracker} is there, which observes the markers

@@ -1,5 +1,7 @@
 package io.github.statustool;
 
+import io.github.statustool.content.RegionFacts;
+import io.github.statustool.state.Bits;
 import java.io.IOException;
 import org.apache.hadoop.hbase.Cell;
 import org.apache.hadoop.hbase.CellUtil;

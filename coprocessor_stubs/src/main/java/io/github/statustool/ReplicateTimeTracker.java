@@ -1,5 +1,9 @@
 package io.github.statustool;
 
+import io.github.statustool.digests.DigestServer;
+import io.github.statustool.recorder.Recorder;
+import io.github.statustool.server.ServerWatch;
+import io.github.statustool.streams.SinkBatch;
 import java.util.Arrays;
 import java.util.Optional;
 import org.apache.hadoop.hbase.CoprocessorEnvironment;
@@ -48,7 +52,7 @@ public final class ReplicateTimeTracker implements RegionServerCoprocessor, Regi
       recorder.health().sinkHookIsMissing();
     }
     try {
-      ServerWatch.watchMarkers((RegionServerCoprocessorEnvironment) env);
+      MarkerObserver.install((RegionServerCoprocessorEnvironment) env);
       recorder.roles().watchServer(new ServerWatch((RegionServerCoprocessorEnvironment) env));
       recorder.digests().start(new DigestServer((RegionServerCoprocessorEnvironment) env));
     } catch (Throwable t) {

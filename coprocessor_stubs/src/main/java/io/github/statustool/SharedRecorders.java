@@ -1,5 +1,14 @@
 package io.github.statustool;
 
+import io.github.statustool.recorder.Recorder;
+import io.github.statustool.recorder.RecorderThread;
+import io.github.statustool.recorder.SegmentSpooler;
+import io.github.statustool.recorder.WalTraces;
+import io.github.statustool.server.ServerSettings;
+import io.github.statustool.state.HBaseStateStore;
+import io.github.statustool.state.Settings;
+import io.github.statustool.state.Spool;
+import io.github.statustool.state.TrackerVersion;
 import java.util.HashMap;
 import java.util.Map;
 import org.apache.hadoop.conf.Configuration;

@@ -1,5 +1,14 @@
 package io.github.statustool;
 
+import io.github.statustool.content.RegionFacts;
+import io.github.statustool.content.TableWrites;
+import io.github.statustool.recorder.ObservedState;
+import io.github.statustool.state.Health;
+import io.github.statustool.streams.FamilyCells;
+import io.github.statustool.streams.FamilyHeads;
+import io.github.statustool.streams.RegionStreams;
+import io.github.statustool.streams.StampCodec;
+import io.github.statustool.streams.StreamHeads;
 import java.io.IOException;
 import java.util.IdentityHashMap;
 import java.util.NavigableMap;

@@ -1,5 +1,14 @@
 package io.github.statustool;
 
+import io.github.statustool.state.Bits;
+import io.github.statustool.state.Health;
+import io.github.statustool.state.Ids;
+import io.github.statustool.streams.FamilyCells;
+import io.github.statustool.streams.FamilyHeads;
+import io.github.statustool.streams.SinkBatch;
+import io.github.statustool.streams.StampCodec;
+import io.github.statustool.streams.StreamHead;
+import io.github.statustool.streams.StreamId;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.NavigableMap;
@@ -22,16 +31,16 @@ import org.apache.hbase.thirdparty.com.google.protobuf.ByteString;
 import org.slf4j.LoggerFactory;
 
 /** Real keys, edits and regions as HBase makes them. */
-final class Fixtures {
-  static final String SERVER = "master.example.org,16020,1700000000000";
-  static final long ORIGIN = Ids.origin(SERVER);
+public final class Fixtures {
+  public static final String SERVER = "master.example.org,16020,1700000000000";
+  public static final long ORIGIN = Ids.origin(SERVER);
   static final TableName STATE_TABLE = TableName.valueOf("replicationstate");
-  static final byte[] GLOBAL = Bytes.toBytes("g");
-  static final byte[] LOCAL = Bytes.toBytes("l");
+  public static final byte[] GLOBAL = Bytes.toBytes("g");
+  public static final byte[] LOCAL = Bytes.toBytes("l");
 
   private Fixtures() {}
 
-  static Configuration conf(String... keysAndValues) {
+  public static Configuration conf(String... keysAndValues) {
     Configuration conf = new Configuration(false);
     for (int i = 0; i < keysAndValues.length; i += 2) {
       conf.set("hbase.replicationtable." + keysAndValues[i], keysAndValues[i + 1]);
@@ -39,11 +48,11 @@ final class Fixtures {
     return conf;
   }
 
-  static Health health() {
+  public static Health health() {
     return new Health(LoggerFactory.getLogger(Fixtures.class));
   }
 
-  static RegionInfo region(String table) {
+  public static RegionInfo region(String table) {
     return RegionInfoBuilder.newBuilder(TableName.valueOf(table)).setRegionId(7).build();
   }
 
@@ -71,17 +80,17 @@ final class Fixtures {
     return key.getExtendedAttribute(StampCodec.ATTRIBUTE);
   }
 
-  static WALEntry entry(String region, long prev, long seq) {
+  public static WALEntry entry(String region, long prev, long seq) {
     return entry(region, seq, stamp(prev, seq));
   }
 
   /** Of an entry of one cell; the entry before it was written at 1000 + prev. */
-  static byte[] stamp(long prev, long seq) {
+  public static byte[] stamp(long prev, long seq) {
     return stamp(prev, prev == 0 ? 0 : 1000 + prev, seq, GLOBAL);
   }
 
   /** Of an entry of a cell for each name; each family's previous entry is the same. */
-  static byte[] stamp(long prev, long prevTime, long seq, byte[]... families) {
+  public static byte[] stamp(long prev, long prevTime, long seq, byte[]... families) {
     FamilyCells cells = cells(families);
     for (int i = 0; i < cells.size(); i++) {
       cells.follow(i, prev, prevTime);
@@ -90,7 +99,7 @@ final class Fixtures {
   }
 
   /** As trackers of version 2 made it. */
-  static byte[] secondStamp(long prev, long seq, byte[]... families) {
+  public static byte[] secondStamp(long prev, long seq, byte[]... families) {
     FamilyCells cells = cells(families);
     byte[] stamp = new byte[38 + 8 * cells.size()];
     stamp[0] = 2;
@@ -111,21 +120,21 @@ final class Fixtures {
   }
 
   /** The stream of a family's local writes. */
-  static StreamId stream(String region, byte[] family) {
+  public static StreamId stream(String region, byte[] family) {
     return new StreamId(region, ORIGIN, Ids.via(Ids.LOCAL, FamilyCells.id(family)));
   }
 
-  static StreamId stream(String region) {
+  public static StreamId stream(String region) {
     return stream(region, GLOBAL);
   }
 
   /** The head of a family's stream. */
-  static StreamHead head(FamilyHeads heads, byte[] family) {
+  public static StreamHead head(FamilyHeads heads, byte[] family) {
     return heads.head(FamilyCells.id(family), id -> family);
   }
 
   /** One for each name. */
-  static FamilyCells cells(byte[]... families) {
+  public static FamilyCells cells(byte[]... families) {
     FamilyCells cells = new FamilyCells();
     for (byte[] family : families) {
       cells.add(FamilyCells.id(family), 1);
@@ -134,7 +143,7 @@ final class Fixtures {
   }
 
   /** As the sink makes it of cells of one row. */
-  static Put put(byte[]... families) {
+  public static Put put(byte[]... families) {
     Put put = new Put(Bytes.toBytes("row"));
     for (byte[] family : families) {
       put.addColumn(family, Bytes.toBytes("q"), Bytes.toBytes("v"));
@@ -142,7 +151,7 @@ final class Fixtures {
     return put;
   }
 
-  static WALEntry entry(String region, long seq, byte[] stamp) {
+  public static WALEntry entry(String region, long seq, byte[] stamp) {
     WALProtos.WALKey.Builder key = WALProtos.WALKey.newBuilder()
         .setEncodedRegionName(ByteString.copyFromUtf8(region))
         .setTableName(ByteString.copyFromUtf8("t"))
@@ -156,7 +165,7 @@ final class Fixtures {
     return WALEntry.newBuilder().setKey(key).build();
   }
 
-  static SinkBatch batch(WALEntry... entries) {
+  public static SinkBatch batch(WALEntry... entries) {
     SinkBatch batch = new SinkBatch();
     for (WALEntry entry : entries) {
       batch.add(entry, put(GLOBAL));

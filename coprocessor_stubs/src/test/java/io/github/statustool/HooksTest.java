@@ -5,6 +5,11 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.github.statustool.recorder.Recorder;
+import io.github.statustool.server.ServerComponent;
+import io.github.statustool.state.Health;
+import io.github.statustool.state.Settings;
+import io.github.statustool.state.Spool;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.List;

@@ -4,6 +4,8 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.github.statustool.content.RegionFacts;
+import io.github.statustool.recorder.ObservedState;
 import java.io.IOException;
 import java.util.List;
 import java.util.Map;

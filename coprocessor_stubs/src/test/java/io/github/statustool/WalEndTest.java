@@ -5,6 +5,10 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.github.statustool.recorder.ObservedState;
+import io.github.statustool.server.WalSyncer;
+import io.github.statustool.server.WalWatch;
+import io.github.statustool.streams.StreamHeads;
 import java.io.IOException;
 import java.util.List;
 import java.util.Optional;

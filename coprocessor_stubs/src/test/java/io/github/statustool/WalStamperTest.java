@@ -8,6 +8,15 @@ import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.github.statustool.content.RegionFacts;
+import io.github.statustool.recorder.ObservedState;
+import io.github.statustool.state.Bits;
+import io.github.statustool.state.Health;
+import io.github.statustool.state.Ids;
+import io.github.statustool.streams.FamilyCells;
+import io.github.statustool.streams.StampCodec;
+import io.github.statustool.streams.StreamHead;
+import io.github.statustool.streams.StreamHeads;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;

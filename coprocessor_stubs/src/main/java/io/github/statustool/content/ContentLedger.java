@@ -1,0 +1,175 @@
+package io.github.statustool.content;
+
+import io.github.statustool.state.Change;
+import io.github.statustool.state.Health;
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Queue;
+import java.util.TreeMap;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.function.LongSupplier;
+import java.util.function.Predicate;
+import org.apache.hadoop.hbase.Cell;
+import org.apache.hadoop.hbase.shaded.protobuf.generated.WALProtos.BulkLoadDescriptor;
+import org.apache.hadoop.hbase.shaded.protobuf.generated.WALProtos.CompactionDescriptor;
+import org.apache.hadoop.hbase.shaded.protobuf.generated.WALProtos.FlushDescriptor;
+import org.apache.hadoop.hbase.shaded.protobuf.generated.WALProtos.RegionEventDescriptor;
+import org.apache.hadoop.hbase.shaded.protobuf.generated.WALProtos.StoreDescriptor;
+import org.apache.hadoop.hbase.wal.WALEdit;
+import org.apache.hbase.thirdparty.com.google.protobuf.ByteString;
+
+/**
+ * Tracks the store files of this server's regions by the markers in its WALs. A region has to open with the store files
+ * that it was closed with, on whichever server. If it does not, store files were added or removed without the WAL: by
+ * restoring a snapshot, truncating a region, or placing files by hand.
+ *
+ * <p>WAL threads only queue markers. The recorder thread does everything else.
+ */
+public final class ContentLedger {
+  private final Health health;
+  private final LongSupplier clock;
+  private final Queue<Marker> arrived = new ConcurrentLinkedQueue<>();
+  private final Map<String, OpenTenure> open = new HashMap<>();
+  /** Tenures that have ended and are not written yet. */
+  private final List<OpenTenure> over = new ArrayList<>();
+  private long lastTimestamp;
+
+  public ContentLedger(Health health, LongSupplier clock) {
+    this.health = health;
+    this.clock = clock;
+  }
+
+  /** Queues a marker. Called by WAL threads. */
+  public void note(Marker marker) {
+    arrived.add(marker);
+  }
+
+  /** Tenures of regions that are open. */
+  Collection<OpenTenure> open() {
+    fold();
+    return open.values();
+  }
+
+  public List<Change> dirty() {
+    return changes(tenure -> !tenure.isStored());
+  }
+
+  /** Region openings and closes; they do not wait for the next flush. */
+  public List<Change> urgent() {
+    return changes(OpenTenure::isUrgent);
+  }
+
+  /** Changes of all ended tenures that are not written yet, and of the open ones that match. */
+  private List<Change> changes(Predicate<OpenTenure> ofOpen) {
+    fold();
+    List<Change> changes = new ArrayList<>();
+    over.removeIf(OpenTenure::isStored);
+    over.forEach(tenure -> changes.add(tenure.change(this::timestamp)));
+    for (OpenTenure tenure : open.values()) {
+      if (ofOpen.test(tenure)) {
+        changes.add(tenure.change(this::timestamp));
+      }
+    }
+    return changes;
+  }
+
+  /**
+   * Marks open tenures as not written. Ended ones need not be written again: the server that has the region now records
+   * its store files.
+   */
+  public void forgetFlushes() {
+    open.values().forEach(OpenTenure::forgetStored);
+  }
+
+  /** Strictly increasing, whatever the clock does, so that the later version of a cell wins. */
+  long timestamp() {
+    lastTimestamp = Math.max(clock.getAsLong(), lastTimestamp + 1);
+    return lastTimestamp;
+  }
+
+  private void fold() {
+    for (Marker marker = arrived.poll(); marker != null; marker = arrived.poll()) {
+      for (Cell cell : marker.cells) {
+        try {
+          fold(marker, cell);
+        } catch (IOException | RuntimeException e) {
+          health.error("reading a marker of region " + marker.region.getEncodedName(), e);
+        }
+      }
+    }
+  }
+
+  private void fold(Marker marker, Cell cell) throws IOException {
+    RegionEventDescriptor event = WALEdit.getRegionEventDescriptor(cell);
+    OpenTenure tenure = open.get(marker.region.getEncodedName());
+    if (event != null && event.getEventType() == RegionEventDescriptor.EventType.REGION_OPEN) {
+      opened(marker, event, tenure);
+    } else if (tenure != null && marker.seq > tenure.tenure.seq) {
+      if (event != null) {
+        closed(marker, tenure);
+      } else if (fold(cell, tenure)) {
+        tenure.changed(marker, false);
+      }
+    }
+  }
+
+  /** Ignores a marker that it has seen: HBase appends an entry again after a failed sync. */
+  private void opened(Marker marker, RegionEventDescriptor event, OpenTenure before) {
+    long openSeq = event.getLogSequenceNumber();
+    if (before != null && before.tenure.seq >= marker.seq && openSeq <= before.tenure.seq) {
+      return;
+    }
+    if (before != null) {
+      over.add(before);
+    }
+    Map<String, Collection<String>> stores = new TreeMap<>();
+    for (StoreDescriptor store : event.getStoresList()) {
+      stores.put(text(store.getFamilyName()), store.getStoreFileList());
+    }
+    open.put(marker.region.getEncodedName(), new OpenTenure(marker, openSeq, stores));
+  }
+
+  private void closed(Marker marker, OpenTenure tenure) {
+    tenure.changed(marker, true);
+    open.remove(marker.region.getEncodedName());
+    over.add(tenure);
+  }
+
+  /** Applies a marker's cell; returns whether the set of store files changed. */
+  private static boolean fold(Cell cell, OpenTenure tenure) throws IOException {
+    FlushDescriptor flush = WALEdit.getFlushDescriptor(cell);
+    if (flush != null) {
+      return flush.getAction() == FlushDescriptor.FlushAction.COMMIT_FLUSH && flushed(flush, tenure);
+    }
+    CompactionDescriptor compaction = WALEdit.getCompaction(cell);
+    if (compaction != null) {
+      StoreFiles files = tenure.files(text(compaction.getFamilyName()));
+      files.remove(compaction.getCompactionInputList());
+      files.add(compaction.getCompactionOutputList());
+      return true;
+    }
+    BulkLoadDescriptor load = WALEdit.getBulkLoadDescriptor(cell);
+    if (load != null) {
+      for (StoreDescriptor store : load.getStoresList()) {
+        tenure.files(text(store.getFamilyName())).add(store.getStoreFileList());
+      }
+    }
+    return load != null;
+  }
+
+  private static boolean flushed(FlushDescriptor flush, OpenTenure tenure) {
+    for (FlushDescriptor.StoreFlushDescriptor store : flush.getStoreFlushesList()) {
+      tenure.files(text(store.getFamilyName())).add(store.getFlushOutputList());
+    }
+    tenure.tenure.flushed = Math.max(tenure.tenure.flushed, flush.getFlushSequenceNumber());
+    return true;
+  }
+
+  private static String text(ByteString family) {
+    return family.toStringUtf8();
+  }
+}

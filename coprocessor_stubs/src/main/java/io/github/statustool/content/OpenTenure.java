@@ -1,0 +1,144 @@
+package io.github.statustool.content;
+
+import io.github.statustool.state.Bits;
+import io.github.statustool.state.Change;
+import io.github.statustool.state.StateRow;
+import io.github.statustool.state.StateTable.ContentRow;
+import java.util.Collection;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeMap;
+import java.util.TreeSet;
+import java.util.function.LongSupplier;
+import org.apache.hadoop.hbase.client.RegionInfo;
+
+/** A tenure that this JVM can still extend, and what is needed to write it. Used by the recorder thread only. */
+public final class OpenTenure {
+  private static final int QUALIFIER_LENGTH = 1 + 2 * Long.BYTES;
+
+  final RegionInfo region;
+  final byte[] qualifier;
+  /** Regions from whose split or merge this one comes, as far as its store files show. */
+  final Set<String> parents = new TreeSet<>();
+  public final Tenure tenure = new Tenure();
+  /** When to read its row, to join it with the previous tenure. */
+  final TenureJoiner.Attempts attempts;
+  private final Map<String, StoreFiles> files = new TreeMap<>();
+  /** Number of changes so far; compared with the number that the state table has. */
+  private long changes = 1;
+  /** Timestamp of the newest change. */
+  private long timestamp;
+  private long stampedChange;
+  private long storedChanges;
+  private boolean urgent = true;
+
+  /** @param opened the marker of the region opening */
+  public OpenTenure(Marker opened, long openSeq, Map<String, ? extends Collection<String>> stores) {
+    region = opened.region;
+    qualifier = qualifier(opened.origin, opened.writeTime);
+    tenure.open = openSeq;
+    tenure.began = opened.writeTime;
+    tenure.seq = Math.max(openSeq, opened.seq);
+    tenure.replicated = opened.replicated;
+    stores.forEach((family, names) -> {
+      files(family).add(names);
+      names.forEach(this::noteOrigin);
+    });
+    tenure.before = contents();
+    tenure.after = tenure.before;
+    boolean isNew = openSeq <= TableEvents.NEWBORN && parents.isEmpty() && tenure.elsewhere == 0;
+    attempts = new TenureJoiner.Attempts(!isNew);
+  }
+
+  private void noteOrigin(String name) {
+    if (StoreFileName.isFromElsewhere(name, region)) {
+      tenure.elsewhere = tenure.began;
+    } else if (StoreFileName.parent(name) != null) {
+      parents.add(StoreFileName.parent(name));
+    }
+  }
+
+  public StoreFiles files(String family) {
+    return files.computeIfAbsent(family, absent -> new StoreFiles());
+  }
+
+  private Map<String, StoreFiles.Content> contents() {
+    Map<String, StoreFiles.Content> contents = new TreeMap<>();
+    files.forEach((family, held) -> contents.put(family, held.content()));
+    return contents;
+  }
+
+  /** Records that the store files changed, or that the region was closed. */
+  public void changed(Marker by, boolean closed) {
+    tenure.seq = by.seq;
+    tenure.after = contents();
+    if (closed) {
+      tenure.closed = by.writeTime;
+      files.clear();
+    }
+    urgent |= closed;
+    touch();
+  }
+
+  /** Marks it to be written again. */
+  void touch() {
+    changes++;
+  }
+
+  boolean isClosed() {
+    return tenure.closed > 0;
+  }
+
+  boolean isStored() {
+    return storedChanges == changes;
+  }
+
+  /** Whether a crash before the next flush would lose an opening or a close. */
+  boolean isUrgent() {
+    return urgent && !isStored();
+  }
+
+  void forgetStored() {
+    storedChanges = 0;
+    urgent = true;
+  }
+
+  byte[] key() {
+    return rowKey(region.getEncodedName());
+  }
+
+  private StateRow row() {
+    return new StateRow(key())
+        .add(qualifier, Bits.utf8(tenure.toJson()), timestamp)
+        .add(ContentRow.TABLE, Bits.utf8(region.getTable().getNameAsString()), timestamp)
+        .add(ContentRow.REGION_ID, region.getRegionId(), timestamp);
+  }
+
+  /**
+   * The change to write. A write that is repeated because its outcome is unknown has the same timestamp: meanwhile
+   * another server may have taken the tenure over and deleted the column, and it must not come back.
+   */
+  public Change change(LongSupplier timestamps) {
+    long as = changes;
+    if (stampedChange != as) {
+      timestamp = timestamps.getAsLong();
+      stampedChange = as;
+    }
+    return new Change(row(), () -> {
+      storedChanges = as;
+      urgent &= as != changes;
+    });
+  }
+
+  public static byte[] rowKey(String region) {
+    return Bits.ascii(ContentRow.TYPE + region);
+  }
+
+  private static byte[] qualifier(long origin, long opened) {
+    return Bits.concat(ContentRow.TENURE, Bits.ofLongs(origin, opened));
+  }
+
+  public static boolean isQualifier(byte[] qualifier) {
+    return qualifier.length == QUALIFIER_LENGTH && qualifier[0] == ContentRow.TENURE[0];
+  }
+}

@@ -1,0 +1,45 @@
+package io.github.statustool.content;
+
+import io.github.statustool.state.Ids;
+import org.apache.hadoop.hbase.TableName;
+import org.apache.hadoop.hbase.client.RegionInfo;
+import org.apache.hadoop.hbase.io.HFileLink;
+import org.apache.hadoop.hbase.regionserver.StoreFileInfo;
+
+/** Reads the origin of a store file from its name; the file itself does not record it. */
+public final class StoreFileName {
+  private static final String LOADED = "_SeqId_";
+
+  private StoreFileName() {}
+
+  static long hash(String name) {
+    return Ids.hash(name);
+  }
+
+  /** Whether the data is in a file of another region: HFileLinks and references. */
+  static boolean isLink(String name) {
+    return HFileLink.isHFileLink(name) || StoreFileInfo.isReference(name);
+  }
+
+  static boolean isLoaded(String name) {
+    return !isLink(name) && name.contains(LOADED);
+  }
+
+  /** The region whose split or merge created this reference; null for other files. */
+  static String parent(String name) {
+    return StoreFileInfo.isReference(name) ? name.substring(name.lastIndexOf('.') + 1) : null;
+  }
+
+  /**
+   * Whether the file is a link that no split or merge of this region's table creates: into another table, or to a file
+   * of this very region. Restoring and cloning snapshots creates such links.
+   */
+  public static boolean isFromElsewhere(String name, RegionInfo region) {
+    String link = StoreFileInfo.isReference(name) ? name.substring(0, name.lastIndexOf('.')) : name;
+    if (!HFileLink.isHFileLink(link)) {
+      return false;
+    }
+    TableName table = HFileLink.getReferencedTableName(link);
+    return !region.getTable().equals(table) || region.getEncodedName().equals(HFileLink.getReferencedRegionName(link));
+  }
+}

@@ -1,0 +1,62 @@
+package io.github.statustool.content;
+
+import java.util.Collection;
+import java.util.HashMap;
+import java.util.Map;
+
+/** The store files of one family of an open region, as hashes of their names. */
+public final class StoreFiles {
+  private static final byte PLAIN = 0;
+  private static final byte LINK = 1;
+  private static final byte LOADED = 2;
+
+  private final Map<Long, Byte> files = new HashMap<>();
+
+  public void add(Collection<String> names) {
+    for (String name : names) {
+      files.put(StoreFileName.hash(name),
+          StoreFileName.isLink(name) ? LINK : StoreFileName.isLoaded(name) ? LOADED : PLAIN);
+    }
+  }
+
+  void remove(Collection<String> names) {
+    names.forEach(name -> files.remove(StoreFileName.hash(name)));
+  }
+
+  public Content content() {
+    long sum = 0;
+    int links = 0;
+    int loaded = 0;
+    for (Map.Entry<Long, Byte> file : files.entrySet()) {
+      sum += file.getKey();
+      links += file.getValue() == LINK ? 1 : 0;
+      loaded += file.getValue() == LOADED ? 1 : 0;
+    }
+    return new Content(files.size(), sum, links, loaded);
+  }
+
+  /** A set of store files as four numbers: count, sum of name hashes, links, bulk-loaded files. */
+  public static final class Content {
+    final long count;
+    final long sum;
+    final long links;
+    public final long loaded;
+
+    Content(long count, long sum, long links, long loaded) {
+      this.count = count;
+      this.sum = sum;
+      this.links = links;
+      this.loaded = loaded;
+    }
+
+    @Override
+    public boolean equals(Object other) {
+      return other instanceof Content && count == ((Content) other).count && sum == ((Content) other).sum;
+    }
+
+    @Override
+    public int hashCode() {
+      return Long.hashCode(sum);
+    }
+  }
+}

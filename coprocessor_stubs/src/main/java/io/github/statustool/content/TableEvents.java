@@ -1,0 +1,169 @@
+package io.github.statustool.content;
+
+import io.github.statustool.state.Bits;
+import io.github.statustool.state.Change;
+import io.github.statustool.state.StateRow;
+import io.github.statustool.state.StateTable.TableEventRow;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import org.apache.hadoop.hbase.HConstants;
+
+/**
+ * Events of tables that WALs do not show. For tables that replication writes to: when the first entry was applied, and
+ * when a table or family was emptied afterwards, because segments prove that entries were applied, not that their cells
+ * still exist. For tables that clients write to: when mutations bypassed the WAL, and since when a family has been
+ * replicated that was not before.
+ *
+ * <p>A region that opens with the lowest possible sequence id has never held anything: its table was created or
+ * truncated at the time of its region id. Daughters of splits and merges, and regions that move, continue their
+ * sequence ids.
+ */
+public final class TableEvents {
+  /** The open sequence number of a region that has never been written to, not even with a marker. */
+  static final long NEWBORN = 2;
+
+  /**
+   * The earlier of two arrivals, or births, has to win, but HBase keeps the cell with the higher timestamp: subtracting
+   * from this constant reverses the order.
+   */
+  static final long EARLIEST_WINS = 1L << 62;
+
+  /** A state table cannot be disabled, restored and enabled in less. */
+  static final long AGAIN_MS = 500;
+
+  private final Map<String, Event> arrivals = new ConcurrentHashMap<>();
+  private final Map<String, Event> emptied = new ConcurrentHashMap<>();
+  private final Map<String, OpenRegion> openedRegions = new HashMap<>();
+  private final Map<String, Map<String, Integer>> scopes = new HashMap<>();
+
+  /**
+   * Records an applied entry; returns whether the table's arrival, its first one in this JVM, has to be written together
+   * with the entry's segments. Called by replication handlers. Why it is written again and again: a state table that
+   * goes back must not lose the arrival while a handler writes the segments, of which it remembers all.
+   */
+  public boolean arrived(String table, long now) {
+    Event known = arrivals.computeIfAbsent(table, name ->
+        new Event(name, TableEventRow.ARRIVED_MS, now, EARLIEST_WINS - now));
+    if (now - known.dueSince >= AGAIN_MS) {
+      known.dueSince = now;
+      known.flushed = false;
+    }
+    return !known.flushed;
+  }
+
+  /**
+   * Compares the open regions with those of the last call. A region that opens and closes in between is missed. Called
+   * by one thread.
+   */
+  public void regions(Collection<OpenRegion> open) {
+    Map<String, OpenRegion> before = new HashMap<>(openedRegions);
+    openedRegions.clear();
+    for (OpenRegion region : open) {
+      openedRegions.put(region.name, region);
+      OpenRegion known = before.get(region.name);
+      boolean isNew = known == null || known.openSeq != region.openSeq;
+      if (isNew) {
+        opened(region);
+      }
+      // Not only if there are more: fewer than before are new ones since a flush.
+      if (region.skipped > 0 && (isNew || region.skipped != known.skipped)) {
+        note(new Event(region.table, TableEventRow.SKIPPED_MS, region.now, region.now));
+      }
+    }
+  }
+
+  private void opened(OpenRegion region) {
+    if (region.openSeq <= NEWBORN) {
+      note(new Event(region.table, TableEventRow.BORN_MS, region.id, region.id));
+      note(new Event(region.table, TableEventRow.FIRST_BORN_MS, region.id, EARLIEST_WINS - region.id));
+    }
+    Map<String, Integer> known = scopes.put(region.table, region.scopes);
+    if (known != null) {
+      known.forEach((family, scope) -> compare(region, family, scope));
+    }
+  }
+
+  private void compare(OpenRegion region, String family, int scopeBefore) {
+    Integer scope = region.scopes.get(family);
+    if (scope == null) {
+      note(new Event(region.table, Bits.concat(TableEventRow.DROPPED_MS, Bits.utf8(family)), region.now, region.now));
+    } else if (scopeBefore == HConstants.REPLICATION_SCOPE_LOCAL && scope != HConstants.REPLICATION_SCOPE_LOCAL) {
+      note(new Event(region.table, Bits.concat(TableEventRow.RAISED_MS, Bits.utf8(family)), region.now, region.now));
+    }
+  }
+
+  private void note(Event event) {
+    emptied.merge(event.table + '/' + Bits.hex(event.qualifier), event, (old, fresh) ->
+        fresh.timestamp > old.timestamp ? fresh : old);
+  }
+
+  public List<Change> dirty() {
+    List<Change> changes = new ArrayList<>();
+    collect(arrivals.values(), changes);
+    collect(emptied.values(), changes);
+    return changes;
+  }
+
+  private static void collect(Collection<Event> events, List<Change> changes) {
+    for (Event event : events) {
+      if (!event.flushed) {
+        changes.add(new Change(event.toRow(), () -> event.flushed = true));
+      }
+    }
+  }
+
+  public void forgetFlushes() {
+    arrivals.values().forEach(event -> event.flushed = false);
+    emptied.values().forEach(event -> event.flushed = false);
+  }
+
+  /** A region that is open on this server. */
+  public static final class OpenRegion {
+    final String name;
+    final String table;
+    final long id;
+    final long openSeq;
+    /** Replication scope of each family. */
+    final Map<String, Integer> scopes;
+    /** Number of mutations in the memstore that bypassed the WAL; HBase resets it at a flush. */
+    final long skipped;
+    final long now;
+
+    public OpenRegion(String name, String table, long id, long openSeq, Map<String, Integer> scopes, long skipped,
+        long now) {
+      this.name = name;
+      this.table = table;
+      this.id = id;
+      this.openSeq = openSeq;
+      this.scopes = scopes;
+      this.skipped = skipped;
+      this.now = now;
+    }
+  }
+
+  private static final class Event {
+    private final String table;
+    private final byte[] qualifier;
+    private final long value;
+    private final long timestamp;
+    private volatile boolean flushed;
+    /** Of an arrival: when it was last to be written with segments. */
+    private volatile long dueSince;
+
+    private Event(String table, byte[] qualifier, long value, long timestamp) {
+      this.table = table;
+      this.qualifier = qualifier;
+      this.value = value;
+      this.timestamp = timestamp;
+      dueSince = value;
+    }
+
+    private StateRow toRow() {
+      return new StateRow(Bits.utf8(TableEventRow.TYPE + table)).add(qualifier, value, timestamp);
+    }
+  }
+}

@@ -1,0 +1,109 @@
+package io.github.statustool.content;
+
+import io.github.statustool.state.Bits;
+import io.github.statustool.state.Change;
+import io.github.statustool.state.StateRow;
+import io.github.statustool.state.StateTable.TableEventRow;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.List;
+import java.util.concurrent.ConcurrentHashMap;
+import org.apache.hadoop.hbase.Cell;
+import org.apache.hadoop.hbase.CellUtil;
+import org.apache.hadoop.hbase.wal.WALEdit;
+
+/**
+ * The newest writes to a table, from its WAL entries: of any write that did not come by replication, of any delete
+ * among those, and of any cell with tags (a TTL, ACL or label of its own), which replication drops unless its codec
+ * keeps tags. Reported to operators only, so times may be a few seconds old; bulk loads are not included.
+ */
+public final class TableWrites {
+  /** Minimum time between two examinations of cells for deletes or tags; the accuracy of their times. */
+  private static final long EXAMINE_AGAIN_MS = 10_000;
+
+  private final String table;
+  private volatile long local;
+  private volatile long deleted;
+  private volatile long tagged;
+  private volatile long flushed;
+
+  TableWrites(String table) {
+    this.table = table;
+  }
+
+  /** Called by WAL threads. Two of them may race; then the time of either one may stay. */
+  public void add(long writeTime, WALEdit edit, boolean isLocal, boolean isReplicable) {
+    if (isLocal && writeTime > local) {
+      local = writeTime;
+    }
+    boolean seeksDelete = isLocal && writeTime > deleted + EXAMINE_AGAIN_MS;
+    boolean seeksTags = isReplicable && writeTime > tagged + EXAMINE_AGAIN_MS;
+    if (seeksDelete || seeksTags) {
+      examine(writeTime, edit.getCells(), seeksDelete, seeksTags);
+    }
+  }
+
+  @SuppressWarnings("deprecation") // getTagsLength: Cell offers no other way but to copy the tags
+  private void examine(long writeTime, List<Cell> cells, boolean seeksDelete, boolean seeksTags) {
+    boolean delete = !seeksDelete;
+    boolean tags = !seeksTags;
+    for (int i = 0; i < cells.size() && !(delete && tags); i++) {
+      Cell cell = cells.get(i);
+      if (!delete && CellUtil.isDelete(cell)) {
+        delete = true;
+        deleted = writeTime;
+      }
+      if (!tags && cell.getTagsLength() > 0) {
+        tags = true;
+        tagged = writeTime;
+      }
+    }
+  }
+
+  private Change change() {
+    long newest = sum();
+    StateRow row = new StateRow(Bits.utf8(TableEventRow.TYPE + table));
+    add(row, TableEventRow.WRITTEN_MS, local);
+    add(row, TableEventRow.DELETED_MS, deleted);
+    add(row, TableEventRow.TAGGED_MS, tagged);
+    return new Change(row, () -> flushed = newest);
+  }
+
+  private static void add(StateRow row, byte[] qualifier, long moment) {
+    if (moment > 0) {
+      row.add(qualifier, moment, moment);
+    }
+  }
+
+  /** Changes whenever one of the times does: they only grow. */
+  private long sum() {
+    return local + deleted + tagged;
+  }
+
+  /** The writes to all tables. */
+  public static final class Registry {
+    private final ConcurrentHashMap<String, TableWrites> tables = new ConcurrentHashMap<>();
+
+    public TableWrites of(String table) {
+      return tables.computeIfAbsent(table, TableWrites::new);
+    }
+
+    public List<Change> dirty() {
+      List<Change> changes = new ArrayList<>();
+      for (TableWrites writes : all()) {
+        if (writes.sum() != writes.flushed) {
+          changes.add(writes.change());
+        }
+      }
+      return changes;
+    }
+
+    public void forgetFlushes() {
+      all().forEach(writes -> writes.flushed = 0);
+    }
+
+    private Collection<TableWrites> all() {
+      return tables.values();
+    }
+  }
+}

@@ -1,0 +1,123 @@
+package io.github.statustool.content;
+
+import java.nio.charset.StandardCharsets;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import org.apache.hbase.thirdparty.com.google.gson.JsonArray;
+import org.apache.hbase.thirdparty.com.google.gson.JsonElement;
+import org.apache.hbase.thirdparty.com.google.gson.JsonObject;
+import org.apache.hbase.thirdparty.com.google.gson.JsonParser;
+
+/**
+ * The store files of a region from one opening to a later close: those that it opened with, and those that it was
+ * closed with or has now. The value of a column of an {@code f} row; formats.md explains the keys.
+ */
+public final class Tenure {
+  /** Sequence id of the opening. */
+  public long open;
+  /** When it was opened, by its server's clock. */
+  public long began;
+  /** Sequence id of the last marker. */
+  public long seq;
+  /** When it was closed; 0 if it is open, or was until its server crashed. */
+  public long closed;
+  /** Highest sequence id known to be in a store file. */
+  public long flushed;
+  /** When it opened with files of another region that no split or merge explains; otherwise 0. */
+  public long elsewhere;
+  List<String> replicated = List.of();
+  public Map<String, StoreFiles.Content> before = new TreeMap<>();
+  public Map<String, StoreFiles.Content> after = new TreeMap<>();
+
+  /**
+   * Whether the other tenure continues this one: it begins where this one ended, with the same files, and nothing can
+   * have happened in between.
+   */
+  boolean isFollowedBy(Tenure next) {
+    return closed > 0 && next.open == seq + 1 && after.equals(next.before);
+  }
+
+  /** Whether the other one is an earlier state of this tenure, or has been taken over by it. */
+  public boolean hasTheBeginningOf(Tenure other) {
+    return open == other.open && began == other.began;
+  }
+
+  /** Extends this tenure back to the beginning of its predecessor. */
+  void takeOver(Tenure earlier) {
+    open = earlier.open;
+    began = earlier.began;
+    before = earlier.before;
+    elsewhere = earlier.elsewhere;
+    flushed = Math.max(flushed, earlier.flushed);
+  }
+
+  String toJson() {
+    JsonObject json = new JsonObject();
+    json.addProperty("o", open);
+    json.addProperty("t", began);
+    json.addProperty("s", seq);
+    add(json, "c", closed);
+    add(json, "m", flushed);
+    add(json, "x", elsewhere);
+    JsonArray families = new JsonArray();
+    replicated.forEach(families::add);
+    json.add("r", families);
+    json.add("a", toJson(before));
+    json.add("b", toJson(after));
+    return json.toString();
+  }
+
+  private static void add(JsonObject json, String key, long value) {
+    if (value != 0) {
+      json.addProperty(key, value);
+    }
+  }
+
+  private static JsonObject toJson(Map<String, StoreFiles.Content> families) {
+    JsonObject json = new JsonObject();
+    families.forEach((family, content) -> {
+      JsonArray numbers = new JsonArray();
+      numbers.add(content.count);
+      numbers.add(content.sum);
+      numbers.add(content.links);
+      numbers.add(content.loaded);
+      json.add(family, numbers);
+    });
+    return json;
+  }
+
+  /** Returns null if the value is damaged. */
+  public static Tenure parse(byte[] value) {
+    try {
+      JsonObject json = JsonParser.parseString(new String(value, StandardCharsets.UTF_8))
+          .getAsJsonObject();
+      Tenure tenure = new Tenure();
+      tenure.open = json.get("o").getAsLong();
+      tenure.began = json.get("t").getAsLong();
+      tenure.seq = json.get("s").getAsLong();
+      tenure.closed = number(json, "c");
+      tenure.flushed = number(json, "m");
+      tenure.elsewhere = number(json, "x");
+      tenure.before = families(json.getAsJsonObject("a"));
+      tenure.after = families(json.getAsJsonObject("b"));
+      return tenure;
+    } catch (RuntimeException e) {
+      return null;
+    }
+  }
+
+  private static long number(JsonObject json, String key) {
+    return json.has(key) ? json.get(key).getAsLong() : 0;
+  }
+
+  private static Map<String, StoreFiles.Content> families(JsonObject json) {
+    Map<String, StoreFiles.Content> families = new TreeMap<>();
+    for (Map.Entry<String, JsonElement> family : json.entrySet()) {
+      JsonArray numbers = family.getValue().getAsJsonArray();
+      families.put(family.getKey(), new StoreFiles.Content(numbers.get(0).getAsLong(), numbers.get(1).getAsLong(),
+          numbers.get(2).getAsLong(), numbers.get(3).getAsLong()));
+    }
+    return families;
+  }
+}

@@ -1,0 +1,184 @@
+package io.github.statustool.content;
+
+import io.github.statustool.state.Bits;
+import io.github.statustool.state.Change;
+import io.github.statustool.state.HBaseStateStore;
+import io.github.statustool.state.StateStore;
+import io.github.statustool.state.StateTable.ContentRow;
+import io.github.statustool.state.StateTable.FactRow;
+import io.github.statustool.state.StoredRow;
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Collection;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.function.LongSupplier;
+import org.apache.hadoop.hbase.util.Bytes;
+
+/**
+ * Keeps the rows of the content ledger small: the tenure of an open region takes over its predecessor, which the
+ * previous server of the region has written. A tenure that has no matching predecessor stays, for the tool to judge.
+ *
+ * <p>The previous server may write late, so a row is read a few times with growing pauses, and never again: the cost
+ * does not grow.
+ */
+public final class TenureJoiner {
+  private static final int ROWS_A_STEP = 200;
+  private static final int ATTEMPTS = 6;
+  private static final long FIRST_PAUSE_MS = 1_000;
+
+  private final ContentLedger ledger;
+  private final RegionFacts facts;
+  private final LongSupplier clock;
+  private final long timeout;
+
+  public TenureJoiner(ContentLedger ledger, RegionFacts facts, LongSupplier clock, long timeout) {
+    this.ledger = ledger;
+    this.facts = facts;
+    this.clock = clock;
+    this.timeout = timeout;
+  }
+
+  /** Joins a limited number of tenures, so that the recorder can poll the barrier in between. */
+  public void step(StateStore store) throws IOException {
+    List<OpenTenure> due = due();
+    List<byte[]> keys = new ArrayList<>();
+    for (OpenTenure tenure : due) {
+      keys.addAll(keys(tenure));
+    }
+    if (keys.isEmpty()) {
+      return;
+    }
+    List<StoredRow> rows = store.get(keys);
+    int at = 0;
+    for (OpenTenure tenure : due) {
+      int count = keys(tenure).size();
+      joinPredecessor(store, tenure, rows.subList(at, at + count));
+      at += count;
+    }
+  }
+
+  private List<OpenTenure> due() {
+    List<OpenTenure> due = new ArrayList<>();
+    long now = clock.getAsLong();
+    for (OpenTenure tenure : ledger.open()) {
+      if (due.size() < ROWS_A_STEP && tenure.isStored() && tenure.attempts.isDue(now)) {
+        tenure.attempts.next(now);
+        due.add(tenure);
+      }
+    }
+    return due;
+  }
+
+  /** Row keys of the tenure itself, of the facts about its region, and of its parents. */
+  private static List<byte[]> keys(OpenTenure tenure) {
+    String region = tenure.region.getEncodedName();
+    List<byte[]> keys = new ArrayList<>(List.of(tenure.key(), Bits.ascii(FactRow.TYPE + region)));
+    tenure.parents.forEach(parent -> keys.add(OpenTenure.rowKey(parent)));
+    return keys;
+  }
+
+  private void joinPredecessor(StateStore store, OpenTenure tenure, List<StoredRow> rows) throws IOException {
+    if (tenure.tenure.elsewhere != 0 && rows.get(1).value(FactRow.CHILD_MS) != null) {
+      tenure.tenure.elsewhere = 0; // it inherited these links from its parent
+      tenure.touch();
+    }
+    noteParents(tenure, rows.subList(2, rows.size()));
+    Map<byte[], Tenure> others = others(tenure, rows.get(0));
+    byte[] next = others.entrySet().stream().filter(other -> tenure.tenure.hasTheBeginningOf(other.getValue()))
+        .map(Map.Entry::getKey).findFirst().orElse(null);
+    if (next == null) {
+      next = others.entrySet().stream().filter(other -> isNext(other.getValue(), tenure.tenure, others.values()))
+          .map(Map.Entry::getKey).findFirst().orElse(null);
+    }
+    if (next != null) {
+      join(store, tenure, rows.get(0), next, others.get(next));
+    }
+  }
+
+  /**
+   * Whether there is no other tenure in between. A server that crashed right after the opening leaves one, even though
+   * the next tenure opens with the same sequence id.
+   */
+  private static boolean isNext(Tenure earlier, Tenure later, Collection<Tenure> others) {
+    return earlier.isFollowedBy(later)
+        && others.stream().noneMatch(other -> other.open > earlier.open && other.open <= later.open);
+  }
+
+  private static Map<byte[], Tenure> others(OpenTenure tenure, StoredRow row) {
+    Map<byte[], Tenure> others = new TreeMap<>(Bytes.BYTES_COMPARATOR);
+    for (Map.Entry<byte[], byte[]> column : row.values.entrySet()) {
+      Tenure other = OpenTenure.isQualifier(column.getKey()) ? Tenure.parse(column.getValue()) : null;
+      if (other != null && !Arrays.equals(column.getKey(), tenure.qualifier)) {
+        others.put(column.getKey(), other);
+      }
+    }
+    return others;
+  }
+
+  /**
+   * Takes over one predecessor. The new beginning is set before it is written: if writing fails, two tenures have the
+   * same beginning, and the tool ignores the earlier one. Therefore columns with the same beginning are deleted before
+   * the next predecessor is taken over.
+   */
+  private void join(StateStore store, OpenTenure tenure, StoredRow read, byte[] qualifier, Tenure earlier)
+      throws IOException {
+    if (!tenure.tenure.hasTheBeginningOf(earlier)) {
+      tenure.tenure.takeOver(earlier);
+      tenure.touch();
+    }
+    Change change = tenure.change(ledger::timestamp);
+    HBaseStateStore.await(store.replaceAsync(change.row, read, List.of(qualifier)), timeout);
+    change.stored();
+    tenure.attempts.again();
+  }
+
+  /**
+   * Records the parents as split or merged if this region has references to them, in case the server of hbase:meta
+   * crashed before it could record that.
+   */
+  private void noteParents(OpenTenure tenure, List<StoredRow> rows) {
+    String lineage = rows.size() > 1 ? "merge" : "split";
+    int at = 0;
+    for (String parent : tenure.parents) {
+      byte[] id = rows.get(at++).value(ContentRow.REGION_ID);
+      if (id != null && id.length == Long.BYTES) {
+        facts.parent(parent, tenure.region.getTable().getNameAsString(), lineage, Bits.getLong(id, 0),
+            tenure.tenure.began);
+      }
+    }
+    if (!rows.isEmpty() && rows.stream().noneMatch(StoredRow::isEmpty)) {
+      tenure.parents.clear();
+    }
+  }
+
+  /** When to read a tenure's row again. */
+  static final class Attempts {
+    private int left;
+    private long at;
+    private long pause = FIRST_PAUSE_MS;
+
+    /** @param any whether a predecessor can exist */
+    Attempts(boolean any) {
+      left = any ? ATTEMPTS : 0;
+    }
+
+    private boolean isDue(long now) {
+      return left > 0 && now >= at;
+    }
+
+    private void next(long now) {
+      left--;
+      at = now + pause;
+      pause *= 4;
+    }
+
+    /** Tries at once again: the predecessor may have a predecessor. */
+    private void again() {
+      left++;
+      at = 0;
+    }
+  }
+}

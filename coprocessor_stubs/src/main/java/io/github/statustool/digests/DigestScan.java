@@ -1,0 +1,168 @@
+package io.github.statustool.digests;
+
+import java.io.IOException;
+import java.io.InterruptedIOException;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import java.util.function.BooleanSupplier;
+import org.apache.hadoop.hbase.Cell;
+import org.apache.hadoop.hbase.CellUtil;
+import org.apache.hadoop.hbase.client.ColumnFamilyDescriptor;
+import org.apache.hadoop.hbase.client.RegionInfo;
+import org.apache.hadoop.hbase.client.Scan;
+import org.apache.hadoop.hbase.regionserver.Region;
+import org.apache.hadoop.hbase.regionserver.RegionScanner;
+import org.apache.hadoop.hbase.regionserver.ScannerContext;
+import org.apache.hadoop.hbase.regionserver.ScannerContext.LimitScope;
+import org.apache.hadoop.hbase.regionserver.Shipper;
+import org.apache.hadoop.hbase.util.Bytes;
+import org.apache.hadoop.hbase.util.EnvironmentEdgeManager;
+
+/**
+ * Digests one slice of a range: with one scanner at one read point, for at most ten seconds or 64 MiB, ending at a row
+ * boundary.
+ *
+ * <p>Closing a region waits for a running {@code next()} without a time limit, so each call is kept short: few cells,
+ * 20 ms. Blocks are not cached; they stay in the pool of RPC buffers until {@code shipped()}, which is therefore called
+ * often.
+ */
+final class DigestScan {
+  static final long MAX_BYTES = 64L << 20;
+  /** A sample is small: it may not take the time of many others. */
+  static final long SAMPLE_BYTES = 1L << 20;
+  private static final long MAX_NANOS = TimeUnit.SECONDS.toNanos(10);
+  private static final long NEXT_MS = 20;
+  private static final long SHIP_BYTES = 64 << 10;
+  private static final long SHIP_NANOS = TimeUnit.MILLISECONDS.toNanos(NEXT_MS);
+  private static final long CLOCK_NANOS = TimeUnit.MILLISECONDS.toNanos(1);
+  private static final int MAX_BATCH = 256;
+  private static final long BATCH_BYTES = 1 << 20;
+
+  private final Region region;
+  private final DigestRequest.TableRequest request;
+  private final DigestPace pace;
+  private final BooleanSupplier cancelled;
+  private final long maxBytes;
+  /** Number of cells per {@code next()}. Starts low, because their size is not known yet. */
+  private int batch = 1;
+  /** HBase's clock, read once a millisecond, as reading it for each row takes a twentieth of the time of small rows. */
+  private long clock;
+  private long clockReadAt;
+
+  DigestScan(Region region, DigestRequest.TableRequest request, DigestPace pace, BooleanSupplier cancelled, long maxBytes) {
+    this.region = region;
+    this.request = request;
+    this.pace = pace;
+    this.cancelled = cancelled;
+    this.maxBytes = maxBytes;
+  }
+
+  /** Whether the region contains the whole range. Otherwise the answer would leave rows out. */
+  static boolean holds(RegionInfo info, byte[] start, byte[] stop) {
+    byte[] end = info.getEndKey();
+    boolean ends = end.length == 0 || (stop.length > 0 && Bytes.compareTo(stop, end) <= 0);
+    return ends && Bytes.compareTo(start, info.getStartKey()) >= 0
+        && (stop.length == 0 || Bytes.compareTo(start, stop) < 0);
+  }
+
+  /** @throws IOException if the region is closing or the request was withdrawn */
+  Slice read(byte[] start, byte[] stop) throws IOException {
+    Scan scan = new Scan().withStartRow(start).withStopRow(stop).readAllVersions().setCacheBlocks(false);
+    for (ColumnFamilyDescriptor family : region.getTableDescriptor().getColumnFamilies()) {
+      if (request.families.containsKey(family.getName())) {
+        scan.addFamily(family.getName());
+      }
+    }
+    RowDigest digest = new RowDigest(request, start);
+    if (!scan.hasFamilies()) {
+      return new Slice(digest.buckets(), stop, 0, request.isSample());
+    }
+    try (RegionScanner scanner = region.getScanner(scan)) {
+      byte[] end = read(scanner, digest);
+      return new Slice(digest.buckets(), end == null ? stop : end, scanner.getMvccReadPoint(), request.isSample());
+    }
+  }
+
+  /** Returns the row at which the slice ends, exclusive, or null at the end of the range. */
+  private byte[] read(RegionScanner scanner, RowDigest digest) throws IOException {
+    List<Cell> cells = new ArrayList<>();
+    long started = System.nanoTime();
+    clockReadAt = started - CLOCK_NANOS;
+    long now = started;
+    long shippedAt = started;
+    long shippedBytes = 0;
+    while (true) {
+      if (cancelled.getAsBoolean()) {
+        throw new InterruptedIOException("cancelled");
+      }
+      cells.clear();
+      boolean more = scanner.next(cells, limits(now));
+      boolean full = digest.hasRow() && (digest.bytes() >= maxBytes || now - started >= MAX_NANOS
+          || (request.isSample() && digest.rows() >= request.sampleRows));
+      byte[] end = add(digest, cells, full);
+      now = System.nanoTime();
+      if (end != null || !more) {
+        pace.worked(now - shippedAt, digest.bytes() - shippedBytes);
+        return end;
+      }
+      if (digest.bytes() - shippedBytes >= SHIP_BYTES || now - shippedAt >= SHIP_NANOS) {
+        if (scanner instanceof Shipper) {
+          ((Shipper) scanner).shipped();
+        }
+        pace.worked(now - shippedAt, digest.bytes() - shippedBytes);
+        now = System.nanoTime();
+        shippedAt = now;
+        shippedBytes = digest.bytes();
+      }
+    }
+  }
+
+  /** By HBase's own clock, which the limit is held against: by another one the time could be over before each cell. */
+  private ScannerContext limits(long now) {
+    if (now - clockReadAt >= CLOCK_NANOS) {
+      clock = EnvironmentEdgeManager.currentTime();
+      clockReadAt = now;
+    }
+    return ScannerContext.newBuilder()
+        .setBatchLimit(batch)
+        .setTimeLimit(LimitScope.BETWEEN_CELLS, clock + NEXT_MS)
+        .build();
+  }
+
+  private byte[] add(RowDigest digest, List<Cell> cells, boolean full) {
+    long largest = 1;
+    for (Cell cell : cells) {
+      if (full && digest.startsRow(cell)) {
+        return CellUtil.cloneRow(cell);
+      }
+      digest.add(cell);
+      largest = Math.max(largest, (long) cell.getValueLength());
+    }
+    if (!cells.isEmpty()) {
+      batch = (int) Math.max(1, Math.min(Math.min(MAX_BATCH, 2L * batch), BATCH_BYTES / largest));
+    }
+    return null;
+  }
+
+  /** A digested slice: from the start of the first bucket to {@code end}. */
+  static final class Slice {
+    final List<RowDigest.Bucket> buckets;
+    final byte[] end;
+    final long readPoint;
+    /** Nothing more is digested of the range, wherever the slice ends. */
+    final boolean isSample;
+
+    Slice(List<RowDigest.Bucket> buckets, byte[] end, long readPoint, boolean isSample) {
+      this.buckets = buckets;
+      this.end = end;
+      this.readPoint = readPoint;
+      this.isSample = isSample;
+    }
+
+    boolean reaches(byte[] stop) {
+      return Arrays.equals(end, stop);
+    }
+  }
+}

@@ -1,0 +1,46 @@
+package io.github.statustool.digests;
+
+import io.github.statustool.state.Bits;
+
+/**
+ * The rows and columns of the request table of row digests by name, as {@code StateTable} has those of the state table.
+ * It has the same column family.
+ */
+final class DigestTable {
+  private DigestTable() {}
+
+  /** A request. Written by the tool. */
+  static final class RequestRow {
+    static final char TYPE = 'q';
+    static final byte[] REQUEST = Bits.ascii("d");
+    static final byte[] HEARTBEAT = Bits.ascii("h");
+    static final byte[] WITHDRAWN = Bits.ascii("x");
+
+    private RequestRow() {}
+  }
+
+  /** A page of ranges for one region server. Written by the tool. */
+  static final class PageRow {
+    static final char TYPE = 'p';
+    static final byte[] RANGES = Bits.ascii("r");
+
+    private PageRow() {}
+  }
+
+  /** That a region server works on a request, and how far it is. */
+  static final class ProgressRow {
+    static final char TYPE = 's';
+    static final byte[] VERSION = Bits.ascii("v");
+    static final byte[] BYTES = Bits.ascii("b");
+
+    private ProgressRow() {}
+  }
+
+  /** Answers of a region server. */
+  static final class AnswerRow {
+    static final char TYPE = 'a';
+    static final byte[] ANSWERS = Bits.ascii("a");
+
+    private AnswerRow() {}
+  }
+}

@@ -1,0 +1,115 @@
+package io.github.statustool.digests;
+
+import io.github.statustool.state.Bits;
+import java.util.Arrays;
+import java.util.Random;
+import org.apache.hadoop.hbase.Cell;
+import org.apache.hadoop.hbase.CellUtil;
+import org.apache.hadoop.hbase.regionserver.Region;
+import org.apache.hadoop.hbase.regionserver.Store;
+import org.apache.hadoop.hbase.regionserver.StoreFile;
+import org.apache.hadoop.hbase.util.Bytes;
+
+/**
+ * Where a sample of a region starts: at a random key between the first and the last one that its store files name. The
+ * bytes after what these two share are drawn from the digits or letters that they use, so that keys of decimal digits,
+ * say, are met about equally often.
+ */
+final class RandomRow {
+  private static final int RANDOM_BYTES = 8;
+  private static final byte[][] ALPHABETS = {
+    Bits.ascii("0123456789"),
+    Bits.ascii("0123456789abcdef"),
+    Bits.ascii("0123456789ABCDEF"),
+    Bits.ascii("abcdefghijklmnopqrstuvwxyz"),
+    Bits.ascii("ABCDEFGHIJKLMNOPQRSTUVWXYZ"),
+    Bits.ascii("0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"),
+  };
+
+  private RandomRow() {}
+
+  /** The start of the range if the region fits into one sample, or if no two keys are known. */
+  static byte[] in(Region region, DigestRequest.Range range, Random random) {
+    long size = region.getMemStoreDataSize();
+    byte[] low = range.start.length > 0 ? range.start : null;
+    byte[] high = range.stop.length > 0 ? range.stop : null;
+    for (Store store : region.getStores()) {
+      size += store.getStorefilesSize();
+      for (StoreFile file : store.getStorefiles()) {
+        byte[] first = file.getFirstKey().map(RandomRow::row).orElse(null);
+        byte[] last = file.getLastKey().map(RandomRow::row).orElse(null);
+        low = range.start.length == 0 && (low == null || isBefore(first, low)) ? first : low;
+        high = range.stop.length == 0 && (high == null || isBefore(high, last)) ? last : high;
+      }
+    }
+    if (size <= DigestScan.SAMPLE_BYTES || low == null || high == null) {
+      return range.start;
+    }
+    byte[] drawn = between(low, high, random);
+    boolean isInside = Bytes.compareTo(drawn, range.start) >= 0
+        && (range.stop.length == 0 || Bytes.compareTo(drawn, range.stop) < 0);
+    return isInside ? drawn : range.start;
+  }
+
+  private static byte[] row(Cell cell) {
+    return CellUtil.cloneRow(cell);
+  }
+
+  private static boolean isBefore(byte[] one, byte[] other) {
+    return one != null && other != null && Bytes.compareTo(one, other) < 0;
+  }
+
+  /** A key of what the two share and some random bytes more; it may lie outside. */
+  static byte[] between(byte[] low, byte[] high, Random random) {
+    int shared = 0;
+    while (shared < low.length && shared < high.length && low[shared] == high[shared]) {
+      shared++;
+    }
+    byte[] alphabet = alphabet(low, high, shared);
+    byte[] key = Arrays.copyOf(low, shared + RANDOM_BYTES);
+    for (int i = shared; i < key.length; i++) {
+      key[i] = alphabet == null ? (byte) random.nextInt(256) : alphabet[random.nextInt(alphabet.length)];
+    }
+    if (shared < high.length) {
+      // The first byte that differs: evenly between the two, as far as the alphabet has such.
+      int from = shared < low.length ? low[shared] & 0xff : 0;
+      int to = high[shared] & 0xff;
+      key[shared] = drawn(alphabet, from, to, random);
+    }
+    return key;
+  }
+
+  private static byte drawn(byte[] alphabet, int from, int to, Random random) {
+    byte[] usable = new byte[256];
+    int count = 0;
+    for (int value = from; value <= to; value++) {
+      if (alphabet == null || contains(alphabet, (byte) value)) {
+        usable[count++] = (byte) value;
+      }
+    }
+    return count == 0 ? (byte) from : usable[random.nextInt(count)];
+  }
+
+  /** The smallest one that has all bytes of both keys from a position on; null if none has. */
+  private static byte[] alphabet(byte[] low, byte[] high, int from) {
+    for (byte[] alphabet : ALPHABETS) {
+      if (isOf(alphabet, low, from) && isOf(alphabet, high, from)) {
+        return alphabet;
+      }
+    }
+    return null;
+  }
+
+  private static boolean isOf(byte[] alphabet, byte[] key, int from) {
+    for (int i = from; i < key.length; i++) {
+      if (!contains(alphabet, key[i])) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  private static boolean contains(byte[] alphabet, byte value) {
+    return Bytes.indexOf(alphabet, value) >= 0;
+  }
+}

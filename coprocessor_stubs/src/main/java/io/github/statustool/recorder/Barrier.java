@@ -1,0 +1,103 @@
+package io.github.statustool.recorder;
+
+import io.github.statustool.state.Bits;
+import io.github.statustool.state.StateRow;
+import io.github.statustool.state.StateStore;
+import io.github.statustool.state.StateTable.BarrierRow;
+import io.github.statustool.state.StateTable.TableRow;
+import io.github.statustool.state.StoredRow;
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Map;
+import java.util.function.LongSupplier;
+
+/**
+ * Lets the tool request a flush without relying on synchronized clocks. The tool puts a new token; a tracker reads the
+ * token, flushes, and only then echoes it. Why that order on both sides: everything acknowledged before the token was
+ * put is appended or in a ring buffer when the tracker reads the token, so the flush that begins afterwards covers it,
+ * and an echo proves that it is in the state table. The tracker also takes its clock's time after it has read the
+ * token, so that the flush covers everything up to that time.
+ *
+ * <p>One tracker, the one that claims the token, also writes the descriptors of the cluster's tables.
+ */
+public final class Barrier {
+  private final LongSupplier clock;
+  private byte[] claimed;
+  /** The last token for which the tables were described. */
+  private byte[] described;
+  private byte[] doorbell;
+
+  public Barrier(LongSupplier clock) {
+    this.clock = clock;
+  }
+
+  /** Returns the echo to be written by a flush that starts now, or null if the token has been echoed already. */
+  public Echo read(StateStore store, Echo last) throws IOException {
+    StoredRow row = store.get(List.of(BarrierRow.KEY)).get(0);
+    doorbell = row.value(BarrierRow.DOORBELL);
+    byte[] token = row.value(BarrierRow.TOKEN);
+    if (token == null || (last != null && Arrays.equals(token, last.token))) {
+      return null;
+    }
+    Echo seen = new Echo(token, clock.getAsLong());
+    claim(store, row, token);
+    return seen;
+  }
+
+  /**
+   * Writes the descriptors of the tables for a token that this tracker has claimed, unless it has. May fail while no
+   * HBase master is active; heads are written and echoed all the same, and the descriptors follow later.
+   */
+  public void describeTables(StateStore store) throws IOException {
+    if (claimed != null && !Arrays.equals(claimed, described)) {
+      byte[] token = claimed;
+      store.put(tableRows(store.tables(), token));
+      described = token;
+    }
+  }
+
+  /** The doorbell of row digests as of the last {@link #read}; null if it has never rung. */
+  public byte[] doorbell() {
+    return doorbell;
+  }
+
+  /**
+   * Claims the token by check-and-put, so that one tracker only writes the table rows. A claim stays ours if writing
+   * the rows fails afterwards: the next attempt writes them. So does a claim whose outcome is unknown: it may have
+   * succeeded, and no other tracker would write the rows then.
+   */
+  private void claim(StateStore store, StoredRow row, byte[] token) throws IOException {
+    byte[] claimant = row.value(BarrierRow.CLAIM);
+    if (Arrays.equals(token, claimed) || Arrays.equals(token, claimant)) {
+      return;
+    }
+    StateRow claim = new StateRow(BarrierRow.KEY).add(BarrierRow.CLAIM, token, StateRow.SERVER_TIME);
+    claimed = token;
+    if (!store.putIf(claim, BarrierRow.CLAIM, claimant)) {
+      claimed = null;
+    }
+  }
+
+  private static List<StateRow> tableRows(Map<String, String> tables, byte[] token) {
+    List<StateRow> rows = new ArrayList<>(tables.size());
+    for (Map.Entry<String, String> table : tables.entrySet()) {
+      rows.add(new StateRow(Bits.utf8(TableRow.TYPE + table.getKey()))
+          .add(TableRow.DESCRIPTOR, Bits.utf8(table.getValue()), StateRow.SERVER_TIME)
+          .add(TableRow.ECHO, token, StateRow.SERVER_TIME));
+    }
+    return rows;
+  }
+
+  /** A barrier token, and the server's clock after it was read. */
+  public static final class Echo {
+    public final byte[] token;
+    final long readAt;
+
+    public Echo(byte[] token, long readAt) {
+      this.token = token;
+      this.readAt = readAt;
+    }
+  }
+}

@@ -1,0 +1,306 @@
+package io.github.statustool.recorder;
+
+import io.github.statustool.server.ServerComponent;
+import io.github.statustool.server.WalSyncer;
+import io.github.statustool.state.Change;
+import io.github.statustool.state.HBaseStateStore;
+import io.github.statustool.state.Health;
+import io.github.statustool.state.Spool;
+import io.github.statustool.state.StateRow;
+import io.github.statustool.state.StateStore;
+import io.github.statustool.state.StateTable.CoverageRow;
+import io.github.statustool.state.StateTable.ServerRow;
+import io.github.statustool.state.StoredRow;
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Collection;
+import java.util.List;
+import java.util.Map;
+import java.util.function.LongSupplier;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Writes pending changes to the state table. A server's row is written last, and only if everything else was written: a
+ * reader may therefore conclude from the flush time in the row that everything appended before is in the table. Changes
+ * that could not be written stay pending.
+ *
+ * <p>Whatever is written stands between two versions of the servers' rows, each written only if the stored one is the
+ * version before. A snapshot of the table that lacks a change therefore has an older version of the row than the next
+ * check expects: a table that was restored, cloned or truncated is noticed before anything is echoed. Then all trackers
+ * write again what they still know, and coverage starts anew. Changes count as written only after the second version.
+ */
+final class Flusher {
+  private static final Logger LOG = LoggerFactory.getLogger(Flusher.class);
+
+  private final ObservedState observed;
+  private final Health health;
+  private final LongSupplier clock;
+  private final WalSyncer syncer;
+  private final ServerRoles roles;
+  private final ClockWatch clockWatch;
+  private Long lastBegan;
+  /** The row of the coverage as of the last flush; null before the first. */
+  private StoredRow lastCoverage;
+  private Barrier.Echo lastEcho;
+  /** Replication peers that were in force before the last flush began: what was appended since is in their queues. */
+  private Map<String, String> lastPeers = Map.of();
+
+  Flusher(ObservedState observed, Health health, LongSupplier clock, WalSyncer syncer, ServerRoles roles,
+      ClockWatch clockWatch) {
+    this.clockWatch = clockWatch;
+    this.syncer = syncer;
+    this.roles = roles;
+    this.observed = observed;
+    this.health = health;
+    this.clock = clock;
+  }
+
+  Barrier.Echo lastEcho() {
+    return lastEcho;
+  }
+
+  Map<String, String> lastPeers() {
+    return lastPeers;
+  }
+
+  boolean hasChanges() {
+    long now = clock.getAsLong();
+    return !(isTailLost() ? observed.otherChanges(now) : observed.allChanges(now)).isEmpty();
+  }
+
+  /**
+   * Whether a WAL has ended and its last entries are not known to be durable. Heads that are not in the table yet may
+   * then name entries that were lost, and entries may exist that no head names. Such an end is treated like a crash:
+   * only the replication queues can settle it.
+   */
+  private boolean isTailLost() {
+    for (ServerComponent wal : roles.wals()) {
+      if (wal.isOver() && !wal.isDurable()) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  /**
+   * Writes the rows of servers that have none yet, before the first flush: a live server without a row looks like one
+   * without a tracker.
+   */
+  void announce(StateStore store, Collection<ServerRole> roles) throws IOException {
+    List<ServerRole> unknown = new ArrayList<>();
+    for (ServerRole role : roles) {
+      if (!role.isWritten()) {
+        unknown.add(role);
+      }
+    }
+    vouch(store, unknown, rows(unknown, lastBegan, lastEcho, ServerRole.End.NONE, lastPeers));
+  }
+
+  /** @param token the barrier token to echo, read before this flush; null to repeat the last echo */
+  void flush(StateStore store, Collection<ServerRole> roles, Barrier.Echo token) throws IOException {
+    flush(store, roles, token, ServerRole.End.NONE);
+  }
+
+  /** Writes the final rows of servers that have stopped. */
+  void end(StateStore store, Collection<ServerRole> roles) throws IOException {
+    if (isTailLost()) {
+      LOG.warn("status-tool: {} stopped, but its last WAL entries may not be durable: recorded like a crash", roles);
+      begin(store, roles);
+      List<Change> changes = observed.otherChanges(clock.getAsLong());
+      put(store, changes);
+      vouch(store, roles, rowsWithoutFlush(roles));
+      changes.forEach(Change::stored);
+    } else {
+      flush(store, roles, null, ServerRole.End.CLEAN);
+    }
+  }
+
+  private void flush(StateStore store, Collection<ServerRole> roles, Barrier.Echo token, ServerRole.End end)
+      throws IOException {
+    Map<String, String> peers = this.roles.peers();
+    long began = clock.getAsLong();
+    Barrier.Echo echo = token == null ? lastEcho : token;
+    begin(store, roles);
+    List<Change> changes = new ArrayList<>(observed.otherChanges(began));
+    put(store, changes);
+    List<Change> heads = durableHeads();
+    put(store, heads);
+    List<Change> late = observed.otherChanges(clock.getAsLong()); // of entries that the syncs made WAL threads append
+    put(store, late);
+    vouch(store, roles, rows(roles, began, echo, end, peers));
+    changes.addAll(heads);
+    changes.addAll(late);
+    changes.forEach(Change::stored);
+    lastBegan = began;
+    lastPeers = peers;
+    lastEcho = echo;
+  }
+
+  /** Writes urgent changes without a flush: the server rows repeat the last one. */
+  void writeUrgent(StateStore store, Collection<ServerRole> roles) throws IOException {
+    List<Change> changes = observed.urgentChanges();
+    if (!changes.isEmpty()) {
+      begin(store, roles);
+      put(store, changes);
+      vouch(store, roles, rows(roles, lastBegan, lastEcho, ServerRole.End.NONE, lastPeers));
+      changes.forEach(Change::stored);
+    }
+  }
+
+  /**
+   * Returns heads that are durable and cover everything acknowledged so far. Why two syncs: ASYNC_WAL acknowledges an
+   * entry while it is still in the ring buffer, where no hook has seen it, so the first sync makes every acknowledged
+   * entry pass the hooks, even if no head seems to have changed. The heads collected then may name entries that were
+   * appended during that sync, so the second sync makes those durable: a head in the table never names an entry that a
+   * crash can undo.
+   */
+  private List<Change> durableHeads() throws IOException {
+    syncer.sync(roles.wals());
+    List<Change> heads = observed.headChanges();
+    if (!heads.isEmpty()) {
+      syncer.sync(roles.wals());
+    }
+    return heads;
+  }
+
+  /** Spools the rows of a final flush; without heads if the last entries may not be durable. */
+  void spool(Spool spool, Collection<ServerRole> roles, boolean end) throws IOException {
+    Map<String, String> peers = this.roles.peers();
+    long began = clock.getAsLong();
+    List<Change> changes = new ArrayList<>(observed.otherChanges(began));
+    try {
+      List<Change> heads = isTailLost() ? null : durableHeads();
+      changes.addAll(heads == null ? List.of() : heads);
+      changes.addAll(spooled(roles, heads == null ? rowsWithoutFlush(roles)
+          : rows(roles, began, lastEcho, end ? ServerRole.End.CLEAN : ServerRole.End.NONE, peers)));
+    } catch (IOException e) {
+      changes.addAll(spooled(roles, rowsWithoutFlush(roles)));
+    }
+    if (!changes.isEmpty() && !roles.isEmpty()) {
+      spool.write(roles.iterator().next().origin, began, rowsOf(changes));
+      changes.forEach(Change::stored);
+    }
+  }
+
+  /** Rows that any tracker may put into the table, at any time. */
+  private static List<Change> spooled(Collection<ServerRole> roles, List<Change> rows) {
+    int at = 0;
+    for (ServerRole role : roles) {
+      role.mayBeStored(rows.get(at++).row);
+    }
+    return rows;
+  }
+
+  /** Rows of servers that ended without a clean end; they repeat the last flush. */
+  private List<Change> rowsWithoutFlush(Collection<ServerRole> roles) {
+    return rows(roles, lastBegan, lastEcho, ServerRole.End.TORN, lastPeers);
+  }
+
+  /** Removes the mark of a clean end from the row of a server that turned out to be running. */
+  void reopen(StateStore store, ServerRole role, long timeout) throws IOException {
+    Change row = role.row(lastBegan, lastEcho, ServerRole.End.NONE, health(role, lastPeers), clock.getAsLong());
+    role.mayBeStored(row.row);
+    HBaseStateStore.await(store.replaceAsync(row.row, List.of(ServerRow.FINAL_MS)), timeout);
+    row.stored();
+  }
+
+  /**
+   * Writes the rows of servers before anything else is written. If the table went back, all that is known is pending
+   * again afterwards, and coverage starts anew. The first tracker that detects this moves the start of coverage; the
+   * others detect it by that as well.
+   */
+  private void begin(StateStore store, Collection<ServerRole> roles) throws IOException {
+    StoredRow coverage = coverage(store);
+    boolean lost = lastCoverage != null && coverage.isEmpty() && !lastCoverage.isEmpty();
+    if (lastCoverage != null && !isSame(coverage)) {
+      LOG.warn("status-tool: coverage started anew; writing all known state again");
+      observed.forgetFlushes();
+    }
+    lastCoverage = coverage;
+    if (lost || !vouched(store, roles, rows(roles, lastBegan, lastEcho, ServerRole.End.NONE, lastPeers))) {
+      wentBack(store, roles);
+    }
+  }
+
+  private static StoredRow coverage(StateStore store) throws IOException {
+    return store.get(List.of(CoverageRow.KEY)).get(0);
+  }
+
+  /** Whether coverage has neither started anew nor the table gone back since the last flush. */
+  private boolean isSame(StoredRow coverage) {
+    byte[] start = lastCoverage.value(CoverageRow.START_MS);
+    return (start == null || Arrays.equals(start, coverage.value(CoverageRow.START_MS)))
+        && Arrays.equals(lastCoverage.value(CoverageRow.BACK_MS), coverage.value(CoverageRow.BACK_MS));
+  }
+
+  /**
+   * Records that the table lost rows or went back. It may have lost the rows of servers that are gone, so coverage
+   * starts anew; all trackers write again what they still know.
+   */
+  void wentBack(StateStore store, Collection<ServerRole> roles) throws IOException {
+    LOG.warn("status-tool: the state table lost rows or went back to an earlier state; writing all known state again");
+    observed.forgetFlushes();
+    long now = clock.getAsLong();
+    StateRow row = new StateRow(CoverageRow.KEY).add(CoverageRow.BACK_MS, now, now);
+    if (roles.stream().anyMatch(role -> role.role == ServerRole.WRITER)) {
+      row.add(CoverageRow.START_MS, now, now);
+    }
+    store.put(List.of(row));
+    lastCoverage = coverage(store);
+    for (ServerRole role : roles) {
+      role.accept(store.get(List.of(role.key())).get(0));
+    }
+  }
+
+  /** Writes the rows of servers; throws if the table went back since the last time. */
+  private void vouch(StateStore store, Collection<ServerRole> roles, List<Change> rows) throws IOException {
+    if (!vouched(store, roles, rows)) {
+      wentBack(store, roles);
+      throw new IOException("the state table went back while it was written to");
+    }
+  }
+
+  private static boolean vouched(StateStore store, Collection<ServerRole> roles, List<Change> rows)
+      throws IOException {
+    int at = 0;
+    for (ServerRole role : roles) {
+      if (!role.write(store, rows.get(at++))) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  private List<Change> rows(Collection<ServerRole> roles, Long began, Barrier.Echo echo,
+      ServerRole.End end, Map<String, String> peers) {
+    clockWatch.check(); // after reading the token: the row must say if its clock was set back since
+    long now = clock.getAsLong();
+    List<Change> rows = new ArrayList<>(roles.size());
+    for (ServerRole role : roles) {
+      rows.add(role.row(began, echo, end, health(role, peers), now));
+    }
+    return rows;
+  }
+
+  private String health(ServerRole role, Map<String, String> peers) {
+    String shipping = role.role == ServerRole.WRITER ? peers.get(role.serverName) : null;
+    return health.json(observed.applied.pendingCount(), shipping);
+  }
+
+  /** The changes stay pending: whether the table kept them shows when the servers' rows are written. */
+  private static void put(StateStore store, List<Change> changes) throws IOException {
+    if (!changes.isEmpty()) {
+      store.put(rowsOf(changes));
+    }
+  }
+
+  private static List<StateRow> rowsOf(List<Change> changes) {
+    List<StateRow> rows = new ArrayList<>(changes.size());
+    for (Change change : changes) {
+      rows.add(change.row);
+    }
+    return rows;
+  }
+}

@@ -1,0 +1,233 @@
+package io.github.statustool.recorder;
+
+import io.github.statustool.state.GrowingSpoolFile;
+import io.github.statustool.state.Health;
+import io.github.statustool.state.Spool;
+import io.github.statustool.state.StateRow;
+import io.github.statustool.streams.AppliedSegments;
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.Iterator;
+import java.util.List;
+import java.util.concurrent.Executor;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.locks.LockSupport;
+import java.util.function.LongSupplier;
+import org.apache.hadoop.fs.Path;
+
+/**
+ * Keeps a copy of the segments that could not be written through in the spool, so that a crash while the state table is
+ * unavailable does not make them look missing. There is one file, which grows with what is applied; one that has become
+ * long is replaced by another with all that is pending. The segments stay pending: once the table is back, a flush
+ * writes them, and the copy is deleted.
+ *
+ * <p>On a thread of its own, which exists only while there is something pending. A replication handler waits for it as
+ * it waits for the state table: once and briefly where it fails. The copies of requests that wait at the same time are
+ * one.
+ */
+public final class SegmentSpooler {
+  private static final long SHORTEST_PAUSE_MS = 1_000;
+  private static final long LONGEST_PAUSE_MS = 10_000;
+  /** After a failure, pauses are a tenth of the time since the table became unavailable. */
+  private static final int PAUSES = 10;
+
+  private final Spool spool;
+  private final AppliedSegments applied;
+  private final Health health;
+  private final LongSupplier clock;
+  private final LongSupplier origin;
+  private final Executor threads;
+  private final long waitMs;
+  private final AtomicBoolean running = new AtomicBoolean();
+  /** The one file, and those that it replaces; used by the thread only. */
+  private GrowingSpoolFile copy;
+  private final List<Path> outdated = new ArrayList<>();
+  /** How many copies were asked for, and up to which of them all are made. Guarded by this. */
+  private long asked;
+  private long made;
+  private boolean works = true;
+
+  /**
+   * @param origin names the files
+   * @param threads runs what may take as long as the state table is unavailable
+   * @param waitMs how long a replication handler waits
+   */
+  SegmentSpooler(Spool spool, AppliedSegments applied, Health health, LongSupplier clock, LongSupplier origin,
+      Executor threads, long waitMs) {
+    this.spool = spool;
+    this.applied = applied;
+    this.health = health;
+    this.clock = clock;
+    this.origin = origin;
+    this.threads = threads;
+    this.waitMs = waitMs;
+  }
+
+  /** Called by a replication handler whose segments stay pending; returns once they are copied, or time is up. */
+  void copySoon() {
+    long mine = ask();
+    start();
+    await(mine);
+  }
+
+  private synchronized long ask() {
+    asked++;
+    notifyAll();
+    return asked;
+  }
+
+  private void start() {
+    if (!running.get() && running.compareAndSet(false, true)) {
+      threads.execute(this::run);
+    }
+  }
+
+  private synchronized void await(long mine) {
+    long end = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(waitMs);
+    try {
+      while (works && made < mine) {
+        long left = TimeUnit.NANOSECONDS.toMillis(end - System.nanoTime());
+        if (left <= 0) {
+          works = false; // nobody waits again until a copy has succeeded
+          return;
+        }
+        wait(left);
+      }
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+  }
+
+  /** An executor that starts a daemon thread. */
+  public static void onThread(Runnable work) {
+    Thread thread = new Thread(work, "status-tool-segments");
+    thread.setDaemon(true);
+    thread.start();
+  }
+
+  void run() {
+    try {
+      long began = clock.getAsLong();
+      while (applied.hasPending()) {
+        long upTo = asked();
+        if (guardedCopy()) {
+          copied(upTo);
+          awaitMore(upTo);
+        } else {
+          failed();
+          LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(pause(clock.getAsLong() - began)));
+        }
+      }
+      guardedDelete();
+    } finally {
+      running.set(false);
+    }
+    if (applied.hasPending()) {
+      start(); // added after the last look, by a handler that saw this thread running
+    } else {
+      copied(asked()); // a flush has written them
+    }
+  }
+
+  private synchronized long asked() {
+    return asked;
+  }
+
+  private synchronized void copied(long upTo) {
+    made = Math.max(made, upTo);
+    works = true;
+    notifyAll();
+  }
+
+  private synchronized void failed() {
+    works = false;
+    notifyAll();
+  }
+
+  private synchronized void awaitMore(long since) {
+    try {
+      if (asked == since) {
+        wait(SHORTEST_PAUSE_MS);
+      }
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+  }
+
+  static long pause(long since) {
+    return Math.max(SHORTEST_PAUSE_MS, Math.min(LONGEST_PAUSE_MS, since / PAUSES));
+  }
+
+  private boolean guardedCopy() {
+    try {
+      copy();
+      return true;
+    } catch (IOException | RuntimeException e) {
+      health.failedWrite("copying segments to the spool", e);
+      abandon();
+      return false;
+    }
+  }
+
+  private void guardedDelete() {
+    try {
+      delete();
+    } catch (IOException | RuntimeException e) {
+      health.failedWrite("deleting the copy of segments in the spool", e);
+    }
+  }
+
+  void copy() throws IOException {
+    long now = clock.getAsLong();
+    List<StateRow> rows = applied.uncopiedRows(now);
+    if (copy == null || (copy.isFull() && !rows.isEmpty())) {
+      replace(now);
+      return;
+    }
+    if (!rows.isEmpty()) {
+      copy.append(rows);
+    }
+    if (!spool.has(copy.path)) {
+      replace(now); // another tracker, which could reach the table, has put into it what was in the file until then
+    }
+  }
+
+  /** Writes a new file before it deletes the old one. */
+  private void replace(long now) throws IOException {
+    abandon();
+    copy = spool.open(origin.getAsLong(), now);
+    copy.append(applied.pendingRows(now));
+    deleteOutdated();
+  }
+
+  /** What has been appended stays readable until a newer file has it. */
+  private void abandon() {
+    if (copy != null) {
+      outdated.add(copy.path);
+      closeQuietly(copy);
+      copy = null;
+    }
+  }
+
+  private void closeQuietly(GrowingSpoolFile file) {
+    try {
+      file.close();
+    } catch (IOException | RuntimeException e) {
+      health.failedWrite("closing a copy of segments in the spool", e);
+    }
+  }
+
+  private void deleteOutdated() throws IOException {
+    for (Iterator<Path> paths = outdated.iterator(); paths.hasNext();) {
+      spool.delete(paths.next());
+      paths.remove();
+    }
+  }
+
+  /** A tracker that has put the file into the table may have deleted it already. */
+  void delete() throws IOException {
+    abandon();
+    deleteOutdated();
+  }
+}

@@ -1,0 +1,157 @@
+package io.github.statustool.recorder;
+
+import io.github.statustool.state.Bits;
+import io.github.statustool.state.Change;
+import io.github.statustool.state.Ids;
+import io.github.statustool.state.StateRow;
+import io.github.statustool.state.StateStore;
+import io.github.statustool.state.StateTable.ServerRow;
+import io.github.statustool.state.StoredRow;
+import io.github.statustool.state.TrackerVersion;
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+
+/**
+ * One role of a region server, {@code w} (writer) or {@code r} (replicator), with its row in the state table and
+ * whether that row is final.
+ */
+public final class ServerRole {
+  public static final char WRITER = 'w';
+  public static final char REPLICATOR = 'r';
+  /** Earlier ones have been overwritten by later ones, if they were stored at all. */
+  private static final int MOST_ATTEMPTS = 100;
+
+  /** How a server ended, as its row shows it. */
+  public enum End {
+    /** It is running, or its state is not known. */
+    NONE,
+    /** It ended, and everything that it appended is in the table. */
+    CLEAN,
+    /** It ended, but the last entries of its WAL may be lost, as after a crash. */
+    TORN
+  }
+
+  final char role;
+  final String serverName;
+  final long origin;
+  private final long started;
+  /**
+   * Timestamp of the cells in the last row. Strictly increasing even if the clock is set back, so that no older cell
+   * hides a newer one.
+   */
+  private long lastTimestamp;
+  /** {@link ServerRow#LAST} of the row as this server knows it to be stored; null: there is none. */
+  private byte[] stored;
+  /** The same of rows whose write failed or went to the spool: each may have been stored since. */
+  private final List<byte[]> attempted = new ArrayList<>();
+  private boolean ended;
+
+  public ServerRole(char role, String serverName, long started) {
+    this.role = role;
+    this.serverName = serverName;
+    this.origin = Ids.origin(serverName);
+    this.started = started;
+  }
+
+  public byte[] key() {
+    return key(origin, role);
+  }
+
+  static byte[] key(long origin, char role) {
+    return Bits.ascii(ServerRow.TYPE + Bits.hex(origin) + role);
+  }
+
+  boolean isWritten() {
+    return stored != null;
+  }
+
+  /**
+   * Writes the row if the stored one is still the one that this server wrote last. Otherwise the table has lost rows or
+   * went back to an earlier state, and this returns false. A write without an answer may have been stored or not.
+   */
+  boolean write(StateStore store, Change change) throws IOException {
+    byte[] version = version(change.row);
+    try {
+      if (store.putIf(change.row, ServerRow.LAST, stored)) {
+        landed(version, change);
+        return true;
+      }
+      byte[] found = store.get(List.of(key())).get(0).value(ServerRow.LAST);
+      if (found != null && isAmong(found, attempted) && store.putIf(change.row, ServerRow.LAST, found)) {
+        landed(version, change);
+        return true;
+      }
+      return false;
+    } catch (IOException e) {
+      mayBeStored(version);
+      throw e;
+    }
+  }
+
+  /** Takes a row that is written without the check, which may be stored at any time from now on. */
+  void mayBeStored(StateRow row) {
+    mayBeStored(version(row));
+  }
+
+  private void mayBeStored(byte[] version) {
+    if (attempted.size() == MOST_ATTEMPTS) {
+      attempted.remove(0);
+    }
+    attempted.add(version);
+  }
+
+  private void landed(byte[] version, Change change) {
+    stored = version;
+    attempted.clear();
+    change.stored();
+  }
+
+  /** Accepts the row that is there, if any, after the table was found to have gone back. */
+  void accept(StoredRow row) {
+    stored = row.value(ServerRow.LAST);
+    attempted.clear();
+  }
+
+  private static byte[] version(StateRow row) {
+    return row.columns().stream().filter(column -> Arrays.equals(column.qualifier, ServerRow.LAST)).findFirst()
+        .orElseThrow().value;
+  }
+
+  private static boolean isAmong(byte[] one, List<byte[]> many) {
+    return many.stream().anyMatch(other -> Arrays.equals(one, other));
+  }
+
+  /** Whether the row that was written is the final one. */
+  boolean isEnded() {
+    return ended;
+  }
+
+  /** @param flushed when the flush that this row concludes began; null before the first successful flush */
+  public Change row(Long flushed, Barrier.Echo echo, End end, String health, long time) {
+    lastTimestamp = Math.max(time, lastTimestamp + 1);
+    long now = lastTimestamp;
+    StateRow row = new StateRow(key())
+        .add(ServerRow.NAME, Bits.utf8(serverName), now)
+        .add(ServerRow.STARTED_MS, started, now)
+        .add(ServerRow.VERSION, Bits.utf8(TrackerVersion.get()), now)
+        .add(ServerRow.HEALTH, Bits.utf8(health), now)
+        .add(ServerRow.LAST, now, now);
+    if (flushed != null) {
+      row.add(ServerRow.FLUSHED_MS, flushed, now);
+    }
+    if (echo != null) {
+      row.add(ServerRow.ECHO, echo.token, now).add(ServerRow.READ_MS, echo.readAt, now);
+    }
+    if (end == End.CLEAN) {
+      row.add(ServerRow.FINAL_MS, flushed, now);
+    }
+    return new Change(row, () -> ended = end != End.NONE);
+  }
+
+  @Override
+  public String toString() {
+    return serverName + "/" + role;
+  }
+}

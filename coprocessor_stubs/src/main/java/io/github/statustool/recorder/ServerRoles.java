@@ -1,0 +1,123 @@
+package io.github.statustool.recorder;
+
+import io.github.statustool.content.TableEvents;
+import io.github.statustool.server.ServerComponent;
+import io.github.statustool.state.Ids;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.concurrent.CopyOnWriteArrayList;
+
+/**
+ * The roles of this JVM's region servers, created as soon as the server names are known. Components may be added by any
+ * thread; where nothing else is said, the rest is for the recorder thread.
+ */
+public final class ServerRoles {
+  private final List<ServerComponent> wals = new CopyOnWriteArrayList<>();
+  private final List<ServerComponent> servers = new CopyOnWriteArrayList<>();
+  private final Map<String, ServerRole> roles = new TreeMap<>();
+  private final long started;
+
+  ServerRoles(long started) {
+    this.started = started;
+  }
+
+  public void watchWal(ServerComponent wal) {
+    wals.add(wal);
+  }
+
+  public void watchServer(ServerComponent server) {
+    servers.add(server);
+  }
+
+  /** Creates the roles of servers whose names have become known. */
+  Collection<ServerRole> refresh() {
+    name(wals, ServerRole.WRITER);
+    name(servers, ServerRole.REPLICATOR);
+    return roles.values();
+  }
+
+  private void name(List<ServerComponent> watched, char role) {
+    for (ServerComponent each : watched) {
+      String server = each.serverName();
+      if (server != null) {
+        roles.computeIfAbsent(role + server, absent -> new ServerRole(role, server, started));
+      }
+    }
+  }
+
+  /** The open regions of this JVM's servers. */
+  List<TableEvents.OpenRegion> openRegions() {
+    List<TableEvents.OpenRegion> open = new ArrayList<>();
+    servers.forEach(server -> open.addAll(server.openRegions()));
+    return open;
+  }
+
+  void checkPeers() {
+    servers.forEach(ServerComponent::checkPeers);
+  }
+
+  /** The replication peers in force, by server name; without servers whose peers are not known. */
+  Map<String, String> peers() {
+    Map<String, String> peers = new TreeMap<>();
+    for (ServerComponent server : servers) {
+      String name = server.serverName();
+      String known = server.peers();
+      if (name != null && known != null) {
+        peers.put(name, known);
+      }
+    }
+    return peers;
+  }
+
+  Collection<ServerComponent> wals() {
+    return wals;
+  }
+
+  boolean hasWriter() {
+    return roles.values().stream().anyMatch(role -> role.role == ServerRole.WRITER);
+  }
+
+  List<ServerRole> running() {
+    List<ServerRole> running = new ArrayList<>();
+    for (ServerRole role : roles.values()) {
+      if (!isOver(role)) {
+        running.add(role);
+      }
+    }
+    return running;
+  }
+
+  List<ServerRole> over() {
+    List<ServerRole> over = new ArrayList<>(roles.values());
+    over.removeAll(running());
+    return over;
+  }
+
+  /** A server with several WALs has ended when all of them have. */
+  private boolean isOver(ServerRole role) {
+    for (ServerComponent each : role.role == ServerRole.WRITER ? wals : servers) {
+      if (role.serverName.equals(each.serverName()) && !each.isOver()) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  /** The origin of one of the JVM's region servers; 0 while no name is known. By any thread. */
+  long anyOrigin() {
+    for (ServerComponent server : servers) {
+      if (server.serverName() != null) {
+        return Ids.origin(server.serverName());
+      }
+    }
+    return 0;
+  }
+
+  /** Whether all known region server threads have ended, so that waiting for their WALs is useless. */
+  boolean serversAreGone() {
+    return !servers.isEmpty() && servers.stream().allMatch(ServerComponent::isOver);
+  }
+}

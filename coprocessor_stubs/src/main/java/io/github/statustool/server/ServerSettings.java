@@ -1,0 +1,78 @@
+package io.github.statustool.server;
+
+import java.util.List;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.hbase.HConstants;
+import org.apache.hadoop.hbase.coprocessor.CoprocessorHost;
+import org.apache.hadoop.hbase.replication.regionserver.HBaseInterClusterReplicationEndpoint;
+import org.apache.hadoop.hbase.replication.regionserver.WALEntrySinkFilter;
+import org.apache.hadoop.hbase.wal.WALSplitter;
+import org.apache.hbase.thirdparty.com.google.gson.JsonObject;
+
+/**
+ * The settings of a region server that allow cells to be dropped or changed without a trace in a WAL: switches that are
+ * on, and classes from elsewhere than HBase. The tool decides what each of them means.
+ */
+public final class ServerSettings {
+  private static final List<String> SWITCHES = List.of(
+      HBaseInterClusterReplicationEndpoint.REPLICATION_DROP_ON_DELETED_COLUMN_FAMILY_KEY,
+      WALSplitter.SPLIT_SKIP_ERRORS_KEY,
+      HConstants.HREGION_EDITS_REPLAY_SKIP_ERRORS);
+  private static final List<String> CLASSES = List.of(
+      CoprocessorHost.WAL_COPROCESSOR_CONF_KEY,
+      CoprocessorHost.REGIONSERVER_COPROCESSOR_CONF_KEY,
+      CoprocessorHost.REGION_COPROCESSOR_CONF_KEY,
+      CoprocessorHost.USER_REGION_COPROCESSOR_CONF_KEY,
+      HConstants.REPLICATION_SOURCE_SERVICE_CLASSNAME,
+      HConstants.REPLICATION_SINK_SERVICE_CLASSNAME,
+      WALEntrySinkFilter.WAL_ENTRY_FILTER_KEY);
+  private static final String HBASE_PACKAGE = "org.apache.hadoop.hbase.";
+  private static final String OWN_PACKAGE = "io.github.statustool.";
+
+  private ServerSettings() {}
+
+  /** The settings by key as JSON; null if there are none. Never throws: a tracker must not fail its server. */
+  public static String json(Configuration conf) {
+    JsonObject json = new JsonObject();
+    try {
+      SWITCHES.forEach(key -> addSwitch(json, conf, key));
+      CLASSES.forEach(key -> addClasses(json, conf, key));
+      addCodec(json, conf);
+    } catch (RuntimeException e) {
+      json.addProperty("unreadable", String.valueOf(e.getMessage()));
+    }
+    return json.size() == 0 ? null : json.toString();
+  }
+
+  private static void addSwitch(JsonObject json, Configuration conf, String key) {
+    if (conf.getBoolean(key, false)) {
+      json.addProperty(key, "true");
+    }
+  }
+
+  /** Adds the codec, HBase's own too: it determines whether replication keeps tags. */
+  private static void addCodec(JsonObject json, Configuration conf) {
+    String codec = conf.getTrimmed(HConstants.REPLICATION_CODEC_CONF_KEY, "");
+    if (!codec.isEmpty()) {
+      json.addProperty(HConstants.REPLICATION_CODEC_CONF_KEY, codec);
+    }
+  }
+
+  /** Reads classes as HBase does: {@code class|priority|path}, separated by commas. */
+  private static void addClasses(JsonObject json, Configuration conf, String key) {
+    StringBuilder others = new StringBuilder();
+    for (String name : conf.getTrimmedStrings(key)) {
+      String type = name.split("\\|", 2)[0].trim();
+      if (!type.isEmpty() && !type.startsWith(HBASE_PACKAGE) && !isOurs(type)) {
+        others.append(others.length() == 0 ? "" : ", ").append(type);
+      }
+    }
+    if (others.length() > 0) {
+      json.addProperty(key, others.toString());
+    }
+  }
+
+  private static boolean isOurs(String type) {
+    return type.startsWith(OWN_PACKAGE);
+  }
+}

@@ -1,0 +1,127 @@
+package io.github.statustool.server;
+
+import java.io.IOException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.LongSupplier;
+import org.apache.hadoop.fs.Path;
+import org.apache.hadoop.hbase.ServerName;
+import org.apache.hadoop.hbase.master.region.MasterRegionFactory;
+import org.apache.hadoop.hbase.regionserver.wal.AbstractFSWAL;
+import org.apache.hadoop.hbase.regionserver.wal.WALActionsListener;
+import org.apache.hadoop.hbase.wal.AbstractFSWALProvider;
+
+/**
+ * Determines to which server a WAL belongs, and when nothing more can be appended to it. HBase never stops a WAL
+ * coprocessor, so this class listens for the close of the WAL itself.
+ */
+public final class WalWatch implements WALActionsListener, ServerComponent {
+  private final AbstractFSWAL<?> wal;
+  private final Runnable onClose;
+  private final long archiveWait;
+  private final AtomicLong durable = new AtomicLong();
+  private volatile LongSupplier appended = () -> 0;
+  private volatile String serverName;
+  private volatile boolean closing;
+  private volatile boolean archived;
+  /** From System.nanoTime; 0 if not closed yet. */
+  private long drainedAt;
+
+  /** @param archiveWait after how many milliseconds a closed WAL counts as not archived */
+  public WalWatch(AbstractFSWAL<?> wal, Runnable onClose, long archiveWait) {
+    this.wal = wal;
+    this.onClose = onClose;
+    this.archiveWait = TimeUnit.MILLISECONDS.toNanos(archiveWait);
+  }
+
+  /** @param appended returns the number of appended entries; a later sync makes them durable */
+  public void counts(LongSupplier appended) {
+    this.appended = appended;
+  }
+
+  /**
+   * Null until the WAL has its first file (a coprocessor starts inside the WAL's constructor), and for the WAL of the
+   * HBase master's local store, which loads these coprocessors, too.
+   */
+  @Override
+  public String serverName() {
+    if (serverName == null) {
+      Path file = currentFile();
+      ServerName name = file == null || isOfMasterStore(file)
+          ? null
+          : AbstractFSWALProvider.getServerNameFromWALDirectoryName(file);
+      serverName = name == null ? null : name.getServerName();
+    }
+    return serverName;
+  }
+
+  /** Of {@code <root>/MasterData/WALs/<server>/<file>}. */
+  private static boolean isOfMasterStore(Path file) {
+    Path store = file.getParent().getParent().getParent();
+    return store != null && store.getName().equals(MasterRegionFactory.MASTER_STORE_DIR);
+  }
+
+  private Path currentFile() {
+    try {
+      return wal.getCurrentFileName();
+    } catch (RuntimeException e) {
+      return null; // no file yet
+    }
+  }
+
+  /** A closing WAL may not respond any more; then only what was durable before counts. */
+  @Override
+  public void sync() throws IOException {
+    if (!closing) {
+      syncNow();
+    } else if (!isDurable()) {
+      throw new IOException("the write-ahead log closes, and its last entries may not be durable");
+    }
+  }
+
+  private void syncNow() throws IOException {
+    long before = appended.getAsLong();
+    wal.sync();
+    durable.accumulateAndGet(before, Math::max);
+  }
+
+  /**
+   * Whether the last entries are durable. HBase closes a WAL whose last sync failed like any other: its server was
+   * fenced, for example because it was paused for longer than its ZooKeeper session, and aborts. Its last entries are
+   * then in no file. A server that stops in order has closed its regions before, each with a marker and a sync, and
+   * archives its WALs; one that aborts does not.
+   */
+  @Override
+  public boolean isDurable() {
+    return archived || durable.get() == appended.getAsLong();
+  }
+
+  @Override
+  public void logCloseRequested() {
+    closing = true;
+    onClose.run();
+  }
+
+  /** For the current file: archived only when the WAL is closed for good, not when it is abandoned. */
+  @Override
+  public void preLogArchive(Path from, Path to) {
+    Path current = closing ? currentFile() : null;
+    if (current != null && current.getName().equals(from.getName())) {
+      archived = true;
+      onClose.run();
+    }
+  }
+
+  /**
+   * Whether the WAL is closed and its last entry has passed our hooks. HBase sets the closed flag before it drains the
+   * ring buffer. The length of the current file is available until the writer is closed, and reading it waits for the
+   * lock of the closing thread. Whether the WAL is archived becomes known a moment later.
+   */
+  @Override
+  public boolean isOver() {
+    if (drainedAt == 0 && closing && !wal.getLogFileSizeIfBeingWritten(wal.getCurrentFileName()).isPresent()) {
+      drainedAt = System.nanoTime() | 1;
+    }
+    return drainedAt != 0 && (isDurable() || System.nanoTime() - drainedAt > archiveWait);
+  }
+}

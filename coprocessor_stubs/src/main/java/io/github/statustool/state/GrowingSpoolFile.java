@@ -1,0 +1,56 @@
+package io.github.statustool.state;
+
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.util.List;
+import org.apache.hadoop.fs.FSDataOutputStream;
+import org.apache.hadoop.fs.Path;
+
+/**
+ * A spool file that is appended to. What has been appended survives this server: it has reached the DataNodes, without
+ * asking the NameNode each time. Not thread-safe.
+ */
+public final class GrowingSpoolFile {
+  /** {@code StreamCapabilities.HFLUSH}, which older versions of Hadoop name differently. */
+  private static final String HFLUSH = "hflush";
+  private static final long SMALL = 1 << 20;
+  /** A file in which the same rows are repeated so often is replaced by one that has each of them once. */
+  private static final int REPETITIONS = 4;
+
+  public final Path path;
+  private final FSDataOutputStream out;
+  private final boolean flushes;
+  private long first;
+  private long size;
+
+  GrowingSpoolFile(Path path, FSDataOutputStream out) {
+    this.path = path;
+    this.out = out;
+    this.flushes = out.hasCapability(HFLUSH);
+  }
+
+  public void append(List<StateRow> rows) throws IOException {
+    StringBuilder lines = new StringBuilder();
+    for (StateRow row : rows) {
+      lines.append(SpoolLine.terminated(row));
+    }
+    byte[] bytes = lines.toString().getBytes(StandardCharsets.UTF_8);
+    out.write(bytes);
+    if (flushes) {
+      out.hflush();
+    } else {
+      out.close(); // a local or an erasure-coded file
+    }
+    size += bytes.length;
+    first = first == 0 ? size : first;
+  }
+
+  /** Whether to begin another one. */
+  public boolean isFull() {
+    return !flushes || size > Math.max(SMALL, REPETITIONS * first);
+  }
+
+  public void close() throws IOException {
+    out.close();
+  }
+}

@@ -1,0 +1,89 @@
+package io.github.statustool.state;
+
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.Path;
+import org.apache.hadoop.hbase.HConstants;
+import org.apache.hadoop.hbase.TableName;
+
+/** The configuration of the trackers; the README explains the keys. Times are in milliseconds. */
+public final class Settings {
+  private static final String PREFIX = "hbase.replicationtable.";
+  private static final String REQUESTS_SUFFIX = "_rows";
+  private static final String SPOOL_FOLDER = ".status-tool-spool";
+
+  public final TableName table;
+  public final long updateDelay;
+  public final long updatePeriod;
+  public final long barrierPoll;
+  public final long sweepPeriod;
+  public final long newServerGrace;
+  public final long writeThroughWait;
+  public final long operationTimeout;
+  public final long stopCloseWait;
+  public final long stopFlushWait;
+  public final boolean digests;
+  /** Bytes per second. */
+  public final long digestRate;
+  private final String spoolDir;
+
+  public Settings(Configuration conf) {
+    table = tableName(conf);
+    updateDelay = positive(conf, "updatedelay", 30_000);
+    updatePeriod = positive(conf, "updateperiod", 20_000);
+    barrierPoll = positive(conf, "barrierpoll", 1_000);
+    sweepPeriod = positive(conf, "sweep", 60_000);
+    newServerGrace = positive(conf, "newserver.grace", updateDelay + 2 * updatePeriod + 60_000);
+    writeThroughWait = positive(conf, "writethrough.wait", 1_000);
+    operationTimeout = positive(conf, "operation.timeout", 3_000);
+    stopCloseWait = positive(conf, "stop.closewait", 30_000);
+    stopFlushWait = positive(conf, "stop.flushwait", 10_000);
+    digests = conf.getBoolean(PREFIX + "digest.enabled", true);
+    digestRate = positive(conf, "digest.rate", 50_000_000);
+    Path spool = new Path(conf.get(HConstants.HBASE_DIR, "/hbase"), SPOOL_FOLDER);
+    spoolDir = conf.get(PREFIX + "spool.dir", spool.toString());
+    checkSpoolDir();
+  }
+
+  private static TableName tableName(Configuration conf) {
+    String namespace = conf.get(PREFIX + "namespace", "default");
+    String name = conf.get(PREFIX + "name", "replicationstate");
+    try {
+      return TableName.valueOf(namespace, name);
+    } catch (IllegalArgumentException e) {
+      throw new IllegalArgumentException(PREFIX + "namespace = \"" + namespace + "\" and " + PREFIX + "name = \"" + name
+          + "\" do not name a table (" + e.getMessage() + ")", e);
+    }
+  }
+
+  private void checkSpoolDir() {
+    try {
+      spoolDir();
+    } catch (IllegalArgumentException e) {
+      throw new IllegalArgumentException(PREFIX + "spool.dir = \"" + spoolDir + "\" is not a path (" + e.getMessage()
+          + ")", e);
+    }
+  }
+
+  /** The table for requests and answers of row digests; the tool creates it. */
+  public TableName requestTable() {
+    return TableName.valueOf(table.getNamespaceAsString(), table.getQualifierAsString() + REQUESTS_SUFFIX);
+  }
+
+  boolean isOurs(TableName name) {
+    return name.equals(table) || name.equals(requestTable());
+  }
+
+  public Path spoolDir() {
+    return new Path(spoolDir);
+  }
+
+  /** An invalid value means the default: a tracker must not fail its server because of a typo. */
+  private static long positive(Configuration conf, String key, long byDefault) {
+    try {
+      long value = conf.getLong(PREFIX + key, byDefault);
+      return value > 0 ? value : byDefault;
+    } catch (NumberFormatException e) {
+      return byDefault;
+    }
+  }
+}

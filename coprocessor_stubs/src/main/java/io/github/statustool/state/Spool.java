@@ -1,0 +1,173 @@
+package io.github.statustool.state;
+
+import java.io.BufferedReader;
+import java.io.FileNotFoundException;
+import java.io.IOException;
+import java.io.InputStreamReader;
+import java.io.OutputStreamWriter;
+import java.io.Writer;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.FileStatus;
+import org.apache.hadoop.fs.FileSystem;
+import org.apache.hadoop.fs.Path;
+
+/**
+ * Rows in the cluster's file system, written while the state table is unavailable: by a server that stops, and by one
+ * that replicates. Any tracker puts them into the table later and deletes the file; doing so twice is harmless.
+ */
+public final class Spool implements TableMark.MarkFile {
+  private static final String SUFFIX = ".jsonl";
+  /** Of the empty file whose name ends with the mark of the state table; the highest one counts. */
+  private static final String MARK = "mark-";
+  private static final String UNFINISHED = ".tmp";
+  /** Of a file that may still be appended to, so that its last line may not be complete. */
+  private static final String GROWING = ".growing" + SUFFIX;
+
+  private final Configuration conf;
+  private final Path folder;
+  private FileSystem fileSystem;
+  private final AtomicInteger written = new AtomicInteger();
+
+  public Spool(Configuration conf, Path folder) {
+    this.conf = conf;
+    this.folder = folder;
+  }
+
+  /** Writes a temporary file and renames it, so that a file with the final name is complete. */
+  public void write(long origin, long now, List<StateRow> rows) throws IOException {
+    String name = name(origin, now) + SUFFIX;
+    Path unfinished = new Path(folder, name + UNFINISHED);
+    fileSystem().mkdirs(folder);
+    try (Writer out = new OutputStreamWriter(fileSystem().create(unfinished, true), StandardCharsets.UTF_8)) {
+      for (StateRow row : rows) {
+        out.write(SpoolLine.terminated(row));
+      }
+    }
+    if (!fileSystem().rename(unfinished, new Path(folder, name))) {
+      throw new IOException("could not rename " + unfinished);
+    }
+  }
+
+  private String name(long origin, long now) {
+    return Bits.hex(origin) + "-" + now + "-" + written.getAndIncrement();
+  }
+
+  /** Begins a file that grows. It has its final name at once: what is appended is there for every reader. */
+  public GrowingSpoolFile open(long origin, long now) throws IOException {
+    fileSystem().mkdirs(folder);
+    Path file = new Path(folder, name(origin, now) + GROWING);
+    return new GrowingSpoolFile(file, fileSystem().create(file, false));
+  }
+
+  public boolean has(Path file) throws IOException {
+    return fileSystem().exists(file);
+  }
+
+  public void delete(Path file) throws IOException {
+    fileSystem().delete(file, false);
+  }
+
+  /**
+   * Puts the rows of all files into the table. A file is deleted only after all its rows are stored. A damaged file
+   * stays for an operator to inspect, and does not prevent other files from being read.
+   */
+  public int drain(StateStore store) throws IOException {
+    int files = 0;
+    IOException failure = null;
+    for (FileStatus file : list()) {
+      try {
+        store.put(read(file.getPath()));
+        fileSystem().delete(file.getPath(), false);
+        files++;
+      } catch (FileNotFoundException e) {
+        continue; // another tracker was faster
+      } catch (IOException e) {
+        failure = e;
+      }
+    }
+    if (failure != null) {
+      throw failure;
+    }
+    return files;
+  }
+
+  @Override
+  public long read() throws IOException {
+    return marks().stream().mapToLong(Spool::mark).max().orElse(0);
+  }
+
+  @Override
+  public void write(long mark) throws IOException {
+    fileSystem().mkdirs(folder);
+    fileSystem().create(new Path(folder, MARK + mark), true).close();
+    for (Path file : marks()) {
+      if (mark(file) < mark) {
+        fileSystem().delete(file, false);
+      }
+    }
+  }
+
+  private List<Path> marks() throws IOException {
+    List<Path> marks = new ArrayList<>();
+    if (fileSystem().exists(folder)) {
+      for (FileStatus file : fileSystem().listStatus(folder)) {
+        if (mark(file.getPath()) > 0) {
+          marks.add(file.getPath());
+        }
+      }
+    }
+    return marks;
+  }
+
+  /** Returns 0 for another file. */
+  private static long mark(Path file) {
+    String name = file.getName();
+    try {
+      return name.startsWith(MARK) ? Long.parseLong(name.substring(MARK.length())) : 0;
+    } catch (NumberFormatException e) {
+      return 0;
+    }
+  }
+
+  private List<FileStatus> list() throws IOException {
+    List<FileStatus> files = new ArrayList<>();
+    if (fileSystem().exists(folder)) {
+      for (FileStatus file : fileSystem().listStatus(folder)) {
+        if (file.getPath().getName().endsWith(SUFFIX)) {
+          files.add(file);
+        }
+      }
+    }
+    return files;
+  }
+
+  private List<StateRow> read(Path file) throws IOException {
+    List<StateRow> rows = new ArrayList<>();
+    try (BufferedReader in =
+        new BufferedReader(new InputStreamReader(fileSystem().open(file), StandardCharsets.UTF_8))) {
+      String line = in.readLine();
+      while (line != null) {
+        String next = in.readLine();
+        if (next != null || !file.getName().endsWith(GROWING) || SpoolLine.isWhole(line)) {
+          rows.add(SpoolLine.parse(line));
+        }
+        line = next;
+      }
+    }
+    return rows;
+  }
+
+  /** A FileSystem instance of our own: Hadoop's shutdown hook closes the shared one, just when the spool needs it. */
+  private synchronized FileSystem fileSystem() throws IOException {
+    if (fileSystem == null) {
+      Configuration own = new Configuration(conf);
+      own.setBoolean("fs.automatic.close", false);
+      fileSystem = FileSystem.newInstance(folder.toUri(), own);
+    }
+    return fileSystem;
+  }
+}

@@ -1,0 +1,43 @@
+package io.github.statustool.state;
+
+import java.util.ArrayList;
+import java.util.List;
+
+/** A row to write; shared by the recorder, the write-through and the spool, and independent of the HBase client. */
+public final class StateRow {
+  /** Cell timestamp that the storing server replaces by its own time. */
+  public static final long SERVER_TIME = Long.MAX_VALUE;
+
+  public final byte[] key;
+  private final List<Column> columns = new ArrayList<>();
+
+  public StateRow(byte[] key) {
+    this.key = key;
+  }
+
+  public StateRow add(byte[] qualifier, byte[] value, long timestamp) {
+    columns.add(new Column(qualifier, value, timestamp));
+    return this;
+  }
+
+  public StateRow add(byte[] qualifier, long value, long timestamp) {
+    return add(qualifier, Bits.ofLong(value), timestamp);
+  }
+
+  public List<Column> columns() {
+    return columns;
+  }
+
+  /** A cell of the row. */
+  public static final class Column {
+    public final byte[] qualifier;
+    public final byte[] value;
+    public final long timestamp;
+
+    private Column(byte[] qualifier, byte[] value, long timestamp) {
+      this.qualifier = qualifier;
+      this.value = value;
+      this.timestamp = timestamp;
+    }
+  }
+}

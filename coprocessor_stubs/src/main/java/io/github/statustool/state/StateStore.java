@@ -1,0 +1,46 @@
+package io.github.statustool.state;
+
+import java.io.IOException;
+import java.util.Collection;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import org.apache.hadoop.hbase.ServerName;
+
+/**
+ * The state table, and what else a tracker needs of the cluster. Every call is limited in time and throws {@link
+ * IOException} after that; the caller tries again later.
+ */
+public interface StateStore {
+  /** Creates the table, pre-split, if it is missing. Returns whether this call created it. */
+  boolean ensureTable() throws IOException;
+
+  /** Writes all rows. After an exception some of them may have been written. */
+  void put(List<StateRow> rows) throws IOException;
+
+  /** Starts writing. Never throws, never waits. */
+  CompletableFuture<Void> putAsync(List<StateRow> rows);
+
+  /** Reads rows, in the order of the keys; an absent row is empty. */
+  List<StoredRow> get(List<byte[]> keys) throws IOException;
+
+  /** Writes the row and deletes columns of it, in one atomic mutation. */
+  CompletableFuture<Void> replaceAsync(StateRow row, List<byte[]> deletedQualifiers);
+
+  /**
+   * Writes the row and deletes columns of it, each up to the version that was read, in one atomic mutation: newer
+   * versions stay.
+   */
+  CompletableFuture<Void> replaceAsync(StateRow row, StoredRow read, List<byte[]> deletedQualifiers);
+
+  /** Writes the row if the column has the expected value (null: is absent). */
+  boolean putIf(StateRow row, byte[] qualifier, byte[] expected) throws IOException;
+
+  /** Reads these columns of all rows of a type that have one of them. */
+  List<StoredRow> scan(char rowType, byte[]... columns) throws IOException;
+
+  /** The user tables except the state table: name to descriptor as JSON. */
+  Map<String, String> tables() throws IOException;
+
+  Collection<ServerName> liveServers() throws IOException;
+}

@@ -1,0 +1,215 @@
+package io.github.statustool.state;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.stream.Collectors;
+import java.util.stream.IntStream;
+
+/**
+ * The rows and columns of the state table by name: one class per kind of row, with its row key's first byte
+ * ({@code TYPE}) or its whole row key ({@code KEY}), and one constant per qualifier. Of a qualifier that is called a
+ * prefix, only the first byte is here. docs/formats.md describes the values; the tool's Python uses the same names.
+ */
+public final class StateTable {
+  public static final byte[] FAMILY = Bits.ascii("t");
+
+  /** Up to so many region servers, heads and segments have four regions each. */
+  private static final int FEW_SERVERS = 16;
+  private static final int MOST_DIGITS = 2;
+
+  private StateTable() {}
+
+  /**
+   * Where the table of a new cluster is split: every region server writes heads, or segments, so there are more regions
+   * of them where there are more servers: 4, 16 or 256 each.
+   */
+  static byte[][] splitKeys(int servers) {
+    List<String> keys = new ArrayList<>();
+    for (char type : new char[] {HeadRow.TYPE, SegmentRow.TYPE}) {
+      for (String digits : servers <= FEW_SERVERS ? List.of("4", "8", "c") : leadingDigits(servers)) {
+        keys.add(type + digits);
+      }
+      keys.add(String.valueOf((char) (type + 1)));
+    }
+    return keys.stream().map(Bits::ascii).toArray(byte[][]::new);
+  }
+
+  /** All hex numbers of one digit, or of two where there are more servers than regions. */
+  private static List<String> leadingDigits(int servers) {
+    List<String> numbers = List.of("");
+    for (int digits = 0; digits < MOST_DIGITS && numbers.size() * FEW_SERVERS < servers; digits++) {
+      numbers = numbers.stream()
+          .flatMap(number -> IntStream.range(0, 16).mapToObj(digit -> number + Integer.toHexString(digit)))
+          .collect(Collectors.toList());
+    }
+    return numbers;
+  }
+
+  /** The head of a stream: region, origin and via, which stands for the family, too. */
+  public static final class HeadRow {
+    public static final char TYPE = 'h';
+    public static final byte[] SEQ = Bits.ascii("s");
+    public static final byte[] WRITE_MS = Bits.ascii("w");
+    public static final byte[] FIRST_MS = Bits.ascii("f");
+    public static final byte[] ENTRIES = Bits.ascii("n");
+    public static final byte[] TABLE = Bits.ascii("t");
+    public static final byte[] START_KEY = Bits.ascii("k");
+    public static final byte[] END_KEY = Bits.ascii("e");
+    public static final byte[] VIA_IDS = Bits.ascii("v");
+    public static final byte[] FAMILY = Bits.ascii("c");
+
+    private HeadRow() {}
+  }
+
+  /** The segments of a stream: what has been applied of it. */
+  public static final class SegmentRow {
+    public static final char TYPE = 's';
+    /** Prefix, followed by 8 random bytes: the segments that one writer knows. */
+    public static final byte[] WRITER = Bits.ascii("c");
+    /** Prefix, followed by a family id. */
+    public static final byte[] PARTIAL = Bits.ascii("m");
+    /** Prefix, followed by prev and seq: one segment, as trackers before version 2 wrote it. */
+    public static final byte[] SINGLE = Bits.ascii("p");
+    public static final byte[] REPLICATED_MS = Bits.ascii("r");
+    public static final byte[] TABLE = Bits.ascii("t");
+    public static final byte[] FAMILY = Bits.ascii("f");
+
+    private SegmentRow() {}
+  }
+
+  /** Entries of a region that arrived without a valid stamp. */
+  public static final class UnstampedRow {
+    public static final char TYPE = 'u';
+    /** Prefix, followed by cluster ids. */
+    public static final byte[] WRITE_MS = Bits.ascii("r");
+    /** Prefix, followed by cluster ids. */
+    public static final byte[] ENTRIES = Bits.ascii("n");
+    public static final byte[] TABLE = Bits.ascii("t");
+
+    private UnstampedRow() {}
+  }
+
+  /** Facts about a region: bulk loads, splits, merges. */
+  public static final class FactRow {
+    public static final char TYPE = 'g';
+    public static final byte[] BULK_LOAD_MS = Bits.ascii("b");
+    public static final byte[] LOCAL_LOAD_MS = Bits.ascii("u");
+    public static final byte[] LINEAGE = Bits.ascii("l");
+    public static final byte[] REGION_ID = Bits.ascii("i");
+    public static final byte[] CHILD_MS = Bits.ascii("c");
+    public static final byte[] TABLE = Bits.ascii("t");
+
+    private FactRow() {}
+  }
+
+  /** The content ledger of a region. */
+  public static final class ContentRow {
+    public static final char TYPE = 'f';
+    /** Prefix, followed by the origin and the time of the opening. */
+    public static final byte[] TENURE = Bits.ascii("k");
+    public static final byte[] REGION_ID = Bits.ascii("i");
+    public static final byte[] TABLE = Bits.ascii("t");
+
+    private ContentRow() {}
+  }
+
+  /** What happened to a table beside the WAL, and who wrote to it. */
+  public static final class TableEventRow {
+    public static final char TYPE = 'n';
+    public static final byte[] ARRIVED_MS = Bits.ascii("a");
+    public static final byte[] BORN_MS = Bits.ascii("b");
+    public static final byte[] FIRST_BORN_MS = Bits.ascii("c");
+    /** Prefix, followed by the family's name. */
+    public static final byte[] DROPPED_MS = Bits.ascii("f");
+    /** Prefix, followed by the family's name. */
+    public static final byte[] RAISED_MS = Bits.ascii("g");
+    public static final byte[] SKIPPED_MS = Bits.ascii("w");
+    public static final byte[] WRITTEN_MS = Bits.ascii("l");
+    public static final byte[] DELETED_MS = Bits.ascii("d");
+    public static final byte[] TAGGED_MS = Bits.ascii("k");
+
+    private TableEventRow() {}
+  }
+
+  /** A region server in one {@code ServerRole}. */
+  public static final class ServerRow {
+    public static final char TYPE = 'o';
+    public static final byte[] NAME = Bits.ascii("n");
+    public static final byte[] STARTED_MS = Bits.ascii("a");
+    public static final byte[] FLUSHED_MS = Bits.ascii("f");
+    /** Prefix, followed by a peer id. Written by the tool. */
+    public static final byte[] SETTLED = Bits.ascii("d");
+    public static final byte[] ECHO = Bits.ascii("e");
+    public static final byte[] READ_MS = Bits.ascii("m");
+    public static final byte[] FINAL_MS = Bits.ascii("z");
+    public static final byte[] GONE_MS = Bits.ascii("x");
+    public static final byte[] VERSION = Bits.ascii("v");
+    public static final byte[] HEALTH = Bits.ascii("q");
+    /** Number of this version of the row; only rises. */
+    public static final byte[] LAST = Bits.ascii("k");
+
+    private ServerRow() {}
+  }
+
+  /** A table's descriptor, as of a barrier. */
+  public static final class TableRow {
+    public static final char TYPE = 't';
+    public static final byte[] DESCRIPTOR = Bits.ascii("d");
+    public static final byte[] ECHO = Bits.ascii("e");
+
+    private TableRow() {}
+  }
+
+  /** What remains of a table's pruned heads. Written by the tool. */
+  public static final class PrunedRow {
+    public static final char TYPE = 'p';
+    /** Prefix, followed by cluster ids. */
+    public static final byte[] WRITTEN_MS = Bits.ascii("w");
+
+    private PrunedRow() {}
+  }
+
+  /** What digests of a table's rows have proven. Written by the tool, on the slave. */
+  public static final class ProvenRow {
+    public static final char TYPE = 'v';
+    /** Prefix, followed by the cluster id of a master. */
+    public static final byte[] PROVEN = Bits.ascii("p");
+
+    private ProvenRow() {}
+  }
+
+  /** The barrier. Written by the tool, but for the claim. */
+  public static final class BarrierRow {
+    public static final byte[] KEY = Bits.ascii("b");
+    public static final byte[] TOKEN = Bits.ascii("k");
+    public static final byte[] ISSUED_MS = Bits.ascii("m");
+    public static final byte[] DOORBELL = Bits.ascii("d");
+    public static final byte[] PRUNING = Bits.ascii("p");
+    public static final byte[] TABLE_ID = Bits.ascii("i");
+    public static final byte[] CLAIM = Bits.ascii("c");
+
+    private BarrierRow() {}
+  }
+
+  /** Since when every region server of the cluster has had a tracker. */
+  public static final class CoverageRow {
+    public static final byte[] KEY = Bits.ascii("c");
+    public static final byte[] START_MS = Bits.ascii("a");
+    /** When the table was last found to have lost rows, or to have gone back to an earlier state. */
+    public static final byte[] BACK_MS = Bits.ascii("b");
+    /** A number that only rises; a file beside the table has it as well, see {@link TableMark}. */
+    static final byte[] MARK = Bits.ascii("m");
+
+    private CoverageRow() {}
+  }
+
+  /** What the tool keeps for itself. */
+  public static final class ToolRow {
+    public static final byte[] KEY = Bits.ascii("d");
+    public static final byte[] SHUTDOWN_MS = Bits.ascii("s");
+    /** Prefix, followed by the cluster id of a master. */
+    public static final byte[] PRUNED_BY = Bits.ascii("p");
+
+    private ToolRow() {}
+  }
+}

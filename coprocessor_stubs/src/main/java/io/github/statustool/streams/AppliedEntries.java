@@ -1,0 +1,101 @@
+package io.github.statustool.streams;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+
+/** The entries of one stream that one replication request has applied. Immutable; made by its {@link Builder}. */
+public final class AppliedEntries {
+  /**
+   * Maximum number of segments kept per request. More holes than that come from a filter that drops entries all along.
+   */
+  private static final int MOST_SEGMENTS = 64;
+
+  final StreamId id;
+  final String table;
+  /** The name of the stream's family; empty where several share the stream, null where it is not of a family. */
+  final byte[] family;
+  private final SegmentSet segments;
+  private final Map<Integer, Long> partial;
+  private final long newest;
+
+  private AppliedEntries(Builder of, SegmentSet segments) {
+    this.id = of.id;
+    this.table = of.table;
+    this.family = of.family;
+    this.segments = segments;
+    this.partial = of.partial;
+    this.newest = of.newest;
+  }
+
+  List<Segment> segments() {
+    return segments.asList();
+  }
+
+  /** Newest write time of an entry that arrived without some cells of a family, by family id. */
+  Map<Integer, Long> partial() {
+    return partial;
+  }
+
+  long newest() {
+    return newest;
+  }
+
+  /** Collects the entries of one request; consecutive entries only extend the current segment. */
+  public static final class Builder {
+    private final StreamId id;
+    private final String table;
+    private final byte[] family;
+    private final List<Segment> closed = new ArrayList<>(1);
+    private final Map<Integer, Long> partial = new TreeMap<>();
+    private boolean open;
+    private long prev;
+    private long prevTime;
+    private long seq;
+    private long firstTime;
+    private long lastTime;
+    private long newest;
+
+    public Builder(StreamId id, String table, byte[] family) {
+      this.id = id;
+      this.table = table;
+      this.family = family;
+    }
+
+    public void add(long entryPrev, long entryPrevTime, long entrySeq, long writeTime) {
+      if (!open || entryPrev != seq) {
+        closeSegment();
+        open = true;
+        prev = entryPrev;
+        prevTime = entryPrevTime;
+        firstTime = writeTime;
+      }
+      seq = entrySeq;
+      lastTime = writeTime;
+      newest = Math.max(newest, writeTime);
+    }
+
+    /** Records that an entry arrived with a different number of cells of the family than it was written with. */
+    public void partial(int family, long writeTime) {
+      partial.merge(family, writeTime, Math::max);
+    }
+
+    private void closeSegment() {
+      if (open) {
+        closed.add(new Segment(prev, seq, firstTime, lastTime, prevTime, 0));
+        open = false;
+      }
+    }
+
+    public AppliedEntries build(long now) {
+      closeSegment();
+      SegmentSet segments = new SegmentSet();
+      for (Segment part : closed) {
+        segments.add(new Segment(part.prev, part.seq, part.firstTime, part.lastTime, part.prevTime, now));
+      }
+      segments.keepEnds(MOST_SEGMENTS / 2, MOST_SEGMENTS / 2, now);
+      return new AppliedEntries(this, segments);
+    }
+  }
+}

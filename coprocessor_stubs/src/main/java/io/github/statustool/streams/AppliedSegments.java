@@ -1,0 +1,179 @@
+package io.github.statustool.streams;
+
+import io.github.statustool.content.TableEvents;
+import io.github.statustool.state.Change;
+import io.github.statustool.state.StateRow;
+import java.util.ArrayList;
+import java.util.Iterator;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+
+/**
+ * The segments applied on this server, by stream, and which of them the write-through could not write: those are kept
+ * until a flush writes them. Bounded by the number of active streams, because the segments of a stream are kept merged.
+ */
+public final class AppliedSegments {
+  private static final long IDLE_MS = 3_600_000;
+
+  private final ConcurrentHashMap<StreamId, StreamSegments> records = new ConcurrentHashMap<>();
+  private final Set<StreamId> pending = ConcurrentHashMap.newKeySet();
+  private final Set<StreamId> scattered = ConcurrentHashMap.newKeySet();
+  private final ConcurrentHashMap<String, UnstampedEntries> unstamped = new ConcurrentHashMap<>();
+  private final Map<String, UnstampedEntries> writtenUnstamped = new ConcurrentHashMap<>();
+  private final TableEvents tables;
+  /** Which of the pending ones have grown since they were copied to the spool. */
+  private final Set<StreamId> uncopied = ConcurrentHashMap.newKeySet();
+  private volatile boolean tablesUncopied;
+
+  public AppliedSegments(TableEvents tables) {
+    this.tables = tables;
+  }
+
+  /** The changes to write together with a batch because it contains entries of a table; usually none. */
+  List<Change> arrived(List<AppliedEntries> streams, long now) {
+    boolean due = false;
+    for (AppliedEntries stream : streams) {
+      due |= tables.arrived(stream.table, now);
+    }
+    if (due) {
+      tablesUncopied = true;
+    }
+    return due ? tables.dirty() : List.of();
+  }
+
+  /**
+   * Adds a request's entries before anything is written, so that a failed write loses nothing. Returns the streams to
+   * write.
+   */
+  List<StreamSegments> add(List<AppliedEntries> streams, long now) {
+    List<StreamSegments> touched = new ArrayList<>(streams.size());
+    for (AppliedEntries stream : streams) {
+      touched.add(records.compute(stream.id, (id, known) -> {
+        StreamSegments record = known == null ? new StreamSegments(id, stream.table, stream.family) : known;
+        if (record.add(stream, now)) {
+          scattered.add(id);
+        }
+        return record;
+      }));
+    }
+    return touched;
+  }
+
+  /** Keeps streams for the next flush after their write failed. */
+  void keep(List<StreamSegments> unwritten) {
+    for (StreamSegments record : unwritten) {
+      pending.add(record.id);
+      uncopied.add(record.id);
+    }
+  }
+
+  /** Marks everything that is still known as not written. */
+  public void forgetFlushes() {
+    pending.addAll(records.keySet());
+    records.values().forEach(StreamSegments::forgetStored);
+    writtenUnstamped.clear();
+  }
+
+  void keepUnstamped(List<UnstampedEntries> entries) {
+    for (UnstampedEntries entry : entries) {
+      unstamped.merge(entry.key(), entry, UnstampedEntries::plus);
+    }
+  }
+
+  /**
+   * Drops streams that are written and have been idle for an hour. A stream that becomes active again starts a new
+   * column.
+   */
+  public void forgetIdle(long now) {
+    for (StreamId id : records.keySet()) {
+      records.computeIfPresent(id, (same, record) -> record.isIdleSince(now - IDLE_MS) ? null : record);
+    }
+  }
+
+  /** Streams whose missing entries may be recorded in the columns of other servers. */
+  public Set<StreamId> scattered() {
+    return scattered;
+  }
+
+  /** Returns the stream's segments, or null if this server knows none. */
+  public StreamSegments record(StreamId id) {
+    return records.get(id);
+  }
+
+  public boolean hasPending() {
+    return !pending.isEmpty();
+  }
+
+  public int pendingCount() {
+    return pending.size();
+  }
+
+  /** The rows of what was kept since the last call, which stays pending. By one thread. */
+  public List<StateRow> uncopiedRows(long now) {
+    List<StateRow> rows = new ArrayList<>();
+    if (tablesUncopied) {
+      tablesUncopied = false;
+      addTables(rows);
+    }
+    for (Iterator<StreamId> ids = uncopied.iterator(); ids.hasNext();) {
+      StreamId id = ids.next();
+      ids.remove(); // before it is read: what is added meanwhile is copied again
+      addStream(id, now, rows);
+    }
+    return rows;
+  }
+
+  /** The rows of pending streams, which stay pending, and of the tables that they arrived in. By any thread. */
+  public List<StateRow> pendingRows(long now) {
+    List<StateRow> rows = new ArrayList<>();
+    addTables(rows);
+    pending.forEach(id -> addStream(id, now, rows));
+    return rows;
+  }
+
+  private void addTables(List<StateRow> rows) {
+    tables.dirty().forEach(change -> rows.add(change.row));
+  }
+
+  private void addStream(StreamId id, long now, List<StateRow> rows) {
+    StreamSegments record = records.get(id);
+    if (record != null) {
+      rows.add(record.toChange(now).row);
+    }
+  }
+
+  /**
+   * Collects what is still to be written. A stream that grows while it is being written stays pending: writing it twice
+   * is harmless, missing the addition is not.
+   */
+  public void collect(List<Change> changes, long now) {
+    Iterator<StreamId> ids = pending.iterator();
+    while (ids.hasNext()) {
+      StreamSegments record = records.get(ids.next());
+      if (record == null || record.isStored()) {
+        ids.remove(); // the write-through has written it since
+        if (record != null && !record.isStored()) {
+          pending.add(record.id);
+        }
+        continue;
+      }
+      Change change = record.toChange(now);
+      changes.add(new Change(change.row, () -> {
+        change.stored();
+        if (record.isStored()) {
+          pending.remove(record.id);
+        }
+        if (!record.isStored()) {
+          pending.add(record.id); // it grew while it was written, and the write-through may have failed
+        }
+      }));
+    }
+    for (UnstampedEntries entry : unstamped.values()) {
+      if (writtenUnstamped.get(entry.key()) != entry) {
+        changes.add(new Change(entry.toRow(), () -> writtenUnstamped.put(entry.key(), entry)));
+      }
+    }
+  }
+}

@@ -1,0 +1,56 @@
+package io.github.statustool.streams;
+
+import java.util.Arrays;
+import java.util.List;
+
+/** What one request has applied of the streams that share region, origin and via of their entries. */
+final class AppliedStreams {
+  private final StreamId entries;
+  private final String table;
+  private AppliedEntries.Builder ofAll;
+  private int[] families = new int[1];
+  private AppliedEntries.Builder[] streams = new AppliedEntries.Builder[1];
+  private int size;
+
+  AppliedStreams(StreamId entries, String table) {
+    this.entries = entries;
+    this.table = table;
+  }
+
+  /** The stream of all families, as stamps before version 3 have it. */
+  AppliedEntries.Builder ofAll() {
+    if (ofAll == null) {
+      ofAll = new AppliedEntries.Builder(entries, table, null);
+    }
+    return ofAll;
+  }
+
+  /** Returns null for a family of which nothing was added. */
+  AppliedEntries.Builder of(int family) {
+    for (int i = 0; i < size; i++) {
+      if (families[i] == family) {
+        return streams[i];
+      }
+    }
+    return null;
+  }
+
+  AppliedEntries.Builder add(int family, long via, byte[] name) {
+    if (size == families.length) {
+      families = Arrays.copyOf(families, 2 * size);
+      streams = Arrays.copyOf(streams, 2 * size);
+    }
+    families[size] = family;
+    streams[size] = new AppliedEntries.Builder(new StreamId(entries.region, entries.origin, via), table, name);
+    return streams[size++];
+  }
+
+  void build(long now, List<AppliedEntries> into) {
+    if (ofAll != null) {
+      into.add(ofAll.build(now));
+    }
+    for (int i = 0; i < size; i++) {
+      into.add(streams[i].build(now));
+    }
+  }
+}

@@ -1,0 +1,198 @@
+package io.github.statustool.streams;
+
+import io.github.statustool.content.TableWrites;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Map;
+import java.util.NavigableMap;
+import java.util.Set;
+import java.util.UUID;
+import org.apache.hadoop.hbase.Cell;
+import org.apache.hadoop.hbase.CellUtil;
+import org.apache.hadoop.hbase.HConstants;
+import org.apache.hadoop.hbase.client.RegionInfo;
+import org.apache.hadoop.hbase.wal.WALEdit;
+
+/**
+ * One open region as its WAL thread sees it: its replicated families and its streams. Caches what the region's next
+ * entry needs. Used by the WAL thread only.
+ */
+public final class RegionStreams implements FamilyHeads.Names {
+  private static final byte[] NO_NAME = new byte[0];
+
+  private final RegionInfo region;
+  private final boolean exempt;
+  private final long origin;
+  private final StreamHeads registry;
+  /** The writes of its table; null for an exempt region. */
+  public final TableWrites writes;
+  private final List<Relayed> relayed = new ArrayList<>(0);
+  private FamilyHeads local;
+  private NavigableMap<byte[], Integer> knownScopes;
+  private byte[][] globals = new byte[0][];
+  private int[] globalIds = new int[0];
+
+  /** @param exempt true for regions of system tables and of the state table, which are never tracked */
+  public RegionStreams(RegionInfo region, boolean exempt, long origin, StreamHeads registry, TableWrites.Registry tables) {
+    this.writes = exempt ? null : tables.of(region.getTable().getNameAsString());
+    this.region = region;
+    this.exempt = exempt;
+    this.origin = origin;
+    this.registry = registry;
+  }
+
+  public boolean isExempt() {
+    return exempt;
+  }
+
+  /**
+   * Whether replication would ship a part of this edit: at least one of its families has the global scope. HBase
+   * removes the scopes of a replayed edit right after the calling hook, so a replayed edit is never shipped.
+   *
+   * @param into receives the number of cells of each such family
+   */
+  public boolean isReplicable(WALEdit edit, NavigableMap<byte[], Integer> scopes, FamilyCells into) {
+    if (exempt || edit.isReplay()) {
+      return false;
+    }
+    if (scopes != knownScopes) {
+      learn(scopes);
+    }
+    into.clear();
+    Set<byte[]> families = edit.getFamilies();
+    if (families != null && families.size() == 1) {
+      return countOnly(edit, families, into);
+    }
+    return (families == null || hasGlobal(families)) && countEach(edit, into);
+  }
+
+  /** Most edits have one family, so that their cells need not be visited. */
+  private boolean countOnly(WALEdit edit, Set<byte[]> family, FamilyCells into) {
+    for (int i = 0; i < globals.length; i++) {
+      if (family.contains(globals[i])) {
+        into.add(globalIds[i], edit.size());
+        return true;
+      }
+    }
+    return false;
+  }
+
+  private boolean hasGlobal(Set<byte[]> families) {
+    for (byte[] global : globals) {
+      if (families.contains(global)) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  /** Cells of the same family are adjacent, so the family of the previous cell is tried first. */
+  private boolean countEach(WALEdit edit, FamilyCells into) {
+    List<Cell> cells = edit.getCells();
+    int last = 0;
+    for (int i = 0; i < cells.size(); i++) {
+      int family = familyOf(cells.get(i), last);
+      if (family >= 0) {
+        into.add(globalIds[family], 1);
+        last = family;
+      }
+    }
+    return into.size() > 0;
+  }
+
+  private int familyOf(Cell cell, int likely) {
+    for (int i = 0; i < globals.length; i++) {
+      int tried = (likely + i) % globals.length;
+      if (CellUtil.matchingFamily(cell, globals[tried])) {
+        return tried;
+      }
+    }
+    return -1;
+  }
+
+  public FamilyHeads heads(List<UUID> clusterIds) {
+    if (clusterIds.isEmpty()) {
+      if (local == null) {
+        local = registry.heads(region, origin, clusterIds);
+      }
+      return local;
+    }
+    return relayedHeads(clusterIds);
+  }
+
+  private FamilyHeads relayedHeads(List<UUID> clusterIds) {
+    for (int i = 0; i < relayed.size(); i++) {
+      if (relayed.get(i).clusterIds.equals(clusterIds)) {
+        return relayed.get(i).heads;
+      }
+    }
+    FamilyHeads heads = registry.heads(region, origin, clusterIds);
+    relayed.add(new Relayed(List.copyOf(clusterIds), heads));
+    return heads;
+  }
+
+  /**
+   * Starts other streams for a region whose sequence ids start over, because it was truncated, or cloned again under
+   * the same name. What arrived of the old streams must never cover entries of the new ones.
+   */
+  public FamilyHeads beginAnew(List<UUID> clusterIds, long seq, long writeTime) {
+    FamilyHeads heads = registry.anotherLife(region, origin, clusterIds, seq, writeTime);
+    if (clusterIds.isEmpty()) {
+      local = heads;
+    } else {
+      relayed.removeIf(known -> known.clusterIds.equals(clusterIds));
+      relayed.add(new Relayed(List.copyOf(clusterIds), heads));
+    }
+    return heads;
+  }
+
+  /**
+   * The name of a family whose scope is global, by its id. Empty where the id stands for several: a peer that ships one
+   * of them does not say that it ships them all.
+   */
+  @Override
+  public byte[] nameOf(int family) {
+    byte[] name = NO_NAME;
+    for (int i = 0; i < globals.length; i++) {
+      if (globalIds[i] == family) {
+        if (name != NO_NAME) {
+          return NO_NAME;
+        }
+        name = globals[i];
+      }
+    }
+    return name;
+  }
+
+  private void learn(NavigableMap<byte[], Integer> scopes) {
+    globals = globalFamilies(scopes);
+    globalIds = new int[globals.length];
+    for (int i = 0; i < globals.length; i++) {
+      globalIds[i] = FamilyCells.id(globals[i]);
+    }
+    knownScopes = scopes;
+  }
+
+  private static byte[][] globalFamilies(NavigableMap<byte[], Integer> scopes) {
+    List<byte[]> found = new ArrayList<>(scopes.size());
+    for (Map.Entry<byte[], Integer> scope : scopes.entrySet()) {
+      if (scope.getValue() == HConstants.REPLICATION_SCOPE_GLOBAL
+          && !Arrays.equals(scope.getKey(), WALEdit.METAFAMILY)) {
+        found.add(scope.getKey());
+      }
+    }
+    return found.toArray(new byte[0][]);
+  }
+
+  /** The streams of edits that passed these clusters. */
+  private static final class Relayed {
+    private final List<UUID> clusterIds;
+    private final FamilyHeads heads;
+
+    private Relayed(List<UUID> clusterIds, FamilyHeads heads) {
+      this.clusterIds = clusterIds;
+      this.heads = heads;
+    }
+  }
+}

@@ -1,0 +1,85 @@
+package io.github.statustool.streams;
+
+import io.github.statustool.state.Bits;
+import io.github.statustool.state.StateTable.SegmentRow;
+
+/** States that the entries of a stream in {@code (prev, seq]} have been applied. */
+public final class Segment {
+  private static final int QUALIFIER_LENGTH = 1 + 2 * Long.BYTES;
+  private static final int VALUE_LENGTH = 2 * Long.BYTES;
+  /** Length of the encoded form. */
+  static final int LENGTH = 6 * Long.BYTES;
+
+  public final long prev;
+  public final long seq;
+  final long firstTime;
+  final long lastTime;
+  /** The highest write time of the stream up to prev, which bounds that of a hole before this segment. */
+  final long prevTime;
+  /** When the entry after prev was applied: since when a hole before this segment has been there. */
+  final long recorded;
+
+  public Segment(long prev, long seq, long firstTime, long lastTime, long prevTime, long recorded) {
+    this.prev = prev;
+    this.seq = seq;
+    this.firstTime = firstTime;
+    this.lastTime = lastTime;
+    this.prevTime = prevTime;
+    this.recorded = recorded;
+  }
+
+  /** Whether the segments overlap or adjoin, so that their union has no hole. */
+  boolean touches(Segment other) {
+    return prev <= other.seq && other.prev <= seq;
+  }
+
+  Segment union(Segment other) {
+    Segment lower = prev <= other.prev ? this : other;
+    Segment upper = seq >= other.seq ? this : other;
+    boolean sameStart = prev == other.prev;
+    return new Segment(lower.prev, upper.seq, lower.firstTime, upper.lastTime,
+        sameStart ? Math.max(prevTime, other.prevTime) : lower.prevTime,
+        sameStart ? Math.min(recorded, other.recorded) : lower.recorded);
+  }
+
+  void write(byte[] bytes, int offset) {
+    long[] numbers = {prev, seq, firstTime, lastTime, prevTime, recorded};
+    for (int i = 0; i < numbers.length; i++) {
+      Bits.putLong(bytes, offset + i * Long.BYTES, numbers[i]);
+    }
+  }
+
+  static Segment read(byte[] bytes, int offset) {
+    return new Segment(Bits.getLong(bytes, offset), Bits.getLong(bytes, offset + Long.BYTES),
+        Bits.getLong(bytes, offset + 2 * Long.BYTES), Bits.getLong(bytes, offset + 3 * Long.BYTES),
+        Bits.getLong(bytes, offset + 4 * Long.BYTES), Bits.getLong(bytes, offset + 5 * Long.BYTES));
+  }
+
+  /**
+   * Parses a column of trackers before version 2, which wrote one column per segment. Returns null for other columns.
+   *
+   * @param timestamp the cell's timestamp: when the segment was recorded
+   */
+  static Segment parseColumn(byte[] qualifier, byte[] value, long timestamp) {
+    if (qualifier.length != QUALIFIER_LENGTH || qualifier[0] != SegmentRow.SINGLE[0] || value.length != VALUE_LENGTH) {
+      return null;
+    }
+    return new Segment(Bits.getLong(qualifier, 1), Bits.getLong(qualifier, 1 + Long.BYTES),
+        Bits.getLong(value, 0), Bits.getLong(value, Long.BYTES), StampCodec.UNKNOWN_TIME, timestamp);
+  }
+
+  @Override
+  public boolean equals(Object other) {
+    return other instanceof Segment && prev == ((Segment) other).prev && seq == ((Segment) other).seq;
+  }
+
+  @Override
+  public int hashCode() {
+    return Long.hashCode(prev * 31 + seq);
+  }
+
+  @Override
+  public String toString() {
+    return "(" + prev + "," + seq + "]";
+  }
+}

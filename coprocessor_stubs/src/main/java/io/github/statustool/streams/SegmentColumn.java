@@ -1,0 +1,53 @@
+package io.github.statustool.streams;
+
+import io.github.statustool.state.Bits;
+import io.github.statustool.state.StateTable.SegmentRow;
+import java.util.List;
+
+/** The segment columns of a stream's row. */
+public final class SegmentColumn {
+  private static final byte VERSION = 1;
+  private static final int LENGTH = 1 + Long.BYTES;
+
+  private SegmentColumn() {}
+
+  static byte[] qualifier(long writer) {
+    return Bits.concat(SegmentRow.WRITER, Bits.ofLong(writer));
+  }
+
+  /** Qualifier for a family some of whose cells did not arrive. */
+  static byte[] partial(int family) {
+    byte[] id = new byte[Integer.BYTES];
+    Bits.putInt(id, 0, family);
+    return Bits.concat(SegmentRow.PARTIAL, id);
+  }
+
+  static byte[] value(List<Segment> segments) {
+    byte[] bytes = new byte[1 + segments.size() * Segment.LENGTH];
+    bytes[0] = VERSION;
+    for (int i = 0; i < segments.size(); i++) {
+      segments.get(i).write(bytes, 1 + i * Segment.LENGTH);
+    }
+    return bytes;
+  }
+
+  /** Whether trackers before version 2 wrote this column, one per segment. */
+  static boolean isOfFirstForm(byte[] qualifier) {
+    return qualifier[0] != SegmentRow.WRITER[0];
+  }
+
+  /** Adds the segments of a column to the union. Returns false if the column holds none, or has an unknown version. */
+  public static boolean read(byte[] qualifier, byte[] value, long timestamp, SegmentSet into) {
+    Segment single = Segment.parseColumn(qualifier, value, timestamp);
+    if (single != null) {
+      into.add(single);
+      return true;
+    }
+    boolean isKnown = qualifier.length == LENGTH && qualifier[0] == SegmentRow.WRITER[0]
+        && value.length % Segment.LENGTH == 1 && value[0] == VERSION;
+    for (int at = 1; isKnown && at < value.length; at += Segment.LENGTH) {
+      into.add(Segment.read(value, at));
+    }
+    return isKnown;
+  }
+}

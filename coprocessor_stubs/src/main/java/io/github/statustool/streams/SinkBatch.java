@@ -1,0 +1,228 @@
+package io.github.statustool.streams;
+
+import io.github.statustool.state.Bits;
+import io.github.statustool.state.Ids;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.UUID;
+import org.apache.hadoop.hbase.Cell;
+import org.apache.hadoop.hbase.TableName;
+import org.apache.hadoop.hbase.client.Mutation;
+import org.apache.hadoop.hbase.shaded.protobuf.generated.AdminProtos.WALEntry;
+import org.apache.hadoop.hbase.shaded.protobuf.generated.WALProtos.Attribute;
+import org.apache.hadoop.hbase.shaded.protobuf.generated.WALProtos.WALKey;
+import org.apache.hbase.thirdparty.com.google.protobuf.ByteString;
+
+/**
+ * The entries that one replication request has applied, collected on its handler thread. Everything kept is copied,
+ * because the request's buffers are released when it ends; {@link #clear} drops the rest.
+ */
+public final class SinkBatch {
+  /** By region, origin and via of the entries. */
+  private final Map<StreamId, AppliedStreams> streams = new HashMap<>();
+  private final Map<String, UnstampedEntries> unstamped = new HashMap<>();
+  private final StampCodec codec = new StampCodec();
+  private final byte[] stamp = new byte[StampCodec.MAX_LENGTH];
+  private final FamilyCells arrived = new FamilyCells();
+  private final StreamVias vias = new StreamVias();
+  /** The mutations of the last entry; those of an entry are adjacent. */
+  private final List<Mutation> mutations = new ArrayList<>();
+  private WALEntry lastEntry;
+  private boolean lastIsCounted;
+  private long arrivedCells;
+  private ByteString lastRegion;
+  private long lastOrigin;
+  private long lastVia;
+  private AppliedStreams lastStreams;
+
+  /** Called for each mutation. An entry with several mutations counts once. */
+  public void add(WALEntry entry, Mutation mutation) {
+    if (entry != lastEntry) {
+      endEntry();
+      begin(entry);
+    }
+    if (lastIsCounted) {
+      arrivedCells += mutation.size();
+      mutations.add(mutation);
+    }
+  }
+
+  private void begin(WALEntry entry) {
+    lastEntry = entry;
+    WALKey key = entry.getKey();
+    if (readStamp(key)) {
+      if (!codec.isByFamily()) {
+        streams(key).ofAll().add(codec.prev(), codec.prevTime(), key.getLogSequenceNumber(), key.getWriteTime());
+      }
+      lastIsCounted = codec.isCounted();
+    } else {
+      addUnstamped(key);
+    }
+  }
+
+  /**
+   * Checks what of the last entry has arrived. An entry with other cells than it was written with has arrived
+   * partially: the peer ships only some of its families, a filter removed cells, or the sink took some for HBase's own
+   * markers and dropped them.
+   */
+  private void endEntry() {
+    if (lastIsCounted && codec.isByFamily()) {
+      addFamilies(lastEntry.getKey());
+    } else if (lastIsCounted && arrivedCells != codec.cells().total()) {
+      notePartial(lastEntry.getKey().getWriteTime());
+    }
+    lastIsCounted = false;
+    arrivedCells = 0;
+    mutations.clear();
+  }
+
+  /** Adds the entry to the streams of the families of which all cells have arrived; the others have a hole there. */
+  private void addFamilies(WALKey key) {
+    FamilyCells written = codec.cells();
+    long[] counts = arrivedCells == written.total() ? null : countArrived();
+    for (int i = 0; i < written.size(); i++) {
+      if (counts == null || counts[i] == written.count(i)) {
+        AppliedStreams found = streams(key);
+        AppliedEntries.Builder stream = found.of(written.id(i));
+        if (stream == null) {
+          stream = found.add(written.id(i), vias.of(codec.via(), written.id(i)), nameOf(written.id(i)));
+        }
+        stream.add(written.prev(i), written.prevTime(i), key.getLogSequenceNumber(), key.getWriteTime());
+      }
+    }
+  }
+
+  /**
+   * Counts the cells that have arrived by the families of the stamp; those that it does not name are of its joint one.
+   * If there is none, somebody added cells on the way, so that nothing is known of the entry: no count is right.
+   */
+  private long[] countArrived() {
+    FamilyCells written = codec.cells();
+    long[] counts = new long[written.size()];
+    int joint = written.indexOf(FamilyCells.UNKNOWN);
+    for (Mutation mutation : mutations) {
+      for (Map.Entry<byte[], List<Cell>> family : mutation.getFamilyCellMap().entrySet()) {
+        int index = written.indexOf(FamilyCells.id(family.getKey()));
+        if (index < 0 && joint < 0) {
+          Arrays.fill(counts, -1);
+          return counts;
+        }
+        counts[index < 0 ? joint : index] += family.getValue().size();
+      }
+    }
+    return counts;
+  }
+
+  /** The name of a family that has arrived; empty for the joint one. */
+  private byte[] nameOf(int id) {
+    for (Mutation mutation : mutations) {
+      for (byte[] family : mutation.getFamilyCellMap().keySet()) {
+        if (FamilyCells.id(family) == id) {
+          return family.clone();
+        }
+      }
+    }
+    return new byte[0];
+  }
+
+  private void notePartial(long writeTime) {
+    AppliedEntries.Builder lastStream = lastStreams.ofAll();
+    arrived.clear();
+    for (Mutation mutation : mutations) {
+      for (Map.Entry<byte[], List<Cell>> family : mutation.getFamilyCellMap().entrySet()) {
+        arrived.add(FamilyCells.id(family.getKey()), family.getValue().size());
+      }
+    }
+    FamilyCells written = codec.cells();
+    boolean isKnown = false;
+    for (int i = 0; i < written.size(); i++) {
+      if (arrived.of(written.id(i)) != written.count(i)) {
+        lastStream.partial(written.id(i), writeTime);
+        isKnown = true;
+      }
+    }
+    if (!isKnown) {
+      lastStream.partial(FamilyCells.UNKNOWN, writeTime);
+    }
+  }
+
+  private boolean readStamp(WALKey key) {
+    for (int i = 0; i < key.getExtendedAttributesCount(); i++) {
+      Attribute attribute = key.getExtendedAttributes(i);
+      if (StampCodec.ATTRIBUTE.equals(attribute.getKey())) {
+        return readStamp(attribute.getValue(), key.getLogSequenceNumber());
+      }
+    }
+    return false;
+  }
+
+  private boolean readStamp(ByteString value, long seq) {
+    if (value.size() > stamp.length) {
+      return false;
+    }
+    value.copyTo(stamp, 0);
+    return codec.decode(stamp, value.size(), seq);
+  }
+
+  private AppliedStreams streams(WALKey key) {
+    ByteString region = key.getEncodedRegionName();
+    if (lastStreams == null || lastOrigin != codec.origin() || lastVia != codec.via() || !region.equals(lastRegion)) {
+      StreamId id = new StreamId(region.toStringUtf8(), codec.origin(), codec.via());
+      lastStreams = streams.computeIfAbsent(id, absent -> new AppliedStreams(absent, tableOf(key)));
+      lastRegion = region;
+      lastOrigin = codec.origin();
+      lastVia = codec.via();
+    }
+    return lastStreams;
+  }
+
+  private void addUnstamped(WALKey key) {
+    String region = key.getEncodedRegionName().toStringUtf8();
+    byte[] clusters = clustersOf(key);
+    unstamped
+        .computeIfAbsent(region + Bits.hex(clusters), absent -> new UnstampedEntries(region, tableOf(key), clusters))
+        .add(key.getWriteTime());
+  }
+
+  /** The clusters that the entry has passed, including the sender. */
+  private static byte[] clustersOf(WALKey key) {
+    List<UUID> clusters = new ArrayList<>(key.getClusterIdsCount());
+    key.getClusterIdsList().forEach(id -> clusters.add(new UUID(id.getMostSigBits(), id.getLeastSigBits())));
+    return Ids.sortedBytes(clusters);
+  }
+
+  private static String tableOf(WALKey key) {
+    return TableName.valueOf(key.getTableName().toByteArray()).getNameAsString();
+  }
+
+  boolean isEmpty() {
+    endEntry();
+    return streams.isEmpty() && unstamped.isEmpty();
+  }
+
+  /** @param now when the entries had been applied */
+  List<AppliedEntries> streams(long now) {
+    endEntry();
+    List<AppliedEntries> applied = new ArrayList<>(streams.size());
+    streams.values().forEach(each -> each.build(now, applied));
+    return applied;
+  }
+
+  List<UnstampedEntries> unstamped() {
+    return new ArrayList<>(unstamped.values());
+  }
+
+  public void clear() {
+    streams.clear();
+    unstamped.clear();
+    mutations.clear();
+    lastIsCounted = false;
+    arrivedCells = 0;
+    lastEntry = null;
+    lastRegion = null;
+    lastStreams = null;
+  }
+}

@@ -1,0 +1,161 @@
+package io.github.statustool.streams;
+
+import io.github.statustool.state.Bits;
+import java.util.zip.CRC32C;
+
+/**
+ * Encodes and decodes the stamp of an entry: version, origin, via, and for each replicated family the number of cells
+ * and the previous entry with cells of that family. A CRC32C also covers the entry's own sequence id, so that a stamp
+ * is valid only for the entry that it was made for. Also decodes versions 1 and 2, in which all families of a region
+ * are one stream.
+ *
+ * <p>Reuses its buffers and the last decoded stamp: nothing but a new stamp is allocated. Not thread-safe.
+ */
+public final class StampCodec {
+  public static final String ATTRIBUTE = "status-tool";
+  /** The write time of prev in a stamp of version 1, which has none. */
+  public static final long UNKNOWN_TIME = -1;
+  private static final byte VERSION = 3;
+  private static final int ORIGIN = 1;
+  private static final int VIA = 9;
+  private static final int FAMILIES = 17;
+  private static final int FIRST_FAMILY = 18;
+  private static final int CELLS = Integer.BYTES;
+  private static final int PREV = 2 * Integer.BYTES;
+  private static final int PREV_TIME = PREV + Long.BYTES;
+  private static final int FAMILY_LENGTH = PREV_TIME + Long.BYTES;
+  private static final int CRC_LENGTH = Integer.BYTES;
+  /** Maximum length of a stamp. */
+  static final int MAX_LENGTH = FIRST_FAMILY + FamilyCells.MOST * FAMILY_LENGTH + CRC_LENGTH;
+
+  private final CRC32C crc = new CRC32C();
+  private final byte[] sequenceId = new byte[Long.BYTES];
+  private final FamilyCells cells = new FamilyCells();
+  private byte version;
+  private long origin;
+  private long prev;
+  private long via;
+  private long prevTime;
+
+  /** @param newCells with the previous entry of each family */
+  public byte[] encode(long newOrigin, long newVia, FamilyCells newCells, long seq) {
+    int end = FIRST_FAMILY + newCells.size() * FAMILY_LENGTH;
+    byte[] bytes = new byte[end + CRC_LENGTH];
+    bytes[0] = VERSION;
+    Bits.putLong(bytes, ORIGIN, newOrigin);
+    Bits.putLong(bytes, VIA, newVia);
+    bytes[FAMILIES] = (byte) newCells.size();
+    for (int i = 0; i < newCells.size(); i++) {
+      int at = FIRST_FAMILY + i * FAMILY_LENGTH;
+      Bits.putInt(bytes, at, newCells.id(i));
+      Bits.putInt(bytes, at + CELLS, newCells.count(i));
+      Bits.putLong(bytes, at + PREV, newCells.prev(i));
+      Bits.putLong(bytes, at + PREV_TIME, newCells.prevTime(i));
+    }
+    Bits.putInt(bytes, end, crc(bytes, end, seq));
+    return bytes;
+  }
+
+  /** Returns false for a foreign stamp: one of another length or version, damaged, or made for another entry. */
+  public boolean decode(byte[] bytes, int length, long seq) {
+    int end = length - CRC_LENGTH;
+    if (!isOfKnownForm(bytes, end) || Bits.getInt(bytes, end) != crc(bytes, end, seq)) {
+      return false;
+    }
+    version = bytes[0];
+    origin = Bits.getLong(bytes, ORIGIN);
+    cells.clear();
+    if (version < VERSION) {
+      return decodeEarlier(bytes, end, seq);
+    }
+    via = Bits.getLong(bytes, VIA);
+    for (int at = FIRST_FAMILY; at < end; at += FAMILY_LENGTH) {
+      long before = Bits.getLong(bytes, at + PREV);
+      if (before < 0 || before >= seq || cells.indexOf(Bits.getInt(bytes, at)) >= 0) {
+        return false;
+      }
+      cells.add(Bits.getInt(bytes, at), Bits.getInt(bytes, at + CELLS));
+      cells.follow(cells.size() - 1, before, Bits.getLong(bytes, at + PREV_TIME));
+    }
+    return true;
+  }
+
+  private boolean decodeEarlier(byte[] bytes, int end, long seq) {
+    prev = Bits.getLong(bytes, Earlier.PREV);
+    via = Bits.getLong(bytes, Earlier.VIA);
+    prevTime = isCounted() ? Bits.getLong(bytes, Earlier.PREV_TIME) : UNKNOWN_TIME;
+    for (int at = Earlier.FIRST_FAMILY; isCounted() && at < end; at += Earlier.FAMILY_LENGTH) {
+      cells.add(Bits.getInt(bytes, at), Bits.getInt(bytes, at + Integer.BYTES));
+    }
+    return prev >= 0 && prev < seq;
+  }
+
+  private static boolean isOfKnownForm(byte[] bytes, int end) {
+    if (end == Earlier.FIRST_VERSION_END) {
+      return bytes[0] == Earlier.FIRST_VERSION;
+    }
+    if (end >= Earlier.FIRST_FAMILY && bytes[0] == Earlier.SECOND_VERSION) {
+      return end == Earlier.FIRST_FAMILY + (bytes[Earlier.FAMILIES] & 0xff) * Earlier.FAMILY_LENGTH;
+    }
+    return end > FIRST_FAMILY && bytes[0] == VERSION
+        && end == FIRST_FAMILY + (bytes[FAMILIES] & 0xff) * FAMILY_LENGTH;
+  }
+
+  /** Whether each family is a stream of its own, and {@link #cells} contains the previous entry of each. */
+  boolean isByFamily() {
+    return version == VERSION;
+  }
+
+  public long origin() {
+    return origin;
+  }
+
+  /** The stream's previous entry, where the stamp is not by family. */
+  long prev() {
+    return prev;
+  }
+
+  /** The via of the entry. */
+  public long via() {
+    return via;
+  }
+
+  /**
+   * The highest write time of the stream up to prev, where the stamp is not by family; 0 for its first entry, or {@link
+   * #UNKNOWN_TIME}.
+   */
+  long prevTime() {
+    return prevTime;
+  }
+
+  /** Whether the stamp contains the number of the entry's cells. */
+  boolean isCounted() {
+    return version > Earlier.FIRST_VERSION;
+  }
+
+  /** Number of cells by replicated family, as the entry was written. */
+  public FamilyCells cells() {
+    return cells;
+  }
+
+  private int crc(byte[] stamp, int end, long seq) {
+    Bits.putLong(sequenceId, 0, seq);
+    crc.reset();
+    crc.update(stamp, 0, end);
+    crc.update(sequenceId, 0, sequenceId.length);
+    return (int) crc.getValue();
+  }
+
+  /** Where the fields of versions 1 and 2 are. */
+  private static final class Earlier {
+    private static final byte FIRST_VERSION = 1;
+    private static final byte SECOND_VERSION = 2;
+    private static final int PREV = 9;
+    private static final int VIA = 17;
+    private static final int FIRST_VERSION_END = 25;
+    private static final int PREV_TIME = 25;
+    private static final int FAMILIES = 33;
+    private static final int FIRST_FAMILY = 34;
+    private static final int FAMILY_LENGTH = 2 * Integer.BYTES;
+  }
+}

@@ -1,0 +1,42 @@
+package io.github.statustool.streams;
+
+import io.github.statustool.state.Ids;
+import java.util.Collection;
+import java.util.List;
+import java.util.UUID;
+import java.util.concurrent.ConcurrentHashMap;
+import org.apache.hadoop.hbase.client.RegionInfo;
+
+/** All stream heads of this JVM. A region that is opened again, even in another WAL, continues its streams. */
+public final class StreamHeads {
+  private final ConcurrentHashMap<StreamId, StreamHead> heads = new ConcurrentHashMap<>();
+  /** By region, origin and via of the entries. */
+  private final ConcurrentHashMap<StreamId, FamilyHeads> regions = new ConcurrentHashMap<>();
+
+  public FamilyHeads heads(RegionInfo region, long origin, List<UUID> clusterIds) {
+    return heads(region, origin, Ids.via(clusterIds), clusterIds);
+  }
+
+  /** Starts other streams of the region, distinguished from earlier ones by their first entry. */
+  public FamilyHeads anotherLife(RegionInfo region, long origin, List<UUID> clusterIds, long seq, long writeTime) {
+    return heads(region, origin, Ids.via(clusterIds, seq, writeTime), clusterIds);
+  }
+
+  private FamilyHeads heads(RegionInfo region, long origin, long via, List<UUID> clusterIds) {
+    String name = region.getEncodedName();
+    return regions.computeIfAbsent(new StreamId(name, origin, via), id -> {
+      byte[] viaIds = Ids.sortedBytes(clusterIds);
+      return new FamilyHeads(via, (streamVia, family) -> heads.computeIfAbsent(new StreamId(name, origin, streamVia),
+          key -> new StreamHead(key, region, viaIds, family)));
+    });
+  }
+
+  public Collection<StreamHead> all() {
+    return heads.values();
+  }
+
+  /** Makes the head of a family's stream. */
+  interface Maker {
+    StreamHead make(long streamVia, byte[] family);
+  }
+}

@@ -1,0 +1,43 @@
+package io.github.statustool.streams;
+
+import io.github.statustool.state.Bits;
+
+/**
+ * Identifies a stream: encoded region name, origin, and via, which stands for the clusters that its edits have passed
+ * and for its family.
+ */
+public final class StreamId {
+  final String region;
+  final long origin;
+  public final long via;
+
+  public StreamId(String region, long origin, long via) {
+    this.region = region;
+    this.origin = origin;
+    this.via = via;
+  }
+
+  /** The stream's row key in the state table, for a row type. */
+  public byte[] rowKey(char type) {
+    return Bits.ascii(type + region + Bits.hex(origin) + Bits.hex(via));
+  }
+
+  @Override
+  public boolean equals(Object other) {
+    if (!(other instanceof StreamId)) {
+      return false;
+    }
+    StreamId that = (StreamId) other;
+    return origin == that.origin && via == that.via && region.equals(that.region);
+  }
+
+  @Override
+  public int hashCode() {
+    return region.hashCode() * 31 + Long.hashCode(origin ^ via);
+  }
+
+  @Override
+  public String toString() {
+    return region + "/" + Bits.hex(origin) + "/" + Bits.hex(via);
+  }
+}

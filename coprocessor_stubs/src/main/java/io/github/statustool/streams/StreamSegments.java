@@ -1,0 +1,111 @@
+package io.github.statustool.streams;
+
+import io.github.statustool.state.Bits;
+import io.github.statustool.state.Change;
+import io.github.statustool.state.StateRow;
+import io.github.statustool.state.StateTable.SegmentRow;
+import java.security.SecureRandom;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+
+/**
+ * All segments known of one stream, and the column of the stream's row that stores them.
+ *
+ * <p>Only this object writes the column, and the segments in it only grow. Each write has a higher timestamp than the
+ * previous one, so a delayed write never replaces a newer one, and any flush of the table removes old versions. After a
+ * restart, or after an idle stream was dropped, a new object uses another column: it would know less, and must not
+ * overwrite what the old column says.
+ *
+ * <p>Synchronized, because replication handlers add entries while the recorder thread writes and compacts. No lock is
+ * held during I/O.
+ */
+public final class StreamSegments {
+  private static final int MERGE_AT = 16;
+  /** A row has few columns, so random qualifiers do not collide. */
+  private static final SecureRandom RANDOM = new SecureRandom();
+
+  final StreamId id;
+  private final String table;
+  private final byte[] family;
+  private final byte[] qualifier;
+  private final SegmentSet segments = new SegmentSet();
+  private final Map<Integer, Long> partial = new HashMap<>(0);
+  private long newest;
+  private long lastTimestamp;
+  private long lastUsed;
+  private long version;
+  private long storedVersion;
+  private int mergeAt = MERGE_AT;
+
+  /** @param family the name of the stream's family; null where the stream has none */
+  StreamSegments(StreamId id, String table, byte[] family) {
+    this(id, table, family, RANDOM.nextLong());
+  }
+
+  /** @param writer distinguishes this column from all others of the row */
+  public StreamSegments(StreamId id, String table, byte[] family, long writer) {
+    this.id = id;
+    this.table = table;
+    this.family = family;
+    this.qualifier = SegmentColumn.qualifier(writer);
+  }
+
+  byte[] qualifier() {
+    return qualifier;
+  }
+
+  /** Returns whether to read other servers' columns, which may fill the holes in between. */
+  public synchronized boolean add(AppliedEntries applied, long now) {
+    boolean isNew = version == 0;
+    applied.segments().forEach(segments::add);
+    applied.partial().forEach((lacking, time) -> partial.merge(lacking, time, Math::max));
+    newest = Math.max(newest, applied.newest());
+    lastUsed = now;
+    version++;
+    return isNew || segments.asList().size() >= mergeAt;
+  }
+
+  /** Merges the segments of other columns; the next write of this column includes them. */
+  synchronized void takeOver(SegmentSet others, long now) {
+    segments.addAll(others);
+    segments.forgetOldHoles(now);
+    mergeAt = Math.max(MERGE_AT, 2 * segments.asList().size());
+  }
+
+  /** The row with everything known now. */
+  public synchronized Change toChange(long now) {
+    lastTimestamp = Math.max(now, lastTimestamp + 1);
+    long written = version;
+    StateRow row = new StateRow(id.rowKey(SegmentRow.TYPE))
+        .add(qualifier, SegmentColumn.value(segments.asList()), lastTimestamp)
+        .add(SegmentRow.REPLICATED_MS, newest, newest)
+        .add(SegmentRow.TABLE, Bits.utf8(table), StateRow.SERVER_TIME);
+    if (family != null) {
+      row.add(SegmentRow.FAMILY, family, StateRow.SERVER_TIME);
+    }
+    partial.forEach((lacking, time) -> row.add(SegmentColumn.partial(lacking), time, time));
+    return new Change(row, () -> stored(written));
+  }
+
+  private synchronized void stored(long written) {
+    storedVersion = Math.max(storedVersion, written);
+  }
+
+  /** Marks it as not written. */
+  synchronized void forgetStored() {
+    storedVersion = -1;
+  }
+
+  synchronized boolean isStored() {
+    return storedVersion == version;
+  }
+
+  synchronized boolean isIdleSince(long time) {
+    return isStored() && lastUsed <= time;
+  }
+
+  public synchronized List<Segment> segments() {
+    return List.copyOf(segments.asList());
+  }
+}

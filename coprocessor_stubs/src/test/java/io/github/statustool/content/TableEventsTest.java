@@ -1,0 +1,128 @@
+package io.github.statustool.content;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.github.statustool.state.Bits;
+import io.github.statustool.state.Change;
+import io.github.statustool.state.StateRow;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeSet;
+import org.junit.jupiter.api.Test;
+
+class TableEventsTest {
+  private final TableEvents events = new TableEvents();
+
+  private static TableEvents.OpenRegion open(String name, long openSeq, long now, String... families) {
+    Map<String, Integer> scopes = new HashMap<>();
+    for (String family : families) {
+      scopes.put(family.substring(0, 1), family.endsWith("0") ? 0 : 1);
+    }
+    return new TableEvents.OpenRegion(name, "t", 77, openSeq, scopes, 0, now);
+  }
+
+  private static TableEvents.OpenRegion skipping(long skipped, long now) {
+    return new TableEvents.OpenRegion("r", "t", 77, 5, Map.of("f", 1), skipped, now);
+  }
+
+  private Set<String> written() {
+    Set<String> cells = new TreeSet<>();
+    for (Change change : events.dirty()) {
+      for (StateRow.Column column : change.row.columns()) {
+        cells.add(new String(change.row.key) + " " + new String(column.qualifier) + " " + Bits.getLong(column.value, 0)
+            + "@" + column.timestamp);
+      }
+      change.stored();
+    }
+    return cells;
+  }
+
+  @Test
+  void theFirstArrivalIsWrittenAndTheEarliestOfSeveralServersWins() {
+    assertTrue(events.arrived("t", 50));
+    assertTrue(events.arrived("t", 60), "until it is written");
+    assertEquals(Set.of("nt a 50@" + (TableEvents.EARLIEST_WINS - 50)), written());
+    assertFalse(events.arrived("t", 70));
+    assertEquals(Set.of(), written());
+    assertTrue(TableEvents.EARLIEST_WINS - 50 > TableEvents.EARLIEST_WINS - 60);
+  }
+
+  @Test
+  void anArrivalIsWrittenAgainWithLaterEntriesBecauseTheTableMayHaveGoneBack() {
+    events.arrived("t", 50);
+    Set<String> first = written();
+    assertTrue(events.arrived("t", 50 + TableEvents.AGAIN_MS));
+    assertEquals(first, written());
+    assertFalse(events.arrived("t", 51 + TableEvents.AGAIN_MS));
+  }
+
+  @Test
+  void aRegionThatWasNeverWrittenToIsTheBirthOfItsTable() {
+    events.regions(List.of(open("r", TableEvents.NEWBORN, 5, "f")));
+    assertEquals(Set.of("nt b 77@77", "nt c 77@" + (TableEvents.EARLIEST_WINS - 77)), written());
+  }
+
+  @Test
+  void ofSeveralBirthsTheFirstAndTheLastAreKept() {
+    for (long id : new long[] {80, 77, 90}) {
+      events.regions(List.of(new TableEvents.OpenRegion("r" + id, "t", id, TableEvents.NEWBORN, Map.of(), 0, 100)));
+    }
+    assertEquals(Set.of("nt b 90@90", "nt c 77@" + (TableEvents.EARLIEST_WINS - 77)), written());
+  }
+
+  @Test
+  void aMoveIsNoBirth() {
+    events.regions(List.of(open("r", 5, 5, "f")));
+    events.regions(List.of());
+    events.regions(List.of(open("r", 9, 6, "f")));
+    assertEquals(Set.of(), written());
+  }
+
+  @Test
+  void aFamilyThatIsGoneFromAReopenedRegionIsNoted() {
+    events.regions(List.of(open("r", 5, 5, "f", "g")));
+    events.regions(List.of(open("r", 5, 6, "f", "g")));
+    events.regions(List.of(open("r", 8, 7, "g")));
+    assertEquals(Set.of("nt ff 7@7"), written());
+    events.regions(List.of(open("r", 11, 8, "f", "g")));
+    assertEquals(Set.of(), written());
+  }
+
+  @Test
+  void mutationsThatBypassTheWalAreNotedWhenTheirNumberGrows() {
+    events.regions(List.of(skipping(0, 5)));
+    assertEquals(Set.of(), written());
+    events.regions(List.of(skipping(3, 6)));
+    assertEquals(Set.of("nt w 6@6"), written());
+    events.regions(List.of(skipping(3, 7)));
+    events.regions(List.of(skipping(0, 8)));
+    assertEquals(Set.of(), written());
+    events.regions(List.of(skipping(1, 9)));
+    assertEquals(Set.of("nt w 9@9"), written());
+    events.regions(List.of(skipping(4, 10)));
+    assertEquals(Set.of("nt w 10@10"), written());
+    events.regions(List.of(skipping(2, 11))); // a flush and two more since
+    assertEquals(Set.of("nt w 11@11"), written());
+  }
+
+  @Test
+  void aFamilyThatIsReplicatedFromNowOnIsNoted() {
+    events.regions(List.of(open("r", 5, 5, "f", "l0")));
+    events.regions(List.of(open("r", 8, 7, "f", "l", "new")));
+    assertEquals(Set.of("nt gl 7@7"), written());
+    events.regions(List.of(open("r", 11, 9, "f0", "l", "new")));
+    assertEquals(Set.of(), written());
+  }
+
+  @Test
+  void aTableThatLostItsRowsInTheStateTableIsWrittenAgain() {
+    events.arrived("t", 50);
+    written();
+    events.forgetFlushes();
+    assertEquals(1, written().size());
+  }
+}

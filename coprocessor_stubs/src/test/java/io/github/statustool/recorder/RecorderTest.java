@@ -1,0 +1,746 @@
+package io.github.statustool.recorder;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNotNull;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.github.statustool.Fixtures;
+import io.github.statustool.server.ServerComponent;
+import io.github.statustool.state.Bits;
+import io.github.statustool.state.FakeStore;
+import io.github.statustool.state.Settings;
+import io.github.statustool.state.Spool;
+import io.github.statustool.state.StateRow;
+import io.github.statustool.state.StateTable.BarrierRow;
+import io.github.statustool.state.StateTable.CoverageRow;
+import io.github.statustool.state.StateTable.HeadRow;
+import io.github.statustool.state.StateTable.SegmentRow;
+import io.github.statustool.state.StateTable.ServerRow;
+import io.github.statustool.state.StateTable.TableRow;
+import io.github.statustool.state.StoredRow;
+import io.github.statustool.streams.StreamHead;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.atomic.AtomicLong;
+import org.apache.hadoop.hbase.ServerName;
+import org.apache.hadoop.hbase.client.RegionInfo;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+class RecorderTest {
+  private static final byte[] TOKEN = Bits.ascii("0123456789abcdef");
+  private static final byte[] OTHER_TOKEN = Bits.ascii("fedcba9876543210");
+  private static final String OTHER_SERVER = "other,16020,1700000000001";
+
+  @TempDir
+  private Path folder;
+
+  private final AtomicLong clock = new AtomicLong(1_700_000_100_000L);
+  private final FakeStore store = new FakeStore();
+  private final FakeWatch wal = new FakeWatch();
+  private final FakeWatch server = new FakeWatch();
+  private final RegionInfo region = Fixtures.region("t");
+  private final byte[] writerRow = new ServerRole(ServerRole.WRITER, Fixtures.SERVER, 0).key();
+  private final byte[] replicatorRow = new ServerRole(ServerRole.REPLICATOR, Fixtures.SERVER, 0).key();
+  private Spool spool;
+  private Recorder recorder;
+  private long nextSeq = 1;
+
+  /** Something of a server that a test ends. */
+  private static final class FakeWatch implements ServerComponent {
+    private String name = Fixtures.SERVER;
+    private boolean over;
+    private boolean broken;
+    private boolean torn;
+    private Runnable inRingBuffer = () -> { };
+    private String peers;
+
+    @Override
+    public String peers() {
+      return peers;
+    }
+
+    @Override
+    public String serverName() {
+      return name;
+    }
+
+    @Override
+    public boolean isOver() {
+      return over;
+    }
+
+    @Override
+    public void sync() throws IOException {
+      if (broken) {
+        throw new IOException("the file system is down");
+      }
+      inRingBuffer.run();
+      inRingBuffer = () -> { };
+    }
+
+    @Override
+    public boolean isDurable() {
+      return !torn;
+    }
+  }
+
+  @BeforeEach
+  void makeRecorder() {
+    spool = new Spool(Fixtures.conf(), new org.apache.hadoop.fs.Path(folder.toUri()));
+    store.live.add(ServerName.valueOf(Fixtures.SERVER));
+    recorder = new Recorder(new Settings(Fixtures.conf("updatedelay", "30000", "updateperiod", "20000")),
+        () -> store, spool, clock::get);
+    recorder.roles().watchWal(wal);
+    recorder.roles().watchServer(server);
+  }
+
+  private StreamHead append() {
+    StreamHead head = Fixtures.head(recorder.observed().heads.heads(region, Fixtures.ORIGIN, List.of()), Fixtures.GLOBAL);
+    head.advance(nextSeq, clock.get());
+    nextSeq++;
+    return head;
+  }
+
+  private byte[] headRow() {
+    return Fixtures.stream(region.getEncodedName()).rowKey(HeadRow.TYPE);
+  }
+
+  private void tick(long later) {
+    clock.addAndGet(later);
+    recorder.tick();
+  }
+
+  private void issue(byte[] token) throws IOException {
+    store.put(List.of(new StateRow(BarrierRow.KEY).add(BarrierRow.TOKEN, token, StateRow.SERVER_TIME)));
+    store.log.clear();
+  }
+
+  private boolean isWritten(byte[] row) {
+    return store.log.contains(FakeStore.text(row));
+  }
+
+  @Test
+  void theServersRowIsThereAtOnceButSaysNothingOfAFlush() {
+    append();
+    recorder.tick();
+    assertArrayEquals(Bits.utf8(Fixtures.SERVER), store.value(writerRow, ServerRow.NAME));
+    assertNotNull(store.value(replicatorRow, ServerRow.STARTED_MS));
+    assertNull(store.value(writerRow, ServerRow.FLUSHED_MS));
+    assertNull(store.value(headRow(), HeadRow.SEQ));
+  }
+
+  @Test
+  void theFirstFlushComesAfterTheDelayTheNextAfterThePeriod() {
+    append();
+    tick(29_999);
+    assertNull(store.value(headRow(), HeadRow.SEQ));
+    tick(1);
+    assertEquals(1, store.number(headRow(), HeadRow.SEQ));
+    assertEquals(clock.get(), store.number(writerRow, ServerRow.FLUSHED_MS));
+    append();
+    tick(19_999);
+    assertEquals(1, store.number(headRow(), HeadRow.SEQ));
+    tick(1);
+    assertEquals(2, store.number(headRow(), HeadRow.SEQ));
+  }
+
+  /** A reader may conclude that entries appended after the flush of the row are in the queues of these peers. */
+  @Test
+  void newsOfPeersGoWithAFlushAtOnceAndOnlyWithAFlush() {
+    server.peers = "{\"1\":[7,0,0,5]}";
+    store.down = true;
+    recorder.tick();
+    store.down = false;
+    append();
+    tick(5_000);
+    assertEquals(1, store.number(headRow(), HeadRow.SEQ));
+    assertEquals(clock.get(), store.number(writerRow, ServerRow.FLUSHED_MS));
+    assertArrayEquals(Bits.utf8("{\"failed_writes\":1,\"pending\":0,\"errors\":0,\"peers\":{\"1\":[7,0,0,5]}}"),
+        store.value(writerRow, ServerRow.HEALTH));
+    assertArrayEquals(Bits.utf8("{\"failed_writes\":1,\"pending\":0,\"errors\":0}"),
+        store.value(replicatorRow, ServerRow.HEALTH));
+    store.log.clear();
+    tick(5_000);
+    assertFalse(isWritten(writerRow));
+  }
+
+  @Test
+  void onlyWhatChangedIsWritten() {
+    append();
+    tick(30_000);
+    store.log.clear();
+    tick(20_000);
+    assertFalse(isWritten(headRow()));
+    assertTrue(isWritten(writerRow));
+  }
+
+  @Test
+  void aHeadsRowHasAllItsColumns() {
+    append();
+    tick(30_000);
+    StoredRow row = store.rows.get(FakeStore.text(headRow()));
+    assertEquals(1, store.number(headRow(), HeadRow.ENTRIES));
+    assertArrayEquals(Bits.utf8("t"), row.value(HeadRow.TABLE));
+    assertArrayEquals(region.getStartKey(), row.value(HeadRow.START_KEY));
+    assertArrayEquals(region.getEndKey(), row.value(HeadRow.END_KEY));
+    assertNull(row.value(HeadRow.VIA_IDS));
+  }
+
+  @Test
+  void aBarrierIsEchoedAtOnceAfterTheHeadsAndTheTables() throws IOException {
+    store.tables.put("ns:t", "{}");
+    recorder.tick();
+    append();
+    issue(TOKEN);
+    tick(1_000);
+    String replicator = FakeStore.text(replicatorRow);
+    String writer = FakeStore.text(writerRow);
+    List<String> order =
+        List.of("b", "tns:t", replicator, writer, FakeStore.text(headRow()), replicator, writer);
+    assertEquals(order, List.copyOf(store.log.subList(0, 7)));
+    assertArrayEquals(TOKEN, store.value(writerRow, ServerRow.ECHO));
+    assertArrayEquals(TOKEN, store.value(replicatorRow, ServerRow.ECHO));
+    assertEquals(clock.get(), store.number(writerRow, ServerRow.READ_MS));
+    assertArrayEquals(TOKEN, store.value(Bits.ascii("tns:t"), TableRow.ECHO));
+  }
+
+  @Test
+  void aTokenIsEchoedOnceAndTheNextOneAgain() throws IOException {
+    issue(TOKEN);
+    recorder.tick();
+    append();
+    tick(1_000);
+    assertNull(store.value(headRow(), HeadRow.SEQ));
+    issue(OTHER_TOKEN);
+    tick(1_000);
+    assertArrayEquals(OTHER_TOKEN, store.value(writerRow, ServerRow.ECHO));
+    assertEquals(1, store.number(headRow(), HeadRow.SEQ));
+  }
+
+  @Test
+  void whoDoesNotWinTheClaimLeavesTheTablesAlone() throws IOException {
+    store.tables.put("t", "{}");
+    store.put(List.of(new StateRow(BarrierRow.KEY).add(BarrierRow.CLAIM, TOKEN, StateRow.SERVER_TIME)));
+    issue(TOKEN);
+    recorder.tick();
+    assertArrayEquals(TOKEN, store.value(writerRow, ServerRow.ECHO));
+    assertNull(store.value(Bits.ascii("tt"), TableRow.DESCRIPTOR));
+  }
+
+  @Test
+  void aFlushThatFailsIsMadeUpForAndNothingIsEchoedBefore() throws IOException {
+    recorder.tick();
+    append();
+    issue(TOKEN);
+    store.down = true;
+    tick(30_000);
+    append();
+    tick(10_000);
+    store.down = false;
+    assertNull(store.value(writerRow, ServerRow.ECHO));
+    tick(10_000);
+    assertEquals(2, store.number(headRow(), HeadRow.SEQ));
+    assertArrayEquals(TOKEN, store.value(writerRow, ServerRow.ECHO));
+  }
+
+  @Test
+  void whatWasNotWrittenThroughDoesNotWaitForThePeriod() {
+    recorder.tick();
+    recorder.writeThrough().flushSucceeded();
+    store.down = true;
+    recorder.writeThrough().write(Fixtures.batch(Fixtures.entry("a", 0, 3)));
+    store.down = false;
+    tick(1_000);
+    assertNotNull(store.rows.get(FakeStore.text(Fixtures.stream("a").rowKey(SegmentRow.TYPE))));
+    recorder.writeThrough().write(Fixtures.batch(Fixtures.entry("a", 3, 4)));
+    assertFalse(recorder.observed().applied.hasPending(), "written through again");
+  }
+
+  @Test
+  void aHeadThatMayNotBeDurableIsNotWrittenNorAnythingEchoed() throws IOException {
+    recorder.tick();
+    append();
+    issue(TOKEN);
+    wal.broken = true;
+    tick(1_000);
+    assertNull(store.value(headRow(), HeadRow.SEQ));
+    assertNull(store.value(writerRow, ServerRow.ECHO));
+    wal.broken = false;
+    tick(1_000);
+    assertEquals(1, store.number(headRow(), HeadRow.SEQ));
+    assertArrayEquals(TOKEN, store.value(writerRow, ServerRow.ECHO));
+  }
+
+  @Test
+  void theTableIsPolledMoreOftenForAWhileAfterANewTokenOnly() throws IOException {
+    tick(30_000);
+    assertEquals(1_000, recorder.pause());
+    issue(TOKEN);
+    wal.broken = true;
+    tick(1_000);
+    assertEquals(200, recorder.pause());
+    tick(4_999);
+    assertEquals(200, recorder.pause());
+    tick(1);
+    assertNull(store.value(writerRow, ServerRow.ECHO));
+    assertEquals(1_000, recorder.pause());
+    issue(OTHER_TOKEN);
+    tick(1_000);
+    assertEquals(200, recorder.pause());
+  }
+
+  /** ASYNC_WAL: acknowledged before the token, but no head names it until a sync has emptied the ring buffer. */
+  @Test
+  void whatIsInTheRingBufferIsInAHeadBeforeTheEcho() throws IOException {
+    recorder.tick();
+    issue(TOKEN);
+    wal.inRingBuffer = this::append;
+    tick(1_000);
+    assertEquals(1, store.number(headRow(), HeadRow.SEQ));
+    assertArrayEquals(TOKEN, store.value(writerRow, ServerRow.ECHO));
+  }
+
+  @Test
+  void nothingIsEchoedWhileTheWalDoesNotAnswerAlsoIfNoHeadSeemsToHaveChanged() throws IOException {
+    recorder.tick();
+    issue(TOKEN);
+    wal.broken = true;
+    tick(1_000);
+    assertNull(store.value(writerRow, ServerRow.ECHO));
+  }
+
+  /** Of a server that was fenced, its last entries are in no file: with a clean end it would be behind for ever. */
+  @Test
+  void anEndWhoseLastEntriesMayNotBeDurableIsNoCleanOne() {
+    append();
+    tick(30_000);
+    long flushed = clock.get();
+    append();
+    wal.over = true;
+    wal.torn = true;
+    server.over = true;
+    tick(5_000);
+    assertEquals(1, store.number(headRow(), HeadRow.SEQ));
+    assertEquals(flushed, store.number(writerRow, ServerRow.FLUSHED_MS));
+    assertNull(store.value(writerRow, ServerRow.FINAL_MS));
+    assertTrue(recorder.isEnded());
+    store.log.clear();
+    tick(5_000);
+    assertTrue(store.log.isEmpty(), "nothing is left to be written");
+  }
+
+  @Test
+  void theSpoolHasNoHeadsThatMayNotBeDurableEither() throws IOException {
+    append();
+    recorder.tick();
+    store.down = true;
+    recorder.writeThrough().write(Fixtures.batch(Fixtures.entry("a", 0, 3)));
+    wal.over = true;
+    wal.torn = true;
+    server.over = true;
+    tick(1);
+    assertTrue(recorder.isEnded());
+    store.down = false;
+    spool.drain(store);
+    assertNull(store.value(headRow(), HeadRow.SEQ));
+    assertNull(store.value(writerRow, ServerRow.FINAL_MS));
+    assertNotNull(store.rows.get(FakeStore.text(Fixtures.stream("a").rowKey(SegmentRow.TYPE))));
+  }
+
+  @Test
+  void aServerWithoutACleanEndSpoolsNoHeadsWhileItsWalDoesNotAnswer() throws IOException {
+    append();
+    recorder.tick();
+    server.over = true;
+    wal.broken = true;
+    recorder.saveUnfinished();
+    spool.drain(store);
+    assertNull(store.value(headRow(), HeadRow.SEQ));
+    assertNull(store.value(writerRow, ServerRow.FLUSHED_MS));
+  }
+
+  @Test
+  void aClockThatWasSetBackIsToldWithTheEcho() throws IOException {
+    AtomicLong steady = new AtomicLong();
+    Recorder watching = new Recorder(recorder.settings(), () -> store, spool, clock::get,
+        () -> steady.get() * 1_000_000, (name, live) -> false, copies -> { }, Runnable::run);
+    watching.roles().watchWal(wal);
+    watching.tick();
+    clock.addAndGet(60_000);
+    steady.addAndGet(1_000);
+    watching.tick();
+    long latest = clock.get();
+    assertFalse(health(writerRow).contains("clock_back_ms"), "a clock that is set forward is none of our business");
+    issue(TOKEN);
+    clock.addAndGet(-60_000 + 500);
+    steady.addAndGet(500);
+    watching.tick();
+    assertArrayEquals(TOKEN, store.value(writerRow, ServerRow.ECHO));
+    assertTrue(health(writerRow).contains("\"clock_back_ms\":" + (latest + 500)), health(writerRow));
+  }
+
+  /** Found by the simulation: cells from before, with later timestamps, stayed, and were read as one with newer ones. */
+  @Test
+  void theCellsOfAServersRowNeverGetOlder() {
+    ServerRole role = new ServerRole(ServerRole.WRITER, Fixtures.SERVER, 0);
+    long first = role.row(null, null, ServerRole.End.NONE, "{}", 5_000).row.columns().get(0).timestamp;
+    long second = role.row(null, null, ServerRole.End.NONE, "{}", 1_000).row.columns().get(0).timestamp;
+    assertTrue(second > first, second + " after " + first);
+  }
+
+  @Test
+  void theLastErrorIsToldWithItsTime() {
+    recorder.health().error("a hook", null);
+    recorder.tick();
+    assertTrue(health(writerRow).matches(".*\"errors\":1,\"last_error_ms\":1[0-9]{12}.*"), health(writerRow));
+  }
+
+  private String health(byte[] row) {
+    return new String(store.value(row, ServerRow.HEALTH), java.nio.charset.StandardCharsets.UTF_8);
+  }
+
+  @Test
+  void aClockThatWasSetBackDoesNotStopTheFlushes() {
+    recorder.tick();
+    append();
+    tick(-3_600_000);
+    assertEquals(1, store.number(headRow(), HeadRow.SEQ));
+  }
+
+  /** Found by the simulation (tests/simulation): no other tracker writes the tables for this token. */
+  @Test
+  void aClaimWhoseAnswerWasLostIsStillOurs() throws IOException {
+    store.tables.put("t", "{}");
+    issue(TOKEN);
+    store.answerLost = true;
+    recorder.tick();
+    assertNull(store.value(writerRow, ServerRow.ECHO));
+    tick(5_000);
+    assertArrayEquals(TOKEN, store.value(writerRow, ServerRow.ECHO));
+    assertArrayEquals(TOKEN, store.value(Bits.ascii("tt"), TableRow.ECHO));
+  }
+
+  /** Found by the simulation: servers that are gone have left nothing behind, so nothing vouches for what they wrote. */
+  /** A snapshot of the state table that is restored takes heads back that have not changed since. */
+  @Test
+  void aTableThatWentBackGetsEverythingAgainBeforeTheNextEcho() throws IOException {
+    append();
+    tick(30_000);
+    Map<String, StoredRow> nightly = store.snapshot();
+    append();
+    tick(20_000);
+    store.restore(nightly);
+    issue(TOKEN);
+    tick(1_000);
+    assertArrayEquals(TOKEN, store.value(writerRow, ServerRow.ECHO));
+    assertEquals(2, store.number(headRow(), HeadRow.SEQ));
+    assertEquals(clock.get(), store.number(CoverageRow.KEY, CoverageRow.BACK_MS));
+    assertEquals(clock.get(), store.number(CoverageRow.KEY, CoverageRow.START_MS));
+  }
+
+  @Test
+  void aTableThatGoesBackDuringAFlushIsNotEchoedBeforeItHasEverythingAgain() throws IOException {
+    append();
+    tick(30_000);
+    Map<String, StoredRow> nightly = store.snapshot();
+    append();
+    issue(TOKEN);
+    store.afterHeads = () -> {
+      store.afterHeads = () -> { };
+      store.restore(nightly);
+    };
+    tick(1_000);
+    assertNull(store.value(writerRow, ServerRow.ECHO));
+    assertNotNull(store.number(CoverageRow.KEY, CoverageRow.BACK_MS));
+    issue(TOKEN);
+    tick(5_000);
+    assertArrayEquals(TOKEN, store.value(writerRow, ServerRow.ECHO));
+    assertEquals(2, store.number(headRow(), HeadRow.SEQ));
+  }
+
+  /** The table may have gone back between two attempts: what the first one wrote does not count. */
+  @Test
+  void whatAFlushThatFailedHasWrittenIsWrittenAgain() {
+    tick(30_000);
+    append();
+    store.afterHeads = () -> store.down = true;
+    tick(20_000);
+    store.afterHeads = () -> { };
+    store.down = false;
+    store.log.clear();
+    tick(10_000);
+    assertTrue(isWritten(headRow()));
+  }
+
+  @Test
+  void aRowWhoseAnswerWasLostIsNotTakenForATableThatWentBack() {
+    tick(30_000);
+    store.answerLost = true;
+    tick(20_000);
+    tick(10_000);
+    assertNull(store.number(CoverageRow.KEY, CoverageRow.BACK_MS));
+    assertEquals(clock.get(), store.number(writerRow, ServerRow.FLUSHED_MS));
+  }
+
+  /** Nobody remembers the table then; the file beside it does. */
+  @Test
+  void aTableThatWentBackWhileAllServersWereRestartedIsNoticedByTheFile() throws IOException {
+    append();
+    tick(30_000);
+    Map<String, StoredRow> nightly = store.snapshot();
+    tick(20_000);
+    store.restore(nightly);
+    recorder = another();
+    tick(1_000);
+    assertEquals(clock.get(), store.number(CoverageRow.KEY, CoverageRow.BACK_MS));
+    assertEquals(clock.get(), store.number(CoverageRow.KEY, CoverageRow.START_MS));
+    tick(1_000);
+    recorder = another();
+    long before = store.number(CoverageRow.KEY, CoverageRow.BACK_MS);
+    tick(1_000);
+    assertEquals(before, store.number(CoverageRow.KEY, CoverageRow.BACK_MS));
+  }
+
+  @Test
+  void aRestartOfAllServersIsNoAlarm() {
+    append();
+    tick(30_000);
+    tick(20_000);
+    recorder = another();
+    tick(1_000);
+    tick(30_000);
+    assertNull(store.number(CoverageRow.KEY, CoverageRow.BACK_MS));
+  }
+
+  /** A region server on the same address, started later. */
+  private Recorder another() {
+    Recorder later = new Recorder(new Settings(Fixtures.conf("updatedelay", "30000", "updateperiod", "20000")),
+        () -> store, spool, clock::get);
+    FakeWatch next = new FakeWatch();
+    next.name = "other,16020," + clock.get();
+    later.roles().watchWal(next);
+    return later;
+  }
+
+  @Test
+  void headsAreEchoedWithoutAnHBaseMasterAndTheDescriptorsFollow() throws IOException {
+    store.tables.put("t", "{}");
+    recorder.tick();
+    append();
+    issue(TOKEN);
+    store.masterless = true;
+    tick(1_000);
+    assertArrayEquals(TOKEN, store.value(writerRow, ServerRow.ECHO));
+    assertEquals(1, store.number(headRow(), HeadRow.SEQ));
+    assertNull(store.value(Bits.ascii("tt"), TableRow.ECHO));
+    store.masterless = false;
+    tick(1_000);
+    assertArrayEquals(TOKEN, store.value(Bits.ascii("tt"), TableRow.ECHO));
+  }
+
+  @Test
+  void coverageStartsAnewWhenTheTableHasLostItsRows() {
+    append();
+    tick(30_000);
+    store.rows.clear();
+    tick(20_000);
+    assertEquals(clock.get(), store.number(CoverageRow.KEY, CoverageRow.START_MS));
+  }
+
+  /** Found by the simulation: a sweep right after the loss gave coverage its old start back. */
+  @Test
+  void aSweepDoesNotBringAnOldStartOfCoverageBack() throws IOException {
+    Sweep sweep = new Sweep(recorder.settings(), clock::get, (name, live) -> false);
+    sweep.run(store, true);
+    long started = clock.getAndAdd(60_000);
+    assertEquals(started, store.number(CoverageRow.KEY, CoverageRow.START_MS));
+    store.rows.clear();
+    sweep.run(store, true);
+    assertEquals(clock.get(), store.number(CoverageRow.KEY, CoverageRow.START_MS));
+  }
+
+  /** Found by the simulation: another server saw the loss first, and our own row was written again right after it. */
+  @Test
+  void aLossThatAnotherServerSawIsMadeGood() throws IOException {
+    append();
+    tick(30_000);
+    tick(20_000);
+    store.rows.remove(FakeStore.text(headRow()));
+    store.put(List.of(new StateRow(CoverageRow.KEY).add(CoverageRow.START_MS, clock.get(), clock.get())));
+    tick(20_000);
+    assertEquals(1, store.number(headRow(), HeadRow.SEQ));
+  }
+
+  @Test
+  void aTableThatLostItsRowsGetsThemAgain() {
+    append();
+    tick(30_000);
+    store.rows.clear();
+    tick(20_000);
+    assertEquals(1, store.number(headRow(), HeadRow.SEQ));
+  }
+
+  @Test
+  void theFinalRowComesWhenTheWalIsOver() {
+    append();
+    recorder.tick();
+    append();
+    wal.over = true;
+    tick(1);
+    assertEquals(2, store.number(headRow(), HeadRow.SEQ));
+    assertEquals(clock.get(), store.number(writerRow, ServerRow.FINAL_MS));
+    assertNull(store.value(replicatorRow, ServerRow.FINAL_MS));
+    assertFalse(recorder.isEnded());
+    server.over = true;
+    tick(1);
+    assertNotNull(store.value(replicatorRow, ServerRow.FINAL_MS));
+    assertTrue(recorder.isEnded());
+  }
+
+  @Test
+  void whoIsOverEchoesNothing() throws IOException {
+    recorder.tick();
+    wal.over = true;
+    server.over = true;
+    tick(1);
+    issue(TOKEN);
+    tick(1_000);
+    assertNull(store.value(writerRow, ServerRow.ECHO));
+  }
+
+  @Test
+  void whatCouldNotBeFlushedAtTheEndIsSpooled() throws IOException {
+    append();
+    recorder.tick();
+    store.down = true;
+    recorder.writeThrough().write(Fixtures.batch(Fixtures.entry("a", 0, 3)));
+    wal.over = true;
+    server.over = true;
+    tick(1);
+    assertTrue(recorder.isEnded());
+    store.down = false;
+    assertEquals(1, spool.drain(store));
+    assertEquals(1, store.number(headRow(), HeadRow.SEQ));
+    assertNotNull(store.value(writerRow, ServerRow.FINAL_MS));
+    assertNotNull(store.value(replicatorRow, ServerRow.FINAL_MS));
+    assertNotNull(store.rows.get(FakeStore.text(Fixtures.stream("a").rowKey(SegmentRow.TYPE))));
+  }
+
+  @Test
+  void withoutACleanEndThereIsNoFinalRow() throws IOException {
+    append();
+    recorder.tick();
+    server.over = true;
+    tick(1);
+    assertTrue(recorder.cannotEndCleanly());
+    store.down = true;
+    recorder.saveUnfinished();
+    store.down = false;
+    spool.drain(store);
+    assertEquals(1, store.number(headRow(), HeadRow.SEQ));
+    assertNull(store.value(writerRow, ServerRow.FINAL_MS));
+  }
+
+  @Test
+  void aServerThatGoesOnTakesItsFinalRowBack() {
+    recorder.tick();
+    wal.over = true;
+    tick(1);
+    assertNotNull(store.value(writerRow, ServerRow.FINAL_MS));
+    wal.over = false; // another WAL was opened
+    tick(1);
+    assertNull(store.value(writerRow, ServerRow.FINAL_MS));
+    append();
+    wal.over = true;
+    tick(1);
+    assertNotNull(store.value(writerRow, ServerRow.FINAL_MS));
+    assertEquals(1, store.number(headRow(), HeadRow.SEQ));
+  }
+
+  @Test
+  void whatComesAfterTheFinalRowMakesANewOne() {
+    recorder.tick();
+    wal.over = true;
+    server.over = true;
+    tick(1);
+    append();
+    tick(5);
+    assertEquals(1, store.number(headRow(), HeadRow.SEQ));
+    assertEquals(clock.get(), store.number(writerRow, ServerRow.FINAL_MS));
+  }
+
+  @Test
+  void aServerThatIsGoneIsMarkedOnce() throws IOException {
+    byte[] gone = new ServerRole(ServerRole.WRITER, OTHER_SERVER, 0).key();
+    store.put(List.of(new StateRow(gone).add(ServerRow.NAME, Bits.utf8(OTHER_SERVER), 1)));
+    recorder.tick();
+    long first = store.number(gone, ServerRow.GONE_MS);
+    tick(60_000);
+    assertEquals(first, store.number(gone, ServerRow.GONE_MS));
+  }
+
+  @Test
+  void aServerThatEndedCleanlyIsNotMarked() throws IOException {
+    byte[] ended = new ServerRole(ServerRole.WRITER, OTHER_SERVER, 0).key();
+    store.put(List.of(
+        new StateRow(ended).add(ServerRow.NAME, Bits.utf8(OTHER_SERVER), 1).add(ServerRow.FINAL_MS, 5, 5)));
+    recorder.tick();
+    assertNull(store.value(ended, ServerRow.GONE_MS));
+  }
+
+  @Test
+  void coverageStartsWithTheFirstTrackerAndAnewWithAnUntrackedServer() {
+    long started = clock.get();
+    recorder.tick();
+    assertEquals(started, store.number(CoverageRow.KEY, CoverageRow.START_MS));
+    store.live.add(ServerName.valueOf(OTHER_SERVER));
+    tick(60_000);
+    tick(60_000);
+    assertEquals(started, store.number(CoverageRow.KEY, CoverageRow.START_MS), "it may be about to write its row");
+    tick(80_000);
+    assertEquals(clock.get(), store.number(CoverageRow.KEY, CoverageRow.START_MS));
+  }
+
+  /** Rows that take too long to be read must not hide servers without a tracker, nor the other way round. */
+  @Test
+  void onePartOfTidyingThatFailsDoesNotKeepTheOthersFromRunning() throws IOException {
+    recorder.tick();
+    store.segmentsUnreadable = true;
+    recorder.writeThrough().write(Fixtures.batch(Fixtures.entry("a", 0, 3)));
+    byte[] gone = new ServerRole(ServerRole.WRITER, OTHER_SERVER, 0).key();
+    store.put(List.of(new StateRow(gone).add(ServerRow.NAME, Bits.utf8(OTHER_SERVER), 1)));
+    tick(61_000);
+    assertNotNull(store.value(gone, ServerRow.GONE_MS), "the sweep");
+    assertFalse(recorder.observed().applied.scattered().isEmpty());
+    store.segmentsUnreadable = false;
+    tick(5_000);
+    assertTrue(recorder.observed().applied.scattered().isEmpty());
+  }
+
+  /** Found on a cluster of one server: its first sweep came before its WAL, and coverage a minute late. */
+  @Test
+  void coverageStartsAsSoonAsThereIsAWriter() {
+    wal.name = null;
+    recorder.tick();
+    assertNull(store.number(CoverageRow.KEY, CoverageRow.START_MS));
+    wal.name = Fixtures.SERVER;
+    tick(1_000);
+    assertNotNull(store.number(CoverageRow.KEY, CoverageRow.START_MS));
+  }
+
+  @Test
+  void withoutARoleNothingIsDone() {
+    wal.name = null;
+    server.name = null;
+    tick(30_000);
+    assertTrue(store.log.isEmpty());
+    assertTrue(recorder.isEnded());
+  }
+}

@@ -1,0 +1,265 @@
+package io.github.statustool.recorder;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.github.statustool.Fixtures;
+import io.github.statustool.content.TableEvents;
+import io.github.statustool.state.Change;
+import io.github.statustool.state.FakeStore;
+import io.github.statustool.state.Spool;
+import io.github.statustool.streams.AppliedSegments;
+import io.github.statustool.streams.Segment;
+import io.github.statustool.streams.SegmentColumn;
+import io.github.statustool.streams.SegmentSet;
+import io.github.statustool.streams.WriteThrough;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.Executor;
+import java.util.concurrent.TimeUnit;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.RawLocalFileSystem;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+class SegmentSpoolerTest {
+  private static final long WAIT_S = 30;
+  private static final long WAIT_MS = 50;
+
+  @TempDir
+  private Path folder;
+
+  private final FakeStore store = new FakeStore();
+  private final AppliedSegments applied = new AppliedSegments(new TableEvents());
+  private final CountDownLatch ended = new CountDownLatch(1);
+  private Spool spool;
+  private SegmentSpooler spooler;
+  private long now = 1_000;
+  private Runnable whenKept = () -> { };
+
+  private final WriteThrough writeThrough =
+      new WriteThrough(() -> store, applied, Fixtures.health(), 50, () -> whenKept.run());
+
+  @BeforeEach
+  void breakTheTable() {
+    spool = new Spool(flushing(), new org.apache.hadoop.fs.Path(folder.toUri()));
+    spooler = spooler(spool, this::onThread);
+    store.down = true;
+  }
+
+  /** A file system whose files can be flushed as those of HDFS can. */
+  private static Configuration flushing() {
+    Configuration conf = Fixtures.conf();
+    conf.set("fs.file.impl", RawLocalFileSystem.class.getName());
+    return conf;
+  }
+
+  private SegmentSpooler spooler(Spool to, Executor threads) {
+    return new SegmentSpooler(to, applied, Fixtures.health(), () -> now++, () -> 5, threads, WAIT_MS);
+  }
+
+  private void onThread(Runnable work) {
+    SegmentSpooler.onThread(() -> {
+      work.run();
+      ended.countDown();
+    });
+  }
+
+  private void apply(String region, long prev, long seq) {
+    writeThrough.write(Fixtures.batch(Fixtures.entry(region, prev, seq)));
+  }
+
+  private String[] files() {
+    return folder.toFile().list((in, name) -> name.endsWith(".jsonl"));
+  }
+
+  /** What another tracker would read from the file, with the server that wrote it gone. */
+  private List<Segment> recovered() throws IOException {
+    FakeStore table = new FakeStore();
+    spool.drain(table);
+    SegmentSet segments = new SegmentSet();
+    table.rows.forEach((key, row) -> {
+      if (key.startsWith("s")) {
+        row.values.forEach((qualifier, value) ->
+            SegmentColumn.read(qualifier, value, row.timestamp(qualifier), segments));
+      }
+    });
+    assertTrue(table.rows.keySet().stream().anyMatch(key -> key.startsWith("n")), "when the table's first entry arrived");
+    return segments.asList();
+  }
+
+  private static Segment segment(long prev, long seq) {
+    return new Segment(prev, seq, 0, 0, 0, 0);
+  }
+
+  @Test
+  void whatACrashWouldTakeAlongIsInTheSpool() throws IOException {
+    apply("a", 0, 3);
+    spooler.copy();
+    assertEquals(List.of(segment(0, 3)), recovered());
+    assertTrue(applied.hasPending(), "the flush is still to come");
+  }
+
+  @Test
+  void oneFileGrows() throws IOException {
+    apply("a", 0, 3);
+    spooler.copy();
+    String[] before = files();
+    apply("b", 20, 24);
+    apply("a", 3, 8);
+    spooler.copy();
+    assertArrayEquals(before, files());
+    assertEquals(Set.of(segment(0, 8), segment(20, 24)), Set.copyOf(recovered()));
+  }
+
+  @Test
+  void whereAFileCannotBeFlushedThereIsANewOneEachTime() throws IOException {
+    spool = new Spool(Fixtures.conf(), new org.apache.hadoop.fs.Path(folder.toUri()));
+    spooler = spooler(spool, this::onThread);
+    apply("a", 0, 3);
+    spooler.copy();
+    String[] before = files();
+    apply("a", 3, 8);
+    spooler.copy();
+    assertEquals(1, files().length);
+    assertNotEquals(before[0], files()[0]);
+    assertEquals(List.of(segment(0, 8)), recovered());
+  }
+
+  @Test
+  void aLongFileIsReplacedByAShortOne() throws IOException {
+    apply("a", 0, 1);
+    spooler.copy();
+    String[] before = files();
+    long written = 0;
+    for (long seq = 2; files()[0].equals(before[0]); seq++) {
+      written = folder.resolve(before[0]).toFile().length();
+      apply("a", seq - 1, seq);
+      spooler.copy();
+    }
+    assertTrue(written > 1 << 20);
+    assertEquals(1, files().length);
+    assertTrue(folder.resolve(files()[0]).toFile().length() < 1_000);
+    assertEquals(1, recovered().size());
+  }
+
+  @Test
+  void aLineThatTheCrashCutOffIsPassedOver() throws IOException {
+    apply("a", 0, 3);
+    spooler.copy();
+    Path file = folder.resolve(files()[0]);
+    String whole = Files.readString(file);
+    Files.writeString(file, whole + whole.lines().findFirst().orElseThrow().substring(0, 40));
+    assertEquals(List.of(segment(0, 3)), recovered());
+  }
+
+  @Test
+  void aRequestReturnsOnceItsSegmentsAreCopied() throws Exception {
+    SegmentSpooler patient =
+        new SegmentSpooler(spool, applied, Fixtures.health(), () -> now++, () -> 5, this::onThread,
+            TimeUnit.SECONDS.toMillis(WAIT_S));
+    whenKept = patient::copySoon;
+    List<Segment> expected = new ArrayList<>();
+    for (String region : List.of("a", "b", "c")) {
+      apply(region, expected.size(), 9);
+      expected.add(segment(expected.size(), 9));
+      assertEquals(expected.size(), Files.readAllLines(folder.resolve(files()[0])).stream()
+          .filter(line -> line.startsWith("{\"row\":\"73")).count());
+    }
+    flush();
+    assertTrue(ended.await(WAIT_S, TimeUnit.SECONDS));
+  }
+
+  private void flush() {
+    List<Change> changes = new ArrayList<>();
+    applied.collect(changes, now);
+    changes.forEach(Change::stored);
+  }
+
+  @Test
+  void whatIsCopiedIsNotCopiedAgain() throws IOException {
+    apply("a", 0, 3);
+    spooler.copy();
+    String[] before = files();
+    spooler.copy();
+    assertArrayEquals(before, files());
+  }
+
+  @Test
+  void aFileThatAnotherTrackerTookIsNotMissed() throws IOException {
+    apply("a", 0, 3);
+    spooler.copy();
+    spool.drain(new FakeStore());
+    apply("b", 0, 4);
+    spooler.copy();
+    assertEquals(1, files().length);
+    spool.drain(new FakeStore());
+    spooler.delete();
+    assertEquals(0, files().length);
+  }
+
+  @Test
+  void aFlushEndsTheThreadAndTakesTheFileAway() throws Exception {
+    whenKept = spooler::copySoon;
+    apply("a", 0, 3);
+    long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(WAIT_S);
+    while (files().length == 0 && System.nanoTime() < end) {
+      Thread.sleep(10);
+    }
+    assertEquals(1, files().length);
+    flush();
+    assertFalse(applied.hasPending());
+    assertTrue(ended.await(WAIT_S, TimeUnit.SECONDS));
+    assertEquals(0, files().length);
+  }
+
+  @Test
+  void aFileSystemThatRefusesIsTriedAgain() throws IOException {
+    Path blocked = folder.resolve("spool");
+    Files.writeString(blocked, "not a folder");
+    Spool refusing = new Spool(Fixtures.conf(), new org.apache.hadoop.fs.Path(blocked.toUri()));
+    List<Runnable> threads = new ArrayList<>();
+    SegmentSpooler other = spooler(refusing, threads::add);
+    whenKept = other::copySoon;
+    apply("a", 0, 3);
+    apply("a", 3, 4);
+    assertEquals(1, threads.size(), "one at a time");
+    Thread worker = new Thread(threads.get(0));
+    worker.start();
+    Files.delete(blocked);
+    long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(WAIT_S);
+    while (!blocked.toFile().isDirectory() && System.nanoTime() < end) {
+      Thread.onSpinWait();
+    }
+    assertTrue(blocked.toFile().isDirectory());
+    flush();
+    join(worker);
+    apply("a", 4, 5);
+    assertEquals(2, threads.size(), "and another when it is needed again");
+  }
+
+  private static void join(Thread worker) {
+    try {
+      worker.join(TimeUnit.SECONDS.toMillis(WAIT_S));
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+    assertFalse(worker.isAlive());
+  }
+
+  @Test
+  void pausesGrowWithTheOutage() {
+    assertEquals(1_000, SegmentSpooler.pause(0));
+    assertEquals(5_000, SegmentSpooler.pause(50_000));
+    assertEquals(10_000, SegmentSpooler.pause(3_600_000));
+  }
+}

@@ -1,0 +1,195 @@
+package io.github.statustool.recorder;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.github.statustool.Fixtures;
+import io.github.statustool.state.Bits;
+import io.github.statustool.state.FakeStore;
+import io.github.statustool.state.Settings;
+import io.github.statustool.state.StateRow;
+import io.github.statustool.state.StateTable.CoverageRow;
+import io.github.statustool.state.StateTable.ServerRow;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.hbase.ServerName;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+class SweepTest {
+  private static final ServerName PASSER_BY = ServerName.valueOf("other.example.org,16020,1700000000009");
+
+  private final FakeStore store = new FakeStore();
+  private final Set<String> innocent = new HashSet<>();
+  private long now = 1_700_000_000_000L;
+  private double lot = 0.99;
+  private final Sweep sweep = new Sweep(new Settings(Fixtures.conf()), () -> now,
+      (name, live) -> innocent.contains(name), () -> lot);
+
+  private Long coverage() {
+    return store.number(CoverageRow.KEY, CoverageRow.START_MS);
+  }
+
+  private void tracked(String server) throws IOException {
+    ServerRole role = new ServerRole(ServerRole.WRITER, server, now);
+    store.put(List.of(new StateRow(role.key()).add(ServerRow.NAME, Bits.utf8(server), now)));
+  }
+
+  @Test
+  void aServerThatCameAndWentWithoutATrackerInterruptsTheCoverage() throws IOException {
+    store.live.add(ServerName.valueOf(Fixtures.SERVER));
+    tracked(Fixtures.SERVER);
+    sweep.run(store, true);
+    assertEquals(1_700_000_000_000L, coverage());
+    store.live.add(PASSER_BY);
+    sweep.recordLive(store);
+    store.live.remove(PASSER_BY);
+    now += 10_000;
+    sweep.recordLive(store);
+    long gone = now;
+    now += 40_000;
+    sweep.run(store, true);
+    assertEquals(gone, coverage());
+    now += 60_000;
+    store.put(List.of(new StateRow(CoverageRow.KEY).add(CoverageRow.START_MS, 0, now)));
+    sweep.run(store, true);
+    assertEquals(0, coverage(), "once");
+  }
+
+  /** So many live servers that this one is not drawn. */
+  private void manyLive() throws IOException {
+    for (int i = 0; i < 250; i++) {
+      ServerName server = ServerName.valueOf("host" + i + ".example.org,16020,1700000000000");
+      store.live.add(server);
+      tracked(server.getServerName());
+    }
+  }
+
+  private Long goneMs(String server) {
+    return store.number(new ServerRole(ServerRole.WRITER, server, now).key(), ServerRow.GONE_MS);
+  }
+
+  @Test
+  void amongManyServersOnlySomeCompareAllRows() throws IOException {
+    manyLive();
+    tracked(PASSER_BY.getServerName());
+    sweep.run(store, true);
+    assertEquals(0, store.scans);
+    assertNull(goneMs(PASSER_BY.getServerName()), "it went before this server looked");
+    lot = 0.01;
+    sweep.run(store, true);
+    assertEquals(1, store.scans);
+    assertEquals(now, goneMs(PASSER_BY.getServerName()));
+  }
+
+  @Test
+  void amongManyServersEachMarksThoseThatItSawGo() throws IOException {
+    manyLive();
+    store.live.add(PASSER_BY);
+    tracked(PASSER_BY.getServerName());
+    sweep.run(store, false);
+    store.live.remove(PASSER_BY);
+    now += 10_000;
+    sweep.run(store, false);
+    assertEquals(now, goneMs(PASSER_BY.getServerName()));
+    assertEquals(0, store.scans);
+    Map<String, Integer> lookups = store.lookups();
+    now += 60_000;
+    sweep.run(store, false);
+    assertEquals(lookups, store.lookups(), "once");
+  }
+
+  @Test
+  void amongManyServersOneWithoutATrackerInterruptsTheCoverage() throws IOException {
+    manyLive();
+    for (int i = 0; i < 5; i++) {
+      sweep.run(store, true);
+    }
+    long looked = store.lookups().values().stream().filter(times -> times > 1).count();
+    assertEquals(0, looked, "who has a row is looked up once");
+    store.live.add(PASSER_BY);
+    sweep.run(store, true);
+    assertEquals(1_700_000_000_000L, coverage());
+    now += 131_000;
+    sweep.run(store, true);
+    assertEquals(now, coverage(), "it is not new any more");
+    store.live.remove(PASSER_BY);
+    now += 10_000;
+    long gone = now;
+    sweep.recordLive(store);
+    now += 40_000;
+    sweep.run(store, true);
+    assertEquals(gone, coverage());
+    assertEquals(0, store.scans);
+  }
+
+  @Test
+  void aTrackedServerMayComeAndGo() throws IOException {
+    sweep.run(store, true);
+    store.live.add(PASSER_BY);
+    sweep.recordLive(store);
+    tracked(PASSER_BY.getServerName());
+    store.live.clear();
+    now += 10_000;
+    sweep.run(store, true);
+    assertEquals(1_700_000_000_000L, coverage());
+  }
+
+  @Test
+  void aServerThatNeverWroteInterruptsNothing() throws IOException {
+    innocent.add(PASSER_BY.getServerName());
+    sweep.run(store, true);
+    store.live.add(PASSER_BY);
+    sweep.recordLive(store);
+    now += 200_000;
+    sweep.run(store, true);
+    now += 200_000;
+    sweep.run(store, true);
+    assertEquals(1_700_000_000_000L, coverage(), "it lives, without a region");
+    store.live.clear();
+    sweep.recordLive(store);
+    now += 10_000;
+    sweep.run(store, true);
+    assertEquals(1_700_000_000_000L, coverage(), "it has gone without ever having had one");
+  }
+
+  @Test
+  void anythingThatAServerHasLeftShowsThatItMayHaveWritten(@TempDir Path root) throws IOException {
+    Configuration conf = new Configuration(false);
+    conf.set("hbase.rootdir", root.toUri().toString());
+    String server = PASSER_BY.getServerName();
+    WalTraces traces = new WalTraces(conf, () -> now, 30_000);
+    assertTrue(traces.neverWrote(server, false), "it failed before it had a folder");
+    assertFalse(traces.neverWrote(server, true), "nothing is known of a server that lives and has no folder");
+    Path folder = Files.createDirectories(root.resolve("WALs").resolve(server));
+    assertTrue(traces.neverWrote(server, true), "it has no region");
+    assertFalse(traces.neverWrote(server, false), "it has not been split yet");
+    String name = "other.example.org%2C16020%2C1700000000009.1700000000010";
+    Path wal = Files.createFile(folder.resolve(name));
+    assertFalse(traces.neverWrote(server, true));
+    Files.delete(wal);
+    Path splitting = Files.move(folder, root.resolve("WALs").resolve(server + "-splitting"));
+    assertFalse(traces.neverWrote(server, false));
+    Files.delete(splitting);
+    assertTrue(traces.neverWrote(server, false));
+    for (String archive : new String[] {"oldWALs", "corrupt", "oldWALs/" + server}) {
+      Path archived = Files.createFile(Files.createDirectories(root.resolve(archive)).resolve(name));
+      assertFalse(traces.neverWrote(server, false), archive);
+      Files.delete(archived);
+      if (archive.contains("/")) {
+        Files.delete(root.resolve(archive));
+      }
+    }
+    assertTrue(traces.neverWrote(server, false));
+    now += 600_000;
+    assertFalse(traces.neverWrote(server, false), "what it wrote may have been cleaned up");
+  }
+}

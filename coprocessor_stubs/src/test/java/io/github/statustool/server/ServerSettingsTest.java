@@ -1,0 +1,58 @@
+package io.github.statustool.server;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.github.statustool.Fixtures;
+import io.github.statustool.state.Health;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.hbase.HBaseConfiguration;
+import org.junit.jupiter.api.Test;
+
+class ServerSettingsTest {
+  private final Configuration conf = HBaseConfiguration.create();
+
+  private static final String CODEC =
+      "\"hbase.replication.rpc.codec\":\"org.apache.hadoop.hbase.codec.KeyValueCodecWithTags\"}";
+
+  @Test
+  void hbasesOwnSettingsAndOursAreNotWorthAWord() {
+    conf.set("hbase.coprocessor.wal.classes", "io.github.statustool.WriteTimeTracker");
+    conf.set("hbase.coprocessor.regionserver.classes", "io.github.statustool.ReplicateTimeTracker");
+    conf.set("hbase.coprocessor.region.classes", "org.apache.hadoop.hbase.security.access.AccessController");
+    conf.set("hbase.replication.sink.service", "org.apache.hadoop.hbase.replication.ReplicationSinkServiceImpl");
+    conf.set("hbase.replication.drop.on.deleted.columnfamily", "false");
+    assertEquals("{" + CODEC, ServerSettings.json(conf));
+    assertNull(ServerSettings.json(new Configuration(false)));
+  }
+
+  @Test
+  void whatMayDropOrChangeCellsIsTold() {
+    conf.set("hbase.coprocessor.wal.classes", "io.github.statustool.WriteTimeTracker, com.x.Wal|5|hdfs:///a.jar");
+    conf.set("hbase.coprocessor.user.region.classes", "com.x.Index,com.x.Audit");
+    conf.set("hbase.replication.sink.walentrysinkfilter", "com.x.Filter");
+    conf.set("hbase.replication.drop.on.deleted.columnfamily", "true");
+    conf.set("hbase.hlog.split.skip.errors", "true");
+    assertEquals("{\"hbase.replication.drop.on.deleted.columnfamily\":\"true\",\"hbase.hlog.split.skip.errors\":\"true\","
+        + "\"hbase.coprocessor.wal.classes\":\"com.x.Wal\",\"hbase.coprocessor.user.region.classes\":\"com.x.Index, com.x.Audit\","
+        + "\"hbase.replication.sink.walentrysinkfilter\":\"com.x.Filter\","
+        + CODEC, ServerSettings.json(conf));
+  }
+
+  @Test
+  void aConfigurationThatCannotBeReadIsToldAndFailsNothing() {
+    conf.set("hbase.replication.rpc.codec", "${hbase.a}");
+    conf.set("hbase.a", "${hbase.b}x");
+    conf.set("hbase.b", "${hbase.a}");
+    assertTrue(ServerSettings.json(conf).contains("unreadable"), ServerSettings.json(conf));
+  }
+
+  @Test
+  void theServersRowTellsThem() {
+    Health health = Fixtures.health();
+    health.serverSettings("{\"a\":\"b\"}");
+    assertEquals("{\"failed_writes\":0,\"pending\":2,\"errors\":0,\"peers\":{},\"settings\":{\"a\":\"b\"}}",
+        health.json(2, "{}"));
+  }
+}

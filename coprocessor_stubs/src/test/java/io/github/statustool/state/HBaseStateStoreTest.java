@@ -1,0 +1,66 @@
+package io.github.statustool.state;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.github.statustool.state.StateTable.SegmentRow;
+import io.github.statustool.state.StateTable.ServerRow;
+import java.io.Closeable;
+import java.io.IOException;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.stream.Collectors;
+import org.apache.hadoop.hbase.Cell;
+import org.apache.hadoop.hbase.HConstants;
+import org.apache.hadoop.hbase.client.Delete;
+import org.apache.hadoop.hbase.client.Mutation;
+import org.apache.hadoop.hbase.client.RowMutations;
+import org.junit.jupiter.api.Test;
+
+class HBaseStateStoreTest {
+  private static final byte[] OLD = Bits.ascii("old");
+
+  private static RowMutations mutations(StateRow row) throws IOException {
+    StoredRow read = new StoredRow(row.key);
+    read.put(OLD, new byte[0], 5);
+    return HBaseStateStore.replacement(row, read, List.of(OLD, ServerRow.FINAL_MS));
+  }
+
+  private static List<String> kinds(StateRow row) throws IOException {
+    return mutations(row).getMutations().stream().map(m -> m.getClass().getSimpleName()).collect(Collectors.toList());
+  }
+
+  @Test
+  void theWholeIsPutAndThePartsAreDeleted() throws IOException {
+    StateRow row = new StateRow(Bits.ascii("s")).add(SegmentRow.TABLE, new byte[0], StateRow.SERVER_TIME);
+    assertEquals(List.of("Put", "Delete"), kinds(row));
+  }
+
+  @Test
+  void withoutColumnsNothingIsPut() throws IOException {
+    assertEquals(List.of("Delete"), kinds(new StateRow(Bits.ascii("s"))));
+  }
+
+  /** What was written since it was read must stay. */
+  @Test
+  void aColumnIsDeletedUpToTheVersionThatWasRead() throws IOException {
+    Mutation delete = mutations(new StateRow(Bits.ascii("s"))).getMutations().get(0);
+    assertTrue(delete instanceof Delete);
+    List<Cell> cells = delete.getFamilyCellMap().get(StateTable.FAMILY);
+    assertEquals(5, cells.get(0).getTimestamp());
+    assertEquals(HConstants.LATEST_TIMESTAMP, cells.get(1).getTimestamp());
+  }
+
+  @Test
+  void aConnectionThatComesTooLateIsClosed() {
+    CompletableFuture<Closeable> opening = new CompletableFuture<>();
+    AtomicBoolean closed = new AtomicBoolean();
+    assertThrows(IOException.class, () -> HBaseStateStore.inTime(opening, -500));
+    assertFalse(closed.get());
+    opening.complete(() -> closed.set(true));
+    assertTrue(closed.get());
+  }
+}

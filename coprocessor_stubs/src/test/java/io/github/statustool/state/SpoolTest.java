@@ -1,0 +1,98 @@
+package io.github.statustool.state;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+
+import io.github.statustool.Fixtures;
+import io.github.statustool.state.StateTable.HeadRow;
+import io.github.statustool.state.StateTable.ServerRow;
+import java.io.File;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+class SpoolTest {
+  @TempDir
+  private Path folder;
+
+  private Spool spool;
+  private final FakeStore store = new FakeStore();
+
+  @BeforeEach
+  void openSpool() {
+    spool = new Spool(Fixtures.conf(), new org.apache.hadoop.fs.Path(folder.toUri()));
+  }
+
+  private static StateRow row() {
+    return new StateRow(Bits.ascii("hrow"))
+        .add(HeadRow.SEQ, 77, 77)
+        .add(HeadRow.TABLE, Bits.utf8("tä"), StateRow.SERVER_TIME)
+        .add(HeadRow.START_KEY, new byte[0], 77);
+  }
+
+  private String[] files() {
+    return folder.toFile().list((in, name) -> !name.startsWith("."));
+  }
+
+  @Test
+  void aLineReadsBackAsTheRow() throws IOException {
+    StateRow read = SpoolLine.parse(SpoolLine.of(row()));
+    assertArrayEquals(row().key, read.key);
+    assertEquals(3, read.columns().size());
+    assertEquals(77, read.columns().get(0).timestamp);
+    assertEquals(StateRow.SERVER_TIME, read.columns().get(1).timestamp);
+    assertArrayEquals(Bits.utf8("tä"), read.columns().get(1).value);
+    assertEquals(0, read.columns().get(2).value.length);
+  }
+
+  @Test
+  void theLineIsThatOfTheFormat() {
+    StateRow row = new StateRow(Bits.ascii("h")).add(HeadRow.SEQ, 1, 5).add(HeadRow.TABLE, Bits.ascii("t"), StateRow.SERVER_TIME);
+    assertEquals("{\"row\":\"68\",\"cells\":[{\"q\":\"73\",\"v\":\"0000000000000001\",\"ts\":5},"
+        + "{\"q\":\"74\",\"v\":\"74\"}]}", SpoolLine.of(row));
+  }
+
+  @Test
+  void whatWasSpooledComesHomeAndTheFileGoes() throws IOException {
+    spool.write(5, 1234, List.of(row(), new StateRow(Bits.ascii("o")).add(ServerRow.FINAL_MS, 9, 9)));
+    assertArrayEquals(new String[] {"0000000000000005-1234-0.jsonl"}, files());
+    assertEquals(1, spool.drain(store));
+    assertEquals(77, store.number(Bits.ascii("hrow"), HeadRow.SEQ));
+    assertEquals(9, store.number(Bits.ascii("o"), ServerRow.FINAL_MS));
+    assertEquals(0, files().length);
+  }
+
+  @Test
+  void aFileStaysUntilItsRowsAreInTheTable() throws IOException {
+    spool.write(5, 1234, List.of(row()));
+    store.down = true;
+    assertThrows(IOException.class, () -> spool.drain(store));
+    assertEquals(1, files().length);
+  }
+
+  @Test
+  void whatIsNotFinishedIsNotRead() throws IOException {
+    Files.writeString(folder.resolve("x.jsonl.tmp"), "{");
+    assertEquals(0, spool.drain(store));
+  }
+
+  @Test
+  void aDamagedFileIsKeptAndDoesNotStopTheOthers() throws IOException {
+    Files.writeString(folder.resolve("0.jsonl"), "{\"row\": \"6");
+    spool.write(5, 1234, List.of(row()));
+    assertThrows(IOException.class, () -> spool.drain(store));
+    assertEquals(77, store.number(Bits.ascii("hrow"), HeadRow.SEQ));
+    assertArrayEquals(new String[] {"0.jsonl"}, files());
+  }
+
+  @Test
+  void noFolderIsNoFiles() throws IOException {
+    File missing = folder.resolve("missing").toFile();
+    assertEquals(0, new Spool(Fixtures.conf(), new org.apache.hadoop.fs.Path(missing.toURI())).drain(store));
+  }
+}

@@ -1,0 +1,177 @@
+package io.github.statustool.streams;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.github.statustool.Fixtures;
+import io.github.statustool.content.TableEvents;
+import io.github.statustool.state.Bits;
+import io.github.statustool.state.Change;
+import io.github.statustool.state.FakeStore;
+import io.github.statustool.state.StateRow;
+import io.github.statustool.state.StateTable.SegmentRow;
+import io.github.statustool.state.StoredRow;
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+
+class CompactorTest {
+  private static final long HOUR_MS = 3_600_000;
+  private static final String ROW = FakeStore.text(Fixtures.stream("a").rowKey(SegmentRow.TYPE));
+
+  private final FakeStore store = new FakeStore();
+  private final Server one = new Server();
+  private final Server two = new Server();
+
+  /** A server of the slave. Its table of events knows the table, so that there are no rows but the stream's. */
+  private final class Server {
+    private final TableEvents tables = new TableEvents();
+    private final AppliedSegments applied = new AppliedSegments(tables);
+    private final WriteThrough writeThrough = new WriteThrough(() -> store, applied, Fixtures.health(), 1000,
+        () -> { });
+    private final Compactor compactor = new Compactor(applied, 1000);
+
+    private Server() {
+      tables.arrived("t", 0);
+    }
+
+    private void apply(long prev, long seq) {
+      writeThrough.write(Fixtures.batch(Fixtures.entry("a", prev, seq)));
+    }
+
+    /** As the recorder does, as long as there is work. */
+    private void compact(long now) throws IOException {
+      while (!applied.scattered().isEmpty()) {
+        compactor.step(store, now);
+      }
+    }
+
+    private byte[] column() {
+      return applied.record(Fixtures.stream("a")).qualifier();
+    }
+  }
+
+  private static long now() {
+    return System.currentTimeMillis();
+  }
+
+  private List<byte[]> columns() {
+    List<byte[]> columns = new ArrayList<>();
+    store.rows.get(ROW).values.forEach((qualifier, value) -> {
+      if (SegmentColumn.read(qualifier, value, 0, new SegmentSet())) {
+        columns.add(qualifier);
+      }
+    });
+    return columns;
+  }
+
+  private List<Segment> whole() {
+    SegmentSet whole = new SegmentSet();
+    store.rows.get(ROW).values.forEach((qualifier, value) -> SegmentColumn.read(qualifier, value, 0, whole));
+    return whole.asList();
+  }
+
+  private static Segment segment(long prev, long seq) {
+    return new Segment(prev, seq, 0, 0, 0, 0);
+  }
+
+  private List<Segment> of(Server server) {
+    SegmentSet own = new SegmentSet();
+    SegmentColumn.read(server.column(), store.rows.get(ROW).value(server.column()), 0, own);
+    return own.asList();
+  }
+
+  @Test
+  void aServerHasOneColumnHoweverManyBatches() throws IOException {
+    for (int i = 0; i < 1000; i++) {
+      one.apply(i, i + 1);
+      one.compact(now());
+    }
+    assertEquals(1, columns().size());
+    assertEquals(List.of(segment(0, 1000)), whole());
+  }
+
+  /** Two servers that take turns: neither names the parts in between for long, and nothing is deleted. */
+  @Test
+  void whatOthersHaveIsTakenOver() throws IOException {
+    for (int i = 0; i < 200; i++) {
+      (i % 2 == 0 ? one : two).apply(i, i + 1);
+      one.compact(now());
+      two.compact(now());
+      assertTrue(of(one).size() <= 17, "named one by one: " + of(one).size());
+    }
+    assertEquals(2, columns().size());
+    assertEquals(List.of(segment(0, 200)), whole());
+  }
+
+  @Test
+  void aColumnThatNobodyWritesToAnyMoreIsTakenOverAndDropped() throws IOException {
+    two.apply(0, 3);
+    one.apply(3, 5);
+    one.compact(now());
+    assertEquals(2, columns().size(), "it may be alive");
+    Server later = new Server();
+    later.apply(5, 6);
+    later.compact(now() + 2 * HOUR_MS);
+    assertEquals(1, columns().size());
+    assertArrayEquals(later.column(), columns().get(0));
+    assertEquals(List.of(segment(0, 6)), whole());
+  }
+
+  @Test
+  void whatIsWrittenAfterItWasReadIsNotDeleted() throws IOException {
+    two.apply(0, 3);
+    StoredRow read = new StoredRow(store.rows.get(ROW).key);
+    read.put(two.column(), store.rows.get(ROW).value(two.column()), store.rows.get(ROW).timestamp(two.column()));
+    two.apply(3, 4);
+    store.replaceAsync(new StateRow(read.key), read, List.of(two.column()));
+    assertEquals(List.of(segment(0, 4)), whole());
+  }
+
+  @Test
+  void columnsOfTheFirstFormAreTakenOverAndDropped() throws IOException {
+    StateRow old = new StateRow(Fixtures.stream("a").rowKey(SegmentRow.TYPE));
+    for (long seq : new long[] {3, 4, 9}) {
+      old.add(Bits.concat(Bits.ascii("p"), Bits.ofLongs(seq - 1, seq)), Bits.ofLongs(seq, seq), now());
+    }
+    store.put(List.of(old));
+    one.apply(0, 2);
+    one.compact(now());
+    assertEquals(1, columns().size());
+    assertEquals(List.of(segment(0, 4), segment(8, 9)), whole());
+  }
+
+  /** A stream that was dropped as idle begins another column: it must not write less over more. */
+  @Test
+  void aStreamThatComesBackKeepsWhatWasThere() {
+    one.apply(0, 3);
+    one.applied.forgetIdle(now() + 2 * HOUR_MS);
+    one.apply(5, 6);
+    assertEquals(List.of(segment(0, 3), segment(5, 6)), whole());
+  }
+
+  @Test
+  void whatIsNotWrittenYetIsNotDroppedAsIdle() {
+    store.down = true;
+    one.apply(0, 3);
+    one.applied.forgetIdle(now() + 2 * HOUR_MS);
+    List<Change> changes = new ArrayList<>();
+    one.applied.collect(changes, now());
+    assertEquals(1, changes.size());
+  }
+
+  @Test
+  void whatCouldNotBeReadIsTriedAgain() throws IOException {
+    one.apply(0, 3);
+    store.down = true;
+    assertThrows(IOException.class, () -> one.compactor.step(store, now()));
+    assertFalse(one.applied.scattered().isEmpty());
+    store.down = false;
+    one.compact(now());
+    assertTrue(one.applied.scattered().isEmpty());
+  }
+}

@@ -1,0 +1,303 @@
+package io.github.statustool.streams;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.github.statustool.Fixtures;
+import io.github.statustool.state.Bits;
+import io.github.statustool.state.FakeStore;
+import io.github.statustool.state.Ids;
+import io.github.statustool.state.StateRow;
+import io.github.statustool.state.StateTable.UnstampedRow;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Map;
+import java.util.UUID;
+import java.util.stream.Collectors;
+import java.util.zip.CRC32C;
+import org.apache.hadoop.hbase.shaded.protobuf.generated.AdminProtos.WALEntry;
+import org.apache.hadoop.hbase.shaded.protobuf.generated.HBaseProtos;
+import org.junit.jupiter.api.Test;
+
+class SinkBatchTest {
+  private static final long NOW = 5_000;
+  private static final int GLOBAL = FamilyCells.id(Fixtures.GLOBAL);
+  private static final int OTHER = FamilyCells.id(Fixtures.LOCAL);
+
+  private static List<Segment> segments(SinkBatch batch, String region) {
+    return segments(batch, Fixtures.stream(region));
+  }
+
+  private static List<Segment> segments(SinkBatch batch, StreamId id) {
+    for (AppliedEntries stream : batch.streams(NOW)) {
+      if (stream.id.equals(id)) {
+        return stream.segments();
+      }
+    }
+    return List.of();
+  }
+
+  private static Segment segment(long prev, long seq) {
+    return new Segment(prev, seq, 0, 0, 0, 0);
+  }
+
+  @Test
+  void entriesThatFollowEachOtherAreOneSegment() {
+    SinkBatch batch = Fixtures.batch(Fixtures.entry("a", 0, 3), Fixtures.entry("a", 3, 4), Fixtures.entry("a", 4, 9));
+    assertEquals(List.of(segment(0, 9)), segments(batch, "a"));
+    assertEquals(1003, segments(batch, "a").get(0).firstTime);
+    assertEquals(1009, segments(batch, "a").get(0).lastTime);
+  }
+
+  @Test
+  void interleavedRegionsAreKeptApart() {
+    SinkBatch batch = Fixtures.batch(Fixtures.entry("a", 0, 3), Fixtures.entry("b", 0, 2), Fixtures.entry("a", 3, 4),
+        Fixtures.entry("b", 2, 7));
+    assertEquals(List.of(segment(0, 4)), segments(batch, "a"));
+    assertEquals(List.of(segment(0, 7)), segments(batch, "b"));
+  }
+
+  @Test
+  void aHoleStaysAHole() {
+    SinkBatch batch = Fixtures.batch(Fixtures.entry("a", 0, 3), Fixtures.entry("a", 5, 6));
+    assertEquals(List.of(segment(0, 3), segment(5, 6)), segments(batch, "a"));
+  }
+
+  @Test
+  void orderAndRepetitionDoNotMatter() {
+    SinkBatch batch = Fixtures.batch(Fixtures.entry("a", 4, 9), Fixtures.entry("a", 4, 9), Fixtures.entry("a", 3, 4), Fixtures.entry("a", 0, 3),
+        Fixtures.entry("a", 3, 4));
+    assertEquals(List.of(segment(0, 9)), segments(batch, "a"));
+  }
+
+  @Test
+  void anEntryOfSeveralMutationsCountsOnce() {
+    WALEntry entry = Fixtures.entry("a", 3, new byte[] {1, 2});
+    UnstampedEntries counted = Fixtures.batch(entry, entry, entry).unstamped().get(0);
+    assertEquals(1, number(counted, UnstampedRow.ENTRIES));
+  }
+
+  private static long number(UnstampedEntries unstamped, byte[] qualifier) {
+    for (StateRow.Column column : unstamped.toRow().columns()) {
+      if (Arrays.equals(column.qualifier, qualifier)) {
+        return Bits.getLong(column.value, 0);
+      }
+    }
+    throw new AssertionError("no such column");
+  }
+
+  @Test
+  void entriesWithoutAValidStampAreCounted() {
+    byte[] ofAnother = Fixtures.stamp(1, 99);
+    SinkBatch batch = Fixtures.batch(Fixtures.entry("a", 3, null), Fixtures.entry("a", 5, ofAnother),
+        Fixtures.entry("a", 4, new byte[0]));
+    assertTrue(batch.streams(NOW).isEmpty());
+    UnstampedEntries unstamped = batch.unstamped().get(0);
+    assertEquals("ua", FakeStore.text(unstamped.toRow().key));
+    assertEquals(3, number(unstamped, UnstampedRow.ENTRIES));
+    assertEquals(1005, number(unstamped, UnstampedRow.WRITE_MS));
+  }
+
+  /** As trackers of this version meet stamps of the next one: the entry is not known, and not taken for whole. */
+  @Test
+  void aStampOfALaterVersionIsNone() {
+    byte[] later = Fixtures.stamp(0, 3);
+    later[0] = 4;
+    CRC32C crc = new CRC32C();
+    crc.update(later, 0, later.length - 4);
+    crc.update(Bits.ofLong(3));
+    Bits.putInt(later, later.length - 4, (int) crc.getValue());
+    SinkBatch batch = Fixtures.batch(Fixtures.entry("a", 3, later));
+    assertTrue(batch.streams(NOW).isEmpty());
+    assertEquals(1, number(batch.unstamped().get(0), UnstampedRow.ENTRIES));
+  }
+
+  @Test
+  void clearLeavesNothing() {
+    SinkBatch batch = Fixtures.batch(Fixtures.entry("a", 0, 3), Fixtures.entry("b", 5, null));
+    batch.clear();
+    assertTrue(batch.isEmpty());
+    assertTrue(batch.streams(NOW).isEmpty());
+  }
+
+  /** An entry as it was written, of a cell of either family, by trackers of version 2. */
+  private static WALEntry ofTwo(long prev, long seq) {
+    return Fixtures.entry("a", seq, Fixtures.secondStamp(prev, seq, Fixtures.GLOBAL, Fixtures.LOCAL));
+  }
+
+  /** An entry as it was written, of a cell of either family. */
+  private static WALEntry ofBoth(long prev, long seq) {
+    return Fixtures.entry("a", seq, Fixtures.stamp(prev, 1000 + prev, seq, Fixtures.GLOBAL, Fixtures.LOCAL));
+  }
+
+  @Test
+  void eachFamilyIsAStreamOfItsOwn() {
+    SinkBatch batch = new SinkBatch();
+    WALEntry first = ofBoth(0, 3);
+    batch.add(first, Fixtures.put(Fixtures.GLOBAL));
+    batch.add(first, Fixtures.put(Fixtures.LOCAL));
+    batch.add(Fixtures.entry("a", 3, 4), Fixtures.put(Fixtures.GLOBAL));
+    assertEquals(2, batch.streams(NOW).size());
+    assertEquals(List.of(segment(0, 4)), segments(batch, "a"));
+    assertEquals(List.of(segment(0, 3)), segments(batch, Fixtures.stream("a", Fixtures.LOCAL)));
+    batch.streams(NOW).forEach(stream -> {
+      assertEquals(Fixtures.stream("a", stream.family), stream.id);
+      assertEquals(Map.of(), stream.partial());
+    });
+  }
+
+  @Test
+  void aFamilyThatDidNotArriveWholeHasAHole() {
+    SinkBatch batch = new SinkBatch();
+    batch.add(ofBoth(0, 3), Fixtures.put(Fixtures.GLOBAL));
+    batch.add(ofBoth(3, 5), Fixtures.put(Fixtures.GLOBAL, Fixtures.LOCAL));
+    assertEquals(List.of(segment(0, 5)), segments(batch, "a"));
+    assertEquals(List.of(segment(3, 5)), segments(batch, Fixtures.stream("a", Fixtures.LOCAL)));
+    assertEquals(List.of(Map.of(), Map.of()),
+        batch.streams(NOW).stream().map(AppliedEntries::partial).collect(Collectors.toList()));
+  }
+
+  @Test
+  void oneOfTwoCellsOfAFamilyIsNoPartOfIt() {
+    byte[] stamp = Fixtures.stamp(0, 0, 3, Fixtures.GLOBAL, Fixtures.GLOBAL, Fixtures.LOCAL);
+    SinkBatch batch = new SinkBatch();
+    batch.add(Fixtures.entry("a", 3, stamp), Fixtures.put(Fixtures.GLOBAL, Fixtures.LOCAL));
+    assertEquals(List.of(), segments(batch, "a"));
+    assertEquals(List.of(segment(0, 3)), segments(batch, Fixtures.stream("a", Fixtures.LOCAL)));
+  }
+
+  @Test
+  void anEntryOfWhichNothingCameWholeLeavesNothing() {
+    SinkBatch batch = new SinkBatch();
+    byte[] stamp = Fixtures.stamp(0, 0, 3, Fixtures.GLOBAL, Fixtures.GLOBAL);
+    batch.add(Fixtures.entry("a", 3, stamp), Fixtures.put(Fixtures.GLOBAL));
+    assertTrue(batch.isEmpty());
+  }
+
+  @Test
+  void ofAnEntryWithCellsThatItDidNotHaveNothingIsKnown() {
+    SinkBatch batch = new SinkBatch();
+    batch.add(Fixtures.entry("a", 0, 3), Fixtures.put(Fixtures.GLOBAL, Fixtures.LOCAL));
+    assertTrue(batch.isEmpty());
+  }
+
+  /** The families beyond those that a stamp can name share a stream, of which the name is not known. */
+  @Test
+  void whatAStampCannotNameIsOneStream() {
+    byte[][] families = new byte[260][];
+    for (int i = 0; i < families.length; i++) {
+      families[i] = Bits.ascii("f" + i);
+    }
+    StreamId joint = new StreamId("a", Fixtures.ORIGIN, Ids.via(Ids.LOCAL, FamilyCells.UNKNOWN));
+    SinkBatch whole = new SinkBatch();
+    whole.add(Fixtures.entry("a", 3, Fixtures.stamp(0, 0, 3, families)), Fixtures.put(families));
+    assertEquals(255, whole.streams(NOW).size());
+    assertEquals(List.of(segment(0, 3)), segments(whole, joint));
+    whole.streams(NOW).forEach(stream -> assertEquals(stream.id.equals(joint), stream.family.length == 0));
+    byte[][] fewer = Arrays.copyOf(families, 259);
+    SinkBatch lacking = new SinkBatch();
+    lacking.add(Fixtures.entry("a", 3, Fixtures.stamp(0, 0, 3, families)), Fixtures.put(fewer));
+    assertEquals(254, lacking.streams(NOW).size());
+    assertEquals(List.of(), segments(lacking, joint));
+  }
+
+  /** As while a master is upgraded. */
+  @Test
+  void stampsOfAllVersionsMayComeInOneRequest() {
+    SinkBatch batch = new SinkBatch();
+    batch.add(ofTwo(0, 3), Fixtures.put(Fixtures.GLOBAL, Fixtures.LOCAL));
+    batch.add(ofBoth(0, 4), Fixtures.put(Fixtures.GLOBAL, Fixtures.LOCAL));
+    batch.add(ofTwo(3, 5), Fixtures.put(Fixtures.GLOBAL));
+    StreamId old = new StreamId("a", Fixtures.ORIGIN, Ids.LOCAL);
+    assertEquals(List.of(segment(0, 5)), segments(batch, old));
+    assertEquals(List.of(segment(0, 4)), segments(batch, "a"));
+    for (AppliedEntries stream : batch.streams(NOW)) {
+      assertEquals(stream.id.equals(old), stream.family == null);
+      assertEquals(stream.id.equals(old) ? Map.of(OTHER, 1005L) : Map.of(), stream.partial());
+    }
+  }
+
+  private static Map<Integer, Long> partial(SinkBatch batch) {
+    return batch.streams(NOW).get(0).partial();
+  }
+
+  @Test
+  void anEntryThatCameWholeIsNotPartial() {
+    SinkBatch batch = new SinkBatch();
+    batch.add(ofTwo(0, 3), Fixtures.put(Fixtures.GLOBAL, Fixtures.LOCAL));
+    WALEntry second = ofTwo(3, 4);
+    batch.add(second, Fixtures.put(Fixtures.GLOBAL));
+    batch.add(second, Fixtures.put(Fixtures.LOCAL));
+    assertEquals(Map.of(), partial(batch));
+  }
+
+  @Test
+  void aFamilyThatWasLeftOutIsNamedWithTheNewestSuchEntry() {
+    SinkBatch batch = new SinkBatch();
+    batch.add(ofTwo(0, 3), Fixtures.put(Fixtures.GLOBAL));
+    batch.add(ofTwo(3, 4), Fixtures.put(Fixtures.GLOBAL));
+    batch.add(ofTwo(4, 5), Fixtures.put(Fixtures.GLOBAL, Fixtures.LOCAL));
+    batch.add(ofTwo(5, 6), Fixtures.put(Fixtures.LOCAL));
+    assertEquals(Map.of(OTHER, 1004L, GLOBAL, 1006L), partial(batch));
+    assertEquals(List.of(segment(0, 6)), segments(batch, new StreamId("a", Fixtures.ORIGIN, Ids.LOCAL)));
+  }
+
+  /** As the sink drops a cell that it takes for HBase's marker: the family is there, the cell is not. */
+  @Test
+  void aCellThatIsMissingIsSeenThoughItsFamilyIsThere() {
+    byte[] stamp = Fixtures.secondStamp(0, 3, Fixtures.GLOBAL, Fixtures.GLOBAL);
+    SinkBatch batch = new SinkBatch();
+    batch.add(Fixtures.entry("a", 3, stamp), Fixtures.put(Fixtures.GLOBAL));
+    assertEquals(Map.of(GLOBAL, 1003L), partial(batch));
+  }
+
+  @Test
+  void cellsThatWereAddedOnTheWayAreOfAnUnknownFamily() {
+    SinkBatch batch = new SinkBatch();
+    byte[] stamp = Fixtures.secondStamp(0, 3, Fixtures.GLOBAL);
+    batch.add(Fixtures.entry("a", 3, stamp), Fixtures.put(Fixtures.GLOBAL, Fixtures.LOCAL));
+    assertEquals(Map.of(FamilyCells.UNKNOWN, 1003L), partial(batch));
+  }
+
+  @Test
+  void aStampWithoutCountsTellsNothingOfThem() {
+    SinkBatch batch = new SinkBatch();
+    byte[] first = Bits.unhex("01010203040506070800000000000000050000000000000000ebc3f486");
+    batch.add(Fixtures.entry("a", 9, first), Fixtures.put(Fixtures.GLOBAL, Fixtures.LOCAL));
+    assertEquals(Map.of(), partial(batch));
+  }
+
+  @Test
+  void aHoleKnowsTheWriteTimeOfItsLastEntry() {
+    SinkBatch batch = Fixtures.batch(Fixtures.entry("a", 0, 3), Fixtures.entry("a", 5, 6));
+    assertEquals(1005, segments(batch, "a").get(1).prevTime);
+  }
+
+  @Test
+  void unstampedEntriesAreKeptApartByTheClustersThatSentThem() {
+    UUID one = new UUID(1, 2);
+    WALEntry sent = Fixtures.entry("a", 3, null);
+    WALEntry bySender = sent.toBuilder().setKey(sent.getKey().toBuilder()
+        .addClusterIds(HBaseProtos.UUID.newBuilder().setMostSigBits(1).setLeastSigBits(2))).build();
+    SinkBatch batch = Fixtures.batch(bySender, Fixtures.entry("a", 5, null));
+    assertEquals(2, batch.unstamped().size());
+    byte[] qualifier = Bits.concat(UnstampedRow.WRITE_MS, Ids.sortedBytes(List.of(one)));
+    boolean known = false;
+    for (UnstampedEntries unstamped : batch.unstamped()) {
+      known |= Arrays.equals(unstamped.toRow().columns().get(0).qualifier, qualifier);
+    }
+    assertTrue(known);
+  }
+
+  @Test
+  void insideOneRequestOnlyTheEndsOfManyHolesAreKept() {
+    SinkBatch batch = new SinkBatch();
+    for (int i = 0; i < 1000; i++) {
+      batch.add(Fixtures.entry("a", 2 * i, 2 * i + 1), Fixtures.put(Fixtures.GLOBAL));
+    }
+    List<Segment> kept = segments(batch, "a");
+    assertEquals(64, kept.size());
+    assertEquals(segment(0, 1), kept.get(0));
+    assertEquals(segment(1998, 1999), kept.get(63));
+  }
+}

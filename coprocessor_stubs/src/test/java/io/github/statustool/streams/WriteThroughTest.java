@@ -1,0 +1,126 @@
+package io.github.statustool.streams;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.github.statustool.Fixtures;
+import io.github.statustool.content.TableEvents;
+import io.github.statustool.state.Change;
+import io.github.statustool.state.FakeStore;
+import io.github.statustool.state.StateRow;
+import java.util.ArrayList;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+
+class WriteThroughTest {
+  private static final long WAIT_MS = 50;
+
+  private final FakeStore store = new FakeStore();
+  private int kept;
+  private final AppliedSegments applied = new AppliedSegments(new TableEvents());
+  private final WriteThrough writeThrough = new WriteThrough(() -> store, applied, Fixtures.health(), WAIT_MS,
+      () -> kept++);
+
+  private void write(long prev, long seq) {
+    writeThrough.write(Fixtures.batch(Fixtures.entry("a", prev, seq)));
+  }
+
+  private List<Segment> pending() {
+    List<Change> changes = new ArrayList<>();
+    applied.collect(changes, 0);
+    SegmentSet segments = new SegmentSet();
+    for (Change change : changes) {
+      for (StateRow.Column column : change.row.columns()) {
+        SegmentColumn.read(column.qualifier, column.value, column.timestamp, segments);
+      }
+    }
+    return segments.asList();
+  }
+
+  private static Segment segment(long prev, long seq) {
+    return new Segment(prev, seq, 0, 0, 0, 0);
+  }
+
+  @Test
+  void whatIsWrittenIsNotKept() {
+    write(0, 3);
+    write(3, 4);
+    assertEquals(2, store.rows.size(), "the stream's row and the table's");
+    assertFalse(applied.hasPending());
+    assertEquals(0, kept);
+    assertEquals(1, applied.scattered().size(), "other columns are looked at once");
+  }
+
+  @Test
+  void whatCouldNotBeWrittenIsKeptMerged() {
+    store.down = true;
+    write(0, 3);
+    write(3, 8);
+    write(9, 10);
+    assertEquals(List.of(segment(0, 8), segment(9, 10)), pending());
+    assertEquals(3, kept, "told each time");
+  }
+
+  @Test
+  void afterAFailureNobodyWaitsUntilAFlushSucceeded() {
+    store.hanging = true;
+    long began = System.nanoTime();
+    for (int i = 0; i < 100; i++) {
+      write(i, i + 1);
+    }
+    assertTrue(System.nanoTime() - began < 20 * WAIT_MS * 1_000_000, "waited once");
+    assertEquals(1, store.asyncPuts);
+    store.hanging = false;
+    write(100, 101);
+    assertEquals(1, store.asyncPuts);
+    writeThrough.flushSucceeded();
+    write(101, 102);
+    assertEquals(2, store.asyncPuts);
+    assertEquals(List.of(), pending(), "a stream is written whole");
+  }
+
+  @Test
+  void withoutAConnectionEverythingIsKept() {
+    WriteThrough early = new WriteThrough(() -> null, applied, Fixtures.health(), WAIT_MS, () -> kept++);
+    early.write(Fixtures.batch(Fixtures.entry("a", 0, 3)));
+    assertEquals(List.of(segment(0, 3)), pending());
+  }
+
+  @Test
+  void evenAnUnexpectedErrorLosesNothing() {
+    WriteThrough broken = new WriteThrough(() -> {
+      throw new IllegalStateException("closed");
+    }, applied, Fixtures.health(), WAIT_MS, () -> kept++);
+    try {
+      broken.write(Fixtures.batch(Fixtures.entry("a", 0, 3)));
+    } catch (IllegalStateException e) {
+      // The hook catches it.
+    }
+    assertEquals(List.of(segment(0, 3)), pending());
+  }
+
+  @Test
+  void whatComesWhileAFlushWritesStaysPending() {
+    store.down = true;
+    write(0, 3);
+    List<Change> changes = new ArrayList<>();
+    applied.collect(changes, 0);
+    write(3, 5);
+    changes.forEach(Change::stored);
+    assertEquals(List.of(segment(0, 5)), pending());
+  }
+
+  @Test
+  void unstampedEntriesAreWrittenWithAFlushAndOnce() {
+    writeThrough.write(Fixtures.batch(Fixtures.entry("a", 3, null)));
+    assertEquals(0, store.asyncPuts);
+    List<Change> changes = new ArrayList<>();
+    applied.collect(changes, 0);
+    assertEquals(1, changes.size());
+    changes.forEach(Change::stored);
+    changes.clear();
+    applied.collect(changes, 0);
+    assertTrue(changes.isEmpty());
+  }
+}
