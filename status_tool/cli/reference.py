@@ -6,7 +6,8 @@ differ.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Set
 from textwrap import fill
 from typing import Any
 
@@ -24,11 +25,20 @@ Generated from the code by `python -m status_tool.cli.reference > docs/commands.
 go together: [options.md](options.md). Exit codes: [README](../README.md#reading-a-verdict)."""
 
 
+_COMMON = 5
+"""An option that so many commands take, in the same words, is explained once."""
+_Record = tuple[str, str]
+"""An option as the help names it, and its meaning."""
+
+
 def commands_markdown() -> str:
     """The whole reference."""
-    root = get_command(app)
-    sections = [_section(names, command) for names, command in _commands((), root)]
-    return "\n\n".join([_INTRODUCTION, *sections]) + "\n"
+    commands = [(names, command, _records(names, command)) for names, command in _commands((), get_command(app))]
+    taken = Counter(record for _, _, records in commands for record in records)
+    common = {record for record, count in taken.items() if count >= _COMMON}
+    sections = [_section(names, command, records, common) for names, command, records in commands]
+    shared = "\n".join(["## Common options", "", *_table(record for record in taken if record in common)])
+    return "\n\n".join([_INTRODUCTION, shared, *sections]) + "\n"
 
 
 def _commands(names: tuple[str, ...], command: Any) -> Iterator[tuple[tuple[str, ...], Any]]:
@@ -39,14 +49,25 @@ def _commands(names: tuple[str, ...], command: Any) -> Iterator[tuple[tuple[str,
         yield names, command
 
 
-def _section(names: tuple[str, ...], command: Any) -> str:
+def _records(names: tuple[str, ...], command: Any) -> list[_Record]:
+    """The options of a command, in the order of `-h`."""
     context = typer.Context(command, info_name=" ".join((PROGRAM, *names)))
-    records = [parameter.get_help_record(context) for parameter in command.params]
-    rows = [f"| `{name.replace('|', _PIPE)}` | {_cell(text)} |" for name, text in filter(None, records)]
+    return list(filter(None, (parameter.get_help_record(context) for parameter in command.params)))
+
+
+def _section(names: tuple[str, ...], command: Any, records: list[_Record], common: Set[_Record]) -> str:
     lines = [f"## {' '.join(names)}", "", fill(" ".join((command.help or "").split()), 120)]
-    if rows:
-        lines += ["", "| option | meaning |", "|---|---|", *rows]
+    if own := [record for record in records if record not in common]:
+        lines += ["", *_table(own)]
+    if shared := [name for name, text in records if (name, text) in common]:
+        flags = ", ".join(f"`{name.split(',')[0].split(' ')[0]}`" for name in shared)
+        lines += ["", fill(f"[Common options](#common-options): {flags}.", 120)]
     return "\n".join(lines)
+
+
+def _table(records: Iterable[_Record]) -> list[str]:
+    rows = [f"| `{name.replace('|', _PIPE)}` | {_cell(text)} |" for name, text in records]
+    return ["| option | meaning |", "|---|---|", *rows]
 
 
 def _cell(text: str) -> str:
