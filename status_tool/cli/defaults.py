@@ -13,41 +13,23 @@ from typing import Any
 from typer.core import TyperCommand
 
 from status_tool.cli.help_groups import write_examples, write_groups
+from status_tool.cli.modes import given_of, mode_of, refusal
+from status_tool.cli.run_options import OPTIONS
 from status_tool.errors import ConfigurationError, UsageError
-from status_tool.runs.modes import given_of, mode_of, refusal
 
 NAME = "status-tool.toml"
 FILE_VARIABLE = "STATUS_TOOL_CONFIG"
 """The file instead of the ones that are looked for; `off`: none."""
 PROFILES = "profile"
-KEYS = (
-    *("conf-dir", "thrift", "webhdfs", "zookeeper", "cacert", "cert", "principal", "keytab"),
-    *("master-conf", "master-thrift", "master-zookeeper"),
-    *(
-        "peer-conf",
-        "peer",
-        "wait",
-        "paths",
-        "exclude",
-        "map-path",
-        "rate",
-        "hdfs-client",
-        "accept-drift",
-        "max-problems",
-        "metrics",
-    ),
-    *("debug-dir", "sign-key", "require-signature", "file-mode", "gone-for", "spark-master", "spark-conf"),
-    *("from", "every", "listen", "history"),
-)
-"""What a file may set, each as the option of that name (`paths` is `-f`).
-
-Not what decides the question of one run: the letters, times, tables and what is accepted for once.
-"""
-PARAMETERS: Mapping[str, str] = {key: key.replace("-", "_") for key in KEYS} | {
-    "file-mode": "mode",
-    "from": "folder",
-}
-"""The commands' parameter for each key."""
+_OF_OTHERS = ("peer-conf", "gone-for", "from", "every", "listen", "history")
+"""Options of other commands than `run`."""
+PARAMETERS: Mapping[str, str] = {
+    ("paths" if name == "paths" else option.flag.removeprefix("--")): name
+    for name, option in OPTIONS.items()
+    if option.in_file
+} | {key: "folder" if key == "from" else key.replace("-", "_") for key in _OF_OTHERS}
+"""What a file may set: by key, the commands' parameter. A key is the option's long name (`paths` is `-f`)."""
+KEYS = tuple(sorted(PARAMETERS))
 
 
 @dataclass(frozen=True)

@@ -3,31 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from typing import Any
 
 from typer.core import TyperCommand
 
-HELP_GROUPS: Mapping[str, frozenset[str]] = {
-    "What to do": frozenset(
-        {"master", "output", "status_file", "slave_status", "follow", "debug", "debug_dir", "explain", "wait", "help"}
-    ),
-    "What counts": frozenset({"only", "peer", "shutdown", "ignore_later_writes"}),
-    "HBase": frozenset({"table", "namespace", "since", "accept_drift", "drained", "rows", "sample"}),
-    "HDFS files": frozenset(
-        {"paths", "all_files", "exclude", "map_path", "strict_extra", "deep", "rate", "hdfs_client", "layout", "resume"}
-    ),
-    "This cluster": frozenset({"conf_dir", "thrift", "webhdfs", "zookeeper", "cacert", "cert", "principal", "keytab"}),
-    "The master, with --follow or --rows": frozenset({"master_conf", "master_thrift", "master_zookeeper"}),
-    "Spark": frozenset({"spark_master", "spark_conf"}),
-    "Results": frozenset(
-        {"as_json", "max_problems", "report", "metrics", "repair_script", "differ", "missing", "unverifiable"}
-    ),
-    "Status files": frozenset({"sign_key", "require_signature", "mode"}),
-    "Progress": frozenset({"quiet", "verbose", "log_file"}),
-}
-"""By heading, the names of parameters; each is in one group."""
-
+from status_tool.cli.run_options import OPTION_GROUPS
 
 _EXAMPLES = (
     ("status-tool run -m -o master.status", "on the master"),
@@ -47,8 +28,11 @@ def write_groups(
     parameters: list[Any], context: Any, formatter: Any, left_out: Collection[str] = (), suffix: str = ""
 ) -> None:
     """Write a section for each group, as Click writes the one section "Options"."""
-    for heading, names in HELP_GROUPS.items():
-        asked = [one for one in parameters if one.name in names and one.name not in left_out]
+    headings = {name: heading for heading, options in OPTION_GROUPS.items() for name in options} | {
+        "help": next(iter(OPTION_GROUPS))
+    }
+    for heading in OPTION_GROUPS:
+        asked = [one for one in parameters if headings.get(one.name) == heading and one.name not in left_out]
         if records := [record for one in asked if (record := one.get_help_record(context)) is not None]:
             with formatter.section(f"{heading}{suffix}"):
                 formatter.write_dl(records)

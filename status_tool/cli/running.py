@@ -9,9 +9,8 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from contextvars import ContextVar
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -50,26 +49,6 @@ class Output(NamedTuple):
     """The verdict alone on stdout, as text."""
 
 
-Deliver = Callable[[Outcome, Output], None]
-"""Takes an outcome in the place of the text or JSON on stdout, and writes the reports itself."""
-_deliver: ContextVar[Deliver | None] = ContextVar("deliver", default=None)
-
-
-@contextmanager
-def delivering(to: Deliver) -> Iterator[None]:
-    """Meanwhile a check gives its outcome to `to`, and a run that writes FILE prints nothing: for `watch`."""
-    token = _deliver.set(to)
-    try:
-        yield
-    finally:
-        _deliver.reset(token)
-
-
-def is_delivering() -> bool:
-    """Whether another command runs this one."""
-    return _deliver.get() is not None
-
-
 @contextmanager
 def failure_in_metrics(metrics: Path | None, started_s: float) -> Iterator[None]:
     """Record a failed check in its metrics, too; otherwise an older verdict would look current.
@@ -86,18 +65,22 @@ def failure_in_metrics(metrics: Path | None, started_s: float) -> Iterator[None]
         raise
 
 
-def check_file(settings: Settings, check: Check, output: Output) -> int:
-    """`run -i`: the check, its text or JSON and its reports; returns the exit code."""
+def checked(settings: Settings, check: Check) -> Outcome:
+    """The outcome of `run -i`, with progress on stderr. Raises what the check raises."""
     # Here and below: only a check needs Spark, which has been loaded with `Check`.
     from status_tool.runs.live import check_live
     from status_tool.runs.offline import check_offline
     from status_tool.spark.stages import stages_shown
 
+    with make_progress() as progress, stages_shown(progress.phase):
+        say = progress.step
+        return check_offline(check, say) if check.slave_status else check_live(settings, check, say, progress)
+
+
+def check_file(settings: Settings, check: Check, output: Output) -> int:
+    """`run -i`: the check, its text or JSON and its reports; returns the exit code."""
     with failure_in_metrics(output.metrics, output.started_s):
-        with make_progress() as progress, stages_shown(progress.phase):
-            say = progress.step
-            outcome = check_offline(check, say) if check.slave_status else check_live(settings, check, say, progress)
-        return _write_outcome(outcome, output)
+        return _write_outcome(checked(settings, check), output)
 
 
 def follow_master(settings: Settings, master: Settings, check: Check, output: Output, limit_s: float | None) -> int:
@@ -111,9 +94,6 @@ def follow_master(settings: Settings, master: Settings, check: Check, output: Ou
 
 
 def _write_outcome(outcome: Outcome, output: Output) -> int:
-    if (deliver := _deliver.get()) is not None:
-        deliver(outcome, output)
-        return outcome.exit_code
     # A report that cannot be written is an error: with --json that is the one document on stdout.
     if output.as_json:
         write_reports(outcome, output)
@@ -148,8 +128,6 @@ def write_file(
     read = unasked(settings, request)
     with make_progress() as progress:
         written = write_side(settings, request, output, debug_dir, progress.step, key, progress)
-    if is_delivering():
-        return 0
     unnamed = () if read is None else (read,)
     for notice in (*unnamed, *written.header.notices, *(f"{server}: unverifiable" for server in written.unsettled)):
         print(f"status-tool: {safe(notice)}", file=sys.stderr)

@@ -2,40 +2,25 @@
 
 from __future__ import annotations
 
-from functools import cache
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperCommand
-from typer.main import get_command
 
-from status_tool.cli.defaults import RunCommand, command_defaults, is_default
+from status_tool.cli.defaults import command_defaults, is_default
 from status_tool.cli.help_groups import write_groups
-from status_tool.cli.run import run
+from status_tool.cli.modes import check_options, given_of, refusal
+from status_tool.cli.repeated import RoundParameters, run_command
+from status_tool.cli.run_options import DECLARED, OPTIONS, Mode
 from status_tool.cli.signals import loading
 from status_tool.cli.targets import refuse_overwriting
 from status_tool.errors import UsageError
-from status_tool.runs.modes import OPTIONS, Mode, check_options, given_of, refusal
 from status_tool.spark.home import take_spark
-from status_tool.watch.rounds import RoundParameters
 
 DEFAULT_EVERY_S = 300.0
 _LOOPBACK = "127.0.0.1"
-REFUSED = {
-    "master": "it checks: for the master's side give --master-conf",
-    "output": "it checks: for the master's side give --master-conf",
-    "explain": "it has no plan of its own: `run -i FILE --explain` shows that of one round",
-    "debug": "each round would write over it: `run -i FILE -d` dumps one",
-    "debug_dir": "each round would write over it: `run -i FILE -d` dumps one",
-    "quiet": "it prints one line a round and no progress",
-    "verbose": "it prints one line a round and no progress",
-    "log_file": "it prints one line a round and no progress: redirect it",
-    "follow": "give --master-conf without -i: the master is read anew in each round",
-    "rows": "a service would read the rows of both clusters again and again: `run -i FILE --rows` does it once",
-    "drained": "the next round reads the queues again",
-    "resume": "the next round reads what this one could not",
-}
+REFUSED = {name: option.unwatched for name, option in DECLARED.items() if option.unwatched}
 """Options of `run` that do not go with it, and why."""
 _MASTER_ENDPOINTS = {"master_conf": "conf_dir", "master_thrift": "thrift", "master_zookeeper": "zookeeper"}
 _ONE_SIDE = frozenset({"wait", "shutdown", "conf_dir", "thrift", "webhdfs", "zookeeper"})
@@ -78,7 +63,7 @@ def watch(
         folder = None
     for name in REFUSED:
         if name in known:
-            raise UsageError(f"{_flag(name)} does not go with watch: {REFUSED[name]}")
+            raise UsageError(f"{DECLARED[name].flag} does not go with watch: {REFUSED[name]}")
     what = _rounds(made, known, folder)
     read = set() if "status_file" in known else {"status_file"}
     refuse_overwriting({**_plain(made.params), **dict.fromkeys(read), "folder": folder, "history": history})
@@ -96,21 +81,14 @@ class WatchCommand(TyperCommand):
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Its own ones first."""
         super().format_options(ctx, formatter)
-        command = _run_command()
+        command = run_command()
         taken = [one for one in command.params if one.name not in OPTIONS or Mode.LIVE in OPTIONS[one.name].modes]
         write_groups(taken, ctx, formatter, {*REFUSED, "help"}, ", as of run -i")
 
 
-@cache
-def _run_command() -> Any:
-    alone = typer.Typer(add_completion=False, rich_markup_mode=None)
-    alone.command(cls=RunCommand)(run)
-    return get_command(alone)
-
-
 def _run_options(context: typer.Context, folder: Path | None) -> tuple[frozenset[str], Any]:
     """Which options of `run` the command line gives, and a context of `run -i` with what status-tool.toml sets."""
-    command, arguments = _run_command(), list(context.args)
+    command, arguments = run_command(), list(context.args)
     known = given_of(_plain(command.make_context("watch", arguments.copy()).params))
     # A file's defaults count where the form of `run` takes them, so there has to be one.
     arguments += [] if "status_file" in known else ["-i", str(folder or "FILE")]
@@ -158,10 +136,6 @@ def _sources(known: frozenset[str], folder: Path | None, refreshes: bool) -> tup
 def _names_a_source(known: frozenset[str]) -> bool:
     """Whether the command line itself says what to check: then a file's `from` does not count."""
     return bool(known & {"status_file", *_MASTER_ENDPOINTS})
-
-
-def _flag(name: str) -> str:
-    return OPTIONS[name].flag if name in OPTIONS else {"master": "-m", "output": "-o", "follow": "--follow"}[name]
 
 
 def _unset(value: Any) -> Any:

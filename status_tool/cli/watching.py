@@ -21,21 +21,24 @@ from pathlib import Path
 from typing import Any
 
 from status_tool.atomic import file_mode
-from status_tool.cli.run import permissions_of, spark_settings_of
-from status_tool.cli.running import Output, delivering, failure_in_metrics, write_reports
+from status_tool.cli.repeated import RoundParameters
+from status_tool.cli.run import AskedRun, permissions_of, spark_settings_of
+from status_tool.cli.running import Output, checked, failure_in_metrics, write_reports
 from status_tool.cli.signals import end_within, received
 from status_tool.clients.kerberos import forget_tickets
 from status_tool.errors import EXIT_ERROR, ConfigurationError, Interrupted
 from status_tool.report.html_report import HtmlReporter
 from status_tool.report.metrics import Before, MetricsReporter
-from status_tool.report.progress import Shown, set_shown
+from status_tool.report.progress import Shown, make_progress, set_shown
+from status_tool.runs.write import unasked, write_side
 from status_tool.spark import jvm
+from status_tool.spark.home import take_spark
 from status_tool.spark.session import forget_session, spark_session
 from status_tool.spark.settings import is_short
 from status_tool.vocabulary.outcome import Moment, Outcome
 from status_tool.watch.history import CheckRound, History
 from status_tool.watch.http_pages import HttpPages, Pages
-from status_tool.watch.rounds import Rhythm, RoundParameters, document_of, line_of, rounds
+from status_tool.watch.rounds import Rhythm, document_of, line_of, rounds
 
 STALE_ROUNDS = 3
 """After so many pauses without a round, and `STALE_S` for a long one, `/healthz` says that it is stuck."""
@@ -150,7 +153,6 @@ class _Watcher:
         self._history = history
         self._pages = pages
         self._folder = folder
-        self._outcome: Outcome | None = None
         self._last = Before()
         self._number = 0
         # Before the first round, which may fail before it comes to this itself and write metrics nevertheless.
@@ -173,24 +175,31 @@ class _Watcher:
             raise
 
     def _checked(self) -> Outcome:
-        self._outcome = None
-        parameters = dict(self._what.check)
-        with delivering(self._take), failure_in_metrics(self._metrics, time.monotonic()):
+        parameters, began = dict(self._what.check), time.monotonic()
+        with failure_in_metrics(self._metrics, began):
             if self._what.master is not None:
                 parameters["status_file"] = self._folder / "master.status"
-                self._what.run({**self._what.master, "output": parameters["status_file"]})
+                self._write(self._what.asked({**self._what.master, "output": parameters["status_file"]}))
             elif self._what.folder is not None:
                 parameters["status_file"] = newest_file(self._what.folder)
-            self.session.ensure(parameters["status_file"])
-            self._what.run(parameters)
+            asked = self._what.asked(parameters)
+            take_spark()
+            self.session.ensure(asked.options.status_file)
+            outcome = checked(asked.settings, asked.check())
+            one = asked.options
+            output = Output(one.as_json, one.report, one.metrics, one.repair_script, began)
+            write_reports(outcome, output, (*self._history.moments(), self._moment(outcome)))
         # What Spark's JVM keeps for a round hangs on objects here, in cycles that Python would leave for long.
         gc.collect()
-        assert self._outcome is not None
-        return self._outcome
+        return outcome
 
-    def _take(self, outcome: Outcome, output: Output) -> None:
-        self._outcome = outcome
-        write_reports(outcome, output, (*self._history.moments(), self._moment(outcome)))
+    @staticmethod
+    def _write(asked: AskedRun) -> None:
+        """Write FILE, as `run -m` does. Raises what `write_side` raises."""
+        request = asked.request()
+        unasked(asked.settings, request)
+        with make_progress() as progress:
+            write_side(asked.settings, request, asked.options.output, None, progress.step, asked.key, progress)
 
     def _moment(self, outcome: Outcome) -> Moment:
         done = CheckRound(int(time.time() * 1000), 0.0, outcome)

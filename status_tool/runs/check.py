@@ -7,6 +7,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 from pyspark.sql import SparkSession
 
@@ -21,6 +22,16 @@ from status_tool.status_file.signature import SignKey
 from status_tool.vocabulary.header import Header
 from status_tool.vocabulary.scope import Scope
 from status_tool.vocabulary.selection import PathMap
+
+
+class GivenOption(NamedTuple):
+    """An option of the command line that asks something of FILE."""
+
+    flag: str
+    half: str | None
+    """The half that it concerns."""
+    needs_streams: bool
+    """Whether a FILE of the original tool cannot support it."""
 
 
 @dataclass(frozen=True)
@@ -38,8 +49,8 @@ class Check:
     """Whether files that are otherwise incomparable are read; `files.deep` reads every file."""
     path_map: PathMap = field(default_factory=PathMap)
     debug_dir: Path | None = None
-    given: frozenset[str] = frozenset()
-    """Which options the command line gave, by parameter."""
+    given: tuple[GivenOption, ...] = ()
+    """The options that FILE may be unable to support."""
     spark_master: str | None = None
     spark_conf: tuple[tuple[str, str], ...] = ()
     key: SignKey | None = None

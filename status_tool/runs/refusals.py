@@ -9,8 +9,7 @@ import pyarrow.compute as pc
 from status_tool.errors import UsageError
 from status_tool.gather.snapshot import apply_shutdown
 from status_tool.printable import iso
-from status_tool.runs.check import Check
-from status_tool.runs.modes import check_half, check_legacy
+from status_tool.runs.check import Check, GivenOption
 from status_tool.status_file.reader import StatusFile
 from status_tool.vocabulary.header import BY_CHECK, BY_OPTION, RECORDED, Header
 from status_tool.vocabulary.verdicts import Evidence
@@ -22,10 +21,21 @@ def header_in_scope(header: Header, check: Check) -> Header:
         header.half == "hbase" and not check.scope.check_hbase
     ):
         raise UsageError(f"FILE holds only the {header.half} half: it was written with --only {header.half}")
-    if header.evidence == Evidence.TIMESTAMPS:
-        check_legacy(check.given)
-    check_half(check.given, header.half)
+    for option in check.given:
+        _refuse_option(option, header)
     return header if check.shutdown_ms is None else _asked_shutdown(header, check.shutdown_ms)
+
+
+def _refuse_option(option: GivenOption, header: Header) -> None:
+    if header.evidence == Evidence.TIMESTAMPS and option.needs_streams:
+        raise UsageError(
+            f"{option.flag} does not go with a FILE of the original tool, which names neither tables nor streams nor "
+            "contents: write FILE with `run -m -o FILE`"
+        )
+    if option.half is not None and header.half not in ("both", option.half):
+        raise UsageError(
+            f"{option.flag} does not go with this FILE, which holds only the {header.half} half (--only {header.half})"
+        )
 
 
 def refuse_deep(file: StatusFile, check: Check) -> None:
@@ -56,7 +66,7 @@ def refuse_rows(file: StatusFile, check: Check) -> None:
 
 def refuse_sample(file: StatusFile, check: Check) -> None:
     """`UsageError` where `--sample` asks for what FILE does not hold."""
-    if "sample" in check.given and check.sample_s and not file.counts.get("sample"):
+    if any(one.flag == "--sample" for one in check.given) and check.sample_s and not file.counts.get("sample"):
         raise UsageError(
             "--sample: FILE holds no samples of rows: `run -m -o FILE` takes them where the master's region servers "
             "answer (ReplicateTimeTracker of this version)"

@@ -6,7 +6,6 @@ import random
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from status_tool.errors import StatusToolError, UsageError
@@ -38,25 +37,6 @@ class Rhythm:
     def pause_s(self, took_s: float) -> float:
         """How long to wait after a round that took `took_s`."""
         return max(0.0, self.every_s * random.uniform(1 - JITTER, 1 + JITTER) - took_s)
-
-
-@dataclass(frozen=True)
-class RoundParameters:
-    """What each round runs: `run` with these parameters, which it converts itself."""
-
-    context: Any
-    """Click's, of `run`."""
-    check: dict[str, Any]
-    folder: Path | None = None
-    """Where the newest status file is the FILE of the round."""
-    master: dict[str, Any] | None = None
-    """How FILE is written before it is checked; `output` is still to be set."""
-
-    def run(self, parameters: dict[str, Any]) -> None:
-        """Run once. Raises what `run` raises."""
-        self.context.params = parameters
-        with self.context:
-            self.context.command.invoke(self.context)
 
 
 def rounds(check: Callable[[], Outcome], rhythm: Rhythm, recover: Callable[[], None]) -> Iterator[CheckRound]:

@@ -11,10 +11,10 @@ import pytest
 
 from status_tool.cli.defaults import FILE_VARIABLE, KEYS, NAME
 from status_tool.cli.main import main
+from status_tool.cli.repeated import RoundParameters
+from status_tool.cli.run_options import OPTIONS, Mode
 from status_tool.cli.watching import Service
 from status_tool.errors import EXIT_ERROR
-from status_tool.runs.modes import OPTIONS, Mode
-from status_tool.watch.rounds import RoundParameters
 from tests.pair import REPOSITORY
 from tests.unit.test_modes import MODES, begun  # noqa: F401  a fixture
 
@@ -181,7 +181,7 @@ def test_the_documentation_names_every_key() -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("since = 5", "'since' is not one of conf-dir"),
+        ("since = 5", "'since' is not one of accept-drift"),
         ("thrift = [1", "is not TOML"),
         ("thrift = ['a:1']", "expected one value"),
         ("exclude = [[1]]", "expected a list of values"),

@@ -19,9 +19,10 @@ from typer.exceptions import TyperException
 from typer.main import get_command
 
 from status_tool.cli.main import _BARE, app
-from status_tool.cli.watch import _plain, _run_command
+from status_tool.cli.modes import check_options, given_of
+from status_tool.cli.repeated import run_command
+from status_tool.cli.watch import _plain
 from status_tool.errors import UsageError
-from status_tool.runs.modes import check_options, given_of
 from tests.cluster.test_failover import BLOCK as FAILOVER_BLOCK
 from tests.cluster.test_tutorial import BLOCK as TUTORIAL_BLOCK
 from tests.pair import REPOSITORY, tool
@@ -135,7 +136,7 @@ def parse_tool(words: list[str], is_whole: bool) -> None:
             if is_whole:
                 raise
     elif level.name == "watch":
-        _run_command().make_context("watch", list(context.args))
+        run_command().make_context("watch", list(context.args))
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,10 @@ import pyarrow as pa
 import pytest
 
 from status_tool.cli.main import main
+from status_tool.cli.modes import options_markdown, refusal
 from status_tool.cli.run import run
+from status_tool.cli.run_options import OPTIONS, Mode
 from status_tool.errors import EXIT_ERROR, StatusToolError
-from status_tool.runs.modes import OPTIONS, Mode, options_markdown, refusal
 from status_tool.status_file.writer import StatusWriter
 from status_tool.vocabulary.header import Header
 from status_tool.vocabulary.schema import STATUS_SCHEMA

@@ -1,0 +1,133 @@
+"""Which options go with which form of `status-tool run`, and with each other.
+
+An option is obeyed or refused, never ignored. `python -m status_tool.cli.modes` prints docs/options.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from status_tool.cli.run_options import CHECKS, OPTIONS, READS_MASTER, Mode
+from status_tool.errors import UsageError
+
+_FOLLOWED = "it covers everything written up to its last look at the master"
+
+
+PAIRS: tuple[tuple[str, Mode, str, str], ...] = (
+    *((name, Mode.LIVE, "rows", READS_MASTER) for name in ("master_conf", "master_thrift", "master_zookeeper")),
+    ("peer", Mode.MASTER, "drained", "-m writes every peer's side; it names whose queues --drained waits for"),
+)
+"""Options that are obeyed in a mode only together with another one: parameter, mode, the other, why."""
+
+MADE_BY_CHECKS = frozenset({"debug", "report", "metrics", "repair_script", "differ", "missing", "unverifiable"})
+"""Options that make a check write files."""
+BARRIER_MODES = frozenset({Mode.MASTER, Mode.SLAVE, Mode.DUMP})
+"""Where --wait only waits for region servers to flush."""
+
+
+def mode_of(given: frozenset[str]) -> Mode:
+    """The mode of the given letters; `UsageError` for letters that do not go together."""
+    checks, writes = "status_file" in given, bool(given & {"master", "output"})
+    if checks and writes:
+        raise UsageError("-i checks FILE on the slave; -m and -o write one: give either")
+    for name, flag in (("slave_status", "--slave-status FILE2"), ("follow", "--follow")):
+        if name in given and not checks:
+            raise UsageError(f"{flag} goes with -i FILE")
+    if {"slave_status", "follow"} <= given:
+        raise UsageError("--follow reads both clusters again, --slave-status FILE2 none: give either")
+    if checks:
+        return Mode.FOLLOW if "follow" in given else Mode.OFFLINE if "slave_status" in given else Mode.LIVE
+    if "master" in given and "output" not in given:
+        raise UsageError("-m needs -o FILE: where to write the master's status")
+    if writes:
+        return Mode.MASTER if "master" in given else Mode.SLAVE
+    if "debug" not in given:
+        raise UsageError("nothing to do: -m -o FILE on the master, -i FILE on the slave, or -d to dump")
+    return Mode.DUMP
+
+
+def given_of(values: Mapping[str, Any]) -> frozenset[str]:
+    """The names of the parameters that the command line gave."""
+    return frozenset(name for name, value in values.items() if value is not None and value is not False and value != [])
+
+
+def check_options(given: frozenset[str], half: str | None, known: frozenset[str] = frozenset()) -> Mode:
+    """The mode; `UsageError`, one line that names both, for options without effect. `half` is that of `--only`.
+
+    `known` are those that have a value, by a default as well: one that another option requires.
+    """
+    mode = mode_of(given)
+    for name, option in OPTIONS.items():
+        if name in given and (reason := refusal(name, mode, given | known, half)):
+            raise UsageError(f"{option.flag} {reason}")
+    return mode
+
+
+def refusal(name: str, mode: Mode, given: frozenset[str], half: str | None) -> str | None:
+    """Why an option is refused; None: it is obeyed."""
+    option = OPTIONS[name]
+    if mode not in option.modes:
+        return f"does not go with {mode}: {_FOLLOWED if _is_followed(name, mode) else option.why}"
+    if option.needs is not None and option.needs not in given:
+        return f"goes with {OPTIONS[option.needs].flag}"
+    for one, where, other, why in PAIRS:
+        if (one, where) == (name, mode) and other not in given:
+            return f"goes with {OPTIONS[other].flag} in {mode}: {why}"
+    if name == "mode" and mode in CHECKS and not given & MADE_BY_CHECKS:
+        return f"goes with {mode} only where that writes a file: -d, --report, --metrics, --repair-script or a list"
+    if option.half is not None and half not in (None, option.half):
+        return f"does not go with --only {half}: it is about the {option.half.replace('hbase', 'HBase')} half"
+    if name == "wait" and half == "hdfs" and mode in BARRIER_MODES:
+        return f"does not go with --only hdfs in {mode}: it waits for HBase's region servers"
+    return None
+
+
+def _is_followed(name: str, mode: Mode) -> bool:
+    return mode is Mode.FOLLOW and name in ("shutdown", "ignore_later_writes")
+
+
+def options_markdown() -> str:
+    """docs/options.md."""
+    lines = [
+        "# Which options go together",
+        "",
+        "An option of `status-tool run` is obeyed or refused (exit code 2, one line that names both), never ignored.",
+        "The table is printed by `python -m status_tool.cli.modes`; a test holds the two equal.",
+        "",
+        f"| option | {' | '.join(f'`{mode}`' for mode in Mode)} | with `--only` the other half |",
+        f"|---|{'---|' * (len(Mode) + 1)}",
+    ]
+    for name, option in OPTIONS.items():
+        cells = [_cell(name, mode) for mode in Mode]
+        half = "obeyed" if option.half is None else f"refused with `--only {_other(option.half)}`"
+        lines.append(f"| `{option.flag}` | {' | '.join(cells)} | {half} |")
+    lines += [
+        "",
+        "Besides: `--wait` is refused with `--only hdfs` where it waits for region servers only",
+        f"({', '.join(f'`{mode}`' for mode in Mode if mode in BARRIER_MODES)}).",
+        "`--file-mode` is refused for a check that writes no file.",
+        "With a FILE that holds one half only, options about the other one are refused; with one of the original tool",
+        f"{', '.join(f'`{one.flag}`' for one in OPTIONS.values() if one.needs_streams)}.",
+        "`--deep` is refused with a FILE in which no file's CRC32C was recorded (`run -m --deep` does), and with",
+        "`-o FILE.json`; `--layout` where no `file://` folder is read. `--conf-dir` with `--slave-status` is read and",
+        "checked; nothing in it is needed.",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _cell(name: str, mode: Mode) -> str:
+    if mode not in OPTIONS[name].modes:
+        return "refused"
+    needed = [OPTIONS[other].flag for one, where, other, _ in PAIRS if (one, where) == (name, mode)]
+    needs = OPTIONS[name].needs
+    needed += [OPTIONS[needs].flag] if needs else []
+    return f"with `{needed[0]}`" if needed else "yes"
+
+
+def _other(half: str) -> str:
+    return "hdfs" if half == "hbase" else "hbase"
+
+
+if __name__ == "__main__":
+    print(options_markdown(), end="")

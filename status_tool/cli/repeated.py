@@ -1,0 +1,48 @@
+"""What `run` asks for, asked again and again: for services that run it in rounds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import typer
+from typer.main import get_command
+
+from status_tool.cli.defaults import RunCommand
+from status_tool.cli.run import AskedRun, asked_of
+from status_tool.cli.run_options import with_options
+
+
+@dataclass(frozen=True)
+class RoundParameters:
+    """What each round asks for: `run` with these parameters."""
+
+    context: Any
+    """Click's, of `run_command`."""
+    check: dict[str, Any]
+    folder: Path | None = None
+    """Where the newest status file is the FILE of the round."""
+    master: dict[str, Any] | None = None
+    """How FILE is written before it is checked; `output` is still to be set."""
+
+    def asked(self, parameters: dict[str, Any]) -> AskedRun:
+        """What `run` with these parameters asks for, as Typer converts them. Raises what `asked_of` raises."""
+        self.context.params = parameters
+        with self.context:
+            asked: AskedRun = self.context.command.invoke(self.context)
+            return asked
+
+
+@with_options
+def _asked(**values: Any) -> AskedRun:
+    return asked_of(values)
+
+
+@cache
+def run_command() -> Any:
+    """A command with the options of `run`, which only says what they ask for."""
+    alone = typer.Typer(add_completion=False, rich_markup_mode=None)
+    alone.command(cls=RunCommand)(_asked)
+    return get_command(alone)

@@ -1,0 +1,568 @@
+"""Every option of `run`, declared once: type, help, the modes that obey it, and why others refuse it.
+
+The command's signature, its help, the keys of `status-tool.toml`, what `watch` takes and docs/options.md follow from
+this table. Options that other commands have as well are declared in `cli.options`.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any, TypeVar, get_args, get_origin
+
+import typer
+
+from status_tool.cli.options import (
+    CaCert,
+    Cert,
+    ConfDirs,
+    Keytab,
+    LogFile,
+    Principal,
+    Quiet,
+    ThriftOption,
+    Verbose,
+    WebHdfsOption,
+    ZooKeeperOption,
+)
+from status_tool.clients.config import HdfsClient
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+MOST_PROBLEMS = 1_000_000
+"""Held in memory; the complete lists are not."""
+
+
+class Half(StrEnum):
+    """What `--only` takes."""
+
+    HBASE = "hbase"
+    HDFS = "hdfs"
+
+
+class Mode(StrEnum):
+    """The forms of `run`, by its letters."""
+
+    MASTER = "-m -o FILE"
+    SLAVE = "-o FILE"
+    LIVE = "-i FILE"
+    OFFLINE = "-i FILE --slave-status FILE2"
+    FOLLOW = "-i FILE --follow"
+    DUMP = "-d alone"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Rules:
+    """Where an option is obeyed."""
+
+    modes: frozenset[Mode] = frozenset()
+    half: str | None = None
+    """The half without which it would have no effect."""
+    needs: str | None = None
+    """The parameter that it requires."""
+    why: str = ""
+    """Why other modes refuse it."""
+    needs_streams: bool = False
+    """Whether a FILE of the original tool, without tables, streams and contents, cannot support it."""
+    in_file: bool = False
+    """Whether status-tool.toml may set it: not what decides the question of one run."""
+    unwatched: str = ""
+    """Why `watch` refuses it; empty: it takes it."""
+    is_letter: bool = False
+    """Whether it is one of those that choose the mode."""
+
+
+@dataclass(frozen=True, slots=True)
+class Option(_Rules):
+    """An option of `run`."""
+
+    type: Any
+    """Of its value, or the shared declaration of `cli.options`."""
+    flag: str
+    help: str = ""
+    metavar: str | None = None
+    min: float | None = None
+    max: float | None = None
+
+    @property
+    def annotation(self) -> Any:
+        """The option as Typer reads it from a signature."""
+        if get_origin(self.type) is Annotated:
+            return self.type
+        bounds = {name: bound for name in ("min", "max") if (bound := getattr(self, name)) is not None}
+        declared = typer.Option(self.flag, metavar=self.metavar, help=self.help, **bounds)
+        return Annotated[self.type if self.is_switch else self.type | None, declared]
+
+    @property
+    def is_switch(self) -> bool:
+        """Whether it takes no value."""
+        return self.type is bool or get_args(self.type)[:1] == (bool,)
+
+
+_ALL = frozenset(Mode)
+WRITES = frozenset({Mode.MASTER, Mode.SLAVE})
+CHECKS = frozenset({Mode.LIVE, Mode.OFFLINE, Mode.FOLLOW})
+CLUSTER = frozenset(Mode) - {Mode.OFFLINE}
+"""Modes that read a live cluster."""
+_WITH_MASTER = frozenset({Mode.FOLLOW, Mode.LIVE})
+_OFFLINE = "both sides are files there"
+_CHECK_ONLY = "it concerns a check: it goes with -i FILE"
+READS_MASTER = "only --follow and --rows read the master"
+_SAMPLES = "-m -o FILE samples rows, -i FILE compares a live slave's with them"
+_DIGESTS = "-m -o FILE records digests of rows, -i FILE compares a live slave's with them"
+_FOR_MASTER = "it checks: for the master's side give --master-conf"
+_DUMPED = "each round would write over it: `run -i FILE -d` dumps one"
+_UNQUERIED = f"{_OFFLINE}: no cluster is queried"
+_LISTS = "it lists what a check finds: it goes with -i FILE"
+_REPORTS = "it reports the outcome of a check: it goes with -i FILE"
+_SPARK = "only a check uses Spark"
+_LINES = "it prints one line a round and no progress"
+
+OPTION_GROUPS: Mapping[str, Mapping[str, Option]] = {
+    "What to do": {
+        "master": Option(
+            bool,
+            "-m",
+            help="This is the master: with -o FILE, write its status.",
+            unwatched=_FOR_MASTER,
+            is_letter=True,
+        ),
+        "output": Option(
+            Path, "-o", metavar="FILE", help="Write this side's status to FILE.", unwatched=_FOR_MASTER, is_letter=True
+        ),
+        "status_file": Option(
+            Path, "-i", metavar="FILE", help="Check the master's FILE against this slave.", is_letter=True
+        ),
+        "slave_status": Option(
+            Path,
+            "--slave-status",
+            metavar="FILE2",
+            help="With -i: the slave's side from FILE2, no cluster needed.",
+            is_letter=True,
+        ),
+        "follow": Option(
+            bool,
+            "--follow",
+            help="With -i: keep reading the master, too, until complete, --wait is over or Ctrl-C.",
+            unwatched="give --master-conf without -i: the master is read anew in each round",
+            is_letter=True,
+        ),
+        "debug": Option(
+            bool,
+            "-d",
+            help="Alone: dump this cluster's state. With -m or -i: also write debug dumps.",
+            modes=_ALL,
+            unwatched=_DUMPED,
+        ),
+        "debug_dir": Option(
+            Path,
+            "--debug-dir",
+            metavar="DIR",
+            help="Where -d writes (default status-tool-debug).",
+            modes=_ALL - {Mode.DUMP},
+            needs="debug",
+            why="that dump goes to stdout",
+            in_file=True,
+            unwatched=_DUMPED,
+        ),
+        "explain": Option(
+            bool,
+            "--explain",
+            help="Only show what would be read, from where and how much.",
+            modes=_ALL,
+            unwatched="it has no plan of its own: `run -i FILE --explain` shows that of one round",
+        ),
+        "wait": Option(
+            float,
+            "--wait",
+            metavar="SECONDS",
+            min=0,
+            help="With -m (default 60): for the flush of every region server. With -i (default 0): until complete.",
+            modes=CLUSTER,
+            why=f"{_OFFLINE}: nothing can change",
+            in_file=True,
+        ),
+    },
+    "What counts": {
+        "shutdown": Option(
+            str,
+            "-s",
+            metavar="TIME",
+            help="Shutdown time (epoch ms or ISO 8601) instead of the recorded one.",
+            modes=_ALL - {Mode.SLAVE, Mode.FOLLOW, Mode.DUMP},
+            why="no shutdown time counts there",
+        ),
+        "only": Option(Half, "--only", help="One half of the check.", modes=_ALL),
+        "peer": Option(
+            str,
+            "--peer",
+            metavar="ID",
+            help="The master's replication peer to check.",
+            modes=CHECKS | {Mode.MASTER},
+            half="hbase",
+            why=_CHECK_ONLY,
+            needs_streams=True,
+            in_file=True,
+        ),
+        "ignore_later_writes": Option(
+            bool,
+            "--ignore-later-writes",
+            help="With -i: accept writes after a recorded shutdown time.",
+            modes=CHECKS - {Mode.FOLLOW},
+            half="hbase",
+            why=f"{_CHECK_ONLY} of FILE as it is",
+            needs_streams=True,
+        ),
+    },
+    "HBase": {
+        "table": Option(
+            list[str],
+            "--table",
+            metavar="NS:TABLE",
+            help="Only this table (repeatable).",
+            modes=_ALL,
+            half="hbase",
+            needs_streams=True,
+        ),
+        "namespace": Option(
+            list[str],
+            "--namespace",
+            metavar="NS",
+            help="Only this namespace (repeatable).",
+            modes=_ALL,
+            half="hbase",
+            needs_streams=True,
+        ),
+        "since": Option(
+            list[str],
+            "--since",
+            metavar="[TABLE=]TIME",
+            help="Accept as baseline what was written up to this time (epoch ms or ISO 8601), in one "
+            "table (repeatable) or everywhere.",
+            modes=CHECKS,
+            half="hbase",
+            why=_CHECK_ONLY,
+            needs_streams=True,
+        ),
+        "drained": Option(
+            bool,
+            "--drained",
+            help="With -m: wait, as long as --wait says, until queues of crashed servers are drained.",
+            modes=frozenset({Mode.MASTER}),
+            half="hbase",
+            why="it waits for the master's queues",
+            unwatched="the next round reads the queues again",
+        ),
+        "rows": Option(
+            str,
+            "--rows",
+            metavar="[=all]",
+            help="Where streams leave a table in doubt, have region servers digest its rows: with -m "
+            "into FILE, with -i to compare them with FILE's, or with the master's if that is "
+            "named; with --rows=all every table.",
+            modes=frozenset({Mode.LIVE, Mode.MASTER}),
+            half="hbase",
+            why=_DIGESTS,
+            needs_streams=True,
+            unwatched="a service would read the rows of both clusters again and again: `run -i FILE --rows` "
+            "does it once",
+        ),
+        "sample": Option(
+            str,
+            "--sample",
+            metavar="SECONDS|off",
+            help="How long region servers digest random samples of rows at most, beside everything "
+            "else (default 5): with -m into FILE, with -i to compare them with FILE's.",
+            modes=frozenset({Mode.LIVE, Mode.MASTER}),
+            half="hbase",
+            why=_SAMPLES,
+            needs_streams=True,
+        ),
+        "accept_drift": Option(
+            list[str],
+            "--accept-drift",
+            metavar="NS:TABLE",
+            help="With -i: accept that the slave keeps less of this table (repeatable).",
+            modes=CHECKS,
+            half="hbase",
+            why=_CHECK_ONLY,
+            in_file=True,
+        ),
+    },
+    "HDFS files": {
+        "paths": Option(
+            Path,
+            "-f",
+            metavar="FILE",
+            help="HDFS paths to check, one per line, # comments.",
+            modes=_ALL,
+            half="hdfs",
+            in_file=True,
+        ),
+        "all_files": Option(
+            bool,
+            "--all-files",
+            help="With -m: all of HDFS, whatever paths are configured.",
+            modes=frozenset({Mode.MASTER}),
+            half="hdfs",
+            why="only -m asks for paths or for this",
+        ),
+        "deep": Option(
+            str,
+            "--deep",
+            metavar="[=all]",
+            help="Read content: with -m every file's CRC32C is recorded; with -i files of different "
+            "layout are settled by it, with --deep=all every file.",
+            modes=CLUSTER,
+            half="hdfs",
+            why=f"{_OFFLINE}: what CRC32C they hold is compared anyway",
+            needs_streams=True,
+        ),
+        "rate": Option(
+            float,
+            "--rate",
+            metavar="N",
+            min=0.1,
+            help="At most N NameNode requests a second.",
+            modes=CLUSTER,
+            half="hdfs",
+            why=f"{_OFFLINE}: no NameNode is queried",
+            in_file=True,
+        ),
+        "hdfs_client": Option(
+            HdfsClient,
+            "--hdfs-client",
+            help="How files are read: by Hadoop's own client, over WebHDFS, or (auto, the default) the "
+            "first where RPC addresses are known and the files are many.",
+            modes=CLUSTER,
+            half="hdfs",
+            why=f"{_OFFLINE}: no NameNode is queried",
+            in_file=True,
+        ),
+        "resume": Option(
+            bool,
+            "--resume",
+            help="With -o: use the checksums of a run that was interrupted.",
+            modes=WRITES,
+            half="hdfs",
+            why="it continues a FILE that was being written",
+            unwatched="the next round reads what this one could not",
+        ),
+        "exclude": Option(
+            list[str],
+            "--exclude",
+            metavar="GLOB",
+            help="Files and folders to exclude (repeatable).",
+            modes=_ALL,
+            half="hdfs",
+            in_file=True,
+        ),
+        "map_path": Option(
+            list[str],
+            "--map-path",
+            metavar="MASTER=SLAVE",
+            help="A tree that has another path on the slave.",
+            modes=CHECKS,
+            half="hdfs",
+            why="it goes with -i FILE",
+            in_file=True,
+        ),
+        "strict_extra": Option(
+            bool,
+            "--strict-extra",
+            help="Files that exist only on the slave are a failure.",
+            modes=CHECKS,
+            half="hdfs",
+            why=_CHECK_ONLY,
+        ),
+        "layout": Option(
+            str,
+            "--layout",
+            metavar="BLOCK[:CHUNK[:CRC]]",
+            help="HDFS layout for the checksums of file:// roots.",
+            modes=CLUSTER,
+            half="hdfs",
+            why=f"{_OFFLINE}: no local file is read",
+        ),
+    },
+    "This cluster": {
+        "conf_dir": Option(ConfDirs, "--conf-dir", modes=_ALL, in_file=True),
+        "thrift": Option(ThriftOption, "--thrift", modes=CLUSTER, half="hbase", why=_UNQUERIED, in_file=True),
+        "webhdfs": Option(WebHdfsOption, "--webhdfs", modes=CLUSTER, why=_UNQUERIED, in_file=True),
+        "zookeeper": Option(ZooKeeperOption, "--zookeeper", modes=CLUSTER, why=_UNQUERIED, in_file=True),
+        "cacert": Option(CaCert, "--cacert", modes=CLUSTER, why=_UNQUERIED, in_file=True),
+        "cert": Option(Cert, "--cert", modes=CLUSTER, why=_UNQUERIED, in_file=True),
+        "principal": Option(Principal, "--principal", modes=CLUSTER, why=_UNQUERIED, in_file=True),
+        "keytab": Option(Keytab, "--keytab", modes=CLUSTER, why=_UNQUERIED, in_file=True),
+    },
+    "The master, with --follow or --rows": {
+        "master_conf": Option(
+            list[Path],
+            "--master-conf",
+            metavar="DIR",
+            help="With --follow or --rows: the master's site files (repeatable).",
+            modes=_WITH_MASTER,
+            why=READS_MASTER,
+            in_file=True,
+        ),
+        "master_thrift": Option(
+            str,
+            "--master-thrift",
+            metavar="HOST:PORT",
+            help="With --follow or --rows: the master's Thrift server.",
+            modes=_WITH_MASTER,
+            why=READS_MASTER,
+            in_file=True,
+        ),
+        "master_zookeeper": Option(
+            str,
+            "--master-zookeeper",
+            metavar="HOST:PORT[,…]/ZNODE",
+            help="With --follow or --rows: the master's ZooKeeper; alone --follow shows the queues only.",
+            modes=_WITH_MASTER,
+            why=READS_MASTER,
+            in_file=True,
+        ),
+    },
+    "Spark": {
+        "spark_master": Option(
+            str,
+            "--spark-master",
+            metavar="URL",
+            help="Default local[*]; kept under spark-submit.",
+            modes=CHECKS,
+            why=_SPARK,
+            in_file=True,
+        ),
+        "spark_conf": Option(
+            list[str],
+            "--spark-conf",
+            metavar="K=V",
+            help="Spark setting (repeatable).",
+            modes=CHECKS,
+            why=_SPARK,
+            in_file=True,
+        ),
+    },
+    "Results": {
+        "as_json": Option(
+            bool,
+            "--json",
+            help="One JSON document on stdout, nothing else there.",
+            modes=_ALL - {Mode.DUMP},
+            why="that dump is JSON lines already",
+        ),
+        "max_problems": Option(
+            int,
+            "--max-problems",
+            metavar="N",
+            min=0,
+            max=MOST_PROBLEMS,
+            help="How many problems to list (default 100).",
+            modes=CHECKS,
+            why=_CHECK_ONLY,
+            in_file=True,
+        ),
+        "report": Option(
+            Path, "--report", metavar="FILE.html", help="Also write an HTML report.", modes=CHECKS, why=_REPORTS
+        ),
+        "metrics": Option(
+            Path,
+            "--metrics",
+            metavar="FILE.prom",
+            help="Also write a Prometheus textfile.",
+            modes=CHECKS,
+            why=_REPORTS,
+            in_file=True,
+        ),
+        "repair_script": Option(
+            Path,
+            "--repair-script",
+            metavar="FILE.sh",
+            help="Also write the repairs, one per table, as a script.",
+            modes=CHECKS,
+            why="it repairs what a check finds: it goes with -i FILE",
+        ),
+        "differ": Option(
+            Path,
+            "--differ",
+            metavar="FILE",
+            help="List everything that differs; - is stdout, .txt lists paths.",
+            modes=CHECKS,
+            why=_LISTS,
+        ),
+        "missing": Option(
+            Path,
+            "--missing",
+            metavar="FILE",
+            help="List everything that is missing, in whole or in part.",
+            modes=CHECKS,
+            why=_LISTS,
+        ),
+        "unverifiable": Option(
+            Path,
+            "--unverifiable",
+            metavar="FILE",
+            help="List everything that could not be verified.",
+            modes=CHECKS,
+            why=_LISTS,
+        ),
+    },
+    "Status files": {
+        "sign_key": Option(
+            Path,
+            "--sign-key",
+            metavar="FILE",
+            help="With -o: sign with the key in FILE; with -i: accept only files signed with it.",
+            modes=CHECKS | WRITES,
+            why="it goes with -o FILE or -i FILE: nothing is signed there",
+            in_file=True,
+        ),
+        "require_signature": Option(
+            bool,
+            "--require-signature",
+            help="With -i: require --sign-key, which already implies it.",
+            modes=CHECKS,
+            needs="sign_key",
+            why="it goes with -i FILE",
+            in_file=True,
+        ),
+        "mode": Option(
+            str,
+            "--file-mode",
+            metavar="OCTAL",
+            help="Permissions of written files (default 600, of metrics 644 less the umask; a replaced "
+            "file keeps its own).",
+            modes=CHECKS | WRITES,
+            why="no file is written there",
+            in_file=True,
+        ),
+    },
+    "Progress": {
+        "quiet": Option(Quiet, "-q", modes=_ALL, unwatched=_LINES),
+        "verbose": Option(Verbose, "-v", modes=_ALL, unwatched=_LINES),
+        "log_file": Option(
+            LogFile, "--log-file", modes=_ALL, unwatched="it prints one line a round and no progress: redirect it"
+        ),
+    },
+}
+"""By heading of `run -h`, the options by parameter."""
+
+DECLARED: Mapping[str, Option] = {name: option for group in OPTION_GROUPS.values() for name, option in group.items()}
+"""Every option, in the order of the help."""
+OPTIONS: Mapping[str, Option] = {name: option for name, option in DECLARED.items() if not option.is_letter}
+"""Those that do not choose the mode."""
+
+
+def with_options(command: Command) -> Command:
+    """Give a function the signature that Typer reads: one parameter an option."""
+    parameters = [
+        inspect.Parameter(
+            name, inspect.Parameter.KEYWORD_ONLY, default=False if one.is_switch else None, annotation=one.annotation
+        )
+        for name, one in DECLARED.items()
+    ]
+    command.__signature__ = inspect.Signature(parameters, return_annotation=int)  # type: ignore[attr-defined]
+    return command
