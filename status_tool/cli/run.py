@@ -96,6 +96,7 @@ class AskedRun:
             strict_extra=one.strict_extra,
             accepted_drift=frozenset(map(plain_name, one.accept_drift or ())),
             ignore_later_writes=one.ignore_later_writes,
+            forgotten=frozenset(map(plain_name, one.forget or ())),
         )
 
     def check(self) -> Check:

@@ -280,6 +280,18 @@ OPTION_GROUPS: Mapping[str, Mapping[str, Option]] = {
             why=_SAMPLES,
             needs_streams=True,
         ),
+        "forget": Option(
+            list[str],
+            "--forget",
+            metavar="TABLE",
+            help="With -i: take back what this slave has recorded of the table's past, by --since or --rows "
+            "(repeatable). With --since TABLE=TIME: accept it anew, and what has happened to it on the slave.",
+            modes=_WITH_MASTER,
+            half="hbase",
+            why="-i FILE records acceptances on a live slave",
+            needs_streams=True,
+            unwatched="each round would forget what the one before has recorded: `run -i FILE --forget` does it once",
+        ),
         "accept_drift": Option(
             list[str],
             "--accept-drift",

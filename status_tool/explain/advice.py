@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from status_tool.printable import iso, printable_key
 from status_tool.rules.context import RunContext
-from status_tool.rules.segments import SINCE_MARGIN_MS
+from status_tool.rules.segments import SINCE_MARGIN_MS, latest
 from status_tool.vocabulary.findings import Finding
 from status_tool.vocabulary.header import Header
 from status_tool.vocabulary.outcome import Repair
@@ -34,7 +34,7 @@ UNDER_REPAIRS = "the commands are under Repairs"
 FILE_COPIES = ("file-missing", "size", "checksum", "algorithm", "content")
 """Codes repaired by copying a file."""
 
-_TEXTS = {  # {since}: the option that accepts the past of the finding's table
+_TEXTS = {  # {since}: the option that accepts the past of the finding's table; {anew}: also what happened to it
     "unsettled": "see the problem of this origin",
     "unreadable-head": "the row of this stream in the master's state table is damaged; see the region server's log",
     "origin": "check the server's log and its region server page. If it lives, start it with the tracker (`status-tool"
@@ -55,7 +55,7 @@ _TEXTS = {  # {since}: the option that accepts the past of the finding's table
     "unhosted": "bring the region online on the master (hbase shell: `assign`), then run `run -m` again",
     "untracked": "start that server with the tracker (`status-tool setup`) and run `run -m` again",
     "truncated": "truncate the table on the slave likewise (hbase shell: `truncate`; `disable` and `drop` if the master"
-    " has dropped it), copy what the master has now, and accept the past with {since}",
+    " has dropped it), copy what the master has now, and accept the past with {anew}",
     "undescribed": "run `run -m` again: the table is newer than the recorded descriptors",
     "bulkload": "check that hbase.replication.bulkload.enabled is on and its queue has drained, or copy the files"
     " (CopyTable, ExportSnapshot); then accept the past with {since}",
@@ -68,9 +68,10 @@ _TEXTS = {  # {since}: the option that accepts the past of the finding's table
     "family-absent": "add the family on the slave (`alter`), then copy its rows",
     "skip-wal": "the table's durability SKIP_WAL bypasses replication; on the master `alter 'TABLE', DURABILITY =>"
     " 'USE_DEFAULT'`, then copy its rows",
-    "emptied": "compare the table once (--rows), and accept the past with {since} when what is missing has been copied",
+    "emptied": "copy what is missing and compare the table once (--rows --master-conf DIR), which proves it anew; where"
+    " the master is gone, {anew} takes your word for it",
     "slave-state-lost": "compare the table once (--rows --master-conf DIR), which proves it anew; where the master is"
-    " gone, {since} takes your word for it",
+    " gone, {anew} takes your word for it",
     "slave-untracked": "start that server with the tracker (`status-tool setup`), check again with --wait, and compare"
     " the tables once (--rows --master-conf DIR): nobody recorded what happened to its regions meanwhile",
     "not-described": "run `run -m` again with --wait, so that a tracker records all tables",
@@ -120,9 +121,20 @@ def since_option(table: str | None, time_ms: int | None) -> str:
     return f"--since {shlex.quote(time if table is None else f'{table}={time}')}"
 
 
-def text_of(code: str, table: str | None = None, time_ms: int | None = None) -> str:
+def anew_option(table: str | None, time_ms: int | None, cut_ms: int | None) -> str:
+    """The options that accept a table's past, and with it what has happened to the table on the slave by then.
+
+    That time is of the slave's clock: what was written until FILE's cut is accepted at least.
+    """
+    name = "TABLE" if table is None else table
+    until_ms = None if time_ms is None else latest(time_ms, cut_ms)
+    return f"--forget {shlex.quote(name)} {since_option(name, until_ms)}"
+
+
+def text_of(code: str, table: str | None = None, time_ms: int | None = None, cut_ms: int | None = None) -> str:
     """What to do about a code, before any command."""
-    return _TEXTS[code].replace("{since}", since_option(table, time_ms))
+    anew = anew_option(table, time_ms, cut_ms)
+    return _TEXTS[code].replace("{since}", since_option(table, time_ms)).replace("{anew}", anew)
 
 
 def advise(finding: Finding, context: RunContext) -> str | None:
@@ -130,9 +142,9 @@ def advise(finding: Finding, context: RunContext) -> str | None:
     if finding.code in HOLES:
         return _repair(finding, context)
     if finding.code == "partial" and (repair := repair_of(finding, context)) is not None:
-        return f"{_text(finding)}: {repair.copy_table}{_afterwards(finding)}"
+        return f"{_text(finding, context)}: {repair.copy_table}{_afterwards(finding)}"
     if finding.code in TABLE_COPIES and (repair := repair_of(finding, context)) is not None:
-        return f"{_text(finding)}: {repair.copy_table}"
+        return f"{_text(finding, context)}: {repair.copy_table}"
     if finding.code == "filter-changed":
         return _filter_advice(finding, context)
     if finding.code == "keeps-less":
@@ -149,8 +161,8 @@ def advise(finding: Finding, context: RunContext) -> str | None:
     if finding.code == "older-than-tracker":
         return _baseline(finding.table, context.master.coverage_ms)
     if command := copy_of_file(finding, context):
-        return f"{_text(finding)}: {command}"
-    return _text(finding) if finding.code in _TEXTS else None
+        return f"{_text(finding, context)}: {command}"
+    return _text(finding, context) if finding.code in _TEXTS else None
 
 
 def copy_of_file(finding: Finding, context: RunContext) -> str:
@@ -174,14 +186,14 @@ def todo(finding: Finding, context: RunContext) -> str | None:
         server = context.origin_name(finding.origin)
         return f"{_look(finding, server, context.queues.disabled_peer)}{UNDER_REPAIRS}"
     if finding.code in TABLE_COPIES:
-        return f"{_text(finding)}: {UNDER_REPAIRS}"
+        return f"{_text(finding, context)}: {UNDER_REPAIRS}"
     if finding.code in FILE_COPIES:
-        return _text(finding)
+        return _text(finding, context)
     return advise(finding, context)
 
 
-def _text(finding: Finding) -> str:
-    return text_of(finding.code, finding.table, finding.written_to_ms)
+def _text(finding: Finding, context: RunContext) -> str:
+    return text_of(finding.code, finding.table, finding.written_to_ms, context.master.cut_ms)
 
 
 def with_dry_run(sync: str) -> str:
@@ -342,7 +354,9 @@ def _compare(finding: Finding, context: RunContext) -> str:
     since = finding.written_to_ms
     accept = f"; then check again with {ROWS}"
     if since is not None and finding.code != "differs":
-        accept += f". Where the master is gone, {since_option(finding.table, since)} takes your word for it"
+        anew = anew_option(finding.table, since, context.master.cut_ms)
+        option = anew if finding.code == "slave-changed" else since_option(finding.table, since)
+        accept += f". Where the master is gone, {option} takes your word for it"
     return f"compare the rows of both sides, deletes included{how}{accept}"
 
 

@@ -74,6 +74,7 @@ def conclude(context: RunContext, tally: Tally, findings: Iterable[Finding]) -> 
         notices=notices,
         max_problems=context.scope.max_problems,
         seen={table.table: asdict(table.seen) for table in context.tables},
+        accepts={table.table: table.accepts.to_json() for table in context.tables if table.accepts is not None},
     )
 
 
@@ -95,6 +96,7 @@ def _hbase(context: RunContext, tally: Tally, run: list[Finding]) -> HBaseOutcom
         tally.timestamps_complete,
         tally.evidence,
         context.ordered_tables if tally.evidence[Evidence.ORDERED] else (),
+        context.accepted_tables if tally.evidence[Evidence.ACCEPTED] else (),
         later=later_writes(tally.later),
     )
 

@@ -201,7 +201,8 @@ def _scope_raised(finding: Finding, context: RunContext) -> str:
 def _emptied(finding: Finding, context: RunContext) -> str:
     return (
         f"emptied: on the slave the table, part of it or a family was recreated, truncated or dropped at"
-        f" {iso(finding.written_to_ms)}, after replicated entries had arrived: what had arrived before is gone"
+        f" {iso(finding.written_to_ms)}, after replicated entries had arrived or its past was accepted: what was there"
+        " before is gone"
     )
 
 

@@ -18,6 +18,7 @@ from status_tool.errors import StatusToolError
 from status_tool.gather.hdfs_side import impatient
 from status_tool.gather.measured_queues import BULKLOAD_KEY, measure, replicates_loads
 from status_tool.gather.snapshot import settle
+from status_tool.rules.kept_proofs import told_by_master
 from status_tool.rules.peers import own_shipping
 from status_tool.rules.queue_proofs import CLOCK_MARGIN_MS
 from status_tool.sources.hdfs_files import endpoint_of, refusals_end_the_run
@@ -101,6 +102,8 @@ def _trackers(settings: Settings) -> Iterator[Checked]:
         )
     yield from _clocks(small, barrier, live)
     yield from _tables(small)
+    for by_master in told_by_master(small.proven):
+        yield Checked(by_master)
 
 
 def _server(server: str, echoes: dict[tuple[str, str], bool], versions: dict[tuple[str, str], str]) -> Checked:

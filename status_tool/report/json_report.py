@@ -98,6 +98,7 @@ def _hbase(outcome: Outcome) -> dict[str, Any] | None:
         "timestamps_complete": outcome.hbase.timestamps_complete,
         "evidence_by": evidence_counts(outcome),
         "ordered_tables": list(outcome.hbase.ordered_tables),
+        "accepted_tables": list(outcome.hbase.accepted_tables),
         "not_replicated": _not_replicated(outcome.hbase.not_replicated),
         "later_writes": [asdict(later) for later in outcome.hbase.later],
     }

@@ -24,6 +24,7 @@ from status_tool.report.reporter import (
     region_counts,
 )
 from status_tool.report.text import (
+    accepted_line,
     advice_for,
     check_command,
     headline,
@@ -195,6 +196,8 @@ def _facts(outcome: Outcome) -> list[tuple[str, str]]:
         facts.append(("Evidence", f"{evidence.value}: {EVIDENCE_WORDS[evidence]}"))
         if outcome.hbase.ordered_tables:
             facts.append(("Tables with evidence ordered", ordered_tables(outcome.hbase)))
+        if outcome.hbase.accepted_tables:
+            facts.append(("Accepted", accepted_line(outcome.hbase)))
         if left_out := not_replicated_line(outcome.hbase):
             facts.append(("Left out", left_out))
         if outcome.hbase.worst_lag_ms is not None:

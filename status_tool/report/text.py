@@ -22,7 +22,7 @@ from status_tool.report.reporter import (
 )
 from status_tool.vocabulary.header import BY_CHECK, BY_OPTION, RECORDED
 from status_tool.vocabulary.outcome import Group, HBaseOutcome, Outcome, Problem, TableLine, TableRepair
-from status_tool.vocabulary.verdicts import FileStatus, Status, Verdict
+from status_tool.vocabulary.verdicts import Evidence, FileStatus, Status, Verdict
 
 _INDENT = "   "
 WIDTH = 80
@@ -147,6 +147,8 @@ def _note_lines(outcome: Outcome) -> Iterator[str]:
     if hbase is not None and hbase.ordered_tables:
         words = f"ordered: {ordered_tables(hbase)}: the peer ships only some of their replicated families"
         yield from _hanging("Note   ", words)
+    if hbase is not None and hbase.accepted_tables:
+        yield from _hanging("Note   ", f"accepted: {accepted_line(hbase)}")
     if hbase is not None and (left_out := not_replicated_line(hbase)):
         yield from _hanging("Note   ", left_out)
     for notice in notices(outcome):
@@ -299,6 +301,12 @@ def _evidence(hbase: HBaseOutcome) -> Iterator[str]:
 def ordered_tables(hbase: HBaseOutcome) -> str:
     """Name the tables with evidence `ordered`, sanitised; of many only the first."""
     return _few(hbase.ordered_tables)
+
+
+def accepted_line(hbase: HBaseOutcome) -> str:
+    """Name the tables with evidence `accepted`, sanitised; of many only the first."""
+    regions, tables = hbase.evidence_by.get(Evidence.ACCEPTED, 0), hbase.accepted_tables
+    return f"{_counted(regions, 'region', 'regions')} of {_counted(len(tables), 'table', 'tables')}: {_few(tables)}"
 
 
 def not_replicated_line(hbase: HBaseOutcome) -> str:

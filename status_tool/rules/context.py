@@ -6,7 +6,16 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from status_tool.printable import iso
-from status_tool.rules.kept_proofs import KeptProof, baseline_with, kept_proofs, servers_since, still_holding
+from status_tool.rules.kept_proofs import (
+    BY_ROWS,
+    BY_WORD,
+    KeptBaseline,
+    baseline_with,
+    kept_baselines,
+    servers_since,
+    still_holding,
+    told,
+)
 from status_tool.rules.origins import Origin, judge_origins, origin_name, slave_is_settled, unwatched
 from status_tool.rules.queue_proofs import QueueFacts
 from status_tool.rules.scoping import asked_filter, in_scope, recorded_filter
@@ -62,7 +71,7 @@ class RunContext:
     kept: frozenset[str] = frozenset()
     """Tables of which the past rests on an earlier proof by rows."""
     accepted: Baseline = NOTHING_ACCEPTED
-    """What rests on the operator's word alone, without what was proven by rows."""
+    """What rests on the operator's word alone, of this run or as recorded, without what was proven by rows."""
     unaffected: frozenset[str] = frozenset()
     """Tables of which the operator's word accepts nothing: they are younger, or their rows were proven."""
     is_settled_by_rows: bool = False
@@ -111,6 +120,16 @@ class RunContext:
         return tuple(table for table in ordered if self.in_scope(table))
 
     @property
+    def accepted_tables(self) -> tuple[str, ...]:
+        """The tables in scope of which the past rests on the operator's word."""
+        proven = self.unaffected | self.rows.equal
+        return tuple(
+            table.table
+            for table in self.tables
+            if table.replicated and self.accepted.of(table.table) is not None and table.table not in proven
+        )
+
+    @property
     def origin_rules(self) -> dict[int, tuple[bool, int | None, int | None]]:
         """Of each known origin: whether it is settled, beyond which write time it is after the cut, and
         `peer_versions.shipped_since`.
@@ -155,9 +174,11 @@ def build_context(
     level = Evidence(master.evidence)
     ours, theirs, ages = list(master_rows), list(slave_rows), list(ages)
     families = _families(_kind(ours, "table"), asked_filter(scope), queues)
-    kept = still_holding(kept_proofs(_kind(theirs, "table"), master.cluster_id), families)
+    recorded = kept_baselines(_kind(theirs, "table"), master.cluster_id)
+    kept = still_holding(recorded, families)
+    proofs, words = ({name: one for name, one in kept.items() if one.by == by} for by in (BY_ROWS, BY_WORD))
     asked, scope = scope, replace(scope, since=baseline_with(scope.since, kept))
-    servers_ms = servers_since(asked.since, families, kept)
+    accepted, servers_ms = baseline_with(asked.since, words), servers_since(asked.since, families, proofs)
     filters = (asked_filter(scope), recorded_filter(master), recorded_filter(slave))
     settled = slave_is_settled(_kind(theirs, "server"))
     rule = StreamRule.of(slave, scope.since, settled, queues.ordered)
@@ -166,7 +187,7 @@ def build_context(
         *_half_notices(master, slave, scope),
         *_side_notices(bare),
         *_notices(replace(bare, scope=asked)),
-        *_kept_notices(kept),
+        *told(kept),
         *queues.notices,
     )
     if bare.check_hbase and level is not Evidence.TIMESTAMPS:
@@ -186,7 +207,8 @@ def build_context(
         slave_id=slave.cluster_id,
         slave_back_ms=slave.state_back_ms,
         accepted=asked.since,
-        proofs=kept,
+        kept=recorded,
+        forgotten=scope.forgotten,
     )
     judged = judge_tables(_kind(ours, "table"), _kind(theirs, "table"), ages, question)
     tables = tuple(proven(table) if table.table in rows.equal else table for table in judged)
@@ -213,16 +235,16 @@ def build_context(
     return replace(
         known,
         rows=rows,
-        kept=frozenset(kept),
-        accepted=asked.since,
-        unaffected=_unaffected(asked.since, ages, kept),
+        kept=frozenset(proofs),
+        accepted=accepted,
+        unaffected=_unaffected(accepted, ages, proofs),
         is_settled_by_rows=len(certain) < len(found),
         settled_tables=frozenset(settled_tables),
     )
 
 
-def _unaffected(since: Baseline, ages: Iterable[TableAge], kept: Mapping[str, KeptProof]) -> frozenset[str]:
-    """Tables that were created after what `--since` accepts, or whose rows were proven up to then or later."""
+def _unaffected(since: Baseline, ages: Iterable[TableAge], kept: Mapping[str, KeptBaseline]) -> frozenset[str]:
+    """Tables that were created after what is accepted, or whose rows were proven up to then or later."""
     found = set()
     for age in ages:
         accepted_ms = since.of(age.table)
@@ -244,16 +266,6 @@ def _families(
     return {name: ours for name, ours in known.items() if ours != ()}
 
 
-def _kept_notices(kept: Mapping[str, KeptProof]) -> Iterator[str]:
-    """Of many tables only some are named, with the earliest time."""
-    if kept:
-        until_ms = min(proof.until_ms for proof in kept.values())
-        yield (
-            f"{len(kept)} tables rest on an earlier comparison of their rows (--rows) for what was written up to"
-            f" {iso(until_ms)} or later: {_few(sorted(kept))}"
-        )
-
-
 def _table_notices(
     tables: tuple[TableFacts, ...], scope: Scope, slave_is_known: bool, settings: ServerSettings
 ) -> Iterator[str]:
@@ -261,6 +273,11 @@ def _table_notices(
         yield from table.notices
     yield from _beside(tables, settings.keeps_tags)
     compared = {table.table for table in tables if table.replicated}
+    if scope.offline and any(table.accepts for table in tables):
+        yield (
+            "the word (--since) covers what has happened to the slave's tables until FILE2 was written; it is recorded"
+            " only by a check on the slave, without --slave-status"
+        )
     for name in sorted(scope.accepted_drift - compared):
         yield f"table {name}: nothing to accept (--accept-drift): it is not in scope for this slave"
     for name in sorted(scope.since.by_table.keys() - compared):

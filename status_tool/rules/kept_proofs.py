@@ -1,15 +1,17 @@
-"""What stays of a proof by rows: a baseline of its table, which the slave's state table keeps (`ProvenRow`).
+"""What is kept of a table's past: a baseline that a comparison of rows has proven, or that the operator vouches for.
 
-Whatever was written up to `until_ms` was in the rows that were compared, so that from then on streams have to show only
-what came later. What happens afterwards to the slave's table (emptied, restored, a family dropped) is named as ever.
+The slave's state table keeps it (`ProvenRow`). Whatever was written up to `until_ms` is there, so that streams have to
+show only what came later. It knows what the slave's trackers had `seen` of the table by then; anything else that they
+see later (emptied, restored, a family dropped, a state table that went back) is named, whatever any clock shows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from status_tool.printable import iso
 from status_tool.rules.queue_proofs import CLOCK_MARGIN_MS
 from status_tool.vocabulary.details import fits, is_number, is_text, list_of, loads, map_of, object_of, optional
 from status_tool.vocabulary.schema import Row
@@ -20,15 +22,17 @@ MARGIN_MS = 2 * CLOCK_MARGIN_MS
 """A region server's clock may differ by half of it from the HBase master's, which refuses it beyond that, and so may
 that of a server that starts later.
 """
-_SEEN = {
-    **dict.fromkeys(("born_ms", "changed_ms", "back_ms"), optional(is_number)),
-    "dropped_ms": optional(map_of(is_number)),
-}
-_PROOF = {
+BY_ROWS, BY_WORD = "rows", "word"
+"""Who vouches: the rows were compared, or the operator says so (`--since`)."""
+MOST_NAMES = 10
+"""How many tables a notice names."""
+_MOMENTS = ("born_ms", "changed_ms", "back_ms", "written_ms", "deleted_ms")
+_SEEN = {**dict.fromkeys(_MOMENTS, optional(is_number)), "dropped_ms": optional(map_of(is_number))}
+_KEPT = {
     "until_ms": is_number,
-    "at_ms": is_number,
     "families": list_of(is_text),
-    "seen": optional(object_of(_SEEN)),
+    "seen": object_of(_SEEN),
+    "by": lambda value: value in (None, BY_ROWS, BY_WORD),
 }
 
 
@@ -46,74 +50,120 @@ class Seen:
     """When store files changed beside the WAL."""
     back_ms: int | None = None
     """When the state table went back."""
+    written_ms: int | None = None
+    """When others than replication wrote to it."""
+    deleted_ms: int | None = None
+    """When deletes were among that."""
 
 
 NOTHING_SEEN = Seen()
 
 
 @dataclass(frozen=True, slots=True)
-class KeptProof:
-    """What digests have proven of one table; times are epoch ms."""
+class KeptBaseline:
+    """What is kept of one table's past."""
 
     until_ms: int
-    """What was written up to then, on whatever server's clock, was among the rows that were compared."""
-    at_ms: int
-    """When the comparison began, on the clock of the tool's host."""
+    """What was written up to then, on whatever server's clock, is vouched for."""
     families: frozenset[str]
-    seen: Seen | None = None
-    """None: the proof was kept before this was recorded; then events are compared with `at_ms`."""
+    seen: Seen
+    by: str = BY_ROWS
 
     def to_json(self) -> dict[str, Any]:
         """As the state table keeps it."""
-        seen = {} if self.seen is None else {"seen": asdict(self.seen)}
-        return {"until_ms": self.until_ms, "at_ms": self.at_ms, "families": sorted(self.families), **seen}
+        seen = {name: value for name, value in asdict(self.seen).items() if value}
+        return {"until_ms": self.until_ms, "families": sorted(self.families), "seen": seen, "by": self.by}
 
 
-def kept_proofs(slave_tables: Iterable[Row], master_id: str) -> dict[str, KeptProof]:
-    """By table what its `table` row has of proofs against this master; what cannot be parsed is none."""
-    found: dict[str, KeptProof] = {}
+def kept_baselines(slave_tables: Iterable[Row], master_id: str) -> dict[str, KeptBaseline]:
+    """By table what its `table` row has against this master; what cannot be parsed is none."""
+    found: dict[str, KeptBaseline] = {}
     for row in slave_tables:
         try:
-            detail = loads(row.get("detail"))
-            proof = detail["proven"][master_id]
+            kept = kept_of(loads(row.get("detail"))["proven"][master_id])
         except (ValueError, KeyError, TypeError):
             continue
-        if row.get("table") is not None and fits(proof, _PROOF):
-            found[row["table"]] = KeptProof(
-                proof["until_ms"], proof["at_ms"], frozenset(proof["families"]), seen_of(proof.get("seen"))
-            )
+        if row.get("table") is not None and kept is not None:
+            found[row["table"]] = kept
     return found
 
 
-def seen_of(detail: Mapping[str, Any] | None) -> Seen | None:
-    """From its JSON; None where none was recorded."""
-    if detail is None:
+def kept_of(detail: Any) -> KeptBaseline | None:
+    """From its JSON; None where it cannot be parsed."""
+    if not fits(detail, _KEPT):
         return None
-    moments = (detail.get(name) for name in ("changed_ms", "back_ms"))
-    return Seen(detail.get("born_ms"), detail.get("dropped_ms") or {}, *moments)
+    families = frozenset(detail["families"])
+    return KeptBaseline(detail["until_ms"], families, seen_of(detail["seen"]), detail.get("by") or BY_ROWS)
+
+
+def seen_of(detail: Mapping[str, Any]) -> Seen:
+    """From its JSON."""
+    return Seen(dropped_ms=detail.get("dropped_ms") or {}, **{name: detail.get(name) for name in _MOMENTS})
+
+
+def told(kept: Mapping[str, KeptBaseline]) -> Iterator[str]:
+    """What is in force, in words; of many tables only some are named, with the earliest time."""
+    ways = {BY_ROWS: "an earlier comparison of their rows (--rows)", BY_WORD: "your word (--since), as recorded here"}
+    for by, way in ways.items():
+        names = sorted(table for table in kept if kept[table].by == by)
+        if names:
+            until_ms = min(kept[table].until_ms for table in names)
+            more = f" and {len(names) - MOST_NAMES} tables more" if len(names) > MOST_NAMES else ""
+            counted = "1 table rests" if len(names) == 1 else f"{len(names)} tables rest"
+            yield (
+                f"{counted} on {way} for what was written up to {iso(until_ms)}{' or later' * (len(names) > 1)}:"
+                f" {', '.join(names[:MOST_NAMES])}{more}{'; --forget TABLE takes it back' * (by == BY_WORD)}"
+            )
+
+
+def told_by_master(stored: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
+    """What the state table keeps, in words; `stored` has JSON by table and master."""
+    for master in sorted({master for by_master in stored.values() for master in by_master}):
+        kept = {table: kept_of(by_master.get(master)) for table, by_master in stored.items()}
+        for line in told({table: one for table, one in kept.items() if one is not None}):
+            yield f"against master {master}, {line}"
+
+
+def recorded(accepts: Mapping[str, Mapping[str, Any]]) -> str:
+    """What a run has recorded of the operator's word, by table, in words."""
+    names = sorted(accepts)
+    until = ", ".join(f"{table} up to {iso(accepts[table]['until_ms'])}" for table in names[:MOST_NAMES])
+    more = f" and {len(names) - MOST_NAMES} tables more" if len(names) > MOST_NAMES else ""
+    return (
+        f"recorded: accepted on your word (--since), from now on also without the option: {until}{more}; --forget TABLE"
+        " takes it back"
+    )
+
+
+def forgotten(table: str, kept: KeptBaseline | None) -> str:
+    """What a run has taken back, in words."""
+    if kept is None:
+        return f"table {table} (--forget): nothing was recorded of its past"
+    way = "your word (--since)" if kept.by == BY_WORD else "a comparison of its rows (--rows)"
+    return f"forgotten: table {table} rested on {way} for what was written up to {iso(kept.until_ms)}"
 
 
 def still_holding(
-    proofs: Mapping[str, KeptProof], families: Mapping[str, Iterable[str] | None]
-) -> dict[str, KeptProof]:
-    """The proofs that cover all families in scope, by table; None: families that are not known."""
+    kept: Mapping[str, KeptBaseline], families: Mapping[str, Iterable[str] | None]
+) -> dict[str, KeptBaseline]:
+    """Those that cover all families in scope, by table; None: families that are not known."""
     return {
-        table: proof
-        for table, proof in proofs.items()
-        if (ours := families.get(table)) is not None and proof.families >= set(ours)
+        table: one
+        for table, one in kept.items()
+        if (ours := families.get(table)) is not None and one.families >= set(ours)
     }
 
 
-def baseline_with(since: Baseline, proofs: Mapping[str, KeptProof]) -> Baseline:
-    """The baseline of each table, the operator's or what was proven, whichever is later."""
-    later = {table: max(proof.until_ms, since.by_table.get(table, proof.until_ms)) for table, proof in proofs.items()}
+def baseline_with(since: Baseline, kept: Mapping[str, KeptBaseline]) -> Baseline:
+    """The baseline of each table, the one that is given or the one that is kept, whichever is later."""
+    later = {table: max(one.until_ms, since.by_table.get(table, one.until_ms)) for table, one in kept.items()}
     return Baseline(since.everything_ms, {**since.by_table, **later})
 
 
-def servers_since(since: Baseline, tables: Iterable[str], proofs: Mapping[str, KeptProof]) -> int | None:
+def servers_since(since: Baseline, tables: Iterable[str], proofs: Mapping[str, KeptBaseline]) -> int | None:
     """Up to when servers that are gone are accepted: what they wrote is among the proven rows of every table.
 
-    An operator's word for single tables does not accept servers.
+    An operator's word for single tables does not accept servers, so `proofs` are those by rows.
     """
     names = list(tables)
     if not names or any(table not in proofs for table in names):

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from status_tool.rules.descriptors import Compared, compare_descriptors
-from status_tool.rules.kept_proofs import NOTHING_SEEN, KeptProof, Seen
+from status_tool.rules.kept_proofs import BY_WORD, NOTHING_SEEN, KeptBaseline, Seen
 from status_tool.rules.pruning import unproven_ms
 from status_tool.rules.queue_proofs import CLOCK_MARGIN_MS
 from status_tool.rules.segments import earliest, latest
@@ -118,6 +118,8 @@ class TableFacts:
     """Coprocessors that are not HBase's and that it has on both sides."""
     seen: Seen = NOTHING_SEEN
     """What the slave's trackers have seen of its content by now."""
+    accepts: KeptBaseline | None = None
+    """What the operator's word of this run makes of what is kept; None: nothing new."""
 
     @property
     def family_ids(self) -> frozenset[str]:
@@ -181,9 +183,11 @@ class TableQuestion:
     slave_back_ms: int | None = None
     """When the slave's state table was last found to have gone back."""
     accepted: Baseline = NOTHING_ACCEPTED
-    """The operator's word alone, without what was proven by rows (`since` has both)."""
-    proofs: Mapping[str, KeptProof] = field(default_factory=dict)
-    """By table, what was last proven by rows: entries or not, what empties the table later takes them away."""
+    """The operator's word of this run alone, without what is kept (`since` has both)."""
+    kept: Mapping[str, KeptBaseline] = field(default_factory=dict)
+    """By table, what the slave keeps of its past, of whatever families."""
+    forgotten: Collection[str] = ()
+    """Tables of which the operator's word accepts what has happened to them on the slave, too."""
 
 
 def judge_tables(
@@ -251,24 +255,23 @@ def _facts(
     if not replicated:
         return TableFacts(table, described, False, gone_accepted=gone, loads_shipped=shipped)
     compared = _compared(descriptor, slave.get(table), families)
-    proof, word_ms = question.proofs.get(table), question.accepted.of(table)
-    if age is not None and age.is_younger_than(word_ms):
-        word_ms = None  # it held nothing to accept, and the slave's clock may be behind
-    # From then on there is content to lose, whether it came as entries or not.
-    held_from = earliest(None if proof is None else proof.at_ms, word_ms)
-    theirs = slave[table].holding_since(held_from) if table in slave else None
+    here = slave.get(table, _SlaveTable(None))
+    now = here.seen(question.changed.get(table), question.slave_back_ms)
+    before = here.before_arrival(now, is_pruned="pruned" in (descriptor or {}))
+    kept = question.kept.get(table)
+    accepts = _accepted(table, families, age, question, now, before)
+    holding = accepts or (kept if kept is not None and kept.families >= set(families) else None)
+    expected = before if holding is None else holding.seen
     is_accepted = table in question.accepted_drift
     drift = [Finding("keeps-less", table=table, note="; ".join(compared.less))] if compared.less else []
     findings = [
         *_descriptor_findings(table, descriptor, families, since_ms),
-        *_slave_findings(table, families, slave, word_ms, held_from, _seen_of(proof)),
+        *_slave_findings(table, families, slave),
         *([] if is_accepted else drift),
-        *_slave_state_lost(table, descriptor, theirs, question.slave_back_ms, word_ms, _seen_of(proof)),
-        *_slave_changes(table, theirs, question.changed.get(table), word_ms, _seen_of(proof)),
+        *_later_events(table, families, now, expected),
         *_pruned_findings(table, descriptor, question.slave_id, since_ms),
         *_age_findings(table, age, question.master, since_ms),
     ]
-    here = slave[table].descriptor if table in slave else {}
     return TableFacts(
         table,
         True,
@@ -279,12 +282,32 @@ def _facts(
         shipped,
         tuple(_drift_notices(table, compared, is_accepted)),
         compared.known,
-        _since(here.get("written_ms"), since_ms),
-        _since(here.get("deleted_ms"), since_ms),
+        None if now.written_ms == expected.written_ms else now.written_ms,
+        None if now.deleted_ms == expected.deleted_ms else now.deleted_ms,
         _since((descriptor or {}).get("tagged_ms"), since_ms),
-        _observers(descriptor or {}, here),
-        Seen(here.get("born_ms"), here.get("dropped_ms") or {}, question.changed.get(table), question.slave_back_ms),
+        _observers(descriptor or {}, here.descriptor),
+        now,
+        accepts,
     )
+
+
+def _accepted(
+    table: str, families: tuple[str, ...], age: TableAge | None, question: TableQuestion, now: Seen, before: Seen
+) -> KeptBaseline | None:
+    """What the operator's word of this run makes of what is kept of a table; None: nothing new.
+
+    It vouches for what was written, not for what has happened to the slave's table: only a word that is given together
+    with `--forget` does that.
+    """
+    word_ms, kept = question.accepted.of(table), question.kept.get(table)
+    if word_ms is None or (age is not None and age.is_younger_than(word_ms)):
+        return None
+    if kept is not None:
+        is_new = word_ms > kept.until_ms or not kept.families >= set(families)
+        return KeptBaseline(word_ms, frozenset(families), kept.seen, BY_WORD) if is_new else None
+    # With a state table that went back, an earlier record may have gone: nobody knows what has happened since that one.
+    known = replace(before, back_ms=None, written_ms=now.written_ms, deleted_ms=now.deleted_ms)
+    return KeptBaseline(word_ms, frozenset(families), now if table in question.forgotten else known, BY_WORD)
 
 
 def _is_older_than_the_barrier(age: TableAge | None, master: Header) -> bool:
@@ -357,6 +380,8 @@ _SLAVE_EVENTS = {
     "arrived_ms": optional(is_number),
     "born_ms": optional(is_number),
     "first_born_ms": optional(is_number),
+    "written_ms": optional(is_number),
+    "deleted_ms": optional(is_number),
     "dropped_ms": optional(map_of(is_number)),
 }
 
@@ -392,90 +417,63 @@ class _SlaveTable:
         """When it first held what a verdict may rely on, or its birth if nothing has arrived; None: not known."""
         return self.born_ms if self.arrived_ms is None else self.arrived_ms
 
-    def holding_since(self, proven_at: int | None) -> _SlaveTable:
-        """The same table, where rows were proven to be in it at a time, whether they came as entries or not."""
-        return replace(self, arrived_ms=earliest(self.arrived_ms, proven_at))
+    def seen(self, changed_ms: int | None, back_ms: int | None) -> Seen:
+        """What the trackers have seen of the table, with what its regions' ledgers and its state table show."""
+        written = (self.descriptor.get("written_ms"), self.descriptor.get("deleted_ms"))
+        return Seen(self.born_ms, self.dropped_ms, changed_ms, back_ms, *written)
 
-    def emptied_ms(self, families: tuple[str, ...], seen: Seen | None = None) -> int | None:
-        """When the table or one of the families was last emptied after entries had arrived; None: never.
+    def before_arrival(self, now: Seen, *, is_pruned: bool) -> Seen:
+        """What of it took nothing away, as it had happened before the first entry arrived.
 
-        What a kept proof has `seen` does not count, and anything else does. Without one the clocks tell, which may
-        differ. So what could have come first counts as well, but for the table's one birth.
+        The slave's servers' clocks may differ. So what could have come first counts as later, but for the table's one
+        birth, and a change of its store files. A state table that went back is one where the table has held nothing
+        before: chains are whole from their first entry on, so that all entries arrived, and all that happened was
+        recorded, after that. For an arrival is written with a table's segments, the first and later ones: where some
+        are left, so is the first arrival at the server that wrote them. But where the master has pruned heads, what
+        came first may be in no chain any more.
         """
-        if seen is not None:
-            births = self.born_ms if self.born_ms != seen.born_ms else None
-            lost = {family: self.dropped_ms.get(family) for family in families}
-            return latest(births, *(at for family, at in lost.items() if at != seen.dropped_ms.get(family)))
+        held_ms = None if is_pruned else self.held_from_ms
+        back_ms = None if held_ms is None else _until(now.back_ms, held_ms - 2 * CLOCK_MARGIN_MS - 1)
         if self.arrived_ms is None:
-            return None
+            return Seen(now.born_ms, now.dropped_ms, now.changed_ms, back_ms)
         is_reborn = self.first_born_ms is not None and self.first_born_ms != self.born_ms
         bound_ms = self.arrived_ms - CLOCK_MARGIN_MS
-        births_and_bounds = (self.born_ms, bound_ms if is_reborn else self.arrived_ms)
-        drops = ((self.dropped_ms.get(family), bound_ms) for family in families)
-        return latest(
-            *(moment for moment, bound in (births_and_bounds, *drops) if moment is not None and moment > bound)
+        return Seen(
+            _until(now.born_ms, bound_ms if is_reborn else self.arrived_ms),
+            {family: moment for family, moment in now.dropped_ms.items() if moment <= bound_ms},
+            _until(now.changed_ms, self.arrived_ms),
+            back_ms,
         )
 
 
-def _seen_of(proof: KeptProof | None) -> Seen | None:
-    return None if proof is None else proof.seen
+def _until(moment_ms: int | None, bound_ms: int) -> int | None:
+    return moment_ms if moment_ms is not None and moment_ms <= bound_ms else None
 
 
-def _slave_findings(
-    table: str,
-    families: tuple[str, ...],
-    slave: dict[str, _SlaveTable],
-    since_ms: int | None,
-    held_from: int | None,
-    seen: Seen | None,
-) -> list[Finding]:
+def _slave_findings(table: str, families: tuple[str, ...], slave: Mapping[str, _SlaveTable]) -> list[Finding]:
     if not slave:
         return []
     if table not in slave:
         return [Finding("absent", table=table)]
-    present = slave[table].holding_since(held_from)
-    if present.families is None:
+    present = slave[table].families
+    if present is None:
         return [Finding("descriptor-unreadable", table=table, note=SLAVE)]
-    absent = [family for family in families if family not in present.families]
-    found = [Finding("family-absent", table=table, note=", ".join(absent))] if absent else []
-    emptied_ms = present.emptied_ms(families, seen)
-    if emptied_ms is not None and (since_ms is None or since_ms < emptied_ms):
-        found.append(Finding("emptied", table=table, written_to_ms=emptied_ms))
-    return found
+    absent = [family for family in families if family not in present]
+    return [Finding("family-absent", table=table, note=", ".join(absent))] if absent else []
 
 
-def _slave_state_lost(
-    table: str,
-    master: dict[str, Any] | None,
-    slave: _SlaveTable | None,
-    back_ms: int | None,
-    since_ms: int | None,
-    seen: Seen | None,
-) -> list[Finding]:
-    """The doubt that what happened to the table on the slave is no longer recorded, as its state table went back.
-
-    None where the table has held nothing before, by more than the clocks of the slave's servers may differ: chains are
-    whole from their first entry on, so that all entries arrived, and all that happened was recorded, after that. For an
-    arrival is written with a table's segments, the first and later ones: where some are left, so is the first arrival
-    at the server that wrote them. But where the master has pruned heads, what came first may be in no chain any more.
-    """
-    if (seen is not None and seen.back_ms == back_ms) or back_ms is None or not _happened_after(back_ms, since_ms):
-        return []
-    held_ms = None if slave is None or "pruned" in (master or {}) else slave.held_from_ms
-    is_later = held_ms is not None and held_ms > back_ms + 2 * CLOCK_MARGIN_MS
-    return [] if is_later else [Finding("slave-state-lost", table=table, written_to_ms=back_ms)]
-
-
-def _slave_changes(
-    table: str, slave: _SlaveTable | None, changed_ms: int | None, since_ms: int | None, seen: Seen | None
-) -> list[Finding]:
-    """What was there before the first entry arrived does not affect what has arrived since."""
-    arrived_ms = None if slave is None else slave.arrived_ms
-    is_later = changed_ms is not None and arrived_ms is not None and changed_ms > arrived_ms
-    is_news = is_later if seen is None else changed_ms != seen.changed_ms
-    if not is_news or not _happened_after(changed_ms, since_ms):
-        return []
-    return [Finding("slave-changed", table=table, written_to_ms=changed_ms)]
+def _later_events(table: str, families: tuple[str, ...], now: Seen, expected: Seen) -> Iterator[Finding]:
+    """What has happened to the slave's table beside what was expected, whatever the clocks show."""
+    born_ms = None if now.born_ms == expected.born_ms else now.born_ms
+    drops = (now.dropped_ms.get(one) for one in families if now.dropped_ms.get(one) != expected.dropped_ms.get(one))
+    moments = {
+        "emptied": latest(born_ms, *drops),
+        "slave-state-lost": None if now.back_ms == expected.back_ms else now.back_ms,
+        "slave-changed": None if now.changed_ms == expected.changed_ms else now.changed_ms,
+    }
+    for code, moment_ms in moments.items():
+        if moment_ms is not None:
+            yield Finding(code, table=table, written_to_ms=moment_ms)
 
 
 def _pruned_findings(

@@ -26,7 +26,7 @@ from status_tool.gather.measured_queues import Measured, measure
 from status_tool.gather.queue_backlog import has_shipped, standing
 from status_tool.printable import iso, printable_key
 from status_tool.rules.context import ABOUT_ROWS
-from status_tool.rules.kept_proofs import KeptProof, proven_until, seen_of
+from status_tool.rules.kept_proofs import KeptBaseline, proven_until, seen_of
 from status_tool.runs.file_digests import FiledTable, compare_with_file, equal_to_file, filed_tables
 from status_tool.runs.question import Question
 from status_tool.runs.write import Say
@@ -126,14 +126,13 @@ def prove(
         way = _by_file(known, slave, question, tables, wait_s, say, counted)
     else:
         way = _by_master(asked.master, slave, question, tables, wait_s, say, counted)
-    at_ms = now_ms()
     pending = frozenset() if way.drained else _waiting_for_queues(tables, outcome)
     compared = [table for table in tables if table not in pending]
     results = _glance(way, compared)
     results |= _at_once(question, way.compare_one, [table for table in compared if table not in results])
     proofs = _proofs(results, pending, asked.master or slave, question.scope.max_problems)
     until_ms = proven_until(row for row in known if row["kind"] == "server")
-    return _kept(proofs, results, slave, question, outcome, until_ms, at_ms)
+    return _kept(proofs, results, slave, question, outcome, until_ms)
 
 
 def _glance(way: _Way, tables: Sequence[str]) -> dict[str, Result]:
@@ -244,9 +243,13 @@ def _undecided(question: Question, table: str, reason: str) -> Result:
 
 
 def tables_in_doubt(question: Question, outcome: Outcome, every: bool) -> tuple[str, ...]:
-    """The replicated tables of which something is not proven; all of them where the whole run is in doubt."""
+    """The replicated tables of which something is not proven, accepted ones among them.
+
+    All of them where the whole run is in doubt.
+    """
     groups = outcome.overview.groups if outcome.overview is not None else ()
     named = {group.table for group in groups if group.table is not None}
+    named |= set(outcome.hbase.accepted_tables) if outcome.hbase is not None else set()
     if every or any(group.table is None and group.code in ABOUT_ROWS for group in groups):
         return tuple(sorted(question.shipped))
     return tuple(sorted(named & question.shipped.keys()))
@@ -354,7 +357,6 @@ def _kept(
     question: Question,
     outcome: Outcome,
     until_ms: int | None,
-    at_ms: int,
 ) -> RowProofs:
     """With a word on what later runs need not ask again: of tables that streams left in doubt, others need no proof."""
     lasting = sorted(proofs.equal & set(tables_in_doubt(question, outcome, every=False)))
@@ -363,10 +365,12 @@ def _kept(
     proofs = replace(proofs, notices=(*proofs.notices, kept_words(lasting, until_ms, question.master)))
     if until_ms is None:
         return proofs
-    state = StateTable(slave.thrift(), slave.state_table)
-    for table in lasting:
-        proof = KeptProof(until_ms, at_ms, frozenset(results[table].families), seen_of(outcome.seen.get(table)))
-        state.record_proven(table, question.master.cluster_id, proof.to_json(), at_ms)
+    kept = {
+        table: KeptBaseline(until_ms, frozenset(results[table].families), seen_of(outcome.seen[table])).to_json()
+        for table in lasting
+        if table in outcome.seen
+    }
+    StateTable(slave.thrift(), slave.state_table).record_kept(question.master.cluster_id, kept)
     return proofs
 
 

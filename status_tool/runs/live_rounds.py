@@ -23,6 +23,7 @@ from status_tool.report.progress import Progress
 from status_tool.runs.answer import Comparison, Last, always
 from status_tool.runs.check import Check, session_of
 from status_tool.runs.compare_rows import prove
+from status_tool.runs.kept_words import forget_tables, record_words
 from status_tool.runs.master_side import MasterSide
 from status_tool.runs.question import Question, SideFacts, question_of, refuse_pruned
 from status_tool.runs.rows_shown import rows_shown
@@ -100,9 +101,13 @@ class LiveRounds:
     say: Say
     scratch: Scratch
     progress: Progress = field(default_factory=Progress)
+    told: list[str] = field(default_factory=list)
+    """What was recorded on the slave, and what was taken back."""
 
     def run(self) -> Outcome:
         """Check until complete, until no change is possible, or until the deadline; return the last outcome."""
+        master_id = self.master.file.header.cluster_id
+        self.told += forget_tables(self.settings, self.check.scope.forgotten, master_id, self.say)
         with (
             ThreadPoolExecutor(1) as pool,
             no_process_left(),
@@ -113,7 +118,7 @@ class LiveRounds:
             first = pool.submit(self._read)
             with session_of(self.check) as spark:
                 outcome = self._until_decided(spark, first.result(), samples)
-                return _with_notice(outcome, samples().notice(_lacking(outcome)))
+                return _with_notices(outcome, *self.told, samples().notice(_lacking(outcome)))
 
     def _until_decided(self, spark: SparkSession, sides: Both, samples: Repeating) -> Outcome:
         # With proofs by rows the comparison is repeated: files get what the rows have settled.
@@ -121,6 +126,7 @@ class LiveRounds:
         by_streams = dataclasses.replace(self.check, debug_dir=None, lists=()) if by_rows else self.check
         while True:
             outcome = self._answer(spark, sides, by_streams, partial(self._is_last, sides))
+            self.told += record_words(self.settings, outcome, self.say)
             self.master.round_done(outcome, sides.look, self.deadline - time.monotonic())
             if outcome.overview is not None:
                 break
@@ -213,5 +219,5 @@ def _lacking(outcome: Outcome) -> frozenset[str]:
     return frozenset(group.table for group in groups if group.table is not None and group.kind in LACKING)
 
 
-def _with_notice(outcome: Outcome, notice: str | None) -> Outcome:
-    return outcome if notice is None else dataclasses.replace(outcome, notices=(*outcome.notices, notice))
+def _with_notices(outcome: Outcome, *notices: str | None) -> Outcome:
+    return dataclasses.replace(outcome, notices=(*outcome.notices, *filter(None, notices)))

@@ -20,6 +20,7 @@ from status_tool.clients.zookeeper import ZooKeeper
 from status_tool.errors import StatusFileError, UsageError
 from status_tool.gather.measured_queues import queue_rows
 from status_tool.gather.snapshot import peer_rows, server_rows
+from status_tool.rules.kept_proofs import told_by_master
 from status_tool.rules.peers import PeerFacts, choose_peer, leads_to, own_shipping, parse_peer
 from status_tool.rules.pruning import (
     Applied,
@@ -133,6 +134,7 @@ class _Pruner:
         if header.tables or header.namespaces or header.barrier_issued_ms is None:
             raise StatusFileError(f"{file.path} does not cover all tables: write it without --table and --namespace")
         self._segments(file, header.barrier_issued_ms)
+        self.pruned.notices += told_by_master(self.state.kept())
         peers = self._peers()
         elsewhere = [peer for peer in peers if not leads_to(peer, header.cluster_id, header.cluster_key)]
         if not elsewhere:

@@ -309,7 +309,7 @@ class StateTable:
             codec.pruned_marks(scan(self.endpoint, self.name, *range_of(PrunedRow.TYPE))),
             before,
             codec.pruned_files(own),
-            codec.proven_tables(scan(self.endpoint, self.name, *range_of(ProvenRow.TYPE))),
+            self.kept(),
             codec.number(coverage, CoverageRow.BACK_MS),
         )
 
@@ -348,11 +348,22 @@ class StateTable:
                 table.put(PrunedRow.TYPE.encode() + name.encode(), cell, timestamp=until_ms)
             table.put(BarrierRow.KEY, {column(BarrierRow.PRUNING): os.urandom(8)})
 
-    def record_proven(self, table: str, master_id: str, proof: Mapping[str, Any], at_ms: int) -> None:
-        """Record what a comparison of a table's rows has proven; the newest stays."""
+    def record_kept(self, master_id: str, kept: Mapping[str, Mapping[str, Any] | None]) -> None:
+        """Record by table what is kept of its past (`rules.kept_proofs`); None: nothing any more.
+
+        A cell is newer than the one that it replaces, whatever the clocks of the hosts that write them show.
+        """
+        name = column(ProvenRow.PROVEN + master_id.encode())
         with self._open() as rows:
-            cell = {column(ProvenRow.PROVEN + master_id.encode()): json.dumps(proof).encode()}
-            rows.put(ProvenRow.TYPE.encode() + table.encode(), cell, timestamp=at_ms)
+            for table, one in kept.items():
+                key = ProvenRow.TYPE.encode() + table.encode()
+                stored = rows.row(key, [name], include_timestamp=True).get(name)
+                moment = now_ms() if stored is None else max(now_ms(), stored[1] + 1)
+                rows.put(key, {name: b"" if one is None else json.dumps(one).encode()}, timestamp=moment)
+
+    def kept(self) -> dict[str, dict[str, Any]]:
+        """By table and master what is kept of its past, as JSON."""
+        return codec.proven_tables(scan(self.endpoint, self.name, *range_of(ProvenRow.TYPE)))
 
     def note_pruned_by(self, cluster_id: str, barrier_ms: int) -> None:
         """Before segments are deleted, record the barrier: FILEs of that master with an earlier one may need them."""

@@ -79,6 +79,8 @@ class HBaseOutcome:
     """How many regions rest on each evidence; `evidence` is the weakest of them."""
     ordered_tables: tuple[str, ...] = ()
     """The tables in scope of which the peer ships only some replicated families, so that holes are expected."""
+    accepted_tables: tuple[str, ...] = ()
+    """The tables in scope of which the past rests on the operator's word."""
     not_replicated: NotReplicated | None = None
     """None: unknown."""
     later: tuple[LaterWrites, ...] = ()
@@ -147,6 +149,8 @@ class Outcome:
     """How much of the peer's WALs was still to be shipped when FILE was written; None: unknown, or not in scope."""
     seen: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """By table what the slave's trackers had seen of its content, as a proof by rows keeps it (`rules.kept_proofs`)."""
+    accepts: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """By table what the slave has to record of the operator's word (`rules.kept_proofs`)."""
     limits: tuple[str, ...] = ()
     """What restricts the verdict, in words: tables and namespaces that were chosen, a half that was not checked."""
     master_address: str = ""

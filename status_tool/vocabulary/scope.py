@@ -81,5 +81,7 @@ class Scope:
     """Tables of which the slave may keep less than the master."""
     ignore_later_writes: bool = False
     """Whether writes after a recorded shutdown time are accepted."""
+    forgotten: frozenset[str] = frozenset()
+    """Tables of which the slave forgot what it kept before this run (`--forget`): a word for them is given anew."""
     offline: bool = False
     """Whether the slave's side is from a file, too, so that it may be older than the master's."""

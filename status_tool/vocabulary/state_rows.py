@@ -139,7 +139,7 @@ class PrunedRow:
 
 
 class ProvenRow:
-    """What digests of a table's rows have proven. Written by the tool, on the slave."""
+    """What is kept of a table's past, by its rows or the operator's word. Written by the tool, on the slave."""
 
     TYPE: Final = "v"
     PROVEN: Final = b"p"

@@ -112,19 +112,19 @@ def test_a_gap_that_the_timestamps_do_not_see() -> None:
 
 
 def test_a_baseline_of_one_table_accepts_no_other() -> None:
-    """`--since TABLE=TIME`: streams, what happened to regions and what happened to tables; the later time counts."""
+    """`--since TABLE=TIME`: streams, what happened to regions and, accepted anew, to tables; the later time counts."""
     holed = [*changed(THEIRS, "segment", seq=4, write_ms=9_000), {**SEGMENT, "prev": 6, "first_ms": 11_000}]
     loaded = [*OURS, {"kind": "fact", "table": "ns:t", "region": "r1", "state": "bulkload", "write_ms": 20_000}]
     emptied = changed(THEIRS, "table", detail='{"families": ["f"], "arrived_ms": 5, "born_ms": 9000}')
     for ours, theirs, time_ms in ((OURS, holed, 12_000), (loaded, THEIRS, 20_000), (OURS, emptied, 9_000)):
 
         def verdict(since: Baseline, ours: list[Row] = ours, theirs: list[Row] = theirs) -> Verdict:
-            return check(ours, theirs, scope=replace(HBASE, since=since)).verdict
+            return check(ours, theirs, scope=replace(HBASE, since=since, forgotten=frozenset({"ns:t"}))).verdict
 
         assert verdict(Baseline(None, {"ns:t": time_ms})) is Verdict.COMPLETE
         assert verdict(Baseline(1, {"ns:t": time_ms})) is Verdict.COMPLETE
         assert verdict(Baseline(time_ms, {"ns:t": 1})) is Verdict.COMPLETE
-        for other in (Baseline(None, {"t": time_ms}), Baseline(time_ms - 2_001, {"ns:other": time_ms}), Baseline()):
+        for other in (Baseline(None, {"t": time_ms}), Baseline(1, {"ns:other": time_ms}), Baseline()):
             assert verdict(other) is not Verdict.COMPLETE, other
 
 
@@ -444,11 +444,11 @@ def test_keys_are_written_as_hbase_reads_them() -> None:
     [
         ({"arrived_ms": 5_000, "born_ms": 4_000}, None, None),
         ({"arrived_ms": 5_000, "born_ms": 6_000}, None, 6_000),
-        ({"arrived_ms": 5_000, "born_ms": 6_000}, 6_000, None),
+        # The word is about what was written, whatever time it names.
+        ({"arrived_ms": 5_000, "born_ms": 6_000}, 40_000, 6_000),
         # Whether a second birth came after the arrival, clocks may not tell; the only one came before.
         ({"arrived_ms": 50_000, "born_ms": 49_000, "first_born_ms": 49_000}, None, None),
         ({"arrived_ms": 50_000, "born_ms": 49_000, "first_born_ms": 48_000}, None, 49_000),
-        ({"arrived_ms": 50_000, "born_ms": 49_000, "first_born_ms": 48_000}, 49_000, None),
         ({"arrived_ms": 50_000, "born_ms": 20_001, "first_born_ms": 1}, None, 20_001),
         ({"arrived_ms": 50_000, "born_ms": 20_000, "first_born_ms": 1}, None, None),
         ({"arrived_ms": 50_000, "dropped_ms": {"f": 20_001}}, None, 20_001),
@@ -664,8 +664,8 @@ def test_rows_that_differ_decide_against_the_streams() -> None:
 
 
 def proven(until_ms: int, at_ms: int = 46_000, families: tuple[str, ...] = ("f",), **events: int) -> list[Row]:
-    """The slave's rows after an earlier comparison of the table's."""
-    kept = {"until_ms": until_ms, "at_ms": at_ms, "families": list(families)}
+    """The slave's rows after an earlier comparison of the table's, as the first version kept it."""
+    kept = {"until_ms": until_ms, "at_ms": at_ms, "families": list(families), "seen": {}}
     detail = json.loads(DETAIL) | {"proven": {MASTER.cluster_id: kept}, **events}
     return changed(THEIRS, "table", detail=json.dumps(detail))
 
@@ -683,7 +683,7 @@ def test_what_was_proven_stays_a_baseline_of_the_table() -> None:
     assert (outcome.verdict, outcome.problems) == (Verdict.COMPLETE, ())
     assert outcome.hbase is not None
     assert outcome.hbase.evidence is Evidence.ROWS
-    assert any("rest on an earlier comparison" in notice for notice in outcome.notices)
+    assert any("rests on an earlier comparison" in notice for notice in outcome.notices)
     assert regions(holed(9_500)) == {Status.GAP: 1}
     assert "origin" in {problem.code for problem in holed(15_000).problems}
 
@@ -696,20 +696,18 @@ def test_a_proof_is_one_for_its_families_and_its_master() -> None:
     assert check(ours, proven(25_000), master=other).verdict is Verdict.UNVERIFIABLE
 
 
-@pytest.mark.parametrize("broken", ["{}", "[]", '{"%s": {"until_ms": "x"}}', '{"%s": {"until_ms": 99999, "at_ms": 1}}'])
+@pytest.mark.parametrize(
+    "broken",
+    [
+        *("{}", "[]", '{"%s": {"until_ms": "x"}}', '{"%s": {"until_ms": 99999, "at_ms": 1}}'),
+        '{"%s": {"until_ms": 99999, "families": ["f"]}}',
+        '{"%s": {"until_ms": 99999, "families": ["f"], "seen": {}, "by": "them"}}',
+    ],
+)
 def test_a_damaged_proof_is_none(broken: str) -> None:
     text = broken.replace("%s", MASTER.cluster_id)
     theirs = changed(THEIRS, "table", detail=DETAIL[:-1] + f', "proven": {text}}}')
     assert check(changed(OURS, "region", region_id=1), theirs).verdict is Verdict.UNVERIFIABLE
-
-
-def test_a_proof_ends_with_the_slaves_rows() -> None:
-    """The table was created anew after its rows had been proven, although no entry has ever arrived in it."""
-    ours = changed(OURS, "region", region_id=1)
-    assert only(check(ours, proven(25_000, born_ms=47_000, first_born_ms=47_000))).code == "emptied"
-    assert check(ours, proven(25_000, born_ms=20_000, first_born_ms=20_000)).verdict is Verdict.COMPLETE
-    change = {"kind": "fact", "table": "ns:t", "region": "x", "state": "changed", "write_ms": 47_000}
-    assert only(check(ours, [*proven(25_000), change])).code == "slave-changed"
 
 
 def test_rows_that_could_not_be_compared_are_told_whatever_the_streams_say() -> None:
@@ -759,18 +757,105 @@ def test_what_rests_on_the_operators_word_is_no_proof() -> None:
     assert (younger.hbase.evidence, compared.hbase.evidence) == (Evidence.EXACT, Evidence.ROWS)
 
 
-def test_a_table_that_is_emptied_after_it_was_accepted() -> None:
-    """Nothing has ever been replicated to it, so that nothing tells when its first entry arrived."""
-    accepted = replace(HBASE, since=Baseline(None, {"ns:t": 35_000}))
-    ours, theirs = without(OURS, "stream"), without(without(THEIRS, "segment"), "replicated")
-    for born_ms, codes in ((20_000, set()), (47_000, {"emptied"})):
-        detail = json.dumps(json.loads(DETAIL) | {"born_ms": born_ms, "first_born_ms": born_ms})
-        outcome = check(ours, changed(theirs, "table", detail=detail), accepted)
-        assert {problem.code for problem in outcome.problems} == codes
-    # A table that was created after what is accepted, on both sides: its birth has taken nothing away.
-    detail = json.dumps(json.loads(DETAIL) | {"born_ms": 5_000, "first_born_ms": 5_000})
-    young = check(ours, changed(theirs, "table", detail=detail), replace(HBASE, since=Baseline(1_999)))
-    assert young.verdict is Verdict.COMPLETE
+def recorded(outcome: Outcome, events: Row | None = None, rows: list[Row] = THEIRS) -> list[Row]:
+    """The slave's rows after a run that has recorded the operator's word, through JSON; `events` are those of now."""
+    detail = json.loads(DETAIL) | {"proven": {MASTER.cluster_id: outcome.accepts["ns:t"]}, **(events or {})}
+    return changed(rows, "table", detail=json.dumps(detail))
+
+
+@pytest.mark.parametrize("behind_ms", [0, 600_000])
+@pytest.mark.parametrize("arrived", [{}, {"arrived_ms": 900_000}])
+def test_what_follows_an_acceptance_ends_it_whatever_the_clocks_show(behind_ms: int, arrived: Row) -> None:
+    """The slave's clock may be minutes behind the master's, and nothing may ever have been replicated to the table.
+
+    The same word again accepts nothing of it, nor does a later one; what the slave keeps is forgotten first.
+    """
+    master = replace(MASTER, cut_ms=950_000, barrier_issued_ms=950_000)
+    ours, born = changed(OURS, "region", region_id=1), {**arrived, "born_ms": 5_000, "first_born_ms": 5_000}
+    accepted = replace(HBASE, since=Baseline(None, {"ns:t": 900_000}))
+
+    def codes(theirs: list[Row], scope: Scope = HBASE, slave: Header = SLAVE) -> set[str]:
+        return {problem.code for problem in verify_reference(ours, theirs, master, slave, scope).problems}
+
+    before = changed(THEIRS, "table", detail=json.dumps(json.loads(DETAIL) | born))
+    first = check(ours, before, accepted, master)
+    assert (first.problems, set(first.accepts)) == ((), {"ns:t"})
+    again = check(ours, recorded(first, born), master=master)
+    assert again.hbase is not None
+    assert (again.verdict, again.accepts) == (Verdict.COMPLETE, {})
+    assert (again.hbase.evidence, again.hbase.accepted_tables) == (Evidence.ACCEPTED, ("ns:t",))
+    moment = 1_000_000 - behind_ms
+    change = {"kind": "fact", "table": "ns:t", "region": "x", "state": "changed", "write_ms": moment}
+    for events, more, code in (
+        ({"born_ms": moment}, [], "emptied"),
+        ({"dropped_ms": {"f": moment}}, [], "emptied"),
+        ({}, [change], "slave-changed"),
+    ):
+        later = [*recorded(first, {**born, **events}), *more]
+        assert codes(later) == {code}
+        assert codes(later, accepted) == {code}
+        assert codes(later, replace(HBASE, since=Baseline(None, {"ns:t": 940_000}))) == {code}
+        advice = check(ours, later, accepted, master).problems[0].advice
+        assert "--rows" in (advice or "")
+        assert "--forget ns:t --since ns:t=" in (advice or "")
+        forgotten = [*changed(THEIRS, "table", detail=json.dumps(json.loads(DETAIL) | born | events)), *more]
+        assert codes(forgotten, replace(accepted, forgotten=frozenset({"ns:t"}))) == set()
+    back = replace(SLAVE, state_back_ms=moment)
+    assert codes(recorded(first, born), slave=back) == {"slave-state-lost"}
+    assert codes(recorded(first, born), accepted, back) == {"slave-state-lost"}
+    assert codes(before, accepted, back) == {"slave-state-lost"}, "with the record itself gone"
+    assert codes(before, replace(accepted, forgotten=frozenset({"ns:t"})), back) == set()
+
+
+def test_a_first_word_accepts_nothing_that_has_happened_since_entries_arrived() -> None:
+    """A baseline from long ago, and a table that was truncated last week: what was replicated in between is gone."""
+    ours = changed(OURS, "region", region_id=1)
+    detail = json.dumps(json.loads(DETAIL) | {"arrived_ms": 3_000, "born_ms": 29_000, "first_born_ms": 29_000})
+    theirs, accepted = changed(THEIRS, "table", detail=detail), replace(HBASE, since=Baseline(None, {"ns:t": 2_000}))
+    outcome = check(ours, theirs, accepted)
+    assert only(outcome).code == "emptied"
+    assert only(check(ours, recorded(outcome, json.loads(detail)))).code == "emptied"
+
+
+def test_a_later_word_replaces_the_one_before_and_a_proof_by_rows_either() -> None:
+    ours = changed(OURS, "region", region_id=1)
+
+    def until(theirs: list[Row], time_ms: int | None) -> Row:
+        outcome = check(ours, theirs, replace(HBASE, since=Baseline(time_ms)))
+        assert (outcome.verdict, outcome.problems) == (Verdict.COMPLETE, ())
+        assert outcome.hbase is not None
+        kept = outcome.accepts.get("ns:t", {})
+        return {"until_ms": kept.get("until_ms"), "by": kept.get("by"), "evidence": outcome.hbase.evidence}
+
+    first = check(ours, scope=replace(HBASE, since=Baseline(20_000)))
+    nothing = {"until_ms": None, "by": None}
+    assert until(recorded(first), 19_000) == nothing | {"evidence": Evidence.ACCEPTED}
+    assert until(recorded(first), 21_000) == {"until_ms": 21_000, "by": "word", "evidence": Evidence.ACCEPTED}
+    assert until(seen(), 25_000) == nothing | {"evidence": Evidence.ROWS}
+    assert until(seen(), 26_000) == {"until_ms": 26_000, "by": "word", "evidence": Evidence.ACCEPTED}
+    assert any("your word" in line and "--forget" in line for line in check(ours, recorded(first)).notices)
+
+
+def test_a_word_is_one_for_the_families_that_were_shipped_then() -> None:
+    """A peer that is widened: the word is asked for again, and still accepts nothing that has happened since."""
+    both = json.dumps({"families": {"f": {"scope": 1}, "g": {"scope": 1}}, "durability": "USE_DEFAULT"})
+    ours = changed(changed(OURS, "region", region_id=1), "table", detail=both)
+    accepted = replace(HBASE, since=Baseline(20_000))
+    narrow = QueueFacts(withheld={"ns:t": ("g",)})
+    theirs = changed(THEIRS, "table", detail=both)
+    first = check(ours, theirs, accepted, queues=narrow)
+    kept = json.loads(both) | {"proven": {MASTER.cluster_id: first.accepts["ns:t"]}}
+    assert check(ours, changed(theirs, "table", detail=json.dumps(kept)), queues=narrow).verdict is Verdict.COMPLETE
+    wider = changed(theirs, "table", detail=json.dumps(kept))
+    assert check(ours, wider).verdict is Verdict.UNVERIFIABLE
+    assert check(ours, wider, accepted).accepts["ns:t"]["families"] == ["f", "g"]
+    emptied = changed(theirs, "table", detail=json.dumps(kept | {"born_ms": 7_000}))
+    assert only(check(ours, emptied, accepted)).code == "emptied"
+
+
+def test_a_word_that_no_slave_can_record_is_told_as_such() -> None:
+    outcome = check(scope=replace(HBASE, since=Baseline(20_000), offline=True))
+    assert any("until FILE2 was written" in notice for notice in outcome.notices)
 
 
 def test_a_slave_whose_state_table_went_back() -> None:

@@ -24,6 +24,7 @@ from status_tool.digests import requests, wire
 from status_tool.digests.digest import Family
 from status_tool.digests.wire import Range
 from status_tool.rules.content import Files, Tenure, parse_tenure
+from status_tool.rules.kept_proofs import BY_WORD, KeptBaseline, Seen
 from status_tool.sources import codec, state_table
 from status_tool.sources.spool import read_spool
 from status_tool.sources.state_table import StateTable, newest_cells
@@ -274,8 +275,8 @@ def test_what_the_tool_writes_to_the_state_table(written: Recorded) -> None:
     state.record_settled({"origin": ORIGIN, "server": SERVER}, "1", {"incarnation": 77, "at_ms": NOW, "filter": ""})
     state.mark_pruned({("ns:t", ONE + TWO): NOW - 2, ("u", b""): NOW - 3})
     state.note_pruned_by("01020304-0506-0708-090a-0b0c0d0e0f10", NOW - 4)
-    proof = {"until_ms": NOW - 5, "at_ms": NOW - 6, "families": ["f"]}
-    state.record_proven("ns:t", "01020304-0506-0708-090a-0b0c0d0e0f10", proof, NOW - 6)
+    kept = KeptBaseline(NOW - 5, frozenset("f"), Seen(born_ms=NOW - 6), BY_WORD)
+    state.record_kept("01020304-0506-0708-090a-0b0c0d0e0f10", {"ns:t": kept.to_json(), "u": None})
     compare("tool-rows.jsonl", written.lines["replicationstate"])
 
 

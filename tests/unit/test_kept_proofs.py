@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
-from status_tool.rules.kept_proofs import MARGIN_MS, KeptProof, baseline_with, proven_until, servers_since
+from status_tool.rules.kept_proofs import (
+    MARGIN_MS,
+    NOTHING_SEEN,
+    KeptBaseline,
+    baseline_with,
+    proven_until,
+    servers_since,
+)
 from status_tool.vocabulary.scope import Baseline
 
 LIVE = {"kind": "server", "role": "w", "live": True, "echoed": True, "read_ms": 500_000}
-PROOF = KeptProof(1_000, 2_000, frozenset({"f"}))
+PROOF = KeptBaseline(1_000, frozenset({"f"}), NOTHING_SEEN)
 
 
 def test_a_proof_holds_up_to_the_slowest_clock_less_what_clocks_may_differ() -> None:

@@ -129,7 +129,13 @@ def table_rows(draw: st.DrawFn, side: str) -> list[Row]:
         {"families": ["f", "g"], "arrived_ms": NOW - 30_000} if side == "slave" else "broken",
         {
             "families": ["f", "g"],
-            "proven": {MASTER_ID: {"until_ms": draw(TIMES), "at_ms": NOW - 9_000, "families": ["f", "g"]}},
+            "born_ms": draw(optional(TIMES)),
+            "proven": {
+                MASTER_ID: {
+                    **{"until_ms": draw(TIMES), "families": ["f", "g"], "by": draw(st.sampled_from(["rows", "word"]))},
+                    "seen": {"born_ms": draw(optional(TIMES))},
+                }
+            },
         },
     ]
     names = draw(mostly(["a", "b", "ns:c"], st.lists(st.sampled_from(["a", "b", "ns:c"]), unique=True)))

@@ -169,7 +169,7 @@ public final class StateTable {
     private PrunedRow() {}
   }
 
-  /** What digests of a table's rows have proven. Written by the tool, on the slave. */
+  /** What is kept of a table's past, by its rows or the operator's word. Written by the tool, on the slave. */
   public static final class ProvenRow {
     public static final char TYPE = 'v';
     /** Prefix, followed by the cluster id of a master. */

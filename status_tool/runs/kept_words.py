@@ -1,0 +1,38 @@
+"""What a live check records of the operator's word on the slave (`--since`), and takes back (`--forget`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from status_tool.clients.config import Settings
+from status_tool.rules.kept_proofs import forgotten, kept_of, recorded
+from status_tool.runs.write import Say
+from status_tool.sources.state_table import StateTable
+from status_tool.vocabulary.outcome import Outcome
+
+
+def forget_tables(settings: Settings, tables: Iterable[str], master_id: str, say: Say) -> list[str]:
+    """Take back what the slave keeps of tables against a master; return what it was, in words."""
+    names = sorted(tables)
+    if not names:
+        return []
+    state = StateTable(settings.thrift(), settings.state_table)
+    state.require()
+    stored = state.kept()
+    kept = {table: stored.get(table, {}).get(master_id) for table in names}
+    state.record_kept(master_id, {table: None for table, one in kept.items() if one is not None})
+    return _said([forgotten(table, kept_of(one)) for table, one in kept.items()], say)
+
+
+def record_words(settings: Settings, outcome: Outcome, say: Say) -> list[str]:
+    """Record what the outcome accepts on the operator's word; return what was recorded, in words."""
+    if not outcome.accepts:
+        return []
+    StateTable(settings.thrift(), settings.state_table).record_kept(outcome.master_cluster_id, outcome.accepts)
+    return _said([recorded(outcome.accepts)], say)
+
+
+def _said(lines: list[str], say: Say) -> list[str]:
+    for line in lines:
+        say(line)
+    return lines
