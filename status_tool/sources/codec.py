@@ -38,7 +38,6 @@ from status_tool.vocabulary.states import LINEAGE, FactState
 BATCH_ROWS = 10_000
 _COLUMN = column(b"")
 _ID = 16  # hex digits of an origin or via
-_SINGLE = 17  # `SegmentRow.SINGLE` + prev + seq
 _WRITER = 9  # `SegmentRow.WRITER` + who writes it
 _PARTIAL = 5  # `SegmentRow.PARTIAL` + family
 _COLUMN_VERSION = 1
@@ -143,14 +142,10 @@ def segments(rows: Iterable[tuple[bytes, Cells]]) -> Iterator[NewRow]:
 
 
 def _parts(cells: Cells) -> Iterator[Segment]:
-    """The segments in the columns of an `s` row: one column per server, or per segment (trackers before version 2)."""
-    for name, (value, recorded) in cells.items():
+    """The segments in the columns of an `s` row: one column per server."""
+    for name, (value, _) in cells.items():
         qualifier = name[len(FAMILY) + 1 :]
-        if len(qualifier) == _SINGLE and qualifier[:1] == SegmentRow.SINGLE and len(value) == 16:
-            prev, seq = (int.from_bytes(end, "big", signed=True) for end in (qualifier[1:9], qualifier[9:]))
-            first, last = (int.from_bytes(time, "big", signed=True) for time in (value[:8], value[8:]))
-            yield Segment(prev, seq, first, last, recorded)
-        elif len(qualifier) == _WRITER and qualifier[:1] == SegmentRow.WRITER and value[:1] == bytes([_COLUMN_VERSION]):
+        if len(qualifier) == _WRITER and qualifier[:1] == SegmentRow.WRITER and value[:1] == bytes([_COLUMN_VERSION]):
             for prev, seq, first, last, prev_ms, noted in _PART.iter_unpack(value[1:] if _is_whole(value) else b""):
                 yield Segment(prev, seq, first, last, noted, prev_ms if prev_ms >= 0 else None)
 

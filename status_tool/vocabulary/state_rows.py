@@ -46,8 +46,6 @@ class SegmentRow:
     """Prefix, followed by 8 random bytes: the segments that one writer knows."""
     PARTIAL: Final = b"m"
     """Prefix, followed by a family id."""
-    SINGLE: Final = b"p"
-    """Prefix, followed by prev and seq: one segment, as trackers before version 2 wrote it."""
     REPLICATED_MS: Final = b"r"
     TABLE: Final = b"t"
     FAMILY: Final = b"f"

@@ -75,7 +75,6 @@ def assert_short_rows(pair: Pair, table: str) -> None:
     assert streams
     for columns in streams:
         assert 1 <= sum(column[:1] == b"c" for column in columns) <= 2, columns
-        assert not any(column[:1] == b"p" for column in columns)
 
 
 def test_the_barrier_makes_it_right_at_once(pair: Pair, status: Path) -> None:

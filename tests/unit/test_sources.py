@@ -87,9 +87,9 @@ def test_segments_and_the_newest_replicated_time() -> None:
     rows = []
     for origin, newest in ((1, 50), (2, 90)):
         key = f"s{REGION}{as_hex(origin)}{as_hex(0)}".encode()
-        qualifier = b"p" + int64(0) + int64(4)
-        cells = {column(qualifier): cell(int64(10) + int64(20), 77), column(b"r"): cell(int64(newest))}
-        rows.append((key, cells | {column(b"t"): cell(b"t"), column(b"p-odd"): cell(b"?")}))
+        segment = cell(b"\x01" + part(0, 4, 10, 20, 0, 77))
+        cells = {column(b"c" + int64(origin)): segment, column(b"r"): cell(int64(newest))}
+        rows.append((key, cells | {column(b"t"): cell(b"t"), column(b"c-odd"): cell(b"?")}))
     other = (f"s{'f' * 32}{as_hex(1)}{as_hex(0)}".encode(), {column(b"r"): cell(int64(5))})
     found = list(codec.segments([*rows, other]))
     assert [row["kind"] for row in found] == ["segment", "segment", "replicated", "replicated"]
@@ -109,13 +109,13 @@ def part(*numbers: int) -> bytes:
 
 
 def test_the_columns_of_a_streams_row_are_one_union() -> None:
-    """Each server has a column of its own; one of an earlier version has one a segment."""
+    """Each server has a column of its own."""
     key = f"s{REGION}{as_hex(1)}{as_hex(0)}".encode()
     cells = {
         column(b"c" + int64(-3)): cell(b"\x01" + part(0, 4, 10, 40, 0, 500) + part(9, 12, 90, 120, 80, 700), 1),
         column(b"c" + int64(77)): cell(b"\x01" + part(4, 6, 50, 60, 40, 600), 2),
-        column(b"p" + int64(6) + int64(7)): cell(int64(65) + int64(70), 650),
-        column(b"c" + int64(78)): cell(b"\x02" + part(7, 9, 75, 80, 70, 680), 3),  # of a later version
+        column(b"c" + int64(78)): cell(b"\x01" + part(6, 7, 65, 70, 60, 650), 3),
+        column(b"c" + int64(80)): cell(b"\x02" + part(7, 9, 75, 80, 70, 680), 3),  # of a later version
         column(b"c" + int64(79)): cell(b"\x01" + part(7, 9), 3),
         column(b"m" + bytes.fromhex("0a0b0c0d")): cell(int64(55)),
     }
@@ -127,10 +127,10 @@ def test_the_columns_of_a_streams_row_are_one_union() -> None:
 
 
 def test_entries_without_a_stamp_by_the_clusters_that_they_came_through() -> None:
-    """`r` alone is of an earlier version, which did not record more."""
-    cells = {column(b"r"): cell(int64(5)), column(b"r" + b"x" * 16): cell(int64(7))}
+    """One row for each."""
+    cells = {column(b"r" + b"w" * 16): cell(int64(5)), column(b"r" + b"x" * 16): cell(int64(7))}
     found = list(codec.unstamped([(f"u{REGION}".encode(), cells)]))
-    assert [(row["via_ids"], row["write_ms"]) for row in found] == [(None, 5), (b"x" * 16, 7)]
+    assert [(row["via_ids"], row["write_ms"]) for row in found] == [(b"w" * 16, 5), (b"x" * 16, 7)]
 
 
 @given(st.lists(st.tuples(st.binary(max_size=80), st.dictionaries(st.binary(max_size=20), st.binary(max_size=20)))))

@@ -139,20 +139,14 @@ class GoldenRowsTest {
     StreamSegments own = new StreamSegments(stream, TABLE, Fixtures.GLOBAL, 0x2122232425262728L);
     own.add(ofFamily.build(NOW), NOW);
     rows.add(own.toChange(NOW).row);
-    rows.add(new StateRow(new StreamId(OTHER_REGION, Fixtures.ORIGIN, 0).rowKey(SegmentRow.TYPE)) // before version 2
-        .add(Bits.concat(SegmentRow.SINGLE, Bits.ofLongs(3, 8)), Bits.ofLongs(1003, 1008), NOW)
-        .add(SegmentRow.REPLICATED_MS, 1008, 1008)
-        .add(SegmentRow.TABLE, Bits.utf8(TABLE), StateRow.SERVER_TIME));
   }
 
   private void unstamped() {
-    for (byte[] clusters : new byte[][] {Ids.sortedBytes(List.of(TWO, ONE)), new byte[0]}) { // the latter: version 1
-      String name = OTHER_REGION.replace('0', clusters.length == 0 ? 'e' : 'f');
-      UnstampedEntries entries = new UnstampedEntries(name, TABLE, clusters);
-      entries.add(1001);
-      entries.add(1000);
-      rows.add(entries.toRow());
-    }
+    UnstampedEntries entries = new UnstampedEntries(OTHER_REGION.replace('0', 'f'), TABLE,
+        Ids.sortedBytes(List.of(TWO, ONE)));
+    entries.add(1001);
+    entries.add(1000);
+    rows.add(entries.toRow());
   }
 
   private void facts() {

@@ -162,7 +162,7 @@ class SoakTest {
     assertEquals(0, recorder.observed().applied.pendingCount());
     StoredRow row = store.rows.get(FakeStore.text(Fixtures.stream("r0").rowKey(SegmentRow.TYPE)));
     SegmentSet all = new SegmentSet();
-    row.values.forEach((qualifier, value) -> SegmentColumn.read(qualifier, value, 0, all));
+    row.values.forEach((qualifier, value) -> SegmentColumn.read(qualifier, value, all));
     assertEquals(1, all.asList().size());
     Segment whole = all.asList().get(0);
     assertEquals(0, whole.prev);

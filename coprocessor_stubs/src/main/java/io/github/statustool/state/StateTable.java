@@ -68,8 +68,6 @@ public final class StateTable {
     public static final byte[] WRITER = Bits.ascii("c");
     /** Prefix, followed by a family id. */
     public static final byte[] PARTIAL = Bits.ascii("m");
-    /** Prefix, followed by prev and seq: one segment, as trackers before version 2 wrote it. */
-    public static final byte[] SINGLE = Bits.ascii("p");
     public static final byte[] REPLICATED_MS = Bits.ascii("r");
     public static final byte[] TABLE = Bits.ascii("t");
     public static final byte[] FAMILY = Bits.ascii("f");

@@ -88,10 +88,9 @@ public final class Compactor {
     List<byte[]> stale = new ArrayList<>();
     for (Map.Entry<byte[], byte[]> column : row.values.entrySet()) {
       byte[] qualifier = column.getKey();
-      long timestamp = row.timestamp(qualifier);
       boolean isOwn = Arrays.equals(qualifier, record.qualifier());
-      if (!isOwn && SegmentColumn.read(qualifier, column.getValue(), timestamp, others)
-          && (SegmentColumn.isOfFirstForm(qualifier) || timestamp <= now - STALE_MS)) {
+      if (!isOwn && SegmentColumn.read(qualifier, column.getValue(), others)
+          && row.timestamp(qualifier) <= now - STALE_MS) {
         stale.add(qualifier);
       }
     }

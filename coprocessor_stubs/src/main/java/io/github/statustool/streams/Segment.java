@@ -1,12 +1,9 @@
 package io.github.statustool.streams;
 
 import io.github.statustool.state.Bits;
-import io.github.statustool.state.StateTable.SegmentRow;
 
 /** States that the entries of a stream in {@code (prev, seq]} have been applied. */
 public final class Segment {
-  private static final int QUALIFIER_LENGTH = 1 + 2 * Long.BYTES;
-  private static final int VALUE_LENGTH = 2 * Long.BYTES;
   /** Length of the encoded form. */
   static final int LENGTH = 6 * Long.BYTES;
 
@@ -53,19 +50,6 @@ public final class Segment {
     return new Segment(Bits.getLong(bytes, offset), Bits.getLong(bytes, offset + Long.BYTES),
         Bits.getLong(bytes, offset + 2 * Long.BYTES), Bits.getLong(bytes, offset + 3 * Long.BYTES),
         Bits.getLong(bytes, offset + 4 * Long.BYTES), Bits.getLong(bytes, offset + 5 * Long.BYTES));
-  }
-
-  /**
-   * Parses a column of trackers before version 2, which wrote one column per segment. Returns null for other columns.
-   *
-   * @param timestamp the cell's timestamp: when the segment was recorded
-   */
-  static Segment parseColumn(byte[] qualifier, byte[] value, long timestamp) {
-    if (qualifier.length != QUALIFIER_LENGTH || qualifier[0] != SegmentRow.SINGLE[0] || value.length != VALUE_LENGTH) {
-      return null;
-    }
-    return new Segment(Bits.getLong(qualifier, 1), Bits.getLong(qualifier, 1 + Long.BYTES),
-        Bits.getLong(value, 0), Bits.getLong(value, Long.BYTES), StampCodec.UNKNOWN_TIME, timestamp);
   }
 
   @Override

@@ -31,18 +31,8 @@ public final class SegmentColumn {
     return bytes;
   }
 
-  /** Whether trackers before version 2 wrote this column, one per segment. */
-  static boolean isOfFirstForm(byte[] qualifier) {
-    return qualifier[0] != SegmentRow.WRITER[0];
-  }
-
   /** Adds the segments of a column to the union. Returns false if the column holds none, or has an unknown version. */
-  public static boolean read(byte[] qualifier, byte[] value, long timestamp, SegmentSet into) {
-    Segment single = Segment.parseColumn(qualifier, value, timestamp);
-    if (single != null) {
-      into.add(single);
-      return true;
-    }
+  public static boolean read(byte[] qualifier, byte[] value, SegmentSet into) {
     boolean isKnown = qualifier.length == LENGTH && qualifier[0] == SegmentRow.WRITER[0]
         && value.length % Segment.LENGTH == 1 && value[0] == VERSION;
     for (int at = 1; isKnown && at < value.length; at += Segment.LENGTH) {

@@ -90,7 +90,7 @@ class SegmentSpoolerTest {
     table.rows.forEach((key, row) -> {
       if (key.startsWith("s")) {
         row.values.forEach((qualifier, value) ->
-            SegmentColumn.read(qualifier, value, row.timestamp(qualifier), segments));
+            SegmentColumn.read(qualifier, value, segments));
       }
     });
     assertTrue(table.rows.keySet().stream().anyMatch(key -> key.startsWith("n")), "when the table's first entry arrived");

@@ -62,7 +62,7 @@ class CompactorTest {
   private List<byte[]> columns() {
     List<byte[]> columns = new ArrayList<>();
     store.rows.get(ROW).values.forEach((qualifier, value) -> {
-      if (SegmentColumn.read(qualifier, value, 0, new SegmentSet())) {
+      if (SegmentColumn.read(qualifier, value, new SegmentSet())) {
         columns.add(qualifier);
       }
     });
@@ -71,7 +71,7 @@ class CompactorTest {
 
   private List<Segment> whole() {
     SegmentSet whole = new SegmentSet();
-    store.rows.get(ROW).values.forEach((qualifier, value) -> SegmentColumn.read(qualifier, value, 0, whole));
+    store.rows.get(ROW).values.forEach((qualifier, value) -> SegmentColumn.read(qualifier, value, whole));
     return whole.asList();
   }
 
@@ -81,7 +81,7 @@ class CompactorTest {
 
   private List<Segment> of(Server server) {
     SegmentSet own = new SegmentSet();
-    SegmentColumn.read(server.column(), store.rows.get(ROW).value(server.column()), 0, own);
+    SegmentColumn.read(server.column(), store.rows.get(ROW).value(server.column()), own);
     return own.asList();
   }
 
@@ -130,19 +130,6 @@ class CompactorTest {
     two.apply(3, 4);
     store.replaceAsync(new StateRow(read.key), read, List.of(two.column()));
     assertEquals(List.of(segment(0, 4)), whole());
-  }
-
-  @Test
-  void columnsOfTheFirstFormAreTakenOverAndDropped() throws IOException {
-    StateRow old = new StateRow(Fixtures.stream("a").rowKey(SegmentRow.TYPE));
-    for (long seq : new long[] {3, 4, 9}) {
-      old.add(Bits.concat(Bits.ascii("p"), Bits.ofLongs(seq - 1, seq)), Bits.ofLongs(seq, seq), now());
-    }
-    store.put(List.of(old));
-    one.apply(0, 2);
-    one.compact(now());
-    assertEquals(1, columns().size());
-    assertEquals(List.of(segment(0, 4), segment(8, 9)), whole());
   }
 
   /** A stream that was dropped as idle begins another column: it must not write less over more. */

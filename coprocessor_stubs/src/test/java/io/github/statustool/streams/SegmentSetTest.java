@@ -76,13 +76,9 @@ class SegmentSetTest {
     assertEquals(1000, union.recorded);
   }
 
-  private static byte[] firstForm(long prev, long seq) {
-    return Bits.concat(Bits.ascii("p"), Bits.ofLongs(prev, seq));
-  }
-
   private static List<Segment> read(byte[] qualifier, byte[] value) {
     SegmentSet into = new SegmentSet();
-    return SegmentColumn.read(qualifier, value, 77, into) ? into.asList() : null;
+    return SegmentColumn.read(qualifier, value, into) ? into.asList() : null;
   }
 
   @Test
@@ -96,21 +92,9 @@ class SegmentSetTest {
     assertEquals(1006, read.get(1).recorded);
   }
 
-  /** Before version 2 each segment had a column, and knew nothing of the write time of prev. */
-  @Test
-  void aColumnOfTheFirstFormIsRead() {
-    Segment read = read(firstForm(3, 900), Bits.ofLongs(5, 6)).get(0);
-    assertEquals(segment(3, 900), read);
-    assertEquals(5, read.firstTime);
-    assertEquals(6, read.lastTime);
-    assertEquals(StampCodec.UNKNOWN_TIME, read.prevTime);
-    assertEquals(77, read.recorded);
-  }
-
   @Test
   void otherColumnsAreNoSegments() {
     assertNull(read(SegmentRow.REPLICATED_MS, Bits.ofLong(1)));
-    assertNull(read(firstForm(0, 1), Bits.ofLong(1)));
     byte[] value = SegmentColumn.value(List.of(segment(0, 4)));
     assertNull(read(SegmentColumn.qualifier(1), java.util.Arrays.copyOf(value, value.length - 1)));
     value[0] = 9;

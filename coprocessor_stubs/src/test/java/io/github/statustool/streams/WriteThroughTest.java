@@ -32,7 +32,7 @@ class WriteThroughTest {
     SegmentSet segments = new SegmentSet();
     for (Change change : changes) {
       for (StateRow.Column column : change.row.columns()) {
-        SegmentColumn.read(column.qualifier, column.value, column.timestamp, segments);
+        SegmentColumn.read(column.qualifier, column.value, segments);
       }
     }
     return segments.asList();
