@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import stat
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,11 +15,9 @@ from typer.core import TyperCommand
 from status_tool.cli.help_groups import write_examples, write_groups
 from status_tool.cli.modes import given_of, mode_of, refusal
 from status_tool.cli.run_options import OPTIONS
+from status_tool.cli.toml_file import FILE_VARIABLE, NAME, places
 from status_tool.errors import ConfigurationError, UsageError
 
-NAME = "status-tool.toml"
-FILE_VARIABLE = "STATUS_TOOL_CONFIG"
-"""The file instead of the ones that are looked for; `off`: none."""
 PROFILES = "profile"
 _OF_OTHERS = ("peer-conf", "gone-for", "from", "every", "listen", "history")
 """Options of other commands than `run`."""
@@ -56,15 +54,6 @@ class Defaults:
         if self.file is None:
             return f"none (looked for {', '.join(map(str, places()))})"
         return f"{self.file}, profile {self.profile}" if self.profile else str(self.file)
-
-
-def places() -> Sequence[Path]:
-    """Where a file is looked for; the first one found counts."""
-    chosen = os.environ.get(FILE_VARIABLE)
-    if chosen:
-        return () if chosen == "off" else (Path(chosen),)
-    user = Path(os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config"))
-    return (Path(NAME), user / "status-tool" / NAME, Path("/etc/status-tool") / NAME)
 
 
 def read_defaults(profile: str | None) -> Defaults:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable
+from functools import wraps
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, TypeVar
 
 import typer
 
+from status_tool.cli.targets import refuse_overwriting
 from status_tool.clients.config import Settings, load_site
 from status_tool.clients.kerberos import use
 from status_tool.clients.tls import read_trust
@@ -73,8 +77,50 @@ def show_as(*, quiet: bool, verbose: bool, log_file: Path | None) -> None:
     set_shown(Shown(quiet or (submitted() and not verbose), verbose, None if log_file is None else open_log(log_file)))
 
 
+_CLUSTER: dict[str, Any] = {
+    "conf_dir": ConfDirs,
+    "thrift": ThriftOption,
+    "webhdfs": WebHdfsOption,
+    "zookeeper": ZooKeeperOption,
+    "cacert": CaCert,
+    "cert": Cert,
+    "principal": Principal,
+    "keytab": Keytab,
+}
+"""The options that name a cluster, and how this client proves who it is; by parameter."""
+_ENDPOINTS = ("thrift", "webhdfs", "zookeeper")
+Ended = TypeVar("Ended")
+
+
+def on_cluster(*endpoints: str) -> Callable[[Callable[..., Ended]], Callable[..., Ended]]:
+    """Give a command the options that name this cluster, `endpoints` of `_ENDPOINTS` among them.
+
+    The command itself takes their `settings` instead. An output that is an input is refused before anything is read.
+    """
+    names = [name for name in _CLUSTER if name not in _ENDPOINTS or name in endpoints]
+
+    def decorate(command: Callable[..., Ended]) -> Callable[..., Ended]:
+        own = [one for one in inspect.signature(command, eval_str=True).parameters.values() if one.name != "settings"]
+        more = [
+            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=_CLUSTER[name])
+            for name in names
+        ]
+
+        @wraps(command)
+        def taken(**values: Any) -> Ended:
+            refuse_overwriting(values)
+            settings = settings_of(**{name: values.pop(name) for name in names})
+            return command(settings=settings, **values)
+
+        parameters = [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in own] + more
+        taken.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        return taken
+
+    return decorate
+
+
 def settings_of(
-    conf_dirs: list[Path] | None,
+    conf_dir: list[Path] | None,
     thrift: str | None = None,
     webhdfs: list[str] | None = None,
     zookeeper: str | None = None,
@@ -86,4 +132,4 @@ def settings_of(
     """The settings of the cluster that the options name, and whose tickets this process uses."""
     use(principal, keytab)
     trust = read_trust(cacert, cert)
-    return Settings(load_site(conf_dirs or []), thrift, tuple(webhdfs or ()), zookeeper, trust)
+    return Settings(load_site(conf_dir or []), thrift, tuple(webhdfs or ()), zookeeper, trust)

@@ -8,17 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from status_tool.cli.options import (
-    CaCert,
-    Cert,
-    ConfDirs,
-    Keytab,
-    Principal,
-    ThriftOption,
-    WebHdfsOption,
-    ZooKeeperOption,
-    settings_of,
-)
+from status_tool.cli.options import on_cluster
+from status_tool.clients.config import Settings
 from status_tool.printable import safe
 from status_tool.status_file.signature import read_key
 
@@ -30,7 +21,9 @@ DEFAULT_DAYS = 7.0
 _NAMES = {"heads": "heads of streams", "segments": "rows of segments", "servers": "rows of servers"}
 
 
+@on_cluster("thrift", "webhdfs", "zookeeper")
 def prune(
+    settings: Settings,
     files: Annotated[
         list[Path],
         typer.Argument(
@@ -47,19 +40,10 @@ def prune(
     sign_key: Annotated[
         Path | None, typer.Option("--sign-key", metavar="FILE", help="Accept only files signed with this key.")
     ] = None,
-    conf_dir: ConfDirs = None,
-    thrift: ThriftOption = None,
-    webhdfs: WebHdfsOption = None,
-    zookeeper: ZooKeeperOption = None,
-    cacert: CaCert = None,
-    cert: Cert = None,
-    principal: Principal = None,
-    keytab: Keytab = None,
 ) -> None:
     """Drop rows of long-gone region servers from this cluster's state table, as far as the other side's status files
     prove that no verdict needs them.
     """
-    settings = settings_of(conf_dir, thrift, webhdfs, zookeeper, cacert, cert, principal, keytab)
     key = None if sign_key is None else read_key(sign_key)
     from status_tool.runs.prune_rows import PruneRequest, prune_rows
 

@@ -9,16 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from status_tool.cli.options import (
-    CaCert,
-    Cert,
-    ConfDirs,
-    Keytab,
-    Principal,
-    WebHdfsOption,
-    ZooKeeperOption,
-    settings_of,
-)
+from status_tool.cli.options import on_cluster
+from status_tool.clients.config import Settings
 from status_tool.errors import ConfigurationError
 from status_tool.printable import duration, iso, safe
 
@@ -27,23 +19,17 @@ if TYPE_CHECKING:
     from status_tool.gather.queue_backlog import Document
 
 
+@on_cluster("webhdfs", "zookeeper")
 def queues(
+    settings: Settings,
     peer: Annotated[str | None, typer.Option("--peer", metavar="ID", help="Only this peer.")] = None,
     watch: Annotated[
         float,
         typer.Option("--watch", metavar="SECONDS", min=0, help="Read twice: a queue that does not move is stuck."),
     ] = 0.0,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON document on stdout, nothing else there.")] = False,
-    conf_dir: ConfDirs = None,
-    webhdfs: WebHdfsOption = None,
-    zookeeper: ZooKeeperOption = None,
-    cacert: CaCert = None,
-    cert: Cert = None,
-    principal: Principal = None,
-    keytab: Keytab = None,
 ) -> int:
     """Show what replication has yet to ship: exit code 0 drained, 1 not drained, 2 error."""
-    settings = settings_of(conf_dir, None, webhdfs, zookeeper, cacert, cert, principal, keytab)
     from status_tool.clients.zookeeper import ZooKeeper
     from status_tool.gather.measured_queues import measure
     from status_tool.gather.queue_backlog import standing

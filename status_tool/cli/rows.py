@@ -7,27 +7,15 @@ from typing import Annotated
 
 import typer
 
-from status_tool.cli.options import (
-    CaCert,
-    Cert,
-    ConfDirs,
-    Keytab,
-    LogFile,
-    Principal,
-    Quiet,
-    ThriftOption,
-    Verbose,
-    ZooKeeperOption,
-    settings_of,
-    show_as,
-)
-from status_tool.cli.targets import refuse_overwriting
+from status_tool.cli.options import LogFile, Quiet, Verbose, on_cluster, show_as
 from status_tool.clients.config import Settings, load_site
 from status_tool.errors import UsageError
 from status_tool.vocabulary.names import plain_name
 
 
+@on_cluster("thrift", "zookeeper")
 def rows(
+    settings: Settings,
     table: Annotated[
         list[str] | None, typer.Option("--table", metavar="NS:TABLE", help="The table to compare (repeatable).")
     ] = None,
@@ -59,30 +47,21 @@ def rows(
     quiet: Quiet = False,
     verbose: Verbose = False,
     log_file: LogFile = None,
-    conf_dir: ConfDirs = None,
-    thrift: ThriftOption = None,
-    zookeeper: ZooKeeperOption = None,
-    cacert: CaCert = None,
-    cert: Cert = None,
-    principal: Principal = None,
-    keytab: Keytab = None,
 ) -> int:
     """Compare tables of the master with this cluster's by digests that the region servers compute.
 
     Exit code 0 equal, 1 differs, 2 error, 3 could not be verified. Both clusters need ReplicateTimeTracker.
     """
-    refuse_overwriting(dict(locals()))
     tables = list(dict.fromkeys(map(plain_name, table or ())))
     if not tables:
         raise UsageError("rows needs --table NS:TABLE")
     if not (master_conf or (master_thrift and master_zookeeper)):
         raise UsageError("rows needs the master: --master-conf DIR, or --master-thrift and --master-zookeeper")
-    slave = settings_of(conf_dir, thrift, None, zookeeper, cacert, cert, principal, keytab)
     # Only what the options name: the environment's site files are this cluster's.
     site = load_site(master_conf or [], environ={})
-    master = Settings(site, master_thrift, (), master_zookeeper, slave.trust)
+    master = Settings(site, master_thrift, (), master_zookeeper, settings.trust)
     from status_tool.cli.comparing import compare_tables, limits_of
 
     show_as(quiet=quiet, verbose=verbose, log_file=log_file)
     limits = limits_of(wait, rate, max_problems)
-    return compare_tables(master, slave, tables, limits, as_json=as_json, show_values=show_values)
+    return compare_tables(master, settings, tables, limits, as_json=as_json, show_values=show_values)

@@ -9,17 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from status_tool.cli.defaults import PARAMETERS
-from status_tool.cli.options import (
-    CaCert,
-    Cert,
-    ConfDirs,
-    Keytab,
-    Principal,
-    ThriftOption,
-    WebHdfsOption,
-    ZooKeeperOption,
-    settings_of,
-)
+from status_tool.cli.options import on_cluster
 from status_tool.clients.config import Settings
 from status_tool.errors import ConfigurationError
 from status_tool.printable import safe
@@ -27,20 +17,13 @@ from status_tool.printable import safe
 _SITE = "site files"
 
 
+@on_cluster("thrift", "webhdfs", "zookeeper")
 def config(
+    settings: Settings,
     context: typer.Context,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON document on stdout, nothing else there.")] = False,
-    conf_dir: ConfDirs = None,
-    thrift: ThriftOption = None,
-    webhdfs: WebHdfsOption = None,
-    zookeeper: ZooKeeperOption = None,
-    cacert: CaCert = None,
-    cert: Cert = None,
-    principal: Principal = None,
-    keytab: Keytab = None,
 ) -> None:
     """Show each effective setting and where it comes from; nothing is contacted."""
-    settings = settings_of(conf_dir, thrift, webhdfs, zookeeper, cacert, cert, principal, keytab)
     document = {
         "file": None if context.obj.file is None else str(context.obj.file),
         "profile": context.obj.profile,

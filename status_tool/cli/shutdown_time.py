@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from status_tool.cli.options import CaCert, Cert, ConfDirs, Keytab, Principal, ThriftOption, settings_of
+from status_tool.cli.options import on_cluster
 from status_tool.cli.times import parse_time
+from status_tool.clients.config import Settings
 from status_tool.errors import UsageError
 from status_tool.printable import iso
 
@@ -25,17 +25,13 @@ shutdown_time = typer.Typer(
 
 
 @shutdown_time.command()
+@on_cluster("thrift")
 def record(
+    settings: Settings,
     shutdown: Annotated[
         str | None,
         typer.Option("-s", metavar="TIME", help="The time to record (epoch ms or ISO 8601); default: now."),
     ] = None,
-    conf_dir: ConfDirs = None,
-    thrift: ThriftOption = None,
-    cacert: CaCert = None,
-    cert: Cert = None,
-    principal: Principal = None,
-    keytab: Keytab = None,
 ) -> None:
     """Record the shutdown time in the state table; run it when the application has stopped."""
     from status_tool.sources.state_table import now_ms
@@ -43,22 +39,18 @@ def record(
     moment = parse_time(shutdown, "-s") or now_ms()
     if moment > now_ms() + 1000:
         raise UsageError(f"-s {moment} ({iso(moment)}) lies in the future: record when the application has stopped")
-    state = _state_table(conf_dir, thrift, cacert, cert, principal, keytab)
+    state = _state_table(settings)
     state.record_shutdown(moment)
     typer.echo(f"Shutdown time recorded: {moment} ({iso(moment)})")
 
 
 @shutdown_time.command()
+@on_cluster("thrift")
 def clear(
-    conf_dir: ConfDirs = None,
-    thrift: ThriftOption = None,
-    cacert: CaCert = None,
-    cert: Cert = None,
-    principal: Principal = None,
-    keytab: Keytab = None,
+    settings: Settings,
 ) -> None:
     """Forget the recorded shutdown time: then everything up to the moment of `run -m` is in question."""
-    state = _state_table(conf_dir, thrift, cacert, cert, principal, keytab)
+    state = _state_table(settings)
     moment = state.shutdown_ms()
     state.clear_shutdown()
     known = "none was recorded" if moment is None else f"it was {moment} ({iso(moment)})"
@@ -66,17 +58,13 @@ def clear(
 
 
 @shutdown_time.command()
+@on_cluster("thrift")
 def show(
-    conf_dir: ConfDirs = None,
-    thrift: ThriftOption = None,
-    cacert: CaCert = None,
-    cert: Cert = None,
-    principal: Principal = None,
-    keytab: Keytab = None,
+    settings: Settings,
     as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
 ) -> None:
     """Show the recorded shutdown time."""
-    state = _state_table(conf_dir, thrift, cacert, cert, principal, keytab)
+    state = _state_table(settings)
     moment = state.shutdown_ms()
     if as_json:
         typer.echo(json.dumps({"shutdown_ms": moment}))
@@ -86,17 +74,9 @@ def show(
         typer.echo(f"{moment} ({iso(moment)})")
 
 
-def _state_table(
-    conf_dir: list[Path] | None,
-    thrift: str | None,
-    cacert: Path | None,
-    cert: Path | None,
-    principal: str | None,
-    keytab: Path | None,
-) -> StateTable:
+def _state_table(settings: Settings) -> StateTable:
     from status_tool.sources.state_table import StateTable
 
-    settings = settings_of(conf_dir, thrift, None, None, cacert, cert, principal, keytab)
     state = StateTable(settings.thrift(), settings.state_table)
     state.require()
     return state

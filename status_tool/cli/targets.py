@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from status_tool.cli.defaults import places
+from status_tool.cli.toml_file import places
 from status_tool.clients.sitefiles import SITE_FILES
 from status_tool.errors import UsageError
 from status_tool.printable import safe

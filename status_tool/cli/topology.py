@@ -10,17 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from status_tool.atomic import atomic_write, check_target
-from status_tool.cli.options import (
-    CaCert,
-    Cert,
-    ConfDirs,
-    Keytab,
-    Principal,
-    ThriftOption,
-    ZooKeeperOption,
-    settings_of,
-)
-from status_tool.cli.targets import refuse_overwriting
+from status_tool.cli.options import on_cluster
 from status_tool.cli.times import parse_baseline
 from status_tool.clients.config import Settings, load_site
 from status_tool.printable import safe
@@ -31,7 +21,9 @@ if TYPE_CHECKING:
     from status_tool.gather.peer_topology import Link, Topology
 
 
+@on_cluster("thrift", "zookeeper")
 def topology(
+    settings: Settings,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON document on stdout, nothing else there.")] = False,
     report: Annotated[
         Path | None, typer.Option("--report", metavar="FILE.html", help="Also write it as a picture.")
@@ -49,22 +41,13 @@ def topology(
         list[Path] | None,
         typer.Option("--peer-conf", metavar="DIR", help="Site files of a peer's cluster: its families are compared."),
     ] = None,
-    conf_dir: ConfDirs = None,
-    thrift: ThriftOption = None,
-    zookeeper: ZooKeeperOption = None,
-    cacert: CaCert = None,
-    cert: Cert = None,
-    principal: Principal = None,
-    keytab: Keytab = None,
 ) -> int:
     """Show this cluster, its peers and theirs as a tree, and tables that drift: exit code 0, 1 if a link is broken or
     a table drifts, 2 error.
     """
-    refuse_overwriting(dict(locals()))
     accepted = parse_baseline(since or (), TableFilter())
     if report is not None:
         check_target(report)
-    settings = settings_of(conf_dir, thrift, None, zookeeper, cacert, cert, principal, keytab)
     from status_tool.gather.cluster_drift import cluster_drift
     from status_tool.gather.peer_topology import explore
 

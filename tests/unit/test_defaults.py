@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
-from status_tool.cli.defaults import FILE_VARIABLE, KEYS, NAME
+from status_tool.cli.defaults import KEYS
 from status_tool.cli.main import main
 from status_tool.cli.repeated import RoundParameters
 from status_tool.cli.run_options import OPTIONS, Mode
+from status_tool.cli.toml_file import FILE_VARIABLE, NAME
 from status_tool.cli.watching import Service
 from status_tool.errors import EXIT_ERROR
 from tests.pair import REPOSITORY
