@@ -95,13 +95,14 @@ def options_markdown() -> str:
         "An option of `status-tool run` is obeyed or refused (exit code 2, one line that names both), never ignored.",
         "The table is printed by `python -m status_tool.cli.modes`; a test holds the two equal.",
         "",
-        f"| option | {' | '.join(f'`{mode}`' for mode in Mode)} | with `--only` the other half |",
+        f"| options | {' | '.join(f'`{mode}`' for mode in Mode)} | with `--only` the other half |",
         f"|---|{'---|' * (len(Mode) + 1)}",
     ]
+    alike: dict[tuple[str, ...], list[str]] = {}
     for name, option in OPTIONS.items():
-        cells = [_cell(name, mode) for mode in Mode]
         half = "obeyed" if option.half is None else f"refused with `--only {_other(option.half)}`"
-        lines.append(f"| `{option.flag}` | {' | '.join(cells)} | {half} |")
+        alike.setdefault((*(_cell(name, mode) for mode in Mode), half), []).append(f"`{option.flag}`")
+    lines += [f"| {', '.join(flags)} | {' | '.join(cells)} |" for cells, flags in alike.items()]
     lines += [
         "",
         "Besides: `--wait` is refused with `--only hdfs` where it waits for region servers only",
