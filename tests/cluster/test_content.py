@@ -153,10 +153,26 @@ def test_what_changes_beside_the_wal_is_named_until_it_is_accepted(pair: Pair, s
     assert since.keys() == {*changed, "cloned", "young", "halves"}, result
     pair.write_master(status, *chosen, "--wait", "60")
     options = {table: f"--since={table}={moment}" for table, moment in since.items()}
-    accepted = pair.check(status, *chosen, *options.values())
+    # What was written is accepted at once, what has happened to the slave's tables only anew.
+    emptied = {"backwards", "again", "slavecut"}
+    assert named(pair.check(status, *chosen, *options.values())).keys() == emptied
+    accepted = pair.check(status, *chosen, *options.values(), *(f"--forget={table}" for table in emptied))
     assert accepted.exit_code == 0, accepted
-    del options["restored"]
-    assert named(pair.check(status, *chosen, *options.values())).keys() == {"restored"}
+    assert any(notice.startswith("recorded: ") for notice in accepted.json["notices"]), accepted
+    kept = pair.check(status, *chosen)
+    assert (kept.exit_code, kept.json["hbase"]["evidence"]) == (0, "accepted"), kept
+    assert set(kept.json["hbase"]["accepted_tables"]) == since.keys(), kept
+    assert named(pair.check(status, *chosen, "--forget=restored")).keys() == {"restored"}
+    assert named(pair.check(status, *chosen, "--forget=quiet")).keys() == {"restored"}
+    slave.truncate_table("again")
+    for repeated in ((), (options["again"],)):
+        broken = pair.check(status, "--table=again", *repeated)
+        assert "emptied" in named(broken)["again"], broken
+        assert "--forget again --since again=" in broken.json["problems"][0]["advice"], broken
+    anew = pair.check(status, "--table=again", options["again"], "--forget=again")
+    assert anew.exit_code == 0, anew
+    compared = pair.check(status, "--table=again", "--rows", "--master-conf", str(pair.master.conf_dir))
+    assert compared.exit_code == 1, compared
 
 
 def test_a_family_that_is_dropped_and_comes_back(pair: Pair, status: Path) -> None:
