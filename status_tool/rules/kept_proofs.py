@@ -101,46 +101,22 @@ def seen_of(detail: Mapping[str, Any]) -> Seen:
     return Seen(dropped_ms=detail.get("dropped_ms") or {}, **{name: detail.get(name) for name in _MOMENTS})
 
 
-def told(kept: Mapping[str, KeptBaseline]) -> Iterator[str]:
-    """What is in force, in words; of many tables only some are named, with the earliest time."""
-    ways = {BY_ROWS: "an earlier comparison of their rows (--rows)", BY_WORD: "your word (--since), as recorded here"}
-    for by, way in ways.items():
-        names = sorted(table for table in kept if kept[table].by == by)
-        if names:
-            until_ms = min(kept[table].until_ms for table in names)
+def told(kept: Mapping[str, KeptBaseline], undo: str = "; --forget TABLE takes it back") -> Iterator[str]:
+    """What is kept, in words; of many tables only some are named, with the earliest time."""
+    for by, way in {BY_ROWS: "an earlier comparison of their rows (--rows)", BY_WORD: "your word (--since)"}.items():
+        if names := sorted(table for table in kept if kept[table].by == by):
+            until = iso(min(kept[table].until_ms for table in names)) + " or later" * (len(names) > 1)
             more = f" and {len(names) - MOST_NAMES} tables more" if len(names) > MOST_NAMES else ""
             counted = "1 table rests" if len(names) == 1 else f"{len(names)} tables rest"
-            yield (
-                f"{counted} on {way} for what was written up to {iso(until_ms)}{' or later' * (len(names) > 1)}:"
-                f" {', '.join(names[:MOST_NAMES])}{more}{'; --forget TABLE takes it back' * (by == BY_WORD)}"
-            )
+            named = f"{', '.join(names[:MOST_NAMES])}{more}{undo}"
+            yield f"{counted} on {way} for what was written up to {until}: {named}"
 
 
 def told_by_master(stored: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
     """What the state table keeps, in words; `stored` has JSON by table and master."""
     for master in sorted({master for by_master in stored.values() for master in by_master}):
-        kept = {table: kept_of(by_master.get(master)) for table, by_master in stored.items()}
-        for line in told({table: one for table, one in kept.items() if one is not None}):
-            yield f"against master {master}, {line}"
-
-
-def recorded(accepts: Mapping[str, Mapping[str, Any]]) -> str:
-    """What a run has recorded of the operator's word, by table, in words."""
-    names = sorted(accepts)
-    until = ", ".join(f"{table} up to {iso(accepts[table]['until_ms'])}" for table in names[:MOST_NAMES])
-    more = f" and {len(names) - MOST_NAMES} tables more" if len(names) > MOST_NAMES else ""
-    return (
-        f"recorded: accepted on your word (--since), from now on also without the option: {until}{more}; --forget TABLE"
-        " takes it back"
-    )
-
-
-def forgotten(table: str, kept: KeptBaseline | None) -> str:
-    """What a run has taken back, in words."""
-    if kept is None:
-        return f"table {table} (--forget): nothing was recorded of its past"
-    way = "your word (--since)" if kept.by == BY_WORD else "a comparison of its rows (--rows)"
-    return f"forgotten: table {table} rested on {way} for what was written up to {iso(kept.until_ms)}"
+        found = {table: kept_of(by_master.get(master)) for table, by_master in stored.items()}
+        yield from (f"against master {master}, {line}" for line in told({t: one for t, one in found.items() if one}))
 
 
 def still_holding(

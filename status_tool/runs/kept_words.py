@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from status_tool.clients.config import Settings
-from status_tool.rules.kept_proofs import forgotten, kept_of, recorded
+from status_tool.rules.kept_proofs import kept_of, told
 from status_tool.runs.write import Say
 from status_tool.sources.state_table import StateTable
 from status_tool.vocabulary.outcome import Outcome
@@ -19,9 +19,10 @@ def forget_tables(settings: Settings, tables: Iterable[str], master_id: str, say
     state = StateTable(settings.thrift(), settings.state_table)
     state.require()
     stored = state.kept()
-    kept = {table: stored.get(table, {}).get(master_id) for table in names}
-    state.record_kept(master_id, {table: None for table, one in kept.items() if one is not None})
-    return _said([forgotten(table, kept_of(one)) for table, one in kept.items()], say)
+    kept = {table: one for table in names if (one := kept_of(stored.get(table, {}).get(master_id))) is not None}
+    state.record_kept(master_id, dict.fromkeys(kept))
+    unknown = [f"--forget {table}: nothing was recorded of its past" for table in names if table not in kept]
+    return _said([*(f"forgotten: {line}" for line in told(kept, undo="")), *unknown], say)
 
 
 def record_words(settings: Settings, outcome: Outcome, say: Say) -> list[str]:
@@ -29,7 +30,8 @@ def record_words(settings: Settings, outcome: Outcome, say: Say) -> list[str]:
     if not outcome.accepts:
         return []
     StateTable(settings.thrift(), settings.state_table).record_kept(outcome.master_cluster_id, outcome.accepts)
-    return _said([recorded(outcome.accepts)], say)
+    kept = {table: one for table, detail in outcome.accepts.items() if (one := kept_of(detail)) is not None}
+    return _said([f"recorded: {line}" for line in told(kept)], say)
 
 
 def _said(lines: list[str], say: Say) -> list[str]:
