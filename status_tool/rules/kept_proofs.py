@@ -103,7 +103,7 @@ def seen_of(detail: Mapping[str, Any]) -> Seen:
 
 def told(kept: Mapping[str, KeptBaseline], undo: str = "; --forget TABLE takes it back") -> Iterator[str]:
     """What is kept, in words; of many tables only some are named, with the earliest time."""
-    for by, way in {BY_ROWS: "an earlier comparison of their rows (--rows)", BY_WORD: "your word (--since)"}.items():
+    for by, way in {BY_ROWS: "an earlier comparison of rows (--rows)", BY_WORD: "your word (--since)"}.items():
         if names := sorted(table for table in kept if kept[table].by == by):
             until = iso(min(kept[table].until_ms for table in names)) + " or later" * (len(names) > 1)
             more = f" and {len(names) - MOST_NAMES} tables more" if len(names) > MOST_NAMES else ""

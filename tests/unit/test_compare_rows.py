@@ -24,7 +24,8 @@ from status_tool.runs.compare_rows import (
 from status_tool.runs.question import Question
 from status_tool.sources.meta import HostedRegion
 from status_tool.vocabulary.header import Header
-from status_tool.vocabulary.outcome import Group, Outcome, Overview, Problem
+from status_tool.vocabulary.outcome import Group, HBaseOutcome, Outcome, Overview, Problem
+from status_tool.vocabulary.verdicts import Evidence, Verdict
 
 QUESTION = cast(Question, SimpleNamespace(shipped={"a": ("f",), "b": ("f",), "c": ("f",)}))
 MASTER = cast(Settings, SimpleNamespace(thrift=lambda: None))
@@ -49,6 +50,11 @@ def test_only_what_is_in_doubt_is_compared() -> None:
     assert tables_in_doubt(QUESTION, doubts, every=False) == ("b",)
     assert tables_in_doubt(QUESTION, outcome(), every=False) == ()
     assert tables_in_doubt(QUESTION, outcome(), every=True) == ("a", "b", "c")
+
+
+def test_what_is_accepted_on_somebodys_word_is_compared() -> None:
+    accepted = HBaseOutcome(Verdict.COMPLETE, Evidence.ACCEPTED, {}, accepted_tables=("c", "gone"))
+    assert tables_in_doubt(QUESTION, replace(outcome(), hbase=accepted), every=False) == ("c",)
 
 
 def test_a_server_in_doubt_is_one_of_every_table() -> None:

@@ -2,14 +2,29 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+from types import SimpleNamespace
+from typing import cast
+
+import pytest
+
+from status_tool.clients.config import Settings, ThriftEndpoint
 from status_tool.rules.kept_proofs import (
+    BY_WORD,
     MARGIN_MS,
     NOTHING_SEEN,
     KeptBaseline,
+    Seen,
     baseline_with,
+    kept_of,
     proven_until,
     servers_since,
+    told_by_master,
 )
+from status_tool.runs.kept_words import forget_tables, record_words
+from status_tool.sources import state_table
+from status_tool.sources.state_table import StateTable
+from status_tool.vocabulary.outcome import Outcome
 from status_tool.vocabulary.scope import Baseline
 
 LIVE = {"kind": "server", "role": "w", "live": True, "echoed": True, "read_ms": 500_000}
@@ -42,3 +57,69 @@ def test_servers_are_accepted_only_by_proofs_of_every_table() -> None:
     assert servers_since(word, ["a"], {"a": PROOF}) == 1_000
     assert servers_since(Baseline(5_000), ["a"], {"a": PROOF}) == 5_000
     assert servers_since(Baseline(), [], {}) is None
+
+
+class Stored:
+    """A state table in memory, whose newest cell counts."""
+
+    def __init__(self) -> None:
+        self.rows: dict[bytes, dict[bytes, tuple[bytes, int]]] = {}
+
+    def row(self, key: bytes, columns: list[bytes], include_timestamp: bool) -> dict[bytes, tuple[bytes, int]]:
+        assert include_timestamp
+        return {name: cell for name, cell in self.rows.get(key, {}).items() if name in columns}
+
+    def put(self, key: bytes, cells: dict[bytes, bytes], timestamp: int) -> None:
+        for name, value in cells.items():
+            known = self.rows.setdefault(key, {}).get(name)
+            if known is None or known[1] <= timestamp:
+                self.rows[key][name] = (value, timestamp)
+
+
+@pytest.fixture
+def stored(monkeypatch: pytest.MonkeyPatch) -> Stored:
+    """What the tool stores from here on."""
+    table = Stored()
+    client = SimpleNamespace(
+        table=lambda _: table, tables=lambda: [b"replicationstate"], is_table_enabled=lambda _: True
+    )
+    monkeypatch.setattr(state_table, "connection", lambda *_, **__: nullcontext(client))
+    monkeypatch.setattr(state_table, "scan", lambda *_: sorted(table.rows.items()))
+    monkeypatch.setattr(StateTable, "require", lambda _: None)
+    return table
+
+
+def test_what_is_recorded_later_counts_whatever_the_hosts_clocks_show(
+    stored: Stored, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    state = StateTable(ThriftEndpoint("localhost", 9090), "replicationstate")
+    for moment, until_ms in ((9_000, 1), (5_000, 2), (9_001, None), (1, 4)):
+        monkeypatch.setattr(state_table, "now_ms", lambda moment=moment: moment)
+        word = None if until_ms is None else KeptBaseline(until_ms, frozenset("f"), Seen(born_ms=7), BY_WORD)
+        state.record_kept("m", {"ns:t": None if word is None else word.to_json()})
+        assert kept_of(state.kept().get("ns:t", {}).get("m")) == word
+    assert stored.rows.keys() == {b"vns:t"}
+
+
+def test_what_is_forgotten_is_told(stored: Stored) -> None:
+    """By whom, and up to when; another master's record stays."""
+    settings = cast(Settings, SimpleNamespace(thrift=lambda: None, state_table="replicationstate"))
+    word = KeptBaseline(1_000, frozenset("f"), NOTHING_SEEN, BY_WORD).to_json()
+    outcome = Outcome(None, None, (), 0, master_cluster_id="m", accepts={"a": word, "b": word})
+    (line,) = record_words(settings, outcome, lambda _: None)
+    assert line.startswith("recorded: 2 tables rest on your word (--since)")
+    assert "--forget TABLE takes it back" in line
+    state = StateTable(ThriftEndpoint("localhost", 9090), "replicationstate")
+    state.record_kept("m", {"c": PROOF.to_json()})
+    state.record_kept("other", {"a": PROOF.to_json()})
+    said: list[str] = []
+    lines = forget_tables(settings, {"a", "c", "no"}, "m", said.append)
+    assert lines == said
+    assert [line.partition(" for ")[0] for line in lines] == [
+        "forgotten: 1 table rests on an earlier comparison of rows (--rows)",
+        "forgotten: 1 table rests on your word (--since)",
+        "--forget no: nothing was recorded of its past",
+    ]
+    assert {table: set(by_master) for table, by_master in state.kept().items()} == {"a": {"other"}, "b": {"m"}}
+    assert forget_tables(settings, (), "m", said.append) == []
+    assert len(list(told_by_master(state.kept()))) == 2
