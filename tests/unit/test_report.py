@@ -153,6 +153,18 @@ def test_both_levels_of_evidence_and_what_is_left_out_are_told() -> None:
     assert "and 230 more" in printed(TextReporter(), replace(OUTCOME, hbase=many))
 
 
+def test_what_rests_on_somebodys_word_is_told_by_region_and_table() -> None:
+    levels = {**dict.fromkeys(Evidence, 0), Evidence.EXACT: 3, Evidence.ACCEPTED: 4}
+    hbase = replace(HBASE, evidence=Evidence.ACCEPTED, evidence_by=levels, accepted_tables=("ns:a", "b"))
+    outcome = replace(OUTCOME, hbase=hbase)
+    text = unfolded(printed(TextReporter(), outcome))
+    assert "7 regions: 3 exact, 4 accepted" in text
+    assert "accepted: 4 regions of 2 tables: ns:a, b" in text
+    document = json.loads(printed(JsonReporter(), outcome))["hbase"]
+    assert (document["evidence_by"]["accepted"], document["accepted_tables"]) == (4, ["ns:a", "b"])
+    assert "4 regions of 2 tables: ns:a, b" in printed(HtmlReporter(), outcome)
+
+
 # --- text -----------------------------------------------------------------------------------
 
 WORDS = {
