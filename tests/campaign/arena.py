@@ -21,8 +21,8 @@ PATIENCE_S = 45.0
 """For one command of an admin; a schedule goes on without it then."""
 
 SITE = {
-    # Long, because servers get stopped for seconds; a killed one is taken out of ZooKeeper by hand at once.
-    "zookeeper.session.timeout": "90000",
+    # Long, because servers get stopped for as long as a look takes; a killed one is taken out of ZooKeeper by hand.
+    "zookeeper.session.timeout": "300000",
     "replication.sleep.before.failover": "1000",
     "hbase.client.operation.timeout": "20000",
     "hbase.client.meta.operation.timeout": "20000",

@@ -11,6 +11,7 @@ import io.github.statustool.state.StateStore;
 import io.github.statustool.state.StateTable.CoverageRow;
 import io.github.statustool.state.StateTable.ServerRow;
 import io.github.statustool.state.StoredRow;
+import io.github.statustool.state.TableMark;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -40,6 +41,7 @@ final class Flusher {
   private final WalSyncer syncer;
   private final ServerRoles roles;
   private final ClockWatch clockWatch;
+  private final TableMark mark;
   private Long lastBegan;
   /** The row of the coverage as of the last flush; null before the first. */
   private StoredRow lastCoverage;
@@ -48,8 +50,9 @@ final class Flusher {
   private Map<String, String> lastPeers = Map.of();
 
   Flusher(ObservedState observed, Health health, LongSupplier clock, WalSyncer syncer, ServerRoles roles,
-      ClockWatch clockWatch) {
+      ClockWatch clockWatch, TableMark mark) {
     this.clockWatch = clockWatch;
+    this.mark = mark;
     this.syncer = syncer;
     this.roles = roles;
     this.observed = observed;
@@ -213,7 +216,8 @@ final class Flusher {
    */
   private void begin(StateStore store, Collection<ServerRole> roles) throws IOException {
     StoredRow coverage = coverage(store);
-    boolean lost = lastCoverage != null && coverage.isEmpty() && !lastCoverage.isEmpty();
+    boolean lost = lastCoverage != null && coverage.isEmpty() && !lastCoverage.isEmpty()
+        || mark.isAbove(coverage);
     if (lastCoverage != null && !isSame(coverage)) {
       LOG.warn("status-tool: coverage started anew; writing all known state again");
       observed.forgetFlushes();
@@ -243,7 +247,9 @@ final class Flusher {
     LOG.warn("status-tool: the state table lost rows or went back to an earlier state; writing all known state again");
     observed.forgetFlushes();
     long now = clock.getAsLong();
-    StateRow row = new StateRow(CoverageRow.KEY).add(CoverageRow.BACK_MS, now, now);
+    long above = mark.above(now);
+    StateRow row = new StateRow(CoverageRow.KEY).add(CoverageRow.BACK_MS, now, now)
+        .add(CoverageRow.MARK, above, above);
     if (roles.stream().anyMatch(role -> role.role == ServerRole.WRITER)) {
       row.add(CoverageRow.START_MS, now, now);
     }

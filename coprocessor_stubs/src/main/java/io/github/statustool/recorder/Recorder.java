@@ -95,8 +95,9 @@ public final class Recorder {
     this.barrier = new Barrier(clock);
     this.sweep = new Sweep(settings, clock, traces);
     this.clockWatch = new ClockWatch(clock, nanos, health);
-    this.flusher =
-        new Flusher(observed, health, clock, new WalSyncer(settings.operationTimeout), roles, clockWatch);
+    this.mark = new TableMark(spool, files, health, clock);
+    this.flusher = new Flusher(observed, health, clock, new WalSyncer(settings.operationTimeout), roles, clockWatch,
+        mark);
     this.compactor = new Compactor(observed.applied, settings.operationTimeout);
     this.joiner = new TenureJoiner(observed.content, observed.facts, clock, settings.operationTimeout);
     SegmentSpooler spooler = new SegmentSpooler(spool, observed.applied, health, clock, roles::anyOrigin,
@@ -104,7 +105,6 @@ public final class Recorder {
     this.writeThrough = new WriteThrough(() -> store, observed.applied, health, settings.writeThroughWait,
         spooler::copySoon);
     this.digests = new DigestWorker(settings);
-    this.mark = new TableMark(spool, files, health, clock);
     this.nextTry = new Alarm(clock);
     this.nextFlush = new Alarm(clock);
     this.nextSweep = new Alarm(clock);

@@ -196,7 +196,7 @@ public final class StateTable {
     /** When the table was last found to have lost rows, or to have gone back to an earlier state. */
     public static final byte[] BACK_MS = Bits.ascii("b");
     /** A number that only rises; a file beside the table has it as well, see {@link TableMark}. */
-    static final byte[] MARK = Bits.ascii("m");
+    public static final byte[] MARK = Bits.ascii("m");
 
     private CoverageRow() {}
   }

@@ -13,8 +13,9 @@ import java.util.function.LongSupplier;
  * if all region servers were restarted since, so that no tracker remembers what the table contained.
  *
  * <p>The table is written first, so its number is never below the file's otherwise. Every tracker compares them before
- * its first flush, and one tracker raises them in each period. The file is read and written on other threads: a slow
- * file system must not delay the echo of a barrier.
+ * its first flush, one tracker raises them in each period, and all of them read the number then: by it even a tracker
+ * that has written nothing since a snapshot was taken notices that the table went back to that snapshot. The file is
+ * read and written on other threads: a slow file system must not delay the echo of a barrier.
  */
 public final class TableMark {
   private static final long PERIOD_MS = 10_000;
@@ -43,6 +44,7 @@ public final class TableMark {
   private CompletableFuture<Long> reading;
   private CompletableFuture<Void> writing = CompletableFuture.completedFuture(null);
   private boolean compared;
+  private long seen = NONE;
 
   public TableMark(MarkFile file, Executor threads, Health health, LongSupplier clock) {
     this.file = file;
@@ -74,10 +76,11 @@ public final class TableMark {
       next.set(RETRY_MS);
       return false;
     }
-    byte[] stored = mark(store);
-    if (number(stored) < mark) {
+    long stored = number(mark(store));
+    seen = Math.max(stored, mark);
+    if (stored < mark) {
       wentBack.record();
-      raise(store, stored, mark);
+      raise(store, mark(store), mark);
     }
     compared = true;
     return true;
@@ -88,10 +91,21 @@ public final class TableMark {
     if (compared && next.isDue()) {
       next.set(PERIOD_MS);
       byte[] stored = mark(store);
-      if (clock.getAsLong() >= number(stored) + PERIOD_MS) {
+      seen = Math.max(seen, number(stored));
+      if (number(stored) == seen && clock.getAsLong() >= seen + PERIOD_MS) { // else the next flush finds it too low
         raise(store, stored, NONE);
       }
     }
+  }
+
+  /** Whether the table went back since this tracker last read its number. */
+  public boolean isAbove(StoredRow coverage) {
+    return number(coverage.value(CoverageRow.MARK)) < seen;
+  }
+
+  /** A number for a table that went back, above all that this tracker has read. */
+  public long above(long now) {
+    return Math.max(now, seen + 1);
   }
 
   private void raise(StateStore store, byte[] stored, long least) throws IOException {

@@ -508,6 +508,30 @@ class RecorderTest {
     assertEquals(before, store.number(CoverageRow.KEY, CoverageRow.BACK_MS));
   }
 
+  /** Its own row is as it was: what is missing was written by a server that is gone. */
+  @Test
+  void aTrackerThatHasWrittenNothingSinceTheSnapshotNoticesThatTheTableWentBack() throws IOException {
+    tick(30_000);
+    Recorder other = another();
+    other.tick();
+    Map<String, StoredRow> nightly = store.snapshot();
+    clock.addAndGet(11_000);
+    other.tick(); // raises the mark
+    tick(0);
+    long mark = store.number(CoverageRow.KEY, CoverageRow.MARK);
+    store.restore(nightly);
+    assertTrue(store.number(CoverageRow.KEY, CoverageRow.MARK) < mark);
+    issue(TOKEN);
+    tick(1_000);
+    assertArrayEquals(TOKEN, store.value(writerRow, ServerRow.ECHO));
+    assertEquals(clock.get(), store.number(CoverageRow.KEY, CoverageRow.BACK_MS));
+    assertTrue(store.number(CoverageRow.KEY, CoverageRow.MARK) > mark);
+    issue(OTHER_TOKEN);
+    long before = store.number(CoverageRow.KEY, CoverageRow.BACK_MS);
+    tick(20_000);
+    assertEquals(before, store.number(CoverageRow.KEY, CoverageRow.BACK_MS));
+  }
+
   @Test
   void aRestartOfAllServersIsNoAlarm() {
     append();
