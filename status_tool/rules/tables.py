@@ -257,7 +257,7 @@ def _facts(
     compared = _compared(descriptor, slave.get(table), families)
     here = slave.get(table, _SlaveTable(None))
     now = here.seen(question.changed.get(table), question.slave_back_ms)
-    before = here.before_arrival(now, is_pruned="pruned" in (descriptor or {}))
+    before = here.before_arrival(now)
     kept = question.kept.get(table)
     accepts = _accepted(table, families, age, question, now, before)
     holding = accepts or (kept if kept is not None and kept.families >= set(families) else None)
@@ -422,17 +422,17 @@ class _SlaveTable:
         written = (self.descriptor.get("written_ms"), self.descriptor.get("deleted_ms"))
         return Seen(self.born_ms, self.dropped_ms, changed_ms, back_ms, *written)
 
-    def before_arrival(self, now: Seen, *, is_pruned: bool) -> Seen:
+    def before_arrival(self, now: Seen) -> Seen:
         """What of it took nothing away, as it had happened before the first entry arrived.
 
         The slave's servers' clocks may differ. So what could have come first counts as later, but for the table's one
         birth, and a change of its store files. A state table that went back is one where the table has held nothing
         before: chains are whole from their first entry on, so that all entries arrived, and all that happened was
         recorded, after that. For an arrival is written with a table's segments, the first and later ones: where some
-        are left, so is the first arrival at the server that wrote them. But where the master has pruned heads, what
-        came first may be in no chain any more.
+        are left, so is the first arrival at the server that wrote them. And pruning leaves every region a stream with
+        its segments.
         """
-        held_ms = None if is_pruned else self.held_from_ms
+        held_ms = self.held_from_ms
         back_ms = None if held_ms is None else _until(now.back_ms, held_ms - 2 * CLOCK_MARGIN_MS - 1)
         if self.arrived_ms is None:
             return Seen(now.born_ms, now.dropped_ms, now.changed_ms, back_ms)

@@ -22,7 +22,7 @@ from status_tool.vocabulary.outcome import Outcome
 from status_tool.vocabulary.scope import Baseline, Scope
 from tests.reference import verify_reference
 from tests.simulation.store import Cells, Store, cells
-from tests.simulation.tracker import TABLE, WHOLE, hex16
+from tests.simulation.tracker import CHANGED_ROW, TABLE, WHOLE, hex16
 from tests.simulation.world import PEER, REGIONS, START_MS, World
 
 MASTER_ID = "00000000-0000-4000-8000-000000000001"
@@ -131,15 +131,26 @@ class Observation:
         before, pruned = _generation(store), codec.pruned_files(store.rows.get(b"d", {}))
         yield
         rows = self._servers(store, spooled, barrier, live, "r")
-        rows.append({"kind": "table", "table": TABLE, "detail": '{"families": ["f", "g"]}'})
+        events = codec.table_events(store.scan(b"n", b"o")).get(TABLE, {})
+        rows.append({"kind": "table", "table": TABLE, "detail": json.dumps({"families": ["f", "g"], **events})})
+        back_ms = codec.number(store.rows.get(b"c", {}), b"b")
         yield
+        if changed_ms := codec.number(store.rows.get(CHANGED_ROW, {}), b"c"):
+            rows.append(
+                {"kind": "fact", "table": TABLE, "region": REGIONS[0], "state": "changed", "write_ms": changed_ms}
+            )
         for region in REGIONS:
             rows += codec.segments(_region_rows(store, spooled, b"s", region))
             rows += codec.unstamped(_region_rows(store, spooled, b"u", region))
             self.refused = self.refused or _is_other(store, before)
             yield
-        barrier_ms = barrier.issued_ms
-        return Header("slave", self.slave_id, world.now, world.now, barrier_issued_ms=barrier_ms, pruned=pruned), rows
+        header = Header(
+            *("slave", self.slave_id, world.now, world.now),
+            barrier_issued_ms=barrier.issued_ms,
+            state_back_ms=back_ms,
+            pruned=pruned,
+        )
+        return header, rows
 
     def _put_barrier(self, store: Store) -> Barrier:
         self.world.tokens += 1

@@ -6,12 +6,13 @@ from collections import Counter
 from collections.abc import Iterable
 
 from status_tool.vocabulary.outcome import Outcome
+from status_tool.vocabulary.state_rows import column
 from status_tool.vocabulary.verdicts import Verdict
 from tests.simulation.dice import Dice
 from tests.simulation.observer import SLAVE_ID, Observation
 from tests.simulation.pruner import Pruning
 from tests.simulation.store import APPLIED
-from tests.simulation.tracker import Entry, Recorder
+from tests.simulation.tracker import Entry, Recorder, number
 from tests.simulation.world import MAX_OFFSET_MS, MAX_SERVERS, REGIONS, MasterServer, World
 
 MOST_OBSERVATIONS = 2
@@ -39,8 +40,8 @@ class Run:
 
     def play(self, steps: Iterable[int]) -> None:
         """Steps, each a number."""
-        for number in steps:
-            self.step(Dice(number))
+        for step in steps:
+            self.step(Dice(step))
 
     def step(self, dice: Dice) -> None:
         """One step; most of them small ones."""
@@ -157,6 +158,9 @@ class Run:
             store.restore(self.world.nightly.pop(which))
             if not which:
                 self.world.row_lost |= {server.origin for server in self.world.living()}
+            elif number(store.get(b"c").get(column(b"m"))) >= max(self.world.slave_marks, default=0):
+                back = store.get(b"c").get(column(b"b"), (None, 0))[0]
+                self.world.witnesses = (back, self.world.sinks())
             self.world.blemishes.add("state table lost")
             self.world.say("state table restored")
 
@@ -246,7 +250,10 @@ class Run:
     def _crash_sink(self, dice: Dice) -> None:
         if len(self.world.sinks()) > 1:
             sink = dice.pick(self.world.sinks())
+            if self.world.is_last_witness(sink):
+                return
             sink.running = False
+            self.world.hosting()
             if sink.tracker.pending or self._requests_of(sink):
                 self.world.blemishes.add("sink crashed before it could record")
             self.world.late_requests = [late for late in self.world.late_requests if late[0] is not sink]
@@ -259,6 +266,19 @@ class Run:
         for sink in self.world.slaves:
             if not sink.running:
                 sink.session = False
+
+    def _slave_admin(self, dice: Dice) -> None:
+        """The slave's table is truncated, or restored from its last snapshot."""
+        world = self.world
+        match dice.pick(("snapshot", "snapshot", "restore", "truncate")):
+            case "snapshot":
+                world.slave_snapshot = dict(world.arrived)
+            case "truncate":
+                world.truncate_slave()
+                world.say("slave's table truncated")
+            case _ if world.slave_snapshot is not None:
+                world.restore_slave()
+                world.say("slave's table restored")
 
     # Replication
 
@@ -495,7 +515,7 @@ _WEIGHTS = {
         "drain_spool": 1,
     },
     **{"start": 2, "crash": 2, "expire": 4, "split": 5, "claim": 6, "stop": 2, "finish": 4},
-    **{"start_sink": 1, "crash_sink": 1, "expire_sink": 1},
+    **{"start_sink": 1, "crash_sink": 1, "expire_sink": 1, "slave_admin": 2},
     **{
         "ship": 16,
         "late_request": 2,
@@ -519,5 +539,6 @@ SWITCHES = (
     "outage",
     "late_request",
     "filter",
+    "slave_admin",
 )
 _TABLE = [name for name, weight in _WEIGHTS.items() for _ in range(weight)]

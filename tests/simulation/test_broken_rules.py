@@ -10,11 +10,12 @@ from typing import Any
 
 import pytest
 
-from status_tool.rules import origins, peer_versions, pruning, queue_proofs, streams, tables
+from status_tool.rules import context, origins, peer_versions, pruning, queue_proofs, streams, tables
 from status_tool.rules.peers import FamilyFilter
 from status_tool.rules.segments import Fold, fold
 from status_tool.vocabulary.state_rows import column
 from tests.simulation import observer, pruner, world
+from tests.simulation import tracker as simulated
 from tests.simulation.dice import Dice
 from tests.simulation.observer import MASTER_ID, Observation
 from tests.simulation.random_runs import played_once
@@ -177,6 +178,16 @@ def _any_end(rows: Any, used: Any, peers: Any, before_ms: int, honest: Any = pru
     return list(honest(ended, used, peers, before_ms))
 
 
+def _without(code: str) -> Callable[..., Any]:
+    """The rule of tables without one of its findings."""
+
+    def judged(*args: Any, honest: Any = tables.judge_tables) -> Any:
+        kept = ((table, [one for one in table.findings if one.code != code]) for table in honest(*args))
+        return tuple(dataclasses.replace(table, findings=tuple(findings)) for table, findings in kept)
+
+    return judged
+
+
 FALSE_COMPLETE, FALSE_ALARM = "but missing", "false alarm"
 
 
@@ -198,6 +209,12 @@ FALSE_COMPLETE, FALSE_ALARM = "but missing", "false alarm"
         ),
         pytest.param(pruning, "_is_left", _left_behind, FALSE_ALARM, id="segments pruned before their heads"),
         pytest.param(pruning, "is_over", lambda *_: True, FALSE_ALARM, id="segments of a server that lives pruned"),
+        pytest.param(
+            context, "judge_tables", _without("emptied"), FALSE_COMPLETE, id="a slave's table that was truncated"
+        ),
+        pytest.param(
+            context, "judge_tables", _without("slave-changed"), FALSE_COMPLETE, id="a slave's table that was restored"
+        ),
         pytest.param(Record, "row", _versions_by_arrival, FALSE_ALARM, id="late writes over newer ones"),
     ],
 )
@@ -463,6 +480,80 @@ def _a_slave_that_came_later(run: Run) -> None:
     del here.arrived[entry.number]
 
 
+def _applied_once_more(run: Run) -> None:
+    """An entry of the master, up to the slave."""
+    here = run.world
+    here.append("a1", 0, 0)
+    here.sync(here.host["a1"])
+    run.ship_all()
+
+
+def _others_take_over(run: Run) -> None:
+    """A new region server of the slave; the others crash."""
+    here = run.world
+    gone = here.sinks()
+    here.start_slave()
+    for sink in gone:
+        sink.running = sink.session = False
+    here.hosting()
+
+
+def _the_slaves_state_goes_back(run: Run) -> None:
+    """The slave's table is truncated; then its state table is restored, and nobody is left who remembers."""
+    here = run.world
+    run.ask()
+    _applied_once_more(run)
+    run.beat()
+    nightly = here.slave_store.snapshot()
+    here.truncate_slave()
+    here.advance(11_000)
+    run.beat()
+    here.slave_store.restore(nightly)
+    _others_take_over(run)
+    run.beat()
+
+
+def _a_quiet_server_is_left(run: Run) -> None:
+    """As before, but one server lives through it, which has written nothing of its own since the snapshot."""
+    here = run.world
+    run.ask()
+    _applied_once_more(run)
+    run.beat()
+    quiet, host = here.sinks()
+    nightly = here.slave_store.snapshot()
+    here.truncate_slave()
+    here.advance(30_000)
+    for _ in range(40):
+        host.tracker.tick(lambda: APPLIED)
+    quiet.tracker.raise_mark_in_time()
+    host.running = host.session = False
+    here.hosting()
+    here.slave_store.restore(nightly)
+    run.beat()
+
+
+def _an_arrival_goes_with_the_table(run: Run) -> None:
+    """The snapshot is older than the first arrival. Before anybody notices, a handler writes all that it has applied.
+
+    Long after it was noticed, entries arrive at a server that knows nothing of the first ones.
+    """
+    here = run.world
+    run.ask()
+    nightly = here.slave_store.snapshot()
+    _applied_once_more(run)
+    run.beat()
+    here.truncate_slave()
+    here.advance(11_000)
+    run.beat()
+    here.slave_store.restore(nightly)
+    _applied_once_more(run)
+    _others_take_over(run)
+    run.beat()
+    here.advance(61_000)
+    _applied_once_more(run)
+    run.beat()
+
+
 def _changes_without_first_sync(tracker: WriteTracker) -> Iterator[None]:
     """Heads are collected before the sync, and nothing is synced where none has changed."""
     collected = [(key, head, head.seq) for key, head in tracker.heads.items() if head.seq != head.flushed]
@@ -530,6 +621,23 @@ def refuse_heads(store: Store) -> None:
         ),
         pytest.param(
             _a_peer_comes_during_a_flush, WriteTracker, "flush", _peers_last, id="peers that came after the heads"
+        ),
+        pytest.param(
+            _the_slaves_state_goes_back,
+            context,
+            "judge_tables",
+            _without("slave-state-lost"),
+            id="the slave's content after its state table went back",
+        ),
+        pytest.param(
+            _a_quiet_server_is_left,
+            Recorder,
+            "is_below_its_mark",
+            lambda _: False,
+            id="a mark that nobody compares but at its start",
+        ),
+        pytest.param(
+            _an_arrival_goes_with_the_table, simulated, "AGAIN_MS", 1 << 60, id="an arrival that is written once"
         ),
     ],
 )

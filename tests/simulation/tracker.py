@@ -124,6 +124,8 @@ class Recorder:
     compared: bool = False
     """Whether the table has been compared with the file."""
     next_mark: int = 0
+    seen_mark: int = 0
+    """The highest that this tracker has read."""
     ended: bool = False
     last_began: int | None = None
     last_echo: tuple[bytes, int] | None = None
@@ -266,9 +268,12 @@ class Recorder:
 
     def compare_mark(self) -> None:
         """`TableMark.compare`."""
-        if self.mark_file and number(self.store.get(b"c").get(column(b"m"))) < self.mark_file[-1]:
-            self.went_back()
-            self.raise_mark(self.mark_file[-1])
+        if self.mark_file:
+            stored = number(self.store.get(b"c").get(column(b"m")))
+            self.seen_mark = max(stored, self.mark_file[-1])
+            if stored < self.mark_file[-1]:
+                self.went_back()
+                self.raise_mark(self.mark_file[-1])
         self.compared = True
 
     def raise_mark(self, least: int) -> None:
@@ -278,6 +283,20 @@ class Recorder:
         mark = max(self.clock(), number(found) + 1, least + 1)
         if self.store.put_if((b"c", cells(mark, m=mark)), column(b"m"), found and found[0], self.fate()):
             self.mark_file.append(mark)
+
+    def raise_mark_in_time(self) -> None:
+        """`TableMark.raise`: one tracker in each period, unless the table went back."""
+        now = self.clock()
+        if self.mark_file is not None and now >= self.next_mark:
+            self.next_mark = now + MARK_MS
+            stored = number(self.store.get(b"c").get(column(b"m")))
+            self.seen_mark = max(self.seen_mark, stored)
+            if stored == self.seen_mark and now >= stored + MARK_MS:
+                self.raise_mark(0)
+
+    def is_below_its_mark(self) -> bool:
+        """`TableMark.isAbove`."""
+        return number(self.store.get(b"c").get(column(b"m"))) < self.seen_mark
 
     def changes(self) -> Iterator[None]:
         """Write what the table does not have yet; it counts as written once the row vouches for it."""
@@ -300,7 +319,9 @@ class Recorder:
 
     def check_nothing_was_lost(self) -> None:
         """`Flusher.begin`: what a write-time tracker does about it decides a verdict."""
-        if not self.is_vouched(self.row(self.last_began, self.last_echo, None, self.last_peers)):
+        if self.is_below_its_mark() or not self.is_vouched(
+            self.row(self.last_began, self.last_echo, None, self.last_peers)
+        ):
             self.went_back()
 
     def flush_succeeded(self) -> None:
@@ -435,8 +456,8 @@ class WriteTracker(Recorder):
     def went_back(self) -> None:
         """Coverage starts anew."""
         self.forget_flushes()
-        now = self.clock()
-        self.store.put([(b"c", cells(now, a=now))], self.fate())
+        now, mark = self.clock(), max(self.clock(), self.seen_mark + 1)
+        self.store.put([(b"c", cells(now, a=now) | cells(mark, m=mark))], self.fate())
         self.last_coverage = self.store.get(b"c")[column(b"a")][0]
         super().went_back()
 
@@ -449,10 +470,7 @@ class WriteTracker(Recorder):
     def tidy(self) -> Iterator[None]:
         """`Sweep.run`: servers that are gone, and since when every server is tracked; and the mark."""
         now = self.clock()
-        if self.mark_file is not None and now >= self.next_mark:
-            self.next_mark = now + MARK_MS
-            if now >= number(self.store.get(b"c").get(column(b"m"))) + MARK_MS:
-                self.raise_mark(0)
+        self.raise_mark_in_time()
         if now < self.next_sweep:
             return
         self.next_sweep = now + self.sweep_ms
@@ -537,9 +555,32 @@ class Record:
         return (stream_row(b"s", stream), row), self.version
 
 
+ARRIVED_MS, BORN_MS, FIRST_BORN_MS = b"a", b"b", b"c"
+EVENTS_ROW = b"n" + TABLE.encode()
+CHANGED_ROW = b"x" + TABLE.encode()
+"""In place of the content ledger, which has a simulation of its own: when it shows that store files changed."""
+EARLIEST_WINS = 1 << 62
+AGAIN_MS = 500
+
+
+@dataclass
+class Event:
+    """`TableEvents.Event`."""
+
+    value: int
+    timestamp: int
+    due: int = 0
+    flushed: bool = False
+
+
 @dataclass
 class SinkTracker(Recorder):
-    """`ReplicateTimeTracker` with `SinkBatch`, `WriteThrough`, `AppliedSegments`, `Compactor`."""
+    """`ReplicateTimeTracker` with `SinkBatch`, `WriteThrough`, `AppliedSegments`, `Compactor`, `TableEvents`."""
+
+    events: dict[tuple[bytes, bytes], Event] = field(default_factory=dict)
+    """By row and qualifier."""
+    unvouched: list[Event] = field(default_factory=list)
+    last_back: bytes | None = None
 
     records: dict[StreamKey, Record] = field(default_factory=dict)
     pending: set[StreamKey] = field(default_factory=set)
@@ -570,7 +611,29 @@ class SinkTracker(Recorder):
             if self.records[key].add(parts, now):
                 self.scattered.append(key)
         if streams:
+            self.arrived(now)
             self.write_through(list(streams), fate)
+
+    def arrived(self, now: int) -> None:
+        """`TableEvents.arrived`: with the first entry, and with later ones from time to time."""
+        event = self.events.setdefault((EVENTS_ROW, ARRIVED_MS), Event(now, EARLIEST_WINS - now, due=now))
+        if now - event.due >= AGAIN_MS:
+            event.due, event.flushed = now, False
+
+    def born(self, region_id: int) -> None:
+        """A region that has never held anything is open here."""
+        self.note(EVENTS_ROW, BORN_MS, Event(region_id, region_id))
+        self.note(EVENTS_ROW, FIRST_BORN_MS, Event(region_id, EARLIEST_WINS - region_id))
+
+    def note(self, row: bytes, qualifier: bytes, event: Event) -> None:
+        """`TableEvents.note`."""
+        known = self.events.get((row, qualifier))
+        if known is None or event.timestamp > known.timestamp:
+            self.events[row, qualifier] = event
+
+    def unwritten(self) -> dict[tuple[bytes, bytes], Event]:
+        """`TableEvents.dirty`."""
+        return {name: event for name, event in self.events.items() if not event.flushed}
 
     def whole_families(self, entry: Entry) -> Iterable[str]:
         """Those of which all cells have arrived."""
@@ -586,15 +649,19 @@ class SinkTracker(Recorder):
         try:
             if self.broken:
                 raise StoreError
-            self.write(streams, fate())
+            self.write(streams, fate(), self.unwritten())
         except StoreError:
             self.broken = True
             self.pending |= set(streams)
 
-    def write(self, streams: list[StreamKey], fate: int) -> None:
-        """All of these streams' columns."""
+    def write(
+        self, streams: list[StreamKey], fate: int, events: Mapping[tuple[bytes, bytes], Event] | None = None
+    ) -> None:
+        """All of these streams' columns, after the events of their table."""
         rows = [(self.records[key], *self.records[key].row(key, self.clock())) for key in streams]
-        self.store.put([row for _, row, _ in rows], fate)
+        self.store.put([*event_rows(events or {}), *(row for _, row, _ in rows)], fate)
+        for event in (events or {}).values():
+            event.flushed = True
         for record, _, version in rows:
             record.stored = max(record.stored, version)
 
@@ -603,6 +670,10 @@ class SinkTracker(Recorder):
         collected = [key for key in self.pending if self.records[key].stored < self.records[key].version]
         unstamped = {r: ms for r, ms in self.unstamped.items() if self.unstamped_written.get(r) != ms}
         rows = [(b"u" + region.encode(), cells(ms, r=ms, t=TABLE)) for region, ms in unstamped.items()]
+        if events := self.unwritten():
+            self.store.put(event_rows(events), self.fate())
+            self.unvouched = list(events.values())
+            yield
         if rows:
             self.store.put(rows, self.fate())
             self.unstamped_written.update(unstamped)
@@ -615,9 +686,38 @@ class SinkTracker(Recorder):
     def flush_succeeded(self) -> None:
         """Requests may write through again."""
         self.broken = False
+        for event in self.unvouched:
+            event.flushed = True
+        self.unvouched = []
+
+    def check_nothing_was_lost(self) -> None:
+        """What another tracker has found is true of what this one wrote as well."""
+        back = self.store.get(b"c").get(column(b"b"), (None, 0))[0]
+        if back != self.last_back:
+            self.forget_flushes()
+        self.last_back = back
+        super().check_nothing_was_lost()
+
+    def went_back(self) -> None:
+        """What the table said of the slave's content proves nothing any more."""
+        self.forget_flushes()
+        now, mark = self.clock(), max(self.clock(), self.seen_mark + 1)
+        self.store.put([(b"c", cells(now, b=now) | cells(mark, m=mark))], self.fate())
+        self.last_back = self.store.get(b"c")[column(b"b")][0]
+        super().went_back()
+
+    def forget_flushes(self) -> None:
+        """`ObservedState.forgetFlushes`."""
+        self.unvouched, self.unstamped_written = [], {}
+        self.pending |= set(self.records)
+        for record in self.records.values():
+            record.stored = 0
+        for event in self.events.values():
+            event.flushed = False
 
     def tidy(self) -> Iterator[None]:
-        """`AppliedSegments.forgetIdle` and `Compactor.step`."""
+        """`AppliedSegments.forgetIdle` and `Compactor.step`; and the mark."""
+        self.raise_mark_in_time()
         self.forget_idle()
         while self.scattered:
             key = self.scattered.pop(0)
@@ -655,6 +755,14 @@ class SinkTracker(Recorder):
         now = self.clock()
         rows = [self.records[key].row(key, now)[0] for key in self.pending]
         return [*rows, self.row(now, self.last_echo, now, self.peers())]
+
+
+def event_rows(events: Mapping[tuple[bytes, bytes], Event]) -> list[Write]:
+    """A row each for the table's events and for what changed."""
+    rows: dict[bytes, Cells] = {}
+    for (row, qualifier), event in events.items():
+        rows.setdefault(row, {})[column(qualifier)] = (encode(event.value), event.timestamp)
+    return list(rows.items())
 
 
 _NUMBERS = struct.Struct(">6q")

@@ -11,9 +11,19 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 
 from status_tool.vocabulary.ids import origin_id
+from status_tool.vocabulary.state_rows import column
 from tests.simulation.dice import Dice
 from tests.simulation.store import APPLIED, APPLIED_BUT_FAILED, LATE, PARTLY, REFUSED, Cells, Store
-from tests.simulation.tracker import SLAVE_VIA, WHOLE, Entry, SinkTracker, WriteTracker
+from tests.simulation.tracker import (
+    ARRIVED_MS,
+    CHANGED_ROW,
+    SLAVE_VIA,
+    WHOLE,
+    Entry,
+    Event,
+    SinkTracker,
+    WriteTracker,
+)
 
 START_MS = 1_000_000_000
 REGIONS = ("a1", "b2", "c3")
@@ -76,6 +86,7 @@ class SlaveServer:
     """A region server of the slave."""
 
     tracker: SinkTracker
+    offset: int = 0
     running: bool = True
     session: bool = True
 
@@ -121,6 +132,7 @@ class World:
         self.master_store, self.slave_store = Store(), Store()
         self.master_marks: list[int] = []
         """The file with the mark of the master's state table."""
+        self.slave_marks: list[int] = []
         self.nightly: dict[int, dict[bytes, Cells]] = {}
         """By which of the two tables, its last snapshot."""
         self.masters: list[MasterServer] = []
@@ -139,6 +151,13 @@ class World:
         """Acknowledged on the master, in scope for the slave, not applied there."""
         self.arrived: dict[int, frozenset[str]] = {}
         """By entry, the families that have been applied on the slave."""
+        self.acknowledged: dict[int, Entry] = {}
+        """All that the slave was ever to get."""
+        self.slave_host: SlaveServer | None = None
+        """Where the slave's table is open."""
+        self.slave_snapshot: dict[int, frozenset[str]] | None = None
+        self.witnesses: tuple[bytes | None, list[SlaveServer]] = (None, [])
+        """Who alone can know that the slave's state table went back: its mark was not raised after the snapshot."""
         self.spool: list[list[tuple[bytes, dict[bytes, tuple[bytes, int]]]]] = []
         self.late_requests: list[tuple[SlaveServer, list[Entry]]] = []
         self.blemishes: set[str] = set()
@@ -159,6 +178,7 @@ class World:
         self.created_ms = self.now
         for index, region in enumerate(REGIONS):
             self.host[region] = self.masters[index % 2]
+        self.hosting().tracker.born(self.created_ms)
 
     # Helpers
 
@@ -259,10 +279,53 @@ class World:
     def start_slave(self) -> SlaveServer:
         """A new region server of the slave."""
         self.advance(1)
-        name = f"s{len(self.slaves)},1,{self.now}"
-        sink = SlaveServer(SinkTracker(name, "r", self.slave_store, lambda: self.now, self.now))
+        offset = (0, 9_000, -14_000)[len(self.slaves) % 3]
+        name = f"s{len(self.slaves)},1,{self.now + offset}"
+        sink = SlaveServer(
+            SinkTracker(name, "r", self.slave_store, lambda: self.now + offset, self.now + offset), offset
+        )
+        sink.tracker.mark_file = self.slave_marks
         self.slaves.append(sink)
         return sink
+
+    # Slave: what comes beside the WAL
+
+    def hosting(self) -> SlaveServer:
+        """Where the slave's table is open. A server that opens it after a crash finds what the last one found."""
+        last = self.slave_host
+        if last is None or not last.running:
+            self.slave_host = self.sinks()[-1]
+            for name, event in last.tracker.unwritten().items() if last is not None else ():
+                if name[1] != ARRIVED_MS:
+                    self.slave_host.tracker.note(*name, Event(event.value, event.timestamp))
+        assert self.slave_host is not None
+        return self.slave_host
+
+    def change_slave(self, arrived: dict[int, frozenset[str]]) -> None:
+        """The slave's table holds this now."""
+        self.blemishes.add("slave changed")
+        self.arrived = arrived
+        self.outstanding = {n: entry for n, entry in self.acknowledged.items() if not self.has_arrived(entry)}
+
+    def truncate_slave(self) -> None:
+        """Its regions are created anew, by the HBase master's clock."""
+        self.advance(1)
+        self.hosting().tracker.born(self.now)
+        self.change_slave({})
+
+    def restore_slave(self) -> None:
+        """The table's own snapshot: its regions open with other files than before."""
+        host = self.hosting()
+        changed_ms = self.now + host.offset
+        host.tracker.note(CHANGED_ROW, b"c", Event(changed_ms, changed_ms))
+        self.change_slave(dict(self.slave_snapshot or {}))
+
+    def is_last_witness(self, sink: SlaveServer) -> bool:
+        """Whether nobody else is left to notice that the slave's state table went back."""
+        before, witnesses = self.witnesses
+        if sink not in witnesses or before != self.slave_store.rows.get(b"c", {}).get(column(b"b"), (None, 0))[0]:
+            return False
+        return not any(other.running for other in witnesses if other is not sink)
 
     def crash(self, server: MasterServer, survive: int) -> None:
         """The process dies; of what was not synced the first `survive` entries can be read all the same."""
@@ -276,6 +339,7 @@ class World:
         for entry in server.lazy:
             if entry not in survivors:  # what HBase promises of ASYNC_WAL ends with a crash
                 self.outstanding.pop(entry.number, None)
+                self.acknowledged.pop(entry.number, None)
         server.lazy.clear()
         server.ring.clear()
         for entry in survivors:
@@ -350,6 +414,8 @@ class World:
     def acknowledge(self, entry: Entry) -> None:
         """Its client may rely on it from now on."""
         entry.acked = self.now
+        if entry.via != SLAVE_VIA:
+            self.acknowledged[entry.number] = entry
         if entry.via != SLAVE_VIA and not self.has_arrived(entry):
             self.outstanding[entry.number] = entry
 
