@@ -254,14 +254,22 @@ def drop_slave_family(arena: Arena, tables: Sequence[str], pick: int) -> object:
 
 @action
 def disable_master_state(arena: Arena, tables: Sequence[str], pick: int) -> object:
-    arena.master.admin.call("disable_table", PATIENCE_S, table=STATE_TABLE)
-    return None
+    return _disable_state(arena.master, pick)
 
 
 @action
 def disable_slave_state(arena: Arena, tables: Sequence[str], pick: int) -> object:
-    arena.slave.admin.call("disable_table", PATIENCE_S, table=STATE_TABLE)
-    return None
+    return _disable_state(arena.slave, pick)
+
+
+def _disable_state(cluster: Cluster, pick: int) -> str | None:
+    """For a while, or to the schedule's end: then the tool refuses every look before it."""
+    cluster.admin.call("disable_table", PATIENCE_S, table=STATE_TABLE)
+    if pick % 3 == 0:
+        return None
+    time.sleep(1 + pick // 3 % 3)
+    cluster.admin.call("enable_table", PATIENCE_S, table=STATE_TABLE)
+    return "enabled again"
 
 
 @action
