@@ -1,1 +1,1 @@
-"""A request in, a file or an outcome out: write, check, follow, prune, and which options go together."""
+"""A request in, a file or an outcome out: write, check, follow, prune."""

@@ -1,1 +1,1 @@
-"""What all rooms share, and nothing that acts: rows of one schema, ids, sides, findings, verdicts, outcomes."""
+"""Shared data types: rows of one schema, ids, sides, findings, verdicts, outcomes; no I/O."""
