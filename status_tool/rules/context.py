@@ -51,6 +51,9 @@ ABOUT_ROWS = frozenset({"origin", "own-shipping", "own-service", "no-tracker", "
 """Findings of a run that equal rows of every table refute: entries may have gone unseen, or been changed."""
 
 
+OriginRule = tuple[bool, int | None, int | None]
+
+
 @dataclass(frozen=True, slots=True)
 class RunContext:
     """The rules and facts that every stream, region and file of a run shares."""
@@ -79,13 +82,23 @@ class RunContext:
     settled_tables: frozenset[str] = frozenset()
     """Tables that were in doubt as such, which only their rows have settled."""
     notices: tuple[str, ...] = ()
+    facts: Mapping[str | None, TableFacts] = field(init=False, repr=False, compare=False)
+    """`tables` by name. This and what follows is made once, because every region or finding asks for it."""
+    tracked_servers: frozenset[str] = field(init=False, repr=False, compare=False)
+    """Names of the master's live servers that run the tracker."""
+    origin_rules: Mapping[int, OriginRule] = field(init=False, repr=False, compare=False)
+    """Of each known origin: whether it is settled, beyond which write time it is after the cut, and
+    `peer_versions.shipped_since`.
+    """
     _names: Mapping[int, str] = field(init=False, repr=False, compare=False)
-    """Of the known origins. These are made once, because every finding asks for them."""
     _reasons: Mapping[int | None, str] = field(init=False, repr=False, compare=False)
     _families: Mapping[str, tuple[str, ...]] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         made = {
+            "facts": {known.table: known for known in reversed(self.tables)},
+            "tracked_servers": frozenset(known.name for known in self.origins if known.live and known.tracked),
+            "origin_rules": _origin_rules(self.origins, self.queues),
             "_names": {known.id: known.name for known in self.origins if known.id is not None},
             "_reasons": {known.id: known.reason for known in reversed(self.origins) if known.reason},
             "_families": {known.table: known.families for known in reversed(self.tables)},
@@ -102,11 +115,6 @@ class RunContext:
     def check_hdfs(self) -> bool:
         """Whether the HDFS half is in scope and recorded on both sides."""
         return self.scope.check_hdfs and _holds("hdfs", self.master, self.slave)
-
-    @property
-    def tracked_servers(self) -> frozenset[str]:
-        """Names of the master's live servers that run the tracker."""
-        return frozenset(origin.name for origin in self.origins if origin.live and origin.tracked)
 
     @property
     def table_findings(self) -> tuple[Finding, ...]:
@@ -129,19 +137,6 @@ class RunContext:
             if table.replicated and self.accepted.of(table.table) is not None and table.table not in proven
         )
 
-    @property
-    def origin_rules(self) -> dict[int, tuple[bool, int | None, int | None]]:
-        """Of each known origin: whether it is settled, beyond which write time it is after the cut, and
-        `peer_versions.shipped_since`.
-        """
-        rules: dict[int, tuple[bool, int | None, int | None]] = {}
-        for origin in self.origins:
-            if origin.id is not None:
-                known = rules.get(origin.id, (True, origin.after_ms, None))
-                settled, after_ms = known[0] and origin.reason is None, known[1] and origin.after_ms
-                rules[origin.id] = (settled, after_ms, self.queues.shipped_since.get(origin.id))
-        return rules
-
     def origin_name(self, origin: int | None) -> str | None:
         """The server name of an origin, or its id in hex."""
         return origin_name(origin, self._names)
@@ -157,6 +152,16 @@ class RunContext:
     def in_scope(self, table: str | None) -> bool:
         """Whether a table is in the scope of the run and of both files."""
         return in_scope(table, self.filters)
+
+
+def _origin_rules(origins: Iterable[Origin], queues: QueueFacts) -> dict[int, OriginRule]:
+    rules: dict[int, OriginRule] = {}
+    for origin in origins:
+        if origin.id is not None:
+            known = rules.get(origin.id, (True, origin.after_ms, None))
+            settled, after_ms = known[0] and origin.reason is None, known[1] and origin.after_ms
+            rules[origin.id] = (settled, after_ms, queues.shipped_since.get(origin.id))
+    return rules
 
 
 def build_context(

@@ -128,7 +128,7 @@ class RegionVerdict:
 
 def judge_region(region: Region, context: RunContext) -> RegionVerdict | None:
     """Judge one region; None for one that is not in scope."""
-    table = next((t for t in context.tables if t.table == region.table), None)
+    table = context.facts.get(region.table)
     judged = [_judge_stream(region, key, rows, context) for key, rows in region.heads.items()]
     own = list(region_findings(region, table, context))
     if not (judged or _is_member(region, table) or _OWN_CODES & {f.code for f in own}):
@@ -138,7 +138,8 @@ def judge_region(region: Region, context: RunContext) -> RegionVerdict | None:
     by_rows = Status.DIFFERS if region.name in context.rows.differing else Status.COMPLETE
     status = worst([by_rows, Status.COMPLETE if is_proven else by_streams, table.status if table else Status.COMPLETE])
     found = [finding for finding in (stream_finding(*stream) for stream in judged) if finding]
-    evidence = _evidence_of(region, context, in_doubt=by_streams is not Status.COMPLETE)
+    is_ordered = any(context.rule.is_ordered(head) for head, _ in judged)
+    evidence = _evidence_of(region.table, context, is_ordered, in_doubt=by_streams is not Status.COMPLETE)
     return RegionVerdict(status, () if is_proven else (*found, *own), tuple(judged), evidence, is_proven)
 
 
@@ -190,23 +191,21 @@ def _is_accepted_sql(context: RunContext) -> str:
     return f"({accepted} IS NOT NULL AND NOT {known_true(is_in('`table`', sorted(context.unaffected)))})"
 
 
-def _evidence_of(region: Region, context: RunContext, *, in_doubt: bool) -> Evidence:
-    """What the verdict on a region rests on, `in_doubt` by its streams.
+def _evidence_of(table: str | None, context: RunContext, is_ordered: bool, *, in_doubt: bool) -> Evidence:
+    """What the verdict on a region of a table rests on, `in_doubt` by its streams.
 
-    ORDERED where one of its streams is; ACCEPTED where `--since` may have accepted something of it; ROWS where they,
-    now or earlier, prove more than that.
+    ORDERED where one of its streams `is_ordered`; ACCEPTED where `--since` may have accepted something of it; ROWS
+    where they, now or earlier, prove more than that.
     """
-    heads = (head_of(region.name, *key, rows) for key, rows in region.heads.items())
-    is_ordered = any(context.rule.is_ordered(head) for head in heads)
-    in_doubt = in_doubt or context.is_settled_by_rows or region.table in context.settled_tables
-    is_accepted = _is_accepted(region.table, context)
-    if region.table in context.rows.equal and (in_doubt or is_ordered or is_accepted):
+    in_doubt = in_doubt or context.is_settled_by_rows or table in context.settled_tables
+    is_accepted = _is_accepted(table, context)
+    if table in context.rows.equal and (in_doubt or is_ordered or is_accepted):
         return Evidence.ROWS
     if is_accepted:
         return Evidence.ACCEPTED
     if is_ordered:
         return Evidence.ORDERED
-    return Evidence.ROWS if region.table in context.kept else Evidence.EXACT
+    return Evidence.ROWS if table in context.kept else Evidence.EXACT
 
 
 def fact_aggregates_sql(context: RunContext) -> dict[str, str]:
