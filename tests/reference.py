@@ -10,13 +10,14 @@ from collections.abc import Iterable
 from status_tool.explain.conclude import Tally, conclude
 from status_tool.rules import timestamps
 from status_tool.rules.context import RunContext, build_context
-from status_tool.rules.files import FILE_CODES, judge_file
+from status_tool.rules.files import judge_file
 from status_tool.rules.later_writes import later_bound, written_later
 from status_tool.rules.queue_proofs import QueueFacts
 from status_tool.rules.regions import Region, RegionVerdict, judge_region
 from status_tool.rules.segments import latest
-from status_tool.rules.streams import STREAM_CODES, came_through, drained_heads, is_shipped
+from status_tool.rules.streams import came_through, drained_heads, is_shipped
 from status_tool.rules.tables import table_ages
+from status_tool.vocabulary.codes import FILE_CODES, STREAM_CODES
 from status_tool.vocabulary.findings import Finding
 from status_tool.vocabulary.header import Header
 from status_tool.vocabulary.outcome import Outcome

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from status_tool.printable import iso, printable_key
 from status_tool.rules.context import RunContext
 from status_tool.rules.segments import SINCE_MARGIN_MS, latest
+from status_tool.vocabulary.codes import CODES, Copy, repaired_by
 from status_tool.vocabulary.findings import Finding
 from status_tool.vocabulary.header import Header
 from status_tool.vocabulary.outcome import Repair
@@ -21,89 +22,11 @@ COPY_TABLE = f"{_MAPREDUCE}.CopyTable"
 HASH_TABLE = f"{_MAPREDUCE}.HashTable"
 SYNC_TABLE = f"{_MAPREDUCE}.SyncTable"
 ALL_VERSIONS = 2**31 - 1
-HOLES = ("gap", "may-fill", "behind", "missing")
-REGION_COPIES = (*HOLES, "partial")
-"""Codes repaired by copying the rows of a region that were written in a time range."""
-TABLE_COPIES = ("absent", "family-absent", "emptied", "pruned", "scope-raised", "skip-wal", "skipped-wal", "truncated")
-"""Codes repaired by copying a whole table, or its families."""
-CONTENTS = ("content-changed", "slave-changed", "differs")
-"""Codes repaired by comparing all rows of a region or table: rows may be missing or left over."""
-
+HOLES = repaired_by(Copy.HOLE)
+REGION_COPIES = (*HOLES, *repaired_by(Copy.PART))
+TABLE_COPIES, CONTENTS, FILE_COPIES = map(repaired_by, (Copy.TABLE, Copy.CONTENT, Copy.FILE))
 UNDER_REPAIRS = "the commands are under Repairs"
 """In the words of `todo`."""
-FILE_COPIES = ("file-missing", "size", "checksum", "algorithm", "content")
-"""Codes repaired by copying a file."""
-
-_TEXTS = {  # {since}: the option that accepts the past of the finding's table; {anew}: also what happened to it
-    "unsettled": "see the problem of this origin",
-    "unreadable-head": "the row of this stream in the master's state table is damaged; see the region server's log",
-    "origin": "check the server's log and its region server page. If it lives, start it with the tracker (`status-tool"
-    " setup`) and run `run -m` again with a longer --wait; if it is gone, run `run -m` again when its queue has drained"
-    " (`status-tool queues`), or compare the tables once (--rows, SyncTable) and then accept what was"
-    " written until then with --since",
-    "no-tracker": "set hbase.coprocessor.wal.classes on the master's region servers (`status-tool setup` prints how)",
-    "own-shipping": "compare the tables (--rows), without which no run can say complete while the peer has them: remove"
-    " them, add the peer again, and accept what was compared until then with --since",
-    "own-service": "remove the setting from those servers, restart them, compare the tables (--rows), and"
-    " accept what was written until then with --since",
-    "no-descriptors": "run `run -m` with --wait, so that a tracker sees a barrier, and check the trackers' log lines",
-    "slave-tables-unknown": "record the slave's status again, with its Thrift server reachable",
-    "not-recorded": "record that side again with the same --table and --namespace",
-    "not-replicated": "check the name; `alter 'TABLE', {NAME => 'FAMILY', REPLICATION_SCOPE => 1}` replicates a family",
-    "nothing": "check --table and --namespace, and that the tables have a family with REPLICATION_SCOPE 1",
-    "no-files": "check the configured paths or the -f file on the master",
-    "unhosted": "bring the region online on the master (hbase shell: `assign`), then run `run -m` again",
-    "untracked": "start that server with the tracker (`status-tool setup`) and run `run -m` again",
-    "truncated": "truncate the table on the slave likewise (hbase shell: `truncate`; `disable` and `drop` if the master"
-    " has dropped it), copy what the master has now, and accept the past with {anew}",
-    "undescribed": "run `run -m` again: the table is newer than the recorded descriptors",
-    "bulkload": "check that hbase.replication.bulkload.enabled is on and its queue has drained, or copy the files"
-    " (CopyTable, ExportSnapshot); then accept the past with {since}",
-    "localload": "load the same files on the slave, or copy them (CopyTable, ExportSnapshot); then accept the past with"
-    " {since}",
-    "unstamped": "some entries came from a server without the tracker; compare the region's rows (--rows)"
-    " and accept the past with {since}",
-    "partial": "copy the region's rows from the master",
-    "absent": "create the table on the slave, then copy its rows",
-    "family-absent": "add the family on the slave (`alter`), then copy its rows",
-    "skip-wal": "the table's durability SKIP_WAL bypasses replication; on the master `alter 'TABLE', DURABILITY =>"
-    " 'USE_DEFAULT'`, then copy its rows",
-    "emptied": "copy what is missing and compare the table once (--rows --master-conf DIR), which proves it anew; where"
-    " the master is gone, {anew} takes your word for it",
-    "slave-state-lost": "compare the table once (--rows --master-conf DIR), which proves it anew; where the master is"
-    " gone, {anew} takes your word for it",
-    "slave-untracked": "start that server with the tracker (`status-tool setup`), check again with --wait, and compare"
-    " the tables once (--rows --master-conf DIR): nobody recorded what happened to its regions meanwhile",
-    "not-described": "run `run -m` again with --wait, so that a tracker records all tables",
-    "pruned": "compare the table once (--rows), copy what is missing, and accept the past with {since}",
-    "skipped-wal": "replication never sees SKIP_WAL mutations; accept the past with {since} when what they wrote"
-    " has been copied",
-    "scope-raised": "older rows of the family were never replicated; accept the past with {since} when it has been"
-    " copied",
-    "meta-family": "rename the family: a region server crash would lose its cells as well",
-    "descriptor-unreadable": "record the status again; if it persists, check the trackers' log lines",
-    "not-compared": "remove the reason, or let what is written settle (--wait), and check again with --rows; without"
-    " --rows the streams decide alone",
-    "no-regions": "run `run -m` again when the table's regions are in hbase:meta",
-    "file-missing": "copy the file",
-    "size": "check that nobody writes the file any more, then copy it again",
-    "checksum": "copy the file again",
-    "algorithm": "compare the content with --deep, or copy the file with its block size and checksum type",
-    "content": "copy the file again",
-    "file-open": "let its writer close it (hdfs debug recoverLease when the writer is gone), then check again",
-    "file-changed": "stop whatever still writes there, record the master's status again, and check again",
-    "root-absent": "correct the -f file or the configured paths, and record the master's status again",
-    "file-unreadable": "check permissions and missing blocks (hdfs fsck) on that side",
-    "file-ambiguous": "the path was listed twice with different contents: record the status again",
-    "no-checksum": "the file's checksum could not be computed; check that its DataNodes are reachable",
-    "later-writes": "if the application has run since, record the shutdown time again on the master (`shutdown-time"
-    " record`; `shutdown-time clear` removes it) and run `run -m` again; if these writes do not matter, check with"
-    " -s MILLIS or --ignore-later-writes, or leave the table out (--table, --namespace)",
-    "slave-older": "write the slave's status again with `run -o FILE2` on the slave, now that FILE is there, or"
-    " check on the slave without --slave-status",
-    "file-extra": "nothing is lost; remove it on the slave if it should not be there",
-}
-
 UNDRAINED = (
     "waiting here does not help: its queue was not drained when FILE was written, and FILE does not change."
     " Write a new FILE on the master, `run -m -o FILE --wait 300 --drained`, and check against that"
@@ -132,9 +55,10 @@ def anew_option(table: str | None, time_ms: int | None, cut_ms: int | None) -> s
 
 
 def text_of(code: str, table: str | None = None, time_ms: int | None = None, cut_ms: int | None = None) -> str:
-    """What to do about a code, before any command."""
-    anew = anew_option(table, time_ms, cut_ms)
-    return _TEXTS[code].replace("{since}", since_option(table, time_ms)).replace("{anew}", anew)
+    """What to do about a code, before any command; empty where its words say all."""
+    anew, known = anew_option(table, time_ms, cut_ms), CODES.get(code)
+    text = (known.advice if known else None) or ""
+    return text.replace("{since}", since_option(table, time_ms)).replace("{anew}", anew)
 
 
 def advise(finding: Finding, context: RunContext) -> str | None:
@@ -162,7 +86,7 @@ def advise(finding: Finding, context: RunContext) -> str | None:
         return _baseline(finding.table, context.master.coverage_ms)
     if command := copy_of_file(finding, context):
         return f"{_text(finding, context)}: {command}"
-    return _text(finding, context) if finding.code in _TEXTS else None
+    return _text(finding, context) or None
 
 
 def copy_of_file(finding: Finding, context: RunContext) -> str:

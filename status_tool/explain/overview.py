@@ -22,14 +22,13 @@ from status_tool.explain.advice import (
 from status_tool.explain.problems import kind_of, to_problem
 from status_tool.rules.context import RunContext
 from status_tool.rules.segments import SINCE_MARGIN_MS
+from status_tool.vocabulary.codes import CODES
 from status_tool.vocabulary.findings import Finding, sort_key
 from status_tool.vocabulary.outcome import Group, Outcome, Overview, Problem, TableLine, TableRepair
 from status_tool.vocabulary.verdicts import SEVERITY
 
 STUCK = ("gap", *TABLE_COPIES)
 """Codes that waiting does not resolve."""
-CREATE_FIRST = ("absent", "family-absent", "truncated", "skip-wal")
-"""Codes that need a manual step before copying helps."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +156,7 @@ def _repair(table: str, own: Sequence[Cause], context: RunContext) -> TableRepai
         table,
         tuple(f"{code}: {cause.count}" for code, cause in zip(codes, own, strict=True)),
         any(code in STUCK for code in codes),
-        tuple(text_of(code, table) for code in codes if code in CREATE_FIRST),
+        tuple(text_of(code, table) for code in codes if code in CODES and CODES[code].is_by_hand),
         commands,
         with_dry_run(commands.sync_table),
         None if whole or span.to_ms is None else span.to_ms + SINCE_MARGIN_MS,

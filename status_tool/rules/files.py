@@ -9,35 +9,6 @@ from status_tool.vocabulary.findings import Finding
 from status_tool.vocabulary.header import MASTER, SIDES, SLAVE
 from status_tool.vocabulary.schema import Row
 from status_tool.vocabulary.states import FileState
-from status_tool.vocabulary.verdicts import FileStatus
-
-FILE_CODES: dict[str, FileStatus] = {
-    # Both sides have it, with the same content according to the checksums, or it is empty on both.
-    "match": FileStatus.MATCH,
-    # Only the slave has it.
-    "file-extra": FileStatus.EXTRA,
-    # A side could not read it; its `detail` says why.
-    "file-unreadable": FileStatus.UNVERIFIABLE,
-    # It was open for writing on a side, so its length and checksum are not final.
-    "file-open": FileStatus.UNVERIFIABLE,
-    # It differs, and the master changed it after the cut: what it was at the cut is not known.
-    "file-changed": FileStatus.UNVERIFIABLE,
-    # A side lists it more than once, with different contents.
-    "file-ambiguous": FileStatus.UNVERIFIABLE,
-    # The lengths agree, or one is not known, and a side has no checksum.
-    "no-checksum": FileStatus.UNVERIFIABLE,
-    # Both checksums are known but of different algorithms or block layouts.
-    "algorithm": FileStatus.INCOMPARABLE,
-    # Only the master has it.
-    "file-missing": FileStatus.MISSING,
-    # The lengths differ.
-    "size": FileStatus.MISMATCH,
-    # The lengths agree, and checksums of one algorithm differ.
-    "checksum": FileStatus.MISMATCH,
-    # Both sides' content was read, and its CRC32C differs.
-    "content": FileStatus.MISMATCH,
-}
-"""Why a file has its status."""
 
 COMPARED = ("state", "length", "algorithm", "checksum", "crc32c")
 ENCRYPTED = " encrypted"

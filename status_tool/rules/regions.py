@@ -31,28 +31,6 @@ from status_tool.vocabulary.verdicts import INCOMPLETE_REGIONS, SEVERITY, Eviden
 
 RegionStream = tuple[int | None, int]
 
-REGION_CODES: dict[str, Status] = {
-    # No region server hosts it, so that what it appended last may not be known.
-    "unhosted": Status.UNVERIFIABLE,
-    # Its region server runs without the tracker, or is not known to run.
-    "untracked": Status.UNVERIFIABLE,
-    # It is gone from the master without split or merge.
-    "truncated": Status.UNVERIFIABLE,
-    # Which of its table's families are replicated is not recorded.
-    "undescribed": Status.UNVERIFIABLE,
-    # It opened with other store files than it was closed with.
-    "content-changed": Status.UNVERIFIABLE,
-    # Files were bulk loaded that the queues do not prove to have been shipped.
-    "bulkload": Status.UNVERIFIABLE,
-    # Files were bulk loaded with replication switched off.
-    "localload": Status.UNVERIFIABLE,
-    # Entries of this master arrived without a valid stamp, so that it is not known which.
-    "unstamped": Status.UNVERIFIABLE,
-    # Only some cells of an entry arrived.
-    "partial": Status.UNVERIFIABLE,
-}
-"""Why a region as such is unverifiable."""
-
 IS_REGION = "kind = 'region'"
 IS_EXISTING = f"{IS_REGION} AND NOT (state <=> '{RegionState.SPLIT}')"
 _FAMILY = f"coalesce(name, '{UNKNOWN_FAMILY}')"

@@ -28,6 +28,7 @@ from status_tool.rules.segments import (
     latest,
 )
 from status_tool.rules.sql import IS_HEAD, IS_SEGMENT, LEAST_MS, case, finding, is_in, known_true, quoted, since_sql
+from status_tool.vocabulary.codes import STREAM_CODES
 from status_tool.vocabulary.findings import Finding
 from status_tool.vocabulary.header import Header
 from status_tool.vocabulary.ids import CLUSTER_ID_BYTES, cluster_bytes
@@ -35,29 +36,6 @@ from status_tool.vocabulary.schema import Row
 from status_tool.vocabulary.scope import Baseline
 from status_tool.vocabulary.verdicts import SEVERITY, Status
 
-STREAM_CODES: dict[str, Status] = {
-    # Everything up to the head has arrived.
-    "covered": Status.COMPLETE,
-    # What has not arrived was written after the cut.
-    "after-cut": Status.COMPLETE,
-    # All of it was written before the accepted baseline (`--since`) ends.
-    "baseline": Status.COMPLETE,
-    # Everything that is known has arrived, but the origin may have appended more.
-    "unsettled": Status.UNVERIFIABLE,
-    # The head has no sequence id or no origin.
-    "unreadable-head": Status.UNVERIFIABLE,
-    # Holes are expected, but some may be of families that the peer ships only since it was changed.
-    "filter-changed": Status.UNVERIFIABLE,
-    # The tail has not arrived.
-    "behind": Status.BEHIND,
-    # A hole that the slave's next flushes may still fill.
-    "may-fill": Status.BEHIND,
-    # Nothing has arrived.
-    "missing": Status.MISSING,
-    # A hole that stays, although something later has arrived.
-    "gap": Status.GAP,
-}
-"""Why a stream has its status."""
 COMPLETE_CODES = tuple(code for code, status in STREAM_CODES.items() if status is Status.COMPLETE)
 
 

@@ -12,6 +12,7 @@ from status_tool.rules.pruning import unproven_ms
 from status_tool.rules.queue_proofs import CLOCK_MARGIN_MS
 from status_tool.rules.segments import earliest, latest
 from status_tool.rules.sql import is_in
+from status_tool.vocabulary.codes import TABLE_CODES
 from status_tool.vocabulary.details import fits, is_number, is_text, list_of, loads, map_of, optional
 from status_tool.vocabulary.findings import Finding
 from status_tool.vocabulary.header import SLAVE, Header
@@ -20,42 +21,6 @@ from status_tool.vocabulary.schema import Row
 from status_tool.vocabulary.scope import NOTHING_ACCEPTED, Baseline
 from status_tool.vocabulary.states import LINEAGE, FactState, RegionState
 from status_tool.vocabulary.verdicts import Status, worst
-
-TABLE_CODES: dict[str, Status] = {
-    # The slave does not have it.
-    "absent": Status.MISSING,
-    # The slave's table lacks replicated families.
-    "family-absent": Status.MISSING,
-    # Its writes bypass the WAL by its descriptor.
-    "skip-wal": Status.UNVERIFIABLE,
-    # A family was not replicated at first; its older rows stay on the master.
-    "scope-raised": Status.UNVERIFIABLE,
-    # Mutations that bypass the WAL were seen.
-    "skipped-wal": Status.UNVERIFIABLE,
-    # The slave's was created anew, truncated or lost a family after entries had arrived.
-    "emptied": Status.UNVERIFIABLE,
-    # The slave's state table lost rows or went back: what it says of the slave's content proves nothing any more.
-    "slave-state-lost": Status.UNVERIFIABLE,
-    # The slave's descriptor keeps less, so that what was applied may be gone.
-    "keeps-less": Status.UNVERIFIABLE,
-    # A replicated family has the name by which HBase marks entries that it does not ship.
-    "meta-family": Status.UNVERIFIABLE,
-    # Store files of the slave's changed beside the WAL after entries had arrived.
-    "slave-changed": Status.UNVERIFIABLE,
-    # Heads of it were pruned that this slave was not proven to have.
-    "pruned": Status.UNVERIFIABLE,
-    # It may hold rows from before every region server was tracked.
-    "older-than-tracker": Status.UNVERIFIABLE,
-    # A side's descriptor cannot be read.
-    "descriptor-unreadable": Status.UNVERIFIABLE,
-    # It has regions, but no descriptor, so that nobody knows whether it is replicated.
-    "not-described": Status.UNVERIFIABLE,
-    # It is described, but none of its regions was recorded.
-    "no-regions": Status.UNVERIFIABLE,
-    # Rows of both sides were compared, and differ for good.
-    "differs": Status.DIFFERS,
-}
-"""Why every region of a table is affected."""
 
 NOT_ABOUT_ROWS = frozenset({"absent", "family-absent", "keeps-less", "descriptor-unreadable", "no-regions"})
 """Codes that equal rows do not refute: the table's form, or what digests do not compare."""

@@ -9,10 +9,10 @@ from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 
 from status_tool.explain.overview import Cause, causes, groups_of, merged_cause, overview
-from status_tool.rules.files import FILE_CODES
 from status_tool.rules.sql import FIELDS, is_in
 from status_tool.spark.expressions import named, to_finding
 from status_tool.spark.verify import Verification
+from status_tool.vocabulary.codes import FILE_CODES
 from status_tool.vocabulary.outcome import (
     LAG_BOUNDS_MS,
     Drawing,

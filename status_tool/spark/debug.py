@@ -12,10 +12,9 @@ from pyspark.sql import functions as F
 from status_tool.atomic import atomic_write
 from status_tool.errors import OutputError
 from status_tool.printable import safe_json
-from status_tool.rules.files import FILE_CODES
 from status_tool.rules.origins import origin_name
-from status_tool.rules.streams import STREAM_CODES
 from status_tool.spark.verify import Verification
+from status_tool.vocabulary.codes import FILE_CODES, STREAM_CODES
 from status_tool.vocabulary.verdicts import SEVERITY, Evidence
 
 _KEYS = {"ignoreNullFields": "false"}

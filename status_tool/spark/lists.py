@@ -13,10 +13,11 @@ from typing import Any, TextIO
 from pyspark.sql import functions as F
 
 from status_tool.atomic import atomic_write
-from status_tool.explain.problems import CODES, kind_of, to_problem
+from status_tool.explain.problems import kind_of, to_problem
 from status_tool.printable import printable_key, safe
 from status_tool.spark.expressions import to_finding
 from status_tool.spark.verify import Verification
+from status_tool.vocabulary.codes import CODES
 from status_tool.vocabulary.findings import Finding
 from status_tool.vocabulary.verdicts import FileStatus, Status
 
@@ -68,8 +69,8 @@ def _findings(check: Verification, one: FullList) -> Iterator[Finding]:
     """A partition at a time: nothing is collected."""
     kinds, context = LIST_KINDS[one.name], check.context
     # An unknown code is unverifiable, as in `problems.kind_of`.
-    wanted = [code for code, status in CODES.items() if str(status) in kinds]
-    others = [code for code in CODES if code not in wanted]
+    wanted = [name for name, code in CODES.items() if str(code.status) in kinds]
+    others = [name for name in CODES if name not in wanted]
     chosen = ~F.col("code").isin(others) if str(Status.UNVERIFIABLE) in kinds else F.col("code").isin(wanted)
     if context.check_hbase:
         small = (*context.run_findings, *context.table_findings)

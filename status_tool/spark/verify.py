@@ -19,7 +19,6 @@ from pyspark.sql import functions as F
 from status_tool.explain.conclude import Tally, conclude
 from status_tool.explain.problems import bound, to_problem
 from status_tool.rules.context import SMALL_KINDS, RunContext, build_context
-from status_tool.rules.files import FILE_CODES
 from status_tool.rules.later_writes import accepted_by, later_findings, later_writes
 from status_tool.rules.queue_proofs import QueueFacts
 from status_tool.rules.sides import older_findings
@@ -31,6 +30,7 @@ from status_tool.spark.hdfs import judge_files
 from status_tool.spark.held import SMALL_BYTES, HeldRows
 from status_tool.spark.session import small_query
 from status_tool.spark.short_way import Decided, Evident, judge_evident
+from status_tool.vocabulary.codes import FILE_CODES
 from status_tool.vocabulary.findings import Finding
 from status_tool.vocabulary.header import MASTER, SLAVE, Header
 from status_tool.vocabulary.outcome import LaterWrites, Outcome, Problem

@@ -7,19 +7,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from status_tool.vocabulary.codes import FILE_CODES, STREAM_CODES, TABLE_CODES
+from status_tool.vocabulary.verdicts import FileStatus, Status
+
+_RANKS = {Status.DIFFERS: 0, Status.GAP: 0, Status.MISSING: 1, Status.BEHIND: 3}
+_FILE_RANKS = {FileStatus.MISMATCH: 2, FileStatus.MISSING: 2, FileStatus.EXTRA: 6}
 RANKS: dict[str, int] = {
-    "differs": 0,
-    "gap": 0,
-    "missing": 1,
-    "absent": 1,
-    "family-absent": 1,
-    "size": 2,
-    "checksum": 2,
-    "content": 2,
-    "file-missing": 2,
-    "behind": 3,
-    "may-fill": 3,
-    "file-extra": 6,
+    **{code: _FILE_RANKS[status] for code, status in FILE_CODES.items() if status in _FILE_RANKS},
+    **{code: _RANKS[status] for code, status in (STREAM_CODES | TABLE_CODES).items() if status in _RANKS},
 }
 """Order of problems, worst first; every other code has `UNVERIFIABLE_RANK`."""
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from status_tool.explain.advice import _TEXTS
-from status_tool.explain.problems import _DETAILS
+from status_tool.vocabulary.codes import CODES
 
 TESTS = Path(__file__).resolve().parent.parent
 PAGE = (TESTS.parent / "docs" / "ways-out.md").read_text()
@@ -19,7 +18,7 @@ JAVA_TESTS = TESTS.parent / "coprocessor_stubs" / "src" / "test" / "java"
 def test_every_code_has_its_way_out() -> None:
     """Those that the tool can print, and no others."""
     named = {code for cell in _CELL.findall(PAGE) for code in re.findall(r"`([a-z-]+)`", cell)}
-    assert named == set(_DETAILS) | set(_TEXTS)
+    assert named == {name for name, code in CODES.items() if code.words}
 
 
 def test_the_tests_that_are_named_exist() -> None:

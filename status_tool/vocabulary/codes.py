@@ -1,0 +1,507 @@
+"""Every code of a finding: what it means for the verdict, what it says, and what to do about it. One entry a code.
+
+`words` and `advice` are text with fields in braces. Those of `words` are `explain.problems.fields`; a finding's note
+follows them where they do not name it. Those of `advice` are {since}, the option that accepts the past of the finding's
+table, and {anew}, which also accepts what happened to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import Generic, TypeVar
+
+from status_tool.vocabulary.verdicts import FileStatus, Status
+
+_S = TypeVar("_S", Status, FileStatus)
+
+
+class Copy(Enum):
+    """What has to be copied or compared to repair a finding."""
+
+    HOLE = auto()
+    """The rows of a region that were written in a time range: entries that have not arrived."""
+    PART = auto()
+    """The same, of entries of which some cells have arrived."""
+    TABLE = auto()
+    """A whole table, or its families."""
+    CONTENT = auto()
+    """All rows of a region or table are compared: they may be missing or left over."""
+    FILE = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class Code(Generic[_S]):
+    """What a code stands for."""
+
+    status: _S
+    words: str = ""
+    """Empty where nothing is wrong."""
+    advice: str | None = None
+    """None where the code says all, or `explain.advice` decides by the finding."""
+    repair: Copy | None = None
+    is_by_hand: bool = False
+    """Whether a step by hand comes before copying helps."""
+
+
+STREAMS: dict[str, Code[Status]] = {
+    # Everything up to the head has arrived.
+    "covered": Code(Status.COMPLETE),
+    # What has not arrived was written after the cut.
+    "after-cut": Code(Status.COMPLETE),
+    # All of it was written before the accepted baseline (`--since`) ends.
+    "baseline": Code(Status.COMPLETE),
+    # Everything that is known has arrived, but the origin may have appended more.
+    "unsettled": Code(
+        Status.UNVERIFIABLE,
+        "unsettled: everything known of this stream has arrived, but origin {origin} {reason}",
+        advice="see the problem of this origin",
+    ),
+    # The head has no sequence id or no origin.
+    "unreadable-head": Code(
+        Status.UNVERIFIABLE,
+        "unreadable: the stream's head could not be read",
+        advice="the row of this stream in the master's state table is damaged; see the region server's log",
+    ),
+    # Holes are expected, but some may be of families that the peer ships only since it was changed.
+    "filter-changed": Code(
+        Status.UNVERIFIABLE,
+        (
+            "filter changed: the peer ships only some of the table's replicated families, and it was changed or"
+            " added at {written_to}, after the stream began: entries left out before may belong to families that it"
+            " ships now"
+        ),
+    ),
+    # The tail has not arrived.
+    "behind": Code(Status.BEHIND, "behind: {reached}", repair=Copy.HOLE),
+    # A hole that the slave's next flushes may still fill.
+    "may-fill": Code(
+        Status.BEHIND,
+        (
+            "behind: entries after sequence id {from_seq} up to {to_seq} are not recorded although later ones are;"
+            " this may still be filled"
+        ),
+        repair=Copy.HOLE,
+    ),
+    # Nothing has arrived.
+    "missing": Code(Status.MISSING, "missing: nothing has arrived{upto}", repair=Copy.HOLE),
+    # A hole that stays, although something later has arrived.
+    "gap": Code(
+        Status.GAP,
+        "gap: entries after sequence id {from_seq} up to {to_seq} have not arrived although later ones have{more}",
+        repair=Copy.HOLE,
+    ),
+}
+"""Why a stream has its status."""
+
+REGIONS: dict[str, Code[Status]] = {
+    # No region server hosts it, so that what it appended last may not be known.
+    "unhosted": Code(
+        Status.UNVERIFIABLE,
+        "unhosted: the region is not hosted by any region server",
+        advice="bring the region online on the master (hbase shell: `assign`), then run `run -m` again",
+    ),
+    # Its region server runs without the tracker, or is not known to run.
+    "untracked": Code(
+        Status.UNVERIFIABLE,
+        "untracked: the region's server runs without the tracker, or is not known to be running",
+        advice="start that server with the tracker (`status-tool setup`) and run `run -m` again",
+    ),
+    # It is gone from the master without split or merge.
+    "truncated": Code(
+        Status.UNVERIFIABLE,
+        (
+            "truncated: the region is gone from the master without split or merge: the table was truncated, dropped"
+            " or recreated, which replication does not carry"
+        ),
+        advice=(
+            "truncate the table on the slave likewise (hbase shell: `truncate`; `disable` and `drop` if the master"
+            " has dropped it), copy what the master has now, and accept the past with {anew}"
+        ),
+        repair=Copy.TABLE,
+        is_by_hand=True,
+    ),
+    # Which of its table's families are replicated is not recorded.
+    "undescribed": Code(
+        Status.UNVERIFIABLE,
+        "undescribed: the table's descriptor was not recorded",
+        advice="run `run -m` again: the table is newer than the recorded descriptors",
+    ),
+    # It opened with other store files than it was closed with.
+    "content-changed": Code(
+        Status.UNVERIFIABLE,
+        (
+            "content changed: at {written_to} the region opened with store files other than those that it was closed"
+            " with: a snapshot was restored or cloned, the region truncated, or files were placed or removed by hand,"
+            " none of which replication carries"
+        ),
+        repair=Copy.CONTENT,
+    ),
+    # Files were bulk loaded that the queues do not prove to have been shipped.
+    "bulkload": Code(
+        Status.UNVERIFIABLE,
+        "bulk load: files were loaded at {written_to}, which the WAL does not carry",
+        advice=(
+            "check that hbase.replication.bulkload.enabled is on and its queue has drained, or copy the files"
+            " (CopyTable, ExportSnapshot); then accept the past with {since}"
+        ),
+    ),
+    # Files were bulk loaded with replication switched off.
+    "localload": Code(
+        Status.UNVERIFIABLE,
+        (
+            "bulk load: files were loaded at {written_to} with replication disabled for the load"
+            " (disableReplication), so that they never reach a queue or a slave"
+        ),
+        advice=(
+            "load the same files on the slave, or copy them (CopyTable, ExportSnapshot); then accept the past with"
+            " {since}"
+        ),
+    ),
+    # Entries of this master arrived without a valid stamp, so that it is not known which.
+    "unstamped": Code(
+        Status.UNVERIFIABLE,
+        "unstamped: entries written up to {written_to} arrived without a valid stamp",
+        advice=(
+            "some entries came from a server without the tracker; compare the region's rows (--rows) and accept the"
+            " past with {since}"
+        ),
+    ),
+    # Only some cells of an entry arrived.
+    "partial": Code(
+        Status.UNVERIFIABLE,
+        (
+            "partial: of entries written up to {written_to} only part of the cells arrived: the peer shipped fewer"
+            " families then, or a filter of the peer or the slave's sink dropped cells"
+        ),
+        advice="copy the region's rows from the master",
+        repair=Copy.PART,
+    ),
+}
+"""Why a region as such is unverifiable."""
+
+TABLES: dict[str, Code[Status]] = {
+    # The slave does not have it.
+    "absent": Code(
+        Status.MISSING,
+        "table absent on the slave",
+        advice="create the table on the slave, then copy its rows",
+        repair=Copy.TABLE,
+        is_by_hand=True,
+    ),
+    # The slave's table lacks replicated families.
+    "family-absent": Code(
+        Status.MISSING,
+        "family absent on the slave: {note}",
+        advice="add the family on the slave (`alter`), then copy its rows",
+        repair=Copy.TABLE,
+        is_by_hand=True,
+    ),
+    # Its writes bypass the WAL by its descriptor.
+    "skip-wal": Code(
+        Status.UNVERIFIABLE,
+        "SKIP_WAL: the table's writes bypass the WAL, and therefore replication",
+        advice=(
+            "the table's durability SKIP_WAL bypasses replication; on the master `alter 'TABLE', DURABILITY =>"
+            " 'USE_DEFAULT'`, then copy its rows"
+        ),
+        repair=Copy.TABLE,
+        is_by_hand=True,
+    ),
+    # A family was not replicated at first; its older rows stay on the master.
+    "scope-raised": Code(
+        Status.UNVERIFIABLE,
+        (
+            "replicated only since {written_to}: until then family {note} had replication scope 0, and its older"
+            " rows were never shipped"
+        ),
+        advice="older rows of the family were never replicated; accept the past with {since} when it has been copied",
+        repair=Copy.TABLE,
+    ),
+    # Mutations that bypass the WAL were seen.
+    "skipped-wal": Code(
+        Status.UNVERIFIABLE,
+        (
+            "SKIP_WAL: mutations that bypass the WAL were seen in the table up to {written_to}, and therefore"
+            " replication"
+        ),
+        advice=(
+            "replication never sees SKIP_WAL mutations; accept the past with {since} when what they wrote has been"
+            " copied"
+        ),
+        repair=Copy.TABLE,
+    ),
+    # The slave's was created anew, truncated or lost a family after entries had arrived.
+    "emptied": Code(
+        Status.UNVERIFIABLE,
+        (
+            "emptied: on the slave the table, part of it or a family was recreated, truncated or dropped at"
+            " {written_to}, after replicated entries had arrived or its past was accepted: what was there before is"
+            " gone"
+        ),
+        advice=(
+            "copy what is missing and compare the table once (--rows --master-conf DIR), which proves it anew; where"
+            " the master is gone, {anew} takes your word for it"
+        ),
+        repair=Copy.TABLE,
+    ),
+    # The slave's state table lost rows or went back: what it says of the slave's content proves nothing any more.
+    "slave-state-lost": Code(
+        Status.UNVERIFIABLE,
+        (
+            "slave state lost: at {written_to} the slave's state table had lost rows or gone back to an earlier"
+            " state (restored, cloned, truncated): what it recorded before proves nothing about the slave's content"
+        ),
+        advice=(
+            "compare the table once (--rows --master-conf DIR), which proves it anew; where the master is gone,"
+            " {anew} takes your word for it"
+        ),
+    ),
+    # The slave's descriptor keeps less, so that what was applied may be gone.
+    "keeps-less": Code(
+        Status.UNVERIFIABLE, "drift: the slave keeps less than the master, so applied cells may be gone there"
+    ),
+    # A replicated family has the name by which HBase marks entries that it does not ship.
+    "meta-family": Code(
+        Status.UNVERIFIABLE,
+        "a family is named METAFAMILY: HBase treats its cells as WAL markers and does not ship them",
+        advice="rename the family: a region server crash would lose its cells as well",
+    ),
+    # Store files of the slave's changed beside the WAL after entries had arrived.
+    "slave-changed": Code(
+        Status.UNVERIFIABLE,
+        (
+            "content changed on the slave: at {written_to}, after replicated entries had arrived, a region of the"
+            " table opened with store files other than those that it was closed with (a snapshot restored or cloned,"
+            " a region truncated, files placed or removed by hand): what had arrived may be gone"
+        ),
+        repair=Copy.CONTENT,
+    ),
+    # Heads of it were pruned that this slave was not proven to have.
+    "pruned": Code(
+        Status.UNVERIFIABLE,
+        (
+            "pruned: the master has dropped heads of streams that were written until {written_to}, when others were"
+            " known to have them (`status-tool prune`): whether this slave has them is no longer known"
+        ),
+        advice="compare the table once (--rows), copy what is missing, and accept the past with {since}",
+        repair=Copy.TABLE,
+    ),
+    # It may hold rows from before every region server was tracked.
+    "older-than-tracker": Code(
+        Status.UNVERIFIABLE, "older than the tracker: {coverage}, the table may hold rows from before"
+    ),
+    # A side's descriptor cannot be read.
+    "descriptor-unreadable": Code(
+        Status.UNVERIFIABLE,
+        "descriptor unreadable: the table's families on the {side} are unknown",
+        advice="record the status again; if it persists, check the trackers' log lines",
+    ),
+    # It has regions, but no descriptor, so that nobody knows whether it is replicated.
+    "not-described": Code(
+        Status.UNVERIFIABLE,
+        "not described: the table has regions, but the trackers recorded no descriptor of it",
+        advice="run `run -m` again with --wait, so that a tracker records all tables",
+    ),
+    # It is described, but none of its regions was recorded.
+    "no-regions": Code(
+        Status.UNVERIFIABLE,
+        "no regions: none of the table's regions was recorded",
+        advice="run `run -m` again when the table's regions are in hbase:meta",
+    ),
+    # Rows of both sides were compared, and differ for good.
+    "differs": Code(Status.DIFFERS, "differs", repair=Copy.CONTENT),
+}
+"""Why every region of a table is affected."""
+
+FILES: dict[str, Code[FileStatus]] = {
+    # Both sides have it, with the same content according to the checksums, or it is empty on both.
+    "match": Code(FileStatus.MATCH),
+    # Only the slave has it.
+    "file-extra": Code(
+        FileStatus.EXTRA,
+        "only on the slave",
+        advice="nothing is lost; remove it on the slave if it should not be there",
+    ),
+    # A side could not read it; its `detail` says why.
+    "file-unreadable": Code(
+        FileStatus.UNVERIFIABLE,
+        "unreadable: {unread}",
+        advice="check permissions and missing blocks (hdfs fsck) on that side",
+    ),
+    # It was open for writing on a side, so its length and checksum are not final.
+    "file-open": Code(
+        FileStatus.UNVERIFIABLE,
+        "still open for writing",
+        advice="let its writer close it (hdfs debug recoverLease when the writer is gone), then check again",
+    ),
+    # It differs, and the master changed it after the cut: what it was at the cut is not known.
+    "file-changed": Code(
+        FileStatus.UNVERIFIABLE,
+        "changed on the master after the cut: its content at the cut is unknown",
+        advice="stop whatever still writes there, record the master's status again, and check again",
+    ),
+    # A side lists it more than once, with different contents.
+    "file-ambiguous": Code(
+        FileStatus.UNVERIFIABLE,
+        "listed more than once with different contents",
+        advice="the path was listed twice with different contents: record the status again",
+    ),
+    # The lengths agree, or one is not known, and a side has no checksum.
+    "no-checksum": Code(
+        FileStatus.UNVERIFIABLE,
+        "no checksum",
+        advice="the file's checksum could not be computed; check that its DataNodes are reachable",
+    ),
+    # Both checksums are known but of different algorithms or block layouts.
+    "algorithm": Code(
+        FileStatus.INCOMPARABLE,
+        "not comparable: checksum algorithm or block layout differs",
+        advice="compare the content with --deep, or copy the file with its block size and checksum type",
+        repair=Copy.FILE,
+    ),
+    # Only the master has it.
+    "file-missing": Code(FileStatus.MISSING, "absent on the slave", advice="copy the file", repair=Copy.FILE),
+    # The lengths differ.
+    "size": Code(
+        FileStatus.MISMATCH,
+        "size differs",
+        advice="check that nobody writes the file any more, then copy it again",
+        repair=Copy.FILE,
+    ),
+    # The lengths agree, and checksums of one algorithm differ.
+    "checksum": Code(FileStatus.MISMATCH, "checksum differs", advice="copy the file again", repair=Copy.FILE),
+    # Both sides' content was read, and its CRC32C differs.
+    "content": Code(FileStatus.MISMATCH, "content differs: CRC32C", advice="copy the file again", repair=Copy.FILE),
+}
+"""Why a file has its status."""
+
+RUNS: dict[str, Code[Status]] = {
+    "own-shipping": Code(
+        Status.UNVERIFIABLE,
+        "shipped by other code: the peer has {note}, which may drop or change cells of entries that count as applied",
+        advice=(
+            "compare the tables (--rows), without which no run can say complete while the peer has them: remove"
+            " them, add the peer again, and accept what was compared until then with --since"
+        ),
+    ),
+    "own-service": Code(
+        Status.UNVERIFIABLE,
+        (
+            "replicated by other code: on the {side} {on_side}, which may leave out or change entries, or cells of"
+            " entries that count as applied"
+        ),
+        advice=(
+            "remove the setting from those servers, restart them, compare the tables (--rows), and accept what was"
+            " written until then with --since"
+        ),
+    ),
+    "slave-untracked": Code(
+        Status.UNVERIFIABLE,
+        "slave region server",
+        advice=(
+            "start that server with the tracker (`status-tool setup`), check again with --wait, and compare the"
+            " tables once (--rows --master-conf DIR): nobody recorded what happened to its regions meanwhile"
+        ),
+    ),
+    "not-compared": Code(
+        Status.UNVERIFIABLE,
+        "not compared: the table's rows could not settle it",
+        advice=(
+            "remove the reason, or let what is written settle (--wait), and check again with --rows; without --rows"
+            " the streams decide alone"
+        ),
+    ),
+    "origin": Code(
+        Status.UNVERIFIABLE,
+        "origin",
+        advice=(
+            "check the server's log and its region server page. If it lives, start it with the tracker (`status-tool"
+            " setup`) and run `run -m` again with a longer --wait; if it is gone, run `run -m` again when its queue"
+            " has drained (`status-tool queues`), or compare the tables once (--rows, SyncTable) and then accept what"
+            " was written until then with --since"
+        ),
+    ),
+    "no-tracker": Code(
+        Status.UNVERIFIABLE,
+        "no tracker has ever flushed on the master",
+        advice="set hbase.coprocessor.wal.classes on the master's region servers (`status-tool setup` prints how)",
+    ),
+    "no-descriptors": Code(
+        Status.UNVERIFIABLE,
+        "table descriptors not recorded on the master",
+        advice="run `run -m` with --wait, so that a tracker sees a barrier, and check the trackers' log lines",
+    ),
+    "slave-tables-unknown": Code(
+        Status.UNVERIFIABLE,
+        "slave tables unknown",
+        advice="record the slave's status again, with its Thrift server reachable",
+    ),
+    "not-recorded": Code(
+        Status.UNVERIFIABLE,
+        "not recorded: the {side}'s status was recorded only for {on_side}",
+        advice="record that side again with the same --table and --namespace",
+    ),
+    "not-replicated": Code(
+        Status.UNVERIFIABLE,
+        "not replicated: {selected} was selected, but has no replicated family on the master",
+        advice="check the name; `alter 'TABLE', {NAME => 'FAMILY', REPLICATION_SCOPE => 1}` replicates a family",
+    ),
+    "nothing": Code(
+        Status.UNVERIFIABLE,
+        "nothing to check: no replicated region in scope",
+        advice="check --table and --namespace, and that the tables have a family with REPLICATION_SCOPE 1",
+    ),
+    "no-files": Code(
+        Status.UNVERIFIABLE,
+        "nothing to check: the master's status lists no files",
+        advice="check the configured paths or the -f file on the master",
+    ),
+    "root-absent": Code(
+        Status.UNVERIFIABLE,
+        "nothing to check: the path does not exist on the master, or FILE does not cover it",
+        advice="correct the -f file or the configured paths, and record the master's status again",
+    ),
+    "slave-older": Code(
+        Status.UNVERIFIABLE,
+        (
+            "the slave's status is older than the cut: it was written at {written_from}, {age} before the cut at"
+            " {written_to} (or the clocks of the two hosts differ): it cannot show what had arrived by then, nor what"
+            " has changed on the slave since"
+        ),
+        advice=(
+            "write the slave's status again with `run -o FILE2` on the slave, now that FILE is there, or check on"
+            " the slave without --slave-status"
+        ),
+    ),
+    "later-writes": Code(
+        Status.UNVERIFIABLE,
+        (
+            "later writes: {streams} streams were written to after the recorded shutdown time {written_from}, the"
+            " newest write at {written_to}; these writes are not in scope: either the recorded time is outdated, or"
+            " something still writes"
+        ),
+        advice=(
+            "if the application has run since, record the shutdown time again on the master (`shutdown-time record`;"
+            " `shutdown-time clear` removes it) and run `run -m` again; if these writes do not matter, check with -s"
+            " MILLIS or --ignore-later-writes, or leave the table out (--table, --namespace)"
+        ),
+    ),
+}
+"""Why the run as a whole is unverifiable."""
+
+
+def _statuses(codes: Mapping[str, Code[_S]]) -> dict[str, _S]:
+    return {name: code.status for name, code in codes.items()}
+
+
+STREAM_CODES = _statuses(STREAMS)
+TABLE_CODES = _statuses(TABLES)
+FILE_CODES = _statuses(FILES)
+CODES: dict[str, Code[Status] | Code[FileStatus]] = {**FILES, **STREAMS, **REGIONS, **TABLES, **RUNS}
+
+
+def repaired_by(copy: Copy) -> tuple[str, ...]:
+    """The codes that a copy repairs."""
+    return tuple(name for name, code in CODES.items() if code.repair is copy)
