@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from functools import cache
 from typing import Any
@@ -21,9 +21,11 @@ from status_tool import __version__
 from status_tool.cli.defaults import RunCommand, default_map, read_defaults
 from status_tool.cli.help_groups import PlainCommand
 from status_tool.cli.prune import prune
+from status_tool.cli.publish import PublishCommand, publish
 from status_tool.cli.queues import queues
+from status_tool.cli.recovery_point import recovery_point
 from status_tool.cli.rows import rows
-from status_tool.cli.run import run
+from status_tool.cli.run import ANY_MASTER, run
 from status_tool.cli.setup import doctor, setup
 from status_tool.cli.show_config import config
 from status_tool.cli.shutdown_time import shutdown_time
@@ -48,6 +50,8 @@ app.command(cls=RunCommand)(run)
 app.command()(queues)
 app.command()(rows)
 app.command(cls=WatchCommand, context_settings={"allow_extra_args": True, "ignore_unknown_options": True})(watch)
+app.command(cls=PublishCommand, context_settings={"allow_extra_args": True, "ignore_unknown_options": True})(publish)
+app.command(name="recovery-point")(recovery_point)
 app.command()(topology)
 app.add_typer(shutdown_time, name="shutdown-time")
 app.command()(setup)
@@ -80,7 +84,7 @@ _DYING_S = 1.0
 """How long a JVM may take to end that is about to."""
 _SIGNALLED: Mapping[int | None, int] = {code: number for number in SIGNALS for code in (-number, 128 + number)}
 """By the exit code of a JVM, the signal that has ended it."""
-_BARE = {"--deep": "--deep=different", "--rows": "--rows=doubtful"}
+_BARE = {"--deep": "--deep=different", "--rows": "--rows=doubtful", "--published": f"--published={ANY_MASTER}"}
 """Options whose value may be omitted, which Typer cannot express."""
 
 
@@ -107,6 +111,13 @@ def main(arguments: list[str]) -> int:
     return exit_code
 
 
+def _without_bare_i(arguments: list[str]) -> Iterator[str]:
+    """`-i --published` is `--published`, which takes the place of FILE."""
+    for one, following in zip(arguments, [*arguments[1:], ""], strict=False):
+        if one != "-i" or following.partition("=")[0] != "--published":
+            yield one
+
+
 @cache
 def _commands() -> Any:
     """All commands, built from the functions' signatures once per process, as that takes longer than most commands."""
@@ -116,7 +127,9 @@ def _commands() -> Any:
 def _main(arguments: list[str]) -> int:
     try:
         result: Any = _commands()(
-            args=[_BARE.get(one, one) for one in arguments], prog_name="status-tool", standalone_mode=False
+            args=[_BARE.get(one, one) for one in _without_bare_i(arguments)],
+            prog_name="status-tool",
+            standalone_mode=False,
         )
         sys.stdout.flush()
     except StatusToolError as error:

@@ -28,12 +28,16 @@ BARRIER_MODES = frozenset({Mode.MASTER, Mode.SLAVE, Mode.DUMP})
 
 def mode_of(given: frozenset[str]) -> Mode:
     """The mode of the given letters; `UsageError` for letters that do not go together."""
-    checks, writes = "status_file" in given, bool(given & {"master", "output"})
+    checks, writes = bool(given & {"status_file", "published"}), bool(given & {"master", "output"})
+    if {"status_file", "published"} <= given:
+        raise UsageError("-i FILE names a file, --published takes the newest that was published here: give either")
     if checks and writes:
         raise UsageError("-i checks FILE on the slave; -m and -o write one: give either")
     for name, flag in (("slave_status", "--slave-status FILE2"), ("follow", "--follow")):
         if name in given and not checks:
             raise UsageError(f"{flag} goes with -i FILE")
+    if {"slave_status", "published"} <= given:
+        raise UsageError("--published reads a table of the slave, --slave-status FILE2 no cluster: give either")
     if {"slave_status", "follow"} <= given:
         raise UsageError("--follow reads both clusters again, --slave-status FILE2 none: give either")
     if checks:

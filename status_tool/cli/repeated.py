@@ -46,3 +46,8 @@ def run_command() -> Any:
     alone = typer.Typer(add_completion=False, rich_markup_mode=None)
     alone.command(cls=RunCommand)(_asked)
     return get_command(alone)
+
+
+def plain(parameters: dict[str, Any]) -> dict[str, Any]:
+    """Parameters as `run` would get them, as far as it matters which are there: none is an empty tuple."""
+    return {name: None if value == () else value for name, value in parameters.items()}

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import re
+import sys
+import tempfile
 import time
 from collections.abc import Mapping
 from contextlib import suppress
@@ -22,6 +24,7 @@ from status_tool.cli.targets import refuse_overwriting
 from status_tool.cli.times import parse_baseline, parse_time
 from status_tool.clients.config import HdfsClient, Settings, load_site
 from status_tool.errors import ConfigurationError, StatusToolError, UsageError
+from status_tool.printable import safe
 from status_tool.spark import jvm
 from status_tool.spark.home import take_spark
 from status_tool.spark.settings import archived, is_short, spark_settings_with
@@ -39,6 +42,8 @@ if TYPE_CHECKING:
 DEFAULT_MASTER_WAIT_S = 60.0
 DEFAULT_DEBUG_DIR = Path("status-tool-debug")
 DEFAULT_MAX_PROBLEMS = 100
+ANY_MASTER = "any"
+"""`--published` without a cluster's id."""
 DEFAULT_SAMPLE_S = 5.0
 MAX_SAMPLE_S = 3_600.0
 
@@ -170,6 +175,26 @@ class AskedRun:
 def run(**values: Any) -> int:
     """Write this cluster's status (-m -o, -o), check the master's on the slave (-i), or dump (-d)."""
     asked = asked_of(values)
+    if asked.options.published is None:
+        return _run(asked)
+    with tempfile.TemporaryDirectory(prefix="status-tool-") as folder:
+        asked.options.status_file = fetch_published(asked, Path(folder) / "published.status")
+        return _run(asked)
+
+
+def fetch_published(asked: AskedRun, file: Path) -> Path:
+    """Write the status file that `--published` means to `file`. Raises what `fetch_newest` raises."""
+    with loading():
+        from status_tool.published.newest import fetch_newest
+
+    one = asked.options
+    wanted = None if one.published == ANY_MASTER else one.published
+    for notice in fetch_newest(asked.settings, wanted, file, with_files=one.only is Half.HDFS):
+        print(f"status-tool: {safe(notice)}", file=sys.stderr)
+    return file
+
+
+def _run(asked: AskedRun) -> int:
     one = asked.options
     _begin_early(asked)
     # Not before: these take most of a second to import, for which help and a wrong option need not wait.

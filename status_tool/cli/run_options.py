@@ -135,6 +135,13 @@ OPTION_GROUPS: Mapping[str, Mapping[str, Option]] = {
         "status_file": Option(
             Path, "-i", metavar="FILE", help="Check the master's FILE against this slave.", is_letter=True
         ),
+        "published": Option(
+            str,
+            "--published",
+            metavar="[=CLUSTER]",
+            help="With -i, without FILE: the newest that `publish` has sent; where several masters do, CLUSTER's.",
+            is_letter=True,
+        ),
         "slave_status": Option(
             Path,
             "--slave-status",

@@ -11,7 +11,7 @@ from typer.core import TyperCommand
 from status_tool.cli.defaults import command_defaults, is_default
 from status_tool.cli.help_groups import write_groups
 from status_tool.cli.modes import check_options, given_of, refusal
-from status_tool.cli.repeated import RoundParameters, run_command
+from status_tool.cli.repeated import RoundParameters, plain, run_command
 from status_tool.cli.run_options import DECLARED, OPTIONS, Mode
 from status_tool.cli.signals import loading
 from status_tool.cli.targets import refuse_overwriting
@@ -55,8 +55,9 @@ def watch(
 ) -> int:
     """Check again and again, with one Spark session and one line a round; takes the options of `run -i` as well.
 
-    What is checked: FILE as it is then (-i FILE), the newest FILE of a folder (--from DIR), or the master as it is
-    (--master-conf DIR). Ends with the exit code of its last round, by Ctrl-C with 130, by SIGTERM with 143.
+    What is checked: FILE as it is then (-i FILE), the newest that was published here (--published), the newest FILE of
+    a folder (--from DIR), or the master as it is (--master-conf DIR). Ends with the exit code of its last round, by
+    Ctrl-C with 130, by SIGTERM with 143.
     """
     known, made = _run_options(context, folder)
     if folder is not None and is_default(context, "folder") and _names_a_source(known):
@@ -66,7 +67,7 @@ def watch(
             raise UsageError(f"{DECLARED[name].flag} does not go with watch: {REFUSED[name]}")
     what = _rounds(made, known, folder)
     read = set() if "status_file" in known else {"status_file"}
-    refuse_overwriting({**_plain(made.params), **dict.fromkeys(read), "folder": folder, "history": history})
+    refuse_overwriting({**plain(made.params), **dict.fromkeys(read), "folder": folder, "history": history})
     host, port = _address(listen)
     take_spark()
     with loading():
@@ -89,20 +90,15 @@ class WatchCommand(TyperCommand):
 def _run_options(context: typer.Context, folder: Path | None) -> tuple[frozenset[str], Any]:
     """Which options of `run` the command line gives, and a context of `run -i` with what status-tool.toml sets."""
     command, arguments = run_command(), list(context.args)
-    known = given_of(_plain(command.make_context("watch", arguments.copy()).params))
+    known = given_of(plain(command.make_context("watch", arguments.copy()).params))
     # A file's defaults count where the form of `run` takes them, so there has to be one.
-    arguments += [] if "status_file" in known else ["-i", str(folder or "FILE")]
+    arguments += [] if known & {"status_file", "published"} else ["-i", str(folder or "FILE")]
     return known, command.make_context("watch", arguments, default_map=command_defaults(command, context.obj))
-
-
-def _plain(parameters: dict[str, Any]) -> dict[str, Any]:
-    """Parameters as `run` would get them, as far as it matters which are there: none is an empty tuple."""
-    return {name: None if value == () else value for name, value in parameters.items()}
 
 
 def _rounds(made: Any, known: frozenset[str], folder: Path | None) -> RoundParameters:
     """What each round runs. Raises `UsageError` for options that would have no effect."""
-    given = _plain(made.params)
+    given = plain(made.params)
     for name in ("differ", "missing", "unverifiable"):
         if str(given[name]) == "-":
             raise UsageError(f"--{name} - does not go with watch: one line a round goes there; name a file")
@@ -111,7 +107,8 @@ def _rounds(made: Any, known: frozenset[str], folder: Path | None) -> RoundParam
     if len(chosen) != 1:
         words = f"{' and '.join(chosen)} are {len(chosen)} of them" if chosen else "nothing names it"
         raise UsageError(
-            f"watch needs the master's side: -i FILE, --from DIR with status files, or --master-conf DIR; {words}"
+            "watch needs the master's side: -i FILE, --published, --from DIR with status files, or --master-conf DIR; "
+            f"{words}"
         )
     check = {**given, **dict.fromkeys(_MASTER_ENDPOINTS)}
     if not refreshes:
@@ -130,12 +127,13 @@ def _rounds(made: Any, known: frozenset[str], folder: Path | None) -> RoundParam
 
 
 def _sources(known: frozenset[str], folder: Path | None, refreshes: bool) -> tuple[tuple[str, bool], ...]:
-    return (("-i", "status_file" in known), ("--from", folder is not None), ("--master-conf", refreshes))
+    named = (("-i", "status_file" in known), ("--published", "published" in known))
+    return (*named, ("--from", folder is not None), ("--master-conf", refreshes))
 
 
 def _names_a_source(known: frozenset[str]) -> bool:
     """Whether the command line itself says what to check: then a file's `from` does not count."""
-    return bool(known & {"status_file", *_MASTER_ENDPOINTS})
+    return bool(known & {"status_file", "published", *_MASTER_ENDPOINTS})
 
 
 def _unset(value: Any) -> Any:

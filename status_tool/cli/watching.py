@@ -22,7 +22,7 @@ from typing import Any
 
 from status_tool.atomic import file_mode
 from status_tool.cli.repeated import RoundParameters
-from status_tool.cli.run import AskedRun, permissions_of, spark_settings_of
+from status_tool.cli.run import AskedRun, fetch_published, permissions_of, spark_settings_of
 from status_tool.cli.running import Output, checked, failure_in_metrics, write_reports
 from status_tool.cli.signals import end_within, received
 from status_tool.clients.kerberos import forget_tickets
@@ -183,6 +183,8 @@ class _Watcher:
             elif self._what.folder is not None:
                 parameters["status_file"] = newest_file(self._what.folder)
             asked = self._what.asked(parameters)
+            if asked.options.published is not None:
+                asked.options.status_file = fetch_published(asked, self._folder / "published.status")
             take_spark()
             self.session.ensure(asked.options.status_file)
             outcome = checked(asked.settings, asked.check())

@@ -21,7 +21,7 @@ from status_tool.clients.sitefiles import SiteConfig as SiteConfig
 from status_tool.clients.sitefiles import load_site as load_site
 from status_tool.clients.tls import DEFAULT_TRUST, Trust
 from status_tool.errors import ConfigurationError
-from status_tool.vocabulary.names import DEFAULT_NAMESPACE, full_name
+from status_tool.vocabulary.names import DEFAULT_NAMESPACE, full_name, status_table_of
 
 STATE_NAMESPACE_KEY = "hbase.replicationtable.namespace"
 STATE_NAME_KEY = "hbase.replicationtable.name"
@@ -272,6 +272,11 @@ class Settings:
         namespace = self.site.get(STATE_NAMESPACE_KEY, DEFAULT_NAMESPACE)
         name = self.site.get(STATE_NAME_KEY, "replicationstate")
         return full_name(namespace, name)
+
+    @property
+    def status_table(self) -> str:
+        """The table of published status files, named as `state_table`."""
+        return status_table_of(self.state_table)
 
     @property
     def flush_period_ms(self) -> int:

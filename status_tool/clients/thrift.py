@@ -230,6 +230,14 @@ def connection(endpoint: ThriftEndpoint) -> Iterator[happybase.Connection]:
             client.close()
 
 
+def check_and_put(
+    client: happybase.Connection, table: str, row: bytes, column: bytes, known: bytes | None, value: bytes
+) -> bool:
+    """Put a cell if its value is still `known` (None: it is not there); False if it is another by now."""
+    change = _hbase.Mutation(isDelete=False, column=column, value=value)
+    return bool(client.client.checkAndPut(table.encode(), row, column, known, change, {}))
+
+
 def scan(
     endpoint: ThriftEndpoint,
     table: str,

@@ -22,6 +22,7 @@ from status_tool.gather.hdfs_side import absent_roots, files_endpoint, identity_
 from status_tool.gather.measured_queues import queue_rows
 from status_tool.rules.peers import parse_peer
 from status_tool.rules.queue_proofs import newly_settled, undrained_servers
+from status_tool.rules.scoping import own_status_table
 from status_tool.rules.sides import LOCAL_POOL
 from status_tool.sources import codec, meta
 from status_tool.sources.crc import Layout
@@ -241,6 +242,10 @@ def _hbase(
     spooled = _spooled(settings)
     small = state.descriptors(barrier, spooled)
     servers = server_rows(small, ROLES[request.side], live)
+    status_table = own_status_table(settings.state_table, _families_of(small))
+    if status_table:
+        only = dataclasses.replace(request.only, own=request.only.own | {status_table})
+        request = dataclasses.replace(request, only=only)
     kinds = TYPES[request.side]
     source = StateTableSource(endpoint, settings.state_table, kinds, small.generation, request.only, spooled)
     header = dataclasses.replace(
@@ -248,6 +253,7 @@ def _hbase(
         barrier_issued_ms=barrier.issued_ms,
         cut_ms=barrier.issued_ms,
         coverage_ms=small.coverage_ms,
+        status_table=status_table,
         state_back_ms=small.back_ms,
     )
     say("reading tables and regions")
@@ -281,6 +287,11 @@ def _hbase(
             events.setdefault(name, {})["proven"] = proofs
         rows += meta.table_families(endpoint, events, described)
     return Snapshot(header, tuple(rows), (source,), tuple(_why_unsettled(servers)), regions)
+
+
+def _families_of(small: Descriptors) -> dict[str, Collection[str]]:
+    details = {str(row["table"]): json.loads(row["detail"]) for row in small.tables}
+    return {table: detail["families"] for table, detail in details.items() if isinstance(detail.get("families"), dict)}
 
 
 def _await_drained(

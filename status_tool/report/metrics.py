@@ -103,6 +103,20 @@ class MetricsReporter(Reporter):
         yield "# EOF"
 
 
+def published_metrics(is_up: bool, cut_ms: int | None, size: int | None, took_s: float) -> Iterator[str]:
+    """The metrics of a publisher after a round: of its own clock, and of the newest file that it has published."""
+    gauges: list[tuple[str, str, float | None]] = [
+        ("publish_up", "Whether the last round of publish ended without an error.", int(is_up)),
+        ("publish_round_timestamp_seconds", "When the last round of publish ended.", time.time()),
+        ("publish_round_seconds", "How long the last round of publish took.", took_s),
+        ("published_cut_timestamp_seconds", "The cut of the newest file published.", cut_ms and cut_ms / 1000),
+        ("published_bytes", "The size of the newest file published.", size),
+    ]
+    for name, meaning, value in gauges:
+        yield from _gauge(name, meaning, [] if value is None else [({}, value)], {})
+    yield "# EOF"
+
+
 def _names(outcome: Outcome) -> dict[str, str]:
     return {
         "master": outcome.master_cluster_id,

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from status_tool.rules.sql import is_in, quoted
 from status_tool.vocabulary.header import MASTER, Header
-from status_tool.vocabulary.names import DEFAULT_NAMESPACE, SYSTEM_NAMESPACE, plain_name
+from status_tool.vocabulary.names import (
+    DEFAULT_NAMESPACE,
+    PUBLISHED_FAMILY,
+    SYSTEM_NAMESPACE,
+    plain_name,
+    status_table_of,
+)
 from status_tool.vocabulary.scope import Scope, TableFilter
 
 
@@ -17,8 +23,17 @@ def asked_filter(scope: Scope) -> TableFilter:
 
 def recorded_filter(header: Header) -> TableFilter:
     """What a side's status was recorded for."""
-    own = plain_name(header.state_table) if header.side == MASTER else None
-    return TableFilter.of(header.tables, header.namespaces, own)
+    own = (plain_name(header.state_table), header.status_table) if header.side == MASTER else ()
+    return TableFilter.of(header.tables, header.namespaces, [name for name in own if name])
+
+
+def own_status_table(state_table: str, families: Mapping[str, Collection[str]]) -> str:
+    """The cluster's table of published status files; empty if there is none, or a user's table has its name.
+
+    `families` are those of each table.
+    """
+    name = status_table_of(state_table)
+    return name if set(families.get(name, ())) == {PUBLISHED_FAMILY} else ""
 
 
 def in_scope(table: str | None, filters: Sequence[TableFilter]) -> bool:
@@ -28,7 +43,7 @@ def in_scope(table: str | None, filters: Sequence[TableFilter]) -> bool:
 
 def in_scope_sql(filters: Sequence[TableFilter]) -> str:
     """As `in_scope`, of a row's `table`."""
-    own = [f" OR `table` = {quoted(one.state_table)}" for one in filters if one.state_table is not None]
+    own = [f" OR `table` = {quoted(name)}" for name in sorted(frozenset().union(*(one.own for one in filters)))]
     system = f"startswith(`table`, '{SYSTEM_NAMESPACE}:'){''.join(own)}"
     chosen = [_holds_sql(one) for one in filters if not one.everything]
     return " AND ".join([f"(`table` IS NULL OR NOT ({system}))", *chosen])

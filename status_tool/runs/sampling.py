@@ -27,6 +27,7 @@ from status_tool.digests.wire import Query
 from status_tool.errors import StatusToolError
 from status_tool.printable import printable_key
 from status_tool.report.reporter import counted
+from status_tool.rules.scoping import own_status_table
 from status_tool.runs.file_digests import FiledTable, digest_row, filed_samples
 from status_tool.runs.question import Question
 from status_tool.sources import meta
@@ -83,7 +84,8 @@ def _sample(settings: Settings, only: TableFilter, within_s: float, stop: thread
     # As the trackers wrote them down for an earlier run: stale ones choose other cells, on both sides alike.
     known = StateTable(settings.thrift(), settings.state_table).known_families()
     cluster = DescribedCluster(settings, "", known)
-    hows = {table: comparable(cluster, cluster, table, names, ()) for table, names in _replicated(known, only).items()}
+    replicated = _replicated(known, only, own_status_table(settings.state_table, known))
+    hows = {table: comparable(cluster, cluster, table, names, ()) for table, names in replicated.items()}
     picked = picks(meta.open_regions(settings.thrift(), hows), random.Random(os.urandom(16)))
     if not picked:
         return []
@@ -106,12 +108,12 @@ def apart(sampled: Iterable[Sampled]) -> Iterator[Sampled]:
             yield one
 
 
-def _replicated(known: Mapping[str, Mapping[str, Any]], only: TableFilter) -> dict[str, list[str]]:
+def _replicated(known: Mapping[str, Mapping[str, Any]], only: TableFilter, ours: str) -> dict[str, list[str]]:
     found = {
         table: [name for name, family in families.items() if is_described(family) and family["scope"]]
         for table, families in known.items()
     }
-    return {table: names for table, names in found.items() if names and only.holds(table)}
+    return {table: names for table, names in found.items() if names and only.holds(table) and table != ours}
 
 
 def picks(regions: Iterable[HostedRegion], dice: random.Random) -> list[HostedRegion]:

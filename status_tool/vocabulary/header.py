@@ -34,6 +34,8 @@ class Header:
     flush_period_ms: int = 20000
     state_table: str = "replicationstate"
     """The cluster's own state table, which is never in scope; a user's table may have that name on another cluster."""
+    status_table: str = ""
+    """The cluster's own table of published status files, which is never in scope; empty: it has none."""
     cluster_key: str = ""
     """`quorum:port:/znode` of the cluster, when known."""
     filesystem: str = ""

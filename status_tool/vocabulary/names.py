@@ -4,6 +4,10 @@ from __future__ import annotations
 
 SYSTEM_NAMESPACE = "hbase"
 DEFAULT_NAMESPACE = "default"
+STATUS_TABLE = "replicationstatus"
+"""Holds the published status files; replication ships it."""
+PUBLISHED_FAMILY = "published"
+"""Its only column family. A user's table may have the table's name, but not its family as well."""
 
 
 def full_name(namespace: str, name: str) -> str:
@@ -19,6 +23,11 @@ def plain_name(table: str) -> str:
 def namespace_of(table: str) -> str:
     """The namespace of `ns:name` or `name`."""
     return table.split(":", 1)[0] if ":" in table else DEFAULT_NAMESPACE
+
+
+def status_table_of(state_table: str) -> str:
+    """The table of published status files: it is in the namespace of the state table."""
+    return full_name(namespace_of(state_table), STATUS_TABLE)
 
 
 def is_system(table: str) -> bool:

@@ -14,13 +14,13 @@ class TableFilter:
 
     tables: frozenset[str] = frozenset()
     namespaces: frozenset[str] = frozenset()
-    state_table: str | None = None
-    """The master's own state table: never in scope."""
+    own: frozenset[str] = frozenset()
+    """The master's own state table, and its table of published status files: never in scope."""
 
     @classmethod
-    def of(cls, tables: Collection[str], namespaces: Collection[str], state_table: str | None = None) -> TableFilter:
+    def of(cls, tables: Collection[str], namespaces: Collection[str], own: Collection[str] = ()) -> TableFilter:
         """Create a filter from names as users write them."""
-        return cls(frozenset(plain_name(table) for table in tables), frozenset(namespaces), state_table)
+        return cls(frozenset(plain_name(table) for table in tables), frozenset(namespaces), frozenset(own))
 
     @property
     def everything(self) -> bool:
@@ -31,7 +31,7 @@ class TableFilter:
         """Whether a table is chosen. Unknown names are: leaving them out could hide a loss."""
         if table is None:
             return True
-        if is_system(table) or table == self.state_table:
+        if is_system(table) or table in self.own:
             return False
         return self.everything or table in self.tables or namespace_of(table) in self.namespaces
 

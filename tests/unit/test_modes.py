@@ -133,7 +133,7 @@ def message(begun: list[str], mode: Mode, more: list[str]) -> str:
 
 def test_every_option_is_in_the_table() -> None:
     """A new one has to say where it is obeyed."""
-    letters = {"master", "output", "status_file", "slave_status", "follow"}  # these choose the mode
+    letters = {"master", "output", "status_file", "published", "slave_status", "follow"}  # these choose the mode
     assert {*OPTIONS} | letters == set(inspect.signature(run).parameters)
 
 

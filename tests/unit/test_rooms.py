@@ -23,6 +23,7 @@ ROOMS = (
     "clients",
     "sources",
     "gather",
+    "published",
     "spark",
     "report",
     "digests",

@@ -9,6 +9,7 @@ import org.apache.hadoop.hbase.TableName;
 public final class Settings {
   private static final String PREFIX = "hbase.replicationtable.";
   private static final String REQUESTS_SUFFIX = "_rows";
+  private static final String STATUS_TABLE = "replicationstatus";
   private static final String SPOOL_FOLDER = ".status-tool-spool";
 
   public final TableName table;
@@ -67,6 +68,11 @@ public final class Settings {
   /** The table for requests and answers of row digests; the tool creates it. */
   public TableName requestTable() {
     return TableName.valueOf(table.getNamespaceAsString(), table.getQualifierAsString() + REQUESTS_SUFFIX);
+  }
+
+  /** The table of published status files; the tool writes it, and replication ships it. */
+  TableName statusTable() {
+    return TableName.valueOf(table.getNamespaceAsString(), STATUS_TABLE);
   }
 
   boolean isOurs(TableName name) {

@@ -1,18 +1,29 @@
 package io.github.statustool.state;
 
 import java.io.IOException;
+import java.util.concurrent.CompletableFuture;
 import org.apache.hadoop.hbase.HConstants;
 import org.apache.hadoop.hbase.NamespaceDescriptor;
 import org.apache.hadoop.hbase.NamespaceExistException;
 import org.apache.hadoop.hbase.TableExistsException;
+import org.apache.hadoop.hbase.TableName;
 import org.apache.hadoop.hbase.client.AsyncAdmin;
 import org.apache.hadoop.hbase.client.ColumnFamilyDescriptorBuilder;
 import org.apache.hadoop.hbase.client.TableDescriptor;
 import org.apache.hadoop.hbase.client.TableDescriptorBuilder;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
-/** Creates the state table if it is missing. Several servers may try at the same time; one of them succeeds. */
+/**
+ * Creates the state table, and the table of published status files, if they are missing. Several servers may try at the
+ * same time; one of them succeeds.
+ */
 final class StateTableMaker {
+  private static final Logger LOG = LoggerFactory.getLogger(StateTableMaker.class);
   private static final long CREATE_TIMEOUT_MS = 60_000;
+
+  private static final byte[] PUBLISHED_FAMILY = Bits.ascii("published");
+  private static final int PUBLISHED_TTL_S = 86_400;
 
   private final Settings settings;
   private final AsyncAdmin admin;
@@ -23,11 +34,35 @@ final class StateTableMaker {
   }
 
   boolean ensure() throws IOException {
-    if (HBaseStateStore.await(admin.tableExists(settings.table), settings.operationTimeout)) {
-      return false;
+    boolean isNew = !exists(settings.table);
+    if (isNew) {
+      createNamespace(settings.table.getNamespaceAsString());
+      isNew = createStateTable();
     }
-    createNamespace(settings.table.getNamespaceAsString());
-    return createTable();
+    ensureStatusTable();
+    return isNew;
+  }
+
+  private boolean exists(TableName table) throws IOException {
+    return HBaseStateStore.await(admin.tableExists(table), settings.operationTimeout);
+  }
+
+  /** Trackers do not use it, so they record whether or not it can be created. */
+  private void ensureStatusTable() {
+    TableName table = settings.statusTable();
+    try {
+      if (!exists(table)) {
+        isCreated(admin.createTable(TableDescriptorBuilder.newBuilder(table)
+            .setColumnFamily(ColumnFamilyDescriptorBuilder.newBuilder(PUBLISHED_FAMILY)
+                .setMaxVersions(1)
+                .setTimeToLive(PUBLISHED_TTL_S)
+                .setScope(HConstants.REPLICATION_SCOPE_GLOBAL)
+                .build())
+            .build()));
+      }
+    } catch (IOException e) {
+      LOG.warn("status-tool: cannot create {}, which `status-tool publish` needs", table, e);
+    }
   }
 
   private void createNamespace(String name) throws IOException {
@@ -41,7 +76,7 @@ final class StateTableMaker {
     }
   }
 
-  private boolean createTable() throws IOException {
+  private boolean createStateTable() throws IOException {
     TableDescriptor descriptor = TableDescriptorBuilder.newBuilder(settings.table)
         .setColumnFamily(ColumnFamilyDescriptorBuilder.newBuilder(StateTable.FAMILY)
             .setMaxVersions(1)
@@ -49,8 +84,13 @@ final class StateTableMaker {
             .build())
         .build();
     int servers = HBaseStateStore.await(admin.getRegionServers(), settings.operationTimeout).size();
+    return isCreated(admin.createTable(descriptor, StateTable.splitKeys(servers)));
+  }
+
+  /** Whether this server created the table; false if another one was faster. */
+  private static boolean isCreated(CompletableFuture<Void> creating) throws IOException {
     try {
-      HBaseStateStore.await(admin.createTable(descriptor, StateTable.splitKeys(servers)), CREATE_TIMEOUT_MS);
+      HBaseStateStore.await(creating, CREATE_TIMEOUT_MS);
       return true;
     } catch (TableExistsException e) {
       return false;

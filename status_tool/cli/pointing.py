@@ -1,0 +1,99 @@
+"""What `status-tool recovery-point` prints. Apart from `cli.recovery_point` for the reason of `cli.running`."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+from status_tool.clients.config import Settings
+from status_tool.errors import EXIT_COMPLETE, EXIT_INCOMPLETE, EXIT_UNVERIFIABLE
+from status_tool.printable import duration, iso, safe
+from status_tool.report.progress import make_progress
+from status_tool.runs.recovery import INTERVALS, PointAsked, RecoveryPoint, TablePoint, find_point
+from status_tool.spark.stages import stages_shown
+
+_WORDS = {EXIT_COMPLETE: "fresh", EXIT_INCOMPLETE: "old", EXIT_UNVERIFIABLE: "none"}
+
+
+def tell(settings: Settings, asked: PointAsked, max_age_s: float | None, *, as_json: bool) -> int:
+    """Find the recovery point and print it; returns the exit code."""
+    with make_progress() as progress, stages_shown(progress.phase):
+        point = find_point(settings, asked, progress.step)
+    limit_s = max_age_s if max_age_s is not None else INTERVALS * (point.interval_ms or 0) / 1000
+    if as_json:
+        print(json.dumps(point_document(point, limit_s)))
+    else:
+        print("\n".join(safe(line) for line in lines_of(point, limit_s)))
+        for notice in point.notices:
+            print(f"status-tool: {safe(notice)}", file=sys.stderr)
+    return exit_code_of(point, limit_s)
+
+
+def exit_code_of(point: RecoveryPoint, limit_s: float) -> int:
+    """0 fresh, 1 older than allowed, 3 none."""
+    if point.age_ms is None:
+        return EXIT_UNVERIFIABLE
+    return EXIT_COMPLETE if point.age_ms <= limit_s * 1000 else EXIT_INCOMPLETE
+
+
+def point_document(point: RecoveryPoint, limit_s: float) -> dict[str, Any]:
+    """For `--json`."""
+    code = exit_code_of(point, limit_s)
+    return {
+        "verdict": _WORDS[code],
+        "exit_code": code,
+        "recovery_point_ms": point.point_ms,
+        "age_ms": point.age_ms,
+        "max_age_s": limit_s,
+        "skew_at_most_ms": point.skew_ms,
+        "held_back_by": point.held_back_by,
+        "master_cluster_id": point.master_cluster_id,
+        "slave_cluster_id": point.slave_cluster_id,
+        "newest_published_ms": point.newest_ms,
+        "published": point.published,
+        "judged": point.judged,
+        "tables": {name: _table_document(table) for name, table in point.tables.items()},
+        "notices": list(point.notices),
+    }
+
+
+def _table_document(table: TablePoint) -> dict[str, Any]:
+    return {
+        "recovery_point_ms": table.point_ms,
+        "held_back_by": table.held_back_by,
+        "newest_entry_ms": table.beyond.newest_ms,
+        "missing_entries": table.beyond.missing,
+    }
+
+
+def lines_of(point: RecoveryPoint, limit_s: float) -> Iterator[str]:
+    """The text."""
+    if point.point_ms is None or point.age_ms is None:
+        yield f"There is NO recovery point: {point.held_back_by}"
+    else:
+        skew = "" if point.skew_ms is None else f", which differ by at most {point.skew_ms / 1000:.1f} s"
+        yield (
+            f"Everything that master {point.master_cluster_id} acknowledged before {iso(point.point_ms)} on its "
+            f"clocks{skew}, is here."
+        )
+        older = "" if point.age_ms <= limit_s * 1000 else f", older than the {limit_s:g} s that are allowed"
+        yield f"That is {duration(point.age_ms)} ago{older}."
+        if point.held_back_by is not None:
+            yield f"What was published later is not complete: {point.held_back_by}"
+    for name, table in point.tables.items():
+        yield f"  {name}: {'; '.join(_table_words(point, table))}"
+    if point.newest_ms is not None:
+        yield f"Newest of {point.published} published status files: {iso(point.newest_ms)}; {point.judged} were judged."
+
+
+def _table_words(point: RecoveryPoint, table: TablePoint) -> Iterator[str]:
+    yield "nothing is proven" if table.point_ms is None else f"proven to {iso(table.point_ms)}"
+    if table.beyond.newest_ms is not None:
+        yield f"newest entry {iso(table.beyond.newest_ms)}"
+    if table.beyond.missing:
+        count = table.beyond.missing
+        yield f"about {count} entr{'y is' if count == 1 else 'ies are'} known to be missing"
+    if table.held_back_by is not None and table.held_back_by != point.held_back_by:
+        yield f"held back by {table.held_back_by}"

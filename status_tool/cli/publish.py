@@ -1,0 +1,93 @@
+"""`status-tool publish`: `run -m` as a service, whose files travel to the slaves by replication itself."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperCommand
+
+from status_tool.cli.defaults import command_defaults
+from status_tool.cli.help_groups import write_groups
+from status_tool.cli.modes import check_options, given_of
+from status_tool.cli.repeated import RoundParameters, plain, run_command
+from status_tool.cli.run_options import DECLARED, OPTIONS, Mode
+from status_tool.cli.signals import loading
+from status_tool.cli.targets import refuse_overwriting
+from status_tool.errors import UsageError
+
+DEFAULT_INTERVAL_S = 30.0
+NOT_PUBLISHED = {
+    "master": "it writes the master's status anyway",
+    "output": "it writes to the table replicationstatus: `run -m -o FILE` writes a file",
+    "only": "a published file always has the HBase half, and HDFS every --files-every minutes",
+    "explain": "it has no plan of its own: `run -m -o FILE --explain` shows that of one round",
+    "debug": "each round would write over it: `run -m -o FILE -d` dumps one",
+    "debug_dir": "each round would write over it: `run -m -o FILE -d` dumps one",
+    "quiet": "it prints one line a round and no progress",
+    "verbose": "it prints one line a round and no progress",
+    "log_file": "it prints one line a round and no progress: redirect it",
+    "drained": "the next round reads the queues again",
+    "peer": "it goes with --drained, which the next round makes needless",
+    "resume": "the next round reads what this one could not",
+    "mode": "it writes no file but --metrics",
+}
+"""Options of `run -m` that do not go with it, and why."""
+_FILE = "FILE"
+_OF_FILES = frozenset(name for name, option in OPTIONS.items() if option.half == "hdfs")
+
+
+def publish(
+    context: typer.Context,
+    interval: Annotated[
+        float,
+        typer.Option(
+            "--interval", metavar="SECONDS", min=1, help="From round to round (default 30), give or take 10 %."
+        ),
+    ] = DEFAULT_INTERVAL_S,
+    files_every: Annotated[
+        float | None,
+        typer.Option(
+            "--files-every", metavar="MINUTES", min=0, help="Include the checksums of HDFS files so often; else never."
+        ),
+    ] = None,
+    rounds: Annotated[
+        int | None, typer.Option("--rounds", metavar="N", min=1, help="End after N rounds; else a signal ends it.")
+    ] = None,
+    metrics: Annotated[
+        Path | None, typer.Option("--metrics", metavar="FILE.prom", help="Also write a Prometheus textfile each round.")
+    ] = None,
+) -> int:
+    """On the master: write its status again and again into the table replicationstatus, which replication ships.
+
+    The slave then answers by itself: `recovery-point`, `run -i --published`. Takes the options of `run -m` as well
+    (no samples of rows are taken unless --sample asks for them). Ends with the exit code of its last round, by Ctrl-C
+    with 130, by SIGTERM with 143.
+    """
+    command, arguments = run_command(), list(context.args)
+    known = given_of(plain(command.make_context("publish", arguments.copy()).params))
+    for name, why in NOT_PUBLISHED.items():
+        if name in known:
+            raise UsageError(f"{DECLARED[name].flag} does not go with publish: {why}")
+    arguments = ["-m", "-o", _FILE, *arguments]
+    made = command.make_context("publish", arguments, default_map=command_defaults(command, context.obj))
+    given = plain(made.params)
+    check_options(given_of(given) - {"quiet", "verbose"}, None)
+    if files_every is None and (unused := sorted(known & _OF_FILES)):
+        raise UsageError(f"{OPTIONS[unused[0]].flag} is about HDFS files: it goes with --files-every MINUTES")
+    refuse_overwriting({**given, "output": None, "metrics": metrics})
+    with loading():
+        from status_tool.cli.publishing import PublishService, keep_publishing
+
+    return keep_publishing(RoundParameters(made, given), PublishService(interval, files_every, rounds, metrics))
+
+
+class PublishCommand(TyperCommand):
+    """`publish`, whose help shows the options of `run -m` that it takes."""
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Its own ones first."""
+        super().format_options(ctx, formatter)
+        taken = [one for one in run_command().params if one.name in OPTIONS and Mode.MASTER in OPTIONS[one.name].modes]
+        write_groups(taken, ctx, formatter, {*NOT_PUBLISHED, "help"}, ", as of run -m")

@@ -1,0 +1,255 @@
+"""What `status-tool publish` does once its options fit together: rounds, one line each, and their metrics.
+
+Apart from `cli.publish` for the reason of `cli.running`.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from status_tool.atomic import PUBLIC, atomic_write
+from status_tool.cli.options import settings_of
+from status_tool.cli.repeated import RoundParameters
+from status_tool.cli.run_options import OPTIONS, Half
+from status_tool.cli.signals import end_within, received
+from status_tool.clients.kerberos import forget_tickets
+from status_tool.clients.zookeeper import ZooKeeper
+from status_tool.errors import (
+    EXIT_COMPLETE,
+    EXIT_ERROR,
+    ConfigurationError,
+    Interrupted,
+    StatusToolError,
+    UsageError,
+)
+from status_tool.printable import iso, safe
+from status_tool.published.carriers import carried
+from status_tool.published.layout import Closing
+from status_tool.published.publisher import Turns, put_file
+from status_tool.published.table import PublishedTable
+from status_tool.report.metrics import published_metrics
+from status_tool.report.progress import Shown, make_progress, set_shown
+from status_tool.runs.write import unasked, write_side
+from status_tool.watch.rounds import Rhythm
+
+ENDED_S = 1.5
+"""After a signal it ends within this time, wherever that has hit it."""
+PEERS_S = 600.0
+"""How long what was seen of the peers' clusters counts."""
+MINUTE_S = 60.0
+
+
+@dataclass(frozen=True)
+class PublishService:
+    """How it publishes."""
+
+    interval_s: float
+    files_every_min: float | None = None
+    rounds: int | None = None
+    metrics: Path | None = None
+
+
+@dataclass(frozen=True)
+class PublishRound:
+    """What one round did."""
+
+    started_ms: int
+    took_s: float
+    closing: Closing | None = None
+    other: str = ""
+    """Who published instead."""
+    error: str = ""
+    notices: tuple[str, ...] = ()
+
+    @property
+    def exit_code(self) -> int:
+        """The contract's, as far as it concerns a round."""
+        return EXIT_ERROR if self.error else EXIT_COMPLETE
+
+    @property
+    def line(self) -> str:
+        """It in one line."""
+        at = iso(self.started_ms).split(".")[0].removesuffix("Z") + "Z"
+        took = f"took {self.took_s:.1f} s"
+        if self.closing is None:
+            done = f"NOT published: {self.error}" if self.error else f"left out: {self.other} has published since"
+            return safe(f"{at} {done}; {took}")
+        what = "" if self.closing.half == "hbase" else " with HDFS files"
+        size = f"{self.closing.size} bytes in {self.closing.cells} cell{'' if self.closing.cells == 1 else 's'}"
+        noted = "".join(f"; {notice}" for notice in self.notices)
+        return safe(f"{at} published the cut {iso(self.closing.cut_ms)}{what}: {size}; {took}{noted}")
+
+    def document(self, number: int) -> dict[str, Any]:
+        """It for `--json`."""
+        closing = self.closing
+        return {
+            "round": number,
+            "started_ms": self.started_ms,
+            "took_s": round(self.took_s, 3),
+            "exit_code": self.exit_code,
+            "published": closing is not None,
+            "cut_ms": None if closing is None else closing.cut_ms,
+            "bytes": None if closing is None else closing.size,
+            "cells": None if closing is None else closing.cells,
+            "half": None if closing is None else closing.half,
+            "left_out_for": self.other or None,
+            "error": self.error or None,
+            "notices": list(self.notices),
+        }
+
+
+def keep_publishing(what: RoundParameters, service: PublishService) -> int:
+    """Publish until all rounds are done; returns the exit code of the last one."""
+    set_shown(Shown(True, False, None))
+    code = EXIT_ERROR
+    with tempfile.TemporaryDirectory(prefix="status-tool-", ignore_cleanup_errors=True) as name:
+        folder = Path(name)
+        end_within(ENDED_S, lambda: _leave(folder))
+        try:
+            publisher = _Publisher(what, service, folder)
+            for number, done in enumerate(publisher.rounds(), 1):
+                code = done.exit_code
+                print(json.dumps(done.document(number)) if what.check["as_json"] else done.line, flush=True)
+        except KeyboardInterrupt:
+            raise Interrupted("interrupted") from None
+    return code
+
+
+def _leave(folder: Path) -> None:
+    """Without waiting for anything."""
+    forget_tickets()
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+class _Publisher:
+    """Runs the rounds."""
+
+    def __init__(self, what: RoundParameters, service: PublishService, folder: Path) -> None:
+        self._what = what
+        self._service = service
+        self._file = folder / "master.status"
+        given = what.check
+        places = ("conf_dir", "thrift", "webhdfs", "zookeeper", "cacert", "cert", "principal", "keytab")
+        self._settings = settings_of(*(given[place] for place in places))
+        self._table = PublishedTable(self._settings.thrift(), self._settings.status_table)
+        self._turns: Turns | None = None
+        self._files_at: float | None = None
+        self._peers_at: float | None = None
+        self._last: Closing | None = None
+
+    def rounds(self) -> Iterator[PublishRound]:
+        """One after another. What is wrong with options or settings ends the first one, and stays."""
+        rhythm = Rhythm(self._service.interval_s, self._service.rounds)
+        number = 0
+        while True:
+            number += 1
+            done = self._round(is_first=number == 1)
+            self._last = done.closing or self._last
+            self._write_metrics(done)
+            yield done
+            if number == rhythm.rounds:
+                return
+            time.sleep(rhythm.pause_s(done.took_s))
+
+    def _round(self, *, is_first: bool) -> PublishRound:
+        started_ms, began = int(time.time() * 1000), time.monotonic()
+        try:
+            closing, other, notices = self._publish()
+        except (UsageError, ConfigurationError) as refused:
+            if is_first:
+                raise
+            return PublishRound(started_ms, time.monotonic() - began, error=" ".join(str(refused).split()))
+        except Exception as failed:
+            # What was interrupted may end with an error of its own, which is not one of the round.
+            if received or isinstance(failed, Interrupted):
+                raise KeyboardInterrupt from None
+            kind = "" if isinstance(failed, StatusToolError) else f"{type(failed).__name__}: "
+            return PublishRound(started_ms, time.monotonic() - began, error=kind + " ".join(str(failed).split()))
+        return PublishRound(started_ms, time.monotonic() - began, closing, other, notices=notices)
+
+    def _publish(self) -> tuple[Closing | None, str, tuple[str, ...]]:
+        self._table.require()
+        notices = self._carried()
+        turn = self._own_turns().take()
+        if not turn.is_ours:
+            return None, turn.other, notices
+        has_files = self._wants_files()
+        parameters = {**self._what.check, "output": self._file}
+        if not has_files:
+            ours = {name for name, option in OPTIONS.items() if option.half == "hdfs"}
+            parameters |= {name: _unset(value) for name, value in parameters.items() if name in ours}
+            parameters["only"] = Half.HBASE
+        if parameters["sample"] is None:
+            parameters["sample"] = "off"
+        asked = self._what.asked(parameters)
+        request = asked.request()
+        unasked(asked.settings, request)
+        with make_progress() as progress:
+            write_side(asked.settings, request, self._file, None, progress.step, asked.key, progress)
+        closing = put_file(self._table, self._file, int(self._service.interval_s * 1000))
+        self._file.unlink(missing_ok=True)
+        if has_files:
+            self._files_at = time.monotonic()
+        return closing, "", notices
+
+    def _own_turns(self) -> Turns:
+        if self._turns is None:
+            with ZooKeeper(self._settings.zookeeper()) as zookeeper:
+                cluster_id = zookeeper.cluster_id()
+            self._turns = Turns(self._table, cluster_id, int(self._service.interval_s * 1000))
+        return self._turns
+
+    def _wants_files(self) -> bool:
+        every_min = self._service.files_every_min
+        if every_min is None:
+            return False
+        return self._files_at is None or time.monotonic() - self._files_at >= every_min * MINUTE_S
+
+    def _carried(self) -> tuple[str, ...]:
+        """Notices about the peers, when they were looked at again.
+
+        Raises `ConfigurationError` where no peer ships the table, or where the cluster of one that does lacks it.
+        """
+        if self._peers_at is not None and time.monotonic() - self._peers_at < PEERS_S:
+            return ()
+        with ZooKeeper(self._settings.zookeeper()) as zookeeper:
+            peers = carried(zookeeper, self._table.name)
+        blocked = [one.problem for one in peers if one.is_there is False and one.problem]
+        if blocked:
+            raise ConfigurationError(blocked[0])
+        shipping = [one for one in peers if one.is_shipped]
+        if not shipping:
+            problems = [one.problem for one in peers if one.problem] or [
+                "no enabled replication peer: a published file would not reach any cluster; add one, or enable it"
+            ]
+            raise ConfigurationError(problems[0])
+        self._peers_at = time.monotonic()
+        unseen = [one.peer for one in shipping if one.is_there is None]
+        notices = [one.problem for one in peers if one.problem]
+        if unseen:
+            notices.append(
+                f"whether the cluster of peer {', '.join(unseen)} has the table {self._table.name} cannot be seen from "
+                "here: without it replication to it stops"
+            )
+        return tuple(notices)
+
+    def _write_metrics(self, done: PublishRound) -> None:
+        path = self._service.metrics
+        if path is None or received:
+            return
+        with suppress(StatusToolError), atomic_write(path, PUBLIC) as stream:
+            last = self._last
+            cut_ms, size = (None, None) if last is None else (last.cut_ms, last.size)
+            stream.writelines(f"{line}\n" for line in published_metrics(not done.error, cut_ms, size, done.took_s))
+
+
+def _unset(value: Any) -> Any:
+    return False if isinstance(value, bool) else None

@@ -1,0 +1,78 @@
+"""Whether peers carry the table of published status files: they ship it, and the other side has it.
+
+A peer whose cluster lacks a table that it ships stops shipping everything at the first entry of that table. So nothing
+is published before that is out of the question, as far as it can be seen from here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+
+from status_tool.clients.config import ZooKeeperEndpoint
+from status_tool.clients.zookeeper import Peer, ZooKeeper, parse_cluster_key
+from status_tool.errors import ConfigurationError, ConnectionFailed
+from status_tool.published.table import shell_line
+from status_tool.rules.peers import ships
+from status_tool.vocabulary.names import PUBLISHED_FAMILY, namespace_of
+
+CARRIER_TIMEOUT_S = 3.0
+
+
+@dataclass(frozen=True, slots=True)
+class Carried:
+    """What is known of one enabled peer."""
+
+    peer: str
+    is_shipped: bool
+    """Whether the peer replicates the table."""
+    is_there: bool | None
+    """Whether the peer's cluster has the table; None: it cannot be seen from here."""
+    problem: str | None
+    """What to do about it; None: all is well, or unknown."""
+
+
+def carried(zookeeper: ZooKeeper, table: str) -> list[Carried]:
+    """Each enabled peer of this cluster. Raises `ConnectionFailed` where this cluster's ZooKeeper does not answer."""
+    return list(_carried([peer for peer in zookeeper.peers() if peer.enabled], zookeeper.endpoint, table))
+
+
+def _carried(peers: Sequence[Peer], of: ZooKeeperEndpoint, table: str) -> Iterator[Carried]:
+    for peer in peers:
+        if not ships_published(peer, table):
+            todo = (
+                f"peer {peer.id} does not replicate the table {table}, so no published status file reaches its "
+                f"cluster: add it, in the HBase shell (append_peer_tableCFs '{peer.id}', {{'{table}' => []}})"
+            )
+            yield Carried(peer.id, False, None, todo)
+            continue
+        is_there = has_table(peer, of, table)
+        todo = (
+            f"the cluster of peer {peer.id} does not have the table {table}, and replication to it would stop at the "
+            f"first published status file: create it there, in the HBase shell: {shell_line(table)}"
+        )
+        yield Carried(peer.id, True, is_there, todo if is_there is False else None)
+
+
+def ships_published(peer: Peer, table: str) -> bool:
+    """Whether it replicates the table's one family."""
+    facts = asdict(peer)
+    if not ships(facts, table):
+        return False
+    if peer.replicate_all:
+        return PUBLISHED_FAMILY not in ((peer.exclude_table_cfs or {}).get(table) or ())
+    listed = (peer.table_cfs or {}).get(table)
+    return namespace_of(table) in peer.namespaces or not listed or PUBLISHED_FAMILY in listed
+
+
+def has_table(peer: Peer, of: ZooKeeperEndpoint, table: str) -> bool | None:
+    """Whether the peer's cluster has the table, by the states that HBase 2 mirrors to ZooKeeper; None: unknown."""
+    endpoint = parse_cluster_key(peer.cluster_key, of)
+    if endpoint is None:
+        return None
+    try:
+        with ZooKeeper(endpoint, CARRIER_TIMEOUT_S) as session:
+            tables = session.children("table")
+    except (ConnectionFailed, ConfigurationError):
+        return None
+    return table in tables if tables else None

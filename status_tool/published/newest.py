@@ -1,0 +1,64 @@
+"""The newest status file that replication has brought, as a file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from status_tool.clients.config import Settings
+from status_tool.clients.zookeeper import ZooKeeper
+from status_tool.errors import StatusFileError, UsageError
+from status_tool.printable import iso
+from status_tool.published.layout import Closing
+from status_tool.published.table import Published, PublishedTable
+
+TRIED = 10
+"""So many of the newest are tried: those that are still arriving are few."""
+
+
+def own_cluster_id(settings: Settings) -> str:
+    """Of the cluster that is asked: what it has published itself says nothing of what has arrived."""
+    with ZooKeeper(settings.zookeeper()) as zookeeper:
+        return zookeeper.cluster_id()
+
+
+def of_one_master(published: Published, own_id: str, wanted: str | None, option: str) -> list[Closing]:
+    """The files of the master that is meant, newest first.
+
+    Raises `UsageError` where several could be, which names the `option` that says which.
+    """
+    files = [one for one in published.closings if one.cluster_id != own_id]
+    if wanted is not None:
+        return [one for one in files if one.cluster_id == wanted]
+    masters = sorted({one.cluster_id for one in files})
+    if len(masters) > 1:
+        raise UsageError(
+            f"{len(masters)} clusters have published to this one ({', '.join(masters)}): name the master by {option}"
+        )
+    return files
+
+
+def fetch_newest(settings: Settings, wanted: str | None, path: Path, *, with_files: bool) -> Sequence[str]:
+    """Write the newest file that is here in whole to `path`; returns notices about newer ones that are not.
+
+    `with_files`: the newest with checksums of HDFS files. Raises `StatusFileError` where there is none.
+    """
+    table = PublishedTable(settings.thrift(), settings.status_table)
+    table.require()
+    published = table.published()
+    files = of_one_master(published, own_cluster_id(settings), wanted, "--published=CLUSTER")
+    files = [one for one in files if not with_files or one.half != "hbase"]
+    notices = [f"published status files that are not counted: {why}" for why in published.unreadable]
+    for closing in files[:TRIED]:
+        try:
+            table.fetch(closing, path)
+        except StatusFileError as error:
+            notices.append(str(error))
+        else:
+            return [*notices, f"checking against the status file published at {iso(closing.barrier_ms)}"]
+    what = "status file with HDFS files" if with_files else "status file"
+    why = f" ({notices[-1]})" if notices else ""
+    raise StatusFileError(
+        f"no {what} of {'a master' if wanted is None else f'the master {wanted}'} that was published to this cluster "
+        f"is here in whole{why}: run `status-tool publish` on the master"
+    )

@@ -1,0 +1,103 @@
+"""One round of a publisher: whether it is this one's turn, and a status file put into the table."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import socket
+from dataclasses import dataclass
+from pathlib import Path
+
+from status_tool.errors import ConfigurationError
+from status_tool.published.layout import CELL_BYTES, Closing, new_name
+from status_tool.published.table import PublishedTable
+from status_tool.sources.state_table import now_ms
+from status_tool.status_file.reader import open_status
+from status_tool.vocabulary.header import MASTER
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """Whether this publisher has the round."""
+
+    is_ours: bool
+    other: str = ""
+    """Who published since this one's last round, if it is not ours."""
+
+
+class Turns:
+    """Whose round it is, where several publishers of one cluster run.
+
+    A publisher leaves its round out if another one has claimed one since it looked last: no clocks are compared. Only
+    in its first round, when it has not looked yet, it takes a claim of less than an interval ago for such a one.
+    """
+
+    def __init__(self, table: PublishedTable, cluster_id: str, interval_ms: int) -> None:
+        self._table = table
+        self._cluster_id = cluster_id
+        self._interval_ms = interval_ms
+        self._id = f"{socket.gethostname()}:{os.getpid()}:{os.urandom(4).hex()}"
+        self._seen: bytes | None = None
+        self._has_looked = False
+
+    def take(self) -> Turn:
+        """Claim a round. Raises `ConnectionFailed`."""
+        found = self._table.claimed(self._cluster_id)
+        if self._is_others(found):
+            self._seen, self._has_looked = found, True
+            return Turn(False, _who(found))
+        mine = json.dumps({"publisher": self._id, "claimed_ms": now_ms()}).encode()
+        if not self._table.claim(self._cluster_id, found, mine):
+            self._seen, self._has_looked = self._table.claimed(self._cluster_id), True
+            return Turn(False, _who(self._seen))
+        self._seen, self._has_looked = mine, True
+        return Turn(True)
+
+    def _is_others(self, found: bytes | None) -> bool:
+        """Whether another publisher has claimed a round since this one looked."""
+        if found is None:
+            return False
+        if self._has_looked:
+            return found != self._seen
+        return 0 <= now_ms() - _claimed_ms(found) < self._interval_ms
+
+
+def _claim(value: bytes) -> dict[str, object]:
+    """A claim by its keys; empty for one that cannot be parsed."""
+    try:
+        found = json.loads(value)
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _who(value: bytes | None) -> str:
+    return str(_claim(value or b"").get("publisher") or "another publisher")
+
+
+def _claimed_ms(value: bytes) -> int:
+    at_ms = _claim(value).get("claimed_ms")
+    return at_ms if isinstance(at_ms, int) else 0
+
+
+def put_file(table: PublishedTable, file: Path, interval_ms: int) -> Closing:
+    """Put a master's status file into the table; returns its closing row. Raises what reading and putting raise."""
+    with open_status(file, require_side=MASTER) as status:
+        header = status.header
+    if not header.cluster_id or header.barrier_issued_ms is None:
+        raise ConfigurationError("a status file without its HBase half proves no recovery point: leave --only hdfs out")
+    content = file.read_bytes()
+    closing = Closing(
+        cluster_id=header.cluster_id,
+        name=new_name(header.barrier_issued_ms),
+        cells=-(-len(content) // CELL_BYTES),
+        size=len(content),
+        sha256=hashlib.sha256(content).hexdigest(),
+        barrier_ms=header.barrier_issued_ms,
+        cut_ms=header.cut_ms,
+        interval_ms=interval_ms,
+        half=header.half,
+    )
+    table.put(content, closing)
+    return closing

@@ -1,0 +1,447 @@
+"""The recovery point: up to when everything is proven to be on this slave, by what the master has published here.
+
+Each published file is judged as `run -i` judges FILE, against one and the same look at the slave. That look comes after
+the list of published files, so that what a file is judged by is never older than the file.
+
+Which file is the newest complete one is found without judging all of them:
+
+- An entry that is missing for a file is missing for every later one: "lacking" holds for the newest files without an
+  interruption. The boundary is found by steps that double from the newest file on, and by bisecting the last step.
+- "Unverifiable" does not: a file that was written after a crash, and before the queues settled it, may lie between two
+  complete ones. From that boundary the newest complete file is looked for in the same way, but only the part between
+  the last step that was not complete and the first that was is bisected.
+
+So a file is never called complete without having been judged, and the point is never too late. It may be earlier than
+the best one: where verdicts change to and fro (crash, settled, crash), where a table that lacked rows was dropped on
+the master, or where `prune` on the slave took away what an earlier file needs.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing as closed
+from dataclasses import dataclass, field
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from pyspark.sql import SparkSession
+
+from status_tool.clients.config import Settings
+from status_tool.clients.delegation_tokens import no_token_left
+from status_tool.errors import StatusFileError, UsageError
+from status_tool.explain.overview import groups_in
+from status_tool.gather.parallel_reading import read_all
+from status_tool.gather.snapshot import SLAVE_SETTLE_S, Request, Snapshot
+from status_tool.printable import iso
+from status_tool.published.layout import Closing
+from status_tool.published.newest import of_one_master, own_cluster_id
+from status_tool.published.table import PublishedTable
+from status_tool.rules.peers import FamilyFilter
+from status_tool.rules.streams import is_shipped
+from status_tool.runs.answer import Comparison, always
+from status_tool.runs.check import Check
+from status_tool.runs.live_rounds import question_in
+from status_tool.runs.master_side import MasterSide
+from status_tool.runs.question import SideFacts
+from status_tool.runs.slave_side import Scratch, gather, scratch_of, slave_rows
+from status_tool.runs.write import Say, source_of
+from status_tool.sources.state_table import now_ms
+from status_tool.spark.session import spark_session
+from status_tool.status_file.reader import open_status
+from status_tool.status_file.signature import SignKey
+from status_tool.vocabulary.header import MASTER, SLAVE, Header
+from status_tool.vocabulary.outcome import Group, Outcome
+from status_tool.vocabulary.schema import STATUS_SCHEMA, Row
+from status_tool.vocabulary.scope import Scope
+from status_tool.vocabulary.verdicts import Verdict
+
+TABLE_JUDGEMENTS = 40
+"""So many files are judged at most to find the points of single tables."""
+INTERVALS = 3
+"""How many intervals old a point may be by default."""
+
+
+class Judged(Enum):
+    """What a published file says of the slave."""
+
+    COMPLETE = "complete"
+    LACKING = "lacking"
+    """Something of it is known to be missing here."""
+    UNPROVEN = "unproven"
+    """Nothing is known to be missing, but not all is proven; or the file cannot be used."""
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """A published file that was judged. Without `outcome` it cannot be used; `error` says why."""
+
+    closing: Closing
+    header: Header | None = None
+    outcome: Outcome | None = None
+    tables: frozenset[str] = frozenset()
+    """In scope."""
+    families: FamilyFilter = field(default_factory=FamilyFilter)
+    """Which of their families the peer ships."""
+    skew_ms: int | None = None
+    error: str = ""
+
+    @property
+    def judged(self) -> Judged:
+        """Of the whole."""
+        if self.outcome is None or self.outcome.verdict is Verdict.UNVERIFIABLE:
+            return Judged.UNPROVEN
+        return Judged.COMPLETE if self.outcome.verdict is Verdict.COMPLETE else Judged.LACKING
+
+    def judged_of(self, table: str) -> Judged:
+        """Of one table: complete only if nothing is wrong with it, nor with the run as a whole."""
+        if self.outcome is None or self.judged is Judged.COMPLETE:
+            return self.judged
+        if table not in self.tables:
+            return Judged.UNPROVEN
+        own = [group for group in self._groups if group.table in (table, None)]
+        if not own and self._names_tables:
+            return Judged.COMPLETE
+        lacking = self.judged is Judged.LACKING and any(group.kind != "unverifiable" for group in own)
+        return Judged.LACKING if lacking else Judged.UNPROVEN
+
+    def holding(self, table: str | None = None) -> str | None:
+        """What holds back the whole, or a table, in words; None: nothing."""
+        if (self.judged if table is None else self.judged_of(table)) is Judged.COMPLETE:
+            return None
+        if self.outcome is None:
+            return self.error
+        own = [group for group in self._groups if table is None or group.table in (table, None)]
+        return _words(own[0]) if own else "the check as a whole is not complete"
+
+    @property
+    def _groups(self) -> Sequence[Group]:
+        return groups_in(self.outcome) if self.outcome is not None else ()
+
+    @property
+    def _names_tables(self) -> bool:
+        """Whether whatever keeps the whole from being complete is in a group: then a table without one is complete."""
+        return self.outcome is not None and self.outcome.overview is not None and bool(self._groups)
+
+
+@dataclass(frozen=True)
+class Beyond:
+    """How far a table's entries reach, as heads and segments tell; None: unknown."""
+
+    newest_ms: int | None = None
+    """The newest entry that is known, whether it is here or not."""
+    missing: int | None = None
+    """About how many entries are known to be missing."""
+
+
+@dataclass(frozen=True)
+class TablePoint:
+    """A table's recovery point; None: there is none."""
+
+    point_ms: int | None
+    held_back_by: str | None
+    beyond: Beyond = field(default_factory=Beyond)
+
+
+@dataclass(frozen=True)
+class RecoveryPoint:
+    """The answer. Times are epoch ms on the publisher's clock; `read_ms` is this host's."""
+
+    slave_cluster_id: str
+    master_cluster_id: str | None
+    read_ms: int
+    point_ms: int | None
+    skew_ms: int | None
+    """By how much the clocks of the master's servers and of the publisher may differ at most; None: unknown."""
+    held_back_by: str | None
+    tables: Mapping[str, TablePoint]
+    newest_ms: int | None
+    """The cut of the newest file that is here."""
+    interval_ms: int | None
+    published: int
+    judged: int
+    notices: tuple[str, ...] = ()
+
+    @property
+    def age_ms(self) -> int | None:
+        """How old the point is, by this host's clock."""
+        return None if self.point_ms is None else max(0, self.read_ms - self.point_ms)
+
+
+@dataclass(frozen=True)
+class PointAsked:
+    """The request of `recovery-point`."""
+
+    scope: Scope
+    master_cluster_id: str | None = None
+    """Whose published files count; None: there is only one such master."""
+    key: SignKey | None = None
+    spark_master: str | None = None
+    spark_conf: tuple[tuple[str, str], ...] = ()
+
+
+def find_point(settings: Settings, asked: PointAsked, say: Say) -> RecoveryPoint:
+    """The recovery point of this slave. Raises `ConfigurationError` and `ConnectionFailed` of the slave's own side."""
+    say("listing the published status files")
+    table = PublishedTable(settings.thrift(), settings.status_table)
+    table.require()
+    published = table.published()
+    slave_id = own_cluster_id(settings)
+    files = of_one_master(published, slave_id, asked.master_cluster_id, "--master-cluster ID")
+    notices = tuple(f"published status files that are not counted: {why}" for why in published.unreadable)
+    if not files:
+        nothing = "no master has published a status file to this cluster: run `status-tool publish` on the master"
+        return RecoveryPoint(slave_id, None, now_ms(), None, None, nothing, {}, None, None, 0, 0, notices)
+    check = Check(Path(), asked.scope, spark_master=asked.spark_master, spark_conf=asked.spark_conf, key=asked.key)
+    with ThreadPoolExecutor(1) as pool, no_token_left(), scratch_of(check) as scratch:
+        reading = pool.submit(_read_slave, settings, asked, say, scratch)
+        with spark_session(asked.spark_master, asked.spark_conf, small=True, is_last=True) as spark:
+            slave = reading.result()
+            bench = _Bench(table, spark, slave, check, scratch, say)
+            found = _Search(files, bench.judge)
+            found.run()
+            found.run_tables()
+            beyond = bench.beyond(found.at(found.newest_usable())) if found.has_usable() else {}
+    return _answer(slave_id, files, found, beyond, notices)
+
+
+def _read_slave(settings: Settings, asked: PointAsked, say: Say, scratch: Scratch) -> Snapshot:
+    """The slave's side, all of whose rows are left in `scratch.near` where Spark's tasks run on this machine."""
+    request = Request(side=SLAVE, wait_s=SLAVE_SETTLE_S, hdfs=False)
+    slave = gather(settings, request, say, scratch)
+    if scratch.near is not None and not scratch.near.exists():
+        rest = dataclasses.replace(slave, sources=tuple(one for one in slave.sources if not one.is_read_here))
+        with (
+            closed(read_all(source_of(rest))) as batches,
+            pq.ParquetWriter(scratch.near, STATUS_SCHEMA, store_schema=False) as writer,
+        ):
+            for batch in batches:
+                writer.write_batch(batch)
+    return slave
+
+
+class _Bench:
+    """Judges published files, all by the same look at the slave."""
+
+    def __init__(
+        self,
+        table: PublishedTable,
+        spark: SparkSession,
+        slave: Snapshot,
+        check: Check,
+        scratch: Scratch,
+        say: Say,
+    ) -> None:
+        self._table = table
+        self._spark = spark
+        self._slave = slave
+        self._slave_rows = slave_rows(spark, slave, scratch)
+        self._check = check
+        self._scratch = scratch
+        self._say = say
+
+    def judge(self, closing: Closing) -> Judgement:
+        """A file that is not whole, or refused, is unproven."""
+        with tempfile.TemporaryDirectory(prefix="status-tool-", dir=self._scratch.folder) as folder:
+            path = Path(folder) / "published.status"
+            try:
+                self._table.fetch(closing, path)
+                return self._judged(closing, path)
+            except (StatusFileError, UsageError) as error:
+                return Judgement(closing, error=str(error))
+
+    def _judged(self, closing: Closing, path: Path) -> Judgement:
+        with open_status(path, require_side=MASTER, key=self._check.key) as file:
+            if (file.header.cluster_id, file.header.barrier_issued_ms) != (closing.cluster_id, closing.barrier_ms):
+                raise StatusFileError(
+                    f"the status file published at {iso(closing.barrier_ms)} is another one than its closing row says"
+                )
+            side = MasterSide(file, file.header)
+            question = question_in(side, SideFacts(self._slave.header, self._slave.rows), self._check)
+            comparison = Comparison(self._check, question, side, self._slave_rows, path.parent)
+            outcome = comparison.answer(self._spark, self._say, always)
+            tables = frozenset(question.shipped)
+            return Judgement(closing, file.header, outcome, tables, question.queues.families, _skew_ms(side.facts()))
+
+    def beyond(self, newest: Judgement) -> Mapping[str, Beyond]:
+        """What lies beyond, by table: from the heads in the newest usable file, and the segments that are here."""
+        here = [file for file in (self._scratch.near, self._scratch.files) if file is not None and file.exists()]
+        if self._scratch.near is None:
+            return {}
+        path = self._scratch.folder / "newest.status"
+        self._table.fetch(newest.closing, path)
+        with open_status(path, require_side=MASTER, key=self._check.key) as file:
+            return beyond_of(file.rows({"stream"}), self._segments(here), newest, self._slave.header.cluster_id)
+
+    @staticmethod
+    def _segments(files: Iterable[Path]) -> Iterator[pa.RecordBatch]:
+        for file in files:
+            for batch in pq.read_table(file).to_batches():
+                yield batch.filter(pc.equal(batch["kind"], "segment"))
+
+
+class _Search:
+    """Which of the published files, newest first, are complete: as few as possible are judged, each once."""
+
+    def __init__(self, files: Sequence[Closing], judge: Callable[[Closing], Judgement]) -> None:
+        self._files = files
+        self._judge = judge
+        self.done: dict[int, Judgement] = {}
+
+    def at(self, number: int) -> Judgement:
+        """The judgement of a file."""
+        if number not in self.done:
+            self.done[number] = self._judge(self._files[number])
+        return self.done[number]
+
+    def run(self) -> None:
+        """Look for the newest complete file."""
+        _look(0, len(self._files), lambda number: self.at(number).judged)
+
+    def run_tables(self) -> None:
+        """Look for the newest file in which a table is complete, for each that is held back in the newest one."""
+        end = min((number for number, one in self.done.items() if one.judged is Judged.COMPLETE), default=None)
+        end = len(self._files) if end is None else end
+        before = len(self.done)
+        for table in sorted(self.tables()):
+
+            def judged(number: int, table: str = table) -> Judged:
+                if len(self.done) - before >= TABLE_JUDGEMENTS and number not in self.done:
+                    return Judged.UNPROVEN
+                return self.at(number).judged_of(table)
+
+            _look(0, end, judged)
+
+    def tables(self) -> frozenset[str]:
+        """Those in scope of the newest file that could be used."""
+        return self.done[self.newest_usable()].tables if self.has_usable() else frozenset()
+
+    def has_usable(self) -> bool:
+        """Whether any judged file could be compared at all."""
+        return any(one.outcome is not None for one in self.done.values())
+
+    def newest_usable(self) -> int:
+        """The newest file that could be compared."""
+        return min(number for number, one in self.done.items() if one.outcome is not None)
+
+    def point(self, table: str | None = None) -> tuple[Judgement | None, str | None]:
+        """The newest complete one that was judged, and what the next newer one that was judged lacks."""
+        holding = None
+        for _, one in sorted(self.done.items()):
+            judged = one.judged if table is None else one.judged_of(table)
+            if judged is Judged.COMPLETE:
+                return one, holding
+            holding = one.holding(table)
+        return None, holding
+
+
+def _look(start: int, end: int, judged: Callable[[int], Judged]) -> int | None:
+    """The first number of `[start, end)` that is complete, as the module describes; None: none was found."""
+    first = _first(start, end, lambda number: judged(number) is not Judged.LACKING)
+    return None if first is None else _first(first, end, lambda number: judged(number) is Judged.COMPLETE)
+
+
+def _first(start: int, end: int, holds: Callable[[int], bool]) -> int | None:
+    """The first number that holds, if all before it do not and all behind it do; else one that holds."""
+    low, at, step = start - 1, start, 1
+    while at < end and not holds(at):
+        low, at, step = at, min(at + step, end - 1) if at < end - 1 else end, 2 * step
+    if at >= end:
+        return None
+    while at - low > 1:
+        middle = (low + at) // 2
+        if holds(middle):
+            at = middle
+        else:
+            low = middle
+    return at
+
+
+def _words(group: Group) -> str:
+    """A group of problems in one sentence."""
+    one = group.example
+    places = [f"region {one.region}"] * bool(one.region) + [f"written by {one.origin}"] * bool(one.origin)
+    where = f" ({', '.join(places)})" if places else ""
+    more = f", and {group.count - 1} more" if group.count > 1 else ""
+    return f"{group.kind}: {one.detail}{where}{more}"
+
+
+def _skew_ms(facts: SideFacts) -> int | None:
+    """By how much clocks differ at most: each server read the barrier's token between its issue and FILE's end."""
+    header = facts.header
+    if header.barrier_issued_ms is None:
+        return None
+    read = [row["read_ms"] for row in facts.kind("server") if row["live"] and row["echoed"] and row["read_ms"]]
+    issued, ended = header.barrier_issued_ms, header.created_ms
+    return max((max(abs(at - issued), abs(at - ended)) for at in read), default=None)
+
+
+def beyond_of(
+    heads: Iterable[pa.RecordBatch], segments: Iterable[pa.RecordBatch], newest: Judgement, slave_id: str
+) -> dict[str, Beyond]:
+    """By table: the newest entry that is known, and about how many entries of the heads are known to be missing.
+
+    Sequence ids count entries of all families of a region, and a stream knows how many entries it has: the lesser of
+    both is taken.
+    """
+    reached: dict[tuple[Any, ...], int] = {}
+    found: dict[str, tuple[int | None, int]] = {}
+    for row in _rows(segments, "region", "origin", "via", "seq", "table", "write_ms"):
+        key = (row["region"], row["origin"], row["via"])
+        reached[key] = max(reached.get(key, 0), row["seq"] or 0)
+        _note(found, row, 0)
+    for row in _rows(heads, "region", "origin", "via", "seq", "entries", "table", "write_ms", "via_ids", "family"):
+        if not (is_shipped(row["via_ids"], slave_id) and newest.families.ships(row["table"], row["family"])):
+            continue
+        left = max(0, (row["seq"] or 0) - reached.get((row["region"], row["origin"], row["via"]), 0))
+        _note(found, row, left if row["entries"] is None else min(left, row["entries"]))
+    return {table: Beyond(newest, missing) for table, (newest, missing) in found.items()}
+
+
+def _note(found: dict[str, tuple[int | None, int]], row: Row, missing: int) -> None:
+    if row["table"] is None:
+        return
+    newest, before = found.get(row["table"], (None, 0))
+    times = [time for time in (newest, row["write_ms"]) if time is not None]
+    found[row["table"]] = (max(times, default=None), before + missing)
+
+
+def _rows(batches: Iterable[pa.RecordBatch], *columns: str) -> Iterator[Row]:
+    for batch in batches:
+        yield from batch.select(columns).to_pylist()
+
+
+def _answer(
+    slave_id: str, files: Sequence[Closing], found: _Search, beyond: Mapping[str, Beyond], notices: tuple[str, ...]
+) -> RecoveryPoint:
+    whole, holding = found.point()
+    tables = {}
+    for table in sorted(found.tables()):
+        point, held_back_by = found.point(table)
+        tables[table] = TablePoint(_cut_ms(point), held_back_by, beyond.get(table, Beyond()))
+    unusable = [one.error for _, one in sorted(found.done.items()) if one.outcome is None]
+    return RecoveryPoint(
+        slave_cluster_id=slave_id,
+        master_cluster_id=files[0].cluster_id,
+        read_ms=now_ms(),
+        point_ms=_cut_ms(whole),
+        skew_ms=None if whole is None else whole.skew_ms,
+        held_back_by=holding,
+        tables=tables,
+        newest_ms=files[0].cut_ms,
+        interval_ms=files[0].interval_ms,
+        published=len(files),
+        judged=len(found.done),
+        notices=(*notices, *dict.fromkeys(unusable)),
+    )
+
+
+def _cut_ms(one: Judgement | None) -> int | None:
+    """By the file's own header: that of the closing row is in no signature."""
+    return None if one is None or one.header is None else one.header.cut_ms

@@ -1,0 +1,321 @@
+"""The table of published status files: what counts, whose round it is, and which peers carry it."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from status_tool.clients.config import ThriftEndpoint, ZooKeeperEndpoint
+from status_tool.clients.zookeeper import Peer
+from status_tool.errors import ConfigurationError, StatusFileError, UsageError
+from status_tool.published import carriers, publisher, table
+from status_tool.published.carriers import ships_published
+from status_tool.published.layout import CELL_BYTES, Closing, closing_of, new_name, parts_of
+from status_tool.published.newest import of_one_master
+from status_tool.published.publisher import Turns, put_file
+from status_tool.published.table import Published, PublishedTable
+from status_tool.status_file.reader import open_status
+from status_tool.status_file.writer import StatusWriter
+from status_tool.vocabulary.header import Header
+
+CLUSTER = "11111111-0000-0000-0000-000000000000"
+HEADER = Header("master", CLUSTER, created_ms=2_000, cut_ms=1_000, barrier_issued_ms=1_000, half="hbase")
+
+
+class Rows:
+    """A table of HBase in this process, by rows and columns: what happybase and Thrift do for it here."""
+
+    def __init__(self) -> None:
+        self.rows: dict[bytes, dict[bytes, bytes]] = {}
+        self.fails_after: int | None = None
+        """After so many puts, HBase cannot be reached."""
+        self.families = [b"published:"]
+        self.client = self
+
+    def tables(self) -> list[bytes]:
+        return [b"replicationstatus"]
+
+    def table(self, name: str) -> Any:
+        return self
+
+    def is_table_enabled(self, name: str) -> bool:
+        return True
+
+    def put(self, key: bytes, cells: dict[bytes, bytes]) -> None:
+        if self.fails_after == 0:
+            raise KeyboardInterrupt
+        self.fails_after = None if self.fails_after is None else self.fails_after - 1
+        self.rows.setdefault(key, {}).update(cells)
+
+    def row(self, key: bytes, columns: list[bytes]) -> dict[bytes, bytes]:
+        return {name: value for name, value in self.rows.get(key, {}).items() if name in columns}
+
+
+class _Families(Rows):
+    def table(self, name: str) -> Any:
+        return type("T", (), {"families": lambda _: dict.fromkeys(self.families)})()
+
+
+@pytest.fixture
+def hbase(monkeypatch: pytest.MonkeyPatch) -> Rows:
+    """Where the published table is."""
+    rows = Rows()
+
+    @contextlib.contextmanager
+    def connection(_: ThriftEndpoint) -> Iterator[Any]:
+        yield rows
+
+    def scan(_: ThriftEndpoint, _table: str, start: bytes, stop: bytes, _columns: Any) -> Iterator[Any]:
+        for key, cells in sorted(rows.rows.items()):
+            if start <= key < stop:
+                yield key, {name: (value, 0) for name, value in cells.items()}
+
+    def check_and_put(_: Any, _table: str, row: bytes, column: bytes, known: bytes | None, value: bytes) -> bool:
+        if rows.rows.get(row, {}).get(column) != known:
+            return False
+        rows.put(row, {column: value})
+        return True
+
+    for name, fake in (("connection", connection), ("scan", scan), ("check_and_put", check_and_put)):
+        monkeypatch.setattr(table, name, fake)
+    return rows
+
+
+@pytest.fixture
+def published(hbase: Rows) -> PublishedTable:
+    return PublishedTable(ThriftEndpoint("h", 1), "replicationstatus")
+
+
+def status(path: Path, header: Header = HEADER, notices: int = 0) -> Path:
+    """A status file; `notices` make it bigger."""
+    with StatusWriter(path, replace(header, notices=tuple(f"{number:064x}" for number in range(notices)))):
+        pass
+    return path
+
+
+@pytest.fixture
+def small_cells(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that a small file has many parts."""
+    for module in ("layout", "publisher"):
+        monkeypatch.setattr(f"status_tool.published.{module}.CELL_BYTES", 1_000)
+
+
+def test_a_file_travels_whole(published: PublishedTable, tmp_path: Path) -> None:
+    """What is fetched is what was put, byte by byte, and opens as a status file."""
+    file, copy = status(tmp_path / "a"), tmp_path / "b"
+    closing = put_file(published, file, 30_000)
+    (found,) = published.published().closings
+    assert found == closing
+    assert (found.cut_ms, found.interval_ms, found.half, found.cells) == (1_000, 30_000, "hbase", 1)
+    published.fetch(found, copy)
+    assert copy.read_bytes() == file.read_bytes()
+    with open_status(copy) as opened:
+        assert opened.header == HEADER
+
+
+def test_cells_are_bounded() -> None:
+    """At most 1 MiB each, and nothing is lost between them."""
+    content = bytes(range(256)) * 9_000
+    parts = list(parts_of(content))
+    assert CELL_BYTES == 1 << 20
+    assert [len(part) for part in parts] == [CELL_BYTES, CELL_BYTES, len(content) - 2 * CELL_BYTES]
+    assert b"".join(parts) == content
+
+
+@pytest.mark.usefixtures("small_cells")
+def test_a_publisher_killed_at_any_second_leaves_nothing_that_counts(
+    published: PublishedTable, hbase: Rows, tmp_path: Path
+) -> None:
+    """Killed before each of its puts: only after the last one there is a file, and it is whole."""
+    file = status(tmp_path / "a", notices=100)
+    cells = -(-file.stat().st_size // 1_000)
+    assert cells > 3
+    for puts in range(cells + 1):
+        hbase.rows.clear()
+        hbase.fails_after = puts
+        with pytest.raises(KeyboardInterrupt):
+            put_file(published, file, 1)
+        assert published.published().closings == ()
+    hbase.fails_after = None
+    put_file(published, file, 1)
+    assert len(published.published().closings) == 1
+
+
+@pytest.mark.usefixtures("small_cells")
+def test_a_file_that_is_not_whole_or_altered_is_refused(published: PublishedTable, hbase: Rows, tmp_path: Path) -> None:
+    """A part that is missing (not here yet, or expired), another one in its place, one cut short."""
+    closing = put_file(published, status(tmp_path / "a", notices=100), 1)
+    whole = {key: dict(cells) for key, cells in hbase.rows.items()}
+    for number in range(closing.cells):
+        hbase.rows = {key: dict(cells) for key, cells in whole.items()}
+        del hbase.rows[closing.part(number)]
+        with pytest.raises(StatusFileError, match=f"not arrived in whole: part {number + 1} of {closing.cells}"):
+            published.fetch(closing, tmp_path / "b")
+        for change in (0, 1):
+            hbase.rows = {key: dict(cells) for key, cells in whole.items()}
+            (name, part), *_ = hbase.rows[closing.part(number)].items()
+            hbase.rows[closing.part(number)] = {name: part[:-1] + bytes([part[-1] ^ 1])[:change]}
+            with pytest.raises(StatusFileError, match="was altered"):
+                published.fetch(closing, tmp_path / "b")
+
+
+@pytest.mark.parametrize(
+    ("value", "reason"),
+    [
+        (b"", "cannot be parsed"),
+        (b"[]", "cannot be parsed"),
+        (b'{"version": 1}', "cannot be parsed"),
+        (b'{"version": true, "cells": 1}', "cannot be parsed"),
+        (b'{"version": 2}', "newer status-tool"),
+        (b"[" * 100_000, "cannot be parsed"),
+    ],
+)
+def test_a_closing_row_of_anything_else(published: PublishedTable, hbase: Rows, value: bytes, reason: str) -> None:
+    """It is told, and hides no other file."""
+    hbase.rows[f"c/{CLUSTER}/x".encode()] = {b"published:c": value}
+    good = Closing(CLUSTER, new_name(5), 1, 10, "00", 5, 5, 1, "hbase")
+    hbase.rows[good.key] = {b"published:c": good.value()}
+    found = published.published()
+    assert found.closings == (good,)
+    assert len(found.unreadable) == 1
+    assert reason in found.unreadable[0]
+
+
+@pytest.mark.parametrize("change", [{"cells": 3}, {"size": -1}, {"cells": -1}])
+def test_a_closing_row_that_contradicts_itself(change: dict[str, Any]) -> None:
+    good = Closing(CLUSTER, new_name(5), 1, 10, "00", 5, 5, 1, "hbase")
+    assert closing_of(good.key, good.value()) == good
+    bad = replace(good, **change)
+    with pytest.raises(StatusFileError, match="contradicts itself"):
+        closing_of(bad.key, bad.value())
+
+
+def test_the_newest_comes_first_whatever_came_first(published: PublishedTable, hbase: Rows) -> None:
+    """Replication brings rows in any order."""
+    for barrier in (30, 10, 20):
+        one = Closing(CLUSTER, new_name(barrier), 1, 10, "00", barrier, barrier, 1, "hbase")
+        hbase.rows[one.key] = {b"published:c": one.value()}
+    assert [one.barrier_ms for one in published.published().closings] == [30, 20, 10]
+
+
+def test_what_this_cluster_published_itself_proves_nothing_here() -> None:
+    """And two masters have to be told apart by the user."""
+    files = [Closing(name, "n", 1, 1, "", 1, 1, 1, "hbase") for name in ("a", "b", "c")]
+    assert of_one_master(Published(tuple(files[:2])), "a", None, "--x") == files[1:2]
+    assert of_one_master(Published(tuple(files)), "a", "c", "--x") == files[2:]
+    with pytest.raises(UsageError, match=r"2 clusters have published to this one \(b, c\): name the master by --x"):
+        of_one_master(Published(tuple(files)), "a", None, "--x")
+
+
+def test_only_a_masters_status_with_its_hbase_half_is_published(published: PublishedTable, tmp_path: Path) -> None:
+    """Any other would prove nothing."""
+    with pytest.raises(ConfigurationError, match="HBase half"):
+        put_file(published, status(tmp_path / "a", replace(HEADER, barrier_issued_ms=None)), 1)
+    with pytest.raises(StatusFileError, match="slave's status"):
+        put_file(published, status(tmp_path / "b", replace(HEADER, side="slave")), 1)
+    assert published.published().closings == ()
+
+
+def test_two_publishers_share_the_rounds(published: PublishedTable, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One publishes; the other leaves its rounds out, and takes over when the first one has ended."""
+    now = [1_000_000]
+    monkeypatch.setattr(publisher, "now_ms", lambda: now[0])
+    first, second = (Turns(published, CLUSTER, 30_000) for _ in range(2))
+    assert first.take().is_ours
+    now[0] += 10_000
+    waiting = second.take()
+    assert not waiting.is_ours
+    assert waiting.other == first._id
+    for _ in range(5):
+        now[0] += 20_000
+        assert first.take().is_ours
+        now[0] += 10_000
+        assert not second.take().is_ours
+    now[0] += 30_000
+    assert second.take().is_ours
+    assert not first.take().is_ours
+
+
+def test_a_publisher_that_starts_after_an_old_claim_does_not_wait(
+    published: PublishedTable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nor for one that nobody can parse, or one of a clock that is ahead."""
+    monkeypatch.setattr(publisher, "now_ms", lambda: 1_000_000)
+    for claim in (b'{"publisher": "x", "claimed_ms": 900000}', b"x", b'{"claimed_ms": 2000000}', b"[1]"):
+        known = published.claimed(CLUSTER)
+        assert published.claim(CLUSTER, known, claim)
+        assert Turns(published, CLUSTER, 30_000).take().is_ours
+
+
+def test_of_two_that_claim_at_once_one_wins(published: PublishedTable, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Check-and-put decides."""
+    first, second = (Turns(published, CLUSTER, 30_000) for _ in range(2))
+    read = published.claimed
+    claimed_between = iter([True])
+
+    def claimed(cluster_id: str) -> bytes | None:
+        found = read(cluster_id)
+        if next(claimed_between, False):
+            assert second.take().is_ours
+        return found
+
+    monkeypatch.setattr(published, "claimed", claimed)
+    assert first.take().other == second._id
+
+
+def test_a_users_table_of_that_name_is_not_used(published: PublishedTable, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It has other families."""
+    rows = _Families()
+    rows.families = [b"cf:", b"published:"]
+    monkeypatch.setattr(table, "connection", lambda _: contextlib.nullcontext(rows))
+    with pytest.raises(ConfigurationError, match="has the families cf, published"):
+        published.require()
+    rows.families = [b"published:"]
+    published.require()
+    monkeypatch.setattr(rows, "tables", lambda: [b"other"])
+    with pytest.raises(ConfigurationError, match="REPLICATION_SCOPE => 1, TTL => 86400"):
+        published.require()
+
+
+PEER = Peer("1", "h:1:/hbase", True, 0)
+
+
+@pytest.mark.parametrize(
+    ("peer", "is_shipped"),
+    [
+        (PEER, True),
+        (replace(PEER, exclude_namespaces=("default",)), False),
+        (replace(PEER, exclude_namespaces=("other",)), True),
+        (replace(PEER, exclude_table_cfs={"replicationstatus": []}), False),
+        (replace(PEER, exclude_table_cfs={"replicationstatus": ["published"]}), False),
+        (replace(PEER, exclude_table_cfs={"replicationstatus": ["other"]}), True),
+        (replace(PEER, replicate_all=False, namespaces=("default",)), True),
+        (replace(PEER, replicate_all=False, namespaces=("other",)), False),
+        (replace(PEER, replicate_all=False, table_cfs={"orders": []}), False),
+        (replace(PEER, replicate_all=False, table_cfs={"replicationstatus": []}), True),
+        (replace(PEER, replicate_all=False, table_cfs={"replicationstatus": ["published"]}), True),
+        (replace(PEER, replicate_all=False, table_cfs={"replicationstatus": ["other"]}), False),
+    ],
+)
+def test_which_peers_carry_the_table(peer: Peer, is_shipped: bool) -> None:
+    """As HBase decides it, by table and family."""
+    assert ships_published(peer, "replicationstatus") is is_shipped
+
+
+def test_a_peer_whose_cluster_lacks_the_table_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Replication to it would stop at the first entry; where it cannot be seen, it is not known."""
+    of = ZooKeeperEndpoint("h:1", "/hbase")
+    session = type("Session", (), {"endpoint": of, "peers": lambda _: [PEER, replace(PEER, id="2", enabled=False)]})()
+    told = {}
+    for is_there in (True, False, None):
+        monkeypatch.setattr(carriers, "has_table", lambda *_, is_there=is_there: is_there)
+        (one,) = carriers.carried(session, "replicationstatus")
+        told[is_there] = one.problem
+    assert told[True] is None
+    assert told[None] is None
+    assert "would stop" in str(told[False])

@@ -1,0 +1,248 @@
+"""The recovery point: which published files are judged, and what is said of the whole and of each table."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from status_tool.cli.pointing import exit_code_of, lines_of, point_document
+from status_tool.published.layout import Closing
+from status_tool.rules.peers import FamilyFilter
+from status_tool.runs.question import SideFacts
+from status_tool.runs.recovery import (
+    Beyond,
+    Judged,
+    Judgement,
+    RecoveryPoint,
+    TablePoint,
+    _answer,
+    _Search,
+    _skew_ms,
+    beyond_of,
+)
+from status_tool.vocabulary.header import Header
+from status_tool.vocabulary.outcome import Group, HBaseOutcome, Outcome, Overview, Problem
+from status_tool.vocabulary.schema import STATUS_SCHEMA
+from status_tool.vocabulary.verdicts import Evidence, Status, Verdict
+
+C, L, U = Judged.COMPLETE, Judged.LACKING, Judged.UNPROVEN
+VERDICTS = {C: Verdict.COMPLETE, L: Verdict.INCOMPLETE, U: Verdict.UNVERIFIABLE}
+
+
+def closing(number: int) -> Closing:
+    """Number 0 is the newest."""
+    return Closing("m", f"{number}", 1, 1, "", 10_000 - number, 10_000 - number, 30_000, "hbase")
+
+
+def header(one: Closing) -> Header:
+    return Header("master", "m", created_ms=one.cut_ms, cut_ms=one.cut_ms, barrier_issued_ms=one.barrier_ms)
+
+
+def group(table: str | None, kind: str = "behind", **where: Any) -> Group:
+    return Group(kind, kind, table, 1, Problem(kind, f"{kind} it is", table, **where))
+
+
+def outcome(verdict: Verdict, *groups: Group) -> Outcome:
+    hbase = HBaseOutcome(verdict, Evidence.EXACT, dict.fromkeys(Status, 0))
+    return Outcome(hbase, None, (), 1, overview=Overview(groups=groups))
+
+
+def judgement(one: Closing, judged: Judged, *groups: Group, tables: tuple[str, ...] = ("t",)) -> Judgement:
+    return Judgement(one, header(one), outcome(VERDICTS[judged], *groups), frozenset(tables))
+
+
+def search(verdicts: list[Judged]) -> _Search:
+    """Newest first."""
+    files = [closing(number) for number in range(len(verdicts))]
+    return _Search(files, lambda one: judgement(one, verdicts[int(one.name)], group(None)))
+
+
+def found(verdicts: list[Judged]) -> int | None:
+    """The file that is the point."""
+    looked = search(verdicts)
+    looked.run()
+    point, _ = looked.point()
+    return None if point is None else int(point.closing.name)
+
+
+@given(st.lists(st.sampled_from([C, L, U]), max_size=60))
+def test_a_point_was_always_judged_complete(verdicts: list[Judged]) -> None:
+    """Whatever the verdicts do: it is never later than what was proven."""
+    number = found(verdicts)
+    assert number is None or verdicts[number] is C
+
+
+@given(st.integers(0, 400), st.integers(0, 400), st.integers(0, 400))
+def test_lacking_then_unproven_then_complete_is_found_exactly(lacking: int, unproven: int, complete: int) -> None:
+    """As long as nothing else breaks; with few judgements."""
+    verdicts = [L] * lacking + [U] * unproven + [C] * complete
+    looked = search(verdicts)
+    looked.run()
+    point, _ = looked.point()
+    expected = lacking + unproven if complete else None
+    assert (None if point is None else int(point.closing.name)) == expected
+    assert len(looked.done) <= 4 * len(verdicts).bit_length() + 2
+
+
+@given(st.integers(0, 100), st.integers(1, 100), st.integers(1, 100), st.integers(1, 100))
+def test_a_crash_that_was_settled_hides_nothing_newer(lacking: int, newer: int, crash: int, older: int) -> None:
+    """Completeness does not imply that earlier files are complete: those between a crash and its settling are not."""
+    verdicts = [L] * lacking + [C] * newer + [U] * crash + [C] * older
+    assert found(verdicts) == lacking
+
+
+def test_where_verdicts_change_to_and_fro_the_point_may_be_earlier_than_the_best() -> None:
+    """The one complete file lies where the steps pass over it; what is found is proven nevertheless."""
+    verdicts = [U, U, U, U, U, C, U, U, U, U, U, U, C, C, C, C, C, C]
+    assert found(verdicts) in (5, 12)
+    assert found([U] * 4 + [C]) == 4
+    assert found([U] * 5) is None
+    assert found([]) is None
+
+
+def test_a_table_is_complete_only_if_nothing_is_wrong_with_the_run_as_a_whole() -> None:
+    """A server that is named there may have written to any table."""
+    one = closing(0)
+    alone = judgement(one, L, group("a"), tables=("a", "b"))
+    assert (alone.judged_of("a"), alone.judged_of("b")) == (L, C)
+    with_server = judgement(one, L, group("a"), group(None, "unverifiable"), tables=("a", "b"))
+    assert (with_server.judged_of("a"), with_server.judged_of("b")) == (L, U)
+    assert judgement(one, L, group("a"), tables=("a",)).judged_of("b") is U
+    assert judgement(one, L, tables=("a",)).judged_of("a") is U
+    no_overview = replace(alone, outcome=replace(cast(Outcome, alone.outcome), overview=None))
+    assert no_overview.judged_of("b") is U
+    assert Judgement(one, error="x").judged_of("a") is U
+
+
+def test_each_table_has_its_own_point() -> None:
+    """`a` lacks something from file 5 on, `b` from file 2 on, `c` nothing."""
+    since = {"a": 5, "b": 2}
+
+    def judge(one: Closing) -> Judgement:
+        number = int(one.name)
+        groups = [group(table, region=f"r-{table}", origin="h,1,1") for table, at in since.items() if number < at]
+        return judgement(one, L if groups else C, *groups, tables=("a", "b", "c"))
+
+    looked = _Search([closing(number) for number in range(100)], judge)
+    looked.run()
+    looked.run_tables()
+    answer = _answer("s", looked._files, looked, {"a": Beyond(7, 3)}, ())
+    assert answer.point_ms == closing(5).cut_ms
+    assert {name: table.point_ms for name, table in answer.tables.items()} == {
+        "a": closing(5).cut_ms,
+        "b": closing(2).cut_ms,
+        "c": closing(0).cut_ms,
+    }
+    assert answer.tables["a"].held_back_by == "behind: behind it is (region r-a, written by h,1,1)"
+    assert answer.tables["c"].held_back_by is None
+    assert answer.tables["a"].beyond == Beyond(7, 3)
+
+
+def test_files_that_cannot_be_used_hide_no_other() -> None:
+    """One that was altered or has not arrived in whole is told; the next one counts."""
+
+    def judge(one: Closing) -> Judgement:
+        return Judgement(one, error=f"{one.name} was altered") if one.name == "0" else judgement(one, C)
+
+    looked = _Search([closing(0), closing(1)], judge)
+    looked.run()
+    looked.run_tables()
+    answer = _answer("s", looked._files, looked, {}, ())
+    assert (answer.point_ms, answer.notices) == (closing(1).cut_ms, ("0 was altered",))
+    assert answer.held_back_by == "0 was altered"
+
+
+def _batch(*rows: dict[str, Any]) -> list[pa.RecordBatch]:
+    return [pa.RecordBatch.from_pylist(list(rows), schema=STATUS_SCHEMA)]
+
+
+def test_what_lies_beyond_is_counted_by_heads_and_segments() -> None:
+    """A head that the segments reach lacks nothing; else the lesser of sequence ids and entries; the newest of both."""
+    stream = {"kind": "stream", "table": "t", "origin": 1, "via": 2}
+    heads = _batch(
+        {**stream, "region": "a", "seq": 100, "entries": 90, "write_ms": 5_000},
+        {**stream, "region": "b", "seq": 60, "entries": 7, "write_ms": 6_000},
+        {**stream, "region": "c", "seq": 50, "entries": 50, "write_ms": 4_000},
+        {**stream, "region": "d", "seq": 50, "entries": 50, "write_ms": 9_000, "family": "local"},
+    )
+    segment = {"kind": "segment", "table": "t", "origin": 1, "via": 2}
+    segments = _batch(
+        {**segment, "region": "a", "prev": 0, "seq": 95, "write_ms": 4_900},
+        {**segment, "region": "c", "prev": 0, "seq": 70, "write_ms": 7_000},
+    )
+    families = FamilyFilter({"t": frozenset({"local"})}, is_exclusive=True)
+    newest = replace(judgement(closing(0), L), families=families)
+    assert beyond_of(heads, segments, newest, "") == {"t": Beyond(7_000, 5 + 7)}
+
+
+def test_clocks_differ_at_most_by_what_the_token_shows() -> None:
+    """A server read the token between its issue and the end: a clock that shows less, or more, is off by that."""
+    facts = SideFacts(
+        replace(header(closing(0)), barrier_issued_ms=1_000, created_ms=3_000),
+        tuple(
+            {"kind": "server", "live": live, "echoed": True, "read_ms": read_ms}
+            for live, read_ms in ((True, 1_200), (True, 900), (False, 90_000), (True, None))
+        ),
+    )
+    assert _skew_ms(facts) == 2_100
+    assert _skew_ms(replace(facts, rows=())) is None
+
+
+ANSWER = RecoveryPoint(
+    "s",
+    "m",
+    100_000,
+    70_000,
+    300,
+    "behind: x",
+    {"t": TablePoint(70_000, "behind: x", Beyond(90_000, 12))},
+    95_000,
+    10_000,
+    5,
+    3,
+)
+
+
+@pytest.mark.parametrize(("limit_s", "code", "word"), [(30.0, 0, "fresh"), (29.9, 1, "old")])
+def test_the_exit_code_is_about_the_age(limit_s: float, code: int, word: str) -> None:
+    assert exit_code_of(ANSWER, limit_s) == code
+    document = point_document(ANSWER, limit_s)
+    assert (document["verdict"], document["exit_code"], document["age_ms"]) == (word, code, 30_000)
+    assert document["recovery_point_ms"] == 70_000
+    assert document["tables"]["t"] == {
+        "recovery_point_ms": 70_000,
+        "held_back_by": "behind: x",
+        "newest_entry_ms": 90_000,
+        "missing_entries": 12,
+    }
+
+
+def test_without_a_point_nothing_is_called_proven() -> None:
+    """Exit code 3, and why."""
+    none = replace(ANSWER, point_ms=None, tables={"t": TablePoint(None, "behind: x")})
+    assert exit_code_of(none, 1e9) == 3
+    lines = list(lines_of(none, 1e9))
+    assert lines[0] == "There is NO recovery point: behind: x"
+    assert "nothing is proven" in lines[1]
+
+
+def test_the_text_says_up_to_when_and_what_is_beyond() -> None:
+    lines = list(lines_of(ANSWER, 10.0))
+    assert "acknowledged before 1970-01-01T00:01:10" in lines[0]
+    assert "differ by at most 0.3 s" in lines[0]
+    assert "older than the 10 s that are allowed" in lines[1]
+    assert "about 12 entries are known to be missing" in lines[3]
+
+
+def test_nothing_published() -> None:
+    """No file, no Spark."""
+    looked = _Search([], lambda one: cast(Judgement, SimpleNamespace()))
+    looked.run()
+    assert looked.point() == (None, None)
+    assert looked.tables() == frozenset()
