@@ -21,6 +21,8 @@ BUILT = HERE.parent / "build/bench"
 """Where the whole table and the plot go."""
 START, END = "<!-- from bench/results.jsonl, by python -m bench.table -->\n", "<!-- until here -->\n"
 HEADINGS = ("`bench.`", "what", "against", "size", "times", "least and most", "measured", "aim", "limited by")
+SHOWN = ("what", "against", "size", "times", "measured", "aim")
+"""What the page has room for."""
 
 
 def main() -> None:
@@ -35,7 +37,7 @@ def with_table(page: str, ratios: Sequence[Ratio]) -> str:
     """The page with the table of the aims."""
     before, rest = page.split(START)
     _, after = rest.split(END)
-    return f"{before}{START}\n" + "\n".join(table(aims(newest(ratios)))) + f"\n\n{END}{after}"
+    return f"{before}{START}\n" + "\n".join(table(aims(newest(ratios)), SHOWN)) + f"\n\n{END}{after}"
 
 
 def aims(ratios: Iterable[Ratio]) -> list[Ratio]:
@@ -56,10 +58,11 @@ def newest(ratios: Iterable[Ratio]) -> list[Ratio]:
     return list(found.values())
 
 
-def table(ratios: Sequence[Ratio]) -> Iterator[str]:
-    """Its lines, with cells of equal width."""
-    rows = [HEADINGS, *_cells(ratios)]
-    widths = [max(len(row[at]) for row in rows) for at in range(len(HEADINGS))]
+def table(ratios: Sequence[Ratio], headings: Sequence[str] = HEADINGS) -> Iterator[str]:
+    """Its lines, with these columns and cells of equal width."""
+    columns = [HEADINGS.index(heading) for heading in headings]
+    rows = [[row[at] for at in columns] for row in (HEADINGS, *_cells(ratios))]
+    widths = [max(map(len, cells)) for cells in zip(*rows, strict=True)]
     for number, row in enumerate(rows):
         yield "| " + " | ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) + " |"
         if not number:
