@@ -19,7 +19,7 @@ from status_tool.cli.toml_file import FILE_VARIABLE, NAME, places
 from status_tool.errors import ConfigurationError, UsageError
 
 PROFILES = "profile"
-_OF_OTHERS = ("peer-conf", "gone-for", "from", "every", "listen", "history")
+_OF_OTHERS = ("peer-conf", "gone-for", "from", "every", "listen", "history", "webhook")
 """Options of other commands than `run`."""
 PARAMETERS: Mapping[str, str] = {
     ("paths" if name == "paths" else option.flag.removeprefix("--")): name

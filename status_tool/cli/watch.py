@@ -52,6 +52,10 @@ def watch(
         Path | None,
         typer.Option("--history", metavar="FILE", help="Keep what the rounds found in this SQLite file, for 90 days."),
     ] = None,
+    webhook: Annotated[
+        str | None,
+        typer.Option("--webhook", metavar="URL", help="Post each round's verdict there, as a CloudEvent in JSON."),
+    ] = None,
 ) -> int:
     """Check again and again, with one Spark session and one line a round; takes the options of `run -i` as well.
 
@@ -73,7 +77,7 @@ def watch(
     with loading():
         from status_tool.cli.watching import Service, keep_watch
 
-    return keep_watch(what, Service(every, rounds, None if port is None else (host, port), history))
+    return keep_watch(what, Service(every, rounds, None if port is None else (host, port), history, webhook))
 
 
 class WatchCommand(TyperCommand):

@@ -19,6 +19,7 @@ from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from status_tool.atomic import file_mode
 from status_tool.cli.repeated import RoundParameters
@@ -39,6 +40,7 @@ from status_tool.vocabulary.outcome import Moment, Outcome
 from status_tool.watch.history import CheckRound, History
 from status_tool.watch.http_pages import HttpPages, Pages
 from status_tool.watch.rounds import Rhythm, document_of, line_of, rounds
+from status_tool.watch.webhook import Webhook
 
 STALE_ROUNDS = 3
 """After so many pauses without a round, and `STALE_S` for a long one, `/healthz` says that it is stuck."""
@@ -72,6 +74,7 @@ class Service:
     rounds: int | None = None
     listen: tuple[str, int] | None = None
     history: Path | None = None
+    webhook: str | None = None
 
 
 def keep_watch(what: RoundParameters, service: Service) -> int:
@@ -88,7 +91,8 @@ def keep_watch(what: RoundParameters, service: Service) -> int:
         made = tempfile.TemporaryDirectory(prefix="status-tool-", ignore_cleanup_errors=True)
         folder = Path(stack.enter_context(made))
         end_within(END_S, lambda: _leave(folder))
-        watcher = _Watcher(what, history, pages, folder)
+        webhook = None if service.webhook is None else stack.enter_context(closing(Webhook(service.webhook)))
+        watcher = _Watcher(what, history, pages, webhook, folder)
         stack.callback(watcher.session.drop)
         try:
             for done in rounds(watcher.check, Rhythm(service.every_s, service.rounds), watcher.session.drop):
@@ -148,11 +152,15 @@ class _Session:
 class _Watcher:
     """Runs a round and passes on what it found."""
 
-    def __init__(self, what: RoundParameters, history: History, pages: HttpPages | None, folder: Path) -> None:
+    def __init__(
+        self, what: RoundParameters, history: History, pages: HttpPages | None, webhook: Webhook | None, folder: Path
+    ) -> None:
         self._what = what
         self._history = history
         self._pages = pages
+        self._webhook = webhook
         self._folder = folder
+        self._clusters = ""
         self._last = Before()
         self._number = 0
         # Before the first round, which may fail before it comes to this itself and write metrics nevertheless.
@@ -215,7 +223,15 @@ class _Watcher:
         print(json.dumps(document) if self._what.check["as_json"] else line_of(done, self._history), flush=True)
         if self._pages is not None:
             self._pages.show(self._made(done, document))
+        if self._webhook is not None:
+            self._webhook.send(self._source(done.outcome), document)
         return int(document["exit_code"])
+
+    def _source(self, outcome: Outcome | None) -> str:
+        """The two clusters, as a URI reference; those of the last round that found any."""
+        if outcome is not None:
+            self._clusters = f"{quote(outcome.master_cluster_id)}/{quote(outcome.slave_cluster_id)}"
+        return f"/status-tool/{self._clusters}"
 
     def _made(self, done: CheckRound, document: dict[str, Any]) -> Pages:
         ended_ms, last = done.started_ms + int(done.took_s * 1000), self._last

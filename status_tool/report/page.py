@@ -61,7 +61,7 @@ AXIS = 750
 """How long the time axis is, in the drawing's units."""
 OPEN_UP_TO = 10
 """So many rows of a cause are shown at once; more are folded."""
-PRINTED_UP_TO = 1_000
+PRINTED_UP_TO = CHUNK
 """More rows of a cause are not unfolded on paper."""
 
 _KEYS = {

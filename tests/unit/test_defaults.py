@@ -53,6 +53,7 @@ from = "status"
 every = 60
 listen = 9000
 history = "rounds"
+webhook = "http://alerts:8080/hook"
 """
 
 
@@ -134,6 +135,7 @@ from = "arriving"
 every = 60
 listen = 9000
 history = "rounds"
+webhook = "http://alerts:8080/hook"
 metrics = "m.prom"
 """
 

@@ -37,6 +37,7 @@ from status_tool.watch.rounds import JITTER, Rhythm, line_of, rounds
 from tests.lab.waiting import wait_until
 from tests.pair import REPOSITORY
 from tests.unit.test_report import HBASE, OUTCOME, printed
+from tests.unit.test_webhook import Receiver
 
 SAMPLES = REPOSITORY / "sample_status"
 BAD = {"one": Status.GAP, "two": Status.BEHIND}
@@ -628,10 +629,17 @@ def test_a_number_of_rounds_and_the_last_ones_exit_code(folder: Path) -> None:
     arriving.mkdir()
     shutil.copy(SAMPLES / "gap" / "master.status", arriving / "1.status")
     slave = ["--slave-status", str(SAMPLES / "gap" / "slave.status")]
-    options = ["--from", str(arriving), "--rounds", "2", "--every", "1", "--json", *slave]
+    receiver = Receiver(503)
+    options = ["--from", str(arriving), "--rounds", "2", "--every", "1", "--json", "--webhook", receiver.url, *slave]
     done = subprocess.run(
         [sys.executable, "-m", "status_tool", "watch", *options], capture_output=True, text=True, timeout=300
     )
+    receiver.shutdown()
+    receiver.server_close()
     assert done.returncode == 1, done.stderr
+    printed_lines = [json.loads(text) for text in done.stdout.splitlines()]
+    assert [one["data"] for one in receiver.events[1:]] == printed_lines
+    assert receiver.events[0] == receiver.events[1], "refused once, sent again"
+    assert receiver.events[0]["source"].count("-") == 9, "the ids of both clusters"
     assert [json.loads(text)["round"] for text in done.stdout.splitlines()] == [1, 2]
     assert done.stderr == ""

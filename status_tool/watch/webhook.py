@@ -1,0 +1,109 @@
+"""The verdict of each round as a CloudEvent, one JSON line by HTTP POST.
+
+The structured mode of CloudEvents 1.0: https://github.com/cloudevents/spec/blob/v1.0.2/cloudevents/formats/json-format.md
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+import queue
+import sys
+import threading
+import urllib.error
+import urllib.request
+import uuid
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+from status_tool.errors import UsageError
+from status_tool.printable import iso, safe
+
+TYPE = "io.github.statustool.verdict.v1"
+CONTENT_TYPE = "application/cloudevents+json; charset=utf-8"
+POST_TIMEOUT_S = 10.0
+PAUSES_S = (1.0, 4.0, 16.0)
+"""Before each further try."""
+WAITING = 100
+"""So many events wait for a receiver that does not answer; then the oldest is dropped."""
+LAST_S = 5.0
+"""How long the end of a watch waits for its last event."""
+
+
+class Webhook:
+    """Sends events in the background, in their order: a slow receiver delays no round."""
+
+    def __init__(self, url: str) -> None:
+        """Raises `UsageError` for what is no HTTP address."""
+        self._url = url
+        self._shown = _server_of(url)
+        self._events: queue.Queue[bytes | None] = queue.Queue()
+        self._closing = threading.Event()
+        self._thread = threading.Thread(target=self._work, daemon=True, name="webhook")
+        self._thread.start()
+
+    def send(self, source: str, document: Mapping[str, Any]) -> None:
+        """Hand over what a round has found; returns at once."""
+        while self._events.qsize() >= WAITING:
+            self._events.get_nowait()
+        self._events.put(json.dumps(event(source, document)).encode() + b"\n")
+
+    def close(self) -> None:
+        """Give the last event a few seconds."""
+        self._closing.set()
+        self._events.put(None)
+        self._thread.join(LAST_S)
+
+    def _work(self) -> None:
+        while (body := self._events.get()) is not None:
+            if problem := self._delivered(body):
+                print(f"status-tool: the webhook at {self._shown} did not take an event: {problem}", file=sys.stderr)
+
+    def _delivered(self, body: bytes) -> str:
+        """Try until the receiver has it; returns what it said last, empty once it has the event."""
+        problem = ""
+        for pause_s in (*PAUSES_S, 0.0):
+            problem, again = self._posted(body)
+            if not again:
+                return problem
+            self._closing.wait(pause_s)
+        return problem
+
+    def _posted(self, body: bytes) -> tuple[str, bool]:
+        """What went wrong, and whether another try may help."""
+        request = urllib.request.Request(self._url, body, {"Content-Type": CONTENT_TYPE}, method="POST")
+        try:
+            with urllib.request.urlopen(request, timeout=POST_TIMEOUT_S):
+                return "", False
+        except urllib.error.HTTPError as error:
+            with error:
+                return f"HTTP {error.code}", error.code >= 500 or error.code in (408, 429)
+        except (OSError, http.client.HTTPException) as error:
+            return safe(str(getattr(error, "reason", error)) or type(error).__name__), True
+
+
+def _server_of(url: str) -> str:
+    """Without user, path and query, which may hold a secret."""
+    try:
+        parts = urlsplit(url)
+        port = f":{parts.port}" if parts.port else ""
+    except ValueError:
+        parts, port = urlsplit(""), ""
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.username or not url.isprintable():
+        raise UsageError("--webhook: expected http://HOST[:PORT]/… or https://…, without a user")
+    return f"{parts.scheme}://{safe(parts.hostname)}{port}"
+
+
+def event(source: str, document: Mapping[str, Any]) -> dict[str, Any]:
+    """A CloudEvent; `source` names the two clusters, `document` is that of the round."""
+    return {
+        "specversion": "1.0",
+        "id": str(uuid.uuid4()),
+        "source": source,
+        "type": TYPE,
+        "time": iso(document["started_ms"]),
+        "subject": document["verdict"] or "error",
+        "datacontenttype": "application/json",
+        "data": dict(document),
+    }

@@ -1,0 +1,128 @@
+"""`watch --webhook`: CloudEvents to a real HTTP server that refuses, fails and takes its time."""
+
+from __future__ import annotations
+
+import http.server
+import json
+import socket
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from status_tool.errors import UsageError
+from status_tool.watch import webhook
+from status_tool.watch.webhook import CONTENT_TYPE, Webhook
+
+ROUND = {"round": 1, "started_ms": 1_700_000_000_000, "verdict": "incomplete", "exit_code": 1}
+
+
+class Receiver(http.server.ThreadingHTTPServer):
+    """Answers with these codes, then with 204; keeps what it was sent."""
+
+    def __init__(self, *codes: int) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.codes = list(codes)
+        self.bodies: list[bytes] = []
+        self.kinds: set[str] = set()
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+
+    @property
+    def url(self) -> str:
+        """Its address, with a secret."""
+        return f"http://127.0.0.1:{self.server_address[1]}/hook?token=secret"
+
+    @property
+    def events(self) -> list[dict[str, Any]]:
+        """Each of them is one line."""
+        assert all(body.endswith(b"}\n") and body.count(b"\n") == 1 for body in self.bodies)
+        return [json.loads(body) for body in self.bodies]
+
+
+class _Handler(http.server.BaseHTTPRequestHandler):
+    server: Receiver
+
+    def do_POST(self) -> None:
+        self.server.bodies.append(self.rfile.read(int(self.headers["Content-Length"])))
+        self.server.kinds.add(self.headers["Content-Type"])
+        self.send_response(self.server.codes.pop(0) if self.server.codes else 204)
+        self.end_headers()
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.fixture
+def receiver() -> Iterator[Receiver]:
+    server = Receiver()
+    yield server
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.fixture(autouse=True)
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(webhook, "PAUSES_S", (0.01, 0.01, 0.01))
+
+
+def sent(url: str, *documents: dict[str, Any]) -> None:
+    """All of them, each delivered or given up."""
+    hook = Webhook(url)
+    for document in documents:
+        hook.send("/status-tool/m/s", document)
+    hook.close()
+
+
+def test_an_event_is_a_cloud_event(receiver: Receiver) -> None:
+    sent(receiver.url, ROUND, {**ROUND, "round": 2, "verdict": None, "exit_code": 2})
+    first, second = receiver.events
+    assert receiver.kinds == {CONTENT_TYPE}
+    assert {key: first[key] for key in ("specversion", "source", "type", "subject", "time", "datacontenttype")} == {
+        "specversion": "1.0",
+        "source": "/status-tool/m/s",
+        "type": "io.github.statustool.verdict.v1",
+        "subject": "incomplete",
+        "time": "2023-11-14T22:13:20.000Z",
+        "datacontenttype": "application/json",
+    }
+    assert first["data"] == ROUND
+    assert second["subject"] == "error"
+    assert first["id"] != second["id"]
+
+
+def test_a_receiver_that_fails_is_tried_again(receiver: Receiver, capfd: pytest.CaptureFixture[str]) -> None:
+    """The same event, so that a receiver which had it after all knows it by its id; then the next one."""
+    receiver.codes = [503, 429]
+    sent(receiver.url, ROUND, {**ROUND, "round": 2})
+    assert [one["data"]["round"] for one in receiver.events] == [1, 1, 1, 2]
+    assert len({one["id"] for one in receiver.events}) == 2
+    assert capfd.readouterr().err == ""
+
+
+@pytest.mark.parametrize(("codes", "tries"), [([400], 1), ([500] * 4, 4)])
+def test_what_is_not_taken_is_said_and_the_next_one_sent(
+    receiver: Receiver, capfd: pytest.CaptureFixture[str], codes: list[int], tries: int
+) -> None:
+    receiver.codes = codes.copy()
+    sent(receiver.url, ROUND, {**ROUND, "round": 2})
+    assert [one["data"]["round"] for one in receiver.events] == [1] * tries + [2]
+    (line,) = capfd.readouterr().err.splitlines()
+    assert line.endswith(f"did not take an event: HTTP {codes[0]}")
+    assert "secret" not in line
+
+
+def test_a_receiver_that_is_not_there(capfd: pytest.CaptureFixture[str]) -> None:
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", 0))
+        port = held.getsockname()[1]
+        sent(f"http://127.0.0.1:{port}/hook?token=secret", ROUND)
+    (line,) = capfd.readouterr().err.splitlines()
+    assert line.startswith(f"status-tool: the webhook at http://127.0.0.1:{port} did not take an event: ")
+    assert "refused" in line
+
+
+@pytest.mark.parametrize("url", ["", "x", "ftp://h/", "http://", "http://h:x/", "http://u:p@h/", "http://h/\n"])
+def test_what_is_no_address_is_refused(url: str) -> None:
+    with pytest.raises(UsageError, match="--webhook: expected"):
+        Webhook(url)
