@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -22,6 +23,7 @@ from status_tool.cli.options import (
 )
 from status_tool.clients.config import STATE_NAME_KEY, STATE_NAMESPACE_KEY, Settings
 from status_tool.clients.java import JAR, jar
+from status_tool.clients.sitefiles import SiteConfig
 from status_tool.errors import EXIT_UNVERIFIABLE, UsageError
 from status_tool.printable import safe
 
@@ -29,31 +31,82 @@ if TYPE_CHECKING:
     from status_tool.gather.installation import Checked
 
 STEPS = """\
-Needed: HBase 2.5.4 or later on both clusters. Before, HBase has no hook that reports what replication has applied
+Needed: HBase 2.5.4 or later on both clusters. Earlier versions have no hook that reports what replication has applied
 (HBASE-27529): such a cluster cannot be a slave, and checks against it are refused.
 
-Install, on every region server of both clusters (so that failing back needs no further restart):
-  1. Put the trackers into a folder:   status-tool setup --jar-to DIR
-     (From the sources: cd coprocessor_stubs && mvn -q package builds target/status-tool-coprocessors.jar there.)
-  2. Copy status-tool-coprocessors.jar into HBase's lib folder.
-  3. Add to hbase-site.xml:
-       <property>
-         <name>hbase.coprocessor.wal.classes</name>
-         <value>io.github.statustool.WriteTimeTracker</value>
-       </property>
-       <property>
-         <name>hbase.coprocessor.regionserver.classes</name>
-         <value>io.github.statustool.ReplicateTimeTracker</value>
-       </property>
-     (Where other coprocessors are set already, append ours after a comma. A master needs only the first,
-     a slave only the second; with both on the master, mutations that bypass the WAL are detected, too.)
-     Optional, with their defaults: hbase.replicationtable.namespace=default, hbase.replicationtable.name=
-     replicationstate, hbase.replicationtable.updatedelay=30000, hbase.replicationtable.updateperiod=20000 (ms).
-  4. Restart the region servers one after another, the slave's first: what a server without the tracker writes
-     cannot be proven afterwards.
+Install on every region server of both clusters; then failing back needs no further restart.
+
+1. Write the trackers' jar:   status-tool setup --jar-to DIR
+   (From the sources: cd coprocessor_stubs && mvn -q package builds target/status-tool-coprocessors.jar there.)
+   Copy it into HBase's lib folder on every region server.
+
+2. {found}
+   A master needs only the first property, a slave only the second. With both on the master, mutations that bypass the
+   WAL are detected as well. Optional, with their defaults: hbase.replicationtable.namespace=default,
+   hbase.replicationtable.name=replicationstate, hbase.replicationtable.updatedelay=30000,
+   hbase.replicationtable.updateperiod=20000 (ms).
+
+   hbase-site.xml of the region servers; in Cloudera Manager: HBase, Configuration, "RegionServer Advanced Configuration
+   Snippet (Safety Valve) for hbase-site.xml", View as XML:
+
+{xml}
+
+   Ambari: HBase, Configs, Advanced, Custom hbase-site, Add Property, bulk mode:
+
+{lines}
+
+3. Restart the region servers one after another, the slave's first: what a server writes without the tracker cannot be
+   proven afterwards. By hand: bin/rolling-restart.sh --rs-only --graceful; Cloudera Manager: Rolling Restart; Ambari:
+   Restart RegionServers, rolling. Then: status-tool doctor
+
 Uninstall: remove the two properties, restart the region servers one after another, remove the jar, then
-  disable '{table}' and drop '{table}' in the HBase shell (its start of coverage must not outlive the trackers).
+disable '{table}' and drop '{table}' in the HBase shell (its start of coverage must not outlive the trackers).
 """
+TRACKERS = {
+    "hbase.coprocessor.wal.classes": "io.github.statustool.WriteTimeTracker",
+    "hbase.coprocessor.regionserver.classes": "io.github.statustool.ReplicateTimeTracker",
+}
+ENABLED_KEY = "hbase.coprocessor.enabled"
+"""Of HBase's `CoprocessorHost`: false keeps every coprocessor from being loaded."""
+
+
+def steps(site: SiteConfig, table: str) -> str:
+    """How to install the trackers on the cluster of these site files: its own coprocessors stay, ours come after."""
+    wanted = {key: _with_ours(site.get(key, ""), ours) for key, ours in TRACKERS.items()}
+    if site.get(ENABLED_KEY, "true").strip().lower() == "false":
+        wanted[ENABLED_KEY] = "true"
+    xml = "\n".join(
+        f"<property>\n  <name>{key}</name>\n  <value>{html.escape(value, quote=False)}</value>\n</property>"
+        for key, value in wanted.items()
+    )
+    lines = "\n".join(f"{key}={value}" for key, value in wanted.items())
+    return STEPS.format(found=_found(site, wanted), xml=_safe_lines(xml), lines=_safe_lines(lines), table=table)
+
+
+def _safe_lines(text: str) -> str:
+    """The lines, each sanitised."""
+    return "\n".join(map(safe, text.split("\n")))
+
+
+def _with_ours(classes: str, ours: str) -> str:
+    """The classes that are set, and ours as the last of them."""
+    present = [name for name in (part.strip() for part in classes.split(",")) if name]
+    return ",".join(present if ours in present else [*present, ours])
+
+
+def _found(site: SiteConfig, wanted: dict[str, str]) -> str:
+    where = safe(" and ".join(map(str, site.folders)))
+    if not where:
+        return (
+            "Set these properties. No site files were found: give --conf-dir DIR if other coprocessors are set already,"
+            "\n   and the lines will have both."
+        )
+    if all(site.get(key) == value for key, value in wanted.items()):
+        return f"{where} has these properties already: look whether the region servers' own files have them."
+    return (
+        f"Set these properties, made for the site files in {where}:\n"
+        "   coprocessors that are set there stay. If the region servers' own files set others, add ours after a comma."
+    )
 
 
 def setup(
@@ -83,7 +136,7 @@ def setup(
         return 0
     settings = settings_of(conf_dir, thrift, webhdfs, zookeeper, cacert, cert, principal, keytab)
     if not check:
-        typer.echo(STEPS.format(table=settings.state_table))
+        typer.echo(steps(settings.site, settings.state_table))
         if create:
             typer.echo(_create(settings))
     from status_tool.gather.installation import inspect

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from status_tool.cli.setup import STEPS
+from status_tool.cli.setup import STEPS, TRACKERS, steps
+from status_tool.clients.sitefiles import SiteConfig, read_file
 from tests.pair import REPOSITORY
 
 
@@ -23,3 +26,37 @@ def test_the_doctor_names_one_next_step() -> None:
     found = [Checked("a", None), Checked("b", "mend b"), Checked("c", "mend c")]
     assert next_step(found) == "Next: mend b"
     assert next_step(found[:1]) == "ready"
+
+
+OTHERS = {
+    "hbase.coprocessor.wal.classes": "org.example.Audit , org.example.A&B",
+    "hbase.coprocessor.regionserver.classes": "io.github.statustool.ReplicateTimeTracker,org.example.Guard",
+    "hbase.coprocessor.enabled": "false",
+}
+
+
+def test_the_lines_of_this_cluster_are_a_site_file(tmp_path: Path) -> None:
+    """What is to be pasted into hbase-site.xml keeps the cluster's own coprocessors; Ambari's lines say the same."""
+    text = steps(SiteConfig(OTHERS, [Path("/etc/hbase/conf")]), "replicationstate")
+    assert "made for the site files in /etc/hbase/conf" in text
+    pasted = text[text.index("<property>") : text.rindex("</property>") + len("</property>")]
+    (tmp_path / "hbase-site.xml").write_text(f"<configuration>\n{pasted}\n</configuration>\n")
+    wanted = {
+        "hbase.coprocessor.wal.classes": "org.example.Audit,org.example.A&B,io.github.statustool.WriteTimeTracker",
+        "hbase.coprocessor.regionserver.classes": "io.github.statustool.ReplicateTimeTracker,org.example.Guard",
+        "hbase.coprocessor.enabled": "true",
+    }
+    assert dict(read_file(tmp_path / "hbase-site.xml")) == wanted
+    assert dict(line.split("=", 1) for line in text.splitlines() if line.startswith("hbase.coprocessor.")) == wanted
+
+
+def test_without_site_files_the_lines_are_ours_alone() -> None:
+    text = steps(SiteConfig({}), "replicationstate")
+    assert "No site files were found" in text
+    assert [line for line in text.splitlines() if line.startswith("hbase.")] == [
+        f"{k}={v}" for k, v in TRACKERS.items()
+    ]
+
+
+def test_properties_that_are_set_are_said_to_be() -> None:
+    assert "/c has these properties already" in steps(SiteConfig(TRACKERS, [Path("/c")]), "t")
