@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import http.server
 import os
 import shutil
@@ -16,6 +17,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from status_tool.status_file.reader import open_status
+from status_tool.status_file.writer import StatusWriter
 from tests.pair import REPOSITORY
 
 SAMPLES = REPOSITORY / "sample_status"
@@ -111,6 +114,30 @@ def _safe_mode(folder: Path) -> None:
     _serve(folder, http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler))
 
 
+def _thrift_2(folder: Path) -> None:
+    """What a server of version 2 says of a method that only version 1 has."""
+
+    class Handler(socketserver.BaseRequestHandler):
+        def handle(self) -> None:
+            call = self.request.recv(1000)
+            size = int.from_bytes(call[4:8])
+            name, number = call[8 : 8 + size], call[8 + size : 12 + size]
+            words = b"Invalid method name: '" + name + b"'"
+            exception = b"\x0b\x00\x01" + len(words).to_bytes(4) + words + b"\x08\x00\x02\x00\x00\x00\x01\x00"
+            self.request.sendall(b"\x80\x01\x00\x03" + call[4:8] + name + number + exception)
+
+    _serve(folder, socketserver.ThreadingTCPServer(("127.0.0.1", 0), Handler))
+
+
+def _one_cluster(folder: Path) -> None:
+    """The slave's status as if it were of the master's cluster."""
+    with open_status(MASTER) as master, open_status(SLAVE) as slave:
+        header = dataclasses.replace(slave.header, cluster_id=master.header.cluster_id)
+        with StatusWriter(folder / "f", header) as writer:
+            for batch in slave.rows():
+                writer.write(batch)
+
+
 def _serve(folder: Path, server: socketserver.TCPServer) -> None:
     threading.Thread(target=server.serve_forever, daemon=True).start()
     (folder / "PORT").write_text(str(server.server_address[1]))
@@ -164,6 +191,13 @@ WRONG: tuple[Wrong, ...] = (
         f"run -i {MASTER} --slave-status {MASTER}",
         "is a master's status, but a slave's is needed here",
         "the same",
+    ),
+    Wrong(
+        "the same cluster twice",
+        f"run -i {MASTER} --slave-status f",
+        "FILE is this cluster's own",
+        "write FILE on the master, check on the slave",
+        _one_cluster,
     ),
     Wrong("letters that contradict each other", "run -m -o f -i g", "-i checks FILE on the slave", "give either"),
     Wrong("no letter", "run", "nothing to do: -m -o FILE on the master", "as it says"),
@@ -246,6 +280,13 @@ WRONG: tuple[Wrong, ...] = (
         _answers_http,
     ),
     Wrong(
+        "a Thrift server of version 2",
+        "shutdown-time show --thrift 127.0.0.1:PORT",
+        "is not an HBase Thrift server of version 1 (Invalid method name: …): start `hbase thrift`, not",
+        "as it says",
+        _thrift_2,
+    ),
+    Wrong(
         "a NameNode in safe mode",
         "run -m -o o --only hdfs -f paths --webhdfs http://127.0.0.1:PORT --hdfs-client webhdfs",
         "cannot reach the NameNode at … (SafeModeException: …",
@@ -267,6 +308,15 @@ WRONG: tuple[Wrong, ...] = (
 )
 
 
+EXPIRED = Wrong(
+    "an expired Kerberos ticket",
+    "run -m -o FILE",
+    "the Kerberos ticket has expired (klist): kinit",
+    "`kinit`; `--principal` and `--keytab` for long runs",
+)
+"""Tested by `tests/cluster/test_secure.py`, as it takes a KDC."""
+
+
 def line_of(wrong: Wrong, folder: Path) -> list[str]:
     """The command line, once everything that it names is there."""
     wrong.prepare(folder)
@@ -279,7 +329,7 @@ def line_of(wrong: Wrong, folder: Path) -> list[str]:
 
 def table() -> str:
     """Of docs/troubleshooting.md."""
-    rows = [f"| {wrong.what} | `{wrong.said}` | {wrong.todo} |" for wrong in WRONG]
+    rows = [f"| {wrong.what} | `{wrong.said}` | {wrong.todo} |" for wrong in (*WRONG, EXPIRED)]
     return "\n".join(["| wrong | the line says | what to do |", "|---|---|---|", *rows]) + "\n"
 
 

@@ -15,6 +15,7 @@ from tests.lab.waiting import wait_until
 from tests.pair import STATE_TABLE, Pair, Result, tool
 from tests.schema import assert_valid
 from tests.secure_pair import TOOL_USER, SecurePair, fs_shell, let_read_wals, start_secure_pair
+from tests.wrong_inputs import EXPIRED
 
 pytestmark = [pytest.mark.cluster, pytest.mark.spark]
 
@@ -195,7 +196,7 @@ def test_without_a_valid_ticket(
 ) -> None:
     assert "there is no Kerberos ticket" in write(secure, status)
     monkeypatch.setenv("KRB5CCNAME", f"FILE:{secure.kdc.expired_ticket(TOOL_USER, tmp_path / 'tickets')}")
-    assert "ticket has expired" in write(secure, status)
+    assert EXPIRED.said in write(secure, status)
 
 
 def test_keytabs_that_do_not_fit(secure: SecurePair, kerberos: None, status: Path) -> None:
