@@ -40,8 +40,11 @@ setup: $(VENV)/installed kerberos $(JAR) ## Install the tool and build the track
 
 setup-tool: $(VENV)/installed kerberos ## Install the tool alone
 
-wheel: setup ## A wheel in dist/ that carries the trackers' jar
+wheel: $(VENV)/installed $(JAR) ## A wheel in dist/ that carries the trackers' jar
 	$(BIN)/python -m tests.wheel dist
+
+image: wheel ## An OCI image in dist/image, of Debian's packages: needs root, mmdebstrap and umoci
+	docs/watch/image.sh dist/image
 
 demo: setup ## Two real clusters: a complete verdict, then a caught loss
 	$(BIN)/python -m tests.demo
@@ -108,4 +111,4 @@ soak: setup ## The trackers at full speed and under fault for SOAK seconds (600)
 clean: ## Remove what was built
 	rm -rf $(VENV) $(BENCH) coprocessor_stubs/target tests/lab/target *.egg-info build dist
 
-.PHONY: help kerberos setup setup-tool wheel demo test lint test-java test-python test-unit test-pythons campaign docs playground samples bench bench-docs soak clean
+.PHONY: help kerberos setup setup-tool wheel image demo test lint test-java test-python test-unit test-pythons campaign docs playground samples bench bench-docs soak clean
