@@ -24,6 +24,7 @@ from status_tool.report.reporter import (
     region_counts,
 )
 from status_tool.report.text import (
+    NUMBERED,
     accepted_line,
     advice_for,
     check_command,
@@ -82,8 +83,6 @@ _LABELS: dict[str, Sequence[str]] = {
 }
 """The columns of the page's tables by their class."""
 _REPAIRS_NOTE = "What is copied twice does no harm. --repair-script FILE.sh writes all repairs as one script."
-_NUMBERED = ("gap", "behind", "may-fill", "missing")
-"""Codes whose detail says what the columns say."""
 
 
 def write_page(outcome: Outcome, run_ms: int, stream: TextIO, history: Sequence[Moment] = ()) -> None:
@@ -468,7 +467,7 @@ def _group(
     compact = numbers is not None
     problems = [problem for _, problem in own]
     details = {problem.detail for problem in problems}
-    same_detail = len(details) == 1 or group.code in _NUMBERED
+    same_detail = len(details) == 1 or group.code in NUMBERED
     day = _common_day(problems) if compact else ""
     kinds = {
         "region": ("r", any(p.region for p in problems)),

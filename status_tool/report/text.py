@@ -35,6 +35,8 @@ NO_SHUTDOWN = "no shutdown time was recorded"
 """How a notice of a side begins whose cut is the moment of its dump."""
 MAX_LISTED_NAMES = 20
 """How many tables a line names; the JSON document has them all."""
+NUMBERED = ("gap", "behind", "may-fill", "missing")
+"""Codes whose detail names the sequence ids."""
 SHUTDOWN_WORDS = {
     RECORDED: " recorded on the master",
     BY_OPTION: " given by -s when FILE was written",
@@ -356,9 +358,12 @@ def _lag(worst_lag_ms: int | None) -> str:
 
 
 def extents(problem: Problem) -> list[str]:
-    """Return sequence ids, write times, lag and row range in words, one fact each; unknown facts are left out."""
+    """Return sequence ids, write times, lag and row range in words, one fact each.
+
+    What is unknown is left out, and so is what the problem's detail says.
+    """
     parts = [
-        _range("sequence ids", problem.from_seq, problem.to_seq, str),
+        "" if problem.code in NUMBERED else _range("sequence ids", problem.from_seq, problem.to_seq, str),
         _range("written", problem.written_from_ms, problem.written_to_ms, iso),
         f"behind by {duration(problem.lag_ms)}" if problem.lag_ms else "",
         _rows(problem),
