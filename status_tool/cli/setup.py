@@ -62,7 +62,7 @@ Install on every region server of both clusters; then failing back needs no furt
 Uninstall: remove the two properties, restart the region servers one after another, remove the jar, then
 disable '{table}' and drop '{table}' in the HBase shell (its start of coverage must not outlive the trackers).
 """
-TRACKERS = {
+TRACKER_PROPERTIES = {
     "hbase.coprocessor.wal.classes": "io.github.statustool.WriteTimeTracker",
     "hbase.coprocessor.regionserver.classes": "io.github.statustool.ReplicateTimeTracker",
 }
@@ -72,7 +72,7 @@ ENABLED_KEY = "hbase.coprocessor.enabled"
 
 def steps(site: SiteConfig, table: str) -> str:
     """How to install the trackers on the cluster of these site files: its own coprocessors stay, ours come after."""
-    wanted = {key: _with_ours(site.get(key, ""), ours) for key, ours in TRACKERS.items()}
+    wanted = {key: _with_ours(site.get(key, ""), ours) for key, ours in TRACKER_PROPERTIES.items()}
     if site.get(ENABLED_KEY, "true").strip().lower() == "false":
         wanted[ENABLED_KEY] = "true"
     xml = "\n".join(

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from status_tool.cli.setup import STEPS, TRACKERS, steps
+from status_tool.cli.setup import STEPS, TRACKER_PROPERTIES, steps
 from status_tool.clients.sitefiles import SiteConfig, read_file
 from tests.pair import REPOSITORY
 
@@ -54,9 +54,9 @@ def test_without_site_files_the_lines_are_ours_alone() -> None:
     text = steps(SiteConfig({}), "replicationstate")
     assert "No site files were found" in text
     assert [line for line in text.splitlines() if line.startswith("hbase.")] == [
-        f"{k}={v}" for k, v in TRACKERS.items()
+        f"{k}={v}" for k, v in TRACKER_PROPERTIES.items()
     ]
 
 
 def test_properties_that_are_set_are_said_to_be() -> None:
-    assert "/c has these properties already" in steps(SiteConfig(TRACKERS, [Path("/c")]), "t")
+    assert "/c has these properties already" in steps(SiteConfig(TRACKER_PROPERTIES, [Path("/c")]), "t")
