@@ -4,17 +4,27 @@ from __future__ import annotations
 
 import json
 import re
+import runpy
 import shlex
+import subprocess
+import sys
+import types
 from configparser import ConfigParser
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from unittest.mock import MagicMock
 
 import pytest
 import yaml
 
 from status_tool import __version__
 from status_tool.cli.main import main
+from status_tool.report.json_report import JsonReporter
+from status_tool.vocabulary.outcome import Outcome
+from status_tool.vocabulary.verdicts import Status, Verdict
 from tests.pair import JAR, REPOSITORY
+from tests.unit.test_report import GAP, HBASE, OUTCOME, printed
 
 RECIPES = REPOSITORY / "docs" / "watch"
 
@@ -132,3 +142,47 @@ def test_one_process_writes_the_history() -> None:
     assert probe["path"] == "/healthz"
     port = next(port["containerPort"] for port in container["ports"] if port["name"] == probe["port"])
     assert f"--listen=0.0.0.0:{port}" in container["args"]
+
+
+def test_the_image_without_a_container_engine_is_that_of_the_containerfile() -> None:
+    """The same user, folder and entry point; its script parses."""
+    script, containerfile = (RECIPES / "image.sh").read_text(), (RECIPES / "Containerfile").read_text()
+    subprocess.run(["bash", "-n", RECIPES / "image.sh"], check=True)
+    asked = shlex.split(re.sub(r"\\\n", " ", script[script.index("umoci config") :]).partition("\n")[0])
+    for option, line in (("user", "USER"), ("workingdir", "WORKDIR")):
+        value = re.findall(rf"^{line} (.*)$", containerfile, re.M)[-1]
+        assert asked[asked.index(f"--config.{option}") + 1] == value
+    entry = json.loads(re.findall(r"^ENTRYPOINT (.*)$", containerfile, re.M)[0])
+    assert [asked[asked.index("--config.entrypoint") + 1]] == entry
+
+
+def test_the_airflow_example_waits_only_for_what_may_arrive(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without Airflow, which is not installed here: what it does with the tool's documents."""
+    sdk: Any = types.ModuleType("airflow.sdk")
+    sdk.DAG = sdk.task = MagicMock()
+    sdk.BaseOperator = sdk.BaseSensorOperator = sdk.PokeReturnValue = _Base
+    exceptions: Any = types.ModuleType("airflow.sdk.exceptions")
+    exceptions.AirflowException = exceptions.AirflowFailException = RuntimeError
+    for module in (types.ModuleType("airflow"), sdk, exceptions):
+        monkeypatch.setitem(sys.modules, module.__name__, module)
+    example = runpy.run_path(str(REPOSITORY / "docs" / "examples" / "airflow_failover.py"))
+    behind = json.loads(printed(JsonReporter(), outcome_with("behind", Status.BEHIND)))
+    assert example["may_arrive"](behind)
+    for kind, status in (("gap", Status.GAP), ("unverifiable", Status.UNVERIFIABLE), ("differs", Status.DIFFERS)):
+        document = json.loads(printed(JsonReporter(), outcome_with(kind, status)))
+        assert not example["may_arrive"](document)
+        assert example["told"](document).startswith(f"{document['verdict']}: {kind} in ")
+    assert set(example["summary"](behind)) == {"verdict", "exit_code", "cut_ms", "hbase", "hdfs"}
+
+
+class _Base:
+    def __init__(self, **_: Any) -> None: ...
+
+    def __rshift__(self, _: object) -> None: ...
+
+
+def outcome_with(kind: str, status: Status) -> Outcome:
+    """One region of that status."""
+    verdict = Verdict.UNVERIFIABLE if status is Status.UNVERIFIABLE else Verdict.INCOMPLETE
+    hbase = replace(HBASE, verdict=verdict, regions={Status.COMPLETE: 3, status: 1})
+    return replace(OUTCOME, hbase=hbase, problems=(replace(GAP, kind=kind),))
