@@ -32,6 +32,7 @@ from status_tool.rules.tables import (
     newest_changes,
     proven,
 )
+from status_tool.vocabulary.codes import CODES
 from status_tool.vocabulary.findings import Finding
 from status_tool.vocabulary.header import Header
 from status_tool.vocabulary.ids import cluster_names
@@ -47,10 +48,6 @@ SMALL_KINDS = ("server", "table")
 """Kinds with one row per server or table: these are judged in plain Python, on the driver."""
 MOST_STRANGERS = 10
 """How many other clusters a notice names."""
-ABOUT_ROWS = frozenset({"origin", "own-shipping", "own-service", "no-tracker", "slave-untracked"})
-"""Findings of a run that equal rows of every table refute: entries may have gone unseen, or been changed."""
-
-
 OriginRule = tuple[bool, int | None, int | None]
 
 
@@ -228,7 +225,7 @@ def build_context(
         *_scope_findings(filters, tables),
     )
     compared = {table.table for table in tables if table.replicated}
-    certain = tuple(one for one in found if not (compared and compared <= rows.equal and one.code in ABOUT_ROWS))
+    certain = tuple(one for one in found if not (compared and compared <= rows.equal and CODES[one.code].is_about_rows))
     shown = (
         *notices,
         *settings.notices,

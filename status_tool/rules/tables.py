@@ -12,7 +12,7 @@ from status_tool.rules.pruning import unproven_ms
 from status_tool.rules.queue_proofs import CLOCK_MARGIN_MS
 from status_tool.rules.segments import earliest, latest
 from status_tool.rules.sql import is_in
-from status_tool.vocabulary.codes import TABLE_CODES
+from status_tool.vocabulary.codes import CODES, TABLE_CODES
 from status_tool.vocabulary.details import fits, is_number, is_text, list_of, loads, map_of, optional
 from status_tool.vocabulary.findings import Finding
 from status_tool.vocabulary.header import SLAVE, Header
@@ -22,8 +22,6 @@ from status_tool.vocabulary.scope import NOTHING_ACCEPTED, Baseline
 from status_tool.vocabulary.states import LINEAGE, FactState, RegionState
 from status_tool.vocabulary.verdicts import Status, worst
 
-NOT_ABOUT_ROWS = frozenset({"absent", "family-absent", "keeps-less", "descriptor-unreadable", "no-regions"})
-"""Codes that equal rows do not refute: the table's form, or what digests do not compare."""
 META_FAMILY = "METAFAMILY"
 """What HBase calls the family of its WAL markers (`WALEdit.METAFAMILY`)."""
 
@@ -99,7 +97,7 @@ class TableFacts:
 
 def proven(table: TableFacts) -> TableFacts:
     """A table whose rows are equal on both sides: no doubt about its rows remains."""
-    return replace(table, findings=tuple(found for found in table.findings if found.code in NOT_ABOUT_ROWS))
+    return replace(table, findings=tuple(found for found in table.findings if not CODES[found.code].is_about_rows))
 
 
 def table_ages(rows: Iterable[Row]) -> list[TableAge]:

@@ -25,7 +25,6 @@ from status_tool.explain.advice import HOLES
 from status_tool.gather.measured_queues import Measured, measure
 from status_tool.gather.queue_backlog import has_shipped, standing
 from status_tool.printable import iso, printable_key
-from status_tool.rules.context import ABOUT_ROWS
 from status_tool.rules.kept_proofs import KeptBaseline, proven_until, seen_of
 from status_tool.runs.file_digests import FiledTable, compare_with_file, equal_to_file, filed_tables
 from status_tool.runs.question import Question
@@ -33,6 +32,7 @@ from status_tool.runs.write import Say
 from status_tool.sources import meta
 from status_tool.sources.meta import HostedRegion
 from status_tool.sources.state_table import StateTable, now_ms
+from status_tool.vocabulary.codes import RUNS
 from status_tool.vocabulary.findings import Finding
 from status_tool.vocabulary.header import Header
 from status_tool.vocabulary.outcome import Outcome
@@ -250,7 +250,8 @@ def tables_in_doubt(question: Question, outcome: Outcome, every: bool) -> tuple[
     groups = outcome.overview.groups if outcome.overview is not None else ()
     named = {group.table for group in groups if group.table is not None}
     named |= set(outcome.hbase.accepted_tables) if outcome.hbase is not None else set()
-    if every or any(group.table is None and group.code in ABOUT_ROWS for group in groups):
+    doubts = {name for name, code in RUNS.items() if code.is_about_rows}
+    if every or any(group.table is None and group.code in doubts for group in groups):
         return tuple(sorted(question.shipped))
     return tuple(sorted(named & question.shipped.keys()))
 

@@ -43,6 +43,10 @@ class Code(Generic[_S]):
     repair: Copy | None = None
     is_by_hand: bool = False
     """Whether a step by hand comes before copying helps."""
+    is_about_rows: bool = False
+    """Of a table or a run: whether equal rows refute it. They do not where it is about a table's form, or about what
+    digests do not compare. A run's codes are refuted by equal rows of every table: entries may have gone unseen, or
+    been changed."""
 
 
 STREAMS: dict[str, Code[Status]] = {
@@ -208,6 +212,7 @@ TABLES: dict[str, Code[Status]] = {
         ),
         repair=Copy.TABLE,
         is_by_hand=True,
+        is_about_rows=True,
     ),
     # A family was not replicated at first; its older rows stay on the master.
     "scope-raised": Code(
@@ -218,6 +223,7 @@ TABLES: dict[str, Code[Status]] = {
         ),
         advice="older rows of the family were never replicated; accept the past with {since} when it has been copied",
         repair=Copy.TABLE,
+        is_about_rows=True,
     ),
     # Mutations that bypass the WAL were seen.
     "skipped-wal": Code(
@@ -231,6 +237,7 @@ TABLES: dict[str, Code[Status]] = {
             " copied"
         ),
         repair=Copy.TABLE,
+        is_about_rows=True,
     ),
     # The slave's was created anew, truncated or lost a family after entries had arrived.
     "emptied": Code(
@@ -245,6 +252,7 @@ TABLES: dict[str, Code[Status]] = {
             " the master is gone, {anew} takes your word for it"
         ),
         repair=Copy.TABLE,
+        is_about_rows=True,
     ),
     # The slave's state table lost rows or went back: what it says of the slave's content proves nothing any more.
     "slave-state-lost": Code(
@@ -257,6 +265,7 @@ TABLES: dict[str, Code[Status]] = {
             "compare the table once (--rows --master-conf DIR), which proves it anew; where the master is gone,"
             " {anew} takes your word for it"
         ),
+        is_about_rows=True,
     ),
     # The slave's descriptor keeps less, so that what was applied may be gone.
     "keeps-less": Code(
@@ -267,6 +276,7 @@ TABLES: dict[str, Code[Status]] = {
         Status.UNVERIFIABLE,
         "a family is named METAFAMILY: HBase treats its cells as WAL markers and does not ship them",
         advice="rename the family: a region server crash would lose its cells as well",
+        is_about_rows=True,
     ),
     # Store files of the slave's changed beside the WAL after entries had arrived.
     "slave-changed": Code(
@@ -277,6 +287,7 @@ TABLES: dict[str, Code[Status]] = {
             " a region truncated, files placed or removed by hand): what had arrived may be gone"
         ),
         repair=Copy.CONTENT,
+        is_about_rows=True,
     ),
     # Heads of it were pruned that this slave was not proven to have.
     "pruned": Code(
@@ -287,10 +298,13 @@ TABLES: dict[str, Code[Status]] = {
         ),
         advice="compare the table once (--rows), copy what is missing, and accept the past with {since}",
         repair=Copy.TABLE,
+        is_about_rows=True,
     ),
     # It may hold rows from before every region server was tracked.
     "older-than-tracker": Code(
-        Status.UNVERIFIABLE, "older than the tracker: {coverage}, the table may hold rows from before"
+        Status.UNVERIFIABLE,
+        "older than the tracker: {coverage}, the table may hold rows from before",
+        is_about_rows=True,
     ),
     # A side's descriptor cannot be read.
     "descriptor-unreadable": Code(
@@ -303,6 +317,7 @@ TABLES: dict[str, Code[Status]] = {
         Status.UNVERIFIABLE,
         "not described: the table has regions, but the trackers recorded no descriptor of it",
         advice="run `run -m` again with --wait, so that a tracker records all tables",
+        is_about_rows=True,
     ),
     # It is described, but none of its regions was recorded.
     "no-regions": Code(
@@ -311,7 +326,7 @@ TABLES: dict[str, Code[Status]] = {
         advice="run `run -m` again when the table's regions are in hbase:meta",
     ),
     # Rows of both sides were compared, and differ for good.
-    "differs": Code(Status.DIFFERS, "differs", repair=Copy.CONTENT),
+    "differs": Code(Status.DIFFERS, "differs", repair=Copy.CONTENT, is_about_rows=True),
 }
 """Why every region of a table is affected."""
 
@@ -385,6 +400,7 @@ RUNS: dict[str, Code[Status]] = {
             "compare the tables (--rows), without which no run can say complete while the peer has them: remove"
             " them, add the peer again, and accept what was compared until then with --since"
         ),
+        is_about_rows=True,
     ),
     "own-service": Code(
         Status.UNVERIFIABLE,
@@ -396,6 +412,7 @@ RUNS: dict[str, Code[Status]] = {
             "remove the setting from those servers, restart them, compare the tables (--rows), and accept what was"
             " written until then with --since"
         ),
+        is_about_rows=True,
     ),
     "slave-untracked": Code(
         Status.UNVERIFIABLE,
@@ -404,6 +421,7 @@ RUNS: dict[str, Code[Status]] = {
             "start that server with the tracker (`status-tool setup`), check again with --wait, and compare the"
             " tables once (--rows --master-conf DIR): nobody recorded what happened to its regions meanwhile"
         ),
+        is_about_rows=True,
     ),
     "not-compared": Code(
         Status.UNVERIFIABLE,
@@ -422,11 +440,13 @@ RUNS: dict[str, Code[Status]] = {
             " has drained (`status-tool queues`), or compare the tables once (--rows, SyncTable) and then accept what"
             " was written until then with --since"
         ),
+        is_about_rows=True,
     ),
     "no-tracker": Code(
         Status.UNVERIFIABLE,
         "no tracker has ever flushed on the master",
         advice="set hbase.coprocessor.wal.classes on the master's region servers (`status-tool setup` prints how)",
+        is_about_rows=True,
     ),
     "no-descriptors": Code(
         Status.UNVERIFIABLE,

@@ -29,6 +29,7 @@ from status_tool.report.reporter import Reporter, left_out, write_report
 from status_tool.report.script import ScriptReporter
 from status_tool.report.text import TextReporter
 from status_tool.rules.context import build_context
+from status_tool.vocabulary import codes
 from status_tool.vocabulary.codes import CODES
 from status_tool.vocabulary.findings import UNVERIFIABLE_RANK, Finding
 from status_tool.vocabulary.header import Header
@@ -401,6 +402,14 @@ def test_every_code_has_words_and_a_rank() -> None:
     assert at_fault == {name for name, code in CODES.items() if code.words}
     ranked = {name for name in at_fault if Finding(name).rank != UNVERIFIABLE_RANK}
     assert {problems.kind_of(name) for name in at_fault - ranked} == {"unverifiable", "incomparable"}
+
+
+def test_every_finding_that_is_made_has_its_code() -> None:
+    """Without an entry it would be printed as its code alone."""
+    sources = (source.read_text() for source in Path(codes.__file__).parents[1].rglob("*.py"))
+    made = {name for text in sources for name in re.findall(r'\bFinding\(\s*(?:code=)?"([a-z-]+)"', text)}
+    assert len(made) > 20
+    assert made <= CODES.keys()
 
 
 @pytest.mark.parametrize("code", [name for name, code in CODES.items() if code.words])
