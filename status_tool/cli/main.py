@@ -46,18 +46,26 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-app.command(cls=RunCommand)(run)
-app.command()(queues)
-app.command()(rows)
-app.command(cls=WatchCommand, context_settings={"allow_extra_args": True, "ignore_unknown_options": True})(watch)
-app.command(cls=PublishCommand, context_settings={"allow_extra_args": True, "ignore_unknown_options": True})(publish)
-app.command(name="recovery-point")(recovery_point)
-app.command()(topology)
-app.add_typer(shutdown_time, name="shutdown-time")
-app.command()(setup)
-app.command()(doctor)
-app.command(cls=PlainCommand)(prune)
-app.command()(config)
+app.command(cls=RunCommand, short_help="Write a status file, or check the master's on the slave.")(run)
+app.command(short_help="Show what replication has yet to ship.")(queues)
+app.command(short_help="Compare tables of both clusters by row digests.")(rows)
+app.command(
+    cls=WatchCommand,
+    short_help="Check again and again, as a service.",
+    context_settings={"allow_extra_args": True, "ignore_unknown_options": True},
+)(watch)
+app.command(
+    cls=PublishCommand,
+    short_help="Send status files to the slave by replication.",
+    context_settings={"allow_extra_args": True, "ignore_unknown_options": True},
+)(publish)
+app.command(name="recovery-point", short_help="Show up to when the slave is proven complete.")(recovery_point)
+app.command(short_help="Show clusters, peers, and tables that drift.")(topology)
+app.add_typer(shutdown_time, name="shutdown-time", short_help="Record, show or clear when the application stopped.")
+app.command(short_help="Print how to install the trackers on this cluster.")(setup)
+app.command(short_help="Tell whether this cluster is ready, or the next step.")(doctor)
+app.command(cls=PlainCommand, short_help="Drop rows of region servers that are long gone.")(prune)
+app.command(short_help="Show each effective setting and where it comes from.")(config)
 
 
 def _version(value: bool) -> None:

@@ -295,6 +295,14 @@ def test_help_of_run_has_examples_and_exit_codes() -> None:
         assert f"\n  {code}" in text.partition("Exit codes:")[2]
 
 
+def test_no_command_is_described_by_half_a_sentence() -> None:
+    """Each on one line, whole."""
+    lines = tool_here("-h").stdout.partition("Commands:\n")[2].splitlines()
+    assert len(lines) >= 10
+    cut = [line for line in lines if not re.fullmatch(r"  [a-z-]+ +\S.*[a-z]\.", line) or "..." in line]
+    assert cut == [], "give each command a short_help of at most 60 letters"
+
+
 def test_help_of_watch_has_the_options_of_a_check() -> None:
     """And none that it refuses."""
     text = tool_here("watch", "-h").stdout
