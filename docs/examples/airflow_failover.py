@@ -26,7 +26,7 @@ def check(status_file: str, arguments: Sequence[str], command: str = "status-too
         [command, "run", "-i", status_file, "--json", *arguments], capture_output=True, text=True, check=False
     )
     document: dict[str, Any] = json.loads(done.stdout or "{}")
-    if done.returncode not in (COMPLETE, INCOMPLETE, UNVERIFIABLE):
+    if done.returncode not in (COMPLETE, INCOMPLETE, UNVERIFIABLE) or "verdict" not in document:
         raise AirflowException(document.get("error") or done.stderr.strip() or f"exit code {done.returncode}")
     return document
 

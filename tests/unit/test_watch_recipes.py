@@ -172,6 +172,8 @@ def test_the_airflow_example_waits_only_for_what_may_arrive(monkeypatch: pytest.
         document = json.loads(printed(JsonReporter(), outcome_with(kind, status)))
         assert not example["may_arrive"](document)
         assert example["told"](document).startswith(f"{document['verdict']}: {kind} in ")
+    with pytest.raises(RuntimeError, match="exit code 1"):
+        example["check"]("FILE", [], command="false")  # ends with 1, as Python does with a traceback: no verdict
     assert set(example["summary"](behind)) == {"verdict", "exit_code", "cut_ms", "hbase", "hdfs"}
 
 
