@@ -25,7 +25,7 @@ Generated from the code by `python -m status_tool.cli.reference > docs/commands.
 go together: [options.md](options.md). Exit codes: [README](../README.md#reading-a-verdict)."""
 
 
-_COMMON = 5
+_COMMON = 3
 """An option that so many commands take, in the same words, is explained once."""
 _Record = tuple[str, str]
 """An option as the help names it, and its meaning."""
