@@ -15,6 +15,7 @@ import signal
 import statistics
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Iterator
@@ -165,7 +166,7 @@ def judged(journal: Journal, present: Cells, found: Result, crashes: str, killed
     )
 
 
-def one_end(pair: Pair, table: str, draw: random.Random) -> End:
+def one_end(pair: Pair, table: str, draw: random.Random, since_ms: int | None = None) -> End:
     """Write, publish, kill, ask, and hold the answer against the journal. The master is down afterwards."""
     mix = pair.master.admin.mix_start({table: ["f"]}, seed=draw.randrange(1 << 30), rate_per_s=60, mark=f"{table}.")
     journal = Journal(pair, mix)
@@ -182,15 +183,29 @@ def one_end(pair: Pair, table: str, draw: random.Random) -> End:
         pair.master.admin.mix_stop(mix)
         journal.read()
     began = time.monotonic()
-    found = recovery_point(pair)
+    found = recovery_point(pair, *([] if since_ms is None else ["--since", str(since_ms)]))
     took_s = time.monotonic() - began
     return judged(journal, stored_on_slave(pair, [table]), found, crashes, killed_ms, took_s)
 
 
-def revive(pair: Pair) -> None:
-    """Both clusters up again, and all that the old master holds shipped."""
+def revive(pair: Pair, table: str) -> int:
+    """Both clusters up again, and all that the old master held shipped; returns up to when it is accepted (epoch ms).
+
+    What servers did that ended with their whole cluster, HBase's master included, no queue can settle.
+    """
     for cluster in (pair.slave, pair.master):
         cluster.start()
+    pair.wait_same(table, timeout=300)
+    with tempfile.TemporaryDirectory() as folder:
+        file, end = f"{folder}/m.status", time.monotonic() + 600
+        while True:
+            since_ms = int(time.time() * 1000)
+            written = tool("run", "-m", "-o", file, "--only", "hbase", "--sample", "off", conf=pair.master)
+            check = ("run", "-i", file, "--only", "hbase", "--since", str(since_ms))
+            if written.exit_code == 0 and (found := tool(*check, conf=pair.slave)).exit_code == 0:
+                return since_ms
+            assert time.monotonic() < end, (written, found)
+            time.sleep(5)
 
 
 def ends(count: int, seed: int) -> Iterator[End]:
@@ -199,13 +214,13 @@ def ends(count: int, seed: int) -> Iterator[End]:
     with Lab() as lab:
         pair = start_pair(lab)
         wait_until(lambda: tool("publish", "--rounds", "1", conf=pair.master).exit_code == 0, 120, "a first round")
+        since_ms: int | None = None
         for number in range(count):
             table = f"points{number}"
             pair.create_table(table, {"f": 1})
-            yield one_end(pair, table, draw)
+            yield one_end(pair, table, draw, since_ms)
             if number + 1 < count:
-                revive(pair)
-                pair.wait_same(table, timeout=300)
+                since_ms = revive(pair, table)
 
 
 def summary(found: list[End]) -> str:
