@@ -20,6 +20,7 @@ from typer.main import get_command
 from status_tool import __version__
 from status_tool.cli.defaults import RunCommand, default_map, read_defaults
 from status_tool.cli.help_groups import PlainCommand
+from status_tool.cli.lost import lost
 from status_tool.cli.prune import prune
 from status_tool.cli.publish import PublishCommand, publish
 from status_tool.cli.queues import queues
@@ -60,6 +61,7 @@ app.command(
     context_settings={"allow_extra_args": True, "ignore_unknown_options": True},
 )(publish)
 app.command(name="recovery-point", short_help="Show up to when the slave is proven complete.")(recovery_point)
+app.command(short_help="What the old master holds that the slave never got.")(lost)
 app.command(short_help="Show clusters, peers, and tables that drift.")(topology)
 app.add_typer(shutdown_time, name="shutdown-time", short_help="Record, show or clear when the application stopped.")
 app.command(short_help="Print how to install the trackers on this cluster.")(setup)

@@ -60,7 +60,8 @@ Install on every region server of both clusters; then failing back needs no furt
    Restart RegionServers, rolling. Then: status-tool doctor
 
 Uninstall: remove the two properties, restart the region servers one after another, remove the jar, then
-disable '{table}' and drop '{table}' in the HBase shell (its start of coverage must not outlive the trackers).
+disable '{table}' and drop '{table}' in the HBase shell (its start of coverage must not outlive the trackers), then the
+table replicationstatus beside it, which holds what `status-tool publish` has sent.
 """
 TRACKER_PROPERTIES = {
     "hbase.coprocessor.wal.classes": "io.github.statustool.WriteTimeTracker",

@@ -31,6 +31,7 @@ SITE_FOLDERS: Mapping[str, str] = {
     "conf_dir": "--conf-dir",
     "master_conf": "--master-conf",
     "peer_conf": "--peer-conf",
+    "slave_conf": "--slave-conf",
 }
 OUTPUTS: Mapping[str, str] = {
     "output": "-o",

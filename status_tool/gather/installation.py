@@ -18,6 +18,8 @@ from status_tool.errors import StatusToolError
 from status_tool.gather.hdfs_side import impatient
 from status_tool.gather.measured_queues import BULKLOAD_KEY, measure, replicates_loads
 from status_tool.gather.snapshot import settle
+from status_tool.published.carriers import carried
+from status_tool.published.table import PublishedTable
 from status_tool.rules.kept_proofs import told_by_master
 from status_tool.rules.peers import own_shipping
 from status_tool.rules.queue_proofs import CLOCK_MARGIN_MS
@@ -46,6 +48,7 @@ def inspect(settings: Settings) -> Iterator[Checked]:
     yield from _or_error("ZooKeeper", lambda: _zookeeper(settings))
     yield from _or_error("Thrift", lambda: _trackers(settings))
     yield from _or_error("HDFS", lambda: _hdfs(settings))
+    yield from _or_error("Published status files", lambda: _published(settings))
     if not replicates_loads(settings):
         yield Checked(f"bulk loads are not replicated ({BULKLOAD_KEY} is not true in the site files): they are named")
 
@@ -140,6 +143,24 @@ def _tables(small: Descriptors) -> Iterator[Checked]:
                 f"table {table} has durability SKIP_WAL: what is written to it is never replicated",
                 f"alter '{table}', DURABILITY => 'USE_DEFAULT', or copy it by other means",
             )
+
+
+def _published(settings: Settings) -> Iterator[Checked]:
+    """What keeps published status files from travelling is to be mended only where some are published."""
+    table = PublishedTable(settings.thrift(), settings.status_table)
+    if (problem := table.problem()) is not None:
+        yield Checked("no published status file can arrive here, or leave", problem)
+        return
+    with ZooKeeper(settings.zookeeper()) as zookeeper:
+        is_used = table.claimed(zookeeper.cluster_id()) is not None
+        problems = [one.problem for one in carried(zookeeper, table.name) if one.problem is not None]
+    for problem in problems:
+        if is_used:
+            yield Checked("published status files do not reach every peer", problem)
+        else:
+            yield Checked(f"nothing is published from here; before it is: {problem}")
+    if not problems:
+        yield Checked(f"table {table.name} for published status files exists, here and as far as can be seen")
 
 
 def _hdfs(settings: Settings) -> Iterator[Checked]:

@@ -50,7 +50,7 @@ from status_tool.runs.check import Check
 from status_tool.runs.live_rounds import question_in
 from status_tool.runs.master_side import MasterSide
 from status_tool.runs.question import SideFacts
-from status_tool.runs.slave_side import Scratch, gather, scratch_of, slave_rows
+from status_tool.runs.slave_side import Scratch, gather, scratch_of, segment_rows, slave_rows
 from status_tool.runs.write import Say, source_of
 from status_tool.sources.state_table import now_ms
 from status_tool.spark.session import spark_session
@@ -271,19 +271,11 @@ class _Bench:
 
     def beyond(self, newest: Judgement) -> Mapping[str, Beyond]:
         """What lies beyond, by table: from the heads in the newest usable file, and the segments that are here."""
-        here = [file for file in (self._scratch.near, self._scratch.files) if file is not None and file.exists()]
-        if self._scratch.near is None:
-            return {}
         path = self._scratch.folder / "newest.status"
         self._table.fetch(newest.closing, path)
         with open_status(path, require_side=MASTER, key=self._check.key) as file:
-            return beyond_of(file.rows({"stream"}), self._segments(here), newest, self._slave.header.cluster_id)
-
-    @staticmethod
-    def _segments(files: Iterable[Path]) -> Iterator[pa.RecordBatch]:
-        for file in files:
-            for batch in pq.read_table(file).to_batches():
-                yield batch.filter(pc.equal(batch["kind"], "segment"))
+            segments = known_segments(self._slave, self._scratch)
+            return beyond_of(rows_in(file.rows({"stream"})), segments, newest.families, self._slave.header.cluster_id)
 
 
 class _Search:
@@ -383,7 +375,7 @@ def _skew_ms(facts: SideFacts) -> int | None:
 
 
 def beyond_of(
-    heads: Iterable[pa.RecordBatch], segments: Iterable[pa.RecordBatch], newest: Judgement, slave_id: str
+    heads: Iterable[Row], segments: Iterable[Row], families: FamilyFilter, slave_id: str
 ) -> dict[str, Beyond]:
     """By table: the newest entry that is known, and about how many entries of the heads are known to be missing.
 
@@ -392,12 +384,12 @@ def beyond_of(
     """
     reached: dict[tuple[Any, ...], int] = {}
     found: dict[str, tuple[int | None, int]] = {}
-    for row in _rows(segments, "region", "origin", "via", "seq", "table", "write_ms"):
+    for row in segments:
         key = (row["region"], row["origin"], row["via"])
         reached[key] = max(reached.get(key, 0), row["seq"] or 0)
         _note(found, row, 0)
-    for row in _rows(heads, "region", "origin", "via", "seq", "entries", "table", "write_ms", "via_ids", "family"):
-        if not (is_shipped(row["via_ids"], slave_id) and newest.families.ships(row["table"], row["family"])):
+    for row in heads:
+        if not (is_shipped(row["via_ids"], slave_id) and families.ships(row["table"], row["family"])):
             continue
         left = max(0, (row["seq"] or 0) - reached.get((row["region"], row["origin"], row["via"]), 0))
         _note(found, row, left if row["entries"] is None else min(left, row["entries"]))
@@ -412,7 +404,19 @@ def _note(found: dict[str, tuple[int | None, int]], row: Row, missing: int) -> N
     found[row["table"]] = (max(times, default=None), before + missing)
 
 
-def _rows(batches: Iterable[pa.RecordBatch], *columns: str) -> Iterator[Row]:
+def known_segments(slave: Snapshot, scratch: Scratch) -> Iterator[Row]:
+    """The `segment` rows of a look at the slave: from `scratch` as far as they are there, else read now."""
+    for file in (scratch.near, scratch.files):
+        if file is not None and file.exists():
+            batches = pq.read_table(file).to_batches()
+            yield from rows_in(batch.filter(pc.equal(batch["kind"], "segment")) for batch in batches)
+    if scratch.near is None or not scratch.near.exists():
+        yield from segment_rows(slave)
+
+
+def rows_in(batches: Iterable[pa.RecordBatch]) -> Iterator[Row]:
+    """One by one, with what `beyond_of` reads of them."""
+    columns = ("region", "origin", "via", "seq", "entries", "table", "write_ms", "via_ids", "family")
     for batch in batches:
         yield from batch.select(columns).to_pylist()
 

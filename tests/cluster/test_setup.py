@@ -1,4 +1,4 @@
-"""Setting the tool up: from a wheel alone, and what `setup` finds on live clusters."""
+"""Setting the tool up: from a wheel alone, what `setup` finds on live clusters, and what publishing leaves behind."""
 
 from __future__ import annotations
 
@@ -10,10 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from status_tool.clients.config import ThriftEndpoint
+from status_tool.clients.config import Settings, ThriftEndpoint, load_site
 from status_tool.clients.java import JAR, jar
-from status_tool.clients.thrift import scan
-from tests.pair import PEER, STATE_TABLE, Pair, Result, tool_environment, tool_here
+from status_tool.clients.thrift import connection, scan
+from status_tool.published.layout import PART, Closing
+from status_tool.published.table import PublishedTable
+from status_tool.status_file.reader import open_status
+from tests.campaign import points
+from tests.pair import PEER, STATE_TABLE, Pair, Result, tool, tool_environment, tool_here
 from tests.wheel import build
 
 pytestmark = [pytest.mark.cluster]
@@ -147,3 +151,103 @@ def test_a_plan_writes_nothing(pair: Pair, tmp_path: Path) -> None:
     assert (barrier(pair), sorted(tmp_path.iterdir())) == (before, files)
     wrong = tool_here("run", "-i", file, "--explain", "--slave-status", file, conf=pair.slave)
     assert (wrong.exit_code, wrong.stdout, wrong.stderr.count("\n")) == (2, "", 1), wrong
+
+
+@pytest.mark.spark
+def test_what_the_slave_never_got(pair: Pair, tmp_path: Path) -> None:
+    """The old master's peer is disabled: what it holds beyond is told by table, and nothing is shipped by asking."""
+    pair.create_table("left", {"f": 1})
+    pair.create_table("whole", {"f": 1})
+    pair.master.admin.put_rows("whole", "f", 10)
+    pair.master.admin.put_rows("left", "f", 10)
+    pair.wait_same("whole")
+    pair.wait_same("left")
+    pair.master.admin.disable_peer(PEER)
+    ask = ("lost", "--slave-conf", pair.slave.conf_dir, "--table", "left", "--table", "whole")
+    missing = tmp_path / "missing.jsonl"
+    try:
+        pair.master.admin.put_rows("left", "f", 30, start=100)
+        found = tool_here(*ask, "--json", "--missing", missing, conf=pair.master)
+        assert found.exit_code == 1, found
+        assert list(found.json["tables"]) == ["left"], found
+        left = found.json["tables"]["left"]
+        assert (left["regions"], left["of_regions"], left["entries"]) == (1, 1, 30), found
+        assert left["written_from_ms"] <= left["written_to_ms"] <= found.json["read_ms"]
+        assert [json.loads(line)["table"] for line in missing.read_text().splitlines()] == ["left"]
+        told = tool_here(*ask, conf=pair.master)
+        assert "left: about 30 entries, in 1 of 1 regions, written between" in told.stdout, told
+        assert len(pair.slave.admin.rows("left")) == 10
+    finally:
+        pair.master.admin.enable_peer(PEER)
+    pair.wait_same("left")
+    nothing = tool_here(*ask, conf=pair.master)
+    assert (nothing.exit_code, nothing.stdout.count("Nothing is lost")) == (0, 1), nothing
+    refused = tool_here("lost", conf=pair.master)
+    assert (refused.exit_code, refused.stderr.count("--slave-conf DIR")) == (2, 1), refused
+
+
+@pytest.mark.spark
+def test_a_lost_master_leaves_its_recovery_point(pair: Pair, tmp_path: Path) -> None:
+    """Published under load until all of the master is killed: the slave alone says up to when everything is there.
+
+    It ends the master, so it comes last.
+    """
+    pair.create_table("points", {"f": 1})
+    pair.let_peer_age()
+    mix = pair.master.admin.mix_start({"points": ["f"]}, seed=1, rate_per_s=40, mark="p.")
+    journal = points.Journal(pair, mix)
+    with journal.watched():
+        with points.publisher(pair) as first:
+            points.published_rounds(first, 2)
+            second = tool("publish", "--interval", "3", "--rounds", "2", conf=pair.master)
+            assert second.stdout.count("left out") >= 1, second
+            points.published_rounds(first, 2)
+            killed_ms = points.kill_master(pair)
+        pair.master.admin.mix_stop(mix)
+        journal.read()
+    found = points.recovery_point(pair, "--table", "points")
+    end = points.judged(journal, points.stored_on_slave(pair, ["points"]), found, "none", killed_ms, 0.0)
+    assert end.missing == 0, (end, found)
+    assert end.point_ms is not None, found
+    assert found.json["tables"]["points"]["recovery_point_ms"] >= end.point_ms
+    assert found.json["newest_published_ms"] >= end.point_ms
+    _check_of_the_newest(pair, tmp_path)
+    _what_was_altered_is_not_counted(pair, end.point_ms)
+
+
+def _check_of_the_newest(pair: Pair, tmp_path: Path) -> None:
+    """`run -i --published`, and what a published file holds: not the table in which it travels."""
+    check = tool_here("run", "-i", "--published", "--json", "--only", "hbase", "--table", "points", conf=pair.slave)
+    assert check.exit_code in (0, 1), check
+    assert check.json["hbase"]["evidence"] == "exact"
+    table, newest = _published(pair)
+    file = tmp_path / "published.status"
+    table.fetch(newest, file)
+    with open_status(file) as status:
+        assert status.header.status_table == "replicationstatus"
+        tables = {row["table"] for batch in status.rows() for row in batch.to_pylist()}
+        assert "points" in tables
+        assert "replicationstatus" not in tables
+
+
+def _what_was_altered_is_not_counted(pair: Pair, point_ms: int) -> None:
+    """Changed on the slave in every file of the last cuts: the point falls back to an older one, and says why."""
+    table, newest = _published(pair)
+    with connection(table.endpoint) as client:
+        for closing in table.published().closings:
+            if closing.barrier_ms >= point_ms:
+                client.table(table.name).put(closing.part(0), {PART: b"x"})
+    found = points.recovery_point(pair, "--table", "points")
+    assert found.exit_code in (1, 3), found
+    assert found.json["recovery_point_ms"] is None or found.json["recovery_point_ms"] < point_ms
+    assert any("was altered" in notice for notice in found.json["notices"]), found
+    with connection(table.endpoint) as client:
+        client.table(table.name).delete(newest.part(0))
+    refused = tool("run", "-i", "--published", conf=pair.slave)
+    assert "has not arrived in whole: part 1 of" in refused.stderr, refused
+
+
+def _published(pair: Pair) -> tuple[PublishedTable, Closing]:
+    settings = Settings(load_site([pair.slave.conf_dir], environ={}))
+    table = PublishedTable(settings.thrift(), settings.status_table)
+    return table, table.published().closings[0]

@@ -25,6 +25,7 @@ from status_tool.runs.recovery import (
     _Search,
     _skew_ms,
     beyond_of,
+    rows_in,
 )
 from status_tool.vocabulary.header import Header
 from status_tool.vocabulary.outcome import Group, HBaseOutcome, Outcome, Overview, Problem
@@ -177,8 +178,7 @@ def test_what_lies_beyond_is_counted_by_heads_and_segments() -> None:
         {**segment, "region": "c", "prev": 0, "seq": 70, "write_ms": 7_000},
     )
     families = FamilyFilter({"t": frozenset({"local"})}, is_exclusive=True)
-    newest = replace(judgement(closing(0), L), families=families)
-    assert beyond_of(heads, segments, newest, "") == {"t": Beyond(7_000, 5 + 7)}
+    assert beyond_of(rows_in(heads), rows_in(segments), families, "") == {"t": Beyond(7_000, 5 + 7)}
 
 
 def test_clocks_differ_at_most_by_what_the_token_shows() -> None:

@@ -1,0 +1,121 @@
+"""What `status-tool lost` asks of both clusters, and what it prints. Apart from `cli.lost` as `cli.running` is."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from status_tool.clients.config import Settings
+from status_tool.gather.snapshot import Request
+from status_tool.printable import iso, safe
+from status_tool.report.progress import make_progress
+from status_tool.runs.check import Check
+from status_tool.runs.compare_rows import RowsAsked
+from status_tool.runs.losses import LostData, LostTable, find_lost
+from status_tool.spark.lists import FullList
+from status_tool.spark.stages import stages_shown
+from status_tool.vocabulary.header import MASTER
+from status_tool.vocabulary.scope import Scope, TableFilter
+from status_tool.vocabulary.verdicts import Verdict
+
+_WORDS = {Verdict.COMPLETE: "nothing", Verdict.INCOMPLETE: "lost", Verdict.UNVERIFIABLE: "unverifiable"}
+
+
+class Clusters(NamedTuple):
+    """Where both are."""
+
+    master: Settings
+    slave: Settings
+
+
+def lost_request(only: TableFilter, wait_s: float) -> Request:
+    """All that the old master holds, whatever shutdown time was recorded."""
+    return Request(side=MASTER, wait_s=wait_s, only=only, hdfs=False, following=True)
+
+
+def lost_check(master: Settings, scope: Scope, rows: bool | None, lists: Mapping[str, Path | None]) -> Check:
+    """Of the slave; `rows`: None: by streams alone, else whether every table's rows are compared."""
+    return Check(
+        Path(),
+        scope,
+        lists=tuple(FullList(name, to) for name, to in lists.items() if to is not None),
+        rows=None if rows is None else RowsAsked(master, rows),
+    )
+
+
+def tell_lost(
+    clusters: Clusters,
+    request: Request,
+    check: Check,
+    spark: tuple[str | None, tuple[tuple[str, str], ...]],
+    *,
+    as_json: bool,
+) -> int:
+    """Find and print it; returns the exit code."""
+    check = dataclasses.replace(check, spark_master=spark[0], spark_conf=spark[1])
+    with make_progress() as progress, stages_shown(progress.phase):
+        found = find_lost(*clusters, request, check, progress.step)
+    if as_json:
+        print(json.dumps(lost_document(found)))
+    else:
+        print("\n".join(safe(line) for line in lost_lines(found)))
+        for notice in found.outcome.notices:
+            print(f"status-tool: {safe(notice)}", file=sys.stderr)
+    return found.outcome.exit_code
+
+
+def lost_document(found: LostData) -> dict[str, Any]:
+    """For `--json`."""
+    outcome = found.outcome
+    return {
+        "verdict": _WORDS[outcome.verdict],
+        "exit_code": outcome.exit_code,
+        "master_cluster_id": outcome.master_cluster_id,
+        "slave_cluster_id": outcome.slave_cluster_id,
+        "peer_id": outcome.peer_id,
+        "read_ms": outcome.cut_ms,
+        "tables": {
+            name: {
+                "regions": table.regions,
+                "of_regions": table.of_regions,
+                "entries": table.entries,
+                "written_from_ms": table.from_ms,
+                "written_to_ms": table.to_ms,
+                "kinds": list(table.kinds),
+            }
+            for name, table in found.tables.items()
+        },
+        "unverifiable": dict(found.unproven),
+        "notices": list(outcome.notices),
+    }
+
+
+def lost_lines(found: LostData) -> Iterator[str]:
+    """The text."""
+    outcome = found.outcome
+    if found.tables:
+        yield f"Slave {outcome.slave_cluster_id} never got, of what this cluster holds:"
+        for name, table in found.tables.items():
+            yield f"  {name}: {', '.join(_lost_words(table))}"
+        yield "Nothing was shipped. Enabling the peer ships what its queues hold, beside what was written there since."
+    elif outcome.verdict is Verdict.COMPLETE:
+        yield f"Nothing is lost: slave {outcome.slave_cluster_id} has all that this cluster holds."
+    if found.unproven:
+        yield "Not certain:"
+        for name, why in found.unproven.items():
+            yield f"  {name or 'the cluster as a whole'}: {why}"
+        yield "--rows compares the rows of tables that streams leave in doubt."
+
+
+def _lost_words(table: LostTable) -> Iterator[str]:
+    if table.entries:
+        yield f"about {table.entries} entr{'y' if table.entries == 1 else 'ies'}"
+    if table.of_regions:
+        yield f"in {table.regions} of {table.of_regions} regions"
+    if table.from_ms is not None and table.to_ms is not None:
+        yield f"written between {iso(table.from_ms)} and {iso(table.to_ms)}"
+    yield f"({', '.join(dict.fromkeys(table.kinds))})"

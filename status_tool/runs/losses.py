@@ -1,0 +1,100 @@
+"""What the old master holds that the slave never got, after an unplanned failover: `run -m` and `run -i` in one.
+
+Both clusters are read, and nothing is shipped.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from status_tool.clients.config import Settings
+from status_tool.explain.overview import groups_in
+from status_tool.gather.snapshot import Request
+from status_tool.runs.check import Check
+from status_tool.runs.live import check_live
+from status_tool.runs.live_rounds import LACKING, question_in
+from status_tool.runs.master_side import MasterSide
+from status_tool.runs.question import SideFacts
+from status_tool.runs.recovery import beyond_of, known_segments, rows_in
+from status_tool.runs.slave_side import gather, scratch_of, slave_request
+from status_tool.runs.write import Say, write_side
+from status_tool.status_file.reader import open_status
+from status_tool.vocabulary.outcome import Group, Outcome
+from status_tool.vocabulary.verdicts import Status
+
+_DIFFERS = "differs"
+
+
+@dataclass(frozen=True)
+class LostTable:
+    """What the slave lacks of a table. Times are write times, epoch ms; None: unknown."""
+
+    regions: int
+    """So many regions lack something."""
+    of_regions: int
+    entries: int | None
+    """About how many entries, as heads and segments tell."""
+    from_ms: int | None
+    to_ms: int | None
+    kinds: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class LostData:
+    """The answer."""
+
+    outcome: Outcome
+    """Of the check: its verdict decides the exit code."""
+    tables: Mapping[str, LostTable]
+    unproven: Mapping[str, str]
+    """By table, or empty for the whole, why not even that is certain."""
+
+
+def find_lost(master: Settings, slave: Settings, request: Request, check: Check, say: Say) -> LostData:
+    """Hold the old master against the slave. `request` is the master's; FILE of `check` is written anew."""
+    with tempfile.TemporaryDirectory(prefix="status-tool-") as folder:
+        file = Path(folder) / "master.status"
+        write_side(master, request, file, None, say)
+        check = dataclasses.replace(check, status_file=file)
+        outcome = check_live(slave, check, say)
+        return _lost(outcome, _missing_entries(slave, check, say))
+
+
+def _missing_entries(slave: Settings, check: Check, say: Say) -> Mapping[str, int | None]:
+    """By table, about how many entries of FILE's heads the slave lacks."""
+    with open_status(check.status_file) as file, scratch_of(check) as scratch:
+        side = MasterSide(file, file.header)
+        seen = gather(slave, slave_request(side, check), say, scratch)
+        families = question_in(side, SideFacts(seen.header, seen.rows), check).queues.families
+        heads, segments = rows_in(file.rows({"stream"})), known_segments(seen, scratch)
+        beyond = beyond_of(heads, segments, families, seen.header.cluster_id)
+        return {table: one.missing for table, one in beyond.items()}
+
+
+def _lost(outcome: Outcome, entries: Mapping[str, int | None]) -> LostData:
+    found: dict[str, list[Group]] = {}
+    unproven: dict[str, str] = {}
+    for group in groups_in(outcome):
+        if group.table is not None and group.kind in (*LACKING, _DIFFERS):
+            found.setdefault(group.table, []).append(group)
+        else:
+            unproven.setdefault(group.table or "", f"{group.kind}: {group.example.detail}")
+    lines = outcome.overview.tables if outcome.overview is not None else ()
+    regions = {line.table: line.regions for line in lines}
+    tables = {name: _lost_table(groups, regions.get(name, {}), entries.get(name)) for name, groups in found.items()}
+    return LostData(outcome, tables, unproven)
+
+
+def _lost_table(groups: Sequence[Group], regions: Mapping[Status, int], entries: int | None) -> LostTable:
+    return LostTable(
+        regions=sum(count for status, count in regions.items() if status in LACKING),
+        of_regions=sum(regions.values()),
+        entries=entries,
+        from_ms=min((group.from_ms for group in groups if group.from_ms is not None), default=None),
+        to_ms=max((group.to_ms for group in groups if group.to_ms is not None), default=None),
+        kinds=tuple(dict.fromkeys(group.kind for group in groups)),
+    )

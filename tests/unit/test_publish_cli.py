@@ -1,0 +1,270 @@
+"""The command lines of publish, recovery-point, lost and `run -i --published`: options are obeyed or refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from status_tool.cli import publishing
+from status_tool.cli.main import main
+from status_tool.cli.publishing import PublishRound, PublishService, _Publisher
+from status_tool.cli.repeated import RoundParameters
+from status_tool.errors import ConfigurationError, ConnectionFailed
+from status_tool.published.carriers import Carried
+from status_tool.published.layout import Closing
+
+CLOSING = Closing("m", "n", 2, 1_500_000, "", 5_000, 5_000, 30_000, "both")
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[RoundParameters, PublishService]]:
+    """What publishing is begun with; it does not begin."""
+    calls: list[tuple[RoundParameters, PublishService]] = []
+
+    def keep(what: RoundParameters, service: PublishService) -> int:
+        calls.append((what, service))
+        return 0
+
+    monkeypatch.setattr(publishing, "keep_publishing", keep)
+    return calls
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (["-m"], "-m does not go with publish"),
+        (["-o", "x"], "-o does not go with publish"),
+        (["--only", "hdfs"], "--only does not go with publish"),
+        (["--explain"], "--explain does not go with publish"),
+        (["-d"], "-d does not go with publish"),
+        (["--drained"], "--drained does not go with publish"),
+        (["--resume"], "--resume does not go with publish"),
+        (["-v"], "-v does not go with publish"),
+        (["--report", "r.html"], "--report does not go with -m -o FILE"),
+        (["-i", "x"], "-i checks FILE on the slave"),
+        (["--published"], "-i checks FILE on the slave"),
+        (["-f", "paths"], "-f is about HDFS files: it goes with --files-every MINUTES"),
+        (["--deep"], "--deep is about HDFS files"),
+        (["--interval", "0"], "--interval"),
+        (["--nonsense"], "No such option"),
+    ],
+)
+def test_what_does_not_go_with_publish(
+    asked: list[Any], arguments: list[str], reason: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One line that names it."""
+    assert main(["publish", *arguments]) == 2
+    stderr = capsys.readouterr().err
+    assert reason in stderr
+    assert stderr.count("\n") == 1
+    assert asked == []
+
+
+def test_the_options_of_run_m_are_obeyed(asked: list[tuple[RoundParameters, PublishService]], tmp_path: Path) -> None:
+    """They reach each round; its own ones the service."""
+    key = tmp_path / "key"
+    key.write_bytes(bytes(range(64)))
+    key.chmod(0o600)
+    paths = tmp_path / "paths"
+    paths.write_text("/data\n")
+    own = ["--interval", "5", "--files-every", "10", "--rounds", "3", "--metrics", str(tmp_path / "m.prom")]
+    run = ["-s", "1700000000000", "--rows", "--sample", "2", "--sign-key", str(key), "-f", str(paths), "--wait", "7"]
+    assert main(["publish", *own, *run, "--table", "a"]) == 0
+    ((what, service),) = asked
+    assert service == PublishService(5.0, 10.0, 3, tmp_path / "m.prom")
+    one = what.asked({**what.check, "output": tmp_path / "out"})
+    request = one.request()
+    assert (request.side, request.wait_s, request.shutdown_ms) == ("master", 7.0, 1_700_000_000_000)
+    assert (request.rows, request.sample_s, request.hdfs_paths) == ("doubtful", 2.0, ("/data",))
+    assert request.only.tables == {"a"}
+    assert one.key is not None
+
+
+class _Table:
+    name = "replicationstatus"
+
+    def require(self) -> None:
+        """It is there."""
+
+
+def _publisher(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, service: PublishService, *arguments: str
+) -> tuple[_Publisher, list[Any]]:
+    """A publisher whose rounds write nothing, and what they ask for."""
+    begun: list[tuple[RoundParameters, PublishService]] = []
+
+    def keep(what: RoundParameters, service: PublishService) -> int:
+        begun.append((what, service))
+        return 0
+
+    monkeypatch.setattr(publishing, "keep_publishing", keep)
+    assert main(["publish", "--files-every", "1", *arguments]) == 0
+    site = SimpleNamespace(thrift=lambda: None, status_table="replicationstatus", zookeeper=lambda: None)
+    monkeypatch.setattr(publishing, "settings_of", lambda *_: site)
+    requests: list[Any] = []
+    monkeypatch.setattr(publishing, "unasked", lambda *_: None)
+
+    def write(_settings: Any, request: Any, file: Path, *_: Any) -> None:
+        requests.append(request)
+        file.write_bytes(b"x")
+
+    monkeypatch.setattr(publishing, "write_side", write)
+    monkeypatch.setattr(publishing, "put_file", lambda *_: CLOSING)
+    made = _Publisher(begun[0][0], service, tmp_path)
+    made._table = _Table()  # type: ignore[assignment]
+    monkeypatch.setattr(made, "_carried", lambda: ())
+    monkeypatch.setattr(made, "_own_turns", lambda: SimpleNamespace(take=lambda: SimpleNamespace(is_ours=True)))
+    return made, requests
+
+
+def test_files_go_with_it_every_so_many_minutes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The first round has them, then those after so long; samples of rows only if they are asked for."""
+    service = PublishService(30.0, files_every_min=10.0)
+    paths = tmp_path / "paths"
+    paths.write_text("/data\n")
+    made, requests = _publisher(monkeypatch, tmp_path, service, "-f", str(paths), "--deep")
+    now = [1_000.0]
+    monkeypatch.setattr("status_tool.cli.publishing.time.monotonic", lambda: now[0])
+    for _ in range(4):
+        made._publish()
+        now[0] += 300.0
+    assert [one.hdfs for one in requests] == [True, False, True, False]
+    assert [one.hdfs_paths for one in requests] == [("/data",), (), ("/data",), ()]
+    assert {one.sample_s for one in requests} == {0.0}
+
+
+def test_an_error_ends_a_round_and_not_the_service(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """But for a setting that is wrong from the beginning; the metrics say that it is down."""
+    metrics = tmp_path / "m.prom"
+    made, _ = _publisher(monkeypatch, tmp_path, PublishService(0.001, rounds=3, metrics=metrics))
+    errors = iter([ConnectionFailed("no\nThrift"), ConfigurationError("later"), None])
+
+    def publish() -> Any:
+        if (error := next(errors)) is not None:
+            raise error
+        return CLOSING, "", ("a notice",)
+
+    monkeypatch.setattr(made, "_publish", publish)
+    states = []
+    lines = []
+    for done in made.rounds():
+        lines.append(done.line)
+        states.append((done.exit_code, "status_tool_publish_up{} 1" in metrics.read_text()))
+    assert states == [(2, False), (2, False), (0, True)]
+    assert "NOT published: no Thrift; took" in lines[0]
+    assert lines[2].endswith("; a notice")
+    assert "status_tool_published_cut_timestamp_seconds{} 5.0" in metrics.read_text()
+    made, _ = _publisher(monkeypatch, tmp_path, PublishService(1.0))
+    errors = iter([ConfigurationError("at once")])
+    monkeypatch.setattr(made, "_publish", publish)
+    with pytest.raises(ConfigurationError, match="at once"):
+        next(made.rounds())
+
+
+@pytest.mark.parametrize(
+    ("peers", "reason"),
+    [
+        ([], "no enabled replication peer"),
+        ([Carried("1", False, None, "add it")], "add it"),
+        ([Carried("1", True, True, None), Carried("2", True, False, "it would stop")], "it would stop"),
+    ],
+)
+def test_nothing_is_published_that_would_not_travel_or_would_stop_a_peer(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, peers: list[Carried], reason: str
+) -> None:
+    made, _ = _publisher(monkeypatch, tmp_path, PublishService(1.0))
+    monkeypatch.undo()
+    monkeypatch.setattr(publishing, "ZooKeeper", _Session)
+    monkeypatch.setattr(publishing, "carried", lambda *_: peers)
+    with pytest.raises(ConfigurationError, match=reason):
+        made._carried()
+
+
+def test_a_peer_that_cannot_be_seen_is_told_once_in_a_while(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Publishing goes on: the slave may be beyond this host's reach."""
+    made, _ = _publisher(monkeypatch, tmp_path, PublishService(1.0))
+    monkeypatch.undo()
+    monkeypatch.setattr(publishing, "ZooKeeper", _Session)
+    monkeypatch.setattr(publishing, "carried", lambda *_: [Carried("1", True, None, None)])
+    (told,) = made._carried()
+    assert "cannot be seen from here" in told
+    assert made._carried() == ()
+
+
+class _Session:
+    def __init__(self, *_: Any) -> None:
+        """Nothing is asked."""
+
+    def __enter__(self) -> _Session:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Nothing is open."""
+
+
+def test_a_round_in_one_line_and_as_json() -> None:
+    done = PublishRound(0, 1.25, CLOSING)
+    assert done.line == (
+        "1970-01-01T00:00:00Z published the cut 1970-01-01T00:00:05.000Z with HDFS files: 1500000 bytes in 2 cells; "
+        "took 1.2 s"
+    )
+    assert json.loads(json.dumps(done.document(7)))["bytes"] == 1_500_000
+    left = PublishRound(0, 0.1, other="host:1")
+    assert "left out: host:1 has published since" in left.line
+    assert (left.exit_code, left.document(1)["published"]) == (0, False)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (["-i", "--published", "-o", "x"], "-i checks FILE on the slave"),
+        (["-i", "x", "--published"], "-i FILE names a file, --published takes the newest"),
+        (["-i", "--published", "--slave-status", "y"], "--published reads a table of the slave"),
+        (["--published", "--drained"], "--drained does not go with -i FILE"),
+    ],
+)
+def test_published_takes_the_place_of_file(
+    arguments: list[str], reason: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`-i --published` is `--published`."""
+    assert main(["run", *arguments]) == 2
+    assert reason in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "wanted", "with_files"),
+    [
+        (["-i", "--published"], None, False),
+        (["--published"], None, False),
+        (["-i", "--published=abc", "--only", "hdfs"], "abc", True),
+    ],
+)
+def test_the_newest_published_file_is_fetched(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, arguments: list[str], wanted: str | None, with_files: bool
+) -> None:
+    """Of the master that is named, with files where only they are checked."""
+    calls: list[tuple[str | None, bool]] = []
+
+    def fetch(_settings: Any, cluster: str | None, _path: Path, *, with_files: bool) -> list[str]:
+        calls.append((cluster, with_files))
+        raise ConfigurationError("here")
+
+    monkeypatch.setattr("status_tool.published.newest.fetch_newest", fetch)
+    monkeypatch.setenv("HBASE_CONF_DIR", str(tmp_path))
+    assert main(["run", *arguments]) == 2
+    assert calls == [(wanted, with_files)]
+
+
+def test_lost_needs_the_slave(capsys: pytest.CaptureFixture[str]) -> None:
+    for arguments, reason in (
+        ([], "lost needs the slave: --slave-conf DIR"),
+        (["--slave-thrift", "h:1"], "lost needs the slave"),
+        (["--slave-conf", ".", "--rows=x"], "--rows=x: expected --rows or --rows=all"),
+        (["--slave-conf", ".", "--missing", "-"], "--missing - does not go with lost"),
+    ):
+        assert main(["lost", *arguments]) == 2
+        assert reason in capsys.readouterr().err
