@@ -1,6 +1,6 @@
 """Rows of the state table byte by byte: what the trackers write is read here, and what the tool writes is read there.
 
-`GoldenRowsTest` in `coprocessor_stubs` has the same files, one JSON object per row as in a spool file. If rows that the
+`GoldenRows` in `coprocessor_stubs` reads the same files, one JSON object per row as in a spool file. If rows that the
 tool writes are to change: `GOLDEN_WRITE=1 .venv/bin/python -m pytest tests/unit/test_golden_rows.py`.
 """
 

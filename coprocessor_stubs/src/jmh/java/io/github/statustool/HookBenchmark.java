@@ -6,6 +6,7 @@ import io.github.statustool.state.Settings;
 import io.github.statustool.state.Spool;
 import io.github.statustool.streams.FamilyCells;
 import io.github.statustool.streams.StampCodec;
+import io.github.statustool.streams.WalStamper;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;

@@ -1,5 +1,6 @@
 package io.github.statustool;
 
+import io.github.statustool.content.MarkerForwarder;
 import io.github.statustool.recorder.Recorder;
 import io.github.statustool.server.WalWatch;
 import io.github.statustool.state.Ids;
@@ -76,7 +77,7 @@ public final class MarkerObserver implements WALCoprocessor, WALObserver {
     recorder = running.recorder;
     try {
       watch = new WalWatch((AbstractFSWAL<?>) ((WALCoprocessorEnvironment) env).getWAL(), () -> { }, 0);
-    } catch (RuntimeException e) {
+    } catch (Throwable t) {
       ignored = true; // an unknown implementation of the WAL
     }
   }

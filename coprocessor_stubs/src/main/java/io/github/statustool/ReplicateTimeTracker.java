@@ -48,10 +48,10 @@ public final class ReplicateTimeTracker implements RegionServerCoprocessor, Regi
       return;
     }
     recorder = running.recorder;
-    if (!hasSinkHook(RegionServerObserver.class)) {
-      recorder.health().sinkHookIsMissing();
-    }
     try {
+      if (!hasSinkHook(RegionServerObserver.class)) {
+        recorder.health().sinkHookIsMissing();
+      }
       MarkerObserver.install((RegionServerCoprocessorEnvironment) env);
       recorder.roles().watchServer(new ServerWatch((RegionServerCoprocessorEnvironment) env));
       recorder.digests().start(new DigestServer((RegionServerCoprocessorEnvironment) env));

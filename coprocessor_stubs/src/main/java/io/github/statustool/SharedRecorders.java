@@ -2,13 +2,13 @@ package io.github.statustool;
 
 import io.github.statustool.recorder.Recorder;
 import io.github.statustool.recorder.RecorderThread;
-import io.github.statustool.recorder.SegmentSpooler;
 import io.github.statustool.recorder.WalTraces;
 import io.github.statustool.server.ServerSettings;
 import io.github.statustool.state.HBaseStateStore;
 import io.github.statustool.state.Settings;
 import io.github.statustool.state.Spool;
 import io.github.statustool.state.TrackerVersion;
+import io.github.statustool.streams.SegmentSpooler;
 import java.util.HashMap;
 import java.util.Map;
 import org.apache.hadoop.conf.Configuration;
@@ -27,12 +27,12 @@ final class SharedRecorders {
 
   /**
    * Returns the recorder of the cluster that this configuration names, and starts it on the first call. Returns null if
-   * the trackers' settings are invalid: a coprocessor that throws makes HBase abort its server.
+   * that fails, for example because a setting is invalid: a coprocessor that throws makes HBase abort its server.
    */
   static synchronized Running of(Configuration conf) {
     try {
       return RUNNING.computeIfAbsent(cluster(conf), absent -> start(conf));
-    } catch (RuntimeException | LinkageError e) {
+    } catch (Throwable e) { // no memory for a thread, too
       LOG.error("status-tool: this tracker is off and records nothing: {}; correct the setting and restart this server",
           String.valueOf(e.getMessage()));
       return null;

@@ -3,6 +3,7 @@ package io.github.statustool;
 import io.github.statustool.recorder.Recorder;
 import io.github.statustool.server.WalWatch;
 import io.github.statustool.state.Ids;
+import io.github.statustool.streams.WalStamper;
 import java.util.Optional;
 import org.apache.hadoop.hbase.CoprocessorEnvironment;
 import org.apache.hadoop.hbase.client.RegionInfo;

@@ -1,8 +1,8 @@
 /**
- * The coprocessors that HBase loads: their hooks stamp what is appended to a WAL, and note what replication applied.
+ * The coprocessors that HBase loads.
  *
- * <p>{@link io.github.statustool.WriteTimeTracker} and {@link io.github.statustool.ReplicateTimeTracker} are the
- * classes that operators configure. No exception leaves a hook: it would make HBase abort its server, or make the
- * source ship a batch again.
+ * <p>Operators configure {@link io.github.statustool.WriteTimeTracker} and {@link
+ * io.github.statustool.ReplicateTimeTracker}. No exception leaves a hook: HBase would abort its server, or the source
+ * would ship the batch again.
  */
 package io.github.statustool;

@@ -10,6 +10,8 @@ import io.github.statustool.server.ServerComponent;
 import io.github.statustool.state.Health;
 import io.github.statustool.state.Settings;
 import io.github.statustool.state.Spool;
+import io.github.statustool.streams.Fixtures;
+import io.github.statustool.streams.WalStamper;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.List;

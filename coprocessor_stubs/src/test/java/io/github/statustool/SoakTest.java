@@ -2,6 +2,7 @@ package io.github.statustool;
 
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.github.statustool.recorder.Recorder;
@@ -13,11 +14,8 @@ import io.github.statustool.state.Spool;
 import io.github.statustool.state.StateTable.SegmentRow;
 import io.github.statustool.state.StateTable.UnstampedRow;
 import io.github.statustool.state.StoredRow;
-import io.github.statustool.streams.Segment;
-import io.github.statustool.streams.SegmentColumn;
-import io.github.statustool.streams.SegmentSet;
-import io.github.statustool.streams.StampCodec;
-import io.github.statustool.streams.StreamSegments;
+import io.github.statustool.streams.Fixtures;
+import io.github.statustool.streams.WalStamper;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -160,13 +158,8 @@ class SoakTest {
     clock.addAndGet(20_000);
     recorder.tick();
     assertEquals(0, recorder.observed().applied.pendingCount());
-    StoredRow row = store.rows.get(FakeStore.text(Fixtures.stream("r0").rowKey(SegmentRow.TYPE)));
-    SegmentSet all = new SegmentSet();
-    row.values.forEach((qualifier, value) -> SegmentColumn.read(qualifier, value, all));
-    assertEquals(1, all.asList().size());
-    Segment whole = all.asList().get(0);
-    assertEquals(0, whole.prev);
-    assertEquals(heads[0], whole.seq);
+    StoredRow row = store.rows.get(Fixtures.row(SegmentRow.TYPE, "r0"));
+    assertEquals("[(0," + heads[0] + "]]", Fixtures.segments(row));
   }
 
   /** Heads are never evicted (a region that comes back continues its chain): so much memory each, stated in docs. */
@@ -178,7 +171,7 @@ class SoakTest {
     regions.forEach(this::write);
     long each = (heap() - before - regionsAlone) / FLOOD;
     assertTrue(each < BYTES_A_REGION, each + " bytes a region");
-    assertEquals(FLOOD, recorder.observed().heads.all().size());
+    assertEquals(FLOOD, recorder.observed().headChanges().size());
     System.out.println("status-tool: " + each + " bytes of heap a region");
     assertEquals(0, recorder.health().errors());
   }
@@ -187,6 +180,7 @@ class SoakTest {
   @Test
   void aFamilyThatIsLeftOutMakesNoRecordGrow() {
     byte[] other = Bits.ascii("h");
+    recorder.tick(); // connects
     java.util.NavigableMap<byte[], Integer> both = Fixtures.scopes();
     both.put(other, 1);
     List<RegionInfo> regions = regions(50);
@@ -208,12 +202,12 @@ class SoakTest {
       }
       sink.postReplicateLogEntries(null);
       for (RegionInfo region : regions) {
-        StreamSegments record = recorder.observed().applied.record(Fixtures.stream(region.getEncodedName()));
-        assertEquals(1, record.segments().size());
-        int bytes = record.toChange(0).row.columns().stream().mapToInt(each -> each.value.length).sum();
+        StoredRow row = store.rows.get(Fixtures.row(SegmentRow.TYPE, region.getEncodedName()));
+        assertEquals(1, Fixtures.segments(row).split("], ").length);
+        int bytes = row.values.values().stream().mapToInt(each -> each.length).sum();
         assertTrue(size == 0 || bytes == size, bytes + " bytes after " + request + " requests");
         size = bytes;
-        assertTrue(recorder.observed().applied.record(Fixtures.stream(region.getEncodedName(), other)) == null);
+        assertFalse(store.rows.containsKey(Fixtures.row(SegmentRow.TYPE, region.getEncodedName(), other)));
       }
     }
     assertEquals(0, recorder.health().errors());
@@ -242,7 +236,7 @@ class SoakTest {
           assertEquals(22 + 24 * written.length, Fixtures.stamp(key).length);
         }
       }
-      assertEquals(100_000, recorder.observed().heads.all().size());
+      assertEquals(100_000, recorder.observed().headChanges().size());
     }
     long each = (heap() - before) / 100_000;
     assertTrue(each < BYTES_A_FAMILY, each + " bytes a family of a region");
@@ -265,7 +259,7 @@ class SoakTest {
     assertArrayEquals(theirs, key.getExtendedAttribute("_Tenant"));
     assertArrayEquals(theirs, key.getExtendedAttribute("_Schema"));
     assertArrayEquals(stamp, Fixtures.stamp(key));
-    assertTrue(new StampCodec().decode(stamp, stamp.length, 1));
+    assertTrue(Fixtures.isValid(stamp, 1));
   }
 
   /** Stamps from a later version, damaged ones and strangers' under our name are entries without a stamp, no more. */

@@ -44,13 +44,13 @@ public final class ContentLedger {
   }
 
   /** Queues a marker. Called by WAL threads. */
-  public void note(Marker marker) {
+  void note(Marker marker) {
     arrived.add(marker);
   }
 
   /** Tenures of regions that are open. */
   Collection<OpenTenure> open() {
-    fold();
+    readMarkers();
     return open.values();
   }
 
@@ -65,7 +65,7 @@ public final class ContentLedger {
 
   /** Changes of all ended tenures that are not written yet, and of the open ones that match. */
   private List<Change> changes(Predicate<OpenTenure> ofOpen) {
-    fold();
+    readMarkers();
     List<Change> changes = new ArrayList<>();
     over.removeIf(OpenTenure::isStored);
     over.forEach(tenure -> changes.add(tenure.change(this::timestamp)));
@@ -91,7 +91,11 @@ public final class ContentLedger {
     return lastTimestamp;
   }
 
-  private void fold() {
+  /**
+   * Applies the queued markers. Called in each round, also while the state table is unavailable: WAL threads go on
+   * queueing markers then, whose cells would fill the memory.
+   */
+  public void readMarkers() {
     for (Marker marker = arrived.poll(); marker != null; marker = arrived.poll()) {
       for (Cell cell : marker.cells) {
         try {

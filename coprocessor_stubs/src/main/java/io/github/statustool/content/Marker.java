@@ -8,7 +8,7 @@ import org.apache.hadoop.hbase.client.RegionInfo;
  * A WAL entry with a marker: HBase's record of a change of a region's store files. Kept unparsed, to be read off the
  * WAL thread.
  */
-public final class Marker {
+final class Marker {
   final long origin;
   final RegionInfo region;
   final long seq;
@@ -17,7 +17,7 @@ public final class Marker {
   /** Families with replication scope 1. */
   final List<String> replicated;
 
-  public Marker(long origin, RegionInfo region, long seq, long writeTime, List<Cell> cells, List<String> replicated) {
+  Marker(long origin, RegionInfo region, long seq, long writeTime, List<Cell> cells, List<String> replicated) {
     this.origin = origin;
     this.region = region;
     this.seq = seq;

@@ -13,14 +13,14 @@ import java.util.function.LongSupplier;
 import org.apache.hadoop.hbase.client.RegionInfo;
 
 /** A tenure that this JVM can still extend, and what is needed to write it. Used by the recorder thread only. */
-public final class OpenTenure {
+final class OpenTenure {
   private static final int QUALIFIER_LENGTH = 1 + 2 * Long.BYTES;
 
   final RegionInfo region;
   final byte[] qualifier;
   /** Regions from whose split or merge this one comes, as far as its store files show. */
   final Set<String> parents = new TreeSet<>();
-  public final Tenure tenure = new Tenure();
+  final Tenure tenure = new Tenure();
   /** When to read its row, to join it with the previous tenure. */
   final TenureJoiner.Attempts attempts;
   private final Map<String, StoreFiles> files = new TreeMap<>();
@@ -33,7 +33,7 @@ public final class OpenTenure {
   private boolean urgent = true;
 
   /** @param opened the marker of the region opening */
-  public OpenTenure(Marker opened, long openSeq, Map<String, ? extends Collection<String>> stores) {
+  OpenTenure(Marker opened, long openSeq, Map<String, ? extends Collection<String>> stores) {
     region = opened.region;
     qualifier = qualifier(opened.origin, opened.writeTime);
     tenure.open = openSeq;
@@ -58,7 +58,7 @@ public final class OpenTenure {
     }
   }
 
-  public StoreFiles files(String family) {
+  StoreFiles files(String family) {
     return files.computeIfAbsent(family, absent -> new StoreFiles());
   }
 
@@ -69,7 +69,7 @@ public final class OpenTenure {
   }
 
   /** Records that the store files changed, or that the region was closed. */
-  public void changed(Marker by, boolean closed) {
+  void changed(Marker by, boolean closed) {
     tenure.seq = by.seq;
     tenure.after = contents();
     if (closed) {
@@ -118,7 +118,7 @@ public final class OpenTenure {
    * The change to write. A write that is repeated because its outcome is unknown has the same timestamp: meanwhile
    * another server may have taken the tenure over and deleted the column, and it must not come back.
    */
-  public Change change(LongSupplier timestamps) {
+  Change change(LongSupplier timestamps) {
     long as = changes;
     if (stampedChange != as) {
       timestamp = timestamps.getAsLong();
@@ -130,7 +130,7 @@ public final class OpenTenure {
     });
   }
 
-  public static byte[] rowKey(String region) {
+  static byte[] rowKey(String region) {
     return Bits.ascii(ContentRow.TYPE + region);
   }
 
@@ -138,7 +138,7 @@ public final class OpenTenure {
     return Bits.concat(ContentRow.TENURE, Bits.ofLongs(origin, opened));
   }
 
-  public static boolean isQualifier(byte[] qualifier) {
+  static boolean isQualifier(byte[] qualifier) {
     return qualifier.length == QUALIFIER_LENGTH && qualifier[0] == ContentRow.TENURE[0];
   }
 }

@@ -1,6 +1,11 @@
 package io.github.statustool.content;
 
+import io.github.statustool.state.Bits;
+import io.github.statustool.state.Change;
+import io.github.statustool.state.StateRow;
+import io.github.statustool.state.StateTable.FactRow;
 import java.util.ArrayList;
+import java.util.Collection;
 import java.util.List;
 import java.util.concurrent.ConcurrentHashMap;
 
@@ -15,23 +20,28 @@ public final class RegionFacts {
     facts.compute(region, (key, old) -> new Fact(key, table, old).withBulkLoad(writeTime, replicate));
   }
 
-  public void parent(String region, String table, String lineage, long regionId, long writeTime) {
+  void parent(String region, String table, String lineage, long regionId, long writeTime) {
     facts.compute(region, (key, old) -> new Fact(key, table, old).withLineage(lineage, regionId, writeTime));
   }
 
   /** Records that a region was created by a split or merge: its first store files are its parents'. */
-  public void child(String region, String table, long writeTime) {
+  void child(String region, String table, long writeTime) {
     facts.compute(region, (key, old) -> new Fact(key, table, old).withBirth(writeTime));
   }
 
-  public List<Fact> dirty() {
-    List<Fact> dirty = new ArrayList<>();
-    for (Fact fact : facts.values()) {
+  /** The facts that the state table does not have yet. */
+  public List<Change> dirty() {
+    List<Change> dirty = new ArrayList<>();
+    for (Fact fact : all()) {
       if (!fact.flushed) {
-        dirty.add(fact);
+        dirty.add(new Change(fact.toRow(), () -> fact.flushed = true));
       }
     }
     return dirty;
+  }
+
+  Collection<Fact> all() {
+    return facts.values();
   }
 
   public void forgetFlushes() {
@@ -39,16 +49,16 @@ public final class RegionFacts {
   }
 
   /** Facts about one region. Replaced rather than modified, so that a flush knows which state it has written. */
-  public static final class Fact {
-    public final String region;
-    public final String table;
-    public long bulkLoadTime;
+  static final class Fact {
+    final String region;
+    final String table;
+    long bulkLoadTime;
     /** Write time of the newest load with replication disabled. */
-    public long localLoadTime;
-    public String lineage;
-    public long regionId;
-    public long lineageTime;
-    public long bornTime;
+    long localLoadTime;
+    String lineage;
+    long regionId;
+    long lineageTime;
+    long bornTime;
     private volatile boolean flushed;
 
     private Fact(String region, String table, Fact old) {
@@ -85,8 +95,22 @@ public final class RegionFacts {
       return this;
     }
 
-    public void flushed() {
-      flushed = true;
+    private StateRow toRow() {
+      StateRow row = new StateRow(Bits.ascii(FactRow.TYPE + region));
+      if (bulkLoadTime > 0) {
+        row.add(FactRow.BULK_LOAD_MS, bulkLoadTime, bulkLoadTime);
+      }
+      if (localLoadTime > 0) {
+        row.add(FactRow.LOCAL_LOAD_MS, localLoadTime, localLoadTime);
+      }
+      if (lineage != null) {
+        row.add(FactRow.LINEAGE, Bits.utf8(lineage), lineageTime).add(FactRow.REGION_ID, regionId, lineageTime);
+      }
+      if (bornTime > 0) {
+        row.add(FactRow.CHILD_MS, bornTime, bornTime);
+      }
+      long newest = Math.max(bornTime, Math.max(Math.max(bulkLoadTime, localLoadTime), lineageTime));
+      return row.add(FactRow.TABLE, Bits.utf8(table), newest);
     }
   }
 }

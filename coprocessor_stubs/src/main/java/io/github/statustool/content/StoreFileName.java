@@ -1,20 +1,15 @@
 package io.github.statustool.content;
 
-import io.github.statustool.state.Ids;
 import org.apache.hadoop.hbase.TableName;
 import org.apache.hadoop.hbase.client.RegionInfo;
 import org.apache.hadoop.hbase.io.HFileLink;
 import org.apache.hadoop.hbase.regionserver.StoreFileInfo;
 
 /** Reads the origin of a store file from its name; the file itself does not record it. */
-public final class StoreFileName {
+final class StoreFileName {
   private static final String LOADED = "_SeqId_";
 
   private StoreFileName() {}
-
-  static long hash(String name) {
-    return Ids.hash(name);
-  }
 
   /** Whether the data is in a file of another region: HFileLinks and references. */
   static boolean isLink(String name) {
@@ -34,7 +29,7 @@ public final class StoreFileName {
    * Whether the file is a link that no split or merge of this region's table creates: into another table, or to a file
    * of this very region. Restoring and cloning snapshots creates such links.
    */
-  public static boolean isFromElsewhere(String name, RegionInfo region) {
+  static boolean isFromElsewhere(String name, RegionInfo region) {
     String link = StoreFileInfo.isReference(name) ? name.substring(0, name.lastIndexOf('.')) : name;
     if (!HFileLink.isHFileLink(link)) {
       return false;

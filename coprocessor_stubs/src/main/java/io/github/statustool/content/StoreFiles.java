@@ -1,29 +1,30 @@
 package io.github.statustool.content;
 
+import io.github.statustool.state.Ids;
 import java.util.Collection;
 import java.util.HashMap;
 import java.util.Map;
 
 /** The store files of one family of an open region, as hashes of their names. */
-public final class StoreFiles {
+final class StoreFiles {
   private static final byte PLAIN = 0;
   private static final byte LINK = 1;
   private static final byte LOADED = 2;
 
   private final Map<Long, Byte> files = new HashMap<>();
 
-  public void add(Collection<String> names) {
+  void add(Collection<String> names) {
     for (String name : names) {
-      files.put(StoreFileName.hash(name),
+      files.put(Ids.hash(name),
           StoreFileName.isLink(name) ? LINK : StoreFileName.isLoaded(name) ? LOADED : PLAIN);
     }
   }
 
   void remove(Collection<String> names) {
-    names.forEach(name -> files.remove(StoreFileName.hash(name)));
+    names.forEach(name -> files.remove(Ids.hash(name)));
   }
 
-  public Content content() {
+  Content content() {
     long sum = 0;
     int links = 0;
     int loaded = 0;
@@ -36,11 +37,11 @@ public final class StoreFiles {
   }
 
   /** A set of store files as four numbers: count, sum of name hashes, links, bulk-loaded files. */
-  public static final class Content {
+  static final class Content {
     final long count;
     final long sum;
     final long links;
-    public final long loaded;
+    final long loaded;
 
     Content(long count, long sum, long links, long loaded) {
       this.count = count;

@@ -13,22 +13,22 @@ import org.apache.hbase.thirdparty.com.google.gson.JsonParser;
  * The store files of a region from one opening to a later close: those that it opened with, and those that it was
  * closed with or has now. The value of a column of an {@code f} row; formats.md explains the keys.
  */
-public final class Tenure {
+final class Tenure {
   /** Sequence id of the opening. */
-  public long open;
+  long open;
   /** When it was opened, by its server's clock. */
-  public long began;
+  long began;
   /** Sequence id of the last marker. */
-  public long seq;
+  long seq;
   /** When it was closed; 0 if it is open, or was until its server crashed. */
-  public long closed;
+  long closed;
   /** Highest sequence id known to be in a store file. */
-  public long flushed;
+  long flushed;
   /** When it opened with files of another region that no split or merge explains; otherwise 0. */
-  public long elsewhere;
+  long elsewhere;
   List<String> replicated = List.of();
-  public Map<String, StoreFiles.Content> before = new TreeMap<>();
-  public Map<String, StoreFiles.Content> after = new TreeMap<>();
+  Map<String, StoreFiles.Content> before = new TreeMap<>();
+  Map<String, StoreFiles.Content> after = new TreeMap<>();
 
   /**
    * Whether the other tenure continues this one: it begins where this one ended, with the same files, and nothing can
@@ -39,7 +39,7 @@ public final class Tenure {
   }
 
   /** Whether the other one is an earlier state of this tenure, or has been taken over by it. */
-  public boolean hasTheBeginningOf(Tenure other) {
+  boolean hasTheBeginningOf(Tenure other) {
     return open == other.open && began == other.began;
   }
 
@@ -88,7 +88,7 @@ public final class Tenure {
   }
 
   /** Returns null if the value is damaged. */
-  public static Tenure parse(byte[] value) {
+  static Tenure parse(byte[] value) {
     try {
       JsonObject json = JsonParser.parseString(new String(value, StandardCharsets.UTF_8))
           .getAsJsonObject();

@@ -21,7 +21,7 @@ import org.apache.hadoop.hbase.regionserver.Region;
  * One request as this server processes it: reads its pages one after another, digests slice by slice, and writes
  * answers. Memory is bounded by one page and the answers of one slice.
  */
-public final class DigestJob {
+final class DigestJob {
   private static final long REFRESH_MS = 2_000;
   private static final long PROGRESS_MS = 5_000;
   private static final long ABANDONED_MS = 30_000;
@@ -47,7 +47,7 @@ public final class DigestJob {
   private boolean over;
 
   /** @param now milliseconds of a monotonic clock */
-  public DigestJob(byte[] id, DigestServer server, String origin, long now) {
+  DigestJob(byte[] id, DigestServer server, String origin, long now) {
     this.id = id;
     this.server = server;
     this.origin = origin;
@@ -56,21 +56,21 @@ public final class DigestJob {
     this.progressAt = now;
   }
 
-  public boolean isOver() {
+  boolean isOver() {
     return over;
   }
 
-  public boolean hasWork() {
+  boolean hasWork() {
     return !ranges.isEmpty() || !answers.isEmpty();
   }
 
   /** Reads the request again at the next {@link #refresh}: the doorbell has rung. */
-  public void refreshNow(long now) {
+  void refreshNow(long now) {
     refreshAt = now;
   }
 
   /** Reads the request and its next page, and reports progress. */
-  public void refresh(RequestTable table, long now) throws IOException {
+  void refresh(RequestTable table, long now) throws IOException {
     if (now - aliveAt > ABANDONED_MS) {
       over = true;
     }

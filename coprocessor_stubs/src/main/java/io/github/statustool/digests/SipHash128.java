@@ -8,8 +8,8 @@ import java.nio.ByteOrder;
  * SipHash-2-4 with 128 bits (Aumasson and Bernstein), as in its reference implementation. {@link #low} and {@link
  * #high} are the halves of the result as one little-endian number. Not thread-safe.
  */
-public final class SipHash128 {
-  public static final int KEY_BYTES = 16;
+final class SipHash128 {
+  static final int KEY_BYTES = 16;
 
   private static final VarHandle LONGS =
       MethodHandles.byteArrayViewVarHandle(long[].class, ByteOrder.LITTLE_ENDIAN);

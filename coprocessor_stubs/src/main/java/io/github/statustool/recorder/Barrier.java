@@ -22,19 +22,19 @@ import java.util.function.LongSupplier;
  *
  * <p>One tracker, the one that claims the token, also writes the descriptors of the cluster's tables.
  */
-public final class Barrier {
+final class Barrier {
   private final LongSupplier clock;
   private byte[] claimed;
   /** The last token for which the tables were described. */
   private byte[] described;
   private byte[] doorbell;
 
-  public Barrier(LongSupplier clock) {
+  Barrier(LongSupplier clock) {
     this.clock = clock;
   }
 
   /** Returns the echo to be written by a flush that starts now, or null if the token has been echoed already. */
-  public Echo read(StateStore store, Echo last) throws IOException {
+  Echo read(StateStore store, Echo last) throws IOException {
     StoredRow row = store.get(List.of(BarrierRow.KEY)).get(0);
     doorbell = row.value(BarrierRow.DOORBELL);
     byte[] token = row.value(BarrierRow.TOKEN);
@@ -50,7 +50,7 @@ public final class Barrier {
    * Writes the descriptors of the tables for a token that this tracker has claimed, unless it has. May fail while no
    * HBase master is active; heads are written and echoed all the same, and the descriptors follow later.
    */
-  public void describeTables(StateStore store) throws IOException {
+  void describeTables(StateStore store) throws IOException {
     if (claimed != null && !Arrays.equals(claimed, described)) {
       byte[] token = claimed;
       store.put(tableRows(store.tables(), token));
@@ -59,7 +59,7 @@ public final class Barrier {
   }
 
   /** The doorbell of row digests as of the last {@link #read}; null if it has never rung. */
-  public byte[] doorbell() {
+  byte[] doorbell() {
     return doorbell;
   }
 
@@ -91,11 +91,11 @@ public final class Barrier {
   }
 
   /** A barrier token, and the server's clock after it was read. */
-  public static final class Echo {
-    public final byte[] token;
+  static final class Echo {
+    final byte[] token;
     final long readAt;
 
-    public Echo(byte[] token, long readAt) {
+    Echo(byte[] token, long readAt) {
       this.token = token;
       this.readAt = readAt;
     }

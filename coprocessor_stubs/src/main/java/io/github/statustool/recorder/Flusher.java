@@ -12,6 +12,7 @@ import io.github.statustool.state.StateTable.CoverageRow;
 import io.github.statustool.state.StateTable.ServerRow;
 import io.github.statustool.state.StoredRow;
 import io.github.statustool.state.TableMark;
+import io.github.statustool.streams.ObservedState;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -205,7 +206,7 @@ final class Flusher {
   void reopen(StateStore store, ServerRole role, long timeout) throws IOException {
     Change row = role.row(lastBegan, lastEcho, ServerRole.End.NONE, health(role, lastPeers), clock.getAsLong());
     role.mayBeStored(row.row);
-    HBaseStateStore.await(store.replaceAsync(row.row, List.of(ServerRow.FINAL_MS)), timeout);
+    HBaseStateStore.await(store.replaceAsync(row.row, new StoredRow(row.row.key), List.of(ServerRow.FINAL_MS)), timeout);
     row.stored();
   }
 

@@ -10,6 +10,8 @@ import io.github.statustool.state.Spool;
 import io.github.statustool.state.StateStore;
 import io.github.statustool.state.TableMark;
 import io.github.statustool.streams.Compactor;
+import io.github.statustool.streams.ObservedState;
+import io.github.statustool.streams.SegmentSpooler;
 import io.github.statustool.streams.WriteThrough;
 import java.io.IOException;
 import java.util.Arrays;
@@ -145,6 +147,7 @@ public final class Recorder {
   public void tick() {
     clockWatch.check();
     roles.refresh();
+    observed.content.readMarkers();
     observed.tableEvents.regions(roles.openRegions());
     roles.checkPeers();
     endRoles();
@@ -224,7 +227,7 @@ public final class Recorder {
   private void attempt(String what, Task task) {
     try {
       task.run();
-    } catch (IOException e) {
+    } catch (IOException | RuntimeException e) {
       health.failedWrite(what, e);
     }
   }

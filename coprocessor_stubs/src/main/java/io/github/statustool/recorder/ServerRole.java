@@ -17,14 +17,14 @@ import java.util.List;
  * One role of a region server, {@code w} (writer) or {@code r} (replicator), with its row in the state table and
  * whether that row is final.
  */
-public final class ServerRole {
-  public static final char WRITER = 'w';
-  public static final char REPLICATOR = 'r';
+final class ServerRole {
+  static final char WRITER = 'w';
+  static final char REPLICATOR = 'r';
   /** Earlier ones have been overwritten by later ones, if they were stored at all. */
   private static final int MOST_ATTEMPTS = 100;
 
   /** How a server ended, as its row shows it. */
-  public enum End {
+  enum End {
     /** It is running, or its state is not known. */
     NONE,
     /** It ended, and everything that it appended is in the table. */
@@ -48,14 +48,14 @@ public final class ServerRole {
   private final List<byte[]> attempted = new ArrayList<>();
   private boolean ended;
 
-  public ServerRole(char role, String serverName, long started) {
+  ServerRole(char role, String serverName, long started) {
     this.role = role;
     this.serverName = serverName;
     this.origin = Ids.origin(serverName);
     this.started = started;
   }
 
-  public byte[] key() {
+  byte[] key() {
     return key(origin, role);
   }
 
@@ -129,7 +129,7 @@ public final class ServerRole {
   }
 
   /** @param flushed when the flush that this row concludes began; null before the first successful flush */
-  public Change row(Long flushed, Barrier.Echo echo, End end, String health, long time) {
+  Change row(Long flushed, Barrier.Echo echo, End end, String health, long time) {
     lastTimestamp = Math.max(time, lastTimestamp + 1);
     long now = lastTimestamp;
     StateRow row = new StateRow(key())

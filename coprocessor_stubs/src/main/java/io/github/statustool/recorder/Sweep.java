@@ -26,11 +26,11 @@ import org.slf4j.LoggerFactory;
  * Compares the live region servers with the server rows of the state table. A server that has no tracker, or that ended
  * without a final row, must not look like one that has nothing to report.
  */
-public final class Sweep {
+final class Sweep {
   private static final Logger LOG = LoggerFactory.getLogger(Sweep.class);
 
   /** What region servers leave behind in the file system. */
-  public interface Traces {
+  interface Traces {
     /** Whether there is proof that this server has never written anything. */
     boolean neverWrote(String server, boolean live);
   }
@@ -57,7 +57,7 @@ public final class Sweep {
   /** Those of them that are known to have a write-time tracker. */
   private final Set<String> tracked = new HashSet<>();
 
-  public Sweep(Settings settings, LongSupplier clock, Traces traces) {
+  Sweep(Settings settings, LongSupplier clock, Traces traces) {
     this(settings, clock, traces, Math::random);
   }
 
@@ -71,7 +71,7 @@ public final class Sweep {
   }
 
   /** Records the live servers: one without a tracker may start, write and end between two sweeps. */
-  public void recordLive(StateStore store) throws IOException {
+  void recordLive(StateStore store) throws IOException {
     remember(names(store.liveServers()));
   }
 
@@ -87,7 +87,7 @@ public final class Sweep {
   }
 
   /** @param keepsCoverage whether this server has a write-time tracker; others do not maintain coverage */
-  public void run(StateStore store, boolean keepsCoverage) throws IOException {
+  void run(StateStore store, boolean keepsCoverage) throws IOException {
     Set<String> live = names(store.liveServers());
     remember(live);
     boolean isDrawn = lot.getAsDouble() * live.size() < DRAWN;

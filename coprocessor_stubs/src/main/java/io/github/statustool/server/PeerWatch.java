@@ -21,13 +21,13 @@ import org.slf4j.LoggerFactory;
  *
  * <p>Used by the recorder thread, except for ZooKeeper's responses, which arrive on any thread.
  */
-public final class PeerWatch {
+final class PeerWatch {
   private static final Logger LOG = LoggerFactory.getLogger(PeerWatch.class);
   private static final long READ_MS = 10_000;
   private static final int EAGER = 20;
 
   /** The region server's peers, and their znodes. */
-  public interface Source {
+  interface Source {
     /** The configuration of each peer on this server; a new object after each change. */
     Map<String, Object> inForce();
 
@@ -39,7 +39,7 @@ public final class PeerWatch {
    * A peer's znode that matches the configuration in force here, at a time when the peer's queue contained all current
    * WALs.
    */
-  public static final class Answer {
+  static final class Answer {
     private final String peer;
     private final Object config;
     private final long incarnation;
@@ -50,7 +50,7 @@ public final class PeerWatch {
      * @param incarnation the transaction that created the znode
      * @param version how often it has been written since
      */
-    public Answer(String peer, Object config, long incarnation, int version) {
+    Answer(String peer, Object config, long incarnation, int version) {
       this.peer = peer;
       this.config = config;
       this.incarnation = incarnation;
@@ -82,7 +82,7 @@ public final class PeerWatch {
   private boolean broken;
 
   /** @param connector called at the first look; fails on an HBase version without the classes that it links to */
-  public PeerWatch(Supplier<Source> connector, LongSupplier clock) {
+  PeerWatch(Supplier<Source> connector, LongSupplier clock) {
     this.connector = connector;
     this.clock = clock;
     this.nextRead = new Alarm(clock);
@@ -91,7 +91,7 @@ public final class PeerWatch {
   /**
    * Compares the peers in force with what is known. Never throws: without peers the tool knows less, and reports that.
    */
-  public void check() {
+  void check() {
     if (broken) {
       return;
     }
@@ -146,7 +146,7 @@ public final class PeerWatch {
   }
 
   /** By peer: incarnation, first and last version, and since when on this server's clock (formats.md). */
-  public JsonObject json() {
+  JsonObject json() {
     JsonObject json = new JsonObject();
     known.forEach((name, peer) -> {
       if (peer.confirmed) {

@@ -1,2 +1,6 @@
-/** The region server as the trackers see it: its WALs, open regions, replication peers and settings. */
+/**
+ * The region server as the trackers see it: its WALs, open regions, replication peers and settings.
+ *
+ * <p>Each {@link io.github.statustool.server.ServerComponent} is watched until it ends.
+ */
 package io.github.statustool.server;

@@ -140,11 +140,6 @@ public final class HBaseStateStore implements StateStore, Closeable {
   }
 
   @Override
-  public CompletableFuture<Void> replaceAsync(StateRow row, List<byte[]> deletedQualifiers) {
-    return replaceAsync(row, new StoredRow(row.key), deletedQualifiers);
-  }
-
-  @Override
   public CompletableFuture<Void> replaceAsync(StateRow row, StoredRow read, List<byte[]> deletedQualifiers) {
     try {
       return table.mutateRow(replacement(row, read, deletedQualifiers)).thenAccept(done -> { });

@@ -7,7 +7,7 @@ import org.apache.hbase.thirdparty.com.google.gson.JsonObject;
 import org.apache.hbase.thirdparty.com.google.gson.JsonParser;
 
 /** A row as one line of JSON: {@code {"row": hex, "cells": [{"q": hex, "v": hex, "ts": n}]}}. */
-public final class SpoolLine {
+final class SpoolLine {
   private static final String ROW = "row";
   private static final String CELLS = "cells";
   private static final String QUALIFIER = "q";
@@ -17,7 +17,7 @@ public final class SpoolLine {
 
   private SpoolLine() {}
 
-  public static String of(StateRow row) {
+  static String of(StateRow row) {
     JsonArray cells = new JsonArray();
     for (StateRow.Column column : row.columns()) {
       JsonObject cell = new JsonObject();
@@ -44,7 +44,7 @@ public final class SpoolLine {
     return line.endsWith(END);
   }
 
-  public static StateRow parse(String line) throws IOException {
+  static StateRow parse(String line) throws IOException {
     try {
       JsonObject json = JsonParser.parseString(line).getAsJsonObject();
       StateRow row = new StateRow(Bits.unhex(json.get(ROW).getAsString()));

@@ -24,12 +24,9 @@ public interface StateStore {
   /** Reads rows, in the order of the keys; an absent row is empty. */
   List<StoredRow> get(List<byte[]> keys) throws IOException;
 
-  /** Writes the row and deletes columns of it, in one atomic mutation. */
-  CompletableFuture<Void> replaceAsync(StateRow row, List<byte[]> deletedQualifiers);
-
   /**
    * Writes the row and deletes columns of it, each up to the version that was read, in one atomic mutation: newer
-   * versions stay.
+   * versions stay. A column that was not read is deleted with all versions.
    */
   CompletableFuture<Void> replaceAsync(StateRow row, StoredRow read, List<byte[]> deletedQualifiers);
 

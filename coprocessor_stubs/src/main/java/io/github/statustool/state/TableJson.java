@@ -11,13 +11,13 @@ import org.apache.hbase.thirdparty.com.google.gson.JsonObject;
  * The JSON form of a table descriptor (formats.md): what is replicated, and what determines which applied cells stay
  * visible, which may differ between clusters.
  */
-public final class TableJson {
+final class TableJson {
   /** HBase's own coprocessors neither drop nor change replicated cells, so they are left out. */
   private static final String HBASE_PACKAGE = "org.apache.hadoop.hbase.";
 
   private TableJson() {}
 
-  public static String of(TableDescriptor table, boolean enabled) {
+  static String of(TableDescriptor table, boolean enabled) {
     JsonObject families = new JsonObject();
     for (ColumnFamilyDescriptor family : table.getColumnFamilies()) {
       families.add(family.getNameAsString(), of(family));

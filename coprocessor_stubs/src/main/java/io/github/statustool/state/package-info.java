@@ -1,4 +1,7 @@
 /**
- * The state table and its spool: rows by name, a store with bounded calls, and what every package needs to write rows.
+ * The state table: names of rows and columns, a store whose calls are bounded in time, and the spool beside it.
+ *
+ * <p>{@link io.github.statustool.state.StateTable} has the names, {@link io.github.statustool.state.StateStore} the
+ * calls. Settings, ids and health live here too, because every row needs them.
  */
 package io.github.statustool.state;

@@ -6,7 +6,7 @@ import java.util.Map;
 import java.util.TreeMap;
 
 /** The entries of one stream that one replication request has applied. Immutable; made by its {@link Builder}. */
-public final class AppliedEntries {
+final class AppliedEntries {
   /**
    * Maximum number of segments kept per request. More holes than that come from a filter that drops entries all along.
    */
@@ -43,7 +43,7 @@ public final class AppliedEntries {
   }
 
   /** Collects the entries of one request; consecutive entries only extend the current segment. */
-  public static final class Builder {
+  static final class Builder {
     private final StreamId id;
     private final String table;
     private final byte[] family;
@@ -57,13 +57,13 @@ public final class AppliedEntries {
     private long lastTime;
     private long newest;
 
-    public Builder(StreamId id, String table, byte[] family) {
+    Builder(StreamId id, String table, byte[] family) {
       this.id = id;
       this.table = table;
       this.family = family;
     }
 
-    public void add(long entryPrev, long entryPrevTime, long entrySeq, long writeTime) {
+    void add(long entryPrev, long entryPrevTime, long entrySeq, long writeTime) {
       if (!open || entryPrev != seq) {
         closeSegment();
         open = true;
@@ -77,7 +77,7 @@ public final class AppliedEntries {
     }
 
     /** Records that an entry arrived with a different number of cells of the family than it was written with. */
-    public void partial(int family, long writeTime) {
+    void partial(int family, long writeTime) {
       partial.merge(family, writeTime, Math::max);
     }
 
@@ -88,7 +88,7 @@ public final class AppliedEntries {
       }
     }
 
-    public AppliedEntries build(long now) {
+    AppliedEntries build(long now) {
       closeSegment();
       SegmentSet segments = new SegmentSet();
       for (Segment part : closed) {

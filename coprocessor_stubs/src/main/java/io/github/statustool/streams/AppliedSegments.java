@@ -27,7 +27,7 @@ public final class AppliedSegments {
   private final Set<StreamId> uncopied = ConcurrentHashMap.newKeySet();
   private volatile boolean tablesUncopied;
 
-  public AppliedSegments(TableEvents tables) {
+  AppliedSegments(TableEvents tables) {
     this.tables = tables;
   }
 
@@ -70,7 +70,7 @@ public final class AppliedSegments {
   }
 
   /** Marks everything that is still known as not written. */
-  public void forgetFlushes() {
+  void forgetFlushes() {
     pending.addAll(records.keySet());
     records.values().forEach(StreamSegments::forgetStored);
     writtenUnstamped.clear();
@@ -93,12 +93,12 @@ public final class AppliedSegments {
   }
 
   /** Streams whose missing entries may be recorded in the columns of other servers. */
-  public Set<StreamId> scattered() {
+  Set<StreamId> scattered() {
     return scattered;
   }
 
   /** Returns the stream's segments, or null if this server knows none. */
-  public StreamSegments record(StreamId id) {
+  StreamSegments record(StreamId id) {
     return records.get(id);
   }
 
@@ -148,7 +148,7 @@ public final class AppliedSegments {
    * Collects what is still to be written. A stream that grows while it is being written stays pending: writing it twice
    * is harmless, missing the addition is not.
    */
-  public void collect(List<Change> changes, long now) {
+  void collect(List<Change> changes, long now) {
     Iterator<StreamId> ids = pending.iterator();
     while (ids.hasNext()) {
       StreamSegments record = records.get(ids.next());

@@ -7,11 +7,11 @@ import java.util.zip.CRC32C;
  * Number of cells per family, by family id, and the entry of that family's stream before this one. Reused, so that counting
  * allocates nothing. Not thread-safe.
  */
-public final class FamilyCells {
+final class FamilyCells {
   /** The stamp stores the number of families in one byte. */
   static final int MOST = 255;
   /** Family id of cells whose family is not known. */
-  public static final int UNKNOWN = 0;
+  static final int UNKNOWN = 0;
 
   private int[] ids = new int[4];
   private int[] counts = new int[4];
@@ -22,7 +22,7 @@ public final class FamilyCells {
   /**
    * The family id: CRC32C of the name, never {@link #UNKNOWN}. The tool computes the same for the families in scope.
    */
-  public static int id(byte[] family) {
+  static int id(byte[] family) {
     CRC32C crc = new CRC32C();
     crc.update(family, 0, family.length);
     int id = (int) crc.getValue();
@@ -34,7 +34,7 @@ public final class FamilyCells {
   }
 
   /** Adds cells of a family. Families beyond what a stamp can hold are counted together, as {@link #UNKNOWN}. */
-  public void add(int id, int count) {
+  void add(int id, int count) {
     for (int i = 0; i < size; i++) {
       if (ids[i] == id) {
         counts[i] += count;
@@ -55,29 +55,29 @@ public final class FamilyCells {
     counts[size++] = count;
   }
 
-  public int size() {
+  int size() {
     return size;
   }
 
-  public int id(int index) {
+  int id(int index) {
     return ids[index];
   }
 
-  public int count(int index) {
+  int count(int index) {
     return counts[index];
   }
 
   /** Sets the sequence id of the family's previous entry, and the highest write time up to it. */
-  public void follow(int index, long prev, long prevTime) {
+  void follow(int index, long prev, long prevTime) {
     prevs[index] = prev;
     prevTimes[index] = prevTime;
   }
 
-  public long prev(int index) {
+  long prev(int index) {
     return prevs[index];
   }
 
-  public long prevTime(int index) {
+  long prevTime(int index) {
     return prevTimes[index];
   }
 
@@ -87,7 +87,7 @@ public final class FamilyCells {
   }
 
   /** Returns a negative number for a family that is not counted. */
-  public int indexOf(int id) {
+  int indexOf(int id) {
     for (int i = 0; i < size; i++) {
       if (ids[i] == id) {
         return i;

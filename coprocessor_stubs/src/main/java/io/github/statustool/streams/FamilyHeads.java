@@ -7,9 +7,9 @@ import java.util.Arrays;
  * The heads of the streams that the entries of one region, origin and via form: one for each family. An entry moves the
  * heads of the families that it has cells of. Used by the WAL thread that owns the region.
  */
-public final class FamilyHeads {
+final class FamilyHeads {
   /** The via of the entries; each family's stream has one of its own ({@link Ids#via(long, int)}). */
-  public final long via;
+  final long via;
   private final StreamHeads.Maker maker;
   private int[] ids = new int[1];
   private StreamHead[] heads = new StreamHead[1];
@@ -22,12 +22,12 @@ public final class FamilyHeads {
   }
 
   /** The newest sequence id of any family. */
-  public long seq() {
+  long seq() {
     return seq;
   }
 
   /** Tells the previous entry of each family in an entry. */
-  public void follow(FamilyCells cells, Names names) {
+  void follow(FamilyCells cells, Names names) {
     for (int i = 0; i < cells.size(); i++) {
       StreamHead head = head(cells.id(i), names);
       cells.follow(i, head.seq(), head.writeTime());
@@ -35,14 +35,14 @@ public final class FamilyHeads {
   }
 
   /** Advances the heads of an entry's families. */
-  public void advance(FamilyCells cells, Names names, long newSeq, long writeTime) {
+  void advance(FamilyCells cells, Names names, long newSeq, long writeTime) {
     for (int i = 0; i < cells.size(); i++) {
       head(cells.id(i), names).advance(newSeq, writeTime);
     }
     seq = Math.max(seq, newSeq);
   }
 
-  public StreamHead head(int family, Names names) {
+  StreamHead head(int family, Names names) {
     for (int i = 0; i < size; i++) {
       if (ids[i] == family) {
         return heads[i];
@@ -58,7 +58,7 @@ public final class FamilyHeads {
   }
 
   /** The names of families by their ids; empty for an id that stands for several. */
-  public interface Names {
+  interface Names {
     byte[] nameOf(int family);
   }
 }

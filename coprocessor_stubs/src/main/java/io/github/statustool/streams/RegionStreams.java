@@ -18,7 +18,7 @@ import org.apache.hadoop.hbase.wal.WALEdit;
  * One open region as its WAL thread sees it: its replicated families and its streams. Caches what the region's next
  * entry needs. Used by the WAL thread only.
  */
-public final class RegionStreams implements FamilyHeads.Names {
+final class RegionStreams implements FamilyHeads.Names {
   private static final byte[] NO_NAME = new byte[0];
 
   private final RegionInfo region;
@@ -26,7 +26,7 @@ public final class RegionStreams implements FamilyHeads.Names {
   private final long origin;
   private final StreamHeads registry;
   /** The writes of its table; null for an exempt region. */
-  public final TableWrites writes;
+  final TableWrites writes;
   private final List<Relayed> relayed = new ArrayList<>(0);
   private FamilyHeads local;
   private NavigableMap<byte[], Integer> knownScopes;
@@ -34,7 +34,7 @@ public final class RegionStreams implements FamilyHeads.Names {
   private int[] globalIds = new int[0];
 
   /** @param exempt true for regions of system tables and of the state table, which are never tracked */
-  public RegionStreams(RegionInfo region, boolean exempt, long origin, StreamHeads registry, TableWrites.Registry tables) {
+  RegionStreams(RegionInfo region, boolean exempt, long origin, StreamHeads registry, TableWrites.Registry tables) {
     this.writes = exempt ? null : tables.of(region.getTable().getNameAsString());
     this.region = region;
     this.exempt = exempt;
@@ -42,7 +42,7 @@ public final class RegionStreams implements FamilyHeads.Names {
     this.registry = registry;
   }
 
-  public boolean isExempt() {
+  boolean isExempt() {
     return exempt;
   }
 
@@ -52,7 +52,7 @@ public final class RegionStreams implements FamilyHeads.Names {
    *
    * @param into receives the number of cells of each such family
    */
-  public boolean isReplicable(WALEdit edit, NavigableMap<byte[], Integer> scopes, FamilyCells into) {
+  boolean isReplicable(WALEdit edit, NavigableMap<byte[], Integer> scopes, FamilyCells into) {
     if (exempt || edit.isReplay()) {
       return false;
     }
@@ -111,7 +111,7 @@ public final class RegionStreams implements FamilyHeads.Names {
     return -1;
   }
 
-  public FamilyHeads heads(List<UUID> clusterIds) {
+  FamilyHeads heads(List<UUID> clusterIds) {
     if (clusterIds.isEmpty()) {
       if (local == null) {
         local = registry.heads(region, origin, clusterIds);
@@ -136,7 +136,7 @@ public final class RegionStreams implements FamilyHeads.Names {
    * Starts other streams for a region whose sequence ids start over, because it was truncated, or cloned again under
    * the same name. What arrived of the old streams must never cover entries of the new ones.
    */
-  public FamilyHeads beginAnew(List<UUID> clusterIds, long seq, long writeTime) {
+  FamilyHeads beginAnew(List<UUID> clusterIds, long seq, long writeTime) {
     FamilyHeads heads = registry.anotherLife(region, origin, clusterIds, seq, writeTime);
     if (clusterIds.isEmpty()) {
       local = heads;

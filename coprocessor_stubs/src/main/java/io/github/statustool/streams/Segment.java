@@ -3,12 +3,12 @@ package io.github.statustool.streams;
 import io.github.statustool.state.Bits;
 
 /** States that the entries of a stream in {@code (prev, seq]} have been applied. */
-public final class Segment {
+final class Segment {
   /** Length of the encoded form. */
   static final int LENGTH = 6 * Long.BYTES;
 
-  public final long prev;
-  public final long seq;
+  final long prev;
+  final long seq;
   final long firstTime;
   final long lastTime;
   /** The highest write time of the stream up to prev, which bounds that of a hole before this segment. */
@@ -16,7 +16,7 @@ public final class Segment {
   /** When the entry after prev was applied: since when a hole before this segment has been there. */
   final long recorded;
 
-  public Segment(long prev, long seq, long firstTime, long lastTime, long prevTime, long recorded) {
+  Segment(long prev, long seq, long firstTime, long lastTime, long prevTime, long recorded) {
     this.prev = prev;
     this.seq = seq;
     this.firstTime = firstTime;

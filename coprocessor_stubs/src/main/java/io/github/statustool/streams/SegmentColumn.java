@@ -5,7 +5,7 @@ import io.github.statustool.state.StateTable.SegmentRow;
 import java.util.List;
 
 /** The segment columns of a stream's row. */
-public final class SegmentColumn {
+final class SegmentColumn {
   private static final byte VERSION = 1;
   private static final int LENGTH = 1 + Long.BYTES;
 
@@ -32,7 +32,7 @@ public final class SegmentColumn {
   }
 
   /** Adds the segments of a column to the union. Returns false if the column holds none, or has an unknown version. */
-  public static boolean read(byte[] qualifier, byte[] value, SegmentSet into) {
+  static boolean read(byte[] qualifier, byte[] value, SegmentSet into) {
     boolean isKnown = qualifier.length == LENGTH && qualifier[0] == SegmentRow.WRITER[0]
         && value.length % Segment.LENGTH == 1 && value[0] == VERSION;
     for (int at = 1; isKnown && at < value.length; at += Segment.LENGTH) {

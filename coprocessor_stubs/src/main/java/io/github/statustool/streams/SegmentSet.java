@@ -7,7 +7,7 @@ import java.util.List;
  * A union of segments: ordered, and merged where they touch. The order in which segments are added does not matter, nor
  * does adding one twice.
  */
-public final class SegmentSet {
+final class SegmentSet {
   private static final int MANY = 256;
   /** Maximum size, so that the column stays a small cell. */
   private static final int MOST = 50_000;
@@ -64,7 +64,7 @@ public final class SegmentSet {
     }
   }
 
-  public List<Segment> asList() {
+  List<Segment> asList() {
     return segments;
   }
 

@@ -11,10 +11,10 @@ import java.util.zip.CRC32C;
  *
  * <p>Reuses its buffers and the last decoded stamp: nothing but a new stamp is allocated. Not thread-safe.
  */
-public final class StampCodec {
-  public static final String ATTRIBUTE = "status-tool";
+final class StampCodec {
+  static final String ATTRIBUTE = "status-tool";
   /** The write time of prev in a stamp of version 1, which has none. */
-  public static final long UNKNOWN_TIME = -1;
+  static final long UNKNOWN_TIME = -1;
   private static final byte VERSION = 3;
   private static final int ORIGIN = 1;
   private static final int VIA = 9;
@@ -38,7 +38,7 @@ public final class StampCodec {
   private long prevTime;
 
   /** @param newCells with the previous entry of each family */
-  public byte[] encode(long newOrigin, long newVia, FamilyCells newCells, long seq) {
+  byte[] encode(long newOrigin, long newVia, FamilyCells newCells, long seq) {
     int end = FIRST_FAMILY + newCells.size() * FAMILY_LENGTH;
     byte[] bytes = new byte[end + CRC_LENGTH];
     bytes[0] = VERSION;
@@ -57,7 +57,7 @@ public final class StampCodec {
   }
 
   /** Returns false for a foreign stamp: one of another length or version, damaged, or made for another entry. */
-  public boolean decode(byte[] bytes, int length, long seq) {
+  boolean decode(byte[] bytes, int length, long seq) {
     int end = length - CRC_LENGTH;
     if (!isOfKnownForm(bytes, end) || Bits.getInt(bytes, end) != crc(bytes, end, seq)) {
       return false;
@@ -106,7 +106,7 @@ public final class StampCodec {
     return version == VERSION;
   }
 
-  public long origin() {
+  long origin() {
     return origin;
   }
 
@@ -116,7 +116,7 @@ public final class StampCodec {
   }
 
   /** The via of the entry. */
-  public long via() {
+  long via() {
     return via;
   }
 
@@ -134,7 +134,7 @@ public final class StampCodec {
   }
 
   /** Number of cells by replicated family, as the entry was written. */
-  public FamilyCells cells() {
+  FamilyCells cells() {
     return cells;
   }
 

@@ -1,5 +1,9 @@
 package io.github.statustool.streams;
 
+import io.github.statustool.state.Bits;
+import io.github.statustool.state.Change;
+import io.github.statustool.state.StateRow;
+import io.github.statustool.state.StateTable.HeadRow;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 import org.apache.hadoop.hbase.client.RegionInfo;
@@ -15,16 +19,16 @@ import org.apache.hadoop.hbase.client.RegionInfo;
  * <p>About 200 bytes per stream, never evicted: a region that returns to this server must continue its chain from the
  * old head.
  */
-public final class StreamHead {
+final class StreamHead {
   private static final VarHandle VERSION = versionHandle();
 
-  public final StreamId id;
-  public final String table;
-  public final byte[] startKey;
-  public final byte[] endKey;
-  public final byte[] viaIds;
+  final StreamId id;
+  final String table;
+  final byte[] startKey;
+  final byte[] endKey;
+  final byte[] viaIds;
   /** The name of its family; empty where several families share the stream. */
-  public final byte[] family;
+  final byte[] family;
 
   @SuppressWarnings("unused") // accessed through VERSION
   private int version;
@@ -64,7 +68,7 @@ public final class StreamHead {
   }
 
   /** Advances the head to a later entry. Ignores an entry that HBase appends again after a failed sync. */
-  public void advance(long newSeq, long newWriteTime) {
+  void advance(long newSeq, long newWriteTime) {
     if (newSeq <= seq) {
       return;
     }
@@ -80,7 +84,7 @@ public final class StreamHead {
     VERSION.setRelease(this, before + 2);
   }
 
-  public Snapshot snapshot() {
+  Snapshot snapshot() {
     while (true) {
       int before = (int) VERSION.getAcquire(this);
       Snapshot seen = new Snapshot(seq, writeTime, firstTime, count);
@@ -92,24 +96,38 @@ public final class StreamHead {
     }
   }
 
-  public long flushedSeq() {
-    return flushedSeq;
+  /** The row as of now; null if the state table has it already. */
+  Change change() {
+    Snapshot seen = snapshot();
+    return seen.seq == flushedSeq ? null : new Change(row(seen), () -> flushedSeq = Math.max(flushedSeq, seen.seq));
   }
 
-  public void flushed(long uptoSeq) {
-    flushedSeq = Math.max(flushedSeq, uptoSeq);
+  private StateRow row(Snapshot seen) {
+    StateRow row = new StateRow(id.rowKey(HeadRow.TYPE))
+        .add(HeadRow.SEQ, seen.seq, seen.seq)
+        .add(HeadRow.WRITE_MS, seen.writeTime, seen.seq)
+        .add(HeadRow.FIRST_MS, seen.firstTime, seen.seq)
+        .add(HeadRow.ENTRIES, seen.count, seen.seq)
+        .add(HeadRow.TABLE, Bits.utf8(table), seen.seq)
+        .add(HeadRow.START_KEY, startKey, seen.seq)
+        .add(HeadRow.END_KEY, endKey, seen.seq)
+        .add(HeadRow.FAMILY, family, seen.seq);
+    if (viaIds.length > 0) {
+      row.add(HeadRow.VIA_IDS, viaIds, seen.seq);
+    }
+    return row;
   }
 
-  public void forgetFlush() {
+  void forgetFlush() {
     flushedSeq = 0;
   }
 
   /** A consistent view of the head. */
-  public static final class Snapshot {
-    public final long seq;
-    public final long writeTime;
-    public final long firstTime;
-    public final long count;
+  static final class Snapshot {
+    final long seq;
+    final long writeTime;
+    final long firstTime;
+    final long count;
 
     private Snapshot(long seq, long writeTime, long firstTime, long count) {
       this.seq = seq;

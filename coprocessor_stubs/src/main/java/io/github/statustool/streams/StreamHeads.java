@@ -1,6 +1,8 @@
 package io.github.statustool.streams;
 
+import io.github.statustool.state.Change;
 import io.github.statustool.state.Ids;
+import java.util.ArrayList;
 import java.util.Collection;
 import java.util.List;
 import java.util.UUID;
@@ -8,17 +10,17 @@ import java.util.concurrent.ConcurrentHashMap;
 import org.apache.hadoop.hbase.client.RegionInfo;
 
 /** All stream heads of this JVM. A region that is opened again, even in another WAL, continues its streams. */
-public final class StreamHeads {
+final class StreamHeads {
   private final ConcurrentHashMap<StreamId, StreamHead> heads = new ConcurrentHashMap<>();
   /** By region, origin and via of the entries. */
   private final ConcurrentHashMap<StreamId, FamilyHeads> regions = new ConcurrentHashMap<>();
 
-  public FamilyHeads heads(RegionInfo region, long origin, List<UUID> clusterIds) {
+  FamilyHeads heads(RegionInfo region, long origin, List<UUID> clusterIds) {
     return heads(region, origin, Ids.via(clusterIds), clusterIds);
   }
 
   /** Starts other streams of the region, distinguished from earlier ones by their first entry. */
-  public FamilyHeads anotherLife(RegionInfo region, long origin, List<UUID> clusterIds, long seq, long writeTime) {
+  FamilyHeads anotherLife(RegionInfo region, long origin, List<UUID> clusterIds, long seq, long writeTime) {
     return heads(region, origin, Ids.via(clusterIds, seq, writeTime), clusterIds);
   }
 
@@ -31,7 +33,23 @@ public final class StreamHeads {
     });
   }
 
-  public Collection<StreamHead> all() {
+  /** The heads that the state table does not have yet. */
+  List<Change> dirty() {
+    List<Change> changes = new ArrayList<>();
+    for (StreamHead head : heads.values()) {
+      Change change = head.change();
+      if (change != null) {
+        changes.add(change);
+      }
+    }
+    return changes;
+  }
+
+  void forgetFlushes() {
+    heads.values().forEach(StreamHead::forgetFlush);
+  }
+
+  Collection<StreamHead> all() {
     return heads.values();
   }
 

@@ -6,19 +6,19 @@ import io.github.statustool.state.Bits;
  * Identifies a stream: encoded region name, origin, and via, which stands for the clusters that its edits have passed
  * and for its family.
  */
-public final class StreamId {
+final class StreamId {
   final String region;
   final long origin;
-  public final long via;
+  final long via;
 
-  public StreamId(String region, long origin, long via) {
+  StreamId(String region, long origin, long via) {
     this.region = region;
     this.origin = origin;
     this.via = via;
   }
 
   /** The stream's row key in the state table, for a row type. */
-  public byte[] rowKey(char type) {
+  byte[] rowKey(char type) {
     return Bits.ascii(type + region + Bits.hex(origin) + Bits.hex(via));
   }
 

@@ -20,7 +20,7 @@ import java.util.Map;
  * <p>Synchronized, because replication handlers add entries while the recorder thread writes and compacts. No lock is
  * held during I/O.
  */
-public final class StreamSegments {
+final class StreamSegments {
   private static final int MERGE_AT = 16;
   /** A row has few columns, so random qualifiers do not collide. */
   private static final SecureRandom RANDOM = new SecureRandom();
@@ -44,7 +44,7 @@ public final class StreamSegments {
   }
 
   /** @param writer distinguishes this column from all others of the row */
-  public StreamSegments(StreamId id, String table, byte[] family, long writer) {
+  StreamSegments(StreamId id, String table, byte[] family, long writer) {
     this.id = id;
     this.table = table;
     this.family = family;
@@ -56,7 +56,7 @@ public final class StreamSegments {
   }
 
   /** Returns whether to read other servers' columns, which may fill the holes in between. */
-  public synchronized boolean add(AppliedEntries applied, long now) {
+  synchronized boolean add(AppliedEntries applied, long now) {
     boolean isNew = version == 0;
     applied.segments().forEach(segments::add);
     applied.partial().forEach((lacking, time) -> partial.merge(lacking, time, Math::max));
@@ -74,7 +74,7 @@ public final class StreamSegments {
   }
 
   /** The row with everything known now. */
-  public synchronized Change toChange(long now) {
+  synchronized Change toChange(long now) {
     lastTimestamp = Math.max(now, lastTimestamp + 1);
     long written = version;
     StateRow row = new StateRow(id.rowKey(SegmentRow.TYPE))
@@ -105,7 +105,7 @@ public final class StreamSegments {
     return isStored() && lastUsed <= time;
   }
 
-  public synchronized List<Segment> segments() {
+  synchronized List<Segment> segments() {
     return List.copyOf(segments.asList());
   }
 }

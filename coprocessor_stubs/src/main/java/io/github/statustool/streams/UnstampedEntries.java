@@ -8,14 +8,14 @@ import io.github.statustool.state.StateTable.UnstampedRow;
  * Entries of a region that arrived without a valid stamp, by the clusters that they have passed. Nothing can be proved
  * about them, but they are counted.
  */
-public final class UnstampedEntries {
+final class UnstampedEntries {
   final String region;
   final String table;
   private final byte[] clusters;
   private long newest;
   private long count;
 
-  public UnstampedEntries(String region, String table, byte[] clusters) {
+  UnstampedEntries(String region, String table, byte[] clusters) {
     this.region = region;
     this.table = table;
     this.clusters = clusters;
@@ -26,7 +26,7 @@ public final class UnstampedEntries {
     return region + Bits.hex(clusters);
   }
 
-  public void add(long writeTime) {
+  void add(long writeTime) {
     newest = Math.max(newest, writeTime);
     count++;
   }
@@ -39,7 +39,7 @@ public final class UnstampedEntries {
     return sum;
   }
 
-  public StateRow toRow() {
+  StateRow toRow() {
     return new StateRow(Bits.ascii(UnstampedRow.TYPE + region))
         .add(Bits.concat(UnstampedRow.WRITE_MS, clusters), newest, newest)
         .add(Bits.concat(UnstampedRow.ENTRIES, clusters), count, newest)

@@ -7,7 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.github.statustool.Fixtures;
+import io.github.statustool.content.MarkerForwarder;
 import io.github.statustool.server.ServerComponent;
 import io.github.statustool.state.Bits;
 import io.github.statustool.state.FakeStore;
@@ -21,14 +21,17 @@ import io.github.statustool.state.StateTable.SegmentRow;
 import io.github.statustool.state.StateTable.ServerRow;
 import io.github.statustool.state.StateTable.TableRow;
 import io.github.statustool.state.StoredRow;
-import io.github.statustool.streams.StreamHead;
+import io.github.statustool.streams.Fixtures;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.atomic.AtomicLong;
+import org.apache.hadoop.hbase.KeyValue;
 import org.apache.hadoop.hbase.ServerName;
 import org.apache.hadoop.hbase.client.RegionInfo;
+import org.apache.hadoop.hbase.util.Bytes;
+import org.apache.hadoop.hbase.wal.WALEdit;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -101,15 +104,13 @@ class RecorderTest {
     recorder.roles().watchServer(server);
   }
 
-  private StreamHead append() {
-    StreamHead head = Fixtures.head(recorder.observed().heads.heads(region, Fixtures.ORIGIN, List.of()), Fixtures.GLOBAL);
-    head.advance(nextSeq, clock.get());
+  private void append() {
+    Fixtures.append(recorder.observed(), region, nextSeq, clock.get());
     nextSeq++;
-    return head;
   }
 
   private byte[] headRow() {
-    return Fixtures.stream(region.getEncodedName()).rowKey(HeadRow.TYPE);
+    return Bytes.toBytes(Fixtures.row(HeadRow.TYPE, region.getEncodedName()));
   }
 
   private void tick(long later) {
@@ -258,7 +259,7 @@ class RecorderTest {
     recorder.writeThrough().write(Fixtures.batch(Fixtures.entry("a", 0, 3)));
     store.down = false;
     tick(1_000);
-    assertNotNull(store.rows.get(FakeStore.text(Fixtures.stream("a").rowKey(SegmentRow.TYPE))));
+    assertNotNull(store.rows.get(Fixtures.row(SegmentRow.TYPE, "a")));
     recorder.writeThrough().write(Fixtures.batch(Fixtures.entry("a", 3, 4)));
     assertFalse(recorder.observed().applied.hasPending(), "written through again");
   }
@@ -351,7 +352,7 @@ class RecorderTest {
     spool.drain(store);
     assertNull(store.value(headRow(), HeadRow.SEQ));
     assertNull(store.value(writerRow, ServerRow.FINAL_MS));
-    assertNotNull(store.rows.get(FakeStore.text(Fixtures.stream("a").rowKey(SegmentRow.TYPE))));
+    assertNotNull(store.rows.get(Fixtures.row(SegmentRow.TYPE, "a")));
   }
 
   @Test
@@ -654,7 +655,7 @@ class RecorderTest {
     assertEquals(1, store.number(headRow(), HeadRow.SEQ));
     assertNotNull(store.value(writerRow, ServerRow.FINAL_MS));
     assertNotNull(store.value(replicatorRow, ServerRow.FINAL_MS));
-    assertNotNull(store.rows.get(FakeStore.text(Fixtures.stream("a").rowKey(SegmentRow.TYPE))));
+    assertNotNull(store.rows.get(Fixtures.row(SegmentRow.TYPE, "a")));
   }
 
   @Test
@@ -742,10 +743,35 @@ class RecorderTest {
     store.put(List.of(new StateRow(gone).add(ServerRow.NAME, Bits.utf8(OTHER_SERVER), 1)));
     tick(61_000);
     assertNotNull(store.value(gone, ServerRow.GONE_MS), "the sweep");
-    assertFalse(recorder.observed().applied.scattered().isEmpty());
+    assertNull(store.lookups().get(Fixtures.row(SegmentRow.TYPE, "a")));
     store.segmentsUnreadable = false;
     tick(5_000);
-    assertTrue(recorder.observed().applied.scattered().isEmpty());
+    assertNotNull(store.lookups().get(Fixtures.row(SegmentRow.TYPE, "a")), "compaction tries again");
+  }
+
+  /** An error that nobody has thought of ends neither the flush nor the tasks after it. */
+  @Test
+  void anUnexpectedErrorOfOneTaskDoesNotKeepHeadsFromBeingEchoed() throws IOException {
+    recorder.tick();
+    append();
+    issue(TOKEN);
+    store.oddity = new IllegalStateException("odd");
+    tick(61_000);
+    assertArrayEquals(TOKEN, store.value(writerRow, ServerRow.ECHO));
+    assertEquals(0, recorder.health().errors());
+  }
+
+  /** WAL threads go on queueing markers: they must not pile up until the table is back. */
+  @Test
+  void markersAreReadWhileTheStateTableIsDown() {
+    store.down = true;
+    recorder.tick();
+    WALEdit damaged = new WALEdit();
+    damaged.add(new KeyValue(new byte[] {1}, WALEdit.METAFAMILY, Bytes.toBytes("HBASE::REGION_EVENT::REGION_OPEN"), new byte[] {1}));
+    new MarkerForwarder(Fixtures.ORIGIN, Fixtures.STATE_TABLE, recorder.observed().content)
+        .note(region, Fixtures.key(region, 1, null), damaged, null);
+    recorder.tick();
+    assertEquals(1, recorder.health().errors(), "the damaged marker was read");
   }
 
   /** Found on a cluster of one server: its first sweep came before its WAL, and coverage a minute late. */

@@ -5,13 +5,13 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.github.statustool.Fixtures;
 import io.github.statustool.state.Bits;
 import io.github.statustool.state.FakeStore;
 import io.github.statustool.state.Settings;
 import io.github.statustool.state.StateRow;
 import io.github.statustool.state.StateTable.CoverageRow;
 import io.github.statustool.state.StateTable.ServerRow;
+import io.github.statustool.streams.Fixtures;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;

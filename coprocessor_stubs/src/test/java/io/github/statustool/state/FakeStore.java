@@ -12,6 +12,7 @@ import java.util.Map;
 import java.util.TreeMap;
 import java.util.concurrent.CompletableFuture;
 import org.apache.hadoop.hbase.ServerName;
+import org.apache.hadoop.hbase.client.TableDescriptor;
 
 /** A state table in memory that can be down, or hang, and remembers the order in which rows were written. */
 public final class FakeStore implements StateStore {
@@ -28,6 +29,8 @@ public final class FakeStore implements StateStore {
   public boolean hanging;
   public boolean segmentsUnreadable;
   public boolean refusing;
+  /** An error that no caller expects, of whoever asks for the tables. */
+  public RuntimeException oddity;
   /** Whether no HBase master is active. */
   public boolean masterless;
   /** The next check-and-put is done, but its caller sees a failure. */
@@ -40,6 +43,11 @@ public final class FakeStore implements StateStore {
   /** How often each row was read by its key. */
   public Map<String, Integer> lookups() {
     return new TreeMap<>(lookups);
+  }
+
+  /** Adds a table as {@link HBaseStateStore} describes it. */
+  public void describe(TableDescriptor table, boolean enabled) {
+    tables.put(table.getTableName().getNameAsString(), TableJson.of(table, enabled));
   }
 
   private void check() throws IOException {
@@ -127,14 +135,6 @@ public final class FakeStore implements StateStore {
   }
 
   @Override
-  public CompletableFuture<Void> replaceAsync(StateRow row, List<byte[]> deletedQualifiers) {
-    store(row);
-    StoredRow stored = rows.get(text(row.key));
-    deletedQualifiers.forEach(stored.values::remove);
-    return CompletableFuture.completedFuture(null);
-  }
-
-  @Override
   public CompletableFuture<Void> replaceAsync(StateRow row, StoredRow read, List<byte[]> deletedQualifiers) {
     if (refusing) {
       return CompletableFuture.failedFuture(new IOException("refused"));
@@ -142,7 +142,7 @@ public final class FakeStore implements StateStore {
     store(row);
     StoredRow stored = rows.get(text(row.key));
     for (byte[] qualifier : deletedQualifiers) {
-      if (stored.timestamp(qualifier) <= read.timestamp(qualifier)) {
+      if (read.value(qualifier) == null || stored.timestamp(qualifier) <= read.timestamp(qualifier)) {
         stored.values.remove(qualifier);
       }
     }
@@ -180,6 +180,9 @@ public final class FakeStore implements StateStore {
   @Override
   public Map<String, String> tables() throws IOException {
     check();
+    if (oddity != null) {
+      throw oddity;
+    }
     if (masterless) {
       throw new IOException("no HBase master is active");
     }

@@ -4,9 +4,9 @@ import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
-import io.github.statustool.Fixtures;
 import io.github.statustool.state.StateTable.HeadRow;
 import io.github.statustool.state.StateTable.ServerRow;
+import io.github.statustool.streams.Fixtures;
 import java.io.File;
 import java.io.IOException;
 import java.nio.file.Files;

@@ -4,7 +4,6 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.github.statustool.Fixtures;
 import io.github.statustool.state.Bits;
 import java.util.Arrays;
 import org.junit.jupiter.api.Test;

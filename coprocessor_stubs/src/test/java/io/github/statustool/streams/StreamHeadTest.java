@@ -2,7 +2,6 @@ package io.github.statustool.streams;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
-import io.github.statustool.Fixtures;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 

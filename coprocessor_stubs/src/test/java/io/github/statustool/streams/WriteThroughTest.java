@@ -4,7 +4,6 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.github.statustool.Fixtures;
 import io.github.statustool.content.TableEvents;
 import io.github.statustool.state.Change;
 import io.github.statustool.state.FakeStore;

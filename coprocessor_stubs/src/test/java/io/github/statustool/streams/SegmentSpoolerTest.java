@@ -1,4 +1,4 @@
-package io.github.statustool.recorder;
+package io.github.statustool.streams;
 
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
@@ -6,16 +6,10 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.github.statustool.Fixtures;
 import io.github.statustool.content.TableEvents;
 import io.github.statustool.state.Change;
 import io.github.statustool.state.FakeStore;
 import io.github.statustool.state.Spool;
-import io.github.statustool.streams.AppliedSegments;
-import io.github.statustool.streams.Segment;
-import io.github.statustool.streams.SegmentColumn;
-import io.github.statustool.streams.SegmentSet;
-import io.github.statustool.streams.WriteThrough;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;

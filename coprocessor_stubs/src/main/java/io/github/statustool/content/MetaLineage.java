@@ -1,6 +1,5 @@
-package io.github.statustool;
+package io.github.statustool.content;
 
-import io.github.statustool.content.RegionFacts;
 import io.github.statustool.state.Bits;
 import java.io.IOException;
 import org.apache.hadoop.hbase.Cell;
@@ -14,18 +13,18 @@ import org.apache.hadoop.hbase.wal.WALEdit;
  * Reads splits and merges from the WAL of hbase:meta. The streams of the parents end there; without this fact they
  * would look like those of a dropped or truncated table.
  */
-final class MetaLineage {
+public final class MetaLineage {
   private static final String SPLIT = "split";
   private static final String MERGE = "merge";
   private static final byte[] MERGE_PREFIX = Bits.ascii("merge");
 
   private final RegionFacts facts;
 
-  MetaLineage(RegionFacts facts) {
+  public MetaLineage(RegionFacts facts) {
     this.facts = facts;
   }
 
-  void read(WALEdit edit, long writeTime) throws IOException {
+  public void read(WALEdit edit, long writeTime) throws IOException {
     for (Cell cell : edit.getCells()) {
       if (CellUtil.matchingFamily(cell, HConstants.CATALOG_FAMILY) && CellUtil.isPut(cell)) {
         read(cell, writeTime);

@@ -1,7 +1,5 @@
-package io.github.statustool;
+package io.github.statustool.content;
 
-import io.github.statustool.content.ContentLedger;
-import io.github.statustool.content.Marker;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -18,19 +16,19 @@ import org.apache.hadoop.hbase.wal.WALKeyImpl;
  * Forwards the markers of one WAL to the content ledger, for default replicas of user tables. Used by the WAL thread
  * only.
  */
-final class MarkerForwarder {
+public final class MarkerForwarder {
   private final long origin;
   private final TableName stateTable;
   private final ContentLedger ledger;
 
-  MarkerForwarder(long origin, TableName stateTable, ContentLedger ledger) {
+  public MarkerForwarder(long origin, TableName stateTable, ContentLedger ledger) {
     this.origin = origin;
     this.stateTable = stateTable;
     this.ledger = ledger;
   }
 
   /** @param scopes replication scopes of the families before HBase removed them from the marker; or null */
-  void note(RegionInfo region, WALKeyImpl key, WALEdit edit, NavigableMap<byte[], Integer> scopes) {
+  public void note(RegionInfo region, WALKeyImpl key, WALEdit edit, NavigableMap<byte[], Integer> scopes) {
     TableName table = region.getTable();
     if (!table.isSystemTable() && !table.equals(stateTable) && RegionReplicaUtil.isDefaultReplica(region)) {
       ledger.note(new Marker(origin, region, key.getSequenceId(), key.getWriteTime(), edit.getCells(),

@@ -1,16 +1,14 @@
-package io.github.statustool;
+package io.github.statustool.server;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.github.statustool.recorder.ObservedState;
-import io.github.statustool.server.WalSyncer;
-import io.github.statustool.server.WalWatch;
-import io.github.statustool.streams.StreamHeads;
+import io.github.statustool.streams.Fixtures;
+import io.github.statustool.streams.ObservedState;
+import io.github.statustool.streams.WalStamper;
 import java.io.IOException;
-import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
@@ -49,7 +47,6 @@ class WalEndTest {
 
   private final RegionInfo region = Fixtures.region("t");
   private final ObservedState observed = new ObservedState(Fixtures.health(), () -> 0);
-  private final StreamHeads heads = observed.heads;
   private final EventLoopGroup group = new NioEventLoopGroup(1);
   private final MultiVersionConcurrencyControl mvcc = new MultiVersionConcurrencyControl();
   private Wal wal;
@@ -160,7 +157,7 @@ class WalEndTest {
   }
 
   private long head() {
-    return Fixtures.head(heads.heads(region, Fixtures.ORIGIN, List.of()), Fixtures.GLOBAL).snapshot().count;
+    return Fixtures.entries(observed, region);
   }
 
   @Test

@@ -1,14 +1,9 @@
-package io.github.statustool;
+package io.github.statustool.streams;
 
 import io.github.statustool.state.Bits;
 import io.github.statustool.state.Health;
 import io.github.statustool.state.Ids;
-import io.github.statustool.streams.FamilyCells;
-import io.github.statustool.streams.FamilyHeads;
-import io.github.statustool.streams.SinkBatch;
-import io.github.statustool.streams.StampCodec;
-import io.github.statustool.streams.StreamHead;
-import io.github.statustool.streams.StreamId;
+import io.github.statustool.state.StoredRow;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.NavigableMap;
@@ -34,7 +29,7 @@ import org.slf4j.LoggerFactory;
 public final class Fixtures {
   public static final String SERVER = "master.example.org,16020,1700000000000";
   public static final long ORIGIN = Ids.origin(SERVER);
-  static final TableName STATE_TABLE = TableName.valueOf("replicationstate");
+  public static final TableName STATE_TABLE = TableName.valueOf("replicationstate");
   public static final byte[] GLOBAL = Bytes.toBytes("g");
   public static final byte[] LOCAL = Bytes.toBytes("l");
 
@@ -57,18 +52,18 @@ public final class Fixtures {
   }
 
   /** As HRegion does it: only families whose scope is not local. */
-  static NavigableMap<byte[], Integer> scopes() {
+  public static NavigableMap<byte[], Integer> scopes() {
     NavigableMap<byte[], Integer> scopes = new TreeMap<>(Bytes.BYTES_COMPARATOR);
     scopes.put(GLOBAL, 1);
     return scopes;
   }
 
-  static WALKeyImpl key(RegionInfo region, long seq, NavigableMap<byte[], Integer> scopes, UUID... clusterIds) {
+  public static WALKeyImpl key(RegionInfo region, long seq, NavigableMap<byte[], Integer> scopes, UUID... clusterIds) {
     return new WALKeyImpl(region.getEncodedNameAsBytes(), region.getTable(), seq, 1000 + seq,
         new ArrayList<>(List.of(clusterIds)), 0, 0, new MultiVersionConcurrencyControl(), scopes);
   }
 
-  static WALEdit edit(byte[]... families) {
+  public static WALEdit edit(byte[]... families) {
     WALEdit edit = new WALEdit();
     for (byte[] family : families) {
       edit.add(new KeyValue(Bytes.toBytes("row"), family, Bytes.toBytes("q"), Bytes.toBytes("v")), family);
@@ -76,7 +71,38 @@ public final class Fixtures {
     return edit;
   }
 
-  static byte[] stamp(WALKeyImpl key) {
+  /** Appends an entry of one cell to the head of its stream. */
+  public static void append(ObservedState observed, RegionInfo region, long seq, long writeTime) {
+    head(observed.heads.heads(region, ORIGIN, List.of()), GLOBAL).advance(seq, writeTime);
+  }
+
+  /** Number of entries in the head of a region's stream. */
+  public static long entries(ObservedState observed, RegionInfo region) {
+    return head(observed.heads.heads(region, ORIGIN, List.of()), GLOBAL).snapshot().count;
+  }
+
+  /** Whether a stamp is one of this entry. */
+  public static boolean isValid(byte[] stamp, long seq) {
+    return new StampCodec().decode(stamp, stamp.length, seq);
+  }
+
+  /** The row key of the stream of a family's local writes, as {@code FakeStore} has it. */
+  public static String row(char type, String region, byte[] family) {
+    return Bytes.toString(stream(region, family).rowKey(type));
+  }
+
+  public static String row(char type, String region) {
+    return row(type, region, GLOBAL);
+  }
+
+  /** The union of the segments in a row's columns, in words. */
+  public static String segments(StoredRow row) {
+    SegmentSet all = new SegmentSet();
+    row.values.forEach((qualifier, value) -> SegmentColumn.read(qualifier, value, all));
+    return all.asList().toString();
+  }
+
+  public static byte[] stamp(WALKeyImpl key) {
     return key.getExtendedAttribute(StampCodec.ATTRIBUTE);
   }
 

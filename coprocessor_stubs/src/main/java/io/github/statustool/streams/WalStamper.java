@@ -1,14 +1,10 @@
-package io.github.statustool;
+package io.github.statustool.streams;
 
+import io.github.statustool.content.MarkerForwarder;
+import io.github.statustool.content.MetaLineage;
 import io.github.statustool.content.RegionFacts;
 import io.github.statustool.content.TableWrites;
-import io.github.statustool.recorder.ObservedState;
 import io.github.statustool.state.Health;
-import io.github.statustool.streams.FamilyCells;
-import io.github.statustool.streams.FamilyHeads;
-import io.github.statustool.streams.RegionStreams;
-import io.github.statustool.streams.StampCodec;
-import io.github.statustool.streams.StreamHeads;
 import java.io.IOException;
 import java.util.IdentityHashMap;
 import java.util.NavigableMap;
@@ -26,7 +22,7 @@ import org.apache.hadoop.hbase.wal.WALKeyImpl;
  * Stamps entries before they are appended, and advances the heads of their streams afterwards. One per WAL; the WAL's
  * single consumer thread calls {@code before} and {@code after} of an entry back to back.
  */
-final class WalStamper {
+public final class WalStamper {
   /** Far more regions than a server has; bounds memory in case markers of region closes are missed. */
   private static final int MAX_REGIONS = 20_000;
 
@@ -57,7 +53,7 @@ final class WalStamper {
   /** Scopes of the entry that is being appended; HBase removes them from a marker before {@code after}. */
   private NavigableMap<byte[], Integer> scopes;
 
-  WalStamper(long origin, TableName stateTable, ObservedState observed, Health health) {
+  public WalStamper(long origin, TableName stateTable, ObservedState observed, Health health) {
     this.origin = origin;
     this.health = health;
     this.stateTable = stateTable;
@@ -68,11 +64,11 @@ final class WalStamper {
     this.markers = new MarkerForwarder(origin, stateTable, observed.content);
   }
 
-  long appended() {
+  public long appended() {
     return appended.getAcquire();
   }
 
-  void before(RegionInfo region, WALKeyImpl key, WALEdit edit) throws IOException {
+  public void before(RegionInfo region, WALKeyImpl key, WALEdit edit) throws IOException {
     stampedKey = null;
     scopes = key.getReplicationScopes();
     if (scopes == null || scopes.isEmpty()) {
@@ -103,7 +99,7 @@ final class WalStamper {
     }
   }
 
-  void after(RegionInfo region, WALKeyImpl key, WALEdit edit) throws IOException {
+  public void after(RegionInfo region, WALKeyImpl key, WALEdit edit) throws IOException {
     if (key == stampedKey) {
       if (key.getSequenceId() > stampedHeads.seq()) { // otherwise HBase appends it again after a failed sync
         noteTime(key.getWriteTime());

@@ -1,4 +1,4 @@
-package io.github.statustool;
+package io.github.statustool.content;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
@@ -7,18 +7,15 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.github.statustool.content.OpenTenure;
-import io.github.statustool.content.StoreFileName;
-import io.github.statustool.content.StoreFiles;
-import io.github.statustool.content.Tenure;
-import io.github.statustool.content.TenureJoiner;
-import io.github.statustool.recorder.ObservedState;
 import io.github.statustool.state.Bits;
 import io.github.statustool.state.Change;
 import io.github.statustool.state.FakeStore;
 import io.github.statustool.state.Ids;
 import io.github.statustool.state.StateTable.FactRow;
 import io.github.statustool.state.StoredRow;
+import io.github.statustool.streams.Fixtures;
+import io.github.statustool.streams.ObservedState;
+import io.github.statustool.streams.WalStamper;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -57,19 +54,18 @@ class ContentLedgerTest {
 
   /** A region server's ledger, its WAL and its recorder. */
   private final class Server {
-    private final ObservedState observed = new ObservedState(Fixtures.health(), clock::get);
-    private final WalStamper stamper;
-    private final TenureJoiner joiner = new TenureJoiner(observed.content, observed.facts, clock::get, 1_000);
+    private final ContentLedger content = new ContentLedger(Fixtures.health(), clock::get);
+    private final RegionFacts facts = new RegionFacts();
+    private final TenureJoiner joiner = new TenureJoiner(content, facts, clock::get, 1_000);
+    private final MarkerForwarder markers;
 
     private Server(String name) {
-      stamper = new WalStamper(Ids.origin(name), Fixtures.STATE_TABLE, observed, Fixtures.health());
+      markers = new MarkerForwarder(Ids.origin(name), Fixtures.STATE_TABLE, content);
     }
 
     private void append(RegionInfo of, long seq, WALEdit edit) throws IOException {
       WALKeyImpl key = Fixtures.key(of, seq, Fixtures.scopes());
-      stamper.before(of, key, edit);
-      key.clearReplicationScope(); // as a listener of HBase does with markers
-      stamper.after(of, key, edit);
+      markers.note(of, key, edit, Fixtures.scopes());
     }
 
     private void open(long openSeq, String... names) throws IOException {
@@ -101,7 +97,8 @@ class ContentLedgerTest {
     }
 
     private void write() throws IOException {
-      List<Change> changes = observed.urgentChanges();
+      List<Change> changes = new ArrayList<>(facts.dirty());
+      changes.addAll(content.urgent());
       for (Change change : changes) {
         store.put(List.of(change.row));
         change.stored();
@@ -196,19 +193,19 @@ class ContentLedgerTest {
   @Test
   void openingsAndClosesAreWrittenAtOnceTheRestWithTheFlush() throws IOException {
     here.open(10, ONE);
-    assertEquals(1, here.observed.urgentChanges().size());
+    assertEquals(1, here.content.urgent().size());
     here.write();
     here.flush(13, TWO);
-    assertTrue(here.observed.urgentChanges().isEmpty());
-    assertEquals(1, here.observed.otherChanges(clock.get()).size());
+    assertTrue(here.content.urgent().isEmpty());
+    assertEquals(1, here.content.dirty().size());
     here.close(15);
-    assertEquals(1, here.observed.urgentChanges().size());
+    assertEquals(1, here.content.urgent().size());
     here.write();
-    assertTrue(here.observed.otherChanges(clock.get()).isEmpty());
+    assertTrue(here.content.dirty().isEmpty());
   }
 
   private long timestamp() {
-    return here.observed.otherChanges(clock.get()).get(0).row.columns().get(0).timestamp;
+    return here.content.dirty().get(0).row.columns().get(0).timestamp;
   }
 
   /** Written twice, because the answer to the first was lost, it must not come back once it has been taken over. */
@@ -288,7 +285,7 @@ class ContentLedgerTest {
     there.write();
     assertThrows(IOException.class, () -> there.joiner.step(store));
     store.refusing = false;
-    for (Change change : there.observed.otherChanges(clock.get())) {
+    for (Change change : there.content.dirty()) {
       store.put(List.of(change.row));
       change.stored();
     }
@@ -304,7 +301,7 @@ class ContentLedgerTest {
     here.write();
     assertEquals(0, only().elsewhere, "of the parent in the same table");
     here.open(20, "source=" + PARENT + "-" + ONE);
-    assertEquals(1021, Tenure.parse(here.observed.urgentChanges().get(0).row.columns().get(0).value).elsewhere);
+    assertEquals(1021, Tenure.parse(here.content.urgent().get(0).row.columns().get(0).value).elsewhere);
     assertTrue(StoreFileName.isFromElsewhere("t=" + region.getEncodedName() + "-" + ONE, region));
     assertTrue(StoreFileName.isFromElsewhere("ns=t=" + PARENT + "-" + ONE, region));
     assertTrue(StoreFileName.isFromElsewhere("source=" + PARENT + "-" + ONE + "." + PARENT, region));
@@ -316,10 +313,10 @@ class ContentLedgerTest {
   void aDaughterOfAClonedRegionIsNot() throws IOException {
     here.open(10, "source=" + PARENT + "-" + ONE);
     here.write();
-    here.observed.facts.child(region.getEncodedName(), "t", 1_000);
+    here.facts.child(region.getEncodedName(), "t", 1_000);
     here.join();
     here.write();
-    for (Change change : here.observed.otherChanges(clock.get())) {
+    for (Change change : here.content.dirty()) {
       store.put(List.of(change.row));
     }
     assertEquals(0, only().elsewhere);
@@ -366,7 +363,7 @@ class ContentLedgerTest {
     for (RegionInfo other : List.of(Fixtures.region("hbase:acl"), Fixtures.region("replicationstate"), replica)) {
       here.open(other, 10, ONE);
     }
-    assertTrue(here.observed.urgentChanges().isEmpty());
+    assertTrue(here.content.urgent().isEmpty());
   }
 
   @Test
@@ -383,8 +380,8 @@ class ContentLedgerTest {
   void aTableThatLostItsRowsGetsBackWhatIsOpen() throws IOException {
     here.open(10, ONE);
     here.write();
-    assertTrue(here.observed.otherChanges(clock.get()).isEmpty());
-    here.observed.forgetFlushes();
-    assertEquals(1, here.observed.otherChanges(clock.get()).size());
+    assertTrue(here.content.dirty().isEmpty());
+    here.content.forgetFlushes();
+    assertEquals(1, here.content.dirty().size());
   }
 }

@@ -1,10 +1,9 @@
-package io.github.statustool.recorder;
+package io.github.statustool.streams;
 
 import io.github.statustool.state.GrowingSpoolFile;
 import io.github.statustool.state.Health;
 import io.github.statustool.state.Spool;
 import io.github.statustool.state.StateRow;
-import io.github.statustool.streams.AppliedSegments;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.Iterator;
@@ -53,7 +52,7 @@ public final class SegmentSpooler {
    * @param threads runs what may take as long as the state table is unavailable
    * @param waitMs how long a replication handler waits
    */
-  SegmentSpooler(Spool spool, AppliedSegments applied, Health health, LongSupplier clock, LongSupplier origin,
+  public SegmentSpooler(Spool spool, AppliedSegments applied, Health health, LongSupplier clock, LongSupplier origin,
       Executor threads, long waitMs) {
     this.spool = spool;
     this.applied = applied;
@@ -65,7 +64,7 @@ public final class SegmentSpooler {
   }
 
   /** Called by a replication handler whose segments stay pending; returns once they are copied, or time is up. */
-  void copySoon() {
+  public void copySoon() {
     long mine = ask();
     start();
     await(mine);

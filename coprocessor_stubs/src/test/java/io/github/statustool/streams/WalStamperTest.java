@@ -1,4 +1,4 @@
-package io.github.statustool;
+package io.github.statustool.streams;
 
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
@@ -9,14 +9,11 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.github.statustool.content.RegionFacts;
-import io.github.statustool.recorder.ObservedState;
 import io.github.statustool.state.Bits;
 import io.github.statustool.state.Health;
 import io.github.statustool.state.Ids;
-import io.github.statustool.streams.FamilyCells;
-import io.github.statustool.streams.StampCodec;
-import io.github.statustool.streams.StreamHead;
-import io.github.statustool.streams.StreamHeads;
+import io.github.statustool.state.StateRow;
+import io.github.statustool.state.StateTable.FactRow;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
@@ -25,6 +22,7 @@ import java.util.NavigableMap;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.UUID;
+import java.util.stream.Collectors;
 import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.hbase.HConstants;
 import org.apache.hadoop.hbase.ServerName;
@@ -307,20 +305,22 @@ class WalStamperTest {
     append(Fixtures.key(region, 4, scopes), bulkLoad(Fixtures.LOCAL, true));
     assertTrue(facts.dirty().isEmpty());
     append(Fixtures.key(region, 5, scopes), bulkLoad(Fixtures.GLOBAL, true));
-    RegionFacts.Fact fact = facts.dirty().get(0);
-    assertEquals(region.getEncodedName(), fact.region);
-    assertEquals(1005, fact.bulkLoadTime);
-    assertEquals(0, fact.localLoadTime);
-    assertNull(fact.lineage);
+    assertEquals(Map.of("b", 1005L), loads());
   }
 
   @Test
   void aBulkLoadThatIsNotToBeReplicatedIsAnotherFact() throws IOException {
     append(Fixtures.key(region, 4, scopes), bulkLoad(Fixtures.GLOBAL, true));
     append(Fixtures.key(region, 5, scopes), bulkLoad(Fixtures.GLOBAL, false));
-    RegionFacts.Fact fact = facts.dirty().get(0);
-    assertEquals(1004, fact.bulkLoadTime);
-    assertEquals(1005, fact.localLoadTime);
+    assertEquals(Map.of("b", 1004L, "u", 1005L), loads());
+  }
+
+  /** The times in the row of the region's facts, by column. */
+  private Map<String, Long> loads() {
+    StateRow row = facts.dirty().get(0).row;
+    assertArrayEquals(Bits.ascii(FactRow.TYPE + region.getEncodedName()), row.key);
+    return row.columns().stream().filter(column -> column.value.length == Long.BYTES)
+        .collect(Collectors.toMap(column -> Bytes.toString(column.qualifier), column -> column.timestamp));
   }
 
   private WALEdit bulkLoad(byte[] family, boolean replicate) {

@@ -1,11 +1,12 @@
-package io.github.statustool;
+package io.github.statustool.content;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.github.statustool.content.RegionFacts;
-import io.github.statustool.recorder.ObservedState;
+import io.github.statustool.streams.Fixtures;
+import io.github.statustool.streams.ObservedState;
+import io.github.statustool.streams.WalStamper;
 import java.io.IOException;
 import java.util.List;
 import java.util.Map;
@@ -23,8 +24,7 @@ import org.junit.jupiter.api.Test;
 class MetaLineageTest {
   private static final TableName TABLE = TableName.valueOf("ns", "t");
 
-  private final ObservedState observed = new ObservedState(Fixtures.health(), () -> 0);
-  private final RegionFacts facts = observed.facts;
+  private final RegionFacts facts = new RegionFacts();
   private final RegionInfo low = region("", "m", 11);
   private final RegionInfo high = region("m", "", 12);
   private final RegionInfo whole = region("", "", 13);
@@ -41,13 +41,9 @@ class MetaLineageTest {
   private Map<String, RegionFacts.Fact> read(KeyValue... cells) throws IOException {
     WALEdit edit = new WALEdit();
     List.of(cells).forEach(cell -> edit.add(cell, HConstants.CATALOG_FAMILY));
-    RegionInfo meta = RegionInfoBuilder.FIRST_META_REGIONINFO;
-    WALKeyImpl key = Fixtures.key(meta, 5, null);
-    WalStamper stamper = new WalStamper(Fixtures.ORIGIN, Fixtures.STATE_TABLE, observed, Fixtures.health());
-    stamper.before(meta, key, edit);
-    stamper.after(meta, key, edit);
+    new MetaLineage(facts).read(edit, 1005);
     Map<String, RegionFacts.Fact> found = new TreeMap<>();
-    facts.dirty().forEach(fact -> found.put(fact.region, fact));
+    facts.all().forEach(fact -> found.put(fact.region, fact));
     return found;
   }
 
