@@ -123,6 +123,7 @@ final class Flusher {
 
   private void flush(StateStore store, Collection<ServerRole> roles, Barrier.Echo token, ServerRole.End end)
       throws IOException {
+    // Both before anything is collected: the server's row must not vouch for what comes later.
     Map<String, String> peers = this.roles.peers();
     long began = clock.getAsLong();
     Barrier.Echo echo = token == null ? lastEcho : token;

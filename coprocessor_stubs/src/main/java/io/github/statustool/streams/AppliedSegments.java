@@ -153,7 +153,10 @@ public final class AppliedSegments {
     while (ids.hasNext()) {
       StreamSegments record = records.get(ids.next());
       if (record == null || record.isStored()) {
-        ids.remove(); // the write-through has written it since
+        // The write-through has written it since. A handler may have added entries after this look, failed to write
+        // them, and kept the stream before the removal, which would undo that: the second look sees these entries.
+        // A handler that keeps the stream after the removal adds it again by itself.
+        ids.remove();
         if (record != null && !record.isStored()) {
           pending.add(record.id);
         }
@@ -165,8 +168,9 @@ public final class AppliedSegments {
         if (record.isStored()) {
           pending.remove(record.id);
         }
+        // Not an else: a handler may add entries between the first look and the removal, as above.
         if (!record.isStored()) {
-          pending.add(record.id); // it grew while it was written, and the write-through may have failed
+          pending.add(record.id);
         }
       }));
     }

@@ -72,6 +72,7 @@ final class StreamHead {
     if (newSeq <= seq) {
       return;
     }
+    // An odd version tells readers that the fields are changing. The fence keeps the fields' writes behind it.
     int before = version;
     VERSION.setOpaque(this, before + 1);
     VarHandle.storeStoreFence();
@@ -88,6 +89,7 @@ final class StreamHead {
     while (true) {
       int before = (int) VERSION.getAcquire(this);
       Snapshot seen = new Snapshot(seq, writeTime, firstTime, count);
+      // The same even version before and after: the WAL thread changed nothing in between.
       VarHandle.loadLoadFence();
       if ((before & 1) == 0 && before == (int) VERSION.getOpaque(this)) {
         return seen;
