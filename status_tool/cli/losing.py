@@ -113,7 +113,7 @@ def lost_lines(found: LostData) -> Iterator[str]:
 
 def _lost_words(table: LostTable) -> Iterator[str]:
     if table.entries:
-        yield f"about {table.entries} entr{'y' if table.entries == 1 else 'ies'}"
+        yield f"about {table.entries} WAL entr{'y' if table.entries == 1 else 'ies'}"
     if table.of_regions:
         yield f"in {table.regions} of {table.of_regions} regions"
     if table.from_ms is not None and table.to_ms is not None:

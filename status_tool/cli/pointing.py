@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
+from status_tool.atomic import PUBLIC, atomic_write
 from status_tool.clients.config import Settings
 from status_tool.errors import EXIT_COMPLETE, EXIT_INCOMPLETE, EXIT_UNVERIFIABLE
 from status_tool.printable import duration, iso, safe
+from status_tool.report.metrics import point_metrics
 from status_tool.report.progress import make_progress
 from status_tool.runs.recovery import INTERVALS, PointAsked, RecoveryPoint, TablePoint, find_point
 from status_tool.spark.stages import stages_shown
@@ -17,10 +20,15 @@ from status_tool.spark.stages import stages_shown
 _WORDS = {EXIT_COMPLETE: "fresh", EXIT_INCOMPLETE: "old", EXIT_UNVERIFIABLE: "none"}
 
 
-def tell(settings: Settings, asked: PointAsked, max_age_s: float | None, *, as_json: bool) -> int:
-    """Find the recovery point and print it; returns the exit code."""
+def tell(settings: Settings, asked: PointAsked, max_age_s: float | None, metrics: Path | None, *, as_json: bool) -> int:
+    """Find the recovery point, print it and write its metrics; returns the exit code."""
     with make_progress() as progress, stages_shown(progress.phase):
         point = find_point(settings, asked, progress.step)
+    if metrics is not None:
+        names = {"master": point.master_cluster_id or "", "slave": point.slave_cluster_id}
+        tables = {name: table.point_ms for name, table in point.tables.items()}
+        with atomic_write(metrics, PUBLIC) as stream:
+            stream.writelines(f"{line}\n" for line in point_metrics(names, point.point_ms, tables))
     limit_s = max_age_s if max_age_s is not None else INTERVALS * (point.interval_ms or 0) / 1000
     if as_json:
         print(json.dumps(point_document(point, limit_s)))
@@ -94,6 +102,6 @@ def _table_words(point: RecoveryPoint, table: TablePoint) -> Iterator[str]:
         yield f"newest entry {iso(table.beyond.newest_ms)}"
     if table.beyond.missing:
         count = table.beyond.missing
-        yield f"about {count} entr{'y is' if count == 1 else 'ies are'} known to be missing"
+        yield f"about {count} WAL entr{'y is' if count == 1 else 'ies are'} known to be missing"
     if table.held_back_by is not None and table.held_back_by != point.held_back_by:
         yield f"held back by {table.held_back_by}"

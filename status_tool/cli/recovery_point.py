@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from status_tool.atomic import check_target
 from status_tool.cli.options import LogFile, Quiet, Verbose, on_cluster, show_as
 from status_tool.cli.run import spark_settings_of
 from status_tool.cli.signals import loading
@@ -52,6 +53,9 @@ def recovery_point(
     sign_key: Annotated[
         Path | None, typer.Option("--sign-key", metavar="FILE", help="Only files signed with the key in FILE count.")
     ] = None,
+    metrics: Annotated[
+        Path | None, typer.Option("--metrics", metavar="FILE.prom", help="Also write a Prometheus textfile.")
+    ] = None,
     spark_master: Annotated[
         str | None, typer.Option("--spark-master", metavar="URL", help="Default local[*]; kept under spark-submit.")
     ] = None,
@@ -69,6 +73,8 @@ def recovery_point(
     tables = frozenset(map(plain_name, table or ()))
     baseline = parse_baseline(since or (), TableFilter.of(table or (), namespace or ()))
     scope = Scope(tables, frozenset(namespace or ()), baseline, peer, check_hdfs=False)
+    if metrics is not None:
+        check_target(metrics)
     key = None if sign_key is None else read_key(sign_key)
     chosen = spark_settings_of(spark_conf)
     take_spark()
@@ -77,4 +83,5 @@ def recovery_point(
         from status_tool.runs.recovery import PointAsked
 
     show_as(quiet=quiet, verbose=verbose, log_file=log_file)
-    return tell(settings, PointAsked(scope, master_cluster, key, spark_master, chosen), max_age, as_json=as_json)
+    asked = PointAsked(scope, master_cluster, key, spark_master, chosen)
+    return tell(settings, asked, max_age, metrics, as_json=as_json)

@@ -117,6 +117,20 @@ def published_metrics(is_up: bool, cut_ms: int | None, size: int | None, took_s:
     yield "# EOF"
 
 
+def point_metrics(names: Mapping[str, str], point_ms: int | None, tables: Mapping[str, int | None]) -> Iterator[str]:
+    """The metrics of a recovery point, of the whole (`table` is empty) and of each table; those without one have none.
+
+    `names` are the ids of master and slave.
+    """
+    points = {"": point_ms, **tables}
+    known: list[_Sample] = [({"table": name}, at / 1000) for name, at in points.items() if at is not None]
+    meaning = "Everything acknowledged on the master before this is proven to be on the slave."
+    yield from _gauge("recovery_point_timestamp_seconds", meaning, known, names)
+    asked: list[_Sample] = [({}, time.time())]
+    yield from _gauge("recovery_point_asked_timestamp_seconds", "When recovery-point last ended.", asked, names)
+    yield "# EOF"
+
+
 def _names(outcome: Outcome) -> dict[str, str]:
     return {
         "master": outcome.master_cluster_id,

@@ -16,7 +16,7 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families 
 from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.samples import Sample
 
-from status_tool.report.metrics import Before, MetricsReporter
+from status_tool.report.metrics import Before, MetricsReporter, point_metrics, published_metrics
 from status_tool.vocabulary.outcome import Drawing, Overview
 from tests.pair import REPOSITORY
 from tests.unit.test_report import HOSTILE, OUTCOME, hostile, printed
@@ -38,10 +38,16 @@ def parsed(text: str) -> list[Sample]:
     return [sample for family in families for sample in family.samples]
 
 
+def others() -> list[str]:
+    """What `recovery-point` and `publish` write."""
+    point = point_metrics({"master": "m", "slave": "s"}, 1_700_000_000_000, {"a": 1_700_000_000_000, "b": None})
+    return ["\n".join(lines) + "\n" for lines in (point, published_metrics(True, 1_700_000_000_000, 10_000, 1.0))]
+
+
 def series() -> dict[str, set[str]]:
     """Of each series the names of its labels."""
     found: dict[str, set[str]] = {}
-    for sample in parsed(written()):
+    for sample in (one for text in (written(), *others()) for one in parsed(text)):
         found.setdefault(sample.name, set()).update(sample.labels)
     return found
 
@@ -59,6 +65,15 @@ def test_both_formats(text: str) -> None:
     samples = parsed(text)
     assert samples
     assert all({"master", "slave", "peer"} <= set(sample.labels) for sample in samples)
+    assert [s for family in openmetrics(text) for s in family.samples]  # type: ignore[no-untyped-call]
+
+
+@pytest.mark.parametrize("text", others())
+def test_other_textfiles_are_both_formats_too(text: str) -> None:
+    """A table without a point has no series."""
+    samples = parsed(text)
+    assert samples
+    assert "b" not in {sample.labels.get("table") for sample in samples}
     assert [s for family in openmetrics(text) for s in family.samples]  # type: ignore[no-untyped-call]
 
 

@@ -237,7 +237,7 @@ def test_the_text_says_up_to_when_and_what_is_beyond() -> None:
     assert "acknowledged before 1970-01-01T00:01:10" in lines[0]
     assert "differ by at most 0.3 s" in lines[0]
     assert "older than the 10 s that are allowed" in lines[1]
-    assert "about 12 entries are known to be missing" in lines[3]
+    assert "about 12 WAL entries are known to be missing" in lines[3]
 
 
 def test_nothing_published() -> None:
