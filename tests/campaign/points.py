@@ -15,7 +15,6 @@ import signal
 import statistics
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 from collections.abc import Iterator
@@ -24,7 +23,6 @@ from dataclasses import dataclass, field
 
 from tests.campaign.truth import Cells
 from tests.lab.lab import Lab
-from tests.lab.waiting import wait_until
 from tests.pair import REPOSITORY, Pair, Result, start_pair, tool, tool_environment
 
 INTERVAL_S = 3.0
@@ -166,14 +164,14 @@ def judged(journal: Journal, present: Cells, found: Result, crashes: str, killed
     )
 
 
-def one_end(pair: Pair, table: str, draw: random.Random, since_ms: int | None = None) -> End:
+def one_end(pair: Pair, table: str, draw: random.Random) -> End:
     """Write, publish, kill, ask, and hold the answer against the journal. The master is down afterwards."""
     mix = pair.master.admin.mix_start({table: ["f"]}, seed=draw.randrange(1 << 30), rate_per_s=60, mark=f"{table}.")
     journal = Journal(pair, mix)
     crashes = draw.choice(("none", "none", "master", "slave", "master"))
     with journal.watched():
         with publisher(pair) as process:
-            published_rounds(process, 3)
+            published_rounds(process, 3, 300)
             time.sleep(draw.uniform(0, 2 * INTERVAL_S))
             if crashes != "none":
                 victim = pair.master if crashes == "master" else pair.slave
@@ -183,44 +181,19 @@ def one_end(pair: Pair, table: str, draw: random.Random, since_ms: int | None = 
         pair.master.admin.mix_stop(mix)
         journal.read()
     began = time.monotonic()
-    found = recovery_point(pair, *([] if since_ms is None else ["--since", str(since_ms)]))
+    found = recovery_point(pair)
     took_s = time.monotonic() - began
     return judged(journal, stored_on_slave(pair, [table]), found, crashes, killed_ms, took_s)
 
 
-def revive(pair: Pair, table: str) -> int:
-    """Both clusters up again, and all that the old master held shipped; returns up to when it is accepted (epoch ms).
-
-    What servers did that ended with their whole cluster, HBase's master included, no queue can settle.
-    """
-    for cluster in (pair.slave, pair.master):
-        cluster.start()
-    pair.wait_same(table, timeout=300)
-    with tempfile.TemporaryDirectory() as folder:
-        file, end = f"{folder}/m.status", time.monotonic() + 600
-        while True:
-            since_ms = int(time.time() * 1000)
-            written = tool("run", "-m", "-o", file, "--only", "hbase", "--sample", "off", conf=pair.master)
-            check = ("run", "-i", file, "--only", "hbase", "--since", str(since_ms))
-            if written.exit_code == 0 and (found := tool(*check, conf=pair.slave)).exit_code == 0:
-                return since_ms
-            assert time.monotonic() < end, (written, found)
-            time.sleep(5)
-
-
 def ends(count: int, seed: int) -> Iterator[End]:
-    """So many of them on one pair, each with a table of its own."""
+    """So many of them, each of a pair of its own: what a whole cluster that was killed leaves, no queue can settle."""
     draw = random.Random(seed)
-    with Lab() as lab:
-        pair = start_pair(lab)
-        wait_until(lambda: tool("publish", "--rounds", "1", conf=pair.master).exit_code == 0, 120, "a first round")
-        since_ms: int | None = None
-        for number in range(count):
-            table = f"points{number}"
-            pair.create_table(table, {"f": 1})
-            yield one_end(pair, table, draw, since_ms)
-            if number + 1 < count:
-                since_ms = revive(pair, table)
+    for _ in range(count):
+        with Lab() as lab:
+            pair = start_pair(lab)
+            pair.create_table("points", {"f": 1})
+            yield one_end(pair, "points", draw)
 
 
 def summary(found: list[End]) -> str:
