@@ -16,6 +16,7 @@ from status_tool.report.metrics import point_metrics
 from status_tool.report.progress import make_progress
 from status_tool.runs.recovery import INTERVALS, PointAsked, RecoveryPoint, TablePoint, find_point
 from status_tool.spark.stages import stages_shown
+from status_tool.vocabulary.verdicts import Evidence
 
 _WORDS = {EXIT_COMPLETE: "fresh", EXIT_INCOMPLETE: "old", EXIT_UNVERIFIABLE: "none"}
 
@@ -57,6 +58,7 @@ def point_document(point: RecoveryPoint, limit_s: float) -> dict[str, Any]:
         "max_age_s": limit_s,
         "skew_at_most_ms": point.skew_ms,
         "held_back_by": point.held_back_by,
+        "evidence": point.evidence,
         "master_cluster_id": point.master_cluster_id,
         "slave_cluster_id": point.slave_cluster_id,
         "newest_published_ms": point.newest_ms,
@@ -88,6 +90,8 @@ def lines_of(point: RecoveryPoint, limit_s: float) -> Iterator[str]:
         )
         older = "" if point.age_ms <= limit_s * 1000 else f", older than the {limit_s:g} s that are allowed"
         yield f"That is {duration(point.age_ms)} ago{older}."
+        if point.evidence != Evidence.EXACT:
+            yield f"Not every entry of every stream is traced: the evidence is {point.evidence}."
         if point.held_back_by is not None:
             yield f"What was published later is not complete: {point.held_back_by}"
     for name, table in point.tables.items():

@@ -55,7 +55,7 @@ def publish(
     rounds: Annotated[
         int | None, typer.Option("--rounds", metavar="N", min=1, help="End after N rounds; else a signal ends it.")
     ] = None,
-    metrics: Annotated[
+    textfile: Annotated[
         Path | None, typer.Option("--metrics", metavar="FILE.prom", help="Also write a Prometheus textfile each round.")
     ] = None,
 ) -> int:
@@ -76,11 +76,11 @@ def publish(
     check_options(given_of(given) - {"quiet", "verbose"}, None)
     if files_every is None and (unused := sorted(known & _OF_FILES)):
         raise UsageError(f"{OPTIONS[unused[0]].flag} is about HDFS files: it goes with --files-every MINUTES")
-    refuse_overwriting({**given, "output": None, "metrics": metrics})
+    refuse_overwriting({**given, "output": None, "metrics": textfile})
     with loading():
         from status_tool.cli.publishing import PublishService, keep_publishing
 
-    return keep_publishing(RoundParameters(made, given), PublishService(interval, files_every, rounds, metrics))
+    return keep_publishing(RoundParameters(made, given), PublishService(interval, files_every, rounds, textfile))
 
 
 class PublishCommand(TyperCommand):

@@ -11,6 +11,7 @@ from status_tool.atomic import check_target
 from status_tool.cli.options import LogFile, Quiet, Verbose, on_cluster, show_as
 from status_tool.cli.run import spark_settings_of
 from status_tool.cli.signals import loading
+from status_tool.cli.targets import refuse_overwriting
 from status_tool.cli.times import parse_baseline
 from status_tool.clients.config import Settings
 from status_tool.spark import jvm
@@ -53,7 +54,7 @@ def recovery_point(
     sign_key: Annotated[
         Path | None, typer.Option("--sign-key", metavar="FILE", help="Only files signed with the key in FILE count.")
     ] = None,
-    metrics: Annotated[
+    textfile: Annotated[
         Path | None, typer.Option("--metrics", metavar="FILE.prom", help="Also write a Prometheus textfile.")
     ] = None,
     spark_master: Annotated[
@@ -73,8 +74,9 @@ def recovery_point(
     tables = frozenset(map(plain_name, table or ()))
     baseline = parse_baseline(since or (), TableFilter.of(table or (), namespace or ()))
     scope = Scope(tables, frozenset(namespace or ()), baseline, peer, check_hdfs=False)
-    if metrics is not None:
-        check_target(metrics)
+    refuse_overwriting({"metrics": textfile, "sign_key": sign_key, "log_file": log_file})
+    if textfile is not None:
+        check_target(textfile)
     key = None if sign_key is None else read_key(sign_key)
     chosen = spark_settings_of(spark_conf)
     take_spark()
@@ -84,4 +86,4 @@ def recovery_point(
 
     show_as(quiet=quiet, verbose=verbose, log_file=log_file)
     asked = PointAsked(scope, master_cluster, key, spark_master, chosen)
-    return tell(settings, asked, max_age, metrics, as_json=as_json)
+    return tell(settings, asked, max_age, textfile, as_json=as_json)

@@ -160,6 +160,8 @@ class RecoveryPoint:
     skew_ms: int | None
     """By how much the clocks of the master's servers and of the publisher may differ at most; None: unknown."""
     held_back_by: str | None
+    evidence: str | None
+    """What the point rests on, as `hbase.evidence` of a check; None: there is no point."""
     tables: Mapping[str, TablePoint]
     newest_ms: int | None
     """The cut of the newest file that is here."""
@@ -197,7 +199,7 @@ def find_point(settings: Settings, asked: PointAsked, say: Say) -> RecoveryPoint
     notices = tuple(f"published status files that are not counted: {why}" for why in published.unreadable)
     if not files:
         nothing = "no master has published a status file to this cluster: run `status-tool publish` on the master"
-        return RecoveryPoint(slave_id, None, now_ms(), None, None, nothing, {}, None, None, 0, 0, notices)
+        return RecoveryPoint(slave_id, None, now_ms(), None, None, nothing, None, {}, None, None, 0, 0, notices)
     check = Check(Path(), asked.scope, spark_master=asked.spark_master, spark_conf=asked.spark_conf, key=asked.key)
     with ThreadPoolExecutor(1) as pool, no_token_left(), scratch_of(check) as scratch:
         reading = pool.submit(_read_slave, settings, asked, say, scratch)
@@ -437,6 +439,9 @@ def _answer(
         point_ms=_cut_ms(whole),
         skew_ms=None if whole is None else whole.skew_ms,
         held_back_by=holding,
+        evidence=None
+        if whole is None or whole.outcome is None or whole.outcome.hbase is None
+        else str(whole.outcome.hbase.evidence),
         tables=tables,
         newest_ms=files[0].cut_ms,
         interval_ms=files[0].interval_ms,

@@ -268,3 +268,16 @@ def test_lost_needs_the_slave(capsys: pytest.CaptureFixture[str]) -> None:
     ):
         assert main(["lost", *arguments]) == 2
         assert reason in capsys.readouterr().err
+
+
+def test_the_metrics_of_a_check_are_not_those_of_a_publisher(
+    asked: list[tuple[RoundParameters, PublishService]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What status-tool.toml sets as `metrics` is the textfile of checks."""
+    file = tmp_path / "status-tool.toml"
+    file.write_text('metrics = "checks.prom"\n')
+    file.chmod(0o600)
+    monkeypatch.setenv("STATUS_TOOL_CONFIG", str(file))
+    assert main(["publish"]) == 0
+    ((_, service),) = asked
+    assert service.metrics is None

@@ -201,6 +201,7 @@ ANSWER = RecoveryPoint(
     70_000,
     300,
     "behind: x",
+    "exact",
     {"t": TablePoint(70_000, "behind: x", Beyond(90_000, 12))},
     95_000,
     10_000,
@@ -238,6 +239,9 @@ def test_the_text_says_up_to_when_and_what_is_beyond() -> None:
     assert "differ by at most 0.3 s" in lines[0]
     assert "older than the 10 s that are allowed" in lines[1]
     assert "about 12 WAL entries are known to be missing" in lines[3]
+    assert "evidence" not in "".join(lines)
+    accepted = list(lines_of(replace(ANSWER, evidence="accepted"), 10.0))
+    assert "the evidence is accepted" in accepted[2]
 
 
 def test_nothing_published() -> None:
