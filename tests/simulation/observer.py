@@ -50,6 +50,8 @@ class Observation:
         self.refused = False
         """Whether the run ends with an error instead of a verdict."""
         self.slave_id = SLAVE_ID
+        self.slave_began_ms = world.now
+        """When the run on the slave began: what is taken away from its tables later it cannot see."""
         self.families = WHOLE
         """Those that the peer ships, by its configuration as it was read."""
         self.steps = self._run()
@@ -124,6 +126,7 @@ class Observation:
 
     def _slave(self) -> Generator[None, None, tuple[Header, list[Row]]]:
         world, store = self.world, self.world.slave_store
+        self.slave_began_ms = world.now
         barrier = self._put_barrier(store)
         yield
         live = yield from self._settle(store, self._live_sinks, barrier, "r")

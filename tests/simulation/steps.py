@@ -385,7 +385,9 @@ class Run:
         missing = [
             entry
             for entry in world.outstanding.values()
-            if in_scope(entry, observation) and not world.has_arrived(entry, observation.families)
+            if in_scope(entry, observation)
+            and not world.has_arrived(entry, observation.families)
+            and world.taken_ms.get(entry.number, 0) < observation.slave_began_ms
         ]
         if observation.since_ms is not None:
             missing = [entry for entry in missing if not world.by_a_zombie(entry)]

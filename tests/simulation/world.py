@@ -155,6 +155,8 @@ class World:
         """All that the slave was ever to get."""
         self.slave_host: SlaveServer | None = None
         """Where the slave's table is open."""
+        self.taken_ms: dict[int, int] = {}
+        """By entry, when it was last taken away from the slave's table."""
         self.slave_snapshot: dict[int, frozenset[str]] | None = None
         self.witnesses: tuple[bytes | None, list[SlaveServer]] = (None, [])
         """Who alone can know that the slave's state table went back: its mark was not raised after the snapshot."""
@@ -304,6 +306,8 @@ class World:
     def change_slave(self, arrived: dict[int, frozenset[str]]) -> None:
         """The slave's table holds this now."""
         self.blemishes.add("slave changed")
+        lost = [n for n, families in self.arrived.items() if families - arrived.get(n, frozenset())]
+        self.taken_ms |= dict.fromkeys(lost, self.now)
         self.arrived = arrived
         self.outstanding = {n: entry for n, entry in self.acknowledged.items() if not self.has_arrived(entry)}
 
