@@ -208,6 +208,7 @@ def build_context(
         changed=newest_changes(_kind(theirs, "fact")),
         slave_id=slave.cluster_id,
         slave_back_ms=slave.state_back_ms,
+        slave_coverage_ms=slave.coverage_ms,
         accepted=asked.since,
         kept=recorded,
         forgotten=scope.forgotten,
@@ -233,6 +234,7 @@ def build_context(
         *rows.notices,
     )
     run = (*certain, *rows.findings)
+    rule = replace(rule, unrecorded=frozenset(table.table for table in judged if table.is_unrecorded))
     known = RunContext(master, slave, scope, level, filters, rule, origins, tables, queues, run, notices=shown)
     return replace(
         known,

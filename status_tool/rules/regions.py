@@ -36,7 +36,7 @@ IS_EXISTING = f"{IS_REGION} AND NOT (state <=> '{RegionState.SPLIT}')"
 _FAMILY = f"coalesce(name, '{UNKNOWN_FAMILY}')"
 _NOT_HOSTED = (RegionState.SPLIT, RegionState.DISABLED)
 """Regions that no region server needs to have."""
-_OWN_CODES = frozenset({"bulkload", "localload", "unstamped", "truncated"})
+_OWN_CODES = frozenset({"bulkload", "localload", "unstamped", "truncated", "content-changed"})
 """What makes a region count although it has neither a stream nor a place in a replicated table."""
 _HOST_ORDER = (None, "untracked", "unhosted")
 
@@ -141,7 +141,7 @@ def decision_sql(context: RunContext) -> dict[str, str]:
     by_streams = f"greatest(stream_status, {own})"
     by_rows = f"IF({is_in('region', sorted(context.rows.differing))}, {SEVERITY[Status.DIFFERS]}, 0)"
     return {
-        "in_scope": "heads > 0 OR member OR is_loaded OR local_loads > 0 OR is_gone OR unstamped > 0",
+        "in_scope": "heads > 0 OR member OR is_loaded OR local_loads > 0 OR is_gone OR is_changed OR unstamped > 0",
         "status": f"greatest(IF({is_proven}, 0, {by_streams}), coalesce(table_status, 0), {by_rows})",
         "findings": f"IF({is_proven}, filter(own, one -> false), concat(stream_findings, own))",
         "evidence": case(
@@ -301,7 +301,7 @@ def region_findings(region: Region, table: TableFacts | None, context: RunContex
     if region.heads and region.rows and context.tables and not (table and table.described):
         yield found("undescribed")
     changes = _facts(region, FactState.CHANGED)
-    if _is_member(region, table) and any(map(is_asked, changes)):
+    if _is_or_was_member(region, table) and any(map(is_asked, changes)):
         yield found("content-changed", _newest(changes))
     loads = _facts(region, FactState.BULK_LOAD)
     if any(map(is_asked, loads)) and not (table and table.loads_shipped):
@@ -339,7 +339,7 @@ def flags_sql(context: RunContext) -> dict[str, str]:
     return {
         "member": member,
         "host_code": case((f"{in_scope} AND host = 2", "'unhosted'"), (f"{in_scope} AND host = 1", "'untracked'")),
-        "is_changed": f"changes > 0 AND ({member})",
+        "is_changed": f"changes > 0 AND (region_rows > 0 OR lineage > 0) AND {known_true('replicated')}",
         "is_gone": f"(heads > 0 OR contents > 0) AND region_rows = 0 AND lineage = 0 AND NOT {accepted}",
         "is_undescribed": undescribed if context.tables else "false",
         "is_partial": f"{in_scope} AND exists(partial, part -> {counted} AND {later})",
@@ -397,6 +397,12 @@ def _is_asked_family(family: str | None, table: TableFacts | None) -> bool:
 def _is_member(region: Region, table: TableFacts | None) -> bool:
     existing = any(row.get("state") != RegionState.SPLIT for row in region.rows)
     return existing and table is not None and table.replicated
+
+
+def _is_or_was_member(region: Region, table: TableFacts | None) -> bool:
+    """Whether it, or what a split or merge has made of it, is a region of a replicated table."""
+    is_known = bool(region.rows) or bool({fact.get("state") for fact in region.facts} & set(LINEAGE))
+    return is_known and table is not None and table.replicated
 
 
 def _is_gone(region: Region, table: TableFacts | None, context: RunContext) -> bool:

@@ -66,6 +66,8 @@ class StreamRule:
     """A segment recorded before this has had its two flush periods: a hole before it stays."""
     ordered: frozenset[str] = frozenset()
     """Tables whose streams without a family have holes that are no loss: only how far they reach can be known."""
+    unrecorded: frozenset[str] = frozenset()
+    """Tables of which the slave may have applied entries that it has no record of: holes are no evidence of a loss."""
 
     def is_ordered(self, head: Head) -> bool:
         """Whether holes of a stream are expected."""
@@ -219,6 +221,8 @@ def judge_stream(
         return StreamVerdict("filter-changed", arrived, extent, 1, until_ms)
     if code:
         return StreamVerdict(code if settled else "unsettled", arrived)
+    if head.table in rule.unrecorded:
+        return _tailed("unrecorded", head, arrived, rule, None)
     lag = _lag(head, *_arrived_to(head, arrived, rule))
     if not arrived.segments:
         return _tailed("missing", head, arrived, rule, lag)
@@ -254,6 +258,7 @@ def code_sql(rule: StreamRule) -> str:
         ("heads = 0", "NULL"),
         ("head_seq IS NULL OR head_seq <= 0 OR origin IS NULL", "'unreadable-head'"),
         (f"{complete} IS NOT NULL", f"IF({known_true('settled')}, {decided}, 'unsettled')"),
+        (is_in("head_table", sorted(rule.unrecorded)), "'unrecorded'"),
         ("segments = 0", "'missing'"),
         ("holes = 0", "'behind'"),
         ("true" if rule.slave_settled else "stays > 0", "'gap'"),
@@ -277,12 +282,12 @@ def hole_sql(rule: StreamRule) -> dict[str, str]:
             ("code = 'filter-changed'", changed),
             ("code = 'gap'", f"{name}{what}"),
             ("code = 'may-fill'", f"hole{what}"),
-            ("code IN ('behind', 'missing')", tail),
+            ("code IN ('behind', 'missing', 'unrecorded')", tail),
         )
 
     from_ms = f"coalesce(nullif({shown('_from_ms', 'arrived_ms', 'first_ms')}, {LEAST_MS}), first_ms)"
     one, until_ms = "CAST(1 AS BIGINT)", f"shipped_ms + {SINCE_MARGIN_MS}"
-    extent = "code IN ('gap', 'may-fill', 'behind', 'missing', 'filter-changed')"
+    extent = "code IN ('gap', 'may-fill', 'behind', 'missing', 'unrecorded', 'filter-changed')"
     return {
         "from_seq": shown("_from", "arrived", "CAST(0 AS BIGINT)"),
         "to_seq": shown("_to", "head_seq", "head_seq"),

@@ -81,6 +81,8 @@ class TableFacts:
     """Coprocessors that are not HBase's and that it has on both sides."""
     seen: Seen = NOTHING_SEEN
     """What the slave's trackers have seen of its content by now."""
+    is_unrecorded: bool = False
+    """Whether the slave may have applied entries of it that it has no record of."""
     accepts: KeptBaseline | None = None
     """What the operator's word of this run makes of what is kept; None: nothing new."""
 
@@ -145,6 +147,8 @@ class TableQuestion:
     slave_id: str = ""
     slave_back_ms: int | None = None
     """When the slave's state table was last found to have gone back."""
+    slave_coverage_ms: int | None = None
+    """Since when every region server of the slave has been tracked, as far as known."""
     accepted: Baseline = NOTHING_ACCEPTED
     """The operator's word of this run alone, without what is kept (`since` has both)."""
     kept: Mapping[str, KeptBaseline] = field(default_factory=dict)
@@ -250,6 +254,8 @@ def _facts(
         _since((descriptor or {}).get("tagged_ms"), since_ms),
         _observers(descriptor or {}, here.descriptor),
         now,
+        any(found.code == "slave-state-lost" for found in findings)
+        or (holding is None and here.held_before(question.slave_coverage_ms)),
         accepts,
     )
 
@@ -379,6 +385,10 @@ class _SlaveTable:
     def held_from_ms(self) -> int | None:
         """When it first held what a verdict may rely on, or its birth if nothing has arrived; None: not known."""
         return self.born_ms if self.arrived_ms is None else self.arrived_ms
+
+    def held_before(self, moment_ms: int | None) -> bool:
+        """Whether it is known to have held something before a time."""
+        return moment_ms is not None and self.held_from_ms is not None and self.held_from_ms < moment_ms
 
     def seen(self, changed_ms: int | None, back_ms: int | None) -> Seen:
         """What the trackers have seen of the table, with what its regions' ledgers and its state table show."""

@@ -77,6 +77,19 @@ STREAMS: dict[str, Code[Status]] = {
             " ships now"
         ),
     ),
+    # Entries may have been applied without a record of it.
+    "unrecorded": Code(
+        Status.UNVERIFIABLE,
+        (
+            "not recorded: the slave has no record of all entries after sequence id {from_seq} up to {to_seq}, but it"
+            " may have applied them: its state table has lost rows or gone back, or one of its servers ran without the"
+            " tracker, since the table has held anything"
+        ),
+        advice=(
+            "compare the table once (--rows --master-conf DIR), which proves it anew; where the master is gone,"
+            " {anew} takes your word for it"
+        ),
+    ),
     # The tail has not arrived.
     "behind": Code(Status.BEHIND, "behind: {reached}", repair=Copy.HOLE),
     # A hole that the slave's next flushes may still fill.

@@ -873,6 +873,42 @@ def test_a_slave_whose_state_table_went_back() -> None:
 
 
 @pytest.mark.parametrize(
+    "parent",
+    [
+        {"kind": "region", "state": "split", "region_id": 2_000},
+        {"kind": "fact", "state": "split", "region_id": 2_000},
+    ],
+)
+def test_what_a_region_held_when_it_was_split_is_in_its_daughters(parent: Row) -> None:
+    """A table that was cloned from a snapshot and is split at once: none of its regions opened with foreign files."""
+    named = {"table": "ns:t", "region": "r0"}
+    ours = [*OURS, parent | named, {"kind": "fact", **named, "state": "changed", "write_ms": 20_000}]
+    outcome = check(ours)
+    assert (outcome.verdict, only(outcome).code) == (Verdict.UNVERIFIABLE, "content-changed")
+    assert check(ours, scope=replace(HBASE, since=Baseline(20_000))).verdict is Verdict.COMPLETE
+
+
+@pytest.mark.parametrize(
+    ("slave", "arrived_ms", "codes"),
+    [
+        ({"state_back_ms": 45_000}, 30_000, {"unrecorded", "slave-state-lost"}),
+        ({"state_back_ms": 45_000}, 105_001, {"gap"}),
+        ({"coverage_ms": 45_000}, 30_000, {"unrecorded"}),  # a server without the tracker was there
+        ({"coverage_ms": 30_000}, 30_000, {"gap"}),
+    ],
+)
+def test_a_hole_is_no_gap_where_the_slaves_records_are_not_whole(slave: Row, arrived_ms: int, codes: set[str]) -> None:
+    """The slave may have applied what it has no record of, or no longer has one."""
+    holed = [*changed(THEIRS, "segment", seq=4, write_ms=9_000), {**SEGMENT, "prev": 6, "first_ms": 11_000}]
+    theirs = changed(holed, "table", detail=json.dumps(json.loads(DETAIL) | {"arrived_ms": arrived_ms}))
+    outcome = verify_reference(OURS, theirs, MASTER, replace(SLAVE, **slave), HBASE)
+    assert {problem.code for problem in outcome.problems} == codes
+    assert outcome.verdict is (Verdict.INCOMPLETE if codes == {"gap"} else Verdict.UNVERIFIABLE)
+    lost = next(problem for problem in outcome.problems if problem.code != "slave-state-lost")
+    assert (lost.from_seq, lost.to_seq) == (4, 6 if codes == {"gap"} else 10)
+
+
+@pytest.mark.parametrize(
     "events", [{"born_ms": 20_000}, {"born_ms": 9_000, "dropped_ms": {"f": 20_000}}, {"changed_ms": 20_000}]
 )
 def test_a_word_about_the_past_accepts_nothing_of_a_table_that_is_younger(events: Row) -> None:

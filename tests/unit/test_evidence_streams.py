@@ -112,6 +112,14 @@ def test_ordered_evidence_does_not_look_at_holes() -> None:
     assert decide(Segment(5, 9), rule=rule, shipped_ms=0).code == "behind"
 
 
+def test_a_stream_is_not_recorded_where_the_slaves_records_are_not_whole() -> None:
+    rule = StreamRule(Baseline(), True, 0, unrecorded=frozenset({"t"}))
+    assert decide(Segment(0, 10), rule=rule).code == "covered"
+    for segments in ((), (Segment(0, 9),), (Segment(0, 4), Segment(6, 10))):
+        verdict = decide(*segments, rule=rule)
+        assert (verdict.code, verdict.status, verdict.lag_ms) == ("unrecorded", Status.UNVERIFIABLE, None)
+
+
 def test_a_stream_of_a_family_has_no_holes_that_are_expected() -> None:
     rule = StreamRule(Baseline(), True, 0, frozenset({"t"}))
     for family in ("f", ""):
