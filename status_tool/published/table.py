@@ -60,6 +60,11 @@ class PublishedTable:
         """Why the table cannot be used, and what to do; None: it can."""
         with connection(self.endpoint) as client:
             if self.name.encode() not in client.tables():
+                if self.endpoint.has_kerberos:  # HBase lists only what a user may see.
+                    return (
+                        f"the table {self.name} for published status files is not there, or this user (klist) has no "
+                        f"rights on it: `grant 'USER', 'RW', '{self.name}'` in the HBase shell, 'R' on the slave"
+                    )
                 return (
                     f"the table {self.name} for published status files does not exist on this cluster: trackers of "
                     "this version create it when a region server starts; or, in the HBase shell: "

@@ -19,7 +19,7 @@ from status_tool.runs.live import check_live
 from status_tool.runs.live_rounds import LACKING, question_in
 from status_tool.runs.master_side import MasterSide
 from status_tool.runs.question import SideFacts
-from status_tool.runs.recovery import beyond_of, known_segments, rows_in
+from status_tool.runs.recovery import beyond_of, known_segments, rows_in, words_of_group
 from status_tool.runs.slave_side import gather, scratch_of, slave_request
 from status_tool.runs.write import Say, write_side
 from status_tool.status_file.reader import open_status
@@ -82,7 +82,7 @@ def _lost(outcome: Outcome, entries: Mapping[str, int | None]) -> LostData:
         if group.table is not None and group.kind in (*LACKING, _DIFFERS):
             found.setdefault(group.table, []).append(group)
         else:
-            unproven.setdefault(group.table or "", f"{group.kind}: {group.example.detail}")
+            unproven.setdefault(group.table or "", words_of_group(group))
     lines = outcome.overview.tables if outcome.overview is not None else ()
     regions = {line.table: line.regions for line in lines}
     tables = {name: _lost_table(groups, regions.get(name, {}), entries.get(name)) for name, groups in found.items()}

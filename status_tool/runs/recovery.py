@@ -357,13 +357,19 @@ def _first(start: int, end: int, holds: Callable[[int], bool]) -> int | None:
     return at
 
 
+def words_of_group(group: Group) -> str:
+    """A group of problems: what is wrong, with an example of where."""
+    one = group.example
+    return one.detail if one.detail.startswith(group.kind) else f"{group.kind}: {one.detail}"
+
+
 def _words(group: Group) -> str:
-    """A group of problems in one sentence."""
+    """The same in one sentence, with the place and how many there are."""
     one = group.example
     places = [f"region {one.region}"] * bool(one.region) + [f"written by {one.origin}"] * bool(one.origin)
     where = f" ({', '.join(places)})" if places else ""
     more = f", and {group.count - 1} more" if group.count > 1 else ""
-    return f"{group.kind}: {one.detail}{where}{more}"
+    return f"{words_of_group(group)}{where}{more}"
 
 
 def _skew_ms(facts: SideFacts) -> int | None:

@@ -280,6 +280,9 @@ def test_a_users_table_of_that_name_is_not_used(published: PublishedTable, monke
     monkeypatch.setattr(rows, "tables", lambda: [b"other"])
     with pytest.raises(ConfigurationError, match="REPLICATION_SCOPE => 1, TTL => 86400"):
         published.require()
+    secure = PublishedTable(ThriftEndpoint("h", 1, principal="hbase/h@R"), "replicationstatus")
+    with pytest.raises(ConfigurationError, match="has no rights on it: `grant 'USER', 'RW', 'replicationstatus'`"):
+        secure.require()
 
 
 PEER = Peer("1", "h:1:/hbase", True, 0)

@@ -140,7 +140,7 @@ def test_each_table_has_its_own_point() -> None:
         "b": closing(2).cut_ms,
         "c": closing(0).cut_ms,
     }
-    assert answer.tables["a"].held_back_by == "behind: behind it is (region r-a, written by h,1,1)"
+    assert answer.tables["a"].held_back_by == "behind it is (region r-a, written by h,1,1)"
     assert answer.tables["c"].held_back_by is None
     assert answer.tables["a"].beyond == Beyond(7, 3)
 
