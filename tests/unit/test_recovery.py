@@ -14,6 +14,8 @@ from hypothesis import strategies as st
 from status_tool.cli.pointing import exit_code_of, lines_of, point_document
 from status_tool.published.layout import Closing
 from status_tool.rules.peers import FamilyFilter
+from status_tool.runs.check import Check
+from status_tool.runs.offline import check_offline
 from status_tool.runs.question import SideFacts
 from status_tool.runs.recovery import (
     Beyond,
@@ -27,10 +29,14 @@ from status_tool.runs.recovery import (
     beyond_of,
     rows_in,
 )
+from status_tool.spark.session import spark_session
+from status_tool.status_file.reader import open_status
 from status_tool.vocabulary.header import Header
 from status_tool.vocabulary.outcome import Group, HBaseOutcome, Outcome, Overview, Problem
 from status_tool.vocabulary.schema import STATUS_SCHEMA
+from status_tool.vocabulary.scope import Scope
 from status_tool.vocabulary.verdicts import Evidence, Status, Verdict
+from tests.pair import REPOSITORY
 
 C, L, U = Judged.COMPLETE, Judged.LACKING, Judged.UNPROVEN
 VERDICTS = {C: Verdict.COMPLETE, L: Verdict.INCOMPLETE, U: Verdict.UNVERIFIABLE}
@@ -250,3 +256,25 @@ def test_nothing_published() -> None:
     looked.run()
     assert looked.point() == (None, None)
     assert looked.tables() == frozenset()
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("sample", ["complete", "behind", "gap"])
+def test_a_table_that_is_called_complete_is_so_by_a_check_of_it_alone(sample: str) -> None:
+    """What the whole run's groups say of a table is what `--table` alone proves of it."""
+    files = [REPOSITORY / "sample_status" / sample / f"{side}.status" for side in ("master", "slave")]
+
+    def verdict(*tables: str) -> tuple[Outcome, Header]:
+        check = Check(files[0], Scope(tables=frozenset(tables), check_hdfs=False), slave_status=files[1])
+        with open_status(files[0]) as file:
+            return check_offline(check, lambda _: None), file.header
+
+    with spark_session():
+        whole, of = verdict()
+        with open_status(files[0]) as file:
+            tables = {row["table"] for batch in file.rows({"stream"}) for row in batch.to_pylist()}
+        one = Judgement(closing(0), of, whole, frozenset(tables))
+        assert len(tables) > 1
+        for table in sorted(tables):
+            assert (one.judged_of(table) is C) == (verdict(table)[0].verdict is Verdict.COMPLETE), table
+    assert {one.judged_of(table) for table in tables} == ({C} if sample == "complete" else {C, L})
