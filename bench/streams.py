@@ -149,7 +149,7 @@ def _small(side: str) -> Iterator[dict[str, Any]]:
         row = {"kind": "server", "role": role, "origin": _origin_of(number), "server": _server_of(number)}
         ended = {} if is_live else {"final_ms": NOW - 1000, "gone_ms": NOW - 900}
         yield row | {"live": is_live, "tracked": True, "echoed": is_live, "read_ms": NOW} | ended
-    detail = json.dumps({"families": {"f": {"scope": 1}}, "durability": "USE_DEFAULT"})
+    detail = json.dumps({"families": {"f": {"scope": 1}}, "durability": "USE_DEFAULT", "regions": 1})
     for table in _TABLES.to_pylist():
         yield {"kind": "table", "table": table, "detail": detail}
 

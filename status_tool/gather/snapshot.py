@@ -20,6 +20,7 @@ from status_tool.clients.zookeeper import ZooKeeper, peer_cluster_id
 from status_tool.errors import ConfigurationError, UsageError
 from status_tool.gather.hdfs_side import absent_roots, files_endpoint, identity_of
 from status_tool.gather.measured_queues import queue_rows
+from status_tool.rules.custody import survey
 from status_tool.rules.peers import parse_peer
 from status_tool.rules.queue_proofs import newly_settled, undrained_servers
 from status_tool.rules.scoping import own_status_table
@@ -136,6 +137,8 @@ class PackedRows(Source):
 
 
 NO_ROWS = PackedRows.of(())
+_PLACED = ("table", "region", "state", "server", "start_key", "end_key")
+"""What tells of a slave's region."""
 
 
 @dataclass(frozen=True)
@@ -285,6 +288,12 @@ def _hbase(
         events = {name: dict(known) for name, known in small.events.items()}
         for name, proofs in small.proven.items():
             events.setdefault(name, {})["proven"] = proofs
+        # After the echoes: a region that a server gives away now was in its custody at the barrier.
+        hosted = _hosted_regions(settings, request, live, deadline)
+        places, found = survey(hosted.rows(*_PLACED), servers)
+        source = dataclasses.replace(source, places=places)
+        for name, detail in found.items():
+            events.setdefault(name, {}).update(detail)
         rows += meta.table_families(endpoint, events, described)
     return Snapshot(header, tuple(rows), (source,), tuple(_why_unsettled(servers)), regions)
 

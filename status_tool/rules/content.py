@@ -55,6 +55,8 @@ class Tenure:
     """When it opened with links that no split or merge explains."""
     replicated: tuple[str, ...] = ()
     """Families with the replication scope 1."""
+    unseen_ms: int | None = None
+    """When it opened although nobody is known to have had it before: neither new nor of a split or merge."""
 
     @property
     def holds_replicated(self) -> bool:
@@ -72,18 +74,21 @@ class Life:
     """What the tenures of a region show together."""
 
     changed_ms: int | None = None
-    """When it last opened with other files than before, or with files from elsewhere; None: never."""
+    """When it last opened with other files than before, or with some whose origin nobody saw; None: never."""
     loaded_ms: int | None = None
     """When it last opened, after a crash, with bulk-loaded files that had not been recorded; None: never."""
     last: Tenure | None = None
 
 
 def life_of(tenures: Iterable[Tenure], *, replicated_only: bool) -> Life:
-    """Judge a region's tenures. `replicated_only` ignores families that are not replicated."""
+    """Judge a region's tenures. `replicated_only`, for a master, ignores families that are not replicated, and how the
+    first tenure began: coverage tells that.
+    """
     ordered = _in_order(tenures)
     if not ordered:
         return Life()
-    changed = [ordered[0].elsewhere_ms] if ordered[0].elsewhere_ms is not None else []
+    beginnings = (ordered[0].elsewhere_ms, None if replicated_only else ordered[0].unseen_ms)
+    changed = [moment for moment in beginnings if moment is not None]
     loaded = []
     for earlier, later in pairwise(ordered):
         moment = max(earlier.began_ms, later.began_ms)
@@ -173,6 +178,7 @@ def parse_tenure(value: bytes) -> Tenure | None:
         document.get("m") or 0,
         document.get("x"),
         tuple(document["r"]),
+        document.get("u"),
     )
 
 
@@ -186,7 +192,7 @@ def _is_files(value: object) -> bool:
 
 _FIELDS = {
     **dict.fromkeys("ots", is_number),
-    **dict.fromkeys("cmx", optional(is_number)),
+    **dict.fromkeys("cmxu", optional(is_number)),
     **dict.fromkeys("ab", map_of(_is_files)),
     "r": list_of(lambda value: isinstance(value, str)),
 }

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from status_tool.printable import iso
+from status_tool.rules.custody import unattended
 from status_tool.rules.kept_proofs import (
     BY_ROWS,
     BY_WORD,
@@ -16,7 +17,7 @@ from status_tool.rules.kept_proofs import (
     still_holding,
     told,
 )
-from status_tool.rules.origins import Origin, judge_origins, origin_name, slave_is_settled, unwatched
+from status_tool.rules.origins import Origin, judge_origins, origin_name, slave_is_settled
 from status_tool.rules.queue_proofs import QueueFacts
 from status_tool.rules.scoping import asked_filter, in_scope, recorded_filter
 from status_tool.rules.segments import is_later
@@ -206,6 +207,7 @@ def build_context(
         withheld=queues.withheld,
         accepted_drift=scope.accepted_drift,
         changed=newest_changes(_kind(theirs, "fact")),
+        unattended=unattended(_kind(theirs, "fact")),
         slave_id=slave.cluster_id,
         slave_back_ms=slave.state_back_ms,
         slave_coverage_ms=slave.coverage_ms,
@@ -221,7 +223,6 @@ def build_context(
         *(Finding("origin", note=stray) for stray in queues.strays),
         *([Finding("own-shipping", note=queues.own_shipping)] if queues.own_shipping else []),
         *settings.findings,
-        *(Finding("slave-untracked", note=reason) for reason in unwatched(_kind(theirs, "server"))),
         *_table_gaps(_kind(ours, "table"), _kind(theirs, "table")),
         *_scope_findings(filters, tables),
     )

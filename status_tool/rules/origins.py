@@ -62,19 +62,6 @@ def slave_is_settled(rows: Iterable[Row]) -> bool:
     return bool(live) and all(row.get("echoed") is True for row in live)
 
 
-def unwatched(rows: Iterable[Row]) -> list[str]:
-    """Live servers of the slave whose tracker does not vouch for their regions, with the reason."""
-    live = [row for row in rows if row.get("live")]
-    trackers = {row.get("server"): row for row in live if row.get("role") in (REPLICATOR, None) and row.get("tracked")}
-    found = []
-    for name in sorted({str(row.get("server")) for row in live}):
-        if name not in trackers:
-            found.append(f"{name} runs without the tracker")
-        elif trackers[name].get("echoed") is not True:
-            found.append(f"{name} has not flushed since the barrier")
-    return found
-
-
 def origin_name(origin: int | None, names: Mapping[int, str]) -> str | None:
     """The server name of an origin, or its id in hex where the name is unknown."""
     if origin is None:

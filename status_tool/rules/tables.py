@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from status_tool.rules.custody import Unattended, custody_findings
 from status_tool.rules.descriptors import Compared, compare_descriptors
 from status_tool.rules.kept_proofs import BY_WORD, NOTHING_SEEN, KeptBaseline, Seen
 from status_tool.rules.pruning import unproven_ms
@@ -144,6 +145,8 @@ class TableQuestion:
     """Tables for which the user accepts that the slave keeps less."""
     changed: Mapping[str, int] = field(default_factory=dict)
     """By table, when store files last changed beside the WAL on the slave."""
+    unattended: Mapping[str, Unattended] = field(default_factory=dict)
+    """By table, the regions of the slave that no tracker vouches for."""
     slave_id: str = ""
     slave_back_ms: int | None = None
     """When the slave's state table was last found to have gone back."""
@@ -236,6 +239,7 @@ def _facts(
         *_slave_findings(table, families, slave),
         *([] if is_accepted else drift),
         *_later_events(table, families, now, expected),
+        *(custody_findings(table, here.descriptor, question.unattended.get(table)) if table in slave else []),
         *_pruned_findings(table, descriptor, question.slave_id, since_ms),
         *_age_findings(table, age, question.master, since_ms),
     ]
@@ -466,9 +470,9 @@ def newest_changes(rows: Iterable[Row]) -> dict[str, int]:
     return newest
 
 
-def is_change_sql() -> str:
-    """Whether `newest_changes` counts a slave's row; its result is the newest `write_ms` per table."""
-    return f"kind = 'fact' AND state = '{FactState.CHANGED}' AND `table` IS NOT NULL"
+def is_content_sql() -> str:
+    """Whether `newest_changes` or `custody.unattended` counts a slave's row."""
+    return f"kind = 'fact' AND {is_in('state', (FactState.CHANGED, FactState.UNATTENDED))} AND `table` IS NOT NULL"
 
 
 def _age_findings(table: str, age: TableAge | None, master: Header, since_ms: int | None) -> list[Finding]:

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from status_tool.clients.thrift import Cells
 from status_tool.rules.content import Life, life_of, parse_tenure
+from status_tool.rules.custody import Place, Places
 from status_tool.rules.segments import Segment, merged
 from status_tool.rules.settled import with_proofs
 from status_tool.vocabulary.ids import as_hex, from_hex
@@ -229,13 +230,14 @@ def contents(rows: Iterable[tuple[bytes, Cells]], existing: Existing | None = No
     With `existing`, for a master: `content` of a region that is gone and had store files of replicated families.
     """
     first, names = "", frozenset[bytes]()
+    telling = (b'"x"',) if existing else (b'"x"', b'"u"')
     for key, cells in rows:
         region = key[1:].decode("ascii", errors="replace")
         if existing and region[:1] != first:
             first, names = region[:1], existing.beginning_with(region[:1])
         is_gone = existing is not None and _prefix(region) not in names
         values = [value for name, (value, _) in cells.items() if _is_tenure(name)]
-        if not is_gone and _is_ordinary(values):
+        if not is_gone and _is_ordinary(values, telling):
             continue
         tenures = (parse_tenure(value) for value in values)
         life = life_of((tenure for tenure in tenures if tenure), replicated_only=existing is not None)
@@ -248,9 +250,33 @@ def contents(rows: Iterable[tuple[bytes, Cells]], existing: Existing | None = No
             yield base | {"state": FactState.CONTENT, "write_ms": life.last.until_ms}
 
 
-def _is_ordinary(values: Sequence[bytes]) -> bool:
-    """Whether a region's only tenure tells nothing by itself: it has no `x`. Most rows are such: none is parsed."""
-    return len(values) == 1 and b'"x"' not in values[0] and b"\\" not in values[0]
+def attended(
+    rows: Iterable[tuple[bytes, Cells]], places: Places, waiting: dict[str, Place]
+) -> Iterator[tuple[bytes, Cells]]:
+    """The same `f` rows; meanwhile regions that a server vouches for are taken out of `waiting`."""
+    for key, cells in rows:
+        region = key[1:].decode("ascii", errors="replace")
+        if region in waiting and any(_vouches(places, name, value) for name, (value, _) in cells.items()):
+            del waiting[region]
+        yield key, cells
+
+
+def _vouches(places: Places, name: bytes, value: bytes) -> bool:
+    """By a column of an `f` row. Nearly every one is of a region that is open: none of those is parsed."""
+    if not _is_tenure(name):
+        return False
+    origin = int.from_bytes(name[len(_TENURE_PREFIX) : len(_TENURE_PREFIX) + 8], "big", signed=True)
+    if origin not in places.watched:
+        return False
+    if value.startswith(b'{"o":') and b'"c"' not in value and b"\\" not in value:
+        return True
+    tenure = parse_tenure(value)
+    return tenure is not None and places.is_vouched_for(origin, tenure)
+
+
+def _is_ordinary(values: Sequence[bytes], telling: Collection[bytes]) -> bool:
+    """Whether a region's only tenure tells nothing by itself. Most rows are such: none is parsed."""
+    return len(values) == 1 and not any(name in values[0] for name in (*telling, b"\\"))
 
 
 def _is_tenure(name: bytes) -> bool:

@@ -20,6 +20,7 @@ import pyarrow as pa
 from status_tool.clients.config import ThriftEndpoint
 from status_tool.clients.thrift import Cells, connection, scan
 from status_tool.errors import ConfigurationError, ConnectionFailed
+from status_tool.rules.custody import Place, Places, unattended_rows
 from status_tool.sources import codec
 from status_tool.sources.interface import Source
 from status_tool.vocabulary.details import fits, map_of, object_of
@@ -44,6 +45,11 @@ from status_tool.vocabulary.state_rows import (
 _HEX = "0123456789abcdef"
 _FAMILIES = {"families": map_of(object_of({}))}
 _BARRIER_END = b"c"
+LOOKS_AGAIN = 4
+LOOK_AGAIN_S = 1.0
+"""A tracker writes an opening about a second after it."""
+MOST_LOOKED_AT = 1_000
+"""So many regions may be on their way at once, of a sixteenth of all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +86,8 @@ class StateTableSource(Source):
     spooled: tuple[tuple[bytes, Cells], ...] = ()
     existing: codec.Existing | None = None
     """For a master: its regions."""
+    places: Places | None = None
+    """For a slave: its regions, and who vouches for them."""
     digits_per_partition: int = 4
 
     def shared_out(self, tasks: int) -> StateTableSource:
@@ -109,11 +117,31 @@ class StateTableSource(Source):
         stored = scan(self.endpoint, self.table, span.start, span.stop)
         spooled = _within(self.spooled, span.start, span.stop)
         rows = merge_rows(stored, spooled)
-        decoded = (
-            codec.contents(rows, self.existing) if span.type == ContentRow.TYPE else codec.DECODERS[span.type](rows)
-        )
+        decoded = self._contents(rows, span) if span.type == ContentRow.TYPE else codec.DECODERS[span.type](rows)
         holds = cache(self.only.holds)
         return (row for row in decoded if holds(row["table"]))
+
+    def _contents(self, rows: Iterable[tuple[bytes, Cells]], span: KeyRange) -> Iterator[NewRow]:
+        if self.places is None:
+            yield from codec.contents(rows, self.existing)
+            return
+        waiting = self.places.beginning_with(span.digit)
+        yield from codec.contents(codec.attended(rows, self.places, waiting))
+        self._look_again(self.places, waiting)
+        yield from unattended_rows(waiting)
+
+    def _look_again(self, places: Places, waiting: dict[str, Place]) -> None:
+        """Take regions out of `waiting` that moved a moment ago, so that their openings are written by now."""
+        for _ in range(LOOKS_AGAIN):
+            moving = [region for region, place in waiting.items() if place.is_watched]
+            if not moving or len(moving) > MOST_LOOKED_AT:
+                return
+            time.sleep(LOOK_AGAIN_S)
+            keys = [f"{ContentRow.TYPE}{region}".encode() for region in moving]
+            with connection(self.endpoint) as client:
+                rows = client.table(self.table).rows(keys, include_timestamp=True)
+            for _row in codec.attended(rows, places, waiting):
+                pass
 
 
 @dataclass(frozen=True, slots=True)

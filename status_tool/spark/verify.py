@@ -23,7 +23,7 @@ from status_tool.rules.later_writes import accepted_by, later_findings, later_wr
 from status_tool.rules.queue_proofs import QueueFacts
 from status_tool.rules.sides import older_findings
 from status_tool.rules.sql import is_in
-from status_tool.rules.tables import TableAge, age_aggregates_sql, has_age_sql, is_change_sql, table_ages
+from status_tool.rules.tables import TableAge, age_aggregates_sql, has_age_sql, is_content_sql, table_ages
 from status_tool.spark.expressions import named, to_finding, worst_first
 from status_tool.spark.hbase import judge_regions, judge_streams, with_drained_heads
 from status_tool.spark.hdfs import judge_files
@@ -37,7 +37,6 @@ from status_tool.vocabulary.outcome import LaterWrites, Outcome, Problem
 from status_tool.vocabulary.row_proofs import NO_PROOFS, RowProofs
 from status_tool.vocabulary.schema import Row
 from status_tool.vocabulary.scope import Scope
-from status_tool.vocabulary.states import FactState
 from status_tool.vocabulary.verdicts import SEVERITY, Evidence, FileStatus
 
 _SMALL_COLUMNS = (
@@ -58,6 +57,8 @@ _SMALL_COLUMNS = (
     "via_ids",
     "state",
     "write_ms",
+    "region",
+    "entries",
 )
 
 _REGION_COLUMNS = (
@@ -315,7 +316,7 @@ def _small_rows(master_df: DataFrame, slave_df: DataFrame) -> DataFrame:
         .unionByName(small[1])
         .unionByName(ages)
         .unionByName(_unstamped_sources(slave_df))
-        .unionByName(_changes(slave_df))
+        .unionByName(_contents(slave_df))
     )
 
 
@@ -326,13 +327,18 @@ def _unstamped_sources(slave_df: DataFrame) -> DataFrame:
     return sources.select("via_ids", *named({"kind": "'unstamped'", "side": "'slave'", **rest}))
 
 
-def _changes(slave_df: DataFrame) -> DataFrame:
-    """As `rules.tables.newest_changes`."""
-    newest = slave_df.where(is_change_sql()).groupBy("table").agg(*named({"write_ms": "max(write_ms)"}))
-    rest = {name: "NULL" for name in (*_SMALL_COLUMNS, *_AGES) if name not in ("kind", "table", "state", "write_ms")}
-    return newest.select(
-        "table", "write_ms", *named({"kind": "'fact'", "state": f"'{FactState.CHANGED}'", "side": "'slave'", **rest})
-    )
+def _contents(slave_df: DataFrame) -> DataFrame:
+    """As `rules.tables.newest_changes` and `rules.custody.unattended`: one row per table and state."""
+    sums = {
+        "write_ms": "max(write_ms)",
+        "entries": "sum(coalesce(nullif(entries, 0), 1))",
+        "example": "min(struct(coalesce(region, '') AS region, coalesce(detail, '') AS detail))",
+    }
+    facts = slave_df.where(is_content_sql()).groupBy("table", "state").agg(*named(sums))
+    known = {"region": "example.region", "detail": "example.detail", "kind": "'fact'", "side": "'slave'"}
+    kept = ("table", "state", "write_ms", "entries")
+    rest = {name: "NULL" for name in (*_SMALL_COLUMNS, *_AGES) if name not in (*kept, *known)}
+    return facts.select(*kept, *named({**known, **rest}))
 
 
 def _ages(master_df: DataFrame) -> DataFrame:

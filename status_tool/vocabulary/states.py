@@ -27,7 +27,9 @@ class FactState(StrEnum):
     CONTENT = "content"
     """It is gone and had store files of replicated families."""
     CHANGED = "changed"
-    """It opened with other store files than it was closed with."""
+    """It opened with other store files than it was closed with, or nobody saw where its first ones come from."""
+    UNATTENDED = "unattended"
+    """No tracker of the slave vouches for it and `entries` - 1 other regions of its table; `detail` says why."""
 
 
 LINEAGE = (FactState.SPLIT, FactState.MERGE)

@@ -218,3 +218,34 @@ def test_a_table_that_is_truncated_after_it_was_accepted(pair: Pair, status: Pat
     assert result.exit_code == 3, result
     assert "emptied" in named(result)["copied"], result
     master.enable_peer(PEER)
+
+
+def test_a_server_of_the_slave_that_nobody_watches(pair: Pair, status: Path) -> None:
+    """It is no matter while it has no region, and named for those that it has; what it opened first is in doubt since.
+
+    The table is dropped and created anew, and some of its regions are born there. (The others' births are noted.)
+    """
+    master, slave = pair.master.admin, pair.slave.admin
+    splits = [b"row000000%02d" % number for number in range(5, 40, 5)]
+    pair.create_table("blind", {"f": 1}, splits)
+    master.put_rows("blind", "f", 40)
+    pair.wait_same("blind")
+    blind = pair.slave.add_region_server({"hbase.coprocessor.regionserver.classes": ""})
+    name = blind.server_name
+    try:
+        before = pair.verdict(status, "blind", "--wait", "60")
+        assert before.exit_code == 0, before
+        slave.drop_table("blind")
+        slave.create_table("blind", {"f": 1}, splits)
+        assert any(region.server == name for region in slave.regions("blind"))
+        result = pair.check(status, "--table", "blind")
+        reasons = {problem["code"]: problem["detail"] for problem in result.json["problems"]}
+        assert (result.exit_code, set(reasons)) == (3, {"unattended", "emptied"}), result
+        assert f"{name}, which runs without the tracker" in reasons["unattended"], result
+    finally:
+        blind.stop()
+    wait_until(lambda: name not in {region.server for region in slave.regions("blind")}, 60, "others have its regions")
+    wait_until(partial(is_open, pair.slave, "blind"), 60, "all regions are open")
+    result = pair.check(status, "--table", "blind")
+    codes = {problem["code"] for problem in result.json["problems"]}
+    assert (result.exit_code, codes) == (3, {"emptied", "slave-changed"}), result

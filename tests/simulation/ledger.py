@@ -11,7 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from status_tool.rules.content import Files, Tenure, parse_tenure
-from status_tool.sources.codec import Existing, contents
+from status_tool.rules.custody import Place, Places
+from status_tool.sources.codec import Existing, attended, contents
 from status_tool.vocabulary.ids import origin_id
 from status_tool.vocabulary.schema import NewRow
 from status_tool.vocabulary.state_rows import column
@@ -60,6 +61,7 @@ class Held:
     flushed: int = 0
     closed: int | None = None
     elsewhere: int | None = None
+    unseen: int | None = None
     stored: bool = False
     ever_stored: bool = False
     stamped: int = 0
@@ -67,7 +69,7 @@ class Held:
 
     def to_json(self) -> str:
         """`Tenure.toJson`."""
-        optional = {"c": self.closed, "m": self.flushed or None, "x": self.elsewhere}
+        optional = {"c": self.closed, "m": self.flushed or None, "x": self.elsewhere, "u": self.unseen}
         ends = {"a": {FAMILY: _numbers(self.before)}, "b": {FAMILY: _numbers(files_of(self.files))}}
         known = {key: value for key, value in optional.items() if value is not None}
         return json.dumps({"o": self.open, "t": self.began, "s": self.seq, "r": [FAMILY], **known, **ends})
@@ -96,6 +98,8 @@ class Server:
     over: list[tuple[str, Held]] = field(default_factory=list)
     stamp: int = 0
     alive: bool = True
+    blind: bool = False
+    """Whether it runs without the tracker."""
 
 
 @dataclass
@@ -165,6 +169,7 @@ class LedgerWorld:
             set(region.files),
             files_of(region.files),
             elsewhere=clock if any("=" in file for file in region.files) else None,
+            unseen=clock if seq > NEWBORN else None,
         )
         server.held[name] = held
 
@@ -278,6 +283,8 @@ class LedgerWorld:
 
     def write_ledger(self, server: Server, *, urgent: bool, fate: int = APPLIED) -> None:
         """`ContentLedger.urgent` or `.dirty`, then what a store does with it."""
+        if server.blind:
+            return
         for name, held in (*server.over, *server.held.items()):
             if not held.stored and (not urgent or held.closed is not None or not held.ever_stored):
                 self.store.put([(b"f" + name.encode(), self.cells_of(server, held))], fate)
@@ -322,6 +329,7 @@ class LedgerWorld:
         if (earlier.open, earlier.began_ms) != (held.open, held.began):
             held.open, held.began, held.before = earlier.open, earlier.began_ms, earlier.before[FAMILY]
             held.elsewhere, held.flushed = earlier.elsewhere_ms, max(held.flushed, earlier.flushed)
+            held.unseen = earlier.unseen_ms
             held.stored, held.stamped = False, 0
         self.store.take_over(key, self.cells_of(server, held), qualifier, version, fate)
         held.stored = True
@@ -343,11 +351,19 @@ class LedgerWorld:
             for server in self.living():
                 self.join(server)
 
-    def named(self) -> Mapping[str, NewRow]:
-        """What the tool says, by region."""
-        existing = Existing.of(REGIONS, self.now + 10_000)
+    def named(self, *, master: bool = True) -> Mapping[str, NewRow]:
+        """What the tool says, by region, of a master or of a slave."""
+        existing = Existing.of(REGIONS, self.now + 10_000) if master else None
         rows = contents(sorted(self.store.rows.items()), existing)
         return {row["region"]: row for row in rows if row["state"] == "changed"}
+
+    def unattended(self) -> set[str]:
+        """The regions that no living server vouches for."""
+        vouching = {origin_id(server.name): self.now for server in self.living() if not server.blind}
+        waiting = dict.fromkeys(self.regions, Place("t", "", "", is_watched=True))
+        for _ in attended(sorted(self.store.rows.items()), Places(watched=vouching), waiting):
+            pass
+        return set(waiting)
 
 
 def link(region: str, file: str) -> str:

@@ -135,7 +135,8 @@ class Observation:
         yield
         rows = self._servers(store, spooled, barrier, live, "r")
         events = codec.table_events(store.scan(b"n", b"o")).get(TABLE, {})
-        rows.append({"kind": "table", "table": TABLE, "detail": json.dumps({"families": ["f", "g"], **events})})
+        detail = {"families": ["f", "g"], "regions": len(REGIONS), **events}
+        rows.append({"kind": "table", "table": TABLE, "detail": json.dumps(detail)})
         back_ms = codec.number(store.rows.get(b"c", {}), b"b")
         yield
         if changed_ms := codec.number(store.rows.get(CHANGED_ROW, {}), b"c"):

@@ -58,6 +58,39 @@ def test_rows_stay_small() -> None:
         assert all(len(row) == 2 for row in world.store.rows.values()), world.store.rows
 
 
+def test_on_a_slave_every_region_is_in_custody_and_began_where_it_was_seen() -> None:
+    """At the end of any life, whatever came beside the WAL; but for what a crash took along."""
+    for world in runs(beside=False, crashes=True, count=50):
+        assert world.unattended() == set()
+        assert {name for name in world.named(master=False) if name not in world.unseen} == set()
+    assert all(world.unattended() == set() for world in runs(beside=True, crashes=True, count=50))
+
+
+def test_a_server_without_the_tracker_breaks_custody() -> None:
+    """While it has a region; afterwards by what it wrote there, and of a table that it opened first."""
+    world, born = LedgerWorld(), "22" * 16
+    world.settle()
+    world.start()
+    watched, blind = world.servers[0], world.servers[-1]
+    blind.blind = True
+    for name in (*REGIONS, born):
+        if name == born:
+            world.regions[name] = ledger.Region()
+        else:
+            world.close(name)
+        world.open(name, blind, world.regions[name].stored_seq + 1)
+    world.settle()
+    assert world.unattended() == {*REGIONS, born}
+    assert world.named(master=False) == {}
+    world.write(REGIONS[0])
+    for name in (*REGIONS, born):
+        world.close(name)
+        world.open(name, watched, world.regions[name].stored_seq + 1)
+    world.settle()
+    assert world.unattended() == set()
+    assert world.named(master=False).keys() == {REGIONS[0], born}
+
+
 def broken_rules() -> dict[str, tuple[object, str, Callable[..., object]]]:
     follows, in_order = content._follows, content._in_order
     return {

@@ -35,7 +35,8 @@ SLAVE = Header("slave", "00000000-0000-4000-8000-000000000002", 60_000, 60_000, 
 HBASE = Scope(check_hdfs=False)
 HDFS = Scope(check_hbase=False)
 SERVER = {"kind": "server", "origin": 1, "server": "a,1,1", "live": True, "tracked": True, "echoed": True}
-DETAIL = json.dumps({"families": {"f": {"scope": 1}, "local": {"scope": 0}}, "durability": "USE_DEFAULT"})
+FAMILIES = {"f": {"scope": 1}, "local": {"scope": 0}}
+DETAIL = json.dumps({"families": FAMILIES, "durability": "USE_DEFAULT", "regions": 1})
 TABLE = {"kind": "table", "table": "ns:t", "detail": DETAIL}
 REGION = {"kind": "region", "table": "ns:t", "region": "r1", "state": "hosted", "server": "a,1,1", "region_id": 2_000}
 STREAM = {
@@ -115,7 +116,7 @@ def test_a_baseline_of_one_table_accepts_no_other() -> None:
     """`--since TABLE=TIME`: streams, what happened to regions and, accepted anew, to tables; the later time counts."""
     holed = [*changed(THEIRS, "segment", seq=4, write_ms=9_000), {**SEGMENT, "prev": 6, "first_ms": 11_000}]
     loaded = [*OURS, {"kind": "fact", "table": "ns:t", "region": "r1", "state": "bulkload", "write_ms": 20_000}]
-    emptied = changed(THEIRS, "table", detail='{"families": ["f"], "arrived_ms": 5, "born_ms": 9000}')
+    emptied = changed(THEIRS, "table", detail='{"families": ["f"], "regions": 1, "arrived_ms": 5, "born_ms": 9000}')
     for ours, theirs, time_ms in ((OURS, holed, 12_000), (loaded, THEIRS, 20_000), (OURS, emptied, 9_000)):
 
         def verdict(since: Baseline, ours: list[Row] = ours, theirs: list[Row] = theirs) -> Verdict:
@@ -294,9 +295,9 @@ def test_a_table_or_family_that_the_slave_lacks_is_missing() -> None:
     other = {"kind": "table", "table": "ns:other", "detail": DETAIL}
     absent = check(theirs=[*without(THEIRS, "table"), other])
     assert (only(absent).kind, regions(absent)) == ("missing", {Status.MISSING: 1})
-    renamed = check(theirs=changed(THEIRS, "table", detail=json.dumps({"families": ["g", "local"]})))
+    renamed = check(theirs=changed(THEIRS, "table", detail=json.dumps({"families": ["g", "local"], "regions": 1})))
     assert "family absent on the slave: f" in only(renamed).detail
-    local = check(theirs=changed(THEIRS, "table", detail=json.dumps({"families": ["f"]})))
+    local = check(theirs=changed(THEIRS, "table", detail=json.dumps({"families": ["f"], "regions": 1})))
     assert local.verdict is Verdict.COMPLETE, "a family that is not replicated need not be there"
     unknown = check(theirs=without(THEIRS, "table"))
     assert (unknown.verdict, only(unknown).detail) == (Verdict.UNVERIFIABLE, "slave tables unknown")
@@ -460,7 +461,7 @@ def test_keys_are_written_as_hbase_reads_them() -> None:
 )
 def test_a_table_emptied_on_the_slave(events: dict[str, Any], since_ms: int | None, emptied_ms: int | None) -> None:
     """Segments record that entries were applied; a table created anew or a family dropped since has lost them."""
-    detail = json.dumps({"families": ["f", "local"], **events})
+    detail = json.dumps({"families": ["f", "local"], "regions": 1, **events})
     outcome = check(theirs=changed(THEIRS, "table", detail=detail), scope=replace(HBASE, since=Baseline(since_ms)))
     if emptied_ms is None:
         assert outcome.verdict is Verdict.COMPLETE
@@ -523,7 +524,7 @@ def test_only_families_that_the_peer_ships_now_are_asked_for() -> None:
     theirs = [*THEIRS, partial(family_id("local"), 20_000), partial(family_id("w"), 20_000)]
     assert check(theirs=theirs).verdict is Verdict.COMPLETE
     detail = json.dumps({"families": {"f": {"scope": 1}, "w": {"scope": 1}}, "durability": "USE_DEFAULT"})
-    slave = {"kind": "table", "table": "ns:t", "detail": json.dumps({"families": ["f", "w"]})}
+    slave = {"kind": "table", "table": "ns:t", "detail": json.dumps({"families": ["f", "w"], "regions": 1})}
     ours, wide = changed(OURS, "table", detail=detail), [slave, *without(theirs, "table")]
     assert check(ours=ours, theirs=wide).verdict is Verdict.UNVERIFIABLE
     assert check(ours=ours, theirs=wide, queues=QueueFacts(withheld={"ns:t": ("w",)})).verdict is Verdict.COMPLETE
@@ -646,7 +647,7 @@ def test_equal_rows_of_one_table_settle_no_server() -> None:
 def test_equal_rows_do_not_settle_what_is_not_about_rows() -> None:
     """A slave that keeps less has more to lose than what was compared."""
     family = {"scope": 1, "versions": 3, "min_versions": 0, "ttl": 60, "keep_deleted": "FALSE"}
-    wide, narrow = (json.dumps({"families": {"f": {**family, "versions": n}}}) for n in (3, 1))
+    wide, narrow = (json.dumps({"families": {"f": {**family, "versions": n}}, "regions": 1}) for n in (3, 1))
     ours, theirs = changed(OURS, "table", detail=wide), changed(THEIRS, "table", detail=narrow)
     outcome = check(ours, theirs, rows=RowProofs(frozenset({"ns:t"})))
     assert (outcome.verdict, only(outcome).code) == (Verdict.UNVERIFIABLE, "keeps-less")
@@ -718,17 +719,34 @@ def test_rows_that_could_not_be_compared_are_told_whatever_the_streams_say() -> 
     assert "s1 does not answer" in only(outcome).detail
 
 
-def test_a_server_of_the_slave_that_nobody_watches() -> None:
-    """Nobody records what it applies, nor what happens to its regions; equal rows of every table settle it."""
+def test_a_region_of_the_slave_that_nobody_vouches_for() -> None:
+    """Nothing but its table's rows settles it: what is accepted, or was proven before, ends where nobody watches."""
+    why = "it is on b,1,9, which runs without the tracker"
+    fact: Row = {"kind": "fact", "table": "ns:t", "region": "r7", "state": "unattended", "entries": 3, "detail": why}
+    other: Row = {**fact, "region": "r5", "entries": 1, "detail": "no live region server has it"}
+    for theirs in (THEIRS, seen()):
+        for scope in (HBASE, replace(HBASE, since=Baseline(None, {"ns:t": 40_000}))):
+            outcome = check(theirs=[*theirs, fact, other], scope=scope)
+            assert (outcome.verdict, only(outcome).code) == (Verdict.UNVERIFIABLE, "unattended")
+            assert "4 of 1 regions, as r5: no live region server has it" in only(outcome).detail
+            assert "--rows" in (only(outcome).advice or "")
+    assert check(theirs=[*THEIRS, fact], rows=RowProofs(frozenset({"ns:t"}))).verdict is Verdict.COMPLETE
+    assert check(theirs=[*THEIRS, {**fact, "table": "ns:other"}]).verdict is Verdict.COMPLETE
+
+
+@pytest.mark.parametrize("regions", [{}, {"regions": 0}, {"regions": "x"}, {"regions": 2, "torn": "r8"}])
+def test_a_table_of_the_slave_whose_regions_do_not_cover_every_key(regions: dict[str, Any]) -> None:
+    """Also where nobody wrote down who has them, as in a slave's status of an earlier version."""
+    detail = json.dumps({"families": ["f", "local"], **regions})
+    outcome = check(theirs=changed(THEIRS, "table", detail=detail))
+    assert (outcome.verdict, only(outcome).code) == (Verdict.UNVERIFIABLE, "unattended")
+    assert ("region r8" in only(outcome).detail) is ("torn" in regions)
+
+
+def test_a_server_of_the_slave_without_a_region_is_no_matter() -> None:
+    """What it applies it writes into regions of others, and no segment says that it has arrived."""
     blind: Row = {"kind": "server", "origin": 9, "server": "b,1,9", "live": True, "tracked": False, "echoed": False}
-    silent: Row = {**SERVER, "origin": 9, "server": "b,1,9", "role": "r", "echoed": False}
-    for server, words in ((blind, "runs without the tracker"), (silent, "has not flushed since the barrier")):
-        outcome = check(theirs=[*THEIRS, server])
-        assert (outcome.verdict, only(outcome).code) == (Verdict.UNVERIFIABLE, "slave-untracked")
-        assert f"b,1,9 {words}" in only(outcome).detail
-        assert "--rows" in (only(outcome).advice or "")
-        assert check(theirs=[*THEIRS, server], rows=RowProofs(frozenset({"ns:t"}))).verdict is Verdict.COMPLETE
-    assert check(theirs=[*THEIRS, {**blind, "live": False}]).verdict is Verdict.COMPLETE
+    assert check(theirs=[*THEIRS, {**blind, "role": "r"}]).verdict is Verdict.COMPLETE
 
 
 def test_a_table_without_a_descriptor() -> None:
@@ -838,7 +856,8 @@ def test_a_later_word_replaces_the_one_before_and_a_proof_by_rows_either() -> No
 
 def test_a_word_is_one_for_the_families_that_were_shipped_then() -> None:
     """A peer that is widened: the word is asked for again, and still accepts nothing that has happened since."""
-    both = json.dumps({"families": {"f": {"scope": 1}, "g": {"scope": 1}}, "durability": "USE_DEFAULT"})
+    families = {"f": {"scope": 1}, "g": {"scope": 1}}
+    both = json.dumps({"families": families, "durability": "USE_DEFAULT", "regions": 1})
     ours = changed(changed(OURS, "region", region_id=1), "table", detail=both)
     accepted = replace(HBASE, since=Baseline(20_000))
     narrow = QueueFacts(withheld={"ns:t": ("g",)})

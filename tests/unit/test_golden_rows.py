@@ -150,9 +150,9 @@ def test_content(table: dict[bytes, Cells]) -> None:
     assert (before.count, before.links, before.loaded) == (2, 1, 0)
     assert after["g"] == before
     assert (after["l"].count, after["l"].links, after["l"].loaded) == (1, 0, 1)
-    expected = Tenure(3, 1004, 6, {"g": before}, after, 1006, 5, 1004, ("g",))
+    expected = Tenure(3, 1004, 6, {"g": before}, after, 1006, 5, 1004, ("g",), 1004)
     assert ended == expected
-    assert opened == Tenure(7, 1008, 8, {}, {})
+    assert opened == Tenure(7, 1008, 8, {}, {}, unseen_ms=1008)
     assert isinstance(before, Files)
     (changed,) = codec.contents(of(table, "f"))
     assert changed == {"kind": "fact", "table": "ns:t", "region": REGION, "state": "changed", "write_ms": 1008}

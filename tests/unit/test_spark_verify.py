@@ -139,10 +139,10 @@ def table_rows(draw: st.DrawFn, side: str) -> list[Row]:
         },
     ]
     names = draw(mostly(["a", "b", "ns:c"], st.lists(st.sampled_from(["a", "b", "ns:c"]), unique=True)))
-    return [
-        {"kind": "table", "table": name, "detail": json.dumps(draw(mostly(details[0], st.sampled_from(details))))}
-        for name in names
-    ]
+    known = st.sampled_from([{}, {"regions": 3, "torn": "00"}, {"regions": 0}])
+    chosen = [draw(mostly(details[0], st.sampled_from(details))) for _ in names]
+    of = [one | draw(mostly({"regions": 3}, known)) if isinstance(one, dict) else one for one in chosen]
+    return [{"kind": "table", "table": name, "detail": json.dumps(one)} for name, one in zip(names, of, strict=True)]
 
 
 @st.composite
@@ -177,8 +177,9 @@ def region_rows(draw: st.DrawFn, name: str) -> tuple[list[Row], list[Row]]:
         fact = {"state": draw(states), "write_ms": draw(optional(TIMES))}
         ours.append({"kind": "fact", **at, **fact, "region_id": draw(optional(TIMES))})
     if draw(mostly(False, st.booleans())):
-        named = draw(mostly("changed", st.just("split")))
-        theirs.append({"kind": "fact", **at, "state": named, "write_ms": draw(TIMES)})
+        named = draw(mostly("changed", st.sampled_from(["split", "unattended"])))
+        why = {"entries": draw(st.sampled_from([1, 3, None, 0])), "detail": draw(st.sampled_from(["why", "", None]))}
+        theirs.append({"kind": "fact", **at, "state": named, "write_ms": draw(TIMES), **why})
     for kind in draw(st.lists(mostly("replicated", st.just("unstamped")), max_size=2)):
         sources = draw(mostly(None, st.sampled_from([MASTER_BYTES, OTHER_BYTES, OTHER_BYTES + MASTER_BYTES, b"odd"])))
         via_ids = sources if kind == "unstamped" else None
@@ -443,7 +444,7 @@ EVIDENT: dict[str, tuple[list[Row], bool]] = {
 
 def test_the_short_way_decides_what_is_evident_and_nothing_else(session: SparkSession) -> None:
     stream = {"origin": 1, "via": 0}
-    detail = json.dumps({"families": {"f": {"scope": 1}}, "durability": "USE_DEFAULT"})
+    detail = json.dumps({"families": {"f": {"scope": 1}}, "durability": "USE_DEFAULT", "regions": 9})
     live = {"live": True, "tracked": True, "echoed": True, "read_ms": NOW, "flush_ms": NOW}
     servers = [{"kind": "server", "origin": 1, "server": SERVERS[0], **live}]
     ours = [{**row, "role": "w"} for row in servers]

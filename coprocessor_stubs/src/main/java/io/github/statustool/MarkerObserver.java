@@ -1,6 +1,7 @@
 package io.github.statustool;
 
 import io.github.statustool.content.MarkerForwarder;
+import io.github.statustool.content.MetaLineage;
 import io.github.statustool.recorder.Recorder;
 import io.github.statustool.server.WalWatch;
 import io.github.statustool.state.Ids;
@@ -24,14 +25,15 @@ import org.apache.hadoop.hbase.wal.WALKeyImpl;
 
 /**
  * Observes the markers in the WALs of a region server that runs {@link ReplicateTimeTracker} only. That tracker
- * installs this class, in time because a server creates its WALs after it has loaded its coprocessors. It stamps no
- * entries.
+ * installs this class, in time because a server creates its WALs after it has loaded its coprocessors. It reads splits
+ * and merges from the WAL of hbase:meta, too, and stamps no entries.
  */
 @SuppressWarnings("deprecation") // the WAL hooks: deprecated to warn of changes, without a replacement
 public final class MarkerObserver implements WALCoprocessor, WALObserver {
   private Recorder recorder;
   private WalWatch watch;
   private MarkerForwarder notes;
+  private MetaLineage lineage;
   private boolean ignored;
 
   /** Called by HBase. */
@@ -86,7 +88,13 @@ public final class MarkerObserver implements WALCoprocessor, WALObserver {
   public void postWALWrite(ObserverContext<? extends WALCoprocessorEnvironment> ctx, RegionInfo info, WALKey key,
       WALEdit edit) {
     try {
-      if (edit.isMetaEdit() && (notes != null || prepare())) {
+      boolean isAsked = edit.isMetaEdit() || info.isMetaRegion();
+      if (!isAsked || (notes == null && !prepare())) {
+        return;
+      }
+      if (info.isMetaRegion()) {
+        lineage.read(edit, key.getWriteTime());
+      } else {
         notes.note(info, (WALKeyImpl) key, edit, null);
       }
     } catch (Throwable t) {
@@ -99,6 +107,7 @@ public final class MarkerObserver implements WALCoprocessor, WALObserver {
     String server = ignored ? null : watch.serverName();
     ignored = server == null; // the WAL of the HBase master's local store
     if (!ignored) {
+      lineage = new MetaLineage(recorder.observed().facts);
       notes = new MarkerForwarder(Ids.origin(server), recorder.settings().table, recorder.observed().content);
     }
     return !ignored;

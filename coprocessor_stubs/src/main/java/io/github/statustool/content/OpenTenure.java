@@ -46,8 +46,9 @@ final class OpenTenure {
     });
     tenure.before = contents();
     tenure.after = tenure.before;
-    boolean isNew = openSeq <= TableEvents.NEWBORN && parents.isEmpty() && tenure.elsewhere == 0;
-    attempts = new TenureJoiner.Attempts(!isNew);
+    boolean isNew = openSeq <= TableEvents.NEWBORN && parents.isEmpty();
+    tenure.unseen = isNew || !parents.isEmpty() ? 0 : tenure.began;
+    attempts = new TenureJoiner.Attempts(!isNew || tenure.elsewhere != 0);
   }
 
   private void noteOrigin(String name) {

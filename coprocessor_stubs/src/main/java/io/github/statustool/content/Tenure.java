@@ -26,6 +26,8 @@ final class Tenure {
   long flushed;
   /** When it opened with files of another region that no split or merge explains; otherwise 0. */
   long elsewhere;
+  /** When it opened although nobody is known to have had it before: it is neither new nor of a split or merge. Or 0. */
+  long unseen;
   List<String> replicated = List.of();
   Map<String, StoreFiles.Content> before = new TreeMap<>();
   Map<String, StoreFiles.Content> after = new TreeMap<>();
@@ -49,6 +51,7 @@ final class Tenure {
     began = earlier.began;
     before = earlier.before;
     elsewhere = earlier.elsewhere;
+    unseen = earlier.unseen;
     flushed = Math.max(flushed, earlier.flushed);
   }
 
@@ -60,6 +63,7 @@ final class Tenure {
     add(json, "c", closed);
     add(json, "m", flushed);
     add(json, "x", elsewhere);
+    add(json, "u", unseen);
     JsonArray families = new JsonArray();
     replicated.forEach(families::add);
     json.add("r", families);
@@ -99,6 +103,7 @@ final class Tenure {
       tenure.closed = number(json, "c");
       tenure.flushed = number(json, "m");
       tenure.elsewhere = number(json, "x");
+      tenure.unseen = number(json, "u");
       tenure.before = families(json.getAsJsonObject("a"));
       tenure.after = families(json.getAsJsonObject("b"));
       return tenure;

@@ -81,8 +81,10 @@ public final class TenureJoiner {
   }
 
   private void joinPredecessor(StateStore store, OpenTenure tenure, List<StoredRow> rows) throws IOException {
-    if (tenure.tenure.elsewhere != 0 && rows.get(1).value(FactRow.CHILD_MS) != null) {
+    boolean isUnexplained = tenure.tenure.elsewhere != 0 || tenure.tenure.unseen != 0;
+    if (isUnexplained && rows.get(1).value(FactRow.CHILD_MS) != null) {
       tenure.tenure.elsewhere = 0; // it inherited these links from its parent
+      tenure.tenure.unseen = 0;
       tenure.touch();
     }
     noteParents(tenure, rows.subList(2, rows.size()));

@@ -323,6 +323,43 @@ class ContentLedgerTest {
   }
 
   @Test
+  void aRegionThatNobodyIsKnownToHaveHadBeforeBeginsUnseen() throws IOException {
+    here.open(2);
+    here.write();
+    assertEquals(0, only().unseen, "it is new");
+    here.close(5);
+    here.write();
+    there.open(6);
+    there.write();
+    assertTrue(stored().stream().anyMatch(tenure -> tenure.unseen > 0), "until it is joined");
+    there.join();
+    there.write();
+    assertEquals(0, only().unseen);
+  }
+
+  @Test
+  void aFirstTenureThatIsNotOfANewRegionBeginsUnseen() throws IOException {
+    here.open(7);
+    here.write();
+    here.join();
+    assertEquals(only().began, only().unseen);
+    here.observed.facts.child(region.getEncodedName(), "t", 1_000); // a split or merge of regions without store files
+    here.join();
+    for (Change change : here.observed.otherChanges(clock.get())) {
+      store.put(List.of(change.row));
+    }
+    assertEquals(0, only().unseen);
+  }
+
+  @Test
+  void aDaughterWithItsParentsFilesDoesNot() throws IOException {
+    RegionInfo parent = RegionInfoBuilder.newBuilder(region.getTable()).setRegionId(3).build();
+    here.open(9, ONE + "." + parent.getEncodedName());
+    here.write();
+    assertEquals(0, only().unseen);
+  }
+
+  @Test
   void aDaughterProvesTheSplitOfItsParent() throws IOException {
     RegionInfo parent = RegionInfoBuilder.newBuilder(region.getTable()).setRegionId(3).build();
     here.open(parent, 5, ONE);

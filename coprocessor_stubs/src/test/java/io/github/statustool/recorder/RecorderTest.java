@@ -534,6 +534,34 @@ class RecorderTest {
   }
 
   @Test
+  void aTableThatWasTruncatedWhileAllServersWereRestartedIsNoticedByTheFile() {
+    append();
+    tick(30_000);
+    tick(20_000);
+    store.rows.clear();
+    recorder = another();
+    tick(1_000);
+    assertEquals(clock.get(), store.number(CoverageRow.KEY, CoverageRow.BACK_MS));
+    assertEquals(clock.get(), store.number(CoverageRow.KEY, CoverageRow.START_MS));
+  }
+
+  /** As {@code hbase.hlog.split.skip.errors} loses them when the table's server crashes: the newest ones. */
+  @Test
+  void lostEditsOfTheTableAreWrittenAgain() throws IOException {
+    append();
+    tick(30_000);
+    Map<String, StoredRow> flushed = store.snapshot();
+    append();
+    issue(TOKEN);
+    tick(1_000);
+    store.restore(flushed);
+    issue(TOKEN);
+    tick(20_000);
+    assertEquals(2, store.number(headRow(), HeadRow.SEQ));
+    assertNotNull(store.number(CoverageRow.KEY, CoverageRow.BACK_MS));
+  }
+
+  @Test
   void aRestartOfAllServersIsNoAlarm() {
     append();
     tick(30_000);

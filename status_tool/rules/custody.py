@@ -1,0 +1,168 @@
+"""Custody of the slave's regions: who vouches for what a region holds.
+
+A region is in custody if the content ledger has a tenure of it that a live server with the tracker had open when it
+read the barrier. Everything else is broken custody of its table, without a rule that names what went wrong: the region
+is on a server without the tracker or on none, nobody recorded its opening, or no region has the keys.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from status_tool.rules.content import Tenure
+from status_tool.vocabulary.details import is_text
+from status_tool.vocabulary.findings import Finding
+from status_tool.vocabulary.schema import NewRow, Row
+from status_tool.vocabulary.state_rows import REPLICATOR
+from status_tool.vocabulary.states import FactState, RegionState
+
+_NAME = 32
+"""Characters of a region's encoded name."""
+_INDEX = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """What regions of one table on one server have in common."""
+
+    table: str
+    server: str
+    """Empty: no live server has them, or the table is disabled."""
+    why: str
+    """What is wrong with a region there that nobody vouches for."""
+    is_watched: bool = False
+    """Whether its opening may still be on its way into the content ledger."""
+
+
+@dataclass(frozen=True)
+class Places:
+    """Every region of the slave by `hbase:meta`, and the servers that vouch for theirs. A few bytes a region."""
+
+    known: tuple[Place, ...] = ()
+    packed: Mapping[str, bytes] = field(default_factory=dict)
+    """By the first character of their encoded names: each name, and the index of its place."""
+    watched: Mapping[int, int | None] = field(default_factory=dict)
+    """By origin, when each live server with the tracker read the barrier, on its own clock; None: unknown."""
+
+    def beginning_with(self, first: str) -> dict[str, Place]:
+        """The regions whose encoded names begin so."""
+        packed, size = self.packed.get(first, b""), _NAME + _INDEX
+        return {
+            packed[at : at + _NAME].rstrip(b"\0").decode(): self.known[
+                int.from_bytes(packed[at + _NAME : at + size], "big")
+            ]
+            for at in range(0, len(packed), size)
+        }
+
+    def is_vouched_for(self, origin: int, tenure: Tenure) -> bool:
+        """Whether a server had the region open when it read the barrier; what it closed later moved on from there."""
+        if origin not in self.watched:
+            return False
+        read_ms = self.watched[origin]
+        return tenure.closed_ms is None or (read_ms is not None and tenure.closed_ms > read_ms)
+
+
+def survey(regions: Iterable[Row], servers: Iterable[Row]) -> tuple[Places, dict[str, dict[str, Any]]]:
+    """Of a slave's `region` rows, in the order of `hbase:meta`, and its `server` rows; also details by table.
+
+    A detail has the number of a table's regions and, if they do not cover every key exactly once, one at fault.
+    """
+    watchers = {row["server"]: row for row in servers if row.get("live") and row.get("role") == REPLICATOR}
+    known: dict[Place, int] = {}
+    packed: defaultdict[str, bytearray] = defaultdict(bytearray)
+    tables: dict[str, dict[str, Any]] = {}
+    last: dict[str, tuple[bytes, str]] = {}
+    for row in regions:
+        if row["state"] == RegionState.SPLIT:
+            continue
+        table, name = row["table"], row["region"]
+        place = _place(row, watchers)
+        index = known.setdefault(place, len(known))
+        packed[name[:1]] += name.encode().ljust(_NAME, b"\0") + index.to_bytes(_INDEX, "big")
+        detail = tables.setdefault(table, {"regions": 0})
+        if row["start_key"] != last.get(table, (b"", ""))[0] or (table in last and not row["start_key"]):
+            detail.setdefault("torn", name)
+        detail["regions"] += 1
+        last[table] = (row["end_key"], name)
+    for table, (end, name) in last.items():
+        if end:
+            tables[table].setdefault("torn", name)
+    watched = {row["origin"]: row.get("read_ms") for row in watchers.values() if _answers(row)}
+    return Places(tuple(known), {first: bytes(names) for first, names in packed.items()}, watched), tables
+
+
+def _place(region: Row, watchers: Mapping[str, Row]) -> Place:
+    table, server = region["table"], region["server"]
+    if region["state"] == RegionState.DISABLED:
+        return Place(table, "", "the table is disabled: nobody knows what it will open with")
+    if region["state"] != RegionState.HOSTED:
+        return Place(table, "", "no live region server has it")
+    watcher = watchers.get(server)
+    if watcher is None or not watcher.get("tracked"):
+        return Place(table, server, f"it is on {server}, which runs without the tracker")
+    if not _answers(watcher):
+        return Place(table, server, f"it is on {server}, which has not flushed since the barrier")
+    return Place(table, server, f"it is on {server}, which has not recorded that it opened it", is_watched=True)
+
+
+def _answers(server: Row) -> bool:
+    return bool(server.get("tracked") and server.get("echoed"))
+
+
+def unattended_rows(waiting: Mapping[str, Place]) -> Iterator[NewRow]:
+    """`fact` rows of regions that nobody vouches for: one a table, with one region as an example."""
+    by_table: defaultdict[str, list[str]] = defaultdict(list)
+    for region, place in waiting.items():
+        by_table[place.table].append(region)
+    for table, regions in sorted(by_table.items()):
+        example = min(regions)
+        yield {
+            "kind": "fact",
+            "table": table,
+            "region": example,
+            "state": FactState.UNATTENDED,
+            "entries": len(regions),
+            "detail": waiting[example].why,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Unattended:
+    """The regions of a table that nobody vouches for: how many, one of them, and what is wrong with that one."""
+
+    regions: int
+    example: str
+    why: str
+
+
+def unattended(facts: Iterable[Row]) -> dict[str, Unattended]:
+    """By table, from a slave's `fact` rows."""
+    found: dict[str, Unattended] = {}
+    for row in facts:
+        table = row.get("table")
+        if row.get("state") == FactState.UNATTENDED and table is not None:
+            one = Unattended(row.get("entries") or 1, row.get("region") or "", row.get("detail") or "")
+            known = found.get(table, Unattended(0, one.example, one.why))
+            example, why = min((one.example, one.why), (known.example, known.why))
+            found[table] = Unattended(known.regions + one.regions, example, why)
+    return found
+
+
+def custody_findings(table: str, detail: Mapping[str, Any], broken: Unattended | None) -> list[Finding]:
+    """What is wrong with the custody of a slave's table, whose `table` row has this detail."""
+    regions, torn = detail.get("regions"), detail.get("torn")
+    if not isinstance(regions, int) or regions < 1:
+        note = "no region of it is known; a slave's status of an earlier version does not record them"
+        return [Finding("unattended", table=table, note=note)]
+    found = []
+    if torn is not None:
+        name = torn if is_text(torn) else ""
+        note = f"a hole or an overlap in the slave's hbase:meta beside region {name}"
+        found.append(Finding("unattended", table=table, note=note))
+    if broken is not None:
+        note = f"{broken.regions} of {regions} regions, as {broken.example}: {broken.why}"
+        found.append(Finding("unattended", table=table, note=note))
+    return found
