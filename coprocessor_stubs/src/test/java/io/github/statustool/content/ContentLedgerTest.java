@@ -343,9 +343,9 @@ class ContentLedgerTest {
     here.write();
     here.join();
     assertEquals(only().began, only().unseen);
-    here.observed.facts.child(region.getEncodedName(), "t", 1_000); // a split or merge of regions without store files
+    here.facts.child(region.getEncodedName(), "t", 1_000); // a split or merge of regions without store files
     here.join();
-    for (Change change : here.observed.otherChanges(clock.get())) {
+    for (Change change : here.content.dirty()) {
       store.put(List.of(change.row));
     }
     assertEquals(0, only().unseen);
