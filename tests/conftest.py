@@ -6,10 +6,14 @@ import os
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import settings
 
 from tests import spark_classes
 
 spark_classes.use()
+# A busy machine is no fault of the code.
+settings.register_profile("suite", deadline=None)
+settings.load_profile("suite")
 # What this machine's user has configured is not what is tested.
 os.environ["STATUS_TOOL_CONFIG"] = "off"
 

@@ -110,7 +110,7 @@ def judge(details: dict[str, str]) -> Verdict | None:
 SANE = {"peer": PEER, "queue": QUEUE, "summary": SUMMARY, "table": DESCRIPTOR, "server": HEALTH}
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.fixed_dictionaries({}, optional={name: altered(document) for name, document in SANE.items()}))
 def test_any_detail_is_judged_or_refused(changes: dict[str, str]) -> None:
     """The origin is dead and unsettled, so that a queue is looked at; whatever is made of it, it is an answer."""

@@ -66,7 +66,7 @@ def target(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("edited") / "f"
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(edits=st.lists(EDITS, min_size=1, max_size=4))
 def test_an_edited_status_file_is_refused(sealed: bytes, target: Path, edits: list[Edit]) -> None:
     """Whatever was done to it: only the very same bytes are the same file."""
@@ -77,7 +77,7 @@ def test_an_edited_status_file_is_refused(sealed: bytes, target: Path, edits: li
     assert (content(target) is None) == (data != sealed)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(edits=st.lists(EDITS, min_size=1, max_size=4))
 def test_an_edited_json_file_is_read_or_refused(target: Path, edits: list[Edit]) -> None:
     """The original's file has no digest: what still is one is read, whatever it says."""
@@ -96,7 +96,7 @@ TYPES = st.recursive(
 )
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(columns=st.dictionaries(COLUMNS, TYPES, min_size=1), counted=st.integers(0, 3))
 def test_parquet_that_poses_as_a_status_file_is_refused(
     target: Path, columns: dict[str, pa.DataType], counted: int

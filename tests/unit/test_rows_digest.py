@@ -64,7 +64,7 @@ def _answer_bytes(of: list[Answer], sums: bytes) -> bytes:
     return head + bytes(16) + b"\0" + bytes(4) + (1).to_bytes(4, "big") + bytes(4) + sums
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.lists(cells, max_size=30), st.data())
 def test_sums_of_parts_are_the_sum_of_the_whole(found: list[Cell], data: st.DataObject) -> None:
     """Wherever the rows are cut, and in whatever order the parts are added."""
@@ -78,7 +78,7 @@ def test_sums_of_parts_are_the_sum_of_the_whole(found: list[Cell], data: st.Data
     assert sum(sums, Sums()) == digest(found, KEY, 10, ALL)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.lists(cells, max_size=12), st.lists(cells, max_size=12))
 def test_equal_sums_mean_equal_cells(first: list[Cell], second: list[Cell]) -> None:
     """And equal cells mean equal sums."""

@@ -12,7 +12,7 @@ from typing import Any, cast
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from status_tool.clients import hbase_pb2
@@ -360,7 +360,6 @@ def tenures(draw: st.DrawFn) -> bytes:
     return value[: draw(st.sampled_from([None, None, -1]))]
 
 
-@settings(deadline=None)
 @given(st.lists(st.tuples(st.text("0a", min_size=1, max_size=2), st.lists(tenures(), max_size=3)), max_size=6))
 def test_a_tenure_that_need_not_be_parsed_would_tell_nothing(written: list[tuple[str, list[bytes]]]) -> None:
     """The same facts as if every one were parsed, with and without knowledge of the regions that there are."""

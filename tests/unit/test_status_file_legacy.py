@@ -172,7 +172,7 @@ def test_too_big(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "is too big" in refusal(save(tmp_path / "f", DOCUMENT))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(
     document=st.recursive(
         st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
