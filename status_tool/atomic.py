@@ -25,6 +25,9 @@ _NAME_MAX = 255
 _BUFFER_BYTES = 1 << 20
 
 
+written: list[str] = []
+"""The files that the running command line has put in their places."""
+
 _asked_mode: int | None = None
 
 
@@ -73,8 +76,11 @@ class AtomicFile(io.RawIOBase):
         super().__init__()
         self._fd = -1
         self._path = path
+        self._is_begun = False
         self._target = check_target(path)
         self._temporary = _temporary_name(self._target)
+        # Before the file is there: a signal may come before its number is known here.
+        self._is_begun = True
         try:
             self._fd = os.open(self._temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
             self._set_mode()
@@ -124,6 +130,7 @@ class AtomicFile(io.RawIOBase):
             os.fsync(self._fd)
             # The last moment to notice: the file must not replace what became a folder meanwhile.
             os.replace(self._temporary, self._target)
+            written.append(os.fspath(self._path))
         except OSError as error:
             self.close()
             raise _output_error(self._path, error) from error
@@ -135,9 +142,10 @@ class AtomicFile(io.RawIOBase):
 
     def close(self) -> None:
         """Give up: remove the temporary file. Does nothing after `commit`."""
-        if not self.closed and self._fd >= 0:
-            with contextlib.suppress(OSError):
-                os.unlink(self._temporary)
+        if not self.closed:
+            if self._is_begun:
+                with contextlib.suppress(OSError):
+                    os.unlink(self._temporary)
             self._release()
 
     def _release(self) -> None:

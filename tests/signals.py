@@ -45,8 +45,8 @@ LAST_S = 5.0
 """A check of the sample takes about as long on an idle machine."""
 BUSY_S = 12.0
 """Any of the commands, on a machine that does other work."""
-PROGRESS = re.compile(r"status-tool: .*, [0-9.]+ s")
-"""A step that takes long on a busy machine is told."""
+PROGRESS = re.compile(r"status-tool: (.*, [0-9.]+ s|no shutdown time was recorded: .*|HDFS: / checked; .*)")
+"""A step that takes long on a busy machine is told; so are the notes of `run -m`, which comes to its end then."""
 INTERRUPTED = "status-tool: interrupted; nothing was written"
 
 
@@ -103,11 +103,14 @@ def _judged(code: int, shot: Shot, stdout: str, stderr: str, made: set[str], lef
     if half := {one for one in made if one not in WHOLE}:
         return "wrong", f"wrote {half}"
     lines = [line for line in stderr.splitlines() if not PROGRESS.fullmatch(line)]
+    if INTERRUPTED in lines and made:
+        return "wrong", f"said that nothing was written, and wrote {made}"
     if code in (0, 1, 3) and stdout and not lines:
         return "had ended", ""
     if code == 128 + shot.number and lines in ([INTERRUPTED], ["status-tool: interrupted"]):
         return str(code), ""
-    if code == -shot.number and not stdout + stderr and shot.after_s < 1:
+    is_early = (code == -shot.number and not stderr) or "init_import_site" in stderr
+    if is_early and not stdout and shot.after_s < 1:
         return "before it was Python's own", ""
     return "wrong", f"exit code {code}, {stderr[-2000:] or stdout[-300:]!r}"
 

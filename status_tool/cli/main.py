@@ -18,6 +18,7 @@ from typer.exceptions import Abort, TyperException
 from typer.main import get_command
 
 from status_tool import __version__
+from status_tool.atomic import written
 from status_tool.cli.defaults import RunCommand, default_map, read_defaults
 from status_tool.cli.help_groups import PlainCommand
 from status_tool.cli.lost import lost
@@ -105,6 +106,7 @@ def main(arguments: list[str]) -> int:
     """
     complaints.clear()
     received.clear()
+    written.clear()
     try:
         exit_code = _main(arguments)
         ignore_signals()

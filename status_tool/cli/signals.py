@@ -93,8 +93,10 @@ def end_within(limit_s: float, last_words: Callable[[], object]) -> None:
 
 
 def interruption() -> str:
-    """What to say of a signal that ended the run: a service has written what its rounds found."""
-    return INTERRUPTED if _last_words is None else "interrupted"
+    """What to say of a signal that ended the run: it may have put a file in its place, as a service's rounds do."""
+    from status_tool.atomic import written  # not at the top: this module is there before everything that takes time
+
+    return "interrupted" if written or _last_words is not None else INTERRUPTED
 
 
 def _quiet_about_signals(unraisable: Any) -> None:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import random
 import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 
+from status_tool.atomic import atomic_write
 from status_tool.cli import signals
 from status_tool.errors import ConfigurationError
 from status_tool.spark import jvm
@@ -60,6 +64,35 @@ def test_any_error_after_a_signal_is_the_interruption(
     monkeypatch.setattr("status_tool.cli.run.check_options", ended)
     result = tool_here("run", "-d")
     assert (result.exit_code, result.stderr) == (128 + number, "status-tool: interrupted; nothing was written\n")
+
+
+def test_what_was_written_before_a_signal_is_not_denied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As where it comes between the report and the end."""
+
+    def ended(*_: object) -> None:
+        with atomic_write(tmp_path / "r.html") as stream:
+            stream.write("whole")
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("status_tool.cli.run.check_options", ended)
+    result = tool_here("run", "-d")
+    assert (result.exit_code, result.stderr) == (130, "status-tool: interrupted\n")
+
+
+def test_a_signal_while_a_file_is_created_leaves_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is there already, and its number is not known yet."""
+    real = os.open
+
+    def opened(*arguments: Any) -> int:
+        os.close(real(*arguments))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("status_tool.atomic.os.open", opened)
+    with pytest.raises(KeyboardInterrupt), atomic_write(tmp_path / "r.html"):
+        pass
+    gc.collect()
+    monkeypatch.undo()
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("number", signals.SIGNALS)
