@@ -56,6 +56,11 @@ def iso(ms: int | None) -> str:
     return f"{moment:%Y-%m-%dT%H:%M:%S}.{rest:03d}Z"
 
 
+def counted(number: int, noun: str) -> str:
+    """Return `1 region`, `2 regions`."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
 def duration(ms: int) -> str:
     """Return a span of milliseconds in the two largest units that matter, as in `2 h 5 min`."""
     if ms < 1000:

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from status_tool.explain.advice import repair, text_of
+from status_tool.printable import counted
 from status_tool.rules.peers import PeerFacts, ships, withheld
 from status_tool.rules.segments import is_later
 from status_tool.rules.tables import replicated_families
@@ -97,8 +98,8 @@ def find_drift(
     for table, regions in lost.items():
         if _shipped(table, targets):
             detail = (
-                f"was truncated, dropped or recreated ({regions} regions without a successor), which replication does"
-                " not carry: their rows remain on the slave"
+                f"was truncated, dropped or recreated ({counted(regions, 'region')} without a successor), which"
+                " replication does not carry: their rows remain on the slave"
             )
             found.append(_drift("truncated", master, table, detail))
     return found

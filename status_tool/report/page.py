@@ -13,13 +13,12 @@ from typing import Any, TextIO
 
 from status_tool.explain.advice import UNDER_REPAIRS
 from status_tool.explain.overview import groups_of
-from status_tool.printable import duration, iso, printable_key, safe
+from status_tool.printable import counted, duration, iso, printable_key, safe
 from status_tool.report.picture import STYLE as PICTURE_STYLE
 from status_tool.report.picture import picture
 from status_tool.report.reporter import (
     DEFAULT_ADVICE,
     EVIDENCE_WORDS,
-    counted,
     file_counts,
     region_counts,
 )

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import TextIO
 
 from status_tool.atomic import PRIVATE, atomic_write
+from status_tool.printable import counted
 from status_tool.vocabulary.outcome import Outcome
 from status_tool.vocabulary.verdicts import Evidence, FileStatus, Status, Verdict
 
@@ -104,8 +105,3 @@ def timestamps_notice(outcome: Outcome) -> str | None:
         f"Timestamps alone would have called {counted(alone, 'region')} complete; "
         f"by the evidence {'it is' if proven == 1 else 'they are'} {proven}."
     )
-
-
-def counted(number: int, noun: str) -> str:
-    """Return `1 region`, `2 regions`."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

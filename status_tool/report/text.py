@@ -8,13 +8,12 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TextIO
 
 from status_tool.explain.overview import groups_in
-from status_tool.printable import duration, iso, printable_key, safe
+from status_tool.printable import counted, duration, iso, printable_key, safe
 from status_tool.report.reporter import (
     DEFAULT_ADVICE,
     EVIDENCE_WORDS,
     VERDICT_WORDS,
     Reporter,
-    counted,
     file_counts,
     left_out,
     region_counts,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from status_tool.printable import iso
+from status_tool.printable import counted, iso
 from status_tool.rules.custody import unattended
 from status_tool.rules.kept_proofs import (
     BY_ROWS,
@@ -293,8 +293,9 @@ def _table_notices(
     unknown = [table.table for table in tables if table.replicated and not table.is_compared]
     if unknown and slave_is_known:
         yield (
-            f"VERSIONS, TTL and similar settings of {len(unknown)} tables were not compared: a side's descriptors"
-            f" are of an earlier tracker or missing ({', '.join(unknown[:3])}{', …' if len(unknown) > 3 else ''})"
+            f"VERSIONS, TTL and similar settings of {counted(len(unknown), 'table')} were not compared: a side's"
+            " descriptors are of an earlier tracker or missing"
+            f" ({', '.join(unknown[:3])}{', …' if len(unknown) > 3 else ''})"
         )
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from status_tool.printable import iso
+from status_tool.printable import counted, iso
 from status_tool.rules.origins import known_shutdown
 from status_tool.rules.sql import known_true
 from status_tool.vocabulary.findings import Finding
@@ -84,6 +84,6 @@ def later_notice(later: tuple[LaterWrites, ...], accepted: str) -> str:
     tables = ", ".join(plain_name(one.table or "unknown") for one in later[:5])
     more = f" and {len(later) - 5} more" if len(later) > 5 else ""
     return (
-        f"{streams} streams ({tables}{more}) were written to after the shutdown time, the newest write at"
+        f"{counted(streams, 'stream')} ({tables}{more}): written to after the shutdown time, the newest write at"
         f" {iso(later[0].newest_ms)}; these writes are not in scope ({accepted})"
     )

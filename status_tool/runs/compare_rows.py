@@ -24,7 +24,7 @@ from status_tool.errors import ConnectionFailed, StatusFileError, StatusToolErro
 from status_tool.explain.advice import HOLES
 from status_tool.gather.measured_queues import Measured, measure
 from status_tool.gather.queue_backlog import has_shipped, standing
-from status_tool.printable import iso, printable_key
+from status_tool.printable import counted, iso, printable_key
 from status_tool.rules.kept_proofs import KeptBaseline, proven_until, seen_of
 from status_tool.runs.file_digests import FiledTable, compare_with_file, equal_to_file, filed_tables
 from status_tool.runs.question import Question
@@ -325,7 +325,7 @@ def _proofs(results: Mapping[str, Result], pending: frozenset[str], master: Sett
     notices: list[str] = []
     if pending:
         notices.append(
-            f"the rows of {len(pending)} tables were not compared ({', '.join(sorted(pending)[:3])}"
+            f"the rows of {counted(len(pending), 'table')} were not compared ({', '.join(sorted(pending)[:3])}"
             f"{', …' if len(pending) > 3 else ''}): replication still has entries to ship, which may change them;"
             " `status-tool queues` on the master shows them, --wait waits for them"
         )
@@ -347,7 +347,7 @@ def _proofs(results: Mapping[str, Result], pending: frozenset[str], master: Sett
     equal = frozenset(name for name, result in results.items() if result.verdict is TableVerdict.EQUAL)
     if equal:
         rows = sum(results[name].sums.rows for name in equal)
-        notices.append(f"{rows} rows of {len(equal)} tables were compared, and are equal on both sides")
+        notices.append(f"{counted(rows, 'row')} of {counted(len(equal), 'table')} compared: equal on both sides")
     return RowProofs(equal, frozenset(differing), tuple(findings[: max(1, max_problems)]), tuple(notices))
 
 
@@ -377,7 +377,7 @@ def _kept(
 
 def kept_words(tables: Sequence[str], until_ms: int | None, master: Header) -> str:
     """What later runs need not compare again; where streams do not go on from there, when to run again."""
-    shown = f"{len(tables)} tables ({', '.join(tables[:3])}{', …' if len(tables) > 3 else ''})"
+    shown = f"{counted(len(tables), 'table')} ({', '.join(tables[:3])}{', …' if len(tables) > 3 else ''})"
     if until_ms is None:
         return (
             f"nothing is kept of the proof of {shown}: a region server of the master had not answered the barrier when "

@@ -25,8 +25,7 @@ from status_tool.digests.keys import TableRange
 from status_tool.digests.requests import Requests, Sampled
 from status_tool.digests.wire import Query
 from status_tool.errors import StatusToolError
-from status_tool.printable import printable_key
-from status_tool.report.reporter import counted
+from status_tool.printable import counted, printable_key
 from status_tool.rules.scoping import own_status_table
 from status_tool.runs.file_digests import FiledTable, digest_row, filed_samples
 from status_tool.runs.question import Question
@@ -154,7 +153,10 @@ class Repeated:
         if not (self.equal or self.unequal):
             return None
         ranges, tables = len(self.equal), len({part.table for part in self.equal})
-        text = f"{self.rows} rows in {ranges} random ranges of {tables} tables were compared as well, and are equal"
+        text = (
+            f"{counted(self.rows, 'row')} in {counted(ranges, 'random range')} of {counted(tables, 'table')} compared "
+            "as well: equal"
+        )
         if not self.unequal:
             return text
         agreeing = [part for part in self.unequal if part.table in incomplete]

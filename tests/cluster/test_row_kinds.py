@@ -94,7 +94,7 @@ def test_the_edge_of_a_ttl(pair: Pair, status: Path) -> None:
     pair.write_master(status, "--table", "brief", "--rows=all")
     by_file = pair.check(status, "--table", "brief", "--rows=all")
     assert by_file.exit_code == 0, by_file
-    assert any(notice.startswith("21 rows of 1 tables") for notice in by_file.json["notices"])
+    assert any(notice.startswith("21 rows of 1 table compared") for notice in by_file.json["notices"])
     with thrift(pair.slave) as client:
         client.table("brief").delete(b"young")
     document = settled(pair, status, "brief", 1, "--rows=all")

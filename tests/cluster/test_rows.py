@@ -153,7 +153,7 @@ def test_a_gap_that_was_copied_by_hand_is_closed_by_proof(pair: Pair, status: Pa
                 copy.put(key, {column: value}, timestamp=moment)
     document = settled(pair, status, "gapped", 0)
     assert (regions(document), document["hbase"]["evidence"]) == ({"complete": 2}, "rows")
-    assert any(notice.startswith("49 rows of 1 tables") for notice in document["notices"])
+    assert any(notice.startswith("49 rows of 1 table compared") for notice in document["notices"])
     # A proof reaches up to a minute before FILE, for clocks may differ: only now all of it was written before that.
     time.sleep(max(0.0, repaired_s + MARGIN_MS / 1000 + 2 - time.time()))
     assert regions(pair.verdict(status, "gapped").json) == {"complete": 1, "gap": 1}
@@ -200,7 +200,7 @@ def test_every_run_samples(pair: Pair, status: Path) -> None:
     document = pair.check(status, *patient).json
     assert document["verdict"] == "complete"
     (told,) = (notice for notice in document["notices"] if "random ranges" in notice)
-    assert told == "500 rows in 4 random ranges of 2 tables were compared as well, and are equal"
+    assert told == "500 rows in 4 random ranges of 2 tables compared as well: equal"
     without = pair.check(status, *tables, "--sample", "off").json
     assert not [notice for notice in without["notices"] if "random" in notice]
     with thrift(pair.slave) as client:
@@ -237,12 +237,12 @@ def test_many_tables_are_asked_at_once(pair: Pair, status: Path) -> None:
     document = pair.check(status, *tables, "--rows=all").json
     assert (document["verdict"], regions(document)) == ("unverifiable", {"complete": 12})
     assert [problem["table"] for problem in document["problems"]] == ["many3"]
-    assert any(notice.startswith("100 rows of 5 tables were compared") for notice in document["notices"])
+    assert any(notice.startswith("100 rows of 5 tables compared") for notice in document["notices"])
     master = ("--master-conf", str(pair.master.conf_dir))
     document = pair.check(status, *tables, "--rows=all", *master).json
     assert (document["verdict"], regions(document)) == ("incomplete", {"complete": 11, "differs": 1})
     assert [problem["table"] for problem in document["problems"]] == ["many3"]
-    assert any(notice.startswith("100 rows of 5 tables were compared") for notice in document["notices"])
+    assert any(notice.startswith("100 rows of 5 tables compared") for notice in document["notices"])
 
 
 def test_rows_of_which_more_waits_in_a_queue_are_not_compared(pair: Pair, status: Path) -> None:

@@ -109,4 +109,4 @@ def test_drift_of_a_live_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
     settings: Any = SimpleNamespace(knows_thrift=True)
     found = cluster_drift.cluster_drift(settings, topology, (), Baseline())
     assert kinds(list(found.drift)) == [("absent", "b"), ("truncated", "a")]
-    assert "1 regions without a successor" in found.drift[1].detail
+    assert "1 region without a successor" in found.drift[1].detail

@@ -187,9 +187,7 @@ def test_one_that_may_have_another_cause_does_not(slave: Slave, change: dict[str
 def test_the_notice_counts_what_is_equal_and_names_what_is_not() -> None:
     """Nothing is said where nothing was compared."""
     assert Repeated().notice() is None
-    assert Repeated((PART, OTHER), (), 30).notice() == (
-        "30 rows in 2 random ranges of 1 tables were compared as well, and are equal"
-    )
+    assert Repeated((PART, OTHER), (), 30).notice() == ("30 rows in 2 random ranges of 1 table compared as well: equal")
     notice = Repeated((OTHER,), (PART,), 30).notice()
     assert notice is not None
     assert "1 range of t is not as FILE has it" in notice
