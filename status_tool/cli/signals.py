@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import atexit
-import json
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from types import FrameType
-from typing import Any, NoReturn
+
+# Until this module is there, Ctrl-C is a traceback: it imports nothing that takes time.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from types import FrameType
+    from typing import Any, NoReturn
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 """Both end a run in the same way, and differ in the exit code: 128 and the signal's number."""
@@ -127,6 +130,8 @@ def _interrupt_again(_number: int, _frame: FrameType | None) -> None:
 
 def error_document(text: str, code: int) -> str:
     """What `--json` prints instead of a document where a run ends with an error."""
+    import json
+
     return json.dumps({"error": text, "exit_code": code})
 
 

@@ -18,7 +18,7 @@ from status_tool.atomic import atomic_write
 from status_tool.cli import signals
 from status_tool.errors import ConfigurationError
 from status_tool.spark import jvm
-from tests.pair import tool_here
+from tests.pair import REPOSITORY, tool_here
 from tests.signals import fired, shots
 
 SIGNALS = int(os.environ.get("SIGNALS", "4"))
@@ -191,3 +191,10 @@ def test_signals_at_random_moments() -> None:
     for shot in shots(seed, SIGNALS):
         end, wrong = fired(shot)
         assert not wrong, f"seed {seed}, {shot}: {end}, {wrong}"
+
+
+def test_signals_are_handled_before_anything_that_takes_time() -> None:
+    """Until then Ctrl-C is a traceback; without the site module, which may import anything."""
+    script = f"import sys; sys.path.insert(0, {str(REPOSITORY)!r}); import status_tool.cli.signals; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-S", "-E", "-c", script], capture_output=True, text=True, check=True)
+    assert {"json", "typing", "re"} & set(done.stdout.split()) == set()
