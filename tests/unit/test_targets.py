@@ -156,12 +156,13 @@ def test_every_option_that_names_a_file_is_known() -> None:
     """A new one has to be put into one of the tables."""
     import inspect
 
-    from status_tool.cli import rows, run, targets, topology, watch
+    from status_tool.cli import lost, publish, recovery_point, rows, run, targets, topology, watch
 
     asked = set()
-    for command in (run.run, watch.watch, rows.rows, topology.topology):
+    services = (watch.watch, publish.publish, recovery_point.recovery_point)
+    for command in (run.run, *services, rows.rows, topology.topology, lost.lost):
         signature = inspect.signature(command, eval_str=True)
         asked |= {name for name, one in signature.parameters.items() if "Path" in str(one.annotation)}
-    assert asked == {*targets.INPUTS, *targets.OUTPUTS, *targets.SITE_FOLDERS, "debug_dir", "folder"}
+    assert asked == {*targets.INPUTS, *targets.OUTPUTS, *targets.SITE_FOLDERS, "debug_dir", "folder", "textfile"}
     assert {*targets.INPUTS} & {*targets.OUTPUTS} == set()
     assert set(OUTPUTS) >= {"history", "log_file"}
