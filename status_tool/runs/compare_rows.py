@@ -132,7 +132,7 @@ def prove(
     results |= _at_once(question, way.compare_one, [table for table in compared if table not in results])
     proofs = _proofs(results, pending, asked.master or slave, question.scope.max_problems)
     until_ms = proven_until(row for row in known if row["kind"] == "server")
-    return _kept(proofs, results, slave, question, outcome, until_ms)
+    return _recorded(proofs, results, slave, question, outcome, until_ms)
 
 
 def _glance(way: _Way, tables: Sequence[str]) -> dict[str, Result]:
@@ -351,7 +351,7 @@ def _proofs(results: Mapping[str, Result], pending: frozenset[str], master: Sett
     return RowProofs(equal, frozenset(differing), tuple(findings[: max(1, max_problems)]), tuple(notices))
 
 
-def _kept(
+def _recorded(
     proofs: RowProofs,
     results: Mapping[str, Result],
     slave: Settings,
