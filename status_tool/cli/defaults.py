@@ -28,6 +28,8 @@ PARAMETERS: Mapping[str, str] = {
 } | {key: "folder" if key == "from" else key.replace("-", "_") for key in _OF_OTHERS}
 """What a file may set: by key, the commands' parameter. A key is the option's long name (`paths` is `-f`)."""
 KEYS = tuple(sorted(PARAMETERS))
+_OWN_METRICS = frozenset({"publish", "recovery-point"})
+"""Commands whose textfile is another one than that of checks, which a file names."""
 
 
 @dataclass(frozen=True)
@@ -116,6 +118,8 @@ def command_defaults(command: Any, defaults: Defaults) -> dict[str, Any]:
     if hasattr(command, "commands"):
         return default_map(command, defaults)
     found = [one for one in command.params if one.name in defaults.settings]
+    if command.name in _OWN_METRICS:
+        found = [one for one in found if one.name != "metrics"]
     return {one.name: _checked(one, defaults.settings[one.name]) for one in found}
 
 

@@ -12,7 +12,7 @@ from status_tool.cli.defaults import command_defaults
 from status_tool.cli.help_groups import write_groups
 from status_tool.cli.modes import check_options, given_of
 from status_tool.cli.repeated import RoundParameters, plain, run_command
-from status_tool.cli.run_options import DECLARED, OPTIONS, Mode
+from status_tool.cli.run_options import DECLARED, OPTIONS, Mode, with_options
 from status_tool.cli.signals import loading
 from status_tool.cli.targets import refuse_overwriting
 from status_tool.errors import UsageError
@@ -38,6 +38,7 @@ _FILE = "FILE"
 _OF_FILES = frozenset(name for name, option in OPTIONS.items() if option.half == "hdfs")
 
 
+@with_options(metrics="Also write a Prometheus textfile each round.")
 def publish(
     context: typer.Context,
     interval: Annotated[
@@ -55,9 +56,7 @@ def publish(
     rounds: Annotated[
         int | None, typer.Option("--rounds", metavar="N", min=1, help="End after N rounds; else a signal ends it.")
     ] = None,
-    textfile: Annotated[
-        Path | None, typer.Option("--metrics", metavar="FILE.prom", help="Also write a Prometheus textfile each round.")
-    ] = None,
+    **options: Any,
 ) -> int:
     """On the master: write its status again and again into the table replicationstatus, which replication ships.
 
@@ -76,11 +75,12 @@ def publish(
     check_options(given_of(given) - {"quiet", "verbose"}, None)
     if files_every is None and (unused := sorted(known & _OF_FILES)):
         raise UsageError(f"{OPTIONS[unused[0]].flag} is about HDFS files: it goes with --files-every MINUTES")
-    refuse_overwriting({**given, "output": None, "metrics": textfile})
+    metrics: Path | None = options["metrics"]
+    refuse_overwriting({**given, "output": None, "metrics": metrics})
     with loading():
         from status_tool.cli.publishing import PublishService, keep_publishing
 
-    return keep_publishing(RoundParameters(made, given), PublishService(interval, files_every, rounds, textfile))
+    return keep_publishing(RoundParameters(made, given), PublishService(interval, files_every, rounds, metrics))
 
 
 class PublishCommand(TyperCommand):

@@ -35,7 +35,7 @@ class RoundParameters:
             return asked
 
 
-@with_options
+@with_options()
 def _asked(**values: Any) -> AskedRun:
     return asked_of(values)
 

@@ -171,7 +171,7 @@ class AskedRun:
         )
 
 
-@with_options
+@with_options()
 def run(**values: Any) -> int:
     """Write this cluster's status (-m -o, -o), check the master's on the slave (-i), or dump (-d)."""
     asked = asked_of(values)
@@ -362,3 +362,9 @@ def spark_settings_of(pairs: list[str] | None) -> tuple[tuple[str, str], ...]:
             raise UsageError(f"--spark-conf {pair!r}: expected K=V")
         settings.append((key.strip(), value.strip()))
     return tuple(settings)
+
+
+def streams_of(one: SimpleNamespace) -> Scope:
+    """The scope of a command about streams alone, by the options `table`, `namespace`, `since` and `peer`."""
+    tables = TableFilter.of(one.table or (), one.namespace or ())
+    return Scope(tables.tables, tables.namespaces, parse_baseline(one.since or (), tables), one.peer, check_hdfs=False)

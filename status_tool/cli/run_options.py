@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, TypeVar, get_args, get_origin
@@ -99,6 +99,11 @@ class Option(_Rules):
     def is_switch(self) -> bool:
         """Whether it takes no value."""
         return self.type is bool or get_args(self.type)[:1] == (bool,)
+
+    @property
+    def unset(self) -> bool | None:
+        """The value where it is not given."""
+        return False if self.is_switch else None
 
 
 _ALL = frozenset(Mode)
@@ -575,13 +580,29 @@ OPTIONS: Mapping[str, Option] = {name: option for name, option in DECLARED.items
 """Those that do not choose the mode."""
 
 
-def with_options(command: Command) -> Command:
-    """Give a function the signature that Typer reads: one parameter an option."""
-    parameters = [
-        inspect.Parameter(
-            name, inspect.Parameter.KEYWORD_ONLY, default=False if one.is_switch else None, annotation=one.annotation
-        )
-        for name, one in DECLARED.items()
-    ]
-    command.__signature__ = inspect.Signature(parameters, return_annotation=int)  # type: ignore[attr-defined]
-    return command
+def with_options(*names: str, **words: str) -> Callable[[Command], Command]:
+    """Give a function the signature that Typer reads: its own parameters, and one for each option of `run`.
+
+    Only those of `names` and `words` if there are any; `words` are other help for a command with one use of the option.
+    """
+    taken = {*names, *words} or set(DECLARED)
+    options = {name: _described(option, words.get(name)) for name, option in DECLARED.items() if name in taken}
+
+    def decorate(command: Command) -> Command:
+        own = [
+            one
+            for one in inspect.signature(command, eval_str=True).parameters.values()
+            if one.kind is not inspect.Parameter.VAR_KEYWORD
+        ]
+        more = [
+            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=one.unset, annotation=one.annotation)
+            for name, one in options.items()
+        ]
+        command.__signature__ = inspect.Signature([*own, *more], return_annotation=int)  # type: ignore[attr-defined]
+        return command
+
+    return decorate
+
+
+def _described(option: Option, words: str | None) -> Option:
+    return option if words is None else replace(option, help=words)

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import happybase
 
-from status_tool.clients.config import ThriftEndpoint
+from status_tool.clients.named_table import NamedTable
 from status_tool.clients.thrift import check_and_put, connection, scan
-from status_tool.errors import ConfigurationError, OutputError, StatusFileError
+from status_tool.errors import OutputError, StatusFileError
 from status_tool.printable import iso
 from status_tool.published.layout import (
     CLAIM,
@@ -39,46 +37,33 @@ class Published:
     """Why closing rows cannot be read, each reason once."""
 
 
-class PublishedTable:
-    """The table by its name; each call opens a connection of its own."""
+class PublishedTable(NamedTable):
+    """Published status files, in parts, and their closing rows."""
 
-    def __init__(self, endpoint: ThriftEndpoint, name: str) -> None:
-        self.endpoint = endpoint
-        self.name = name
+    def _absent(self) -> str:
+        return (
+            f"the table {self.name} for published status files does not exist on this cluster: trackers of this "
+            "version create it when a region server starts; or, in the HBase shell: "
+            f"{shell_line(self.name)}"
+        )
 
-    @contextlib.contextmanager
-    def _open(self) -> Iterator[happybase.Table]:
-        with connection(self.endpoint) as client:
-            yield client.table(self.name)
+    def _hidden(self) -> str:
+        return (
+            f"the table {self.name} for published status files is not there, or this user (klist) has no rights on it: "
+            f"`grant 'USER', 'RW', '{self.name}'` in the HBase shell, 'R' on the slave"
+        )
 
-    def require(self) -> None:
-        """`ConfigurationError` unless the table is there, enabled, and has our family only."""
-        if (problem := self.problem()) is not None:
-            raise ConfigurationError(problem)
+    def _disabled(self) -> str:
+        return f"the table {self.name} for published status files is disabled: enable it in the HBase shell"
 
-    def problem(self) -> str | None:
-        """Why the table cannot be used, and what to do; None: it can."""
-        with connection(self.endpoint) as client:
-            if self.name.encode() not in client.tables():
-                if self.endpoint.has_kerberos:  # HBase lists only what a user may see.
-                    return (
-                        f"the table {self.name} for published status files is not there, or this user (klist) has no "
-                        f"rights on it: `grant 'USER', 'RW', '{self.name}'` in the HBase shell, 'R' on the slave"
-                    )
-                return (
-                    f"the table {self.name} for published status files does not exist on this cluster: trackers of "
-                    "this version create it when a region server starts; or, in the HBase shell: "
-                    f"{shell_line(self.name)}"
-                )
-            families = sorted(name.decode(errors="replace").rstrip(":") for name in client.table(self.name).families())
-            if families != [PUBLISHED_FAMILY]:
-                return (
-                    f"the table {self.name} has the families {', '.join(families)}, so it is not the one for published "
-                    "status files: rename it, or put the state table, whose namespace counts, into another namespace"
-                )
-            if not client.is_table_enabled(self.name):
-                return f"the table {self.name} for published status files is disabled: enable it in the HBase shell"
-        return None
+    def _foreign(self, table: happybase.Table) -> str | None:
+        families = sorted(name.decode(errors="replace").rstrip(":") for name in table.families())
+        if families == [PUBLISHED_FAMILY]:
+            return None
+        return (
+            f"the table {self.name} has the families {', '.join(families)}, so it is not the one for published "
+            "status files: rename it, or put the state table, whose namespace counts, into another namespace"
+        )
 
     def claim(self, cluster_id: str, known: bytes | None, mine: bytes) -> bool:
         """Claim a round: replace the claim `known` (None: there is none) by `mine`; False if it is another by now."""

@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-import contextlib
 import heapq
 import json
 import os
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache, reduce
 from itertools import groupby
 from operator import itemgetter
 from typing import Any
 
-import happybase
 import pyarrow as pa
 
 from status_tool.clients.config import ThriftEndpoint
+from status_tool.clients.named_table import NamedTable
 from status_tool.clients.thrift import Cells, connection, scan
-from status_tool.errors import ConfigurationError, ConnectionFailed
+from status_tool.errors import ConnectionFailed
 from status_tool.rules.custody import Place, Places, unattended_rows
 from status_tool.sources import codec
 from status_tool.sources.interface import Source
@@ -242,37 +242,27 @@ class Descriptors:
     """When the table was last found to have gone back."""
 
 
-class StateTable:
-    """Small reads and writes, with one connection per call (the server drops idle connections)."""
+class StateTable(NamedTable):
+    """Small reads and writes."""
 
-    def __init__(self, endpoint: ThriftEndpoint, name: str) -> None:
-        self.endpoint = endpoint
-        self.name = name
+    def _absent(self) -> str:
+        return (
+            f"the state table {self.name} does not exist on this cluster: no tracker has ever run here. "
+            "`status-tool setup` prints what to add to hbase-site.xml"
+        )
 
-    @contextlib.contextmanager
-    def _open(self) -> Iterator[happybase.Table]:
-        with connection(self.endpoint) as client:
-            yield client.table(self.name)
+    def _hidden(self) -> str:
+        return (
+            f"the state table {self.name} is not there, or this user (klist) has no rights on it: `grant 'USER', 'RW', "
+            f"'{self.name}'` in the HBase shell; if no tracker has ever run, `status-tool setup` prints what to add to "
+            "hbase-site.xml"
+        )
 
-    def require(self) -> None:
-        """`ConfigurationError` unless the table exists and is enabled."""
-        with connection(self.endpoint) as client:
-            if self.name.encode() not in client.tables():
-                if self.endpoint.has_kerberos:  # HBase lists only what a user may see.
-                    raise ConfigurationError(
-                        f"the state table {self.name} is not there, or this user (klist) has no rights on it: `grant "
-                        f"'USER', 'RW', '{self.name}'` in the HBase shell; if no tracker has ever run, `status-tool "
-                        "setup` prints what to add to hbase-site.xml"
-                    )
-                raise ConfigurationError(
-                    f"the state table {self.name} does not exist on this cluster: no tracker has ever run here. "
-                    "`status-tool setup` prints what to add to hbase-site.xml"
-                )
-            if not client.is_table_enabled(self.name):
-                raise ConfigurationError(
-                    f"the state table {self.name} is disabled: enable it, then run again (the trackers keep what "
-                    "they could not write)"
-                )
+    def _disabled(self) -> str:
+        return (
+            f"the state table {self.name} is disabled: enable it, then run again (the trackers keep what they could "
+            "not write)"
+        )
 
     def put_barrier(self) -> Barrier:
         """Request a flush from every tracker. The first barrier of a table draws its id."""
@@ -351,7 +341,7 @@ class StateTable:
         servers = range_of(ServerRow.TYPE)
         stored = scan(self.endpoint, self.name, *servers)
         for key, cells in merge_rows(stored, _within(spooled, *servers)):
-            with contextlib.suppress(ValueError):
+            with suppress(ValueError):
                 yield (
                     from_hex(key[1:17]),
                     codec.server(cells, key[17:].decode("ascii", "replace"), barrier.accepted),

@@ -8,6 +8,7 @@ from typing import cast
 
 import pytest
 
+from status_tool.clients import named_table
 from status_tool.clients.config import Settings, ThriftEndpoint
 from status_tool.rules.kept_proofs import (
     BY_WORD,
@@ -83,7 +84,7 @@ def stored(monkeypatch: pytest.MonkeyPatch) -> Stored:
     client = SimpleNamespace(
         table=lambda _: table, tables=lambda: [b"replicationstate"], is_table_enabled=lambda _: True
     )
-    monkeypatch.setattr(state_table, "connection", lambda *_, **__: nullcontext(client))
+    monkeypatch.setattr(named_table, "connection", lambda *_, **__: nullcontext(client))
     monkeypatch.setattr(state_table, "scan", lambda *_: sorted(table.rows.items()))
     monkeypatch.setattr(StateTable, "require", lambda _: None)
     return table

@@ -270,10 +270,29 @@ def test_lost_needs_the_slave(capsys: pytest.CaptureFixture[str]) -> None:
         assert reason in capsys.readouterr().err
 
 
+def test_lost_takes_the_words_of_the_runbook(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """`--since-recovery-point` is what it does anyway; the options of `run` have their meaning."""
+    told: list[tuple[Any, Any]] = []
+
+    def tell(_clusters: Any, request: Any, check: Any, *_: Any, **__: Any) -> int:
+        told.append((request, check))
+        return 0
+
+    monkeypatch.setattr("status_tool.cli.losing.tell_lost", tell)
+    monkeypatch.setattr("status_tool.cli.lost.take_spark", lambda: None)
+    where = ["--slave-conf", str(tmp_path), "--table", "a", "--peer", "2", "--rows"]
+    assert main(["lost", *where]) == 0
+    assert main(["lost", "--since-recovery-point", *where, "--wait", "3"]) == 0
+    assert [request.wait_s for request, _ in told] == [60.0, 3.0]
+    assert {(check.scope.peer_id, check.scope.tables, check.rows.every) for _, check in told} == {
+        ("2", frozenset("a"), False)
+    }
+
+
 def test_the_metrics_of_a_check_are_not_those_of_a_publisher(
     asked: list[tuple[RoundParameters, PublishService]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What status-tool.toml sets as `metrics` is the textfile of checks."""
+    """What status-tool.toml sets as `metrics` is the textfile of checks; nor are they those of a recovery point."""
     file = tmp_path / "status-tool.toml"
     file.write_text('metrics = "checks.prom"\n')
     file.chmod(0o600)
@@ -281,3 +300,14 @@ def test_the_metrics_of_a_check_are_not_those_of_a_publisher(
     assert main(["publish"]) == 0
     ((_, service),) = asked
     assert service.metrics is None
+    told: list[Path | None] = []
+
+    def tell(_settings: Any, _asked: Any, _max_age: Any, metrics: Path | None, **_: Any) -> int:
+        told.append(metrics)
+        return 0
+
+    monkeypatch.setattr("status_tool.cli.pointing.tell", tell)
+    monkeypatch.setattr("status_tool.cli.recovery_point.take_spark", lambda: None)
+    assert main(["recovery-point"]) == 0
+    assert main(["recovery-point", "--metrics", "point.prom"]) == 0
+    assert told == [None, Path("point.prom")]

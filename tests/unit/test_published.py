@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from status_tool.clients import named_table
 from status_tool.clients.config import ThriftEndpoint, ZooKeeperEndpoint
 from status_tool.clients.zookeeper import Peer
 from status_tool.errors import ConfigurationError, StatusFileError, UsageError
@@ -83,6 +84,7 @@ def hbase(monkeypatch: pytest.MonkeyPatch) -> Rows:
 
     for name, fake in (("connection", connection), ("scan", scan), ("check_and_put", check_and_put)):
         monkeypatch.setattr(table, name, fake)
+    monkeypatch.setattr(named_table, "connection", connection)
     return rows
 
 
@@ -272,7 +274,7 @@ def test_a_users_table_of_that_name_is_not_used(published: PublishedTable, monke
     """It has other families."""
     rows = _Families()
     rows.families = [b"cf:", b"published:"]
-    monkeypatch.setattr(table, "connection", lambda _: contextlib.nullcontext(rows))
+    monkeypatch.setattr(named_table, "connection", lambda _: contextlib.nullcontext(rows))
     with pytest.raises(ConfigurationError, match="has the families cf, published"):
         published.require()
     rows.families = [b"published:"]
