@@ -27,9 +27,8 @@ def tell(settings: Settings, asked: PointAsked, max_age_s: float | None, metrics
         point = find_point(settings, asked, progress.step)
     if metrics is not None:
         names = {"master": point.master_cluster_id or "", "slave": point.slave_cluster_id}
-        tables = {name: table.point_ms for name, table in point.tables.items()}
         with atomic_write(metrics, PUBLIC) as stream:
-            stream.writelines(f"{line}\n" for line in point_metrics(names, point.point_ms, tables))
+            stream.writelines(f"{line}\n" for line in point_metrics(names, point.points))
     limit_s = max_age_s if max_age_s is not None else INTERVALS * (point.interval_ms or 0) / 1000
     if as_json:
         print(json.dumps(point_document(point, limit_s)))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -47,6 +47,8 @@ class Output(NamedTuple):
     started_s: float
     quiet: bool = False
     """The verdict alone on stdout, as text."""
+    points: Mapping[str, int | None] = {}
+    """Recovery points by table, for the metrics."""
 
 
 @contextmanager
@@ -113,7 +115,8 @@ def write_reports(outcome: Outcome, output: Output, history: Sequence[Moment] = 
         write_report(HtmlReporter(history=history), outcome, output.report)
     if output.metrics is not None:
         took = time.monotonic() - output.started_s
-        write_report(MetricsReporter(None, took, before(output.metrics)), outcome, output.metrics, PUBLIC)
+        metrics = MetricsReporter(None, took, before(output.metrics), output.points)
+        write_report(metrics, outcome, output.metrics, PUBLIC)
     if output.repair_script is not None:
         write_report(ScriptReporter(output.repair_script.name), outcome, output.repair_script)
 

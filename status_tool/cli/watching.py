@@ -14,16 +14,17 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, closing, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 from status_tool.atomic import file_mode
 from status_tool.cli.repeated import RoundParameters
-from status_tool.cli.run import AskedRun, fetch_published, permissions_of, spark_settings_of
+from status_tool.cli.run import ANY_MASTER, AskedRun, fetch_published, permissions_of, spark_settings_of
+from status_tool.cli.run_options import Half
 from status_tool.cli.running import Output, checked, failure_in_metrics, write_reports
 from status_tool.cli.signals import end_within, received
 from status_tool.clients.kerberos import forget_tickets
@@ -31,6 +32,7 @@ from status_tool.errors import EXIT_ERROR, ConfigurationError, Interrupted
 from status_tool.report.html_report import HtmlReporter
 from status_tool.report.metrics import Before, MetricsReporter
 from status_tool.report.progress import Shown, make_progress, set_shown
+from status_tool.runs.recovery import PointAsked, find_point
 from status_tool.runs.write import unasked, write_side
 from status_tool.spark import jvm
 from status_tool.spark.home import take_spark
@@ -162,6 +164,7 @@ class _Watcher:
         self._folder = folder
         self._clusters = ""
         self._last = Before()
+        self._points: Mapping[str, int | None] = {}
         self._number = 0
         # Before the first round, which may fail before it comes to this itself and write metrics nevertheless.
         file_mode(permissions_of(what.check["mode"]))
@@ -197,11 +200,24 @@ class _Watcher:
             self.session.ensure(asked.options.status_file)
             outcome = checked(asked.settings, asked.check())
             one = asked.options
-            output = Output(one.as_json, one.report, one.metrics, one.repair_script, began)
+            self._points = self._recovery_points(asked)
+            output = Output(one.as_json, one.report, one.metrics, one.repair_script, began, points=self._points)
             write_reports(outcome, output, (*self._history.moments(), self._moment(outcome)))
         # What Spark's JVM keeps for a round hangs on objects here, in cycles that Python would leave for long.
         gc.collect()
         return outcome
+
+    def _recovery_points(self, asked: AskedRun) -> Mapping[str, int | None]:
+        """By table, as `recovery-point` answers, where someone reads them: the newest file need not be complete."""
+        one = asked.options
+        is_read = self._metrics is not None or self._pages is not None
+        if one.published is None or one.only is Half.HDFS or not is_read:
+            return {}
+        wanted = None if one.published == ANY_MASTER else one.published
+        scope = replace(asked.scope(), check_hdfs=False)
+        points = PointAsked(scope, wanted, asked.key, one.spark_master, asked.spark_conf)
+        with make_progress() as progress:
+            return find_point(asked.settings, points, progress.step).points
 
     @staticmethod
     def _write(asked: AskedRun) -> None:
@@ -235,7 +251,7 @@ class _Watcher:
 
     def _made(self, done: CheckRound, document: dict[str, Any]) -> Pages:
         ended_ms, last = done.started_ms + int(done.took_s * 1000), self._last
-        metrics = MetricsReporter(ended_ms, done.took_s, last)
+        metrics = MetricsReporter(ended_ms, done.took_s, last, self._points)
         outcome = done.outcome
         if outcome is None:
             return Pages(lambda: _text(metrics.write_failure), None, document)

@@ -43,13 +43,21 @@ def before(path: str | os.PathLike[str]) -> Before:
 class MetricsReporter(Reporter):
     """Writes one gauge per fact, each labelled with master, slave and peer.
 
-    `run_ms` is when the check ended (epoch ms; default: now), `duration_s` how long it took.
+    `run_ms` is when the check ended (epoch ms; default: now), `duration_s` how long it took. `points` are the recovery
+    points of a slave that has asked for them, as in `point_metrics`.
     """
 
-    def __init__(self, run_ms: int | None = None, duration_s: float | None = None, last: Before | None = None) -> None:
+    def __init__(
+        self,
+        run_ms: int | None = None,
+        duration_s: float | None = None,
+        last: Before | None = None,
+        points: Mapping[str, int | None] | None = None,
+    ) -> None:
         self._run_ms = int(time.time() * 1000) if run_ms is None else run_ms
         self._duration_s = duration_s
         self._last = last or Before()
+        self._points = points or {}
 
     def write(self, outcome: Outcome, stream: TextIO) -> None:
         stream.writelines(line + "\n" for line in self._lines(outcome))
@@ -100,6 +108,7 @@ class MetricsReporter(Reporter):
             yield from _gauge("files", "Files by status.", _by_status(file_counts(outcome)), names)
         cut: list[_Sample] = [({}, outcome.cut_ms / 1000)]
         yield from _gauge("cut_timestamp_seconds", "Everything written before this is in scope.", cut, names)
+        yield from _points(names, self._points)
         yield "# EOF"
 
 
@@ -117,18 +126,21 @@ def published_metrics(is_up: bool, cut_ms: int | None, size: int | None, took_s:
     yield "# EOF"
 
 
-def point_metrics(names: Mapping[str, str], point_ms: int | None, tables: Mapping[str, int | None]) -> Iterator[str]:
-    """The metrics of a recovery point, of the whole (`table` is empty) and of each table; those without one have none.
+def point_metrics(names: Mapping[str, str], points: Mapping[str, int | None]) -> Iterator[str]:
+    """The metrics of recovery points by table; the name of the whole is empty, and those without one have none.
 
     `names` are the ids of master and slave.
     """
-    points = {"": point_ms, **tables}
-    known: list[_Sample] = [({"table": name}, at / 1000) for name, at in points.items() if at is not None]
-    meaning = "Everything acknowledged on the master before this is proven to be on the slave."
-    yield from _gauge("recovery_point_timestamp_seconds", meaning, known, names)
+    yield from _points(names, points)
     asked: list[_Sample] = [({}, time.time())]
     yield from _gauge("recovery_point_asked_timestamp_seconds", "When recovery-point last ended.", asked, names)
     yield "# EOF"
+
+
+def _points(names: Mapping[str, str], points: Mapping[str, int | None]) -> Iterator[str]:
+    known: list[_Sample] = [({"table": name}, at / 1000) for name, at in points.items() if at is not None]
+    meaning = "Everything acknowledged on the master before this is proven to be on the slave."
+    yield from _gauge("recovery_point_timestamp_seconds", meaning, known, names)
 
 
 def _names(outcome: Outcome) -> dict[str, str]:

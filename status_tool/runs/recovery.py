@@ -171,6 +171,11 @@ class RecoveryPoint:
     notices: tuple[str, ...] = ()
 
     @property
+    def points(self) -> Mapping[str, int | None]:
+        """By table; that of the whole has an empty name."""
+        return {"": self.point_ms, **{name: table.point_ms for name, table in self.tables.items()}}
+
+    @property
     def age_ms(self) -> int | None:
         """How old the point is, by this host's clock."""
         return None if self.point_ms is None else max(0, self.read_ms - self.point_ms)

@@ -22,6 +22,7 @@ from tests.pair import REPOSITORY
 from tests.unit.test_report import HOSTILE, OUTCOME, hostile, printed
 
 MONITORING = REPOSITORY / "docs" / "monitoring"
+POINTS = {"": 1_700_000_000_000, "a": 1_700_000_000_000, "b": None}
 FULL = replace(
     OUTCOME, queued_bytes=1, overview=Overview(groups=(), drawing=Drawing(), oldest_hole_ms=1_700_000_000_000)
 )
@@ -29,7 +30,7 @@ FULL = replace(
 
 def written() -> str:
     """The textfile of a run in which there is something to say of everything."""
-    return printed(MetricsReporter(1_700_000_100_000, 12.5, Before({}, 1_699_999_999.0)), FULL)
+    return printed(MetricsReporter(1_700_000_100_000, 12.5, Before({}, 1_699_999_999.0), POINTS), FULL)
 
 
 def parsed(text: str) -> list[Sample]:
@@ -40,7 +41,7 @@ def parsed(text: str) -> list[Sample]:
 
 def others() -> list[str]:
     """What `recovery-point` and `publish` write."""
-    point = point_metrics({"master": "m", "slave": "s"}, 1_700_000_000_000, {"a": 1_700_000_000_000, "b": None})
+    point = point_metrics({"master": "m", "slave": "s"}, POINTS)
     return ["\n".join(lines) + "\n" for lines in (point, published_metrics(True, 1_700_000_000_000, 10_000, 1.0))]
 
 
@@ -68,9 +69,9 @@ def test_both_formats(text: str) -> None:
     assert [s for family in openmetrics(text) for s in family.samples]  # type: ignore[no-untyped-call]
 
 
-@pytest.mark.parametrize("text", others())
+@pytest.mark.parametrize("text", [written(), *others()])
 def test_other_textfiles_are_both_formats_too(text: str) -> None:
-    """A table without a point has no series."""
+    """A table without a recovery point has no series."""
     samples = parsed(text)
     assert samples
     assert "b" not in {sample.labels.get("table") for sample in samples}

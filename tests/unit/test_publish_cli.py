@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -16,6 +17,8 @@ from status_tool.cli.repeated import RoundParameters
 from status_tool.errors import ConfigurationError, ConnectionFailed
 from status_tool.published.carriers import Carried
 from status_tool.published.layout import Closing
+from status_tool.runs.recovery import PointAsked
+from tests.unit.test_report import OUTCOME
 
 CLOSING = Closing("m", "n", 2, 1_500_000, "", 5_000, 5_000, 30_000, "both")
 
@@ -257,6 +260,40 @@ def test_the_newest_published_file_is_fetched(
     monkeypatch.setenv("HBASE_CONF_DIR", str(tmp_path))
     assert main(["run", *arguments]) == 2
     assert calls == [(wanted, with_files)]
+
+
+@pytest.mark.parametrize("only", [[], ["--only", "hdfs"]])
+def test_a_watch_of_what_is_published_tells_the_recovery_point(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, only: list[str]
+) -> None:
+    """In the metrics of each round, of the master and the tables that are watched; files have none."""
+    asked: list[PointAsked] = []
+
+    def find_point(_settings: Any, what: PointAsked, _say: Any) -> Any:
+        asked.append(what)
+        return SimpleNamespace(points={"": 5_000, "a": 7_000, "b": None})
+
+    for name, fake in (
+        ("take_spark", lambda: None),
+        ("_Session.ensure", lambda *_: None),
+        ("fetch_published", lambda *_: tmp_path / "published.status"),
+        ("checked", lambda *_: OUTCOME),
+        ("find_point", find_point),
+    ):
+        monkeypatch.setattr(f"status_tool.cli.watching.{name}", fake)
+    monkeypatch.setattr("status_tool.cli.watch.take_spark", lambda: None)
+    metrics = tmp_path / "m.prom"
+    which = ["--published=c1", "--rounds", "1", *only, *([] if only else ["--table", "a", "--peer", "2"])]
+    assert main(["watch", *which]) == OUTCOME.exit_code
+    assert asked == []
+    assert main(["watch", *which, "--metrics", str(metrics)]) == OUTCOME.exit_code
+    found = re.findall(r'recovery_point_timestamp_seconds{.*table="(.*)"} (.*)', metrics.read_text())
+    if only:
+        assert (asked, found) == ([], [])
+        return
+    assert found == [("", "5.0"), ("a", "7.0")]
+    ((scope, master),) = [(one.scope, one.master_cluster_id) for one in asked]
+    assert (scope.tables, scope.peer_id, scope.check_hdfs, master) == (frozenset("a"), "2", False, "c1")
 
 
 def test_lost_needs_the_slave(capsys: pytest.CaptureFixture[str]) -> None:
