@@ -319,7 +319,7 @@ def _beside(tables: tuple[TableFacts, ...], keeps_tags: bool) -> Iterator[str]:
     if written:
         named = _few([_written(moment, table) for moment, table in sorted(written, key=lambda w: (-w[0], w[1].table))])
         yield (
-            f"written to on the slave by others than replication: {named}. No stream records what they changed there;"
+            f"written to on the slave by others than this master: {named}. No stream records what they changed there;"
             " --rows=all or VerifyReplication compares it"
         )
     observed = [f"{table.table} ({', '.join(table.observers)})" for table in tables if table.observers]

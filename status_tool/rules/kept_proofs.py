@@ -51,7 +51,7 @@ class Seen:
     back_ms: int | None = None
     """When the state table went back."""
     written_ms: int | None = None
-    """When others than replication wrote to it."""
+    """When others than the master wrote to it."""
     deleted_ms: int | None = None
     """When deletes were among that."""
 

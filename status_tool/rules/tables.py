@@ -73,7 +73,7 @@ class TableFacts:
     is_compared: bool = True
     """Whether both sides' descriptors record what they keep."""
     written_ms: int | None = None
-    """When others than replication last wrote to it on the slave; None: never, not known, or accepted."""
+    """When others than this master last wrote to it on the slave; None: never, not known, or accepted."""
     deleted_ms: int | None = None
     """When deletes were last among that."""
     tagged_ms: int | None = None
@@ -226,7 +226,7 @@ def _facts(
         return TableFacts(table, described, False, gone_accepted=gone, loads_shipped=shipped)
     compared = _compared(descriptor, slave.get(table), families)
     here = slave.get(table, _SlaveTable(None))
-    now = here.seen(question.changed.get(table), question.slave_back_ms)
+    now = here.seen(question.changed.get(table), question.slave_back_ms, question.master.cluster_id)
     before = here.before_arrival(now)
     kept = question.kept.get(table)
     accepts = _accepted(table, families, age, question, now, before)
@@ -353,8 +353,8 @@ _SLAVE_EVENTS = {
     "arrived_ms": optional(is_number),
     "born_ms": optional(is_number),
     "first_born_ms": optional(is_number),
-    "written_ms": optional(is_number),
-    "deleted_ms": optional(is_number),
+    "written_by": optional(map_of(is_number)),
+    "deleted_by": optional(map_of(is_number)),
     "dropped_ms": optional(map_of(is_number)),
 }
 
@@ -394,9 +394,9 @@ class _SlaveTable:
         """Whether it is known to have held something before a time."""
         return moment_ms is not None and self.held_from_ms is not None and self.held_from_ms < moment_ms
 
-    def seen(self, changed_ms: int | None, back_ms: int | None) -> Seen:
+    def seen(self, changed_ms: int | None, back_ms: int | None, master_id: str) -> Seen:
         """What the trackers have seen of the table, with what its regions' ledgers and its state table show."""
-        written = (self.descriptor.get("written_ms"), self.descriptor.get("deleted_ms"))
+        written = (_newest_of_others(self.descriptor.get(name), master_id) for name in ("written_by", "deleted_by"))
         return Seen(self.born_ms, self.dropped_ms, changed_ms, back_ms, *written)
 
     def before_arrival(self, now: Seen) -> Seen:
@@ -421,6 +421,12 @@ class _SlaveTable:
             _until(now.changed_ms, self.arrived_ms),
             back_ms,
         )
+
+
+def _newest_of_others(by_clusters: Mapping[str, int] | None, master_id: str) -> int | None:
+    """The newest time of what has not passed the master; each by the ids of the clusters that it has passed."""
+    known = (by_clusters or {}).items()
+    return latest(*(moment for ids, moment in known if not ids or master_id not in ids.split(",")))
 
 
 def _until(moment_ms: int | None, bound_ms: int) -> int | None:

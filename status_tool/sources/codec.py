@@ -17,7 +17,7 @@ from status_tool.rules.content import Life, life_of, parse_tenure
 from status_tool.rules.custody import Place, Places
 from status_tool.rules.segments import Segment, merged
 from status_tool.rules.settled import with_proofs
-from status_tool.vocabulary.ids import as_hex, from_hex
+from status_tool.vocabulary.ids import as_hex, cluster_names, from_hex
 from status_tool.vocabulary.schema import STATUS_SCHEMA, NewRow
 from status_tool.vocabulary.state_rows import (
     FAMILY,
@@ -362,8 +362,9 @@ def table_events(rows: Iterable[tuple[bytes, Cells]]) -> dict[str, dict[str, Any
 
     `born_ms` is of the newest region that never held anything, `first_born_ms` of the oldest, `dropped_ms` of
     each family that was dropped, `skipped_ms` of the newest mutations seen to bypass the WAL, `raised_ms` of
-    each family that is replicated and was not before. `written_ms` is of the newest write that did not come
-    by replication, `deleted_ms` of deletes among those, `tagged_ms` of cells with tags.
+    each family that is replicated and was not before. `written_by` is of the newest write that passed the same
+    clusters, by their ids (separated by commas; none for one of a client), `deleted_by` of deletes among those,
+    `tagged_ms` of cells with tags.
     """
     events: dict[str, dict[str, Any]] = {}
     for key, cells in rows:
@@ -372,6 +373,10 @@ def table_events(rows: Iterable[tuple[bytes, Cells]]) -> dict[str, dict[str, Any
             {name[1:].decode(errors="replace"): moment for name, moment in named.items() if name[:1] == prefix}
             for prefix in (TableEventRow.DROPPED_MS, TableEventRow.RAISED_MS)
         )
+        written, deleted = (
+            {",".join(cluster_names(name[1:])): moment for name, moment in named.items() if name[:1] == prefix}
+            for prefix in (TableEventRow.WRITTEN_MS, TableEventRow.DELETED_MS)
+        )
         events[key[1:].decode(errors="replace")] = {
             "arrived_ms": named.get(TableEventRow.ARRIVED_MS),
             "born_ms": named.get(TableEventRow.BORN_MS),
@@ -379,8 +384,8 @@ def table_events(rows: Iterable[tuple[bytes, Cells]]) -> dict[str, dict[str, Any
             "dropped_ms": dropped,
             "skipped_ms": named.get(TableEventRow.SKIPPED_MS),
             "raised_ms": raised,
-            "written_ms": named.get(TableEventRow.WRITTEN_MS),
-            "deleted_ms": named.get(TableEventRow.DELETED_MS),
+            "written_by": written,
+            "deleted_by": deleted,
             "tagged_ms": named.get(TableEventRow.TAGGED_MS),
         }
     return events

@@ -97,7 +97,9 @@ class TableEventRow:
     """Prefix, followed by the family's name."""
     SKIPPED_MS: Final = b"w"
     WRITTEN_MS: Final = b"l"
+    """Prefix, followed by cluster ids."""
     DELETED_MS: Final = b"d"
+    """Prefix, followed by cluster ids."""
     TAGGED_MS: Final = b"k"
 
 

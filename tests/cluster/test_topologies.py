@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -86,6 +87,13 @@ def test_two_peers_with_filters(three: Three, status: Path) -> None:
     result = three.ac.check(status, "--wait", "20")
     assert_complete(result)
     assert (result.json["peer_id"], result.json["hbase"]["regions"]["complete"]) == ("2", 2)
+    # What b deletes is gone on c as well, of what a has written.
+    assert not any("by others" in notice for notice in result.json["notices"]), result
+    three.bc.master.admin.delete_rows("ns:t", 3, prefix="two")
+    wait_until(lambda: len(c.admin.rows("ns:t")) == 7, 60, "c has b's deletes")
+    reported = " ".join(assert_complete(three.ac.check(status, "--wait", "20"))["notices"])
+    assert re.search(r"by others than this master: ns:t \(last [^)]*, deletes among them", reported), reported
+    assert "other (last" not in reported
     result = three.ab.check(status, "--wait", "20")
     assert_complete(result)
     assert (result.json["peer_id"], result.json["hbase"]["regions"]["complete"]) == ("1", 3)

@@ -510,7 +510,7 @@ def test_what_the_slave_does_not_keep_is_named(pair: Pair, status: Path) -> None
     slave.put_rows("kept", "f", 1, prefix="own")
     slave.delete_rows("kept", 1, prefix="own")
     reported = " ".join(assert_complete(pair.check(status, "--table", "kept", "--accept-drift", "kept"))["notices"])
-    assert re.search(r"by others than replication: kept \(last [^)]*, deletes among them", reported), reported
+    assert re.search(r"by others than this master: kept \(last [^)]*, deletes among them", reported), reported
     # hbase-default.xml ships with a codec that keeps tags, so a cell's own TTL holds on the slave as well.
     master.put_rows("kept", "f", 2, prefix="brief", ttl_ms=3_000)
     brief = pair.verdict(status, "kept", "--accept-drift", "kept", "--wait", "20")

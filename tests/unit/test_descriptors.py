@@ -12,7 +12,7 @@ from status_tool.rules.descriptors import TTL_FOREVER, compare_descriptors
 from status_tool.sources.meta import described
 from status_tool.vocabulary.scope import Baseline
 from status_tool.vocabulary.verdicts import Verdict
-from tests.unit.test_evidence_reference import HBASE, OURS, THEIRS, changed, check, only
+from tests.unit.test_evidence_reference import HBASE, MASTER, OURS, THEIRS, changed, check, only
 
 FAMILY = {
     **{"scope": 1, "versions": 3, "min_versions": 1, "ttl": 86_400},
@@ -122,7 +122,11 @@ def test_descriptors_of_earlier_trackers_are_not_compared(old: Any) -> None:
 
 def test_what_passes_beside_replication_is_told_and_no_alarm() -> None:
     """Writes of others on the slave, deletes among them, and tags, with the newest time; a word covers them."""
-    theirs = {**TABLE, "written_ms": 20_000, "deleted_ms": 15_000}
+    theirs = {
+        **TABLE,
+        "written_by": {"": 20_000, MASTER.cluster_id: 30_000},
+        "deleted_by": {"": 15_000, f"x,{MASTER.cluster_id}": 30_000},
+    }
     outcome = judged(theirs, {**TABLE, "tagged_ms": 18_000})
     assert outcome.verdict is Verdict.COMPLETE
     written, tagged = outcome.notices
@@ -131,9 +135,19 @@ def test_what_passes_beside_replication_is_told_and_no_alarm() -> None:
     scope = replace(HBASE, since=Baseline(19_000))
     rows = (changed(OURS, "table", detail=json.dumps(TABLE)), changed(THEIRS, "table", detail=json.dumps(theirs)))
     assert "by others" not in " ".join(check(*rows, scope=scope).notices)
+    assert judged({**TABLE, "written_by": None}).notices == ()
     unknowns: tuple[Any, ...] = ("x", True, [], None)
     for unknown in unknowns:
-        assert judged({**TABLE, "written_ms": unknown}, {**TABLE, "tagged_ms": unknown}).notices == ()
+        assert judged(TABLE, {**TABLE, "tagged_ms": unknown}).notices == ()
+
+
+@pytest.mark.parametrize("passed", ["b", "b,c"])
+def test_another_master_is_one_of_others(passed: str) -> None:
+    """What it deletes on the slave may be what this master has written."""
+    (notice,) = judged(
+        {**TABLE, "written_by": {passed: 20_000}, "deleted_by": {passed: 15_000, MASTER.cluster_id: 1}}
+    ).notices
+    assert "by others than this master: ns:t (last 1970-01-01T00:00:20.000Z, deletes among them, last" in notice
 
 
 @pytest.mark.parametrize("value", [None, "x", True, [], {}, 1e99])

@@ -17,6 +17,7 @@ from typing import Any, cast
 
 import pytest
 
+from status_tool.clients import named_table
 from status_tool.clients.config import Settings, ThriftEndpoint
 from status_tool.clients.thrift import Cells
 from status_tool.clients.webhdfs import WebHdfs
@@ -160,6 +161,7 @@ def test_content(table: dict[bytes, Cells]) -> None:
 
 def test_table_events(table: dict[bytes, Cells]) -> None:
     """All of them."""
+    passed = "00000000-0000-0001-0000-000000000002,00000000-0000-0003-0000-000000000004"
     assert codec.table_events(of(table, "n")) == {
         "ns:t": {
             "arrived_ms": 1000,
@@ -168,8 +170,14 @@ def test_table_events(table: dict[bytes, Cells]) -> None:
             "dropped_ms": {"f": 2005},
             "raised_ms": {"g": 2005},
             "skipped_ms": 2005,
-            "written_ms": 30_000,
-            "deleted_ms": 30_000,
+            "written_by": {
+                "": 30_000,
+                passed: 40_000,
+            },
+            "deleted_by": {
+                "": 30_000,
+                passed: 40_000,
+            },
             "tagged_ms": 30_000,
         }
     }
@@ -250,7 +258,7 @@ class Recorded:
 def written(monkeypatch: pytest.MonkeyPatch) -> Recorded:
     """What the tool puts from here on; chance and clock stand still."""
     recorded = Recorded()
-    for module in (state_table, requests):
+    for module in (named_table, state_table, requests):
         monkeypatch.setattr(module, "connection", recorded.connection)
     monkeypatch.setattr(state_table, "now_ms", lambda: NOW)
     monkeypatch.setattr(requests, "HEARTBEAT_S", 3600.0)

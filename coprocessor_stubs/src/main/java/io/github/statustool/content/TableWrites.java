@@ -2,28 +2,29 @@ package io.github.statustool.content;
 
 import io.github.statustool.state.Bits;
 import io.github.statustool.state.Change;
+import io.github.statustool.state.Ids;
 import io.github.statustool.state.StateRow;
 import io.github.statustool.state.StateTable.TableEventRow;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.List;
+import java.util.UUID;
 import java.util.concurrent.ConcurrentHashMap;
 import org.apache.hadoop.hbase.Cell;
 import org.apache.hadoop.hbase.CellUtil;
 import org.apache.hadoop.hbase.wal.WALEdit;
 
 /**
- * The newest writes to a table, from its WAL entries: of any write that did not come by replication, of any delete
- * among those, and of any cell with tags (a TTL, ACL or label of its own), which replication drops unless its codec
- * keeps tags. Reported to operators only, so times may be a few seconds old; bulk loads are not included.
+ * The newest writes to a table, from its WAL entries: by the clusters that they have passed, of any write and of any
+ * delete; and of any cell with tags (a TTL, ACL or label of its own), which replication drops unless its codec keeps
+ * tags. Reported to operators only, so times may be a few seconds old; bulk loads are not included.
  */
 public final class TableWrites {
   /** Minimum time between two examinations of cells for deletes or tags; the accuracy of their times. */
   private static final long EXAMINE_AGAIN_MS = 10_000;
 
   private final String table;
-  private volatile long local;
-  private volatile long deleted;
+  private final ConcurrentHashMap<List<UUID>, ByClusters> byClusters = new ConcurrentHashMap<>();
   private volatile long tagged;
   private volatile long flushed;
 
@@ -31,27 +32,35 @@ public final class TableWrites {
     this.table = table;
   }
 
-  /** Called by WAL threads. Two of them may race; then the time of either one may stay. */
-  public void add(long writeTime, WALEdit edit, boolean isLocal, boolean isReplicable) {
-    if (isLocal && writeTime > local) {
-      local = writeTime;
+  /**
+   * Called by WAL threads. Two of them may race; then the time of either one may stay.
+   *
+   * @param clusterIds the clusters that the edit has passed; none for a write of a client of this cluster
+   */
+  public void add(long writeTime, WALEdit edit, List<UUID> clusterIds, boolean isReplicable) {
+    ByClusters writes = byClusters.get(clusterIds);
+    if (writes == null) {
+      writes = byClusters.computeIfAbsent(List.copyOf(clusterIds), ByClusters::new);
     }
-    boolean seeksDelete = isLocal && writeTime > deleted + EXAMINE_AGAIN_MS;
+    if (writeTime > writes.written) {
+      writes.written = writeTime;
+    }
+    boolean seeksDelete = writeTime > writes.deleted + EXAMINE_AGAIN_MS;
     boolean seeksTags = isReplicable && writeTime > tagged + EXAMINE_AGAIN_MS;
     if (seeksDelete || seeksTags) {
-      examine(writeTime, edit.getCells(), seeksDelete, seeksTags);
+      examine(writeTime, edit.getCells(), seeksDelete ? writes : null, seeksTags);
     }
   }
 
   @SuppressWarnings("deprecation") // getTagsLength: Cell offers no other way but to copy the tags
-  private void examine(long writeTime, List<Cell> cells, boolean seeksDelete, boolean seeksTags) {
-    boolean delete = !seeksDelete;
+  private void examine(long writeTime, List<Cell> cells, ByClusters seeksDelete, boolean seeksTags) {
+    boolean delete = seeksDelete == null;
     boolean tags = !seeksTags;
     for (int i = 0; i < cells.size() && !(delete && tags); i++) {
       Cell cell = cells.get(i);
       if (!delete && CellUtil.isDelete(cell)) {
         delete = true;
-        deleted = writeTime;
+        seeksDelete.deleted = writeTime;
       }
       if (!tags && cell.getTagsLength() > 0) {
         tags = true;
@@ -63,8 +72,10 @@ public final class TableWrites {
   private Change change() {
     long newest = sum();
     StateRow row = new StateRow(Bits.utf8(TableEventRow.TYPE + table));
-    add(row, TableEventRow.WRITTEN_MS, local);
-    add(row, TableEventRow.DELETED_MS, deleted);
+    for (ByClusters writes : byClusters.values()) {
+      add(row, Bits.concat(TableEventRow.WRITTEN_MS, writes.clusters), writes.written);
+      add(row, Bits.concat(TableEventRow.DELETED_MS, writes.clusters), writes.deleted);
+    }
     add(row, TableEventRow.TAGGED_MS, tagged);
     return new Change(row, () -> flushed = newest);
   }
@@ -77,7 +88,22 @@ public final class TableWrites {
 
   /** Changes whenever one of the times does: they only grow. */
   private long sum() {
-    return local + deleted + tagged;
+    long sum = tagged;
+    for (ByClusters writes : byClusters.values()) {
+      sum += writes.written + writes.deleted;
+    }
+    return sum;
+  }
+
+  /** The writes that have passed the same clusters. */
+  private static final class ByClusters {
+    private final byte[] clusters;
+    private volatile long written;
+    private volatile long deleted;
+
+    private ByClusters(List<UUID> clusterIds) {
+      clusters = Ids.sortedBytes(clusterIds);
+    }
   }
 
   /** The writes to all tables. */

@@ -122,7 +122,9 @@ public final class StateTable {
     /** Prefix, followed by the family's name. */
     public static final byte[] RAISED_MS = Bits.ascii("g");
     public static final byte[] SKIPPED_MS = Bits.ascii("w");
+    /** Prefix, followed by cluster ids. */
     public static final byte[] WRITTEN_MS = Bits.ascii("l");
+    /** Prefix, followed by cluster ids. */
     public static final byte[] DELETED_MS = Bits.ascii("d");
     public static final byte[] TAGGED_MS = Bits.ascii("k");
 

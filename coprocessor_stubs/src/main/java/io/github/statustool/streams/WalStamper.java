@@ -78,7 +78,7 @@ public final class WalStamper {
     RegionStreams streams = streams(region);
     if (streams.isReplicable(edit, scopes, cells)) {
       stamp(key, streams);
-      streams.writes.add(key.getWriteTime(), edit, key.getClusterIds().isEmpty(), true);
+      streams.writes.add(key.getWriteTime(), edit, key.getClusterIds(), true);
     } else if (!edit.isMetaEdit()) {
       noteWrite(region, key, edit);
     } else if (!streams.isExempt()) {
@@ -86,15 +86,12 @@ public final class WalStamper {
     }
   }
 
-  /**
-   * Records a write that this cluster does not replicate. A replicated edit names the clusters that it has passed; so
-   * does one of Import, which names this cluster and is therefore taken for a replicated one.
-   */
+  /** Records a write that this cluster does not replicate. */
   private void noteWrite(RegionInfo region, WALKeyImpl key, WALEdit edit) {
-    if (key.getClusterIds().isEmpty() && !edit.isMetaEdit() && !edit.isReplay()) {
+    if (!edit.isMetaEdit() && !edit.isReplay()) {
       TableWrites writes = streams(region).writes;
       if (writes != null) {
-        writes.add(key.getWriteTime(), edit, true, false);
+        writes.add(key.getWriteTime(), edit, key.getClusterIds(), false);
       }
     }
   }

@@ -8,6 +8,7 @@ import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.UUID;
 import org.apache.hadoop.hbase.ArrayBackedTag;
 import org.apache.hadoop.hbase.KeyValue;
 import org.apache.hadoop.hbase.TableName;
@@ -60,7 +61,8 @@ class ContentRowsTest {
     byte[] row = Bytes.toBytes("row");
     edit.add(new KeyValue(row, Fixtures.GLOBAL, null, 5, KeyValue.Type.Delete));
     edit.add(new KeyValue(row, Fixtures.GLOBAL, null, 5, null, new Tag[] {new ArrayBackedTag((byte) 1, "tag")}));
-    writes.of(TABLE).add(30_000, edit, true, true);
+    writes.of(TABLE).add(30_000, edit, List.of(), true);
+    writes.of(TABLE).add(40_000, edit, List.of(new UUID(3, 4), new UUID(1, 2)), true);
     collect(events.dirty());
     collect(writes.dirty());
   }
