@@ -6,30 +6,43 @@ import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from status_tool.atomic import PUBLIC, atomic_write
 from status_tool.clients.config import Settings
 from status_tool.errors import EXIT_COMPLETE, EXIT_INCOMPLETE, EXIT_UNVERIFIABLE
 from status_tool.printable import duration, iso, safe
 from status_tool.report.metrics import point_metrics
+from status_tool.report.point_page import point_page
 from status_tool.report.progress import make_progress
-from status_tool.runs.recovery import INTERVALS, PointAsked, RecoveryPoint, TablePoint, find_point
+from status_tool.runs.recovery import INTERVALS, PointAsked, find_point
 from status_tool.spark.stages import stages_shown
+from status_tool.vocabulary.proven_point import RecoveryPoint, TablePoint
 from status_tool.vocabulary.verdicts import Evidence
 
+_STYLES = {EXIT_COMPLETE: "complete", EXIT_INCOMPLETE: "incomplete", EXIT_UNVERIFIABLE: "unverifiable"}
 _WORDS = {EXIT_COMPLETE: "fresh", EXIT_INCOMPLETE: "old", EXIT_UNVERIFIABLE: "none"}
 
 
-def tell(settings: Settings, asked: PointAsked, max_age_s: float | None, metrics: Path | None, *, as_json: bool) -> int:
-    """Find the recovery point, print it and write its metrics; returns the exit code."""
+class PointFiles(NamedTuple):
+    """The files to write beside the answer."""
+
+    metrics: Path | None = None
+    report: Path | None = None
+
+
+def tell(settings: Settings, asked: PointAsked, max_age_s: float | None, files: PointFiles, *, as_json: bool) -> int:
+    """Find the recovery point, print it and write its files; returns the exit code."""
     with make_progress() as progress, stages_shown(progress.phase):
         point = find_point(settings, asked, progress.step)
-    if metrics is not None:
-        names = {"master": point.master_cluster_id or "", "slave": point.slave_cluster_id}
-        with atomic_write(metrics, PUBLIC) as stream:
-            stream.writelines(f"{line}\n" for line in point_metrics(names, point.points))
     limit_s = max_age_s if max_age_s is not None else INTERVALS * (point.interval_ms or 0) / 1000
+    if files.report is not None:
+        with atomic_write(files.report) as stream:
+            point_page(point, list(sentences_of(point, limit_s)), _STYLES[exit_code_of(point, limit_s)], stream)
+    if files.metrics is not None:
+        names = {"master": point.master_cluster_id or "", "slave": point.slave_cluster_id}
+        with atomic_write(files.metrics, PUBLIC) as stream:
+            stream.writelines(f"{line}\n" for line in point_metrics(names, point.points))
     if as_json:
         print(json.dumps(point_document(point, limit_s)))
     else:
@@ -79,6 +92,15 @@ def _table_document(table: TablePoint) -> dict[str, Any]:
 
 def lines_of(point: RecoveryPoint, limit_s: float) -> Iterator[str]:
     """The text."""
+    yield from sentences_of(point, limit_s)
+    for name, table in point.tables.items():
+        yield f"  {name}: {'; '.join(_table_words(point, table))}"
+    if point.newest_ms is not None:
+        yield f"Newest of {point.published} published status files: {iso(point.newest_ms)}; {point.judged} were judged."
+
+
+def sentences_of(point: RecoveryPoint, limit_s: float) -> Iterator[str]:
+    """The text about the whole."""
     if point.point_ms is None or point.age_ms is None:
         yield f"There is NO recovery point: {point.held_back_by}"
     else:
@@ -93,10 +115,6 @@ def lines_of(point: RecoveryPoint, limit_s: float) -> Iterator[str]:
             yield f"Not every entry of every stream is traced: the evidence is {point.evidence}."
         if point.held_back_by is not None:
             yield f"What was published later is not complete: {point.held_back_by}"
-    for name, table in point.tables.items():
-        yield f"  {name}: {'; '.join(_table_words(point, table))}"
-    if point.newest_ms is not None:
-        yield f"Newest of {point.published} published status files: {iso(point.newest_ms)}; {point.judged} were judged."
 
 
 def _table_words(point: RecoveryPoint, table: TablePoint) -> Iterator[str]:

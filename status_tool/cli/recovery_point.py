@@ -20,7 +20,7 @@ from status_tool.status_file.signature import read_key
 
 @on_cluster("thrift", "zookeeper")
 @with_options(
-    *("peer", "table", "namespace", "since", "spark_master", "spark_conf", "as_json", "metrics"),
+    *("peer", "table", "namespace", "since", "spark_master", "spark_conf", "as_json", "metrics", "report"),
     *("quiet", "verbose", "log_file"),
     sign_key="Only files signed with the key in FILE count.",
 )
@@ -47,15 +47,16 @@ def recovery_point(
     """
     one = SimpleNamespace(**options)
     scope = streams_of(one)
-    if one.metrics is not None:
-        check_target(one.metrics)
+    for target in (one.metrics, one.report):
+        if target is not None:
+            check_target(target)
     key = None if one.sign_key is None else read_key(one.sign_key)
     chosen = spark_settings_of(one.spark_conf)
     take_spark()
     with loading(jvm.kill):
-        from status_tool.cli.pointing import tell
+        from status_tool.cli.pointing import PointFiles, tell
         from status_tool.runs.recovery import PointAsked
 
     show_as(quiet=one.quiet, verbose=one.verbose, log_file=one.log_file)
     asked = PointAsked(scope, master_cluster, key, one.spark_master, chosen)
-    return tell(settings, asked, max_age, one.metrics, as_json=one.as_json)
+    return tell(settings, asked, max_age, PointFiles(one.metrics, one.report), as_json=one.as_json)

@@ -35,11 +35,13 @@ td { overflow-wrap: anywhere; } td.kind { font-weight: 650; white-space: nowrap;
 td.number { font-variant-numeric: tabular-nums; }
 .advice { background: var(--soft); border-radius: .3rem; margin-top: .3rem; padding: .3rem .6rem; }
 .dim { color: var(--dim); }
+svg .proven { fill: var(--complete); } svg .beyond { fill: none; stroke: var(--incomplete); }
+svg .mark { stroke: var(--dim); stroke-dasharray: 4 4; }
 """.strip()
 _STYLE += "\n" + PICTURE_STYLE
 
 # Defense in depth: should an escape ever be missed, the browser still loads and runs nothing.
-_HEAD = f"""<!DOCTYPE html>
+HEAD = f"""<!DOCTYPE html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
@@ -77,21 +79,25 @@ def _figure(clusters: ClusterMap) -> Iterator[str]:
 def topology_page(clusters: ClusterMap, problems: Sequence[str], stream: TextIO, run_ms: int | None = None) -> None:
     """Write the page of `status-tool topology --report`."""
     run_ms = int(time.time() * 1000) if run_ms is None else run_ms
-    stream.write(_HEAD)
-    stream.write(f"<h1>Replication topology, {_text(iso(run_ms))}</h1>\n")
+    stream.write(HEAD)
+    stream.write(f"<h1>Replication topology, {page_text(iso(run_ms))}</h1>\n")
     stream.writelines(line + "\n" for line in _figure(clusters))
     if problems:
         stream.write("<h2>Problems</h2>\n")
-        stream.writelines(line + "\n" for line in _table(("",), [(problem,) for problem in problems]))
+        stream.writelines(line + "\n" for line in table_of([(problem,) for problem in problems]))
     stream.write("</body>\n</html>\n")
 
 
-def _text(value: object) -> str:
-    return html.escape(safe(str(value)))
+def page_text(value: object, limit: int | None = None) -> str:
+    """A value as text of a page, sanitised and escaped, with at most `limit` letters."""
+    return html.escape(safe(str(value), limit))
 
 
-def _table(headings: Sequence[str], rows: Sequence[Sequence[object]]) -> Iterator[str]:
+def table_of(rows: Sequence[Sequence[object]], headings: Sequence[str] = ()) -> Iterator[str]:
+    """The lines of a table."""
     yield '<div class="scroll"><table>'
+    if headings:
+        yield "<tr>" + "".join(f"<th>{page_text(heading)}</th>" for heading in headings) + "</tr>"
     for row in rows:
-        yield "<tr>" + "".join(f"<td>{_text(cell)}</td>" for cell in row) + "</tr>"
+        yield "<tr>" + "".join(f"<td>{page_text(cell)}</td>" for cell in row) + "</tr>"
     yield "</table></div>"

@@ -58,6 +58,7 @@ from status_tool.status_file.reader import open_status
 from status_tool.status_file.signature import SignKey
 from status_tool.vocabulary.header import MASTER, SLAVE, Header
 from status_tool.vocabulary.outcome import Group, Outcome
+from status_tool.vocabulary.proven_point import Beyond, RecoveryPoint, TablePoint
 from status_tool.vocabulary.schema import STATUS_SCHEMA, Row
 from status_tool.vocabulary.scope import Scope
 from status_tool.vocabulary.verdicts import Verdict
@@ -128,57 +129,6 @@ class Judgement:
     def _names_tables(self) -> bool:
         """Whether whatever keeps the whole from being complete is in a group: then a table without one is complete."""
         return self.outcome is not None and self.outcome.overview is not None and bool(self._groups)
-
-
-@dataclass(frozen=True)
-class Beyond:
-    """How far a table's entries reach, as heads and segments tell; None: unknown."""
-
-    newest_ms: int | None = None
-    """The newest entry that is known, whether it is here or not."""
-    missing: int | None = None
-    """About how many entries are known to be missing."""
-
-
-@dataclass(frozen=True)
-class TablePoint:
-    """A table's recovery point; None: there is none."""
-
-    point_ms: int | None
-    held_back_by: str | None
-    beyond: Beyond = field(default_factory=Beyond)
-
-
-@dataclass(frozen=True)
-class RecoveryPoint:
-    """The answer. Times are epoch ms on the publisher's clock; `read_ms` is this host's."""
-
-    slave_cluster_id: str
-    master_cluster_id: str | None
-    read_ms: int
-    point_ms: int | None
-    skew_ms: int | None
-    """By how much the clocks of the master's servers and of the publisher may differ at most; None: unknown."""
-    held_back_by: str | None
-    evidence: str | None
-    """What the point rests on, as `hbase.evidence` of a check; None: there is no point."""
-    tables: Mapping[str, TablePoint]
-    newest_ms: int | None
-    """The cut of the newest file that is here."""
-    interval_ms: int | None
-    published: int
-    judged: int
-    notices: tuple[str, ...] = ()
-
-    @property
-    def points(self) -> Mapping[str, int | None]:
-        """By table; that of the whole has an empty name."""
-        return {"": self.point_ms, **{name: table.point_ms for name, table in self.tables.items()}}
-
-    @property
-    def age_ms(self) -> int | None:
-        """How old the point is, by this host's clock."""
-        return None if self.point_ms is None else max(0, self.read_ms - self.point_ms)
 
 
 @dataclass(frozen=True)

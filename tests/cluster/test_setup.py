@@ -206,7 +206,8 @@ def test_a_lost_master_leaves_its_recovery_point(pair: Pair, tmp_path: Path) -> 
             killed_ms = points.kill_master(pair)
         pair.master.admin.mix_stop(mix)
         journal.read()
-    found = points.recovery_point(pair, "--table", "points")
+    found = points.recovery_point(pair, "--table", "points", "--report", str(tmp_path / "point.html"))
+    assert "points: proven to" in (tmp_path / "point.html").read_text()
     end = points.judged(journal, points.stored_on_slave(pair, ["points"]), found, "none", killed_ms, 0.0)
     assert end.missing == 0, (end, found)
     assert end.point_ms is not None, found

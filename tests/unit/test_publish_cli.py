@@ -12,6 +12,7 @@ import pytest
 
 from status_tool.cli import publishing
 from status_tool.cli.main import main
+from status_tool.cli.pointing import PointFiles
 from status_tool.cli.publishing import PublishRound, PublishService, _Publisher
 from status_tool.cli.repeated import RoundParameters
 from status_tool.errors import ConfigurationError, ConnectionFailed
@@ -339,8 +340,8 @@ def test_the_metrics_of_a_check_are_not_those_of_a_publisher(
     assert service.metrics is None
     told: list[Path | None] = []
 
-    def tell(_settings: Any, _asked: Any, _max_age: Any, metrics: Path | None, **_: Any) -> int:
-        told.append(metrics)
+    def tell(_settings: Any, _asked: Any, _max_age: Any, files: PointFiles, **_: Any) -> int:
+        told.append(files.metrics)
         return 0
 
     monkeypatch.setattr("status_tool.cli.pointing.tell", tell)

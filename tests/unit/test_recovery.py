@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -11,18 +12,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from status_tool.cli.pointing import exit_code_of, lines_of, point_document
+from status_tool.cli.pointing import PointFiles, exit_code_of, lines_of, point_document, tell
 from status_tool.published.layout import Closing
 from status_tool.rules.peers import FamilyFilter
 from status_tool.runs.check import Check
 from status_tool.runs.offline import check_offline
 from status_tool.runs.question import SideFacts
 from status_tool.runs.recovery import (
-    Beyond,
     Judged,
     Judgement,
-    RecoveryPoint,
-    TablePoint,
     _answer,
     _Search,
     _skew_ms,
@@ -33,6 +31,7 @@ from status_tool.spark.session import spark_session
 from status_tool.status_file.reader import open_status
 from status_tool.vocabulary.header import Header
 from status_tool.vocabulary.outcome import Group, HBaseOutcome, Outcome, Overview, Problem
+from status_tool.vocabulary.proven_point import Beyond, RecoveryPoint, TablePoint
 from status_tool.vocabulary.schema import STATUS_SCHEMA
 from status_tool.vocabulary.scope import Scope
 from status_tool.vocabulary.verdicts import Evidence, Status, Verdict
@@ -248,6 +247,23 @@ def test_the_text_says_up_to_when_and_what_is_beyond() -> None:
     assert "evidence" not in "".join(lines)
     accepted = list(lines_of(replace(ANSWER, evidence="accepted"), 10.0))
     assert "the evidence is accepted" in accepted[2]
+
+
+def test_the_page_says_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a picture where there is a time to draw; without a point it is no verdict of completeness."""
+    none = replace(ANSWER, point_ms=None, newest_ms=None, tables={})
+    for answer, style, words, pictures in (
+        (ANSWER, "incomplete", "older than the 1 s", 1),
+        (none, "unverifiable", "There is NO recovery point: behind: x", 0),
+    ):
+        monkeypatch.setattr("status_tool.cli.pointing.find_point", lambda *_, answer=answer: answer)
+        file = tmp_path / "point.html"
+        tell(cast(Any, None), cast(Any, None), 1.0, PointFiles(report=file), as_json=False)
+        page = file.read_text()
+        assert f'<p class="verdict {style}">' in page
+        assert page.count("<svg") == pictures
+        assert words in page
+        assert ("<td>12</td>" in page) == bool(pictures)
 
 
 def test_nothing_published() -> None:

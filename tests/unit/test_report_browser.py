@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import io
 import json
 import os
 import re
@@ -16,8 +17,10 @@ from typing import Any
 import pytest
 
 from status_tool.report.html_report import HtmlReporter
+from status_tool.report.point_page import point_page
 from status_tool.report.reporter import write_report
 from status_tool.vocabulary.outcome import Drawing, Group, Outcome, Overview, Problem, TableLine, Tile
+from status_tool.vocabulary.proven_point import Beyond, RecoveryPoint, TablePoint
 from status_tool.vocabulary.verdicts import Status
 from tests.unit.test_report import HBASE, OUTCOME
 
@@ -160,6 +163,54 @@ def test_search_sort_and_a_narrow_screen(tmp_path: Path) -> None:
     assert len(measured["up"]) == 400
     assert measured["found"] == "57 found"
     assert measured["shown"] == 57
+
+
+_MEASURE = """
+<iframe id="narrow" width="390" height="800" srcdoc="{page}"></iframe><pre id="result"></pre>
+<script>
+window.addEventListener("load", function () {{
+  var page = document.getElementById("narrow").contentDocument;
+  var bars = Array.from(page.querySelectorAll("svg rect")).map(function (bar) {{
+    return [bar.getAttribute("class"), bar.getBoundingClientRect().width];
+  }});
+  document.getElementById("result").textContent = JSON.stringify({{
+    width: page.documentElement.scrollWidth, bars: bars, marks: page.querySelectorAll("path.mark").length,
+    names: Array.from(page.querySelectorAll("td:first-child")).map(function (cell) {{ return cell.textContent; }})
+  }});
+}});
+</script>
+"""
+
+
+@needs_chromium
+def test_the_page_of_a_recovery_point(tmp_path: Path) -> None:
+    """Its bars are as long as the times say, on a narrow screen; a table's name is text, whatever it is."""
+    tables = {
+        "orders": TablePoint(100_000, None, Beyond(100_000, 0)),
+        "<img src=x onerror=alert(1)>": TablePoint(60_000, "behind: x", Beyond(80_000, 12)),
+        "new": TablePoint(None, "missing: y", Beyond(90_000, 3)),
+    }
+    answer = RecoveryPoint("s", "m", 110_000, 60_000, 300, "behind: x", "exact", tables, 100_000, 30_000, 5, 3)
+    stream = io.StringIO()
+    point_page(answer, ["All before <b>."], "incomplete", stream)
+    (tmp_path / "page.html").write_text(stream.getvalue(), encoding="utf-8")
+    _, console = in_browser(tmp_path / "page.html", tmp_path / "profile")
+    assert console == []
+    bare = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", stream.getvalue())
+    driver = tmp_path / "driver.html"
+    driver.write_text(_MEASURE.format(page=html.escape(bare)), encoding="utf-8")
+    document, console = in_browser(driver, tmp_path / "profile")
+    assert console == []
+    found = re.search(r'<pre id="result">(.*?)</pre>', document, re.DOTALL)
+    assert found is not None
+    measured: dict[str, Any] = json.loads(html.unescape(found[1]))
+    assert measured["width"] <= 390, "the page itself does not scroll sideways"
+    assert measured["names"] == [*tables]
+    assert measured["marks"] == 3
+    kinds, lengths = zip(*measured["bars"], strict=True)
+    assert kinds == ("proven", "proven", "beyond", "beyond")
+    whole, proven, beyond, _ = lengths
+    assert round((whole - proven) / beyond, 1) == 2.0, "40 s are twice 20 s"
 
 
 if __name__ == "__main__":
