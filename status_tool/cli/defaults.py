@@ -14,11 +14,13 @@ from typer.core import TyperCommand
 
 from status_tool.cli.help_groups import write_examples, write_groups
 from status_tool.cli.modes import given_of, mode_of, refusal
+from status_tool.cli.named_clusters import CLUSTER_KEYS
 from status_tool.cli.run_options import OPTIONS
 from status_tool.cli.toml_file import FILE_VARIABLE, NAME, places
 from status_tool.errors import ConfigurationError, UsageError
 
 PROFILES = "profile"
+CLUSTERS = "clusters"
 _OF_OTHERS = ("peer-conf", "gone-for", "from", "every", "listen", "history", "webhook")
 """Options of other commands than `run`."""
 PARAMETERS: Mapping[str, str] = {
@@ -49,6 +51,8 @@ class Defaults:
     profile: str | None = None
     settings: Mapping[str, Setting] = field(default_factory=dict)
     """By parameter."""
+    clusters: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """By name, what `[clusters.NAME]` sets (`CLUSTER_KEYS`)."""
 
     @property
     def where(self) -> str:
@@ -77,13 +81,24 @@ def read_defaults(profile: str | None) -> Defaults:
     if profile is not None and profile not in profiles:
         known = ", ".join(sorted(profiles)) or "none"
         raise UsageError(f"--profile {profile}: {file} has {known}")
+    clusters = _clusters(file, document.pop(CLUSTERS, {}))
     settings: dict[str, Setting] = {}
     for section, where in ((document, str(file)), (profiles.get(profile, {}), f"{file} [{PROFILES}.{profile}]")):
         for key, value in section.items():
             if key not in KEYS:
                 raise ConfigurationError(f"{where}: {key!r} is not one of {', '.join(KEYS)}")
             settings[PARAMETERS[key]] = Setting(key, value, where)
-    return Defaults(file, profile, settings)
+    return Defaults(file, profile, settings, clusters)
+
+
+def _clusters(file: Path, tables: Any) -> dict[str, dict[str, Any]]:
+    if not isinstance(tables, dict) or not all(isinstance(one, dict) for one in tables.values()):
+        raise ConfigurationError(f"{file}: expected tables [{CLUSTERS}.NAME]")
+    for name, table in tables.items():
+        for key in table:
+            if key not in CLUSTER_KEYS:
+                raise ConfigurationError(f"{file} [{CLUSTERS}.{name}]: {key!r} is not one of {', '.join(CLUSTER_KEYS)}")
+    return tables
 
 
 def _parsed(file: Path) -> dict[str, Any]:

@@ -22,6 +22,7 @@ from status_tool.atomic import written
 from status_tool.cli.defaults import RunCommand, default_map, read_defaults
 from status_tool.cli.help_groups import PlainCommand
 from status_tool.cli.lost import lost
+from status_tool.cli.paths import paths
 from status_tool.cli.prune import prune
 from status_tool.cli.publish import PublishCommand, publish
 from status_tool.cli.queues import queues
@@ -63,6 +64,7 @@ app.command(
 )(publish)
 app.command(name="recovery-point", short_help="Show up to when the slave is proven complete.")(recovery_point)
 app.command(short_help="What the old master holds that the slave never got.")(lost)
+app.command(short_help="Check every edge and path of a replication graph.")(paths)
 app.command(short_help="Show clusters, peers, and tables that drift.")(topology)
 app.add_typer(shutdown_time, name="shutdown-time", short_help="Record, show or clear when the application stopped.")
 app.command(short_help="Print how to install the trackers on this cluster.")(setup)

@@ -123,14 +123,14 @@ def summary_lines(outcome: Outcome) -> Iterator[str]:
     taken = "" if outcome.slave_taken_ms is None else f"FILE2 of {iso(outcome.slave_taken_ms)}"
     yield from _side("Master ", outcome.master_cluster_id, outcome.master_address, peer)
     yield from _side("Slave  ", outcome.slave_cluster_id, outcome.slave_address, taken)
-    yield from _hanging("Cut    ", f"{iso(outcome.cut_ms)} ({outcome.cut_ms}), {_cut_origin(outcome)}")
+    yield from hanging("Cut    ", f"{iso(outcome.cut_ms)} ({outcome.cut_ms}), {_cut_origin(outcome)}")
     if outcome.hbase is not None:
         counts = region_counts(outcome)
-        yield from _hanging("HBase  ", f"{_counts(counts, 'region')}{_lag(outcome.hbase.worst_lag_ms)}")
+        yield from hanging("HBase  ", f"{_counts(counts, 'region')}{_lag(outcome.hbase.worst_lag_ms)}")
         if sum(counts.values()):
-            yield from (line for text in _evidence(outcome.hbase) for line in _hanging("       ", text.strip()))
+            yield from (line for text in _evidence(outcome.hbase) for line in hanging("       ", text.strip()))
     if outcome.hdfs is not None:
-        yield from _hanging("HDFS   ", _counts(file_counts(outcome), "file"))
+        yield from hanging("HDFS   ", _counts(file_counts(outcome), "file"))
 
 
 def _side(word: str, cluster_id: str, address: str, more: str) -> Iterator[str]:
@@ -138,7 +138,7 @@ def _side(word: str, cluster_id: str, address: str, more: str) -> Iterator[str]:
     facts = [safe(cluster_id) or "unknown"]
     facts += [safe(address)] if address and address != cluster_id else []
     facts += [more] if more else []
-    yield from _hanging(word, ", ".join(facts))
+    yield from hanging(word, ", ".join(facts))
 
 
 def _note_lines(outcome: Outcome) -> Iterator[str]:
@@ -147,14 +147,14 @@ def _note_lines(outcome: Outcome) -> Iterator[str]:
     hbase = outcome.hbase
     if hbase is not None and hbase.ordered_tables:
         words = f"ordered: {ordered_tables(hbase)}: the peer ships only some of their replicated families"
-        yield from _hanging("Note   ", words)
+        yield from hanging("Note   ", words)
     if hbase is not None and hbase.accepted_tables:
-        yield from _hanging("Note   ", f"accepted: {accepted_line(hbase)}")
+        yield from hanging("Note   ", f"accepted: {accepted_line(hbase)}")
     if hbase is not None and (left_out := not_replicated_line(hbase)):
-        yield from _hanging("Note   ", left_out)
+        yield from hanging("Note   ", left_out)
     for notice in notices(outcome):
         if not (about_cut and notice.startswith(NO_SHUTDOWN)):
-            yield from _hanging("Note   ", safe(notice))
+            yield from hanging("Note   ", safe(notice))
 
 
 def _tables(tables: Sequence[TableLine]) -> Iterator[str]:
@@ -192,10 +192,10 @@ def _one_group(number: int, group: Group, repairs_follow: bool) -> Iterator[str]
     if group.count > 1:
         yield f"{_INDENT}one of them, the worst:"
     yield from _facts(problem)
-    yield from _hanging(_INDENT, safe(problem.detail.removeprefix(f"{problem.kind}: ")))
+    yield from hanging(_INDENT, safe(problem.detail.removeprefix(f"{problem.kind}: ")))
     words = safe(group.todo) if repairs_follow else advice_for(problem)
     if words := words or DEFAULT_ADVICE.get(group.kind, ""):
-        yield from _hanging(f"{_INDENT}What to do: ", words, _INDENT * 2)
+        yield from hanging(f"{_INDENT}What to do: ", words, _INDENT * 2)
     if repairs_follow and group.command:
         yield from shell_lines(group.command)
 
@@ -220,11 +220,11 @@ def _repair_lines(repairs: Sequence[TableRepair], outcome: Outcome) -> Iterator[
     yield f"Repairs, one per table ({counted(len(repairs), 'table')}; --repair-script FILE writes a script):"
     for repair in shown:
         yield ""
-        yield from _hanging(_INDENT, f"table {safe(repair.table)} ({', '.join(repair.reasons)})")
+        yield from hanging(_INDENT, f"table {safe(repair.table)} ({', '.join(repair.reasons)})")
         if not repair.stuck:
-            yield from _hanging(_INDENT, "This may still arrive by itself: check again with --wait first.")
+            yield from hanging(_INDENT, "This may still arrive by itself: check again with --wait first.")
         for first in repair.first:
-            yield from _hanging(_INDENT, safe(first) + ".")
+            yield from hanging(_INDENT, safe(first) + ".")
         yield f"{_INDENT}On the master:"
         yield from shell_lines(repair.commands.copy_table)
         yield f"{_INDENT}Or compare by hashes, which finds what else differs; on the master:"
@@ -247,7 +247,7 @@ def _named_repairs(repairs: Sequence[TableRepair], script: str) -> Iterator[str]
     )
     for repair in repairs[:MAX_REPAIRS]:
         waits = "" if repair.stuck else "; may still arrive by itself: check again with --wait first"
-        yield from _hanging(_INDENT, f"table {safe(repair.table)} ({', '.join(repair.reasons)}){waits}")
+        yield from hanging(_INDENT, f"table {safe(repair.table)} ({', '.join(repair.reasons)}){waits}")
     if len(repairs) > MAX_REPAIRS:
         yield f"{_INDENT}and {len(repairs) - MAX_REPAIRS} tables more"
     yield f"bash {shlex.quote(safe(script))}"
@@ -279,8 +279,8 @@ def folded(text: str) -> list[str]:
     return textwrap.wrap(text, WIDTH, break_long_words=False, break_on_hyphens=False) or [""]
 
 
-def _hanging(first: str, text: str, rest: str | None = None) -> Iterator[str]:
-    """Words in lines of at most 80 columns, those after the first below where the text began."""
+def hanging(first: str, text: str, rest: str | None = None) -> Iterator[str]:
+    """Return words in lines of at most 80 columns, those after the first below where the text began."""
     yield from textwrap.wrap(
         text,
         WIDTH,

@@ -35,7 +35,7 @@ from status_tool.sources.hdfs_files import endpoint_of
 from status_tool.sources.interface import Source
 from status_tool.sources.journal import Journal, forget, opened, remove
 from status_tool.sources.journal_name import journal_path
-from status_tool.sources.state_table import StateTableSource
+from status_tool.sources.state_table import StateTableSource, now_ms
 from status_tool.status_file.legacy import open_writer
 from status_tool.status_file.legacy_name import is_legacy_name
 from status_tool.status_file.reader import open_status
@@ -97,6 +97,7 @@ def write_side(
                     writer.write(batch)
             for batch in batches(samples()):
                 writer.write(batch)
+            writer.header = dataclasses.replace(writer.header, read_until_ms=now_ms())
             if later:
                 gathered = _with_later_writes_notice(gathered, later)
     _remember(asked, gathered.header, writer.counts, time.monotonic() - began)

@@ -61,3 +61,5 @@ class Header:
     """The source of the shutdown time: one of `SHUTDOWN_SOURCES`; empty: unknown, or there is none."""
     pruned: Mapping[str, int] = field(default_factory=dict)
     """Of a slave, by master cluster id: FILEs with an earlier barrier need segments that are pruned."""
+    read_until_ms: int | None = None
+    """When the last row had been read; None: unknown."""

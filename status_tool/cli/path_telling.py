@@ -1,0 +1,173 @@
+"""What `status-tool paths` prints. Apart from `cli.paths` for the reason of `cli.running`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from status_tool.explain.overview import groups_in
+from status_tool.printable import iso, safe
+from status_tool.report.progress import make_progress
+from status_tool.report.text import hanging
+from status_tool.rules.graph import Families, Judged, Reach
+from status_tool.runs.graph_check import CheckedPath, Edge, PathsAsked, PathsFound, check_paths
+from status_tool.spark.stages import stages_shown
+from status_tool.vocabulary.verdicts import EXIT_CODES, Verdict
+
+MATRIX_CLUSTERS = 4
+"""So many columns fit into 80."""
+_NAME_WIDTH = 14
+_ENDS = {
+    Verdict.COMPLETE: "All paths are complete.",
+    Verdict.INCOMPLETE: "The paths are NOT complete.",
+    Verdict.UNVERIFIABLE: "The paths could not be verified.",
+}
+
+
+def tell_paths(asked: PathsAsked, *, as_json: bool) -> int:
+    """Check and print; returns the exit code."""
+    with make_progress() as progress, stages_shown(progress.phase):
+        found = check_paths(asked, progress.step)
+    if as_json:
+        print(json.dumps(paths_document(found)))
+    else:
+        print("\n".join(safe(line) for line in paths_lines(found)))
+    return EXIT_CODES[found.verdict]
+
+
+def paths_document(found: PathsFound) -> dict[str, Any]:
+    """For `--json`."""
+    return {
+        "verdict": found.verdict,
+        "exit_code": EXIT_CODES[found.verdict],
+        "cut_ms": found.cut_ms,
+        "clusters": {
+            station.name: {
+                "cluster_id": station.cluster_id or None,
+                "cluster_key": station.cluster_key or None,
+                "unread": found.unread.get(station.name),
+            }
+            for station in found.stations
+        },
+        "matrix": {
+            source: {target: _cell(judged) for target, judged in row.items()} for source, row in found.matrix.items()
+        },
+        "edges": list(map(_edge, found.edges)),
+        "paths": list(map(_path, found.paths)),
+        "loops": list(found.loops),
+        "notices": list(found.notices),
+    }
+
+
+def _cell(judged: Judged) -> dict[str, Any]:
+    return {
+        "verdict": judged.reach,
+        "evidence": judged.evidence,
+        "held_back_by": list(judged.reasons),
+        "stopped": list(judged.stopped),
+    }
+
+
+def _edge(edge: Edge) -> dict[str, Any]:
+    outcome = edge.outcome
+    return {
+        "from": edge.hop.source,
+        "to": edge.hop.target,
+        "peer": edge.hop.peer,
+        "enabled": edge.is_enabled,
+        **_cell(edge.judged),
+        "ships": _families(edge.judged.carried),
+        "problems": [
+            {
+                "kind": group.kind,
+                "code": group.code,
+                "table": group.table,
+                "count": group.count,
+                "detail": group.example.detail,
+                "advice": group.todo or None,
+            }
+            for group in (groups_in(outcome) if outcome is not None else ())
+        ],
+        "notices": list(outcome.notices) if outcome is not None else [],
+    }
+
+
+def _path(one: CheckedPath) -> dict[str, Any]:
+    return {
+        "clusters": [one.source, *(hop.target for hop in one.route)],
+        "peers": [hop.peer for hop in one.route],
+        **_cell(one.judged),
+        "ships": _families(one.judged.carried),
+    }
+
+
+def _families(families: Families | None) -> dict[str, list[str]] | None:
+    return None if families is None else {table: sorted(families[table]) for table in sorted(families)}
+
+
+def paths_lines(found: PathsFound) -> Iterator[str]:
+    """The text, in lines of 80 columns."""
+    yield f"Replication of {len(found.stations)} clusters, what was written up to {iso(found.cut_ms)}"
+    yield ""
+    yield from _matrix(found)
+    yield from _texts(found)
+    yield ""
+    yield _ENDS[found.verdict]
+
+
+def _matrix(found: PathsFound) -> Iterator[str]:
+    """Entries that began on a row's cluster, on each column's; of many clusters a line a pair."""
+    reached = {target for row in found.matrix.values() for target in row}
+    targets = [station.name for station in found.stations if station.name in reached]
+    if len(targets) > MATRIX_CLUSTERS:
+        for source, row in found.matrix.items():
+            yield from (f"  {source} to {target}: {judged.reach}" for target, judged in row.items())
+        return
+    yield _row("from \\ to", targets)
+    for source, row in found.matrix.items():
+        yield _row(source, [row[target].reach if target in row else "-" for target in targets])
+
+
+def _row(first: str, cells: list[Any]) -> str:
+    return "  ".join(f"{safe(str(one), _NAME_WIDTH):{_NAME_WIDTH}}" for one in (first, *cells)).rstrip()
+
+
+def _texts(found: PathsFound) -> Iterator[str]:
+    told = set[str]()
+    for source, row in found.matrix.items():
+        for target, judged in row.items():
+            if judged.reach in (Reach.COMPLETE, Reach.UNCONNECTED) and not judged.stopped:
+                continue
+            yield ""
+            yield f"{source} to {target}: {judged.reach}{_evidence(judged)}"
+            for reason in judged.reasons:
+                where, _, why = reason.partition(":")
+                yield from hanging("   ", f"because of {where}:{why if reason not in told else ' see above'}")
+            told.update(judged.reasons)
+            for words in judged.stopped:
+                yield from hanging("   ", words)
+    for edge in found.edges:
+        if edge.judged.reach is not Reach.COMPLETE:
+            yield from _way_out(edge)
+    disabled = [edge.hop for edge in found.edges if not edge.is_enabled]
+    notes = [f"{hop} (to {hop.target}) is disabled: its queues grow until `enable_peer`" for hop in disabled]
+    for text in (*found.loops, *found.notices, *notes):
+        yield ""
+        yield from hanging("Note: ", text)
+
+
+def _way_out(edge: Edge) -> Iterator[str]:
+    hop = edge.hop
+    yield ""
+    yield f"What to do for {hop.source} to {hop.target} ({hop}):"
+    advised = (group.todo for group in (groups_in(edge.outcome) if edge.outcome is not None else ()))
+    for words in dict.fromkeys(filter(None, advised)):
+        yield from hanging(" - ", words)
+    yield " - this edge alone, with its repairs:"
+    yield f"   status-tool run -m -o FILE --only hbase                 # on {hop.source}"
+    yield f"   status-tool run -i FILE --only hbase --peer {hop.peer:12s}# on {hop.target}"
+
+
+def _evidence(judged: Judged) -> str:
+    return "" if judged.evidence is None else f" (evidence: {judged.evidence})"

@@ -1,0 +1,496 @@
+"""Every edge and path of a replication graph: each cluster is read, all at the same time, and each edge is checked.
+
+An edge is checked as `run -i FILE --slave-status FILE2` does. A path needs more than its edges. Say that Sun replicates
+to Earth and Earth to Venus. An entry of Sun may arrive on Earth after Earth's side as a master was read; then the edge
+from Earth to Venus does not ask for it. So Earth is read as a master again, after its side as a slave has shown that
+all of Sun's entries are there, and Venus as a slave after that: a round for each hop of the longest path.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import tempfile
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from status_tool.clients.config import Settings
+from status_tool.clients.delegation_tokens import no_token_left
+from status_tool.clients.zookeeper import PEER_TIMEOUT_S, ZooKeeper
+from status_tool.errors import ConfigurationError, ConnectionFailed, StatusFileError, UsageError
+from status_tool.explain.overview import groups_in
+from status_tool.gather.parallel_reading import read_all
+from status_tool.gather.snapshot import SLAVE_SETTLE_S, Request, peer_rows, snapshot
+from status_tool.printable import counted
+from status_tool.rules.graph import (
+    VERDICTS,
+    Hop,
+    Judged,
+    Reach,
+    Route,
+    Station,
+    along,
+    between,
+    endless,
+    hops_of,
+    outside,
+    routes_of,
+    same_ids,
+    verdict_of,
+)
+from status_tool.rules.peers import parse_peer
+from status_tool.rules.sides import CLOCK_TOLERANCE_MS
+from status_tool.runs.check import Check
+from status_tool.runs.live_rounds import RECHECK_S, question_in
+from status_tool.runs.master_side import MasterSide, facts_of
+from status_tool.runs.offline import check_offline
+from status_tool.runs.recovery import words_of_group
+from status_tool.runs.write import Say, source_of
+from status_tool.sources.state_table import now_ms
+from status_tool.spark.session import spark_session
+from status_tool.status_file.reader import open_status
+from status_tool.status_file.signature import SignKey
+from status_tool.status_file.writer import StatusWriter
+from status_tool.vocabulary.header import MASTER, SLAVE, Header
+from status_tool.vocabulary.ids import cluster_bytes, cluster_names
+from status_tool.vocabulary.outcome import Group, Outcome
+from status_tool.vocabulary.scope import Scope, TableFilter
+from status_tool.vocabulary.verdicts import Status, Verdict
+
+MAX_REASONS = 5
+"""So many causes of an edge are named among what holds a path back."""
+
+
+@dataclass(frozen=True)
+class NamedCluster:
+    """A cluster of the graph: live, by its settings, or as its status files show it, at most one of each side."""
+
+    name: str
+    settings: Settings | None = None
+    files: tuple[Path, ...] = ()
+
+
+@dataclass(frozen=True)
+class PathsAsked:
+    """The request of `paths`."""
+
+    clusters: tuple[NamedCluster, ...]
+    scope: Scope
+    sources: frozenset[str] = frozenset()
+    """Only pairs that begin at one of them; empty: at any."""
+    targets: frozenset[str] = frozenset()
+    echo_s: float = 60.0
+    """How long a cluster may take to echo the barrier."""
+    wait_s: float = 0.0
+    """How long to read slaves again while something is behind."""
+    key: SignKey | None = None
+    """Only status files that are signed with it are accepted."""
+    spark_master: str | None = None
+    spark_conf: tuple[tuple[str, str], ...] = ()
+
+    def holds(self, source: str, target: str) -> bool:
+        """Whether a pair of clusters is in scope."""
+        return source != target and source in (self.sources or {source}) and target in (self.targets or {target})
+
+
+@dataclass(frozen=True)
+class Look:
+    """One side of a cluster as it was read: live in a round, or by somebody else (`round_number` is None)."""
+
+    file: Path
+    header: Header
+    round_number: int | None = None
+
+    def follows(self, slave: Look) -> bool:
+        """Whether this master's side has whatever the same cluster's side as a slave shows.
+
+        Of files only their times are known, by the clocks of the hosts that wrote them.
+        """
+        if self.round_number is not None and slave.round_number is not None:
+            return self.round_number > slave.round_number
+        read_ms = slave.header.read_until_ms
+        return read_ms is not None and read_ms + CLOCK_TOLERANCE_MS <= self.header.cut_ms
+
+
+@dataclass(frozen=True)
+class Edge:
+    """A hop with its verdict; `outcome` is None where it could not be checked."""
+
+    hop: Hop
+    is_enabled: bool
+    judged: Judged
+    outcome: Outcome | None = None
+
+
+@dataclass(frozen=True)
+class CheckedPath:
+    """A route with its verdict."""
+
+    route: Route
+    judged: Judged
+
+    @property
+    def source(self) -> str:
+        """Where its entries began."""
+        return self.route[0].source
+
+    @property
+    def target(self) -> str:
+        """Where it ends."""
+        return self.route[-1].target
+
+
+@dataclass(frozen=True)
+class PathsFound:
+    """The answer."""
+
+    stations: tuple[Station, ...]
+    unread: Mapping[str, str]
+    """By cluster, why it could not be read."""
+    edges: tuple[Edge, ...]
+    paths: tuple[CheckedPath, ...]
+    """In scope."""
+    matrix: Mapping[str, Mapping[str, Judged]]
+    """By the clusters at which entries began, and those that they are to reach; only pairs in scope."""
+    loops: tuple[str, ...]
+    """In which replication may not stop, in words."""
+    notices: tuple[str, ...]
+    cut_ms: int
+
+    @property
+    def verdict(self) -> Verdict:
+        """The worst in scope. A loop that may not stop is never complete."""
+        worst = verdict_of(judged.reach for row in self.matrix.values() for judged in row.values())
+        return Verdict.UNVERIFIABLE if worst is Verdict.COMPLETE and self.loops else worst
+
+
+def check_paths(asked: PathsAsked, say: Say) -> PathsFound:
+    """Read all clusters and check every edge and path. A cluster that cannot be read spoils its own edges only."""
+    with (
+        tempfile.TemporaryDirectory(prefix="status-tool-") as name,
+        ThreadPoolExecutor(1) as pool,
+        no_token_left(),
+    ):
+        desk = _Desk(asked, Path(name), say)
+        first = pool.submit(desk.read_first)
+        with spark_session(asked.spark_master, asked.spark_conf, small=True, is_last=True):
+            first.result()
+            return _Search(asked, desk, say).run()
+
+
+class _Desk:
+    """What has been read of the clusters: by name and round, each side in a status file."""
+
+    def __init__(self, asked: PathsAsked, folder: Path, say: Say) -> None:
+        self._asked, self._folder, self._say = asked, folder, say
+        self._named = {cluster.name: cluster for cluster in asked.clusters}
+        self.masters: dict[tuple[str, int], Look] = {}
+        self.slaves: dict[tuple[str, int], Look] = {}
+        self.failures: dict[tuple[str, str], str] = {}
+        """By name and side, why it is not there."""
+
+    def read_first(self) -> None:
+        """All clusters as masters, then all as slaves: what is shipped in between must not look behind."""
+        for cluster in self._asked.clusters:
+            for file in cluster.files:
+                with open_status(file, key=self._asked.key) as status:
+                    looks = self.masters if status.header.side == MASTER else self.slaves
+                    if (cluster.name, 0) in looks:
+                        raise UsageError(f"--cluster {cluster.name}: two files of it are a {status.header.side}'s")
+                    if status.is_json:
+                        raise UsageError(f"{file} is of the original tool, which records no peers: paths cannot use it")
+                    looks[cluster.name, 0] = Look(file, status.header)
+        live = [cluster.name for cluster in self._asked.clusters if cluster.settings is not None]
+        self.read(MASTER, 0, live)
+        self.read(SLAVE, 0, [name for name in live if (name, MASTER) not in self.failures])
+
+    def read(self, side: str, number: int, names: Iterable[str]) -> None:
+        """One side of some clusters, all at the same time; a round that is read again replaces what it had."""
+        wanted = [name for name in names if self._named[name].settings is not None]
+        if not wanted:
+            return
+        self._say(f"reading {', '.join(wanted)} as {side}{'' if len(wanted) == 1 else 's'}")
+        with ThreadPoolExecutor(len(wanted)) as pool:
+            for name, look in zip(wanted, pool.map(lambda one: self._read_one(side, number, one), wanted), strict=True):
+                if look is not None:
+                    (self.masters if side == MASTER else self.slaves)[name, number] = look
+
+    def _read_one(self, side: str, number: int, name: str) -> Look | None:
+        settings, asked = self._named[name].settings, self._asked
+        assert settings is not None
+        only = TableFilter(asked.scope.tables, asked.scope.namespaces)
+        wait_s = asked.echo_s if side == MASTER else max(SLAVE_SETTLE_S, min(asked.wait_s, 60.0))
+        # Everything up to now counts: a shutdown time of one cluster says nothing of what it relays.
+        request = Request(side, wait_s, only, hdfs=False, following=side == MASTER)
+        file = Path(tempfile.mkdtemp(dir=self._folder)) / f"{side}.status"
+        try:
+            gathered = snapshot(settings, request, lambda _: None)
+            with (
+                StatusWriter(file, gathered.header) as writer,
+                closing(read_all(source_of(gathered))) as batches,
+            ):
+                for batch in batches:
+                    writer.write(batch)
+                writer.header = dataclasses.replace(writer.header, read_until_ms=now_ms())
+        except (ConfigurationError, ConnectionFailed) as error:
+            self.failures[name, side] = str(error)
+            return None
+        return Look(file, writer.header, number)
+
+    def stations(self) -> tuple[Station, ...]:
+        """The clusters, with their peers where they were read as masters."""
+        return tuple(map(self._station, self._asked.clusters))
+
+    def _station(self, cluster: NamedCluster) -> Station:
+        master = self.masters.get((cluster.name, 0))
+        known = master or self.slaves.get((cluster.name, 0))
+        if master is not None:
+            with open_status(master.file) as file:
+                peers = tuple(facts_of(file, file.header).peers)
+            return Station(cluster.name, master.header.cluster_id, master.header.cluster_key, peers)
+        if known is not None:
+            return Station(cluster.name, known.header.cluster_id, known.header.cluster_key)
+        return Station(cluster.name) if cluster.settings is None else _by_zookeeper(cluster.name, cluster.settings)
+
+    def is_live(self, name: str) -> bool:
+        """Whether a cluster can be read again."""
+        return self._named[name].settings is not None
+
+    def why_not(self, name: str, side: str) -> str:
+        """Why a side is not there, in words."""
+        return self.failures.get((name, side), f"no status file of it as a {side} is given")
+
+    def unread(self) -> dict[str, str]:
+        """By cluster, why what it replicates, or what has arrived there, is unknown."""
+        found: dict[str, str] = {}
+        for cluster in self._asked.clusters:
+            for side, looks in ((MASTER, self.masters), (SLAVE, self.slaves)):
+                if (cluster.name, 0) not in looks:
+                    found.setdefault(cluster.name, self.why_not(cluster.name, side))
+        return found
+
+    def returned(self) -> list[str]:
+        """Clusters that hold entries which had passed them before."""
+        return [name for (name, number), look in self.masters.items() if number == 0 and _has_returned(look)]
+
+
+def _by_zookeeper(name: str, settings: Settings) -> Station:
+    """A cluster that could not be read, as far as its ZooKeeper tells of it."""
+    try:
+        endpoint = settings.zookeeper()
+    except ConfigurationError:
+        return Station(name)
+    try:
+        with ZooKeeper(endpoint, PEER_TIMEOUT_S) as session:
+            peers = tuple(parse_peer(row["detail"]) for row in peer_rows(session))
+            return Station(name, session.cluster_id(), endpoint.cluster_key, peers)
+    except (ConfigurationError, ConnectionFailed):
+        return Station(name, "", endpoint.cluster_key)
+
+
+def _has_returned(look: Look) -> bool:
+    own = look.header.cluster_id
+    if cluster_bytes(own) is None:
+        return False
+    with open_status(look.file) as file:
+        return any(
+            own in cluster_names(ids)
+            for batch in file.rows({"stream"})
+            for ids in batch.column("via_ids").unique().to_pylist()
+            if ids
+        )
+
+
+@dataclass
+class _Search:
+    """Checks hops and composes paths of them; each hop is checked once in a round."""
+
+    asked: PathsAsked
+    desk: _Desk
+    say: Say
+    deadline: float = 0.0
+    judged: dict[tuple[Hop, int], tuple[Judged, Outcome | None]] = field(default_factory=dict)
+
+    def run(self) -> PathsFound:
+        """Check every hop, then the routes hop by hop; a later round is read only if a route needs it."""
+        self.deadline = time.monotonic() + self.asked.wait_s
+        stations = self.desk.stations()
+        _refuse_twice(stations)
+        hops = hops_of(stations)
+        routes = [route for route in routes_of(hops) if self.asked.holds(route[0].source, route[-1].target)]
+        self._check(dict.fromkeys(hop for route in routes for hop in route), 0)
+        rounds = {route: [0] for route in routes}
+        number = 0
+        while more := {route: hop for route in routes if (hop := self._next(route, rounds[route])) is not None}:
+            number += 1
+            self.desk.read(MASTER, number, {hop.source for hop in more.values()})
+            self.desk.read(SLAVE, number, {hop.target for hop in more.values()})
+            self._check(dict.fromkeys(more.values()), number)
+            for route in more:
+                rounds[route].append(number)
+        paths = tuple(CheckedPath(route, along(route, tuple(self._hops(route, rounds[route])))) for route in routes)
+        return self._found(stations, hops, paths)
+
+    def _next(self, route: Route, rounds: list[int]) -> Hop | None:
+        """The hop of a route for which another round has to be read; None: none, or it would change nothing."""
+        while len(rounds) < len(route):
+            done = [self.judged[hop, at][0] for hop, at in zip(route, rounds, strict=False)]
+            if any(one.reach is not Reach.COMPLETE for one in done):
+                return None
+            hop, slave = route[len(rounds)], self._slave(route[len(rounds)].source, rounds[-1])
+            later = [at for (name, at), look in self.desk.masters.items() if name == hop.source and look.follows(slave)]
+            if usable := [at for at in sorted(later) if at >= rounds[-1] and (hop, at) in self.judged]:
+                rounds.append(usable[0])
+            elif self.desk.is_live(hop.source) and (hop.source, MASTER) not in self.desk.failures:
+                return hop
+            else:
+                return None
+        return None
+
+    def _hops(self, route: Route, rounds: Sequence[int]) -> Iterator[Judged]:
+        """What is known of each hop of a route; hops that were not reached count as they were in the first round."""
+        for number, hop in enumerate(route):
+            judged = self.judged[hop, rounds[number] if number < len(rounds) else 0][0]
+            if number == len(rounds) and all(
+                self.judged[one, at][0].reach is Reach.COMPLETE for one, at in zip(route, rounds, strict=False)
+            ):
+                judged = _not_in_order(hop, judged)
+            yield judged
+
+    def _slave(self, name: str, number: int) -> Look:
+        looks = self.desk.slaves
+        return looks[name, number if (name, number) in looks else 0]
+
+    def _check(self, hops: Iterable[Hop], number: int) -> None:
+        """Check hops as a round shows them, and read slaves again while something is on its way."""
+        left = list(hops)
+        while True:
+            for hop in left:
+                self.judged[hop, number] = self._judge(hop, number)
+            left = [hop for hop in left if VERDICTS[self.judged[hop, number][0].reach] is Verdict.INCOMPLETE]
+            left = [hop for hop in left if self.desk.is_live(hop.target)]
+            if not left or time.monotonic() + RECHECK_S > self.deadline:
+                return
+            self.say(f"{counted(len(left), 'edge')} not complete yet, reading again")
+            time.sleep(RECHECK_S)
+            self.desk.read(SLAVE, number, {hop.target for hop in left})
+
+    def _judge(self, hop: Hop, number: int) -> tuple[Judged, Outcome | None]:
+        master = self.desk.masters.get((hop.source, number))
+        slave = self.desk.slaves.get((hop.target, number)) or self.desk.slaves.get((hop.target, 0))
+        if master is None or slave is None:
+            name, side = (hop.source, MASTER) if master is None else (hop.target, SLAVE)
+            return Judged(Reach.UNVERIFIABLE, None, (f"{name}: {self.desk.why_not(name, side)}",)), None
+        check = Check(
+            master.file,
+            dataclasses.replace(self.asked.scope, peer_id=hop.peer),
+            slave_status=slave.file,
+            spark_master=self.asked.spark_master,
+            spark_conf=self.asked.spark_conf,
+        )
+        self.say(f"checking {hop.source} to {hop.target}")
+        try:
+            carried = _carried(master, slave, check)
+            outcome = check_offline(check, lambda _: None)
+        except StatusFileError as error:
+            return Judged(Reach.UNVERIFIABLE, None, (f"{hop.source} to {hop.target}: {error}",)), None
+        evidence = None if outcome.hbase is None else outcome.hbase.evidence
+        return Judged(reach_of(outcome), evidence, tuple(_reasons(hop, outcome)), carried), outcome
+
+    def _found(self, stations: Sequence[Station], hops: Sequence[Hop], paths: tuple[CheckedPath, ...]) -> PathsFound:
+        unread = self.desk.unread()
+        enabled = {
+            (station.name, str(peer["id"])): bool(peer.get("enabled", True))
+            for station in stations
+            for peer in station.peers or ()
+        }
+        edges = tuple(
+            Edge(hop, enabled[hop.source, hop.peer], *self.judged[hop, 0]) for hop in hops if (hop, 0) in self.judged
+        )
+        names = [station.name for station in stations]
+        matrix: dict[str, dict[str, Judged]] = {}
+        for source in names:
+            for target in names:
+                if self.asked.holds(source, target):
+                    own = [one.judged for one in paths if (one.source, one.target) == (source, target)]
+                    matrix.setdefault(source, {})[target] = self._cell(source, target, own, stations, hops)
+        cuts = [look.header.cut_ms for (_, number), look in self.desk.masters.items() if number == 0]
+        return PathsFound(
+            tuple(stations),
+            unread,
+            edges,
+            paths,
+            matrix,
+            tuple(endless(stations, self.desk.returned())),
+            (*same_ids(stations), *outside(stations)),
+            min(cuts, default=now_ms()),
+        )
+
+    def _cell(
+        self, source: str, target: str, own: Sequence[Judged], stations: Sequence[Station], hops: Sequence[Hop]
+    ) -> Judged:
+        """What all paths between two clusters prove; a cluster whose peers are unknown may have more of them."""
+        found = between(own)
+        if found.reach is not Reach.UNCONNECTED:
+            return found
+        near = {source, *(route[-1].target for route in routes_of(hops) if route[0].source == source)} - {target}
+        unknown = [one.name for one in stations if one.peers is None and one.name in near]
+        if not unknown:
+            return found
+        why = tuple(f"{name}: {self.desk.why_not(name, MASTER)}" for name in unknown)
+        return Judged(Reach.UNVERIFIABLE, None, why)
+
+
+def reach_of(outcome: Outcome) -> Reach:
+    """The verdict of an edge."""
+    if outcome.verdict is not Verdict.INCOMPLETE:
+        return Reach.COMPLETE if outcome.verdict is Verdict.COMPLETE else Reach.UNVERIFIABLE
+    kinds = {group.kind for group in groups_in(outcome)}
+    lasting = kinds & {Status.GAP, Status.MISSING, Status.DIFFERS}
+    return Reach.BEHIND if Status.BEHIND in kinds and not lasting else Reach.GAP
+
+
+def _reasons(hop: Hop, outcome: Outcome) -> Iterator[str]:
+    """What keeps an edge from being complete, in words, the worst first."""
+    if outcome.verdict is Verdict.COMPLETE:
+        return
+    edge = f"{hop.source} to {hop.target} ({hop})"
+    if outcome.queued_bytes:
+        yield f"{edge}: its queues hold {outcome.queued_bytes} bytes that are not shipped yet"
+    groups = groups_in(outcome)
+    for group in groups[:MAX_REASONS]:
+        yield f"{edge}: {_words(group)}"
+    if len(groups) > MAX_REASONS:
+        yield f"{edge}: {counted(len(groups) - MAX_REASONS, 'more cause')}"
+
+
+def _words(group: Group) -> str:
+    table = "" if group.table is None else f"table {group.table}: "
+    more = f" ({group.count} of these)" if group.count > 1 else ""
+    return f"{table}{words_of_group(group)}{more}"
+
+
+def _not_in_order(hop: Hop, judged: Judged) -> Judged:
+    why = (
+        f"{hop.source}: whether its file as a master has all that its file as a slave shows is not known: write the "
+        "former at least half a minute after the latter, both by this version of the tool"
+    )
+    reach = Reach.UNVERIFIABLE if judged.reach is Reach.COMPLETE else judged.reach
+    return dataclasses.replace(judged, reach=reach, reasons=(why, *judged.reasons))
+
+
+def _carried(master: Look, slave: Look, check: Check) -> Mapping[str, frozenset[str]]:
+    """The families that the edge ships, by table."""
+    with open_status(master.file) as ours, open_status(slave.file) as theirs:
+        question = question_in(MasterSide(ours, ours.header), facts_of(theirs, theirs.header), check)
+    return {table: frozenset(families) for table, families in question.shipped.items()}
+
+
+def _refuse_twice(stations: Sequence[Station]) -> None:
+    for number, one in enumerate(stations):
+        for other in stations[:number]:
+            if one.cluster_id and (one.cluster_id, one.cluster_key) == (other.cluster_id, other.cluster_key):
+                raise UsageError(f"--cluster {other.name} and --cluster {one.name} are one cluster ({one.cluster_id})")

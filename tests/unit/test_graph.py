@@ -1,0 +1,143 @@
+"""Graphs of clusters: hops, routes, loops, and what hops prove together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from status_tool.errors import UsageError
+from status_tool.rules.graph import (
+    Hop,
+    Judged,
+    Reach,
+    Station,
+    along,
+    between,
+    endless,
+    hops_of,
+    loops_of,
+    outside,
+    routes_of,
+    same_ids,
+    verdict_of,
+)
+from status_tool.vocabulary.verdicts import Evidence, Verdict
+
+
+def graph(edges: str, **more: Any) -> list[Station]:
+    """Clusters of one letter; `ab` is a peer of a that leads to b, named by its place among all."""
+    names = sorted(set(edges.replace(" ", "")))
+    peers: Mapping[str, list[dict[str, Any]]] = {name: [] for name in names}
+    for number, edge in enumerate(edges.split(), 1):
+        peers[edge[0]].append({"id": str(number), "cluster_id": edge[1], **more})
+    return [Station(name, name, f"zk:2181:/{name}", tuple(peers[name])) for name in names]
+
+
+def shown(edges: str) -> list[str]:
+    """The routes of a graph by their clusters."""
+    routes = routes_of(hops_of(graph(edges)))
+    return ["".join((route[0].source, *(hop.target for hop in route))) for route in routes]
+
+
+def whole(**families: str) -> Judged:
+    return Judged(Reach.COMPLETE, Evidence.EXACT, (), {name: frozenset(own) for name, own in families.items()})
+
+
+def behind(**families: str) -> Judged:
+    return Judged(Reach.BEHIND, Evidence.EXACT, ("late",), whole(**families).carried)
+
+
+AB, BC = Hop("a", "1", "b"), Hop("b", "2", "c")
+
+
+@pytest.mark.parametrize(
+    ("edges", "routes"),
+    [
+        ("ab", ["ab"]),
+        ("ab bc", ["ab", "bc", "abc"]),
+        ("ab bc ca", ["ab", "bc", "ca", "abc", "bca", "cab"]),
+        ("ab ab", ["ab", "ab"]),
+        ("ab ac", ["ab", "ac"]),
+        ("ab ba", ["ab", "ba"]),
+    ],
+)
+def test_routes_visit_no_cluster_twice(edges: str, routes: list[str]) -> None:
+    """Because HBase ships no entry to a cluster that it has passed."""
+    assert sorted(shown(edges)) == sorted(routes)
+
+
+def test_a_graph_with_too_many_paths_is_refused() -> None:
+    """Ten clusters, each with all others."""
+    names = "abcdefghij"
+    hops = [Hop(a, b, b) for a in names for b in names if a != b]
+    with pytest.raises(UsageError, match="more than 1000 paths"):
+        routes_of(hops)
+
+
+def test_loops() -> None:
+    """Each once."""
+    assert len(loops_of(hops_of(graph("ab bc ca ba")))) == 2
+    assert loops_of(hops_of(graph("ab bc"))) == []
+
+
+def test_where_replication_may_not_stop() -> None:
+    """Entries that came back, and an endpoint that need not mark what it ships."""
+    cycle = graph("ab bc ca")
+    assert list(endless(cycle, [])) == []
+    (told,) = endless(cycle, ["b"])
+    assert "a → b → c → a (peer 1 of a, peer 2 of b, peer 3 of c)" in told
+    assert "b got entries back" in told
+    assert list(endless(graph("ab bc"), ["b"])) == []
+    (told,) = endless(graph("ab ba", endpoint="org.example.Own"), [])
+    assert "peer 1 of a has replication endpoint org.example.Own" in told
+
+
+def test_peers_that_lead_elsewhere() -> None:
+    """Named, as are clusters that cannot be told apart."""
+    a, b = graph("ab bx")[:2]
+    (told,) = outside([a, b])
+    assert told.startswith("peer 2 of b leads to")
+    (told,) = same_ids([a, Station("c", "a", "zk:2181:/c", ())])
+    assert "a and c have the same cluster id" in told
+
+
+def test_a_path_is_complete_only_with_all_its_hops() -> None:
+    """And its evidence is the weakest."""
+    assert along((AB, BC), [whole(t="f"), whole(t="f")]).reach is Reach.COMPLETE
+    late = along((AB, BC), [whole(t="f"), behind(t="f")])
+    assert (late.reach, late.reasons) == (Reach.BEHIND, ("late",))
+    doubt = along((AB, BC), [Judged(Reach.UNVERIFIABLE, None, ("why",)), whole(t="f")])
+    assert (doubt.reach, doubt.evidence) == (Reach.UNVERIFIABLE, None)
+    accepted = Judged(Reach.COMPLETE, Evidence.ACCEPTED, (), {"t": frozenset("f")})
+    assert along((AB, BC), [accepted, whole(t="f")]).evidence is Evidence.ACCEPTED
+
+
+def test_a_path_carries_what_all_its_hops_ship() -> None:
+    """What stops is named; a path that carries nothing connects nothing."""
+    part = along((AB, BC), [whole(t="fg", u="f"), whole(t="f")])
+    assert (part.reach, part.carried) == (Reach.COMPLETE, {"t": frozenset("f")})
+    assert part.stopped == ("t (g) stops at b", "u (f) stops at b")
+    none = along((AB, BC), [whole(t="f"), whole(u="f")])
+    assert none.reach is Reach.UNCONNECTED
+    assert "peer 2 of b ships none" in none.reasons[0]
+
+
+def test_between_two_clusters_the_best_of_equal_paths_counts() -> None:
+    """A path that is behind does no harm where another one has brought everything; else the worst counts."""
+    assert between([behind(t="f"), whole(t="f")]).reach is Reach.COMPLETE
+    assert between([behind(t="f", u="f"), whole(t="f")]).reach is Reach.BEHIND
+    assert between([behind(u="f"), whole(t="f")]).reach is Reach.BEHIND
+    assert between([whole(u="f"), whole(t="f")]).reach is Reach.COMPLETE
+    assert between([Judged(Reach.UNVERIFIABLE), whole(t="f")]).reach is Reach.UNVERIFIABLE
+    assert between([]).reach is Reach.UNCONNECTED
+
+
+def test_the_verdict_is_the_worst_in_scope() -> None:
+    """Pairs that are not connected count only if there are no others."""
+    assert verdict_of([Reach.COMPLETE, Reach.UNCONNECTED]) is Verdict.COMPLETE
+    assert verdict_of([Reach.COMPLETE, Reach.UNVERIFIABLE]) is Verdict.UNVERIFIABLE
+    assert verdict_of([Reach.GAP, Reach.UNVERIFIABLE]) is Verdict.INCOMPLETE
+    assert verdict_of([Reach.UNCONNECTED]) is Verdict.UNVERIFIABLE
+    assert verdict_of([]) is Verdict.UNVERIFIABLE

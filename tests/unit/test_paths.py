@@ -1,0 +1,226 @@
+"""`status-tool paths` from files: three clusters made of the recorded samples of two."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from status_tool.cli.main import main
+from status_tool.spark.session import spark_session
+from status_tool.status_file.reader import open_status
+from status_tool.status_file.writer import StatusWriter
+from status_tool.vocabulary.schema import STATUS_SCHEMA
+from tests.pair import REPOSITORY, Result, tool_here
+from tests.schema import assert_valid
+
+pytestmark = pytest.mark.spark
+
+SAMPLES = REPOSITORY / "sample_status"
+IDS = {name: f"00000000-0000-4000-8000-00000000000{number}" for number, name in enumerate(("sun", "earth", "venus"))}
+ORDER = ("sun-master", "earth-slave", "earth-master", "venus-slave")
+STEP_MS = 120_000
+
+
+@pytest.fixture(scope="module", autouse=True)
+def one_session() -> Iterator[None]:
+    """For all tests of this module."""
+    with spark_session("local[2]"):
+        yield
+
+
+def recorded(folder: Path, name: str, sample: str, to: str | None = None, **changes: Any) -> Path:
+    """One side of a sample as that of another cluster, written after those before it in `ORDER`.
+
+    `to` is where the peer leads; other changes are those of the peer.
+    """
+    cluster, side = name.split("-")
+    with open_status(SAMPLES / sample / f"{side}.status") as file:
+        late = ORDER.index(name) * STEP_MS
+        base = 1_795_554_051_954 + 86_400_000 + late
+        header = dataclasses.replace(
+            file.header,
+            cluster_id=IDS[cluster],
+            cluster_key=f"zk:2181:/{cluster}",
+            created_ms=base + 2_000,
+            cut_ms=base,
+            barrier_issued_ms=base,
+            read_until_ms=base + 3_000,
+        )
+        rows = [row for batch in file.rows() for row in batch.to_pylist() if row["kind"] != "file"]
+    for row in rows:
+        if row["kind"] == "peer" and to is not None:
+            row["detail"] = json.dumps(json.loads(row["detail"]) | {"cluster_id": IDS[to], "cluster_key": ""} | changes)
+    path = folder / f"{name}.status"
+    with StatusWriter(path, header) as writer:
+        writer.write(pa.Table.from_pylist(rows, schema=STATUS_SCHEMA))
+    return path
+
+
+def chain(folder: Path, first: str = "complete", second: str = "complete", **changes: Any) -> dict[str, Path]:
+    """Sun to Earth to Venus; each edge is as its sample is."""
+    return {
+        "sun-master": recorded(folder, "sun-master", first, "earth"),
+        "earth-slave": recorded(folder, "earth-slave", first),
+        "earth-master": recorded(folder, "earth-master", second, "venus", **changes),
+        "venus-slave": recorded(folder, "venus-slave", second),
+    }
+
+
+def paths(files: dict[str, Path], *arguments: str) -> Result:
+    """The command, with each file as its cluster's."""
+    given = [f"--cluster={name.split('-')[0]}={path}" for name, path in files.items()]
+    return tool_here("paths", *given, *arguments)
+
+
+def cell(result: Result, source: str, target: str) -> Any:
+    return result.json["matrix"][source][target]
+
+
+def test_a_chain_of_three(tmp_path: Path) -> None:
+    """Each edge and the path; whatever Venus replicates is unknown, and not asked for."""
+    result = paths(chain(tmp_path), "--json", "--from", "sun", "--from", "earth")
+    assert_valid(result.json, "paths")
+    assert cell(result, "sun", "earth")["verdict"] == "complete", result
+    assert cell(result, "earth", "venus")["verdict"] == "complete", result
+    assert cell(result, "sun", "venus")["verdict"] == "complete", result
+    assert (cell(result, "earth", "sun")["verdict"], result.exit_code) == ("unverifiable", 3), result
+    narrowed = paths(chain(tmp_path), "--from", "sun", "--to", "venus")
+    assert (narrowed.exit_code, "All paths are complete." in narrowed.stdout) == (0, True), narrowed
+
+
+@pytest.mark.parametrize(("first", "second", "verdict"), [("complete", "behind", "behind"), ("gap", "complete", "gap")])
+def test_what_holds_a_path_back(tmp_path: Path, first: str, second: str, verdict: str) -> None:
+    """The edge at fault is named for the path as well, and the text fits into 80 columns."""
+    files = chain(tmp_path, first, second)
+    result = paths(files, "--json", "--from", "sun", "--to", "venus")
+    assert_valid(result.json, "paths")
+    found = cell(result, "sun", "venus")
+    assert (result.exit_code, found["verdict"]) == (1, verdict), result
+    edge = "earth to venus (peer 1 of earth)" if second == "behind" else "sun to earth (peer 1 of sun)"
+    assert all(reason.startswith(edge) for reason in found["held_back_by"])
+    assert found["held_back_by"]
+    text = paths(files, "--from", "sun", "--to", "venus").stdout
+    assert f"sun to venus: {verdict}" in text
+    assert max(map(len, text.splitlines())) <= 80
+    assert text.endswith("The paths are NOT complete.\n")
+
+
+def test_a_master_that_was_read_before_entries_arrived_proves_no_path(tmp_path: Path) -> None:
+    """Each edge is complete; an entry of Sun that came to Earth in between is asked for by none of them."""
+    files = chain(tmp_path)
+    with open_status(files["earth-slave"]) as file:
+        rows = pa.Table.from_batches(list(file.rows()))
+        early = dataclasses.replace(file.header, read_until_ms=file.header.created_ms + STEP_MS)
+        unknown = dataclasses.replace(file.header, read_until_ms=None)
+    for header in (early, unknown):
+        with StatusWriter(files["earth-slave"], header) as writer:
+            writer.write(rows)
+        result = paths(files, "--json", "--from", "sun")
+        assert cell(result, "sun", "earth")["verdict"] == "complete", result
+        found = cell(result, "sun", "venus")
+        assert (result.exit_code, found["verdict"]) == (3, "unverifiable"), result
+        assert "half a minute" in found["held_back_by"][0]
+
+
+def test_what_a_peer_in_the_middle_leaves_out_is_named(tmp_path: Path) -> None:
+    """The path carries the rest; if nothing is left, the clusters are not connected."""
+    some = chain(tmp_path, exclude_table_cfs={"orders": []})
+    result = paths(some, "--json", "--from", "sun", "--to", "venus")
+    found = cell(result, "sun", "venus")
+    assert found["verdict"] == "complete", result
+    assert any(words.startswith("orders (") and words.endswith("stops at earth") for words in found["stopped"])
+    none = chain(tmp_path, replicate_all=False, namespaces=["other"])
+    result = paths(none, "--json", "--from", "sun", "--to", "venus")
+    assert (cell(result, "sun", "venus")["verdict"], result.exit_code) == ("not connected", 3), result
+
+
+def test_two_peers_between_two_clusters(tmp_path: Path) -> None:
+    """Each is an edge of its own; that one of them is disabled is told."""
+    files = chain(tmp_path)
+    with open_status(files["sun-master"]) as file:
+        rows = [row for batch in file.rows() for row in batch.to_pylist()]
+        header = file.header
+    (peer,) = (row for row in rows if row["kind"] == "peer")
+    detail = json.loads(peer["detail"]) | {"id": "2", "enabled": False}
+    with StatusWriter(files["sun-master"], header) as writer:
+        writer.write(pa.Table.from_pylist([*rows, peer | {"name": "2", "detail": json.dumps(detail)}], STATUS_SCHEMA))
+    result = paths(files, "--json", "--from", "sun", "--to", "earth")
+    assert [(edge["peer"], edge["enabled"]) for edge in result.json["edges"]] == [("1", True), ("2", False)], result
+    assert "peer 2 of sun (to earth) is disabled" in paths(files, "--from", "sun", "--to", "earth").stdout
+
+
+def test_a_loop_in_which_entries_came_back(tmp_path: Path) -> None:
+    """It is named with its peers, and nothing in it is complete."""
+    files = chain(tmp_path)
+    files["earth-master"] = recorded(tmp_path, "earth-master", "complete", "sun")
+    files["sun-slave"] = tmp_path / "sun-slave.status"
+    files["venus-slave"].rename(files["sun-slave"])
+    del files["venus-slave"]
+    with open_status(files["sun-slave"]) as file:
+        rows = pa.Table.from_batches(list(file.rows()))
+        header = dataclasses.replace(file.header, cluster_id=IDS["sun"], cluster_key="zk:2181:/sun")
+    with StatusWriter(files["sun-slave"], header) as writer:
+        writer.write(rows)
+    assert paths(files).exit_code == 0
+    with open_status(files["sun-master"]) as file:
+        streams = [row for batch in file.rows() for row in batch.to_pylist()]
+        header = file.header
+    next(row for row in streams if row["kind"] == "stream")["via_ids"] = bytes.fromhex(IDS["sun"].replace("-", ""))
+    with StatusWriter(files["sun-master"], header) as writer:
+        writer.write(pa.Table.from_pylist(streams, STATUS_SCHEMA))
+    result = paths(files, "--json")
+    assert result.exit_code != 0, result
+    (loop,) = result.json["loops"]
+    assert "earth → sun → earth (peer 1 of earth, peer 1 of sun)" in loop
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--cluster=sun"], "expected NAME=DIR"),
+        (["--cluster=sun={file}"], "at least two clusters"),
+        (["--cluster=s/n={file}", "--cluster=earth={file}"], "a name has letters"),
+        (["--cluster=sun={file}", "--cluster=sun={folder}"], "Give either"),
+        (["--cluster=sun={file}", "--cluster=sun={file}", "--cluster=earth={file}"], "two files of it are a master's"),
+        (["--cluster=sun={file}", "--cluster=earth={file}"], "are one cluster"),
+        (["--cluster=sun={file}", "--cluster=earth={slave}", "--from=venus"], "the clusters are sun, earth"),
+        ([], "at least two clusters"),
+    ],
+)
+def test_what_is_refused(arguments: list[str], words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """One line, exit code 2."""
+    places = {
+        "file": SAMPLES / "complete" / "master.status",
+        "slave": SAMPLES / "complete" / "slave.status",
+        "folder": tmp_path,
+    }
+    assert main(["paths", *(one.format(**places) for one in arguments)]) == 2
+    told = capsys.readouterr().err.strip().splitlines()
+    assert len(told) == 1
+    assert words in told[0]
+
+
+def test_the_clusters_of_the_configuration(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A cluster that cannot be reached spoils its edges alone: here all of them."""
+    file = tmp_path / "status-tool.toml"
+    tables = [
+        f'[clusters.{name}]\nzookeeper = "127.0.0.1:1/{name}"\nthrift = "127.0.0.1:1"\n' for name in ("sun", "earth")
+    ]
+    file.write_text("".join(tables))
+    monkeypatch.setenv("STATUS_TOOL_CONFIG", str(file))
+    assert main(["paths", "--json"]) == 3
+    document = json.loads(capsys.readouterr().out)
+    assert_valid(document, "paths")
+    assert document["matrix"]["sun"]["earth"]["verdict"] == "unverifiable"
+    assert all(cluster["unread"] for cluster in document["clusters"].values())
+    file.write_text('[clusters.sun]\nconf_dir = "x"\n')
+    assert main(["paths", "--json"]) == 2
+    assert "'conf_dir' is not one of conf-dir" in capsys.readouterr().err
