@@ -16,7 +16,7 @@ from status_tool.errors import ConfigurationError, UsageError
 if TYPE_CHECKING:
     from status_tool.runs.graph_check import NamedCluster
 
-Clusters = Annotated[
+ClusterOption = Annotated[
     list[str] | None,
     typer.Option(
         "--cluster",

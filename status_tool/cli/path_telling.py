@@ -10,7 +10,7 @@ from status_tool.explain.overview import groups_in
 from status_tool.printable import iso, safe
 from status_tool.report.progress import make_progress
 from status_tool.report.text import hanging
-from status_tool.rules.graph import Families, Judged, Reach
+from status_tool.rules.graph import Families, PathState, Reach
 from status_tool.runs.graph_check import CheckedPath, Edge, PathsAsked, PathsFound, check_paths
 from status_tool.spark.stages import stages_shown
 from status_tool.vocabulary.verdicts import EXIT_CODES, Verdict
@@ -60,7 +60,7 @@ def paths_document(found: PathsFound) -> dict[str, Any]:
     }
 
 
-def _cell(judged: Judged) -> dict[str, Any]:
+def _cell(judged: PathState) -> dict[str, Any]:
     return {
         "verdict": judged.reach,
         "evidence": judged.evidence,
@@ -169,5 +169,5 @@ def _way_out(edge: Edge) -> Iterator[str]:
     yield f"   status-tool run -i FILE --only hbase --peer {hop.peer:12s}# on {hop.target}"
 
 
-def _evidence(judged: Judged) -> str:
+def _evidence(judged: PathState) -> str:
     return "" if judged.evidence is None else f" (evidence: {judged.evidence})"

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from status_tool.cli.named_clusters import Clusters, chosen_names, named_clusters
+from status_tool.cli.named_clusters import ClusterOption, chosen_names, named_clusters
 from status_tool.cli.options import CaCert, Cert, Keytab, LogFile, Principal, Quiet, Verbose, show_as
 from status_tool.cli.run import DEFAULT_MASTER_WAIT_S, spark_settings_of
 from status_tool.cli.signals import loading
@@ -24,7 +24,7 @@ from status_tool.vocabulary.scope import Scope, TableFilter
 
 def paths(
     context: typer.Context,
-    cluster: Clusters = None,
+    cluster: ClusterOption = None,
     source: Annotated[
         list[str] | None,
         typer.Option("--from", metavar="NAME", help="Only entries that began on this cluster (repeatable)."),

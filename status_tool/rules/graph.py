@@ -67,7 +67,7 @@ Route = tuple[Hop, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class PathState:
     """What is known of a hop, a route, or of all routes between two clusters."""
 
     reach: Reach
@@ -166,7 +166,7 @@ def endless(stations: Sequence[Station], returned: Iterable[str]) -> Iterator[st
             yield f"replication need not stop in the loop {shown}: {marks[0]}, which may drop the ids that stop it"
 
 
-def along(route: Route, hops: Sequence[Judged]) -> Judged:
+def along(route: Route, hops: Sequence[PathState]) -> PathState:
     """What the hops of a route prove together; `hops` are in the route's order.
 
     The route is complete only if each hop is, and carries only what every hop ships.
@@ -182,20 +182,20 @@ def along(route: Route, hops: Sequence[Judged]) -> Judged:
         carried = _less(carried, left)
     if carried is not None and not carried and hops[0].carried:
         why = f"{route[-1]} ships none of what could get there from {route[0].source}"
-        return Judged(Reach.UNCONNECTED, None, (why,), carried, tuple(stopped))
+        return PathState(Reach.UNCONNECTED, None, (why,), carried, tuple(stopped))
     reach = _worst(hops)
     reasons = (reason for judged in hops if judged.reach is not Reach.COMPLETE for reason in judged.reasons)
-    return Judged(reach, _weakest(hops), tuple(dict.fromkeys(reasons)), carried, tuple(stopped))
+    return PathState(reach, _weakest(hops), tuple(dict.fromkeys(reasons)), carried, tuple(stopped))
 
 
-def between(routes: Sequence[Judged]) -> Judged:
+def between(routes: Sequence[PathState]) -> PathState:
     """What the routes between two clusters prove together.
 
     Of routes that carry everything that any of them carries, the best counts; else the worst of all.
     """
     open_ones = [one for one in routes if one.reach is not Reach.UNCONNECTED]
     if not open_ones:
-        return Judged(Reach.UNCONNECTED, None, tuple(reason for one in routes for reason in one.reasons))
+        return PathState(Reach.UNCONNECTED, None, tuple(reason for one in routes for reason in one.reasons))
     carried = [one.carried for one in open_ones]
     whole = [
         one
@@ -206,7 +206,7 @@ def between(routes: Sequence[Judged]) -> Judged:
         return min(whole, key=lambda one: _RANKS[one.reach])
     reasons = dict.fromkeys(reason for one in open_ones for reason in one.reasons)
     stopped = dict.fromkeys(words for one in open_ones for words in one.stopped)
-    return Judged(_worst(open_ones), _weakest(open_ones), tuple(reasons), None, tuple(stopped))
+    return PathState(_worst(open_ones), _weakest(open_ones), tuple(reasons), None, tuple(stopped))
 
 
 def verdict_of(reaches: Iterable[Reach]) -> Verdict:
@@ -215,11 +215,11 @@ def verdict_of(reaches: Iterable[Reach]) -> Verdict:
     return VERDICTS[max(found, key=_RANKS.__getitem__, default=Reach.UNCONNECTED)]
 
 
-def _worst(found: Sequence[Judged]) -> Reach:
+def _worst(found: Sequence[PathState]) -> Reach:
     return max((one.reach for one in found), key=_RANKS.__getitem__)
 
 
-def _weakest(found: Sequence[Judged]) -> Evidence | None:
+def _weakest(found: Sequence[PathState]) -> Evidence | None:
     """None if it is unknown of one of them."""
     known = [one.evidence for one in found if one.evidence is not None]
     return max(known, key=_EVIDENCE.index) if len(known) == len(found) else None

@@ -28,7 +28,7 @@ from status_tool.printable import counted
 from status_tool.rules.graph import (
     VERDICTS,
     Hop,
-    Judged,
+    PathState,
     Reach,
     Route,
     Station,
@@ -97,14 +97,14 @@ class PathsAsked:
 
 
 @dataclass(frozen=True)
-class Look:
+class ReadSide:
     """One side of a cluster as it was read: live in a round, or by somebody else (`round_number` is None)."""
 
     file: Path
     header: Header
     round_number: int | None = None
 
-    def follows(self, slave: Look) -> bool:
+    def follows(self, slave: ReadSide) -> bool:
         """Whether this master's side has whatever the same cluster's side as a slave shows.
 
         Of files only their times are known, by the clocks of the hosts that wrote them.
@@ -121,7 +121,7 @@ class Edge:
 
     hop: Hop
     is_enabled: bool
-    judged: Judged
+    judged: PathState
     outcome: Outcome | None = None
 
 
@@ -130,7 +130,7 @@ class CheckedPath:
     """A route with its verdict."""
 
     route: Route
-    judged: Judged
+    judged: PathState
 
     @property
     def source(self) -> str:
@@ -153,7 +153,7 @@ class PathsFound:
     edges: tuple[Edge, ...]
     paths: tuple[CheckedPath, ...]
     """In scope."""
-    matrix: Mapping[str, Mapping[str, Judged]]
+    matrix: Mapping[str, Mapping[str, PathState]]
     """By the clusters at which entries began, and those that they are to reach; only pairs in scope."""
     loops: tuple[str, ...]
     """In which replication may not stop, in words."""
@@ -187,8 +187,8 @@ class _Desk:
     def __init__(self, asked: PathsAsked, folder: Path, say: Say) -> None:
         self._asked, self._folder, self._say = asked, folder, say
         self._named = {cluster.name: cluster for cluster in asked.clusters}
-        self.masters: dict[tuple[str, int], Look] = {}
-        self.slaves: dict[tuple[str, int], Look] = {}
+        self.masters: dict[tuple[str, int], ReadSide] = {}
+        self.slaves: dict[tuple[str, int], ReadSide] = {}
         self.failures: dict[tuple[str, str], str] = {}
         """By name and side, why it is not there."""
 
@@ -202,7 +202,7 @@ class _Desk:
                         raise UsageError(f"--cluster {cluster.name}: two files of it are a {status.header.side}'s")
                     if status.is_json:
                         raise UsageError(f"{file} is of the original tool, which records no peers: paths cannot use it")
-                    looks[cluster.name, 0] = Look(file, status.header)
+                    looks[cluster.name, 0] = ReadSide(file, status.header)
         live = [cluster.name for cluster in self._asked.clusters if cluster.settings is not None]
         self.read(MASTER, 0, live)
         self.read(SLAVE, 0, [name for name in live if (name, MASTER) not in self.failures])
@@ -218,7 +218,7 @@ class _Desk:
                 if look is not None:
                     (self.masters if side == MASTER else self.slaves)[name, number] = look
 
-    def _read_one(self, side: str, number: int, name: str) -> Look | None:
+    def _read_one(self, side: str, number: int, name: str) -> ReadSide | None:
         settings, asked = self._named[name].settings, self._asked
         assert settings is not None
         only = TableFilter(asked.scope.tables, asked.scope.namespaces)
@@ -238,7 +238,7 @@ class _Desk:
         except (ConfigurationError, ConnectionFailed) as error:
             self.failures[name, side] = str(error)
             return None
-        return Look(file, writer.header, number)
+        return ReadSide(file, writer.header, number)
 
     def stations(self) -> tuple[Station, ...]:
         """The clusters, with their peers where they were read as masters."""
@@ -291,7 +291,7 @@ def _by_zookeeper(name: str, settings: Settings) -> Station:
         return Station(name, "", endpoint.cluster_key)
 
 
-def _has_returned(look: Look) -> bool:
+def _has_returned(look: ReadSide) -> bool:
     own = look.header.cluster_id
     if cluster_bytes(own) is None:
         return False
@@ -312,7 +312,7 @@ class _Search:
     desk: _Desk
     say: Say
     deadline: float = 0.0
-    judged: dict[tuple[Hop, int], tuple[Judged, Outcome | None]] = field(default_factory=dict)
+    judged: dict[tuple[Hop, int], tuple[PathState, Outcome | None]] = field(default_factory=dict)
 
     def run(self) -> PathsFound:
         """Check every hop, then the routes hop by hop; a later round is read only if a route needs it."""
@@ -350,7 +350,7 @@ class _Search:
                 return None
         return None
 
-    def _hops(self, route: Route, rounds: Sequence[int]) -> Iterator[Judged]:
+    def _hops(self, route: Route, rounds: Sequence[int]) -> Iterator[PathState]:
         """What is known of each hop of a route; hops that were not reached count as they were in the first round."""
         for number, hop in enumerate(route):
             judged = self.judged[hop, rounds[number] if number < len(rounds) else 0][0]
@@ -360,7 +360,7 @@ class _Search:
                 judged = _not_in_order(hop, judged)
             yield judged
 
-    def _slave(self, name: str, number: int) -> Look:
+    def _slave(self, name: str, number: int) -> ReadSide:
         looks = self.desk.slaves
         return looks[name, number if (name, number) in looks else 0]
 
@@ -378,12 +378,12 @@ class _Search:
             time.sleep(RECHECK_S)
             self.desk.read(SLAVE, number, {hop.target for hop in left})
 
-    def _judge(self, hop: Hop, number: int) -> tuple[Judged, Outcome | None]:
+    def _judge(self, hop: Hop, number: int) -> tuple[PathState, Outcome | None]:
         master = self.desk.masters.get((hop.source, number))
         slave = self.desk.slaves.get((hop.target, number)) or self.desk.slaves.get((hop.target, 0))
         if master is None or slave is None:
             name, side = (hop.source, MASTER) if master is None else (hop.target, SLAVE)
-            return Judged(Reach.UNVERIFIABLE, None, (f"{name}: {self.desk.why_not(name, side)}",)), None
+            return PathState(Reach.UNVERIFIABLE, None, (f"{name}: {self.desk.why_not(name, side)}",)), None
         check = Check(
             master.file,
             dataclasses.replace(self.asked.scope, peer_id=hop.peer),
@@ -396,9 +396,9 @@ class _Search:
             carried = _carried(master, slave, check)
             outcome = check_offline(check, lambda _: None)
         except StatusFileError as error:
-            return Judged(Reach.UNVERIFIABLE, None, (f"{hop.source} to {hop.target}: {error}",)), None
+            return PathState(Reach.UNVERIFIABLE, None, (f"{hop.source} to {hop.target}: {error}",)), None
         evidence = None if outcome.hbase is None else outcome.hbase.evidence
-        return Judged(reach_of(outcome), evidence, tuple(_reasons(hop, outcome)), carried), outcome
+        return PathState(reach_of(outcome), evidence, tuple(_reasons(hop, outcome)), carried), outcome
 
     def _found(self, stations: Sequence[Station], hops: Sequence[Hop], paths: tuple[CheckedPath, ...]) -> PathsFound:
         unread = self.desk.unread()
@@ -411,7 +411,7 @@ class _Search:
             Edge(hop, enabled[hop.source, hop.peer], *self.judged[hop, 0]) for hop in hops if (hop, 0) in self.judged
         )
         names = [station.name for station in stations]
-        matrix: dict[str, dict[str, Judged]] = {}
+        matrix: dict[str, dict[str, PathState]] = {}
         for source in names:
             for target in names:
                 if self.asked.holds(source, target):
@@ -430,8 +430,8 @@ class _Search:
         )
 
     def _cell(
-        self, source: str, target: str, own: Sequence[Judged], stations: Sequence[Station], hops: Sequence[Hop]
-    ) -> Judged:
+        self, source: str, target: str, own: Sequence[PathState], stations: Sequence[Station], hops: Sequence[Hop]
+    ) -> PathState:
         """What all paths between two clusters prove; a cluster whose peers are unknown may have more of them."""
         found = between(own)
         if found.reach is not Reach.UNCONNECTED:
@@ -441,7 +441,7 @@ class _Search:
         if not unknown:
             return found
         why = tuple(f"{name}: {self.desk.why_not(name, MASTER)}" for name in unknown)
-        return Judged(Reach.UNVERIFIABLE, None, why)
+        return PathState(Reach.UNVERIFIABLE, None, why)
 
 
 def reach_of(outcome: Outcome) -> Reach:
@@ -473,7 +473,7 @@ def _words(group: Group) -> str:
     return f"{table}{words_of_group(group)}{more}"
 
 
-def _not_in_order(hop: Hop, judged: Judged) -> Judged:
+def _not_in_order(hop: Hop, judged: PathState) -> PathState:
     why = (
         f"{hop.source}: whether its file as a master has all that its file as a slave shows is not known: write the "
         "former at least half a minute after the latter, both by this version of the tool"
@@ -482,7 +482,7 @@ def _not_in_order(hop: Hop, judged: Judged) -> Judged:
     return dataclasses.replace(judged, reach=reach, reasons=(why, *judged.reasons))
 
 
-def _carried(master: Look, slave: Look, check: Check) -> Mapping[str, frozenset[str]]:
+def _carried(master: ReadSide, slave: ReadSide, check: Check) -> Mapping[str, frozenset[str]]:
     """The families that the edge ships, by table."""
     with open_status(master.file) as ours, open_status(slave.file) as theirs:
         question = question_in(MasterSide(ours, ours.header), facts_of(theirs, theirs.header), check)

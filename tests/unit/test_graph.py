@@ -10,7 +10,7 @@ import pytest
 from status_tool.errors import UsageError
 from status_tool.rules.graph import (
     Hop,
-    Judged,
+    PathState,
     Reach,
     Station,
     along,
@@ -41,12 +41,12 @@ def shown(edges: str) -> list[str]:
     return ["".join((route[0].source, *(hop.target for hop in route))) for route in routes]
 
 
-def whole(**families: str) -> Judged:
-    return Judged(Reach.COMPLETE, Evidence.EXACT, (), {name: frozenset(own) for name, own in families.items()})
+def whole(**families: str) -> PathState:
+    return PathState(Reach.COMPLETE, Evidence.EXACT, (), {name: frozenset(own) for name, own in families.items()})
 
 
-def behind(**families: str) -> Judged:
-    return Judged(Reach.BEHIND, Evidence.EXACT, ("late",), whole(**families).carried)
+def behind(**families: str) -> PathState:
+    return PathState(Reach.BEHIND, Evidence.EXACT, ("late",), whole(**families).carried)
 
 
 AB, BC = Hop("a", "1", "b"), Hop("b", "2", "c")
@@ -108,9 +108,9 @@ def test_a_path_is_complete_only_with_all_its_hops() -> None:
     assert along((AB, BC), [whole(t="f"), whole(t="f")]).reach is Reach.COMPLETE
     late = along((AB, BC), [whole(t="f"), behind(t="f")])
     assert (late.reach, late.reasons) == (Reach.BEHIND, ("late",))
-    doubt = along((AB, BC), [Judged(Reach.UNVERIFIABLE, None, ("why",)), whole(t="f")])
+    doubt = along((AB, BC), [PathState(Reach.UNVERIFIABLE, None, ("why",)), whole(t="f")])
     assert (doubt.reach, doubt.evidence) == (Reach.UNVERIFIABLE, None)
-    accepted = Judged(Reach.COMPLETE, Evidence.ACCEPTED, (), {"t": frozenset("f")})
+    accepted = PathState(Reach.COMPLETE, Evidence.ACCEPTED, (), {"t": frozenset("f")})
     assert along((AB, BC), [accepted, whole(t="f")]).evidence is Evidence.ACCEPTED
 
 
@@ -130,7 +130,7 @@ def test_between_two_clusters_the_best_of_equal_paths_counts() -> None:
     assert between([behind(t="f", u="f"), whole(t="f")]).reach is Reach.BEHIND
     assert between([behind(u="f"), whole(t="f")]).reach is Reach.BEHIND
     assert between([whole(u="f"), whole(t="f")]).reach is Reach.COMPLETE
-    assert between([Judged(Reach.UNVERIFIABLE), whole(t="f")]).reach is Reach.UNVERIFIABLE
+    assert between([PathState(Reach.UNVERIFIABLE), whole(t="f")]).reach is Reach.UNVERIFIABLE
     assert between([]).reach is Reach.UNCONNECTED
 
 
