@@ -37,7 +37,6 @@ BENCHES = (
     Bench("verify_scale", ("10000",)),
     Bench("hdfs", ("--files", "500", "--rounds", "1")),
     Bench("hdfs_memory", ("20000", "40000")),
-    Bench("state_row", ("--batches", "100,1000")),
     Bench("state_table", ("2000", "--rounds", "1")),
     Bench("steady_load", ("--minutes", "1", "--round", "30"), ("--minutes", "3", "--round", "60")),
     Bench("watching", ("--minutes", "1")),

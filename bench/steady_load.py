@@ -15,6 +15,7 @@ import statistics
 import sys
 import tempfile
 import time
+import timeit
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,7 +24,6 @@ from typing import NamedTuple
 from bench.processes import jvm_cpu_s
 from bench.results import Ratio, record
 from bench.run_on_cluster import BARE, timed
-from bench.state_row import median
 from status_tool.clients.config import ThriftEndpoint
 from status_tool.clients.thrift import connection
 from tests.lab.cluster import Cluster
@@ -32,7 +32,7 @@ from tests.pair import PEER, STATE_TABLE, Pair, start_pair, tool, tracked_spec
 
 TABLE = "steady"
 ROUND_S = 300
-CHECKS = 3
+CHECKS, READS = 3, 15
 PATIENCE_S = 900
 DEFAULT_PERIODS = {
     "hbase.replicationtable.updatedelay": "30000",
@@ -156,6 +156,11 @@ def read_state(cluster: Cluster) -> tuple[float, float, int, int]:
             len(found[row]),
             sum(len(key) + len(name) + len(value) for key, cells in table.scan() for name, value in cells.items()),
         )
+
+
+def median(read: Callable[[], object]) -> float:
+    """Milliseconds of a read, the median of several."""
+    return 1000 * statistics.median(timeit.repeat(read, number=1, repeat=READS))
 
 
 def check(pair: Pair, folder: Path) -> tuple[float, float]:

@@ -10,17 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from status_tool.atomic import AtomicFile
-from status_tool.cli.options import (
-    CaCert,
-    Cert,
-    ConfDirs,
-    Keytab,
-    Principal,
-    ThriftOption,
-    WebHdfsOption,
-    ZooKeeperOption,
-    settings_of,
-)
+from status_tool.cli.options import on_cluster
 from status_tool.clients.config import STATE_NAME_KEY, STATE_NAMESPACE_KEY, Settings
 from status_tool.clients.java import JAR, jar
 from status_tool.clients.sitefiles import SiteConfig
@@ -110,7 +100,9 @@ def _found(site: SiteConfig, wanted: dict[str, str]) -> str:
     )
 
 
+@on_cluster("thrift", "webhdfs", "zookeeper")
 def setup(
+    settings: Settings,
     create: Annotated[bool, typer.Option("--create/--no-create", help="Create the state table if missing.")] = True,
     check: Annotated[
         bool, typer.Option("--check", help="Change and explain nothing: look at this cluster, name what to mend.")
@@ -118,14 +110,6 @@ def setup(
     jar_to: Annotated[
         Path | None, typer.Option("--jar-to", metavar="DIR", help=f"Only put {JAR} into this folder.")
     ] = None,
-    conf_dir: ConfDirs = None,
-    thrift: ThriftOption = None,
-    webhdfs: WebHdfsOption = None,
-    zookeeper: ZooKeeperOption = None,
-    cacert: CaCert = None,
-    cert: Cert = None,
-    principal: Principal = None,
-    keytab: Keytab = None,
 ) -> int:
     """Create the state table, print how to install the trackers, and look at the live cluster: exit code 0 all is well,
     2 error, 3 something is to be mended.
@@ -135,7 +119,6 @@ def setup(
             raise UsageError("--jar-to only puts the jar into a folder: leave --check out")
         typer.echo(f"Wrote {_put_jar(jar_to)}: copy it into HBase's lib folder on every region server")
         return 0
-    settings = settings_of(conf_dir, thrift, webhdfs, zookeeper, cacert, cert, principal, keytab)
     if not check:
         typer.echo(steps(settings.site, settings.state_table))
         if create:
@@ -148,20 +131,11 @@ def setup(
     return EXIT_UNVERIFIABLE if any(one.mend for one in checks) else 0
 
 
-def doctor(
-    conf_dir: ConfDirs = None,
-    thrift: ThriftOption = None,
-    webhdfs: WebHdfsOption = None,
-    zookeeper: ZooKeeperOption = None,
-    cacert: CaCert = None,
-    cert: Cert = None,
-    principal: Principal = None,
-    keytab: Keytab = None,
-) -> int:
+@on_cluster("thrift", "webhdfs", "zookeeper")
+def doctor(settings: Settings) -> int:
     """Look at the live cluster as `setup --check` does; the last line is "ready", or the one next step."""
     from status_tool.gather.installation import inspect
 
-    settings = settings_of(conf_dir, thrift, webhdfs, zookeeper, cacert, cert, principal, keytab)
     checks = list(inspect(settings))
     typer.echo("\n".join(safe(line) for one in checks for line in _lines(one)))
     typer.echo(safe(next_step(checks)))

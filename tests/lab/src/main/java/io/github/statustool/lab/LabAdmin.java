@@ -55,7 +55,6 @@ public final class LabAdmin {
     new RegionCommands(connection, admin).register(commands);
     new RowCommands(connection, files).register(commands);
     new LoadCommands(connection).register(commands);
-    new StateRowCommands(connection).register(commands);
     new StateTableCommands(connection).register(commands);
     new TimedCommands(connection.getConfiguration()).register(commands);
     new MixCommands(connection).register(commands);
