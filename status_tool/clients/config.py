@@ -1,4 +1,4 @@
-"""Where the endpoints come from. This is the only module that knows the order of precedence.
+"""Settings of the endpoints and where they come from. Only this module knows the order of precedence.
 
 Options on the command line win; else `hbase-site.xml`, `hdfs-site.xml` and `core-site.xml` in the
 `--conf-dir`s, then in `$HBASE_CONF_DIR`, then in `$HADOOP_CONF_DIR`. The first folder that defines a
@@ -51,7 +51,7 @@ ZNODE_KEYS = {
 
 
 class HdfsClient(StrEnum):
-    """What `--hdfs-client` takes: how files are listed and checked."""
+    """Values of `--hdfs-client`: the client that lists files and reads their checksums."""
 
     AUTO = "auto"
     WEBHDFS = "webhdfs"
@@ -76,7 +76,7 @@ class ThriftEndpoint:
 
     @property
     def has_kerberos(self) -> bool:
-        """Whether a ticket is needed, which Spark's executors do not have."""
+        """Return True if a Kerberos ticket is needed. Spark's executors have none."""
         return bool(self.principal)
 
     def __str__(self) -> str:
@@ -119,7 +119,9 @@ class Settings:
     trust: Trust = field(default=DEFAULT_TRUST, repr=False)
 
     def thrift(self) -> ThriftEndpoint:
-        """The Thrift server: `--thrift`, else the site's `hbase.regionserver.thrift.*`, which also set its protocol."""
+        """Return the Thrift server: `--thrift`, else the site's `hbase.regionserver.thrift.*`, which also set the
+        protocol.
+        """
         site = self.site
         host, port = site.get("hbase.regionserver.thrift.ipaddress"), 0
         if self.thrift_option:
@@ -151,7 +153,7 @@ class Settings:
         )
 
     def _thrift_security(self, http: bool) -> dict[str, Any]:
-        """The Thrift server's principal and qualities of protection; nothing where it requires no Kerberos."""
+        """Return the Thrift server's principal and qualities of protection; nothing if it requires no Kerberos."""
         asked = self.site.get(THRIFT_QOP_KEY, "").strip()
         keys = ("hbase.thrift.spnego.principal", THRIFT_PRINCIPAL_KEY) if http else (THRIFT_PRINCIPAL_KEY,)
         if not (self.is_kerberized if http else asked):
@@ -167,27 +169,27 @@ class Settings:
 
     @property
     def is_kerberized(self) -> bool:
-        """Whether HBase requires Kerberos by the site files."""
+        """Return True if the site files require Kerberos for HBase."""
         return self.site.get(SECURITY_KEY, "").strip().lower() == "kerberos"
 
     @property
     def is_hadoop_kerberized(self) -> bool:
-        """Whether Hadoop requires Kerberos by the site files."""
+        """Return True if the site files require Kerberos for Hadoop."""
         return self.site.get("hadoop.security.authentication", "").strip().lower() == "kerberos"
 
     @property
     def knows_thrift(self) -> bool:
-        """Whether a Thrift server is configured."""
+        """Return True if a Thrift server is configured."""
         keys = ("hbase.regionserver.thrift.ipaddress", "hbase.regionserver.thrift.port")
         return bool(self.thrift_option) or any(key in self.site for key in keys)
 
     def hdfs_trust(self, urls: Iterable[str]) -> Trust:
-        """Of WebHDFS at these addresses."""
+        """Return the trust for WebHDFS at these addresses: the keystores of the site files count for `https` only."""
         secured = any(url.lower().startswith("https:") for url in urls)
         return hdfs_trust(self.site, self.trust) if secured else self.trust
 
     def zookeeper(self) -> ZooKeeperEndpoint:
-        """The ensemble and znode: `--zookeeper HOST:PORT[,…]/ZNODE`, else the site files."""
+        """Return the ensemble and znode: `--zookeeper HOST:PORT[,…]/ZNODE`, else the site files."""
         if self.zookeeper_option:
             return replace(_parse_zookeeper(self.zookeeper_option), **self._zookeeper_access)
         quorum = self.site.get("hbase.zookeeper.quorum")
@@ -204,14 +206,14 @@ class Settings:
 
     @property
     def _zookeeper_access(self) -> dict[str, Any]:
-        """What holds for every ensemble, however it is named. TLS by the key of ZooKeeper's client (HBASE-28038)."""
+        """Return the settings that all ensembles share. ZooKeeper's client property turns TLS on (HBASE-28038)."""
         tls = self.site.flag("hbase.zookeeper.property.client.secure")
         trust = zookeeper_trust(self.site, self.trust) if tls else self.trust
         return {"names": self.znode_names, "sasl": self._zookeeper_sasl, "tls": tls, "trust": trust}
 
     @property
     def _zookeeper_sasl(self) -> str:
-        """As HBase's own clients: with Kerberos, unless ZooKeeper's client property for it says no."""
+        """Return ZooKeeper's service name for SASL; empty if Kerberos or ZooKeeper's client property has it off."""
         if not self.is_kerberized or self.site.get("zookeeper.sasl.client", "").strip().lower() == "false":
             return ""
         return self.site.get("zookeeper.sasl.client.username", "").strip() or "zookeeper"
@@ -224,11 +226,11 @@ class Settings:
 
     @property
     def knows_zookeeper(self) -> bool:
-        """Whether a ZooKeeper ensemble is configured."""
+        """Return True if a ZooKeeper ensemble is configured."""
         return bool(self.zookeeper_option or self.site.get("hbase.zookeeper.quorum"))
 
     def webhdfs(self, of: str | None = None) -> tuple[str, ...]:
-        """Base URLs of the NameNodes: `--webhdfs`, else those that the site files name for one file system.
+        """Return the base URLs of the NameNodes: `--webhdfs`, else those that the site files name for one file system.
 
         `of` is a URL there, as in `hbase.rootdir`; None: what is checked, `fs.defaultFS`.
         """
@@ -243,7 +245,7 @@ class Settings:
         return urls
 
     def rpc(self) -> tuple[str, tuple[tuple[str, str], ...]] | None:
-        """The file system of `webhdfs()` by its RPC addresses, and the properties that Hadoop's client needs.
+        """Return the file system of `webhdfs()` by its RPC addresses, and the properties that Hadoop's client needs.
 
         None where the site files do not name them, or `--webhdfs` replaces what they name.
         """
@@ -251,7 +253,8 @@ class Settings:
         return None if filesystem is None else (filesystem, tuple(sorted(rpc_properties(self.site).items())))
 
     def mounts(self) -> Mounts:
-        """The mount points where `fs.defaultFS` is a view (`viewfs://`) that `--webhdfs` does not replace; else none.
+        """Return the mount points if `fs.defaultFS` is a view (`viewfs://`) that `--webhdfs` does not replace; else
+        none.
 
         Raises `ConfigurationError` for links that are not read.
         """
@@ -259,11 +262,11 @@ class Settings:
         return () if view is None else mount_table(self.site, view)
 
     def wal_webhdfs(self) -> tuple[str, ...]:
-        """Base URLs of the NameNodes that hold the WALs (`hbase.wal.dir`, else `hbase.rootdir`)."""
+        """Return the base URLs of the NameNodes that hold the WALs (`hbase.wal.dir`, else `hbase.rootdir`)."""
         return self.webhdfs(self.site.get("hbase.wal.dir") or self.site.get("hbase.rootdir"))
 
     def spool_webhdfs(self) -> tuple[str, ...]:
-        """Base URLs of the NameNodes that hold the trackers' spool."""
+        """Return the base URLs of the NameNodes that hold the trackers' spool."""
         return self.webhdfs(self.site.get(SPOOL_DIR_KEY) or self.site.get("hbase.rootdir"))
 
     @property
@@ -321,7 +324,9 @@ class Settings:
 
 
 def _qops(asked: str) -> tuple[str, ...]:
-    """Qualities of protection by SASL's names, or by HBase's and Hadoop's (SaslUtil.QualityOfProtection)."""
+    """Return the qualities of protection, given by SASL's names or by HBase's and Hadoop's
+    (SaslUtil.QualityOfProtection).
+    """
     named = [one.strip().lower() for one in asked.split(",") if one.strip()]
     found = tuple(dict.fromkeys(_QOP_NAMES.get(one, one) for one in named))
     if unknown := set(found) - set(_QOP_NAMES.values()):

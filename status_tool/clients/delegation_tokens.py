@@ -46,7 +46,7 @@ class _Tokens:
         self.runs = 0
 
     def of(self, endpoint: HdfsEndpoint) -> str:
-        """The token for an endpoint, got where there is none; empty where the NameNode gives none."""
+        """Return the token for an endpoint, and get one at first; empty if the NameNode gives none."""
         with self._lock:
             held = self._held.get(endpoint)
             if held is None or held.is_worthless:
@@ -62,10 +62,11 @@ class _Tokens:
             return held.token
 
     def cancel_all(self) -> None:
-        """Where a NameNode does not answer, its tokens end by themselves, a day after their last renewal."""
+        """Cancel all tokens. If a NameNode does not answer, its tokens expire a day after their last renewal."""
         with self._lock:
             held, self._held = list(self._held.values()), {}
             self._over.set()
+        # Outside the lock: a NameNode that does not answer must not block threads that want a token.
         for one in held:
             with suppress(StatusToolError, Refused):
                 _client(one.endpoint).cancel_token(one.token)
@@ -88,7 +89,7 @@ _TOKENS = _Tokens()
 
 
 def delegated(endpoint: HdfsEndpoint) -> HdfsEndpoint:
-    """The same endpoint by a delegation token, which the ticket of this process gets. Needs `no_token_left` around it.
+    """Return the endpoint with a delegation token, got with this process's ticket. Call it inside `no_token_left`.
 
     Raises `ConnectionFailed`.
     """
@@ -100,7 +101,10 @@ def delegated(endpoint: HdfsEndpoint) -> HdfsEndpoint:
 
 @contextmanager
 def no_token_left() -> Iterator[None]:
-    """Afterwards the tokens that were got meanwhile are cancelled, however the block ends."""
+    """Cancel all tokens that were got inside the block, however the block ends.
+
+    If blocks nest, the outermost cancels them.
+    """
     _TOKENS.runs += 1
     try:
         yield

@@ -1,4 +1,4 @@
-"""What both clients of HDFS are: pools for work on many files, pauses, and folders read page by page."""
+"""Base of both HDFS clients: thread pools, pauses between retries, and folders read page by page."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class FileClient(ABC):
 
     @property
     def stopped(self) -> bool:
-        """Whether `stop` was called."""
+        """Return True if `stop` was called."""
         return self._patience.is_over
 
     def stop(self) -> None:
@@ -36,7 +36,7 @@ class FileClient(ABC):
             pool.shutdown(wait=False, cancel_futures=True)
 
     def status(self, path: str) -> dict[str, Any] | None:
-        """The file status as WebHDFS has it; None where there is nothing."""
+        """Return the file status as WebHDFS has it; None if there is nothing."""
         try:
             return self._status(path)
         except Refused as refusal:
@@ -46,10 +46,12 @@ class FileClient(ABC):
 
     @abstractmethod
     def _status(self, path: str) -> dict[str, Any]:
-        """The same; `Refused` where there is nothing."""
+        """Return the file status; raises `Refused` if there is nothing at the path."""
 
     def pages(self, path: str, after: str = "") -> Iterator[list[dict[str, Any]]]:
-        """A folder's entries after a name, in pages by order of name; of a file itself, with an empty suffix."""
+        """Yield a folder's entries after a name, in pages by order of name; for a file, the file itself with an empty
+        suffix.
+        """
         while True:
             entries, remaining = self.page(path, after)
             if entries:
@@ -60,7 +62,7 @@ class FileClient(ABC):
 
     @abstractmethod
     def page(self, path: str, after: str = "") -> tuple[list[dict[str, Any]], int]:
-        """One page of a folder's entries after a name, and how many are left."""
+        """Return one page of a folder's entries after a name, and how many are left."""
 
 
 Client = TypeVar("Client", bound=FileClient)
@@ -74,7 +76,7 @@ class SharedClients(Generic[Client]):
         self._clients: dict[Hashable, Client] = {}
 
     def of(self, key: Hashable, make: Callable[[], Client]) -> Client:
-        """The client for a key, made where it is not there."""
+        """Return the client for a key, and create it at first."""
         with self._lock:
             client = self._clients.get(key)
             if client is None or client.stopped:

@@ -63,12 +63,12 @@ class RpcEndpoint:
 
 
 def hdfs_user() -> str:
-    """Hadoop's rule without Kerberos: `$HADOOP_USER_NAME`, else the login name."""
+    """Return the user by Hadoop's rule without Kerberos: `$HADOOP_USER_NAME`, else the login name."""
     return os.environ.get("HADOOP_USER_NAME") or getpass.getuser()
 
 
 def rpc_endpoint_of(settings: Settings) -> RpcEndpoint | None:
-    """The HDFS that is checked by its RPC addresses, as this process's user; None where they are not known.
+    """Return the RPC endpoint of the HDFS to check, for this process's user; None if its RPC addresses are not known.
 
     Raises `ConfigurationError` for a mount table that cannot be read.
     """
@@ -91,7 +91,7 @@ class NativeHdfs(FileClient):
         self.endpoint, self._load = endpoint, load
 
     def stop(self) -> None:
-        """End the Java process, too."""
+        """Abort all waits, and end the Java process."""
         super().stop()
         _end(self.endpoint, self._load)
 
@@ -99,18 +99,18 @@ class NativeHdfs(FileClient):
         return self._ask(b"S", _text(path)).entry()
 
     def summary(self, path: str) -> tuple[int, int]:
-        """Files and bytes below a path, as the NameNode counts them."""
+        """Return files and bytes below a path, as the NameNode counts them."""
         answer = self._ask(b"N", _text(path))
         return answer.long(), answer.long()
 
     def page(self, path: str, after: str = "") -> tuple[list[dict[str, Any]], int]:
-        """One page of a folder's entries after a name, and how many are left."""
+        """Return one page of a folder's entries after a name, and how many are left."""
         answer = self._ask(b"L", _text(path), _text(after))
         remaining = answer.number()
         return [answer.entry() for _ in range(answer.number())], remaining
 
     def checksums(self, paths: Sequence[str]) -> list[tuple[str, bytes] | Refused]:
-        """The algorithm's name and the raw bytes of each file's checksum, or why there is none."""
+        """Return the algorithm's name and the raw bytes of each file's checksum, or why there is none."""
         found, deadline, turn = self._checksums(paths), self._patience.deadline(), 0
         while again := [
             at for at, one in enumerate(found) if isinstance(one, Refused) and self._is_open(one, deadline)
@@ -124,15 +124,15 @@ class NativeHdfs(FileClient):
         return found
 
     def crc(self, path: str, offset: int, length: int) -> int:
-        """The CRC32C of a range of the content. Raises `Refused`, also where the file ends before."""
+        """Return the CRC32C of a range of the content. Raises `Refused`, also where the file ends before."""
         return self._ask(b"C", _text(path), struct.pack(">qq", offset, length)).number() & 0xFFFFFFFF
 
     def pool_id(self, path: str) -> str:
-        """The id of the block pool that a file's content is in; empty for a file without any."""
+        """Return the id of the block pool that a file's content is in; empty for a file without any."""
         return self._ask(b"P", _text(path)).text()
 
     def _is_open(self, refusal: Refused, deadline: float) -> bool:
-        """Whether to ask again."""
+        """Return True if the request is to be retried."""
         return (is_cut_off(refusal) and time.monotonic() < deadline) or self._patience.may_settle(refusal)
 
     def _checksums(self, paths: Sequence[str]) -> list[tuple[str, bytes] | Refused]:
@@ -140,7 +140,10 @@ class NativeHdfs(FileClient):
         return [answer.refusal() or (answer.text(), answer.data()) for _ in paths]
 
     def _ask(self, operation: bytes, *fields: bytes) -> _Answer:
-        """What the NameNode (and the DataNodes) answer, once one does."""
+        """Return the answer of the NameNode (or of DataNodes). Retries while no NameNode can be reached.
+
+        Raises `Refused`, `ConnectionFailed`.
+        """
         deadline, turn = self._patience.deadline(), 0
         while True:
             answer = _process(self.endpoint, self._load).ask(operation, *fields)
@@ -169,7 +172,7 @@ class _Answer:
         self._data, self._at = data, 0
 
     def refusal(self) -> Refused | None:
-        """Why there is nothing else to be read; None: there is."""
+        """Return why the answer holds nothing else to read; None if it does."""
         self._at += 1
         if self._data[self._at - 1 : self._at] == b"A":
             return None
@@ -195,7 +198,7 @@ class _Answer:
         return self.data().decode("utf-8", "replace")
 
     def entry(self) -> dict[str, Any]:
-        """As WebHDFS names what it shows of a file."""
+        """Return a file's status under WebHDFS's names."""
         name = self.text()
         kind, length, modified, block_size, encrypted = _ENTRY.unpack_from(self._data, self._at)
         self._at += _ENTRY.size
@@ -237,7 +240,7 @@ class _Process:
         return self._over is not None
 
     def ask(self, operation: bytes, *fields: bytes) -> _Answer:
-        """One answer. Raises `ConnectionFailed` where the process has ended."""
+        """Send a request and return the answer. Raises `ConnectionFailed` if the process has ended."""
         task = Future[_Answer]()
         body = b"".join(fields)
         with self._lock:
@@ -252,7 +255,7 @@ class _Process:
         return task.result()
 
     def end(self) -> None:
-        """At once."""
+        """Kill the process."""
         self._process.kill()
         self._process.wait()
 
@@ -283,12 +286,12 @@ _LOCK = threading.RLock()
 
 
 def native_hdfs(endpoint: RpcEndpoint, load: Load = Load()) -> NativeHdfs:
-    """The process's one client for this endpoint and load."""
+    """Return the process's one client for this endpoint and load."""
     return _SHARED.of((endpoint, load), lambda: NativeHdfs(endpoint, load))
 
 
 class _Runs:
-    """How many runs may start Java processes now, and whether one of them was interrupted: then none is started."""
+    """Counts the runs that may start Java processes. Once one of them was interrupted, no further process starts."""
 
     under_way = 0
     interrupted = False
@@ -296,7 +299,7 @@ class _Runs:
 
 @contextmanager
 def no_process_left() -> Iterator[None]:
-    """Afterwards the Java processes that were started meanwhile have ended, in whatever thread.
+    """End all Java processes that any thread started inside the block, however the block ends.
 
     Where the block is interrupted, a thread that still works on it does not get another one.
     """
@@ -318,16 +321,16 @@ def no_process_left() -> Iterator[None]:
 
 @atexit.register
 def _end_all() -> None:
-    """What waits for an answer fails."""
+    """End all Java processes. Threads that wait for an answer get an error."""
     with _LOCK:
         for key in list(_PROCESSES):
             _end(*key)
 
 
 def _process(endpoint: RpcEndpoint, load: Load) -> _Process:
-    """The one that serves all clients of this endpoint and load, started where it is not there.
+    """Return the process that serves all clients of this endpoint and load. Starts one if there is none.
 
-    Raises `ConfigurationError` where it cannot be started, `ConnectionFailed` where it does not open the file system.
+    Raises `ConfigurationError` if it cannot be started, `ConnectionFailed` where it does not open the file system.
     """
     with _LOCK:
         found = _PROCESSES.get((endpoint, load))
@@ -339,7 +342,7 @@ def _process(endpoint: RpcEndpoint, load: Load) -> _Process:
 
 
 def start_early(settings: Settings, load: Load) -> None:
-    """Let the Java process start while the caller goes on; whoever asks it first waits for it, or hears why not.
+    """Start the Java process in the background. The first request waits for it, or fails with the reason.
 
     Not with Kerberos: its tickets are made ready when they are needed.
     """

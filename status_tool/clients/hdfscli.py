@@ -66,7 +66,7 @@ class Refused(Exception):
 
     @property
     def is_absent(self) -> bool:
-        """Whether there is nothing at the path."""
+        """Return True if the path does not exist."""
         return self.name == "FileNotFoundException"
 
 
@@ -80,11 +80,11 @@ class NameNodeClient:
     _request: Callable[..., Any]
 
     def resolve(self, hdfs_path: str) -> str:
-        """The path as it is: `#LATEST` is a name like any other, and nothing is relative to a home directory."""
+        """Return the path unchanged. `#LATEST` is an ordinary name, and no path is relative to a home directory."""
         return hdfs_path
 
     def ask(self, op: str, path: str, **params: Any) -> dict[str, Any]:
-        """The NameNode's JSON; `{"Location": …}` where it redirects to a DataNode.
+        """Return the NameNode's JSON; `{"Location": …}` where it redirects to a DataNode.
 
         Raises `Failover` and `Refused`.
         """
@@ -97,7 +97,7 @@ class NameNodeClient:
             raise Refused("IOException", "the answer is not JSON: is this a NameNode's HTTP address?") from None
 
     def bean(self, name: str) -> dict[str, Any] | None:
-        """A JMX bean of the same web server; None where it shows none, or not to us."""
+        """Return a JMX bean of the same web server; None if it shows none, or not to us."""
         client: Any = self
         try:
             response = client._session.get(
@@ -126,11 +126,11 @@ class _Answers(Client):
 
 
 class InsecureNameNode(NameNodeClient, _Answers, InsecureClient):
-    """As the given user name: a cluster without Kerberos trusts it."""
+    """A client for clusters without Kerberos, which trust the user name that it gives."""
 
 
 class TokenNameNode(NameNodeClient, _Answers, TokenClient):
-    """As whoever was given a delegation token; without a ticket."""
+    """A client that authenticates by a delegation token and needs no ticket."""
 
     def _request(self, method: str, url: str, **kwargs: Any) -> Any:
         try:
@@ -153,15 +153,15 @@ class _TrustingAdapter(HTTPAdapter):
         super().__init__(pool_connections=1, pool_maxsize=connections, max_retries=0)
 
     def init_poolmanager(self, *arguments: Any, **settings: Any) -> None:
-        """With our context."""
+        """Add our TLS context to the pool."""
         super().init_poolmanager(*arguments, **settings, ssl_context=self._context)
 
     def proxy_manager_for(self, proxy: str, **settings: Any) -> Any:
-        """With our context behind the proxy, too."""
+        """Add our TLS context to connections through a proxy."""
         return super().proxy_manager_for(proxy, **settings, ssl_context=self._context)
 
     def cert_verify(self, conn: Any, url: str, verify: Any, cert: Any) -> None:
-        """The context verifies; here more authorities would be added."""
+        """Leave the verification to the context; the base class would add authorities."""
         if url.lower().startswith("https"):
             conn.cert_reqs = "CERT_REQUIRED"
 
@@ -175,7 +175,7 @@ class Session(requests.Session):
     """
 
     def __init__(self, url: str, connections: int, timeout: tuple[float, float], trust: Trust) -> None:
-        """For so many threads; `timeout` and `trust` as for `Servers`."""
+        """Open a session for `connections` threads. `timeout` and `trust` are those of `Servers`."""
         super().__init__()
         self.mount(url, _TrustingAdapter(connections, trust))
         self.proxies.update(get_environ_proxies(url))
@@ -185,7 +185,7 @@ class Session(requests.Session):
         self._guard = threading.Lock()
 
     def request(self, method: str, url: str, **kwargs: Any) -> Any:  # type: ignore[override]
-        """The answer, which has `status_code`, `content` and `headers`.
+        """Return the answer, which has `status_code`, `content` and `headers`.
 
         Raises what `requests` raises, and `ConnectionFailed` where the server asks for Kerberos in vain.
         """
@@ -205,11 +205,11 @@ class Session(requests.Session):
 
     @property
     def _own(self) -> dict[str, Any]:
-        """What each call carries."""
+        """Return the parameters that every call sends."""
         return cast("dict[str, Any]", self.params)  # as HdfsCLI's clients make it
 
     def _no_ticket(self, error: requests.RequestException) -> ConnectionFailed:
-        """requests_kerberos keeps the reason for itself: the same is tried once more."""
+        """Return the reason why there is no ticket. requests_kerberos swallows it, so the step is repeated once."""
         try:
             negotiate_header(ServiceName(f"HTTP/{HOST_PATTERN}", urlsplit(self._url).hostname or ""), self._url)
         except ConnectionFailed as told:
@@ -221,7 +221,7 @@ class Session(requests.Session):
         )
 
     def _authenticate(self) -> None:
-        """From now on by SPNEGO, with the ticket of the environment (`KRB5CCNAME`)."""
+        """Authenticate by SPNEGO from now on, with the ticket of the environment (`KRB5CCNAME`)."""
         try:
             from hdfs.ext.kerberos import KerberosClient
         except ImportError as error:
@@ -258,7 +258,7 @@ class HttpAnswer:
 def client_of(
     url: str, user: str, connections: int, timeout: tuple[float, float], trust: Trust = DEFAULT_TRUST, token: str = ""
 ) -> NameNodeClient:
-    """The client of one NameNode for many threads, by a delegation token where there is one.
+    """Return the client of one NameNode for many threads, by a delegation token where there is one.
 
     `timeout` and `trust` as for `Servers`.
     """
@@ -276,7 +276,7 @@ class Servers:
     """Connections to NameNodes and DataNodes, kept, by proxies where the environment names some."""
 
     def __init__(self, connections: int, timeout: tuple[float, float], trust: Trust = DEFAULT_TRUST) -> None:
-        """For so many connections to each server; `timeout` is in seconds to connect and to read.
+        """Allow `connections` connections to each server. `timeout` is in seconds, to connect and to read.
 
         `trust`: whom to trust, and the client's own certificate.
         """
@@ -291,7 +291,7 @@ class Servers:
         self._proxies: dict[str, str | None] = {}
 
     def get(self, url: str, **settings: Any) -> urllib3.BaseHTTPResponse:
-        """The answer to a GET, no redirect followed.
+        """Return the answer to a GET, no redirect followed.
 
         Raises what urllib3 raises, and `ConnectionFailed` for a server that cannot be trusted: retrying would not help.
         """
@@ -317,7 +317,7 @@ class Servers:
 
 
 def proxy_of(url: str) -> str | None:
-    """The proxy that the environment names for a URL (`http_proxy`, `no_proxy`, …), as requests' users expect it.
+    """Return the proxy that the environment names for a URL (`http_proxy`, `no_proxy`, …), by the rules of requests.
 
     None for this machine's loopback, which no proxy can reach.
     """
@@ -329,7 +329,7 @@ def proxy_of(url: str) -> str | None:
 
 
 def refusal_of(status: int, data: bytes) -> Refused:
-    """The refusal in an HDFS server's answer."""
+    """Return the refusal in an HDFS server's answer."""
     if status == 401:
         return Refused(UNAUTHORIZED, "it takes neither this user nor a Kerberos ticket (HTTP status 401): see klist")
     try:
@@ -340,12 +340,15 @@ def refusal_of(status: int, data: bytes) -> Refused:
 
 
 def refused(name: str, message: str) -> Refused:
-    """A Java exception of HDFS, by its simple name; a NameNode's message goes on with its stack."""
+    """Return the refusal for a Java exception of HDFS, by its simple name.
+
+    A NameNode's message contains the stack as well.
+    """
     lines = _TOKEN.sub(r"\1=…", message or name).strip().splitlines()
     return Refused(name, (lines or [""])[0][:300])
 
 
 def reason(error: BaseException) -> str:
-    """The innermost message, in one line."""
+    """Return the innermost message, in one line."""
     lines = _TOKEN.sub(r"\1=…", str(error)).rpartition(": ")[2].strip(" ')\"").splitlines()
     return (lines[0] if lines else "")[:200] or type(error).__name__

@@ -27,7 +27,10 @@ _PREFIX = re.compile(r'^Exception in thread "main" [\w.$]+: ')
 
 
 def java(whose: str) -> Path:
-    """The Java that is started for `whose` sake; `ConfigurationError` where there is none."""
+    """Return the path of Java; `whose` names the user of it in the error.
+
+    Raises `ConfigurationError` if there is none.
+    """
     home = os.environ.get("JAVA_HOME")
     if home and not os.access(Path(home, "bin", "java"), os.X_OK):
         raise ConfigurationError(f"JAVA_HOME is {home}, where there is no bin/java: set it to a JDK 17")
@@ -38,7 +41,7 @@ def java(whose: str) -> Path:
 
 
 def jar() -> Path:
-    """Our jar: built beside this package in its sources, else as the wheel carries it."""
+    """Return the path of our jar: built beside this package in its sources, else as the wheel carries it."""
     for file in (PACKAGE.parent / "coprocessor_stubs" / "target" / JAR, PACKAGE / "assets" / JAR):
         if file.is_file():
             return file
@@ -46,7 +49,10 @@ def jar() -> Path:
 
 
 def hadoop_jars() -> Sequence[Path]:
-    """Hadoop's client, of `SPARK_HOME` or else of pyspark; `ConfigurationError` where neither has it."""
+    """Return the jars of Hadoop's client in `SPARK_HOME`, else in pyspark.
+
+    Raises `ConfigurationError` if neither has it.
+    """
     for home in spark_homes():
         found = [sorted((home / "jars").glob(pattern)) for pattern in _HADOOP]
         if all(found):
@@ -55,7 +61,10 @@ def hadoop_jars() -> Sequence[Path]:
 
 
 def hadoop_class_path() -> str:
-    """Our jar and Hadoop's client, for `java -cp`. Raises `ConfigurationError` where one is missing."""
+    """Return the class path for `java -cp`: our jar and Hadoop's client.
+
+    Raises `ConfigurationError` if one is missing.
+    """
     return os.pathsep.join(map(str, (jar(), *hadoop_jars())))
 
 
@@ -67,7 +76,7 @@ def spark_homes() -> list[Path]:
 
 
 def last_words(console: IO[bytes]) -> str | None:
-    """The line with the reason of what a launcher and its JVM have printed; None: they gave none."""
+    """Return the line with the reason from the output of a launcher and its JVM; None if there is none."""
     console.seek(0)
     said = console.read().decode(errors="replace").splitlines()
     reason = next((line.strip() for line in said if _REASON.search(line)), None)

@@ -53,7 +53,9 @@ class ServiceName:
         return self.principal.partition("@")[0].partition("/")[0]
 
     def name(self) -> Any:
-        """As GSSAPI takes it. A host in place of `_HOST` is made canonical as krb5.conf says (`rdns` and others).
+        """Return the name as GSSAPI takes it.
+
+        A host in place of `_HOST` becomes canonical as krb5.conf says (`rdns` and others).
 
         The realm is the site file's, else that of the host's domain.
         """
@@ -72,19 +74,19 @@ class ServiceName:
 
 
 def by_name(host: str) -> str:
-    """A host by a name: no principal has an address, and Hadoop looks an address's name up, too."""
+    """Return the name of a host given by name or address: a principal has no address, and Hadoop resolves one, too."""
     with suppress(ValueError, OSError):
         return socket.gethostbyaddr(str(ipaddress.ip_address(host)))[0]
     return host
 
 
 def gss() -> Any:
-    """The package `gssapi`; `ConfigurationError` where it is missing."""
+    """Return the package `gssapi`; raises `ConfigurationError` if it is missing."""
     return package("gssapi", "Kerberos")
 
 
 def package(name: str, whose: str) -> Any:
-    """A package of the extra; `ConfigurationError` where it is missing."""
+    """Return a package of the extra; raises `ConfigurationError` if it is missing."""
     try:
         return importlib.import_module(name)
     except (ImportError, OSError):
@@ -95,7 +97,7 @@ def package(name: str, whose: str) -> Any:
 
 
 class _Login:
-    """Whose tickets this process uses, and its own login from a keytab."""
+    """The principal whose tickets this process uses, and its own login from a keytab."""
 
     def __init__(self, principal: str, keytab: Path | None) -> None:
         self.principal, self.keytab = principal, keytab
@@ -112,7 +114,7 @@ class _Login:
             os.environ[TICKETS_VARIABLE] = f"FILE:{self._folder}/tickets"
 
     def make_ready(self) -> None:
-        """Log in where that has not been done, or look at the user's cache."""
+        """Log in if that has not happened yet, or look at the user's cache."""
         with self._lock:
             if self.keytab is None:
                 if not self._checked:
@@ -174,7 +176,7 @@ class _Login:
         self._until = float(tickets.times.endtime)
 
     def _renew(self) -> None:
-        """For as long as the process runs. A failure shows where a ticket is needed next, if not mended by then."""
+        """Renew the ticket until the process ends. A failure that lasts shows where a ticket is needed next."""
         wait = (self._until - time.time()) * _RENEWED_AT
         while not self._ended.wait(max(_LEAST_S, wait)):
             try:
@@ -193,7 +195,7 @@ class _Current:
 
 
 def use(principal: str | None, keytab: Path | None) -> None:
-    """Whose tickets this process uses from now on; without either, those of the user's cache.
+    """Use this principal's tickets from now on; with neither argument, those of the user's cache.
 
     Raises `ConfigurationError` for a keytab that cannot be read or has no key of that principal.
     """
@@ -212,20 +214,20 @@ def use(principal: str | None, keytab: Path | None) -> None:
 
 @atexit.register
 def forget_tickets() -> None:
-    """Back to the user's ticket cache; tickets of a keytab are removed."""
+    """Return to the user's ticket cache, and remove the tickets of a keytab."""
     login, _Current.login = _Current.login, None
     if login is not None:
         login.end()
 
 
 def make_ready() -> None:
-    """Have a ticket before one is used. Raises `ConfigurationError` and `ConnectionFailed` that say what to do."""
+    """Make sure that there is a ticket. Raises `ConfigurationError` and `ConnectionFailed` that say what to do."""
     if _Current.login is not None:
         _Current.login.make_ready()
 
 
 def _check_keytab(principal: str, keytab: Path) -> None:
-    """Before anything is done: the usual mistakes need no KDC."""
+    """Check a keytab for the usual mistakes, which need no KDC, before anything else happens."""
     name = f"--keytab {keytab}"
     try:
         with keytab.open("rb") as file:
@@ -247,7 +249,7 @@ def _check_keytab(principal: str, keytab: Path) -> None:
 
 
 def why_no_ticket(error: Any, service: ServiceName | None = None) -> str:
-    """What a GSSAPI error of the client's own side means (`gssapi.exceptions.GSSError`), and what to do."""
+    """Return the meaning of a GSSAPI error of the client's own side (`gssapi.exceptions.GSSError`), and the way out."""
     major, minor = (error.maj_code >> 16) & 0xFF, error.min_code & 0xFFFFFFFF
     code = minor - (_KRB5_BASE & 0xFFFFFFFF)
     if code not in _MEANINGS and major == _NO_CREDENTIALS:
@@ -295,7 +297,7 @@ _MEANINGS = {
 
 
 def _why(code: int, words: str, service: ServiceName | None = None) -> str:
-    """The one line of a Kerberos error code; `words` are the library's own."""
+    """Return the message of a Kerberos error code, in one line; `words` are the library's own."""
     meaning = _MEANINGS.get(code)
     if meaning is None:
         return f"{words}: see klist, and KRB5_TRACE=/dev/stderr for each step"
@@ -303,21 +305,21 @@ def _why(code: int, words: str, service: ServiceName | None = None) -> str:
 
 
 def canonical(service: ServiceName) -> str:
-    """The name that the KDC is asked for, as far as it can be known."""
+    """Return the name that the KDC is asked for, as far as it can be known."""
     with suppress(Exception):
         return str(service.name())
     return str(service)
 
 
 def _words(error: Any) -> str:
-    """The library's message in one line."""
+    """Return the library's message in one line."""
     said = getattr(error, "message", None) or str(error)
     text = said.decode(errors="replace") if isinstance(said, bytes) else str(said)
     return (text.strip().splitlines() or [type(error).__name__])[0][:300]
 
 
 def _gss_words(error: Any) -> str:
-    """The mechanism's message, else the one of GSSAPI."""
+    """Return the mechanism's message, else the one of GSSAPI."""
     with suppress(Exception):
         for code, is_major in ((error.min_code, False), (error.maj_code, True)):
             if code and (said := error.get_all_statuses(code, is_major)):

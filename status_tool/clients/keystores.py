@@ -26,16 +26,16 @@ AUTHORITIES, CERTIFICATE = "authorities", "certificate"
 
 @dataclass(frozen=True, slots=True)
 class Stores:
-    """Where a client's stores are: site files, and the prefixes of their properties by what they hold."""
+    """Locations of a client's keystores: site files, and the prefix of the properties for each kind of content."""
 
     files: tuple[str, ...]
     prefixes: tuple[tuple[str, str], ...]
 
 
 def hdfs_trust(site: SiteConfig, given: Trust) -> Trust:
-    """What is given, and for what is not, the stores of `ssl-client.xml`; a key only where Hadoop's client shows one.
+    """Return `given`, completed from the keystores of `ssl-client.xml`. Takes a key only if Hadoop's client shows one.
 
-    Raises `ConfigurationError` where a store cannot be read.
+    Raises `ConfigurationError` if a store cannot be read.
     """
     name = site.get("hadoop.ssl.client.conf", _CLIENT_FILE).strip()
     file = next((folder / name for folder in site.folders if (folder / name).is_file()), None)
@@ -47,16 +47,16 @@ def hdfs_trust(site: SiteConfig, given: Trust) -> Trust:
 
 
 def zookeeper_trust(site: SiteConfig, given: Trust) -> Trust:
-    """What is given, and for what is not, the stores of ZooKeeper's client in `hbase-site.xml`.
+    """Return `given`, completed from the keystores of ZooKeeper's client in `hbase-site.xml`.
 
-    Raises `ConfigurationError` where a store cannot be read.
+    Raises `ConfigurationError` if a store cannot be read.
     """
     ssl = "hbase.zookeeper.property.ssl"
     return _completed(given, site, {AUTHORITIES: f"{ssl}.trustStore", CERTIFICATE: f"{ssl}.keyStore"}, _files(site))
 
 
 def _files(site: SiteConfig) -> list[Path]:
-    """In Hadoop's order: a later one wins; they name the credential providers, too."""
+    """Return the site files in Hadoop's order: a later file wins. They also name the credential providers."""
     return [folder / name for folder in reversed(site.folders) for name in reversed(SITE_FILES)]
 
 
@@ -73,7 +73,7 @@ def _completed(given: Trust, known: Mapping[str, str], prefixes: Mapping[str, st
 
 @lru_cache
 def _read(stores: Stores) -> dict[str, str]:
-    """The stores' contents (PEM) by what they hold."""
+    """Return the stores' contents (PEM) by what they hold."""
     asked = [word for pair in stores.prefixes for word in pair]
     launch = [str(java("a Java keystore")), *_JVM_OPTIONS, "-cp", hadoop_class_path(), _MAIN]
     command = [*launch, *stores.files, "--", *asked]

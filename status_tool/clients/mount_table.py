@@ -24,7 +24,7 @@ Mounts = tuple[tuple[str, str], ...]
 
 
 def view_name(site: Mapping[str, str], default_fs: str) -> str | None:
-    """The name of the mount table that `fs.defaultFS` is; None: it is no view, or no site file has its table."""
+    """Return the mount table's name in `fs.defaultFS`; None if that is no view, or if no site file has its table."""
     parts = urlsplit(default_fs)
     if parts.scheme != SCHEME:
         return None
@@ -33,7 +33,7 @@ def view_name(site: Mapping[str, str], default_fs: str) -> str | None:
 
 
 def mount_table(site: Mapping[str, str], name: str) -> Mounts:
-    """The mount points of a view. Raises `ConfigurationError` for links that are not read."""
+    """Return the mount points of a view. Raises `ConfigurationError` for links that are not read."""
     mounts = dict[str, str]()
     for key in sorted(site):
         what = _of(key, name)
@@ -52,19 +52,19 @@ def mount_table(site: Mapping[str, str], name: str) -> Mounts:
 
 
 def _of(key: str, name: str) -> str:
-    """What a property says of this mount table; empty: nothing."""
+    """Return the part of a property's name after this mount table's prefix; empty if it belongs to another one."""
     prefix = f"{_PREFIX}{name}."
     return key.removeprefix(prefix) if key.startswith(prefix) and key != _DEFAULT_NAME else ""
 
 
 def mounts_below(mounts: Mounts, path: str) -> Mounts:
-    """What files below a path of the view come from: the mount point that it is in, and those in it."""
+    """Return the mount points that hold files below a path of the view: the one around it, and those in it."""
     above = [mount for mount in mounts if is_within(path, mount[0])]
     return (*above[-1:], *(mount for mount in mounts if mount not in above and is_within(mount[0], path)))
 
 
 def seen_at(mounts: Mounts, url: str) -> tuple[str, ...]:
-    """The paths of a view that lead to a folder, given by its URL, or into it."""
+    """Return the paths of a view that lead to a folder, given by its URL, or into it."""
     authority, folder = urlsplit(url).netloc, posixpath.normpath(urlsplit(url).path or "/")
     found = []
     for path, target in mounts:
@@ -79,5 +79,5 @@ def seen_at(mounts: Mounts, url: str) -> tuple[str, ...]:
 
 
 def is_within(path: str, folder: str) -> bool:
-    """Whether a path is a folder or lies in it."""
+    """Return True if the path is the folder or lies in it."""
     return path == folder or path.startswith(folder.rstrip("/") + "/")

@@ -31,7 +31,7 @@ class NamedTable(ABC):
             raise ConfigurationError(problem)
 
     def problem(self) -> str | None:
-        """Why the table cannot be used, and what to do; None: it can."""
+        """Return why the table cannot be used, and what to do; None if it can."""
         with connection(self.endpoint) as client:
             if self.name.encode() not in client.tables():
                 # With Kerberos HBase lists only what a user may see.
@@ -42,16 +42,16 @@ class NamedTable(ABC):
 
     @abstractmethod
     def _absent(self) -> str:
-        """What to do where it does not exist."""
+        """Return what to do if the table does not exist."""
 
     @abstractmethod
     def _hidden(self) -> str:
-        """What to do where it does not exist, or this user may not see it."""
+        """Return what to do if the table does not exist or is hidden from this user."""
 
     @abstractmethod
     def _disabled(self) -> str:
-        """What to do where it is disabled."""
+        """Return what to do if the table is disabled."""
 
     def _foreign(self, table: happybase.Table) -> str | None:
-        """Why it is somebody else's table; None: it is ours."""
+        """Return why the table belongs to somebody else; None if it is ours."""
         return None

@@ -1,4 +1,4 @@
-"""Which NameNodes are this cluster's, by the site files alone.
+"""NameNodes of this cluster, found by the site files alone.
 
 A site file of a cluster that copies to another one usually names both (`dfs.nameservices=master,slave`). Taking all of
 them for one cluster's NameNodes would compare a cluster with itself, so exactly one name service is chosen: by the
@@ -41,12 +41,13 @@ class _NameNode:
 
 
 def default_fs(site: Mapping[str, str]) -> str | None:
-    """`fs.defaultFS`; None where no site file sets it."""
+    """Return `fs.defaultFS`; None if no site file sets it."""
     return next((site[key].strip() for key in DEFAULT_FS_KEYS if site.get(key, "").strip()), None)
 
 
 def namenode_urls(site: Mapping[str, str], of: str | None = None) -> tuple[str, ...]:
-    """Base URLs of the NameNodes of one file system: of `of` (a URL as in `hbase.rootdir`), else of `fs.defaultFS`.
+    """Return the base URLs of the NameNodes of one file system: `of` (a URL as in `hbase.rootdir`), else
+    `fs.defaultFS`.
 
     Empty where the site files name no NameNode at all. Raises `ConfigurationError` where they do not determine
     which one is meant, or where `of` is not an HDFS.
@@ -70,7 +71,7 @@ def namenode_urls(site: Mapping[str, str], of: str | None = None) -> tuple[str, 
 
 
 def rpc_filesystem(site: Mapping[str, str]) -> str | None:
-    """What Hadoop's own client opens where `namenode_urls` has the web addresses; None: not all RPC addresses are set.
+    """Return the URL that Hadoop's own client opens; None if not all RPC addresses are set.
 
     A pair of NameNodes by the name of its service, a single one by its address, a view by the name of its mount table.
     """
@@ -108,7 +109,7 @@ def _rpc_url(nodes: Sequence[_NameNode]) -> str | None:
 
 
 def rpc_properties(site: Mapping[str, str]) -> dict[str, str]:
-    """The site's properties, and what Hadoop's client needs besides: servers do without it, so it may not be set."""
+    """Return the site's properties with those that only Hadoop's client needs: the servers' files may lack them."""
     services = {key.removeprefix("dfs.ha.namenodes.") for key in site if key.startswith("dfs.ha.namenodes.")}
     provider = "org.apache.hadoop.hdfs.server.namenode.ha.ConfiguredFailoverProxyProvider"
     added = {f"dfs.client.failover.proxy.provider.{service}": provider for service in services}
@@ -117,7 +118,7 @@ def rpc_properties(site: Mapping[str, str]) -> dict[str, str]:
 
 
 def _undirected(site: Mapping[str, str]) -> tuple[str, ...]:
-    """No file system is named: the internal name service, the only one, or the plain address."""
+    """Return the NameNodes without a named file system: the internal name service, the only one, or the plain address."""
     internal, services = _internal_services(site), _services(site)
     if len(internal) == 1:
         return _service_urls(site, internal[0])
@@ -132,7 +133,7 @@ def _undirected(site: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def _internal(site: Mapping[str, str], url: str) -> tuple[str, ...]:
-    """`fs.defaultFS` is not an HDFS: only `dfs.internal.nameservices` can identify the cluster's."""
+    """Return the NameNodes if `fs.defaultFS` is not an HDFS: only `dfs.internal.nameservices` can identify them."""
     internal = _internal_services(site)
     if len(internal) == 1:
         return _service_urls(site, internal[0])
@@ -145,7 +146,7 @@ def _internal(site: Mapping[str, str], url: str) -> tuple[str, ...]:
 
 
 def _of_authority(site: Mapping[str, str], scheme: str, authority: str) -> tuple[str, ...]:
-    """The NameNodes behind `hdfs://AUTHORITY`: a name service, or one NameNode's own address."""
+    """Return the NameNodes behind `hdfs://AUTHORITY`: a name service, or one NameNode's own address."""
     name = _host(authority)
     services = _services(site)
     if name in services or site.get(f"dfs.ha.namenodes.{name}"):
@@ -167,7 +168,7 @@ def _of_authority(site: Mapping[str, str], scheme: str, authority: str) -> tuple
 
 
 def _services_at(site: Mapping[str, str], authority: str) -> list[str]:
-    """The name services that have a NameNode with this RPC address."""
+    """Return the name services that have a NameNode with this RPC address."""
     rpc = _with_port(authority)
     return [service for service in _services(site) if any(_is(node, rpc) for node in _namenodes(site, service))]
 
@@ -193,13 +194,13 @@ def _list(site: Mapping[str, str], key: str) -> list[str]:
 
 
 def _namenodes(site: Mapping[str, str], service: str) -> list[_NameNode]:
-    """The NameNodes of a name service: those of its `dfs.ha.namenodes`, else its one."""
+    """Return the NameNodes of a name service: those of its `dfs.ha.namenodes`, else its one."""
     nodes = _list(site, f"dfs.ha.namenodes.{service}")
     return [_namenode(site, f".{service}.{node}") for node in nodes] or [_namenode(site, f".{service}")]
 
 
 def _namenode(site: Mapping[str, str], suffix: str) -> _NameNode:
-    """By the keys with this suffix, as they are."""
+    """Read a NameNode from the keys with this suffix, without defaults."""
     key = f"dfs.namenode.{'https' if _is_https(site) else 'http'}-address{suffix}"
     rpc = site.get(f"dfs.namenode.rpc-address{suffix}") or site.get(f"dfs.namenode.servicerpc-address{suffix}") or ""
     return _NameNode(key, rpc.strip(), site.get(key, "").strip())
@@ -236,7 +237,7 @@ def _is_https(site: Mapping[str, str]) -> bool:
 
 
 def _host(address: str) -> str:
-    """The host of `HOST:PORT`; an IPv6 address keeps its brackets."""
+    """Return the host of `HOST:PORT`; an IPv6 address keeps its brackets."""
     if address.startswith("["):
         return address.partition("]")[0] + "]"
     return address.partition(":")[0]

@@ -1,4 +1,4 @@
-"""When to ask HDFS again: what says nothing of a file, and for how long it is waited for."""
+"""Rules for retries of HDFS requests: which refusals say nothing about a file, and how long to retry them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _CALL_FAILED = "Failed on local exception"
 
 
 def is_cut_off(refusal: Refused) -> bool:
-    """Whether no NameNode could be asked."""
+    """Return True if no active NameNode could be reached."""
     return refusal.name in _CUT_OFF or _CALL_FAILED in str(refusal)
 
 
@@ -43,7 +43,7 @@ class Patience:
 
     @property
     def is_over(self) -> bool:
-        """Whether `end` was called."""
+        """Return True if `end` was called."""
         return self._stop.is_set()
 
     def end(self) -> None:
@@ -51,11 +51,11 @@ class Patience:
         self._stop.set()
 
     def deadline(self) -> float:
-        """Until when (monotonic) what is asked for now is asked for again."""
+        """Return the time (monotonic) until which a request that starts now is retried."""
         return time.monotonic() + self.seconds
 
     def may_settle(self, refusal: Refused) -> bool:
-        """Whether to retry for an unreachable block: at first, but not for each of many files."""
+        """Return True if to retry a request for an unreachable block. Only the first of many lost blocks waits."""
         if not any(sign in f"{refusal.name}: {refusal}" for sign in _NO_BLOCK):
             return False
         now = time.monotonic()
@@ -65,7 +65,7 @@ class Patience:
         return now < self._settled
 
     def pause(self, turn: int) -> None:
-        """Exponential backoff with jitter, so that threads do not retry in step."""
+        """Wait with exponential backoff, and with jitter, so that threads do not retry in step."""
         seconds = min(_LONGEST_PAUSE_S, _FIRST_PAUSE_S * 2 ** min(turn, 10)) * random.uniform(0.5, 1.0)
         if self._stop.wait(seconds):
             raise ConnectionFailed("stopped while waiting for the NameNode")

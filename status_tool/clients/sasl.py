@@ -45,13 +45,13 @@ class GssapiClient:
         return ""
 
     def step(self, challenge: bytes | None) -> bytes:
-        """What to answer a challenge with; None: the first one."""
+        """Return the answer to a challenge; None stands for the first one."""
         if self._context.complete:
             return self._choose_layer(challenge or b"")
         return _step(self._context, challenge, self._service, self._where)
 
     def wrap(self, data: bytes) -> Iterator[bytes]:
-        """The frames' contents for data, signed or encrypted as agreed."""
+        """Yield the frames' contents for data, signed or encrypted as agreed."""
         if self.qop == "auth":
             yield data
             return
@@ -59,7 +59,7 @@ class GssapiClient:
             yield self._context.wrap(data[start : start + self._chunk], self.qop == "auth-conf").message
 
     def unwrap(self, data: bytes) -> bytes:
-        """The data of a frame; `ConnectionFailed` where it was tampered with, or is not encrypted as agreed."""
+        """Return the data of a frame. Raises `ConnectionFailed` if it was altered or is not encrypted as agreed."""
         if self.qop == "auth":
             return data
         found = self._unwrapped(data)
@@ -100,7 +100,7 @@ class GssapiClient:
 
 
 def negotiate_header(service: ServiceName, where: str) -> str:
-    """The value of `Authorization` for one request by SPNEGO (RFC 4559)."""
+    """Return the value of `Authorization` for one request by SPNEGO (RFC 4559)."""
     try:
         context = _context(service, where, mechanism=gss().OID.from_int_seq(SPNEGO_MECHANISM))
         token = _step(context, None, service, where)

@@ -55,12 +55,12 @@ class SiteConfig(Mapping[str, str]):
         return value
 
     def _variable(self, name: str) -> str | None:
-        """As `Configuration.substituteVars`: environment or system property, then another property."""
+        """Look up as `Configuration.substituteVars` does: environment or system property, then another property."""
         found = _from_environment(name) if name.startswith("env.") else _system_property(name)
         return self._values.get(name) if found is None else found
 
     def integer(self, key: str, default: int) -> int:
-        """The property as a whole number; `ConfigurationError` if it is something else."""
+        """Return the property as a whole number; `ConfigurationError` if it is something else."""
         text = self.get(key)
         if text is None:
             return default
@@ -70,7 +70,10 @@ class SiteConfig(Mapping[str, str]):
             raise ConfigurationError(f"{key} is {text!r} in the site files, expected a whole number") from None
 
     def flag(self, key: str) -> bool:
-        """Whether the property is true; false where it is absent. `ConfigurationError` for neither true nor false."""
+        """Return True if the property is true, False if it is absent.
+
+        Raises `ConfigurationError` for any other value.
+        """
         text = self.get(key, "").strip().lower()
         if text not in ("", "true", "false"):
             raise ConfigurationError(f"{key} is {text!r} in the site files, expected true or false")
@@ -78,7 +81,7 @@ class SiteConfig(Mapping[str, str]):
 
 
 def _from_environment(name: str) -> str | None:
-    """`env.X`, `env.X-default` (if X is not set) or `env.X:-default` (if it is not set or empty)."""
+    """Return the value of `env.X`, `env.X-default` (for X not set) or `env.X:-default` (for X not set or empty)."""
     variable, dash, default = name.removeprefix("env.").partition("-")
     value = os.environ.get(variable.removesuffix(":") if dash else variable)
     if dash and variable.endswith(":"):
@@ -87,7 +90,7 @@ def _from_environment(name: str) -> str | None:
 
 
 def _system_property(name: str) -> str | None:
-    """What Java would say of `user.name`, `user.home` and `java.io.tmpdir`; None for any other."""
+    """Return Java's value of `user.name`, `user.home` or `java.io.tmpdir`; None for any other property."""
     if name == "user.name":
         with suppress(OSError, KeyError):
             return getpass.getuser()
@@ -113,7 +116,7 @@ def load_site(conf_dirs: Sequence[Path], environ: Mapping[str, str] | None = Non
 
 
 def read_file(path: Path) -> SiteConfig:
-    """One file alone. Raises `ConfigurationError` where it is not one of properties."""
+    """Read a single file. Raises `ConfigurationError` if it is not a file of properties."""
     found: dict[str, Property] = {}
     _read_site(path, found)
     return SiteConfig({key: value for key, (value, _) in found.items()})
@@ -179,5 +182,5 @@ def _include(element: ElementTree.Element, path: Path, found: dict[str, Property
 
 
 def _local(element: ElementTree.Element) -> str:
-    """An element's name without its namespace; empty for a comment."""
+    """Return an element's name without its namespace; empty for a comment."""
     return element.tag.rpartition("}")[2] if isinstance(element.tag, str) else ""

@@ -55,7 +55,7 @@ _SERVER_ERRORS = (_hbase.IOError, _hbase.IllegalArgument, _hbase.AlreadyExists)
 
 
 def connect(endpoint: ThriftEndpoint, timeout_ms: int = TIMEOUT_MS) -> happybase.Connection:
-    """Open a connection; `ConnectionFailed` where nothing answers."""
+    """Open a connection; raises `ConnectionFailed` if nothing answers."""
     try:
         return _Connection(endpoint, timeout_ms)
     except Rejected as error:
@@ -85,7 +85,7 @@ class _Client(TClient):
         self._send(call, **arguments)
 
     def answer(self, call: str) -> Any:
-        """The result of the call that was asked."""
+        """Return the result of the call."""
         return self._recv(call)
 
 
@@ -106,7 +106,7 @@ def _transport(endpoint: ThriftEndpoint, timeout_ms: int) -> TTransportBase:
 
 
 def service_of(endpoint: ThriftEndpoint) -> ServiceName:
-    """The server's principal."""
+    """Return the server's principal."""
     return ServiceName(endpoint.principal, endpoint.host)
 
 
@@ -126,18 +126,18 @@ class _HttpTransport(TTransportBase):
         self._response = io.BytesIO()
 
     def is_open(self) -> bool:
-        """Each message opens what it needs."""
+        """Return True: each message opens the connection that it needs."""
         return True
 
     def open(self) -> None:
-        """Nothing is kept open between messages but what the pool keeps."""
+        """Do nothing: only the pool keeps connections between messages."""
 
     def close(self) -> None:
         """Drop the connection."""
         self._pool.clear()
 
     def read(self, size: int) -> bytes:
-        """The available part of the answer, at most this many bytes."""
+        """Return the available part of the answer, at most this many bytes."""
         return self._response.read(size)
 
     def write(self, data: bytes) -> None:
@@ -160,7 +160,7 @@ class _HttpTransport(TTransportBase):
         self._response = io.BytesIO(answer.data)
 
     def _headers(self) -> dict[str, str]:
-        """A ticket is good for one message: the server keeps no session."""
+        """Return the headers with a fresh ticket: the server keeps no session, so a ticket serves one message."""
         plain = {"Content-Type": "application/x-thrift"}
         if not self._endpoint.has_kerberos:
             return plain
@@ -177,7 +177,7 @@ def _unauthorized(endpoint: ThriftEndpoint) -> ConnectionFailed:
 
 
 def _rejected(endpoint: ThriftEndpoint, why: str) -> ConnectionFailed:
-    """A server that takes tickets, but not this one; the reason is only in its log."""
+    """Return the error for a server that accepts tickets, but not this one. Only its log has the reason."""
     return ConnectionFailed(
         f"{_server(endpoint)} rejected the Kerberos ticket for {canonical(service_of(endpoint))} {why}: its keytab "
         "has to have that principal's newest key, its clock must not differ by five minutes; its log says which"
@@ -185,7 +185,7 @@ def _rejected(endpoint: ThriftEndpoint, why: str) -> ConnectionFailed:
 
 
 def unreachable(endpoint: ThriftEndpoint, error: BaseException) -> ConnectionFailed:
-    """The one line for a Thrift server that does not answer, or not as expected."""
+    """Return the error, in one line, for a Thrift server that does not answer, or not as expected."""
     if (why := distrust(error)) is not None:
         return ConnectionFailed(f"the HBase Thrift server at {endpoint} cannot be reached: {why}")
     if isinstance(error, TApplicationException):
@@ -208,7 +208,7 @@ def unreachable(endpoint: ThriftEndpoint, error: BaseException) -> ConnectionFai
 
 
 def _dialect(endpoint: ThriftEndpoint) -> str:
-    """The protocol and transport of the endpoint's server, in words."""
+    """Return the protocol and transport of the endpoint's server, in words."""
     protocol = "the compact protocol" if endpoint.compact else "the binary protocol"
     over = "HTTP" if endpoint.http else "framed transport" if endpoint.framed else "unframed transport"
     sasl = f", SASL ({','.join(endpoint.qops)})" if endpoint.qops else ""
@@ -245,9 +245,9 @@ def scan(
     stop: bytes | None,
     columns: Sequence[bytes] | None = None,
 ) -> Iterator[tuple[bytes, Cells]]:
-    """Rows of `[start, stop)` in key order, resumed after a lost connection: the next scan starts behind the last row,
-    so that no row is lost or repeated.
+    """Yield the rows of `[start, stop)` in key order.
 
+    After a lost connection the next scan starts behind the last row, so that no row is lost or repeated.
     Raises `ConnectionFailed` after `SCAN_ATTEMPTS` tries without progress.
     """
     tries = 0
@@ -270,8 +270,9 @@ def scan(
 def _scan_once(
     endpoint: ThriftEndpoint, table: str, start: bytes, stop: bytes | None, columns: Sequence[bytes] | None
 ) -> Iterator[list[Any]]:
-    """The answers of one scanner, none of them empty. Each is asked for before the one before it is handed out, so that
-    the server reads while its rows are worked on.
+    """Yield the answers of one scanner, none of them empty.
+
+    Requests each answer before it yields the one before, so that the server reads while the caller works.
     """
     opened = connect(endpoint)
     try:
@@ -296,7 +297,7 @@ def _scan_once(
 
 
 def _is_final(error: BaseException) -> bool:
-    """Whether a retry is pointless: the table does not exist."""
+    """Return True if a retry is pointless, as the table does not exist or the connection failed for good."""
     text = _message(error)
     return "TableNotFound" in text or "was not found" in text or isinstance(error, ConnectionFailed)
 
@@ -310,7 +311,7 @@ def _scan_failed(endpoint: ThriftEndpoint, table: str, error: BaseException) -> 
 
 
 def _message(error: BaseException) -> str:
-    """First line of what a Java exception said; Thrift sends whole stack traces."""
+    """Return the first line of a Java exception's message: Thrift sends whole stack traces."""
     raw: Any = getattr(error, "message", None) or str(error)
     text = raw.decode(errors="replace") if isinstance(raw, bytes) else str(raw)
     return text.strip().splitlines()[0][:300] if text.strip() else type(error).__name__

@@ -25,7 +25,7 @@ _READ_BYTES = 1 << 18
 
 
 class Stage(IntEnum):
-    """What a message of the negotiation says."""
+    """Status byte of a message of the negotiation."""
 
     START = 1
     OK = 2
@@ -62,7 +62,7 @@ class SaslTransport(TTransportBase):
         self._readable = io.BytesIO()
 
     def is_open(self) -> bool:
-        """Whether a negotiation has succeeded and nothing was closed since."""
+        """Return True if a negotiation has succeeded and the transport has stayed open since."""
         return self._mechanism is not None and bool(self._inner.is_open())
 
     def open(self) -> None:
@@ -84,7 +84,7 @@ class SaslTransport(TTransportBase):
             self._inner.close()
 
     def read(self, size: int) -> bytes:
-        """The available part of a frame, at most this many bytes."""
+        """Return the available part of a frame, at most this many bytes."""
         while not (found := self._readable.read(size)):
             self._readable = io.BytesIO(self._layer().unwrap(self._frame()))
         return found

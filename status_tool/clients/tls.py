@@ -29,9 +29,9 @@ DEFAULT_TRUST = Trust()
 
 
 def read_trust(cacert: Path | None, cert: Path | None = None) -> Trust:
-    """What is in the files of `--cacert` and `--cert`.
+    """Read the files of `--cacert` and `--cert`.
 
-    Raises `ConfigurationError` where they are not that.
+    Raises `ConfigurationError` if they are not that.
     """
     return Trust("" if cacert is None else _authorities(cacert), "" if cert is None else _certificate(cert))
 
@@ -84,7 +84,10 @@ def _no_certificates(name: str) -> ConfigurationError:
 
 
 def tls_context(trust: Trust) -> ssl.SSLContext:
-    """A client's: servers are verified by the named authorities alone, else by the environment's or the system's."""
+    """Return a client's context.
+
+    It verifies servers by the named authorities alone, else by the environment's or system's.
+    """
     context = _verifying(trust.authorities)
     if trust.certificate:
         _show(context, trust.certificate)
@@ -119,7 +122,7 @@ def _verifying(authorities: str) -> ssl.SSLContext:
 
 
 def ca_bundle() -> str | None:
-    """Where the certificates of trusted authorities are: what requests' users set, else the system's own."""
+    """Return the path of the trusted authorities: the variables that requests reads, else the system's default."""
     system = ssl.get_default_verify_paths()
     named = (os.environ.get("REQUESTS_CA_BUNDLE"), os.environ.get("CURL_CA_BUNDLE"))
     return next((where for where in (*named, system.cafile, system.capath) if where), None)
@@ -131,7 +134,7 @@ _DISTRUSTS = ("TLSV1_ALERT_UNKNOWN_CA", "SSLV3_ALERT_CERTIFICATE_UNKNOWN", "SSLV
 
 
 def distrust(error: BaseException) -> str | None:
-    """Why TLS with a server failed, and what to do; None where the error is not about TLS."""
+    """Return why TLS with a server failed, and what to do; None if the error is not about TLS."""
     cause = tls_error(error)
     if isinstance(cause, ssl.SSLCertVerificationError):
         reason = cause.verify_message.rstrip(".")

@@ -19,7 +19,7 @@ _Page = tuple[list[dict[str, Any]], int]
 
 @dataclass(frozen=True, slots=True)
 class Spot:
-    """Where a page begins: in a folder after a name; and the last name that is wanted."""
+    """Start of a page: a folder, the name after which it begins, and the last name that is wanted."""
 
     folder: str
     after: str = ""
@@ -51,7 +51,7 @@ class Walk:
         *,
         breadth_first: bool = False,
     ) -> None:
-        """Of `folders` themselves only names in `(after, upto]` are listed."""
+        """List `folders` and what is added later. In `folders` themselves only names in `(after, upto]` are listed."""
         self._waiting = deque(Spot(folder, after, upto) for folder in folders)
         self._hdfs, self._breadth_first = hdfs, breadth_first
         self._running: deque[tuple[Spot, Future[_Page]]] = deque()
@@ -74,7 +74,7 @@ class Walk:
         return self
 
     def __next__(self) -> Page:
-        """The next page; raises `ConnectionFailed` when no NameNode answers."""
+        """Return the next page; raises `ConnectionFailed` when no NameNode answers."""
         while self._waiting and len(self._running) < FOLDERS_AT_ONCE:
             spot = self._waiting.popleft() if self._breadth_first else self._waiting.pop()
             self._running.append((spot, self._hdfs.list_pool.submit(self._hdfs.page, spot.folder, spot.after)))

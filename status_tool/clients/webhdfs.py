@@ -68,7 +68,7 @@ class Load:
     rate: float | None = None
 
     def shared(self, processes: int) -> Load:
-        """The share of one of about this many processes. A rate is not shared: their number may grow."""
+        """Return the load for one of about this many processes. A rate is not divided, as their number may grow."""
         assert self.rate is None
         return Load(max(2, self.concurrency // processes))
 
@@ -104,7 +104,7 @@ _SHARED: SharedClients[WebHdfs] = SharedClients()
 
 
 def webhdfs(endpoint: HdfsEndpoint, load: Load = Load()) -> WebHdfs:
-    """The process's one client for this endpoint and load."""
+    """Return the process's one client for this endpoint and load."""
     return _SHARED.of((endpoint, load), lambda: WebHdfs(endpoint, load))
 
 
@@ -134,17 +134,17 @@ class WebHdfs(FileClient):
         self._failed: dict[str, float] = {}
 
     def _status(self, path: str) -> dict[str, Any]:
-        """By GETFILESTATUS."""
+        """Request GETFILESTATUS; raises `Refused` if there is nothing at the path."""
         answer: dict[str, Any] = self._ask("GETFILESTATUS", path)["FileStatus"]
         return answer
 
     def summary(self, path: str) -> tuple[int, int]:
-        """Files and bytes below a path, as the NameNode counts them (GETCONTENTSUMMARY)."""
+        """Return the number of files and bytes below a path, as the NameNode counts them (GETCONTENTSUMMARY)."""
         found = self._ask("GETCONTENTSUMMARY", path)["ContentSummary"]
         return int(found["fileCount"]), int(found["length"])
 
     def page(self, path: str, after: str = "") -> tuple[list[dict[str, Any]], int]:
-        """One page of a folder's entries after a name, and how many are left."""
+        """Return one page of a folder's entries after a name, and how many are left."""
         if self._batched:
             try:
                 listing = self._ask("LISTSTATUS_BATCH", path, startAfter=after)["DirectoryListing"]
@@ -158,7 +158,7 @@ class WebHdfs(FileClient):
         return [e for e in entries if not after or e["pathSuffix"].encode() > after.encode()], 0
 
     def new_token(self) -> str:
-        """A delegation token for this user (GETDELEGATIONTOKEN); empty where the NameNode gives none."""
+        """Return a delegation token for this user (GETDELEGATIONTOKEN); empty if the NameNode gives none."""
         answer = self._ask("GETDELEGATIONTOKEN", "/").get("Token") or {}
         return str(answer.get("urlString") or "")
 
@@ -171,7 +171,7 @@ class WebHdfs(FileClient):
         self._ask("CANCELDELEGATIONTOKEN", "/", token=token)
 
     def bean(self, name: str) -> dict[str, Any] | None:
-        """A JMX bean of the NameNode's web server, standby or not; None where no server exposes it (HttpFS)."""
+        """Return a JMX bean of the NameNode's web server, standby or not; None if no server exposes it (HttpFS)."""
         for at in (self.active, *range(len(self._namenodes))):
             bean: dict[str, Any] | None = self._namenodes[at].bean(name)
             if bean is not None:
@@ -179,12 +179,12 @@ class WebHdfs(FileClient):
         return None
 
     def checksum(self, path: str) -> tuple[str, bytes]:
-        """The algorithm's name and the raw bytes of GETFILECHECKSUM."""
+        """Return the algorithm's name and the raw bytes of GETFILECHECKSUM."""
         answer = json.loads(self._from_datanode("GETFILECHECKSUM", path))["FileChecksum"]
         return answer["algorithm"], bytes.fromhex(answer["bytes"])
 
     def checksums(self, paths: Sequence[str]) -> list[tuple[str, bytes] | Refused]:
-        """The same of each file, or why there is none."""
+        """Return the algorithm's name and the bytes for each file, or the refusal."""
         found: list[tuple[str, bytes] | Refused] = []
         for path in paths:
             try:
@@ -207,7 +207,7 @@ class WebHdfs(FileClient):
         self._from_datanode("OPEN", path, stream, offset=offset, length=length)
 
     def start_of(self, path: str, most: int | None = None) -> tuple[bytes, int]:
-        """A file's first bytes (None: all of it), and its length as a reader sees it.
+        """Return a file's first bytes (None: all of it), and its length as a reader sees it.
 
         Of a file that is being written a DataNode knows more than the NameNode's listing.
         """
@@ -224,7 +224,7 @@ class WebHdfs(FileClient):
         return self._from_datanode("OPEN", path, take), visible
 
     def _from_datanode(self, op: str, path: str, consume: Any = None, **params: Any) -> bytes:
-        """The answer of the DataNode that the NameNode redirects to; another one is tried where it does not answer."""
+        """Return the answer of the DataNode that the NameNode redirects to. Tries another one if it does not answer."""
         avoid, tried, refused, passed_over = "", 0, 0, 0
         deadline = self._patience.deadline()
         while True:
@@ -273,7 +273,9 @@ class WebHdfs(FileClient):
         raise refusal_of(response.status, data)
 
     def _ask(self, op: str, path: str, **params: Any) -> dict[str, Any]:
-        """The NameNode's JSON. Standby, safe mode, overload and outage are waited out, trying all NameNodes in turn."""
+        """Return the NameNode's JSON. Waits out standby, safe mode, overload and outage, and tries all NameNodes in
+        turn.
+        """
         deadline, turn = self._patience.deadline(), 0
         while True:
             at = self.active

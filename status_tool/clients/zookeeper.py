@@ -47,7 +47,7 @@ class Peer:
     enabled: bool
     created_ms: int
     cluster_id: str | None = None
-    """The id that the peer's own ZooKeeper gives; None where it could not be queried."""
+    """The id that the peer's own ZooKeeper gives; None if it could not be queried."""
     endpoint: str | None = None
     """A custom ReplicationEndpoint: not an HBase cluster, or not shipped in HBase's own way."""
     replicate_all: bool = True
@@ -68,7 +68,7 @@ class Peer:
     """How often its znode was written since: by a change, and by every HBase master that starts."""
 
     def to_json(self) -> str:
-        """The `detail` column of a `peer` row."""
+        """Return the `detail` column of a `peer` row."""
         return json.dumps(asdict(self), sort_keys=True)
 
 
@@ -82,7 +82,7 @@ class _TlsHandler(SequentialThreadingHandler):  # type: ignore[misc]
     def create_connection(
         self, address: tuple[str, int], hostname: str | None = None, timeout: float | None = None, **_: Any
     ) -> ssl.SSLSocket:
-        """As kazoo's; its settings of TLS do not count."""
+        """Open a connection with our TLS context, in place of kazoo's own settings."""
         plain = socket.create_connection(address, timeout)
         try:
             plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -93,7 +93,7 @@ class _TlsHandler(SequentialThreadingHandler):  # type: ignore[misc]
 
 
 def _tls_refusal(hosts: str, context: ssl.SSLContext) -> str | None:
-    """Why no host of a quorum takes a connection by TLS; None where one does, or where that is not the reason.
+    """Return why no host of a quorum accepts a connection by TLS; None if one does, or if that is not the reason.
 
     Servers look at a client's certificate after the client has done its part: what they say to that has to be read.
     """
@@ -113,7 +113,7 @@ def _tls_refusal(hosts: str, context: ssl.SSLContext) -> str | None:
 
 
 def _refusal(hosts: str) -> str | None:
-    """Why no host of a quorum can be there; None where one accepts a connection, or may do so yet."""
+    """Return why no host of a quorum can be there; None if one accepts a connection, or still may."""
     reasons = []
     for host, port in collect_hosts(hosts)[0]:
         try:
@@ -128,7 +128,7 @@ def _refusal(hosts: str) -> str | None:
 
 
 def unwrap(data: bytes) -> bytes:
-    """The protobuf inside a znode or `info:` cell; raises ValueError for anything else."""
+    """Return the protobuf inside a znode or `info:` cell; raises ValueError for anything else."""
     if data[:1] == b"\xff":
         data = data[5 + int.from_bytes(data[1:5], "big") :]
     if data[:4] != _MAGIC:
@@ -174,7 +174,7 @@ class ZooKeeper:
         self._close()
 
     def _start(self) -> None:
-        """As `KazooClient.start`, which would wait until the timeout although every host refuses the connection."""
+        """Connect, and fail as soon as every host refuses. `KazooClient.start` would wait until its timeout."""
         connected, deadline = self._client.start_async(), time.monotonic() + self._timeout
         while not connected.wait(REFUSED_S):
             if refusal := _refusal(self.endpoint.hosts):
@@ -217,11 +217,11 @@ class ZooKeeper:
         )
 
     def _path(self, *parts: str) -> str:
-        """The path of a znode below HBase's own; `parts` are HBase's default names."""
+        """Return the path of a znode below HBase's own; `parts` are HBase's default names."""
         return "/".join([self.endpoint.znode.rstrip("/"), *_named(parts, dict(self.endpoint.names))])
 
     def cluster_id(self) -> str:
-        """HBase's cluster id; `ConfigurationError` where the znode is not HBase's."""
+        """Return HBase's cluster id; raises `ConfigurationError` if the znode is not HBase's."""
         path = self._path("hbaseid")
         with self._asking(path):
             try:
@@ -240,7 +240,7 @@ class ZooKeeper:
         return sorted(self.children("rs"))
 
     def read(self, *parts: str) -> tuple[bytes, int] | None:
-        """A znode's content and when it was created (epoch ms); None where it does not exist."""
+        """Return a znode's content and when it was created (epoch ms); None if it does not exist."""
         path = self._path(*parts)
         with self._asking(path):
             try:
@@ -250,14 +250,14 @@ class ZooKeeper:
         return data, int(stat.ctime)
 
     def children_version(self, *parts: str) -> int | None:
-        """A number that grows whenever a child is added or removed; None where the znode is not there."""
+        """Return a number that grows whenever a child is added or removed; None if the znode is not there."""
         path = self._path(*parts)
         with self._asking(path):
             stat = self._client.exists(path)
         return None if stat is None else int(stat.cversion)
 
     def children(self, *parts: str) -> list[str]:
-        """Names of a znode's children, in no order; none where it is not there."""
+        """Return the names of a znode's children, in no order; none if it does not exist."""
         path = self._path(*parts)
         with self._asking(path):
             try:
@@ -266,7 +266,7 @@ class ZooKeeper:
                 return []
 
     def peers(self) -> list[Peer]:
-        """The replication peers, without contacting the peers themselves."""
+        """Return the replication peers, without contacting the peers themselves."""
         found = [self._peer(peer_id) for peer_id in sorted(self.children("replication", "peers"))]
         return [peer for peer in found if peer is not None]
 
@@ -317,7 +317,7 @@ def _table_cfs(entries: object) -> dict[str, list[str]] | None:
 
 
 def _named(parts: Sequence[str], names: Mapping[str, str]) -> Iterator[str]:
-    """The parts as they are called in a cluster that names some znodes otherwise (`ZNODE_KEYS`)."""
+    """Yield the parts under the names of a cluster that renames znodes (`ZNODE_KEYS`)."""
     if not names:
         yield from parts
         return
@@ -327,7 +327,7 @@ def _named(parts: Sequence[str], names: Mapping[str, str]) -> Iterator[str]:
 
 
 def parse_cluster_key(key: str, of: ZooKeeperEndpoint | None = None) -> ZooKeeperEndpoint | None:
-    """`quorum:port:/znode` as an endpoint; None where it is something else (HBase's ZKConfig.transformClusterKey).
+    """Parse `quorum:port:/znode` as an endpoint; None if it is something else (HBase's ZKConfig.transformClusterKey).
 
     `of` is the cluster that has the peer: HBase uses its znodes' names, its Kerberos and its TLS for the peer, too
     (`HBaseConfiguration.createClusterConf`).
@@ -341,7 +341,7 @@ def parse_cluster_key(key: str, of: ZooKeeperEndpoint | None = None) -> ZooKeepe
 
 
 def peer_cluster_id(peer: Peer, of: ZooKeeperEndpoint | None = None) -> str | None:
-    """The cluster id from the peer's ZooKeeper; None where it does not answer soon."""
+    """Return the cluster id from the peer's ZooKeeper; None if it does not answer soon."""
     endpoint = parse_cluster_key(peer.cluster_key, of)
     if endpoint is None:
         return None

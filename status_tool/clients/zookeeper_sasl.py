@@ -25,20 +25,20 @@ class SaslLogin:
         self._service = ""
 
     def options(self, service: str) -> dict[str, Any]:
-        """What `KazooClient` takes. Raises `ConfigurationError` where the extra is missing."""
+        """Return the `sasl_options` of `KazooClient`. Raises `ConfigurationError` if the Kerberos extra is missing."""
         gss()
         known = package("puresasl.mechanisms", "ZooKeeper with Kerberos").mechanisms
         known[GssapiClient.mechanism] = _Mechanism
         return {"mechanism": GssapiClient.mechanism, "service": service, "login": self}
 
     def begin(self, service: str, host: str) -> GssapiClient:
-        """A client for one server."""
+        """Return a client for one server."""
         name = ServiceName(f"{service}/{HOST_PATTERN}", host)
         self._service = canonical(name)
         return GssapiClient(name, ("auth",), self._where)
 
     def rejected(self) -> ConnectionFailed:
-        """What to say where the server drops the connection: its reason is only in its log."""
+        """Return the error for a server that drops the connection: only the server's log has the reason."""
         return ConnectionFailed(
             f"{self._where} rejected the Kerberos ticket for {self._service}: its keytab has to have that principal's "
             "newest key, and its clock must not differ from this host's by five minutes; its log says more"
@@ -46,7 +46,7 @@ class SaslLogin:
 
 
 class _Mechanism:
-    """As `puresasl.mechanisms.Mechanism`."""
+    """A mechanism with the interface of `puresasl.mechanisms.Mechanism`."""
 
     name = GssapiClient.mechanism
 
@@ -56,11 +56,11 @@ class _Mechanism:
 
     @property
     def complete(self) -> bool:
-        """Whether the last token was made."""
+        """Return True if the last token was made."""
         return self._client is not None and self._client.complete
 
     def process(self, challenge: bytes | None = None) -> bytes:
-        """The answer to a challenge."""
+        """Return the answer to a challenge."""
         try:
             if self._client is None:
                 self._client = self._login.begin(self._sasl.service, self._sasl.host)

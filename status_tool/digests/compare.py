@@ -39,7 +39,7 @@ NOTHING = Sums()
 
 
 class TableVerdict(StrEnum):
-    """What is known of a table."""
+    """Verdict on a table."""
 
     EQUAL = "equal"
     DIFFERS = "differs"
@@ -48,7 +48,7 @@ class TableVerdict(StrEnum):
 
 @dataclass(frozen=True)
 class Limits:
-    """How to compare."""
+    """Limits of a comparison."""
 
     cut_ms: int
     wait_s: float = 30.0
@@ -163,7 +163,7 @@ def equal_at_once(
     counted: RowsCounted = NOT_COUNTED,
     stop: threading.Event | None = None,
 ) -> dict[str, Result]:
-    """Which of many tables are equal at a first look; the others are for `compare`.
+    """Return the results of the tables that are equal at a first look. Pass the others to `compare`.
 
     The sums are the master's. Raises `ConnectionFailed`.
     """
@@ -267,7 +267,7 @@ class _Comparison:
         """Differ, and are not looked at more closely before the others are settled."""
 
     def run(self) -> _Findings:
-        """All rows of the table."""
+        """Compare all rows of the table."""
         limits = {region.start for side in self._sides for region in side.regions()}
         pairs = self._ask(cut(Interval(b"", b""), limits))
         self._found.sums = sum((pair.master.sums for pair in pairs), Sums())
@@ -309,8 +309,9 @@ class _Comparison:
         return settled
 
     def _is_shipped(self, since: float) -> bool:
-        """Whether all that was written before the sums were first seen had been applied when they were last asked."""
+        """Return True if all edits from before `since` had been applied when the sums were last requested."""
         until, known_at = self._shipped
+        # Sums that were requested before the edits were known to be applied may lack them, and prove nothing.
         return self._look is None or (since <= until and known_at <= self._asked_at)
 
     def _are_unshipped(self, since: float) -> bool:
@@ -322,7 +323,7 @@ class _Comparison:
         return since > self._shipped[0]
 
     def _next(self, pairs: Sequence[_Pair]) -> list[Interval]:
-        """At most `MAX_NARROWED` intervals; the others wait, none is lost."""
+        """Return the next intervals, at most `MAX_NARROWED`. The others are parked for later; none is lost."""
         narrowed = [child for pair in pairs for child in ([pair.interval] if pair.is_leaf else pair.children())]
         if not self._found.confirmed:
             narrowed += self._parked

@@ -1,4 +1,4 @@
-"""How far digests have come, for whoever shows it."""
+"""Counter for the progress of digests, for whoever displays it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which part of an interval has been digested: slices that tile it, each counted once."""
+"""Coverage of an interval by digests: slices that tile it, each counted once."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Coverage:
         return True
 
     def gaps(self) -> list[Interval]:
-        """What is still missing, in key order."""
+        """Return the intervals that are still missing, in key order."""
         missing, at = [], self.interval.start
         for bucket in self.buckets:
             if at < bucket.start:
@@ -42,15 +42,15 @@ class Coverage:
 
     @property
     def is_whole(self) -> bool:
-        """Whether nothing is missing."""
+        """Return True if nothing is missing."""
         return not self.gaps()
 
     @property
     def buckets(self) -> list[Bucket]:
-        """In key order."""
+        """Return the slices in key order."""
         return [self._tiles[start] for start in sorted(self._tiles)]
 
     @property
     def sums(self) -> Sums:
-        """Of all that was digested."""
+        """Return the sums of all slices."""
         return sum((bucket.sums for bucket in self._tiles.values()), Sums())

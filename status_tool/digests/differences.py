@@ -34,7 +34,7 @@ class Difference:
 
 
 def cell_in_words(one: Difference) -> str:
-    """What is the matter with a cell."""
+    """Describe a cell's difference in words."""
     return {
         MISSING: f"missing on the slave, written {iso(one.master_ms or 0)}",
         EXTRA: f"only on the slave, written {iso(one.slave_ms or 0)}",
@@ -45,19 +45,19 @@ def cell_in_words(one: Difference) -> str:
 
 @dataclass(frozen=True)
 class TableSide:
-    """Where one side's rows are read, and which families are there."""
+    """Access to one side's rows, with the families that exist there."""
 
     endpoint: ThriftEndpoint
     families: tuple[bytes, ...]
 
     def newest(self, table: str, interval: Interval) -> dict[bytes, dict[bytes, tuple[bytes, int]]]:
-        """The newest cells of every row."""
+        """Return the newest cells of every row."""
         if not self.families:
             return {}
         return dict(scan(self.endpoint, table, interval.start, interval.stop or None, self.families))
 
     def versions(self, table: str, row: bytes, column: bytes, count: int) -> Versions:
-        """The newest versions of a column."""
+        """Return the newest versions of a column."""
         if column.partition(b":")[0] not in self.families:
             return {}
         with connection(self.endpoint) as client:
@@ -68,7 +68,7 @@ class TableSide:
 def differences(
     table: str, interval: Interval, families: Mapping[bytes, Family], master: TableSide, slave: TableSide
 ) -> Iterator[Difference]:
-    """The cells of an interval that differ now: by their newest versions, else by older ones."""
+    """Yield the cells of an interval that differ now: by their newest versions, else by older ones."""
     ours, theirs = master.newest(table, interval), slave.newest(table, interval)
     found = False
     for row in sorted(ours.keys() | theirs.keys()):

@@ -1,4 +1,4 @@
-"""What is summed of rows (docs/formats.md, "Row digests"), and the same in plain Python over cells that were read."""
+"""Sums over rows (docs/formats.md, "Row digests"), computed in plain Python over cells that were read."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """Which cells of a family both sides can be expected to have."""
+    """Cells of a family that both sides can be expected to have."""
 
     versions: int
     """The newest so many of a column."""
@@ -63,17 +63,20 @@ class Sums:
 
     @property
     def cells(self) -> int:
-        """All of them."""
+        """Return the number of cells up to the cut and beyond it."""
         return self.cells_up_to + self.cells_beyond
 
     @property
     def content(self) -> tuple[int, ...]:
-        """What is equal where the same cells were summed, whatever the cut."""
+        """Return the values that are equal if the same cells were summed, whatever the cut."""
         return ((self.up_to + self.beyond) % _MODULUS, self.cells, self.rows)
 
 
 def framed(cell: Cell) -> bytes:
-    """What is hashed of a cell: every field with its length in front. Its type (a Put) and its tags are not."""
+    """Return the bytes of a cell that are hashed: every field after its length.
+
+    Its type (a Put) and its tags are left out.
+    """
     parts = [struct.pack(">i", len(field)) + field for field in (cell.row, cell.family, cell.qualifier)]
     return b"".join(parts) + struct.pack(">qi", cell.timestamp, len(cell.value)) + cell.value
 

@@ -1,4 +1,4 @@
-"""What the trackers know of a table's families, and which of its cells two sides can be expected to share."""
+"""Families of a table as the trackers know them, and the cells that two sides can be expected to share."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class DescribedCluster:
 
 @dataclass(frozen=True)
 class Comparable:
-    """How a table is to be compared."""
+    """Rules for the comparison of a table."""
 
     families: Mapping[bytes, Family]
     doubts: tuple[str, ...]
@@ -56,7 +56,7 @@ class Comparable:
 
 
 def is_described(family: Any) -> bool:
-    """Whether the trackers wrote down of a family what digests need; older ones do not."""
+    """Return True if the trackers recorded all properties of a family that digests need. Older trackers do not."""
     return fits(family, _FAMILY)
 
 
@@ -105,7 +105,10 @@ def describe_both(
 def shipped_families(
     master: DescribedCluster, slave: DescribedCluster, table: str
 ) -> tuple[list[str], tuple[str, ...]]:
-    """The families that the master's peer ships to the slave, and notices. Raises `ConfigurationError` where none."""
+    """Return the families that the master's peer ships to the slave, and notices.
+
+    Raises `ConfigurationError` for none.
+    """
     families: set[str] = {name for name, family in master.tables[table].items() if family.get("scope")}
     if not families:
         raise ConfigurationError(f"no family of table {table} is replicated (all have scope 0): nothing to compare")
@@ -123,7 +126,7 @@ def shipped_families(
 def comparable(
     master: DescribedCluster, slave: DescribedCluster, table: str, names: Sequence[str], notices: tuple[str, ...]
 ) -> Comparable:
-    """What of these families is compared: a family that the slave does not have is compared with nothing."""
+    """Return the rules for these families. A family that the slave does not have is compared with nothing."""
     horizon = now_ms() + HORIZON_MS
     families, doubts, expires = {}, [], False
     for name in names:

@@ -15,13 +15,13 @@ class Interval(NamedTuple):
     stop: bytes
 
     def intersection(self, start: bytes, stop: bytes) -> Interval | None:
-        """What it shares with `[start, stop)`; None where that is nothing."""
+        """Return the intersection with `[start, stop)`; None if it is empty."""
         first = max(self.start, start)
         last = min(self.stop, stop, key=limit)
         return Interval(first, last) if (0, first) < limit(last) else None
 
     def holds(self, start: bytes, stop: bytes) -> bool:
-        """Whether all of `[start, stop)` lies in it."""
+        """Return True if all of `[start, stop)` lies in the interval."""
         return self.start <= start and limit(stop) <= limit(self.stop)
 
 
@@ -33,17 +33,17 @@ class TableRange(NamedTuple):
 
 
 def limit(stop: bytes) -> Limit:
-    """A stop key, comparable."""
+    """Return a stop key in a comparable form: the empty one is the last."""
     return (0, stop) if stop else (1, b"")
 
 
 def chunks(names: Sequence[str], size: int) -> Iterator[Sequence[str]]:
-    """The names, at most so many at a time."""
+    """Yield the names, at most so many at a time."""
     return (names[first : first + size] for first in range(0, len(names), size))
 
 
 def tiles(tables: Iterable[str], starts: Iterable[tuple[str, bytes]]) -> dict[int, TableRange]:
-    """All rows of the tables, cut where regions start; numbered."""
+    """Cut the whole key range of each table at the region starts. Returns numbered ranges."""
     inner: dict[str, set[bytes]] = {table: set() for table in tables}
     for table, start in starts:
         inner[table].add(start)
@@ -53,7 +53,7 @@ def tiles(tables: Iterable[str], starts: Iterable[tuple[str, bytes]]) -> dict[in
 
 
 def spans(parts: Iterable[TableRange]) -> dict[str, list[Interval]]:
-    """By table, in order and apart from one another: the intervals that hold the rows of all parts."""
+    """Return disjoint intervals in key order, by table, that together hold the rows of all parts."""
     found: dict[str, list[Interval]] = {}
     for table, interval in sorted(parts):
         own = found.setdefault(table, [])
@@ -65,7 +65,7 @@ def spans(parts: Iterable[TableRange]) -> dict[str, list[Interval]]:
 
 
 def cut(interval: Interval, keys: Iterable[bytes]) -> list[Interval]:
-    """The interval, cut at those of the keys that lie in it."""
+    """Return the interval, cut at those of `keys` that lie in it."""
     inner = sorted({key for key in keys if interval.start < key and (0, key) < limit(interval.stop)})
     starts, stops = [interval.start, *inner], [*inner, interval.stop]
     return [Interval(*pair) for pair in zip(starts, stops, strict=True)]

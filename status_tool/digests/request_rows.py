@@ -25,7 +25,7 @@ class PageRow:
 
 
 class ProgressRow:
-    """That a region server works on a request, and how far it is."""
+    """Sign that a region server works on a request, with its progress."""
 
     TYPE: Final = "s"
     VERSION: Final = b"v"

@@ -78,7 +78,7 @@ _SILENT: set[str] = set()
 
 @dataclass(frozen=True)
 class Asked:
-    """What one cluster answered; a coverage with gaps where it did not."""
+    """Answers of one cluster. A coverage has gaps where the cluster did not answer."""
 
     coverages: Mapping[int, Coverage]
     unanswered: tuple[str, ...] = ()
@@ -120,7 +120,7 @@ def _sums(answer: Answer) -> Sums:
 
 
 def _is_of(answer: Answer, region: HostedRegion) -> bool:
-    """Whether the answer is one whole range within the region."""
+    """Return True if the answer is one whole range within the region."""
     start, stop = answer.buckets[0].start, answer.buckets[-1].stop
     whole = Coverage(Interval(start, stop))
     inside = Interval(region.start, region.stop).holds(start, stop)
@@ -201,11 +201,11 @@ class Requests:
 
     @property
     def is_over(self) -> bool:
-        """Whether the block has been left, say by Ctrl-C, while somebody still waits for answers."""
+        """Return True if the block has been left, for example by Ctrl-C, while somebody still waits for answers."""
         return self._over.is_set() or self._stop.is_set()
 
     def regions(self) -> Iterator[HostedRegion]:
-        """The tables' open regions, as `hbase:meta` knows them now."""
+        """Yield the tables' open regions, as `hbase:meta` knows them now."""
         return meta.open_regions(self._endpoint, self._tables)
 
     def ask(
@@ -253,14 +253,14 @@ class Requests:
         self._ring()
 
     def server(self, name: str) -> _Server:
-        """What is known of a server."""
+        """Return the record of a server. Creates it at first."""
         if name not in self._servers:
             origin = as_hex(origin_id(name))
             self._servers[name] = _Server(origin, self._key(AnswerRow.TYPE, origin))
         return self._servers[name]
 
     def hear(self, name: str) -> Iterator[Answer]:
-        """New answers of a server."""
+        """Yield the new answers of a server."""
         server = self.server(name)
         for key, cells in scan(
             self._endpoint, self.name, server.next_answer, self._key(AnswerRow.TYPE, server.origin, "g")
@@ -274,7 +274,7 @@ class Requests:
                 raise ConnectionFailed(f"{name} sent an answer that cannot be parsed ({error})") from None
 
     def is_silent(self, name: str) -> bool:
-        """Whether a server has neither answered nor reported progress for a while."""
+        """Return True if a server has neither answered nor reported progress for a while."""
         server = self.server(name)
         if time.monotonic() - server.heard_at < SILENT_AGAIN_S:
             return False
@@ -342,7 +342,7 @@ class _Round:
         return Asked(self._coverages, reasons if self._open else ())
 
     def _is_worth_waiting(self) -> bool:
-        """Whether any server works on what is missing, or a region may still open somewhere."""
+        """Return True if any server works on the missing ranges, or a region may still open somewhere."""
         now = time.monotonic()
         if now >= self._deadline:
             return False
@@ -362,7 +362,7 @@ class _Round:
         self._asked = {place: ranges for place, ranges in self._asked.items() if place in hosted}
 
     def _is_wanted(self, region: HostedRegion) -> bool:
-        """Whether any part has rows in a region: of samples, few of very many have."""
+        """Return True if any part has rows in the region. With samples, few of very many regions have any."""
         own = self._spans.get(region.table, [])
         last = bisect.bisect_left(own, limit(region.stop), key=lambda one: (0, one.start)) - 1
         return last >= 0 and own[last].intersection(region.start, region.stop) is not None
@@ -416,7 +416,7 @@ class _Round:
             yield region
 
     def _range(self, number: int, gap: Interval, region: HostedRegion) -> Range | None:
-        """The range of a region to query for a gap; None if there is none, or it was queried already."""
+        """Return the range of a region to query for a gap; None if there is none or it has been requested already."""
         shared = gap.intersection(region.start, region.stop)
         if shared is None:
             return None

@@ -8,7 +8,7 @@ _MASK = (1 << 64) - 1
 
 
 def siphash128(key: bytes, data: bytes) -> bytes:
-    """The 16 bytes of the reference implementation's output; `key` has 16 bytes."""
+    """Return the 16 bytes of the reference implementation's output; `key` has 16 bytes."""
     k0, k1 = struct.unpack("<2Q", key)
     state = [
         k0 ^ 0x736F6D6570736575,

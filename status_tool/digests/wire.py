@@ -52,7 +52,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """What a request is about: whose rows, and how they are summed."""
+    """Rows that a request covers, and how they are summed."""
 
     tables: Mapping[str, Mapping[bytes, Family]]
     """At most `REQUEST_TABLES`."""
@@ -66,7 +66,7 @@ class Query:
 
 
 def request(asked: Query) -> bytes:
-    """Column `d` of a request's row."""
+    """Encode a query as column `d` of a request's row."""
     head = struct.pack(">b16sqqii", VERSION, asked.key, asked.cut_ms, asked.rate, asked.sample_rows, len(asked.tables))
     parts = [head]
     for table, families in sorted(asked.tables.items()):
@@ -77,7 +77,7 @@ def request(asked: Query) -> bytes:
 
 
 def page(ranges: Sequence[Range]) -> bytes:
-    """Column `r` of a page: at most `PAGE_RANGES` ranges."""
+    """Encode at most `PAGE_RANGES` ranges as column `r` of a page."""
     parts = [struct.pack(">bi", VERSION, len(ranges))]
     for one in ranges:
         parts += [struct.pack(">i", one.part), _field(one.region.encode()), struct.pack(">q", one.open_seq)]
@@ -86,7 +86,7 @@ def page(ranges: Sequence[Range]) -> bytes:
 
 
 def answers(data: bytes) -> list[Answer]:
-    """Column `a` of a row of answers. Raises `DamagedAnswer`."""
+    """Decode column `a` of a row of answers. Raises `DamagedAnswer`."""
     reader = _Reader(data)
     if reader.number("b") != VERSION:
         raise DamagedAnswer("answers of another version")

@@ -49,25 +49,25 @@ _PREFIX = 8  # bytes of a region's encoded name, unique within a cluster
 
 
 def number(cells: Cells, qualifier: bytes) -> int | None:
-    """An int64 cell; None where it is absent or of another length."""
+    """Return an int64 cell; None if it is absent or of another length."""
     cell = cells.get(_COLUMN + qualifier)
     return int.from_bytes(cell[0], "big", signed=True) if cell and len(cell[0]) == 8 else None
 
 
 def text(cells: Cells, qualifier: bytes) -> str | None:
-    """A UTF-8 cell; None where it is absent."""
+    """Return a UTF-8 cell; None if it is absent."""
     cell = cells.get(_COLUMN + qualifier)
     return cell[0].decode(errors="replace") if cell else None
 
 
 def raw(cells: Cells, qualifier: bytes) -> bytes | None:
-    """A cell's bytes; None where it is absent."""
+    """Return a cell's bytes; None if it is absent."""
     cell = cells.get(_COLUMN + qualifier)
     return cell[0] if cell else None
 
 
 def stream_key(key: bytes) -> tuple[str, int, int] | None:
-    """(region, origin, via) of an `h` or `s` row key; None if it is not such a key."""
+    """Return (region, origin, via) of an `h` or `s` row key; None if it is not such a key."""
     digits = key[1:].decode("ascii", errors="replace")
     if len(digits) <= 2 * _ID:
         return None
@@ -78,12 +78,12 @@ def stream_key(key: bytes) -> tuple[str, int, int] | None:
 
 
 def server_key(origin: int, role: str) -> bytes:
-    """The `o` row key of what a server wrote (`w`) or applied (`r`)."""
+    """Return the `o` row key of what a server wrote (`w`) or applied (`r`)."""
     return f"{ServerRow.TYPE}{as_hex(origin)}{role}".encode()
 
 
 def heads(rows: Iterable[tuple[bytes, Cells]]) -> Iterator[NewRow]:
-    """`stream` rows of `h` rows."""
+    """Yield `stream` rows of `h` rows."""
     for key, cells in rows:
         if (stream := stream_key(key)) is None:
             continue
@@ -106,7 +106,7 @@ def heads(rows: Iterable[tuple[bytes, Cells]]) -> Iterator[NewRow]:
 
 
 def segments(rows: Iterable[tuple[bytes, Cells]]) -> Iterator[NewRow]:
-    """`segment` and `partial` rows of `s` rows, and one `replicated` row per region.
+    """Yield `segment` and `partial` rows of `s` rows, and one `replicated` row per region.
 
     Rows of a region follow one another, so the newest `r` is known when the region changes.
     """
@@ -143,7 +143,7 @@ def segments(rows: Iterable[tuple[bytes, Cells]]) -> Iterator[NewRow]:
 
 
 def _parts(cells: Cells) -> Iterator[Segment]:
-    """The segments in the columns of an `s` row: one column per server."""
+    """Yield the segments in the columns of an `s` row: one column per server."""
     for name, (value, _) in cells.items():
         qualifier = name[len(FAMILY) + 1 :]
         if len(qualifier) == _WRITER and qualifier[:1] == SegmentRow.WRITER and value[:1] == bytes([_COLUMN_VERSION]):
@@ -156,7 +156,7 @@ def _is_whole(value: bytes) -> bool:
 
 
 def _partial(cells: Cells) -> Iterator[tuple[str, int]]:
-    """Of an `s` row: families with cells that did not arrive, and the newest write time of such an entry."""
+    """Yield the families of an `s` row with cells that did not arrive, and the newest write time of such entries."""
     for name, (value, _) in cells.items():
         qualifier = name[len(FAMILY) + 1 :]
         if len(qualifier) == _PARTIAL and qualifier[:1] == SegmentRow.PARTIAL and len(value) == 8:
@@ -164,7 +164,7 @@ def _partial(cells: Cells) -> Iterator[tuple[str, int]]:
 
 
 def unstamped(rows: Iterable[tuple[bytes, Cells]]) -> Iterator[NewRow]:
-    """`unstamped` rows of `u` rows, one per set of clusters that such entries came through."""
+    """Yield `unstamped` rows of `u` rows, one per set of clusters that such entries came through."""
     for key, cells in rows:
         prefix = column(UnstampedRow.WRITE_MS)
         newest = {name[len(prefix) :]: value for name, (value, _) in cells.items() if name.startswith(prefix)}
@@ -179,7 +179,7 @@ def unstamped(rows: Iterable[tuple[bytes, Cells]]) -> Iterator[NewRow]:
 
 
 def facts(rows: Iterable[tuple[bytes, Cells]]) -> Iterator[NewRow]:
-    """`fact` rows of `g` rows: bulk loads, splits and merges."""
+    """Yield `fact` rows of `g` rows: bulk loads, splits and merges."""
     for key, cells in rows:
         base: NewRow = {
             "kind": "fact",
@@ -204,14 +204,14 @@ class Existing:
 
     @classmethod
     def of(cls, regions: Iterable[str], until_ms: int) -> Existing:
-        """Of encoded names."""
+        """Pack the first bytes of encoded region names."""
         packed: defaultdict[str, bytearray] = defaultdict(bytearray)
         for region in regions:
             packed[region[:1]] += _prefix(region)
         return cls({first: bytes(names) for first, names in packed.items()}, until_ms)
 
     def beginning_with(self, first: str) -> frozenset[bytes]:
-        """To look a region up whose name begins so: a sixteenth of all is in memory."""
+        """Return the packed names that begin with this hex digit. Only a sixteenth of all is unpacked at a time."""
         packed = self.packed.get(first, b"")
         return frozenset(packed[at : at + _PREFIX] for at in range(0, len(packed), _PREFIX))
 
@@ -224,7 +224,7 @@ def _prefix(region: str) -> bytes:
 
 
 def contents(rows: Iterable[tuple[bytes, Cells]], existing: Existing | None = None) -> Iterator[NewRow]:
-    """`fact` rows of `f` rows: only unusual facts; an ordinary region has none.
+    """Yield `fact` rows of `f` rows: only unusual facts; an ordinary region has none.
 
     `changed`: its store files changed beside the WAL; `bulkload`: a load that its server could no longer record.
     With `existing`, for a master: `content` of a region that is gone and had store files of replicated families.
@@ -253,7 +253,7 @@ def contents(rows: Iterable[tuple[bytes, Cells]], existing: Existing | None = No
 def attended(
     rows: Iterable[tuple[bytes, Cells]], places: Places, waiting: dict[str, Place]
 ) -> Iterator[tuple[bytes, Cells]]:
-    """The same `f` rows; meanwhile regions that a server vouches for are taken out of `waiting`."""
+    """Yield the `f` rows unchanged, and take regions that a server vouches for out of `waiting`."""
     for key, cells in rows:
         region = key[1:].decode("ascii", errors="replace")
         if region in waiting and any(_vouches(places, name, value) for name, (value, _) in cells.items()):
@@ -262,7 +262,10 @@ def attended(
 
 
 def _vouches(places: Places, name: bytes, value: bytes) -> bool:
-    """By a column of an `f` row. Nearly every one is of a region that is open: none of those is parsed."""
+    """Return True if a column of an `f` row vouches for its region.
+
+    Nearly all regions are open: their values are not parsed.
+    """
     if not _is_tenure(name):
         return False
     origin = int.from_bytes(name[len(_TENURE_PREFIX) : len(_TENURE_PREFIX) + 8], "big", signed=True)
@@ -275,7 +278,7 @@ def _vouches(places: Places, name: bytes, value: bytes) -> bool:
 
 
 def _is_ordinary(values: Sequence[bytes], telling: Collection[bytes]) -> bool:
-    """Whether a region's only tenure tells nothing by itself. Most rows are such: none is parsed."""
+    """Return True if a region's only tenure tells nothing by itself. Most rows are such; they are not parsed."""
     return len(values) == 1 and not any(name in values[0] for name in (*telling, b"\\"))
 
 
@@ -288,7 +291,7 @@ def _had_content(life: Life, until_ms: int) -> bool:
 
 
 def server(cells: Cells, role: str, tokens: Collection[bytes]) -> NewRow:
-    """A `server` row of an `o` row; the caller sets `live` and `tracked`."""
+    """Return the `server` row of an `o` row; the caller sets `live` and `tracked`."""
     return {
         "kind": "server",
         "server": text(cells, ServerRow.NAME),
@@ -304,7 +307,7 @@ def server(cells: Cells, role: str, tokens: Collection[bytes]) -> NewRow:
 
 
 def _proofs(cells: Cells) -> dict[str, str]:
-    """By peer, what `run -m` has recorded of the server (`d` + peer id)."""
+    """Return the proofs that `run -m` recorded of the server (`d` + peer id), by peer."""
     prefix = column(ServerRow.SETTLED)
     return {
         name[len(prefix) :].decode(errors="replace"): value.decode(errors="replace")
@@ -314,7 +317,7 @@ def _proofs(cells: Cells) -> dict[str, str]:
 
 
 def descriptor(key: bytes, cells: Cells) -> NewRow:
-    """A `table` row of a `t` row: the trackers' JSON descriptor; `{}` where it is damaged."""
+    """Return the `table` row of a `t` row, with the trackers' JSON descriptor; `{}` if that is damaged."""
     try:
         detail = json.dumps(json.loads(raw(cells, TableRow.DESCRIPTOR) or b"{}"))
     except (ValueError, RecursionError):
@@ -323,7 +326,7 @@ def descriptor(key: bytes, cells: Cells) -> NewRow:
 
 
 def pruned_marks(rows: Iterable[tuple[bytes, Cells]]) -> dict[str, list[list[Any]]]:
-    """Of `p` rows by table, for its `detail`: ids (hex) of the clusters that have what was pruned, and its time."""
+    """Return from `p` rows, for a table's `detail`, the ids (hex) of clusters that have the pruned edits, and times."""
     marks: dict[str, list[list[Any]]] = {}
     for key, cells in rows:
         marks[key[1:].decode(errors="replace")] = [
@@ -335,7 +338,7 @@ def pruned_marks(rows: Iterable[tuple[bytes, Cells]]) -> dict[str, list[list[Any
 
 
 def proven_tables(rows: Iterable[tuple[bytes, Cells]]) -> dict[str, dict[str, Any]]:
-    """Of `v` rows by table, for its `detail`: by master cluster id what was proven; what is damaged is left out."""
+    """Return from `v` rows, for a table's `detail`, the proofs by master cluster id. Damaged ones are left out."""
     prefix = column(ProvenRow.PROVEN)
     found: dict[str, dict[str, Any]] = {}
     for key, cells in rows:
@@ -348,7 +351,7 @@ def proven_tables(rows: Iterable[tuple[bytes, Cells]]) -> dict[str, dict[str, An
 
 
 def pruned_files(cells: Cells) -> dict[str, int]:
-    """Of row `d`, by master cluster id: the barrier of the FILE by which a slave's segments were pruned last."""
+    """Return from row `d`, by master cluster id, the barrier of the FILE that pruned a slave's segments last."""
     prefix = column(ToolRow.PRUNED_BY)
     return {
         name[len(prefix) :].decode(errors="replace"): int.from_bytes(value, "big", signed=True)
@@ -358,7 +361,7 @@ def pruned_files(cells: Cells) -> dict[str, int]:
 
 
 def table_events(rows: Iterable[tuple[bytes, Cells]]) -> dict[str, dict[str, Any]]:
-    """Of `n` rows by table, for a table's `detail`: when its first entry arrived, and when it was emptied since.
+    """Return from `n` rows, for a table's `detail`, when its first entry arrived, and when it was emptied since.
 
     `born_ms` is of the newest region that never held anything, `first_born_ms` of the oldest, `dropped_ms` of
     each family that was dropped, `skipped_ms` of the newest mutations seen to bypass the WAL, `raised_ms` of

@@ -21,22 +21,22 @@ _READ_BYTES = 1 << 20
 
 
 def crc32c(data: bytes, before: int = 0) -> int:
-    """The CRC32C of `data`, continued from the CRC of the preceding data."""
+    """Return the CRC32C of `data`, continued from the CRC of the preceding data."""
     return int(google_crc32c.extend(before, data))
 
 
 def combine(first: int, second: int, length: int) -> int:
-    """The CRC32C of two consecutive pieces from their CRCs; `length` is the second one's, in bytes."""
+    """Return the CRC32C of two consecutive pieces from their CRCs; `length` is the second one's, in bytes."""
     return _multiply(first, _power_of_x(8 * length)) ^ second
 
 
 def crc_hex(crc: int) -> str:
-    """As COMPOSITE-CRC is written: 8 hex digits."""
+    """Return the CRC as COMPOSITE-CRC writes it: 8 hex digits."""
     return f"{crc:08x}"
 
 
 def _multiply(a: int, b: int) -> int:
-    """The product of two polynomials over GF(2), modulo the CRC's."""
+    """Return the product of two polynomials over GF(2), modulo the CRC's."""
     product = 0
     for bit in range(31, -1, -1):
         if a >> bit & 1:
@@ -57,7 +57,7 @@ def _power_of_x(exponent: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """How HDFS would lay a file out: sizes in bytes, the kind of chunk CRC."""
+    """A file's layout in HDFS: block size and bytes per chunk CRC, and the kind of CRC."""
 
     block_size: int = 128 << 20
     bytes_per_crc: int = 512
@@ -65,7 +65,7 @@ class Layout:
 
     @classmethod
     def parse(cls, text: str) -> Layout:
-        """`BLOCK[:BYTES_PER_CRC[:CRC32|CRC32C]]`; raises `ConfigurationError`."""
+        """Parse `BLOCK[:BYTES_PER_CRC[:CRC32|CRC32C]]`. Raises `ConfigurationError`."""
         block, _, rest = text.partition(":")
         chunk, _, kind = rest.partition(":")
         try:
@@ -81,7 +81,7 @@ class Layout:
 
 
 def hdfs_checksum(file: BinaryIO, layout: Layout) -> tuple[str, str, int]:
-    """Algorithm, MD5 (hex) and length, as HDFS reports them for a file of this content and layout."""
+    """Return the algorithm, MD5 (hex) and length that HDFS reports for a file of this content and layout."""
     blocks: list[bytes] = []
     length = 0
     crc = zlib.crc32 if layout.crc_type == "CRC32" else crc32c
@@ -109,7 +109,7 @@ def _md5_of(blocks: list[bytes]) -> str:
 
 
 def _block(file: BinaryIO, layout: Layout, crc: Callable[[bytes], int]) -> tuple[bytes, int]:
-    """MD5 of a block's chunk CRCs, and how many bytes it has."""
+    """Return the MD5 of a block's chunk CRCs, and their length in bytes."""
     digest = hashlib.md5(usedforsecurity=False)
     step = max(layout.bytes_per_crc, _READ_BYTES // layout.bytes_per_crc * layout.bytes_per_crc)
     read = 0

@@ -48,7 +48,7 @@ _MD5_BYTES, _CRC_BYTES = 16, 4
 
 
 def endpoint_of(settings: Settings) -> HdfsEndpoint:
-    """The HDFS that is checked, as this process's user. Raises `ConfigurationError`."""
+    """Return the HDFS that is checked, as this process's user. Raises `ConfigurationError`."""
     return endpoint_at(settings, settings.webhdfs())
 
 
@@ -58,12 +58,12 @@ def endpoint_at(settings: Settings, urls: Sequence[str]) -> HdfsEndpoint:
 
 
 def client_for(endpoint: HdfsEndpoint | RpcEndpoint, load: Load) -> Hdfs:
-    """The one of this process."""
+    """Return this process's client."""
     return native_hdfs(endpoint, load) if isinstance(endpoint, RpcEndpoint) else webhdfs(endpoint, load)
 
 
 def reads_alone(endpoint: HdfsEndpoint | RpcEndpoint, load: Load) -> bool:
-    """Whether one process has to read everything, and Spark's executors nothing.
+    """Return True if this process has to read everything, and Spark's executors nothing.
 
     Hadoop's client is one Java process, however many threads ask. And a rate holds over all requests only where one
     process makes them: executors come and go, and what one has lost another reads again.
@@ -73,7 +73,7 @@ def reads_alone(endpoint: HdfsEndpoint | RpcEndpoint, load: Load) -> bool:
 
 @contextlib.contextmanager
 def refusals_end_the_run(endpoint: HdfsEndpoint | RpcEndpoint) -> Iterator[None]:
-    """Turns a refusal that affects the whole run into one clear line."""
+    """Turn a refusal that affects the whole run into an error of one line."""
     try:
         yield
     except Refused as refusal:
@@ -93,7 +93,7 @@ class Part:
 
 
 class _Split:
-    """What splitting a tree has found so far."""
+    """Parts that the split of a tree has found so far."""
 
     def __init__(self) -> None:
         self.pages = 0
@@ -106,7 +106,7 @@ class _Split:
         return len(self._pieces)
 
     def add(self, page: Page, files: int) -> None:
-        """A page with this many files."""
+        """Add a page with this many files."""
         self.pages += 1
         folder = page.spot.folder
         after, known = self._begun.pop(folder, (page.spot.after, 0))
@@ -121,7 +121,7 @@ class _Split:
             self._pieces.append((Part((folder,), False, after), known))
 
     def parts(self) -> Iterator[Part]:
-        """The listed parts, with small folders merged."""
+        """Yield the listed parts, with small folders merged."""
         enough = min(PART_FILES, sum(files for _, files in self._pieces) // PARTS)
         group, gathered = list[str](), 0
         for part, files in self._pieces:
@@ -159,12 +159,13 @@ class HdfsSource(Source):
 
     @property
     def is_read_here(self) -> bool:
-        """Whether this process alone reads it."""
+        """Return True if only this process reads the source."""
         return reads_alone(self.endpoint, self.load)
 
     def partitions(self) -> Sequence[Part]:
-        """Parts of about as many files each: the upper levels of the tree are listed, as deep as its shape requires.
+        """Divide the tree into parts of about as many files each.
 
+        Lists the upper levels of the tree, as deep as its shape requires.
         Breadth first, so that small folders end soon and the big ones are left to split.
         """
         hdfs = client_for(self.endpoint, self.load)
@@ -187,7 +188,7 @@ class HdfsSource(Source):
         return [*split.parts(), *(Part(tuple(trees[first::number]), True) for first in range(number))]
 
     def _take(self, split: _Split, page: Page) -> list[str]:
-        """A page's files go to parts; its folders are returned."""
+        """Add a page's files to the parts, and return its folders."""
         refusal = page.refusal
         if refusal is not None and not (refusal.is_absent or self.tolerant):
             raise Refused(refusal.name, f"{page.spot.folder} cannot be listed: {refusal}")
@@ -197,7 +198,7 @@ class HdfsSource(Source):
         return folders_of(page, self.exclusions)
 
     def read(self, partition: Part) -> Iterator[pa.RecordBatch]:
-        """The rows of one part, checksums requested several at a time."""
+        """Yield the rows of one part. Requests several checksums at a time."""
         hdfs = client_for(self.endpoint, self.load)
         seen: Counter[str] = Counter()
         with refusals_end_the_run(self.endpoint):
@@ -206,7 +207,7 @@ class HdfsSource(Source):
         yield from codec.batches({"kind": "count", "name": name, "entries": n} for name, n in sorted(seen.items()))
 
     def _listed(self, hdfs: Hdfs, part: Part, seen: Counter[str]) -> Iterator[NewRow]:
-        """`file` rows without checksums; a row with a `state` needs none."""
+        """Yield `file` rows without checksums; a row with a `state` needs none."""
         walk = Walk(hdfs, part.paths, part.after, part.upto)
         for page in walk:
             folder = page.spot.folder
@@ -226,7 +227,7 @@ class HdfsSource(Source):
                     walk.add([path])
 
     def _unlisted(self, folder: str, refusal: Refused) -> Iterator[NewRow]:
-        """The row of a folder that cannot be listed; none for one that was deleted in between."""
+        """Yield the row of a folder that cannot be listed; none for one that was deleted in between."""
         if refusal.is_absent:
             return
         if not self.tolerant:
@@ -234,7 +235,7 @@ class HdfsSource(Source):
         yield {"kind": "file", "path": folder, "state": FileState.UNREADABLE, "detail": f"folder: {refusal}"}
 
     def _checked(self, hdfs: Hdfs, files: Iterator[NewRow]) -> Iterator[NewRow]:
-        """Rows in listing order, with a bounded window of requests under way."""
+        """Yield rows in listing order, with a bounded window of requests under way."""
         journal = opened(self.journal) if self.journal else None
         window: deque[Future[list[NewRow]]] = deque()
         known = files if journal is None else (_recalled(row, journal, self.deep) for row in files)
@@ -252,12 +253,12 @@ class HdfsSource(Source):
 
 
 def _recalled(row: NewRow, journal: Journal, deep: bool) -> NewRow:
-    """With what an earlier run knew of it."""
+    """Return the row, completed by what an earlier run recorded of the file."""
     return row if row.get("state") else journal.known(row, deep) or row
 
 
 def is_large(hdfs: Hdfs, roots: Iterable[str], exclusions: Exclusions, most_pages: int) -> bool:
-    """Whether there are so many files that a Java process pays; a look at a few pages of the listing tells."""
+    """Return True if there are enough files for a Java process to pay. Lists at most `most_pages` pages."""
     files = pages = 0
     walk = Walk(hdfs, outermost([path for root in roots for path in expand(hdfs, root)]), breadth_first=True)
     for page in walk:
@@ -269,14 +270,14 @@ def is_large(hdfs: Hdfs, roots: Iterable[str], exclusions: Exclusions, most_page
 
 
 def folders_of(page: Page, exclusions: Exclusions) -> list[str]:
-    """The folders on a page that are not left out."""
+    """Return the folders on a page that are not left out."""
     below = (entry["pathSuffix"] for entry in page.entries if entry["type"] == "DIRECTORY")
     paths = (posixpath.join(page.spot.folder, name) for name in below)
     return [path for path in paths if not exclusions.leave_out(path)]
 
 
 def pool_of(hdfs: NativeHdfs, roots: Iterable[str], exclusions: Exclusions) -> str:
-    """The id of the block pool of some file, for NameNodes that show it in no other way; empty: none was found."""
+    """Return the id of the block pool of any file, for NameNodes that do not tell it; empty if none was found."""
     walk = Walk(hdfs, [path for root in roots for path in expand(hdfs, root)], breadth_first=True)
     for page in islice(walk, LOOK_PAGES):
         for entry in page.entries:
@@ -288,7 +289,7 @@ def pool_of(hdfs: NativeHdfs, roots: Iterable[str], exclusions: Exclusions) -> s
 
 
 def expand(hdfs: Hdfs, root: str) -> list[str]:
-    """The existing paths that a root stands for; several for a glob, none if nothing matches."""
+    """Return the existing paths that a root stands for; several for a glob, none if nothing matches."""
     if not is_glob(root):
         return [root] if hdfs.status(root) is not None else []
     found = ["/"]
@@ -314,7 +315,7 @@ def _entries_or_none(hdfs: Hdfs, folder: str) -> Iterator[dict[str, Any]]:
 
 
 def _entries(hdfs: Hdfs, folder: str, after: str = "", upto: str | None = None) -> Iterator[dict[str, Any]]:
-    """HDFS orders names by their bytes, and so must comparisons with `upto`."""
+    """Yield a folder's entries in the order of their names' bytes, which comparisons with `upto` rely on."""
     for page in hdfs.pages(folder, after):
         for entry in page:
             if upto is not None and entry["pathSuffix"].encode() > upto.encode():
@@ -323,7 +324,7 @@ def _entries(hdfs: Hdfs, folder: str, after: str = "", upto: str | None = None) 
 
 
 def listed_row(path: str, status: dict[str, Any]) -> NewRow:
-    """What the listing alone shows of a file."""
+    """Return the row of a file from the listing alone, without a checksum."""
     marks = [str(status["ecPolicy"])] if status.get("ecPolicy") else []
     marks += ["encrypted"] if status.get("encBit") else []
     return {
@@ -338,7 +339,7 @@ def listed_row(path: str, status: dict[str, Any]) -> NewRow:
 
 
 def checked_rows(hdfs: Hdfs, rows: Sequence[NewRow], deep: bool) -> list[NewRow]:
-    """The rows with checksum, and CRC32C if `deep`; those that have one already, or a `state`, as they are.
+    """Return the rows with checksum, and CRC32C if `deep`; those that have one already, or a `state`, as they are.
 
     An unreadable file is `unreadable` or `open`, with the reason.
     """
@@ -371,7 +372,10 @@ def _checked_row(hdfs: Hdfs, row: NewRow, answer: tuple[str, bytes] | Refused, d
 
 
 def checksum_hex(algorithm: str, data: bytes) -> str:
-    """What is compared of a checksum; `ValueError` for one of another kind, of which nothing might be left."""
+    """Return the comparable part of a checksum as hex.
+
+    Raises `ValueError` for other kinds, of which nothing might be left.
+    """
     end = _HEADER + _MD5_BYTES
     if algorithm.startswith("MD5-of-") and len(data) >= end:
         return data[_HEADER:end].hex()  # four zeros follow, of the buffer that Hadoop puts it into
@@ -381,7 +385,7 @@ def checksum_hex(algorithm: str, data: bytes) -> str:
 
 
 def content_crc(hdfs: Hdfs, path: str, length: int) -> str:
-    """The CRC32C of the content (hex), read in ranges side by side. Raises `Refused`, also for another length."""
+    """Return the CRC32C of the content (hex). Reads ranges in parallel. Raises `Refused`, also for another length."""
     ranges = [(offset, min(RANGE_BYTES, length - offset)) for offset in range(0, length, RANGE_BYTES)]
     if len(ranges) == 1:
         return crc.crc_hex(_range_crc(hdfs, path, *ranges[0]))
@@ -411,7 +415,7 @@ def _range_crc(hdfs: Hdfs, path: str, offset: int, length: int) -> int:
 
 
 def with_content(hdfs: Hdfs, rows: Iterable[NewRow]) -> Iterator[NewRow]:
-    """The same rows, each with its CRC32C; a file that cannot be read becomes `unreadable`. For `--deep`."""
+    """Yield the rows, each with its CRC32C; a file that cannot be read becomes `unreadable`. For `--deep`."""
 
     def fill(row: NewRow) -> NewRow:
         try:

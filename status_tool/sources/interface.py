@@ -23,7 +23,7 @@ class Source(ABC):
 
     @property
     def is_read_here(self) -> bool:
-        """Whether only the process that made it reads it, in a check, too: not Spark's executors."""
+        """Return True if only the process that made the source reads it, also in a check; Spark's executors do not."""
         return False
 
     def close(self) -> None:  # noqa: B027

@@ -1,4 +1,4 @@
-"""What an interrupted master run already knows of files, so that `--resume` need not read it again.
+"""Journal of file checksums from an interrupted master run, so that `--resume` need not read them again.
 
 A SQLite file beside the status file: it is looked up by path, and its size does not affect memory.
 """
@@ -28,7 +28,7 @@ _OPEN_LOCK = threading.Lock()
 
 
 def opened(path: str) -> Journal:
-    """The process's one journal of that name."""
+    """Return the process's one journal of that name."""
     with _OPEN_LOCK:
         if path not in _OPEN:
             _OPEN[path] = Journal(path)
@@ -36,13 +36,13 @@ def opened(path: str) -> Journal:
 
 
 def forget(path: Path) -> None:
-    """Close it; the file stays."""
+    """Close the journal. The file stays."""
     with _OPEN_LOCK:
         _OPEN.pop(str(path), None)
 
 
 def remove(path: Path) -> None:
-    """Close and delete it; nothing if there is none."""
+    """Close and delete the journal. Does nothing if there is none."""
     with _OPEN_LOCK:
         journal = _OPEN.pop(str(path), None)
     if journal is not None:
@@ -53,13 +53,13 @@ def remove(path: Path) -> None:
 
 
 def _touch(path: str) -> None:
-    """SQLite gives its own files the permissions of this one: it lists what is in HDFS, so it is the owner's alone."""
+    """Create the file for the owner alone, as it lists names in HDFS. SQLite's own files get the same permissions."""
     with contextlib.suppress(OSError):  # SQLite reports the reason.
         os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600))
 
 
 class Journal:
-    """Checksums by path, for many threads. Raises `OutputError` where the file cannot be used."""
+    """Checksums by path, for many threads. Raises `OutputError` if the file cannot be used."""
 
     def __init__(self, path: str) -> None:
         self._path = path
@@ -73,7 +73,7 @@ class Journal:
             self._db.commit()
 
     def known(self, row: NewRow, deep: bool) -> NewRow | None:
-        """The row completed, if a file of this path, length and modification time is known, with CRC if `deep`."""
+        """Return the row with its checksum (and CRC if `deep`); None if the file is new or has changed since."""
         query = "select algorithm, checksum, crc32c from file where path = ? and length = ? and modified_ms = ?"
         with self._lock, self._clear():
             found = self._db.execute(query, (row["path"], row["length"], row["modified_ms"])).fetchone()

@@ -1,4 +1,4 @@
-"""Where a run keeps checksums until its status file is complete; apart, as the journal itself loads Arrow."""
+"""Path of the journal of file checksums. Apart from the journal itself, which loads Arrow."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ JOURNAL_SUFFIX = ".resume"
 
 
 def journal_path(output: Path) -> Path:
-    """Where the journal of a status file is."""
+    """Return the path of the journal beside a status file."""
     return Path(f"{output}{JOURNAL_SUFFIX}")

@@ -34,15 +34,15 @@ class LocalSource(Source):
     deep: bool = False
 
     def absent(self) -> list[str]:
-        """The roots that do not exist."""
+        """Return the roots that do not exist."""
         return [root for root in self.roots if not _expand(root)]
 
     def partitions(self) -> Sequence[str]:
-        """One part per root."""
+        """Return one part per root."""
         return outermost([path for root in self.roots for path in _expand(root)])
 
     def read(self, partition: str) -> Iterator[pa.RecordBatch]:
-        """The rows of one root. A file that cannot be read is `unreadable`, with the reason."""
+        """Yield the rows of one root. A file that cannot be read is `unreadable`, with the reason."""
         seen: Counter[str] = Counter()
         yield from codec.batches(self._rows(partition, seen), 1_000)
         yield from codec.batches({"kind": "count", "name": name, "entries": n} for name, n in sorted(seen.items()))
@@ -71,7 +71,7 @@ class LocalSource(Source):
                     yield from self._rows(child, seen)
 
     def row(self, path: str) -> NewRow:
-        """The `file` row of one file."""
+        """Return the `file` row of one file."""
         row: NewRow = {"kind": "file", "path": path, "block_size": self.layout.block_size}
         try:
             with Path(path).open("rb") as file:

@@ -49,7 +49,7 @@ class HostedRegion:
 
 
 def regions(endpoint: ThriftEndpoint, live: Collection[str], state_table: str, only: TableFilter) -> Iterator[NewRow]:
-    """`region` rows of every user table, with who hosts them now.
+    """Yield `region` rows of every user table, with who hosts them now.
 
     `state` is `hosted` by a live server, `unhosted` by none, `disabled` with its table, or `split` (a parent
     that waits for the janitor). Secondary replicas write no WAL and are left out. A table's own row comes before those
@@ -65,7 +65,7 @@ def regions(endpoint: ThriftEndpoint, live: Collection[str], state_table: str, o
 
 
 def open_regions(endpoint: ThriftEndpoint, tables: Collection[str]) -> Iterator[HostedRegion]:
-    """The regions of these tables that `hbase:meta` has as open, first replicas only, in key order by table."""
+    """Yield the regions of these tables that `hbase:meta` has as open, first replicas only, in key order by table."""
     if len(tables) > FEW_TABLES:
         names = set(tables)
         yield from (region for region in _open(endpoint, b"", None) if region.table in names)
@@ -76,7 +76,7 @@ def open_regions(endpoint: ThriftEndpoint, tables: Collection[str]) -> Iterator[
 
 
 def open_again(endpoint: ThriftEndpoint, known: Collection[HostedRegion]) -> Iterator[HostedRegion]:
-    """What `hbase:meta` has now of a few regions that were open."""
+    """Yield the regions in `known` that `hbase:meta` still has, each with its current server and opening."""
     names = sorted({region.name for region in known})
     with connection(endpoint) as client:
         rows = client.table(META).rows(names, _OPENED, include_timestamp=True)
@@ -92,7 +92,7 @@ def _open(endpoint: ThriftEndpoint, start: bytes, stop: bytes | None) -> Iterato
 
 
 def _hosted(key: bytes, cells: Cells) -> HostedRegion | None:
-    """A region that is open; None for any other row."""
+    """Return the region if it is open; None for any other row."""
     row, server = _region(key, cells), _server(cells)
     opened = cells.get(b"info:seqnumDuringOpen")
     state = cells.get(b"info:state", (b"OPEN", 0))[0]
@@ -152,7 +152,7 @@ def _hosting(row: NewRow, cells: Cells, live: Collection[str], enabled: bool) ->
 
 
 def _server(cells: Cells) -> str | None:
-    """`info:server` is `host:port`, `info:serverstartcode` the rest of the server name."""
+    """Return the server name from `info:server` (`host:port`) and `info:serverstartcode`; None without either."""
     address, startcode = cells.get(b"info:server"), cells.get(b"info:serverstartcode")
     if address is None or startcode is None or len(startcode[0]) != 8:
         return None
@@ -165,12 +165,12 @@ def table_families(
     events: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
     descriptors: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
 ) -> Iterator[NewRow]:
-    """`table` rows of all tables with their families and their `events`.
+    """Yield `table` rows of all tables with their families and their `events`.
 
     Thrift lists the tables (version 1 reports names only); their families come from the trackers' `descriptors`. The
     state table is among them, so that a cluster without user tables differs from one that was not read.
 
-    Raises `ConnectionFailed` where HBase's access control hides a table from this user: it leaves those on which the
+    Raises `ConnectionFailed` if HBase's access control hides a table from this user: it leaves those on which the
     user has no right out of the list (`AccessController.postGetTableNames`), and nobody would miss them.
     """
     with connection(endpoint) as client:
@@ -188,7 +188,7 @@ def table_families(
 
 
 def described(families: list[str], descriptor: Mapping[str, Any] | None) -> dict[str, Any]:
-    """A table with these families, as the trackers describe it; only the names where they do not."""
+    """Return a table in the form of the trackers' descriptors; only its families' names if the trackers do not tell."""
     known = descriptor.get("families") if descriptor else None
     if not isinstance(known, dict):
         return {"families": families}

@@ -36,7 +36,7 @@ class Wal:
 
     @property
     def server(self) -> str | None:
-        """The region server `host,port,startcode` that wrote it; None where the name is not a WAL's."""
+        """The region server `host,port,startcode` that wrote it; None if the name is not a WAL's."""
         match = _WAL.fullmatch(self.name)
         return unquote(match["server"]) if match else None
 
@@ -48,7 +48,10 @@ class Wal:
 
     @property
     def started_ms(self) -> int | None:
-        """When it was opened, on its server's clock: no entry in it is older."""
+        """Time when the WAL was opened (epoch ms, its server's clock). No entry is older.
+
+        None if the name does not tell.
+        """
         match = _WAL.fullmatch(self.name)
         return int(match["started"]) if match else None
 
@@ -86,7 +89,7 @@ class HFileRefs:
 
 @dataclass(frozen=True, slots=True)
 class Queues:
-    """All queues at one moment."""
+    """Replication queues of all servers at one moment."""
 
     queues: tuple[Queue, ...]
     hfile_refs: tuple[HFileRefs, ...]
@@ -98,7 +101,7 @@ def read_queues(zookeeper: ZooKeeper) -> Queues:
     """Read every queue, repeatedly, until none was claimed during the read: a queue that moves from a server not yet
     read to one already read would be missed.
 
-    Raises `ConnectionFailed`, and `ConfigurationError` where HBase keeps its queues elsewhere.
+    Raises `ConnectionFailed`, and `ConfigurationError` if HBase keeps its queues elsewhere.
     """
     _refuse_tables(zookeeper)
     consistent, queues = False, tuple[Queue, ...]()
@@ -112,7 +115,7 @@ def read_queues(zookeeper: ZooKeeper) -> Queues:
 
 
 def _refuse_tables(zookeeper: ZooKeeper) -> None:
-    """HBase 2's region servers add a queue for each peer, HBase 3's keep them in a table."""
+    """Raise `ConfigurationError` if HBase 3 keeps the queues in a table. HBase 2 keeps them in ZooKeeper."""
     if zookeeper.children_version(_REPLICATION, "rs") is None and zookeeper.peers() and zookeeper.live_servers():
         raise ConfigurationError(
             f"no replication queues under {zookeeper.endpoint}: HBase 3 keeps them in the table hbase:replication, "
@@ -136,7 +139,9 @@ def _order(wal: Wal) -> tuple[str, int, str]:
 
 
 def _position(zookeeper: ZooKeeper, *path: str) -> int:
-    """0 for a WAL that was not started, has just been finished, or whose position is unreadable, as in HBase."""
+    """Return the position (bytes); 0 for a WAL that is not begun, just finished, or has no readable position, as HBase
+    does.
+    """
     found = zookeeper.read(*path)
     try:
         return hbase_pb2.ReplicationHLogPosition.FromString(unwrap(found[0])).position if found else 0

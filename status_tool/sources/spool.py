@@ -23,9 +23,9 @@ MAX_BYTES = 256 * 1024 * 1024
 
 
 def read_spool(hdfs: WebHdfs, folder: str) -> tuple[tuple[bytes, Cells], ...]:
-    """All spooled rows; none where the folder does not exist.
+    """Read all spooled rows; none if the folder does not exist.
 
-    Raises `ConnectionFailed` where the file system does not answer or a file is damaged: rows that may
+    Raises `ConnectionFailed` if the file system does not answer or a file is damaged: rows that may
     hold a head must not be skipped silently.
     """
     try:

@@ -91,22 +91,22 @@ class StateTableSource(Source):
     digits_per_partition: int = 4
 
     def shared_out(self, tasks: int) -> StateTableSource:
-        """The same in as many parts as so many tasks can read side by side: 16 at most, 4 at least."""
+        """Return the source in as many parts as so many tasks can read in parallel: 16 at most, 4 at least."""
         return replace(self, digits_per_partition=min(self.digits_per_partition, max(1, len(_HEX) // tasks)))
 
     @property
     def is_read_here(self) -> bool:
-        """Whether this process alone has a ticket for it: Spark's executors have none."""
+        """Return True if the table requires a ticket: Spark's executors have none, so this process reads it alone."""
         return self.endpoint.has_kerberos
 
     def partitions(self) -> Sequence[tuple[KeyRange, ...]]:
-        """Ranges by the region's first hex digits: region names are hashes, so the parts are even."""
+        """Divide the table by the regions' first hex digits. Region names are hashes, so the parts are even."""
         step = self.digits_per_partition
         groups = [_HEX[i : i + step] for i in range(0, len(_HEX), step)]
         return [tuple(KeyRange(kind, digit) for kind in self.types for digit in digits) for digits in groups]
 
     def read(self, partition: tuple[KeyRange, ...]) -> Iterator[pa.RecordBatch]:
-        """One partition's rows; `ConnectionFailed` where the table was recreated meanwhile.
+        """Yield one partition's rows; raises `ConnectionFailed` if the table was recreated meanwhile.
 
         Without this check the servers' rows that were read before would vouch for heads that no longer exist.
         """
@@ -146,7 +146,7 @@ class StateTableSource(Source):
 
 @dataclass(frozen=True, slots=True)
 class Generation:
-    """What the barrier's row says of all rows; they belong together if it is the same before and after they are read.
+    """State of the barrier's row. All rows belong together if it is the same before and after they are read.
 
     The row itself proves nothing: the barrier of another run may have brought it back.
     """
@@ -160,13 +160,13 @@ class Generation:
 
 
 def generation(endpoint: ThriftEndpoint, table: str) -> Generation:
-    """Of a state table as it is now."""
+    """Read the generation of a state table as it is now."""
     rows = dict(scan(endpoint, table, BarrierRow.KEY, _BARRIER_END))
     return generation_of(rows.get(BarrierRow.KEY, {}))
 
 
 def refuse_other(table: str, before: Generation, now: Generation) -> None:
-    """`ConnectionFailed` where what was read between the two does not belong together."""
+    """Raise `ConnectionFailed` if rows read between the two generations do not belong together."""
     if not now.table_id or now.table_id != before.table_id:
         raise ConnectionFailed(
             f"the state table {table} lost its rows while it was read (dropped or truncated?): run again"
@@ -180,7 +180,7 @@ def refuse_other(table: str, before: Generation, now: Generation) -> None:
 
 
 def generation_of(barrier: Cells) -> Generation:
-    """From the barrier's row."""
+    """Return the generation that the barrier's row records."""
     columns = (BarrierRow.TABLE_ID, BarrierRow.PRUNING, BarrierRow.ISSUED_MS)
     return Generation(*(codec.raw(barrier, name) or b"" for name in columns))
 
@@ -188,7 +188,7 @@ def generation_of(barrier: Cells) -> Generation:
 def merge_rows(
     stored: Iterable[tuple[bytes, Cells]], spooled: Sequence[tuple[bytes, Cells]]
 ) -> Iterator[tuple[bytes, Cells]]:
-    """Stored and spooled rows, both in key order, as one row per key; a cell's newer timestamp wins.
+    """Merge stored and spooled rows, both in key order, to one row per key. A cell's newer timestamp wins.
 
     A tracker may spool several rows of one key: each holds other cells.
     """
@@ -201,7 +201,7 @@ def merge_rows(
 
 
 def newest_cells(first: Cells, second: Cells) -> Cells:
-    """The union of two versions of a row, as HBase would show it."""
+    """Return the union of two versions of a row, as HBase would show it."""
     merged = dict(first)
     for name, cell in second.items():
         if name not in merged or merged[name][1] < cell[1]:
@@ -279,12 +279,12 @@ class StateTable(NamedTable):
         return barrier
 
     def echoes(self, barrier: Barrier) -> dict[tuple[str, str], bool]:
-        """(server name, role) of every server row to whether it has echoed the barrier."""
+        """Return, by (server name, role) of every server row, whether it has echoed the barrier."""
         self.accept_later(barrier)
         return {(str(row["server"]), str(row["role"])): bool(row["echoed"]) for _, row in self._servers(barrier, ())}
 
     def versions(self) -> dict[tuple[str, str], str]:
-        """(server name, role) of every server row to the version of its tracker; empty where it recorded none."""
+        """Return the tracker versions by (server name, role) of every server row; empty for a row without one."""
         return {
             (codec.text(cells, ServerRow.NAME) or "", key[17:].decode("ascii", "replace")): codec.text(
                 cells, ServerRow.VERSION
@@ -303,7 +303,7 @@ class StateTable(NamedTable):
                 barrier.accepted.add(token)
 
     def descriptors(self, barrier: Barrier, spooled: Sequence[tuple[bytes, Cells]] = ()) -> Descriptors:
-        """Servers, table descriptors of this barrier, coverage and shutdown time.
+        """Read servers, table descriptors of this barrier, coverage and shutdown time.
 
         The generation is read first: `prune` writes its marks, announces itself, and then deletes, so a deletion that
         these reads could miss would show as a newer announcement.
@@ -332,7 +332,10 @@ class StateTable(NamedTable):
         )
 
     def known_families(self) -> dict[str, dict[str, Any]]:
-        """By table what the trackers last wrote down of its families, whenever that was. Raises `ConnectionFailed`."""
+        """Return the families that the trackers recorded last, at whatever time, by table.
+
+        Raises `ConnectionFailed`.
+        """
         rows = (codec.descriptor(*row) for row in scan(self.endpoint, self.name, *range_of(TableRow.TYPE)))
         details = {str(row["table"]): json.loads(str(row["detail"])) for row in rows}
         return {table: detail["families"] for table, detail in details.items() if fits(detail, _FAMILIES)}
@@ -355,7 +358,7 @@ class StateTable(NamedTable):
             table.put(key, {**named, column(ServerRow.SETTLED + peer.encode()): json.dumps(proof).encode()})
 
     def mark_pruned(self, marks: Mapping[tuple[str, bytes], int]) -> None:
-        """Before heads are deleted, record until when they were written, by table and the clusters that have them.
+        """Record by table, and by the clusters that have them, the newest write time of heads about to be deleted.
 
         A time is also its cell's timestamp, so that the latest stays. Then the pruning is announced, so that a run that
         has read the marks before notices it.
@@ -380,11 +383,11 @@ class StateTable(NamedTable):
                 rows.put(key, {name: b"" if one is None else json.dumps(one).encode()}, timestamp=moment)
 
     def kept(self) -> dict[str, dict[str, Any]]:
-        """By table and master what is kept of its past, as JSON."""
+        """Return the proofs that are kept of the past, as JSON, by table and master cluster id."""
         return codec.proven_tables(scan(self.endpoint, self.name, *range_of(ProvenRow.TYPE)))
 
     def note_pruned_by(self, cluster_id: str, barrier_ms: int) -> None:
-        """Before segments are deleted, record the barrier: FILEs of that master with an earlier one may need them."""
+        """Record the barrier before segments are deleted: FILEs of that master with an earlier one may need them."""
         with self._open() as table:
             cell = {column(ToolRow.PRUNED_BY + cluster_id.encode()): barrier_ms.to_bytes(8, "big")}
             table.put(ToolRow.KEY, cell, timestamp=barrier_ms)
@@ -401,12 +404,12 @@ class StateTable(NamedTable):
             table.put(ToolRow.KEY, {column(ToolRow.SHUTDOWN_MS): moment_ms.to_bytes(8, "big")})
 
     def clear_shutdown(self) -> None:
-        """Forget it."""
+        """Delete the recorded shutdown time."""
         with self._open() as table:
             table.delete(ToolRow.KEY, [column(ToolRow.SHUTDOWN_MS)])
 
     def shutdown_ms(self) -> int | None:
-        """The recorded shutdown time; None if none was recorded."""
+        """Return the recorded shutdown time; None if none was recorded."""
         with self._open() as table:
             return codec.number(table.row(ToolRow.KEY, include_timestamp=True), ToolRow.SHUTDOWN_MS)
 
@@ -416,5 +419,5 @@ def _within(rows: Sequence[tuple[bytes, Cells]], start: bytes, stop: bytes) -> l
 
 
 def now_ms() -> int:
-    """The clock of this machine, epoch ms."""
+    """Return this machine's time, epoch ms."""
     return time.time_ns() // 1_000_000

@@ -1,4 +1,4 @@
-"""How long the WALs are that replication still needs, by WebHDFS.
+"""Lengths of the WALs that replication still needs, read by WebHDFS.
 
 A WAL lies in `WALs/<server>`, in `WALs/<server>-splitting` while the master splits it, and then in `oldWALs` (or
 `oldWALs/<server>`). Of a WAL that is being written the NameNode knows only the finished blocks: the
@@ -25,14 +25,14 @@ _HEAD_BYTES = 16
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """Where a WAL is, how long it is, and where its entries begin (bytes)."""
+    """Location and length of a WAL, and the offset where its entries begin (bytes)."""
 
     path: str
     length: int
     header: int = 0
 
     def left(self, position: int) -> int:
-        """Bytes of entries beyond a position."""
+        """Return the bytes of entries beyond a position."""
         return max(0, self.length - max(position, self.header))
 
 
@@ -54,13 +54,14 @@ class WalFolder:
         self._listed: dict[str, dict[str, int]] = {}
 
     def unsplit(self) -> frozenset[str]:
-        """Names of the servers that still have a WAL folder, being split or not."""
+        """Return the names of the servers that still have a WAL folder, split or not."""
         with refusals_end_the_run(self._endpoint):
             names = [name for name, status in _entries(self._hdfs, f"{self._root}/WALs") if _is_folder(status)]
         return frozenset(name.removesuffix(SPLITTING) for name in names)
 
     def writers(self) -> list[Writer]:
-        """Servers with archived WALs, by name. HBase keeps a WAL for ten minutes after it is no longer needed.
+        """Return the servers with archived WALs, by name. HBase keeps a WAL for ten minutes after it is no longer
+        needed.
 
         WALs of the HMaster's own store have a different form of name.
         """
@@ -76,7 +77,7 @@ class WalFolder:
         return sorted(found.values(), key=lambda writer: writer.server)
 
     def _archived(self) -> Iterator[tuple[str, dict[str, Any]]]:
-        """Files of `oldWALs`, and of its folders by server (hbase.separate.oldlogdir.by.regionserver)."""
+        """Yield the files of `oldWALs` and of its folders by server (hbase.separate.oldlogdir.by.regionserver)."""
         for name, status in _entries(self._hdfs, f"{self._root}/oldWALs"):
             if _is_folder(status):
                 yield from _entries(self._hdfs, f"{self._root}/oldWALs/{name}")
@@ -84,7 +85,7 @@ class WalFolder:
                 yield name, status
 
     def extents(self, wals: Iterable[Wal]) -> dict[str, Extent]:
-        """By WAL name; a WAL that is not found is left out."""
+        """Return the extents by WAL name. A WAL that is not found is left out."""
         with refusals_end_the_run(self._endpoint):
             found = {wal.name: self._extent(wal) for wal in wals}
         return {name: extent for name, extent in found.items() if extent is not None}
@@ -107,7 +108,7 @@ class WalFolder:
         return self._listed[folder]
 
     def _measured(self, path: str, listed: int) -> Extent:
-        """Beyond the listing: the length that a reader sees, and that of the header before the first entry."""
+        """Return the length that a reader sees, and the length of the header, which the listing does not tell."""
         try:
             start, visible = self._hdfs.start_of(path, _HEAD_BYTES)
         except Refused:
@@ -116,7 +117,7 @@ class WalFolder:
 
 
 def _entries(hdfs: WebHdfs, path: str) -> list[tuple[str, dict[str, Any]]]:
-    """A folder's entries; none where it does not exist (any more)."""
+    """Return a folder's entries; none if it does not exist (any more)."""
     try:
         return [(entry["pathSuffix"], entry) for page in hdfs.pages(path) for entry in page]
     except Refused as refusal:
@@ -130,7 +131,7 @@ def _is_folder(status: dict[str, Any]) -> bool:
 
 
 def _header_bytes(start: bytes) -> int:
-    """Length of `PWAL`, a varint and the header message that it announces; 0 where it is not such a file."""
+    """Return the length of `PWAL`, a varint and the header message that it announces; 0 for any other file."""
     if start[:4] != _MAGIC:
         return 0
     size = 0
