@@ -119,9 +119,7 @@ class Settings:
     trust: Trust = field(default=DEFAULT_TRUST, repr=False)
 
     def thrift(self) -> ThriftEndpoint:
-        """Return the Thrift server: `--thrift`, else the site's `hbase.regionserver.thrift.*`, which also set the
-        protocol.
-        """
+        """Return the Thrift server: `--thrift`, else that of `hbase.regionserver.thrift.*`, with its protocol."""
         site = self.site
         host, port = site.get("hbase.regionserver.thrift.ipaddress"), 0
         if self.thrift_option:
@@ -153,7 +151,7 @@ class Settings:
         )
 
     def _thrift_security(self, http: bool) -> dict[str, Any]:
-        """Return the Thrift server's principal and qualities of protection; nothing if it requires no Kerberos."""
+        """Return the Thrift server: `--thrift`, else that of `hbase.regionserver.thrift.*`, with its protocol."""
         asked = self.site.get(THRIFT_QOP_KEY, "").strip()
         keys = ("hbase.thrift.spnego.principal", THRIFT_PRINCIPAL_KEY) if http else (THRIFT_PRINCIPAL_KEY,)
         if not (self.is_kerberized if http else asked):
@@ -253,8 +251,7 @@ class Settings:
         return None if filesystem is None else (filesystem, tuple(sorted(rpc_properties(self.site).items())))
 
     def mounts(self) -> Mounts:
-        """Return the mount points if `fs.defaultFS` is a view (`viewfs://`) that `--webhdfs` does not replace; else
-        none.
+        """Return the mount points if `fs.defaultFS` is a view (`viewfs://`) and `--webhdfs` is not given; else none.
 
         Raises `ConfigurationError` for links that are not read.
         """

@@ -49,8 +49,9 @@ class FileClient(ABC):
         """Return the file status; raises `Refused` if there is nothing at the path."""
 
     def pages(self, path: str, after: str = "") -> Iterator[list[dict[str, Any]]]:
-        """Yield a folder's entries after a name, in pages by order of name; for a file, the file itself with an empty
-        suffix.
+        """Yield a folder's entries after a name, in pages by order of name.
+
+        For a file, yields it with an empty suffix.
         """
         while True:
             entries, remaining = self.page(path, after)

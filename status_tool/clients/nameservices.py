@@ -118,7 +118,7 @@ def rpc_properties(site: Mapping[str, str]) -> dict[str, str]:
 
 
 def _undirected(site: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the NameNodes without a named file system: the internal name service, the only one, or the plain address."""
+    """Return the NameNodes where no file system is named: internal name service, the only one, or the plain address."""
     internal, services = _internal_services(site), _services(site)
     if len(internal) == 1:
         return _service_urls(site, internal[0])

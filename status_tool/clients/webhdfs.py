@@ -273,8 +273,9 @@ class WebHdfs(FileClient):
         raise refusal_of(response.status, data)
 
     def _ask(self, op: str, path: str, **params: Any) -> dict[str, Any]:
-        """Return the NameNode's JSON. Waits out standby, safe mode, overload and outage, and tries all NameNodes in
-        turn.
+        """Return the NameNode's JSON.
+
+        Waits out standby, safe mode, overload and outage, and tries all NameNodes in turn.
         """
         deadline, turn = self._patience.deadline(), 0
         while True:

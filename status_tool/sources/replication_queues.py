@@ -139,8 +139,9 @@ def _order(wal: Wal) -> tuple[str, int, str]:
 
 
 def _position(zookeeper: ZooKeeper, *path: str) -> int:
-    """Return the position (bytes); 0 for a WAL that is not begun, just finished, or has no readable position, as HBase
-    does.
+    """Return the position (bytes).
+
+    Like HBase, returns 0 for a WAL that was not started, has just been finished, or has no readable position.
     """
     found = zookeeper.read(*path)
     try:

@@ -60,8 +60,9 @@ class WalFolder:
         return frozenset(name.removesuffix(SPLITTING) for name in names)
 
     def writers(self) -> list[Writer]:
-        """Return the servers with archived WALs, by name. HBase keeps a WAL for ten minutes after it is no longer
-        needed.
+        """Return the servers with archived WALs, by name.
+
+        HBase keeps a WAL for ten minutes after it is no longer needed.
 
         WALs of the HMaster's own store have a different form of name.
         """
