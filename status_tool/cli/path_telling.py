@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from status_tool.explain.overview import groups_in
-from status_tool.printable import iso, safe
+from status_tool.printable import counted, iso, safe
 from status_tool.report.progress import make_progress
 from status_tool.report.text import hanging
 from status_tool.rules.graph import Families, PathState, Reach
 from status_tool.runs.graph_check import CheckedPath, Edge, PathsAsked, PathsFound, check_paths
+from status_tool.runs.graph_holdings import Holding, Written
 from status_tool.spark.stages import stages_shown
 from status_tool.vocabulary.verdicts import EXIT_CODES, Verdict
 
@@ -56,6 +58,16 @@ def paths_document(found: PathsFound) -> dict[str, Any]:
         "edges": list(map(_edge, found.edges)),
         "paths": list(map(_path, found.paths)),
         "loops": list(found.loops),
+        "written": {
+            name: {table: [dataclasses.asdict(one) for one in own] for table, own in tables.items()}
+            for name, tables in found.written.items()
+        },
+        "lost": {
+            name: {
+                table: {other: dataclasses.asdict(one) for other, one in held.items()} for table, held in tables.items()
+            }
+            for name, tables in found.lost.items()
+        },
         "notices": list(found.notices),
     }
 
@@ -152,9 +164,63 @@ def _texts(found: PathsFound) -> Iterator[str]:
             yield from _way_out(edge)
     disabled = [edge.hop for edge in found.edges if not edge.is_enabled]
     notes = [f"{hop} (to {hop.target}) is disabled: its queues grow until `enable_peer`" for hop in disabled]
-    for text in (*found.loops, *found.notices, *notes):
+    for lost, tables in found.lost.items():
+        yield ""
+        yield f"{lost} cannot be reached. What the others have of it:"
+        yield from (line for table, held in tables.items() for line in _held(table, held))
+        yield from hanging("", _promoted(lost, tables))
+    for text in (*found.loops, *found.notices, *notes, *_fan_in(found)):
         yield ""
         yield from hanging("Note: ", text)
+
+
+def _held(table: str, held: Mapping[str, Holding]) -> Iterator[str]:
+    for name, one in sorted(held.items(), key=lambda item: (item[1].lacks, item[0])):
+        words = [f"table {table}: {name} has entries up to {iso(one.newest_ms)}"]
+        if one.newest_ms is None:
+            words = [f"table {table}: {name} has what others relayed, up to {iso(one.passed_ms)} by its own clock"]
+        if one.lacks:
+            words.append(f"another one has more of {counted(one.lacks, 'stream')}")
+        if one.holes:
+            words.append(f"{counted(one.holes, 'hole')}, the first at {iso(one.hole_ms)}")
+        yield from hanging("   ", ", ".join(words), "      ")
+
+
+def _promoted(lost: str, tables: Mapping[str, Mapping[str, Holding]]) -> str:
+    """Whom to promote."""
+    names = sorted({name for held in tables.values() for name in held})
+    best = [
+        name
+        for name in names
+        if all(name in held and not held[name].lacks and held[name].newest_ms is not None for held in tables.values())
+    ]
+    if not best:
+        return f"None of them has the newest entries of every table. What {lost} did not ship is on {lost} alone."
+    return (
+        f"{' and '.join(best)} {'has' if len(best) == 1 else 'have'} the newest entries of every table that any of "
+        f"them has. What {lost} did not ship is on {lost} alone."
+    )
+
+
+def _fan_in(found: PathsFound) -> Iterator[str]:
+    """Who else writes to a table of a slave: by rows it differs from each of its masters, and misses nothing."""
+    into: dict[str, set[str]] = {}
+    for edge in found.edges:
+        into.setdefault(edge.hop.target, set()).add(edge.hop.source)
+    for name, sources in into.items():
+        for table, own in found.written.get(name, {}).items():
+            ways = [one for one in own if one.through or len(own) > 1]
+            if len(sources) > 1 and len(ways) > 1:
+                yield (
+                    f"{name}, table {table}: written {'; '.join(map(_way, ways))}. By rows it differs from each of "
+                    "its masters for that reason alone"
+                )
+
+
+def _way(one: Written) -> str:
+    deleted = "" if one.deleted_ms is None else f", deletes up to {iso(one.deleted_ms)}"
+    where = f"through {' and '.join(one.through)}" if one.through else "by its own clients"
+    return f"{where} up to {iso(one.written_ms)}{deleted}"
 
 
 def _way_out(edge: Edge) -> Iterator[str]:

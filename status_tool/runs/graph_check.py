@@ -13,7 +13,7 @@ import tempfile
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -44,6 +44,7 @@ from status_tool.rules.graph import (
 from status_tool.rules.peers import parse_peer
 from status_tool.rules.sides import CLOCK_TOLERANCE_MS
 from status_tool.runs.check import Check
+from status_tool.runs.graph_holdings import Holding, Written, holdings_of, written_on
 from status_tool.runs.live_rounds import RECHECK_S, question_in
 from status_tool.runs.master_side import MasterSide, facts_of
 from status_tool.runs.offline import check_offline
@@ -51,7 +52,7 @@ from status_tool.runs.recovery import words_of_group
 from status_tool.runs.write import Say, source_of
 from status_tool.sources.state_table import now_ms
 from status_tool.spark.session import spark_session
-from status_tool.status_file.reader import open_status
+from status_tool.status_file.reader import StatusFile, open_status
 from status_tool.status_file.signature import SignKey
 from status_tool.status_file.writer import StatusWriter
 from status_tool.vocabulary.header import MASTER, SLAVE, Header
@@ -159,6 +160,10 @@ class PathsFound:
     """In which replication may not stop, in words."""
     notices: tuple[str, ...]
     cut_ms: int
+    written: Mapping[str, Mapping[str, tuple[Written, ...]]] = field(default_factory=dict)
+    """By cluster and table, who wrote there."""
+    lost: Mapping[str, Mapping[str, Mapping[str, Holding]]] = field(default_factory=dict)
+    """By cluster that could not be reached, by table, and by each other cluster, what is there of it."""
 
     @property
     def verdict(self) -> Verdict:
@@ -271,6 +276,31 @@ class _Desk:
                 if (cluster.name, 0) not in looks:
                     found.setdefault(cluster.name, self.why_not(cluster.name, side))
         return found
+
+    def written(self, stations: Sequence[Station]) -> dict[str, dict[str, tuple[Written, ...]]]:
+        """By cluster and table, who wrote there."""
+        with self._slave_files() as slaves:
+            return {name: written_on(file, stations) for name, file in slaves.items()}
+
+    def lost(self, stations: Sequence[Station]) -> dict[str, dict[str, dict[str, Holding]]]:
+        """What others hold of clusters that could not be reached; their streams cannot be told apart."""
+        if not any(side == MASTER and self.is_live(name) for name, side in self.failures):
+            return {}
+        gone = [one for one in stations if (one.name, 0) not in self.masters]
+        ids = frozenset(one.cluster_id for one in gone if one.cluster_id)
+        known = frozenset(one.cluster_id for one in stations if one.cluster_id)
+        with self._slave_files() as slaves, ExitStack() as opened:
+            masters = [
+                opened.enter_context(open_status(look.file)) for (_, at), look in self.masters.items() if at == 0
+            ]
+            found = holdings_of(ids, masters, slaves, known)
+        return {" or ".join(one.name for one in gone): found}
+
+    @contextmanager
+    def _slave_files(self) -> Iterator[dict[str, StatusFile]]:
+        with ExitStack() as opened:
+            looks = {name: look for (name, number), look in self.slaves.items() if number == 0}
+            yield {name: opened.enter_context(open_status(look.file)) for name, look in looks.items()}
 
     def returned(self) -> list[str]:
         """Clusters that hold entries which had passed them before."""
@@ -427,6 +457,8 @@ class _Search:
             tuple(endless(stations, self.desk.returned())),
             (*same_ids(stations), *outside(stations)),
             min(cuts, default=now_ms()),
+            self.desk.written(stations),
+            self.desk.lost(stations),
         )
 
     def _cell(

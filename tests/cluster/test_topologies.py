@@ -5,16 +5,20 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 
+from status_tool.runs.graph_check import _Desk
+from status_tool.vocabulary.header import SLAVE
+from status_tool.vocabulary.verdicts import EXIT_CODES
 from tests.cluster.test_verdicts import assert_complete, dump, since_told
 from tests.lab.lab import Lab
 from tests.lab.waiting import wait_until
 from tests.pair import PEER, Pair, Result, move_table, tool_here, tracked_spec
+from tests.schema import assert_valid
 
 pytestmark = [pytest.mark.cluster, pytest.mark.spark]
 
@@ -51,6 +55,21 @@ def topology(pair: Pair) -> Result:
     return tool_here("topology", "--json", conf=pair.master)
 
 
+def paths(three: Three, *arguments: str) -> Result:
+    """`status-tool paths --json` on all three."""
+    clusters = zip("abc", (three.ab.master, three.ab.slave, three.bc.slave), strict=True)
+    given = [f"--cluster={name}={cluster.conf_dir}" for name, cluster in clusters]
+    result = tool_here("paths", *given, "--json", *arguments)
+    assert_valid(result.json, "paths")
+    return result
+
+
+def cells(result: Result) -> dict[str, str]:
+    """The matrix, by pairs as `ab`."""
+    matrix = result.json["matrix"]
+    return {source + target: one["verdict"] for source, row in matrix.items() for target, one in row.items()}
+
+
 def test_a_chain(three: Three, status: Path) -> None:
     """Edits relayed by b are in scope on c with b's file; a's own file has nothing to say to c."""
     three.ab.master.admin.put_rows("t", "f", 20)
@@ -64,6 +83,43 @@ def test_a_chain(three: Three, status: Path) -> None:
     assert sum(1 for row in dump(status) if row["kind"] == "stream") == 2
     found = topology(three.ab)
     assert (found.exit_code, found.json["shape"], len(found.json["clusters"])) == (0, "chain", 3), found
+    found = paths(three, "--wait", "20")
+    expected = dict.fromkeys(("ba", "ca", "cb"), "not connected") | dict.fromkeys(("ab", "bc", "ac"), "complete")
+    assert (found.exit_code, cells(found)) == (0, expected), found
+    assert [path["clusters"] for path in found.json["paths"]] == [["a", "b"], ["b", "c"], ["a", "b", "c"]]
+
+
+def test_an_entry_that_reaches_the_middle_late(three: Three, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It comes to b after b's side as a master was read: both edges are complete, and it is not on c."""
+    a, b = three.ab.master.admin, three.bc.master.admin
+    a.disable_peer(PEER)
+    a.put_rows("t", "f", 1, prefix="late")
+    read = _Desk.read
+
+    def reading(desk: _Desk, side: str, number: int, names: Iterable[str]) -> None:
+        if (side, number) == (SLAVE, 0):
+            b.disable_peer(PEER)
+            a.enable_peer(PEER)
+            wait_until(lambda: b"late00000000" in b.rows("t"), 60, "it has reached b")
+        read(desk, side, number, names)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(_Desk, "read", reading)
+        found = paths(three)
+    assert b"late00000000" not in three.bc.slave.admin.rows("t")
+    assert {name: cells(found)[name] for name in ("ab", "bc", "ac")} == {
+        "ab": "complete",
+        "bc": "complete",
+        "ac": "behind",
+    }, found
+    (_, _, path) = found.json["paths"]
+    assert all(reason.startswith("b to c (peer 1 of b)") for reason in path["held_back_by"])
+    assert [(edge["from"], edge["enabled"]) for edge in found.json["edges"]] == [("a", True), ("b", True)]
+    found = paths(three)
+    assert (found.exit_code, cells(found)["bc"], cells(found)["ac"]) == (1, "behind", "behind"), found
+    assert not found.json["edges"][1]["enabled"]
+    b.enable_peer(PEER)
+    assert paths(three, "--wait", "60").exit_code == 0
 
 
 @pytest.fixture
@@ -183,6 +239,11 @@ def test_a_cycle(three: Three, status: Path) -> None:
         assert_complete(pair.verdict(status, "ns:t", "--wait", "20"))
     found = topology(three.ab)
     assert (found.exit_code, found.json["shape"]) == (0, "cyclic"), found
+    began = time.monotonic()
+    found = paths(three, "--wait", "20")
+    print(f"paths of a cycle of three: {time.monotonic() - began:.1f} s")
+    assert (found.exit_code, set(cells(found).values())) == (0, {"complete"}), found
+    assert (len(found.json["edges"]), len(found.json["paths"]), found.json["loops"]) == (3, 6, [])
     text = tool_here("topology", conf=three.ab.master).stdout
     assert "see above" in text
     # A peer whose cluster is not there.
@@ -229,6 +290,15 @@ def test_servers_and_a_whole_cluster_die(three: Three, status: Path) -> None:
     three.bc.write_master(status, "--table", "t")
     refused = three.bc.check(status, "--table", "t", "-q")
     assert (refused.exit_code, len(refused.stderr.strip().splitlines())) == (2, 1), refused
+    # What does not lead to c, or from it, is checked: by streams alone what a has of a crashed server is in doubt.
+    found = paths(three, "--table", "t")
+    assert (found.exit_code, set(cells(found).values()) - {"behind"}) == (
+        EXIT_CODES[found.json["verdict"]],
+        {"unverifiable"},
+    )
+    checked = {edge["from"] + edge["to"]: edge["evidence"] for edge in found.json["edges"]}
+    assert checked == {"ab": "exact", "bc": None, "ca": None}, found
+    assert "c: " in found.json["matrix"]["b"]["c"]["held_back_by"][0]
 
     three.bc.slave.launch()
 

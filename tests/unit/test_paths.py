@@ -25,6 +25,10 @@ SAMPLES = REPOSITORY / "sample_status"
 IDS = {name: f"00000000-0000-4000-8000-00000000000{number}" for number, name in enumerate(("sun", "earth", "venus"))}
 ORDER = ("sun-master", "earth-slave", "earth-master", "venus-slave")
 STEP_MS = 120_000
+SITE = """<configuration>
+<property><name>hbase.zookeeper.quorum</name><value>127.0.0.1:1</value></property>
+<property><name>hbase.regionserver.thrift.port</name><value>1</value></property>
+</configuration>"""
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -224,3 +228,59 @@ def test_the_clusters_of_the_configuration(
     file.write_text('[clusters.sun]\nconf_dir = "x"\n')
     assert main(["paths", "--json"]) == 2
     assert "'conf_dir' is not one of conf-dir" in capsys.readouterr().err
+
+
+def test_whom_to_promote_when_a_cluster_is_lost(tmp_path: Path) -> None:
+    """Venus has the gap of the sample and Earth has all: by table and stream, whatever the clusters' own verdicts."""
+    lost = tmp_path / "lost"
+    lost.mkdir()
+    (lost / "hbase-site.xml").write_text(SITE)
+    slaves = {"earth-slave": "complete", "venus-slave": "gap"}
+    given = {name: recorded(tmp_path, name, sample) for name, sample in slaves.items()}
+    given["sun"] = lost
+    for name in ("earth", "venus"):
+        with open_status(given[f"{name}-slave"]) as file:
+            header = dataclasses.replace(file.header, side="master")
+        given[f"{name}-master"] = tmp_path / f"{name}-master.status"
+        with StatusWriter(given[f"{name}-master"], header):
+            pass
+    result = paths(given, "--json")
+    assert_valid(result.json, "paths")
+    assert result.exit_code == 3, result
+    (tables,) = result.json["lost"].values()
+    assert list(result.json["lost"]) == ["sun"]
+    assert {
+        table: {name: (one["lacks"], one["holes"]) for name, one in held.items()} for table, held in tables.items()
+    } == {
+        "audit": {"earth": (0, 0), "venus": (0, 0)},
+        "orders": {"earth": (1, 0), "venus": (0, 1)},
+    }
+    assert tables["orders"]["venus"]["newest_ms"] > tables["orders"]["earth"]["newest_ms"]
+    text = paths(given).stdout
+    assert "another one has more of 1 stream" in " ".join(text.split())
+    assert "venus has the newest entries of every table" in " ".join(text.split())
+    assert max(map(len, text.splitlines())) <= 80
+
+
+def test_who_wrote_where(tmp_path: Path) -> None:
+    """Another master's puts and deletes are told by its name, those of clients as such."""
+    files = chain(tmp_path)
+    with open_status(files["venus-slave"]) as file:
+        rows = [row for batch in file.rows() for row in batch.to_pylist()]
+        header = file.header
+    ways = {"": 1_000, IDS["earth"]: 2_000, f"{IDS['sun']},{IDS['earth']}": 3_000, "elsewhere": 500}
+    for row in rows:
+        if (row["kind"], row["table"]) == ("table", "orders"):
+            row["detail"] = json.dumps(
+                json.loads(row["detail"]) | {"written_by": ways, "deleted_by": {IDS["earth"]: 1_500}}
+            )
+    with StatusWriter(files["venus-slave"], header) as writer:
+        writer.write(pa.Table.from_pylist(rows, STATUS_SCHEMA))
+    result = paths(files, "--json", "--from", "sun", "--from", "earth", "--to", "venus")
+    assert_valid(result.json, "paths")
+    assert result.json["written"]["venus"]["orders"] == [
+        {"through": ["sun", "earth"], "written_ms": 3_000, "deleted_ms": None},
+        {"through": ["earth"], "written_ms": 2_000, "deleted_ms": 1_500},
+        {"through": [], "written_ms": 1_000, "deleted_ms": None},
+        {"through": ["elsewhere"], "written_ms": 500, "deleted_ms": None},
+    ]

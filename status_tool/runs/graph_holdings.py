@@ -1,0 +1,157 @@
+"""What clusters hold of others: which of them has the newest entries of a cluster that is lost, and who wrote where."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from status_tool.rules.graph import Station
+from status_tool.rules.segments import earliest, latest
+from status_tool.status_file.reader import StatusFile
+from status_tool.vocabulary.schema import Row
+
+_COLUMNS = ("table", "region", "origin", "via", "prev", "seq", "first_ms", "write_ms", "started_ms")
+_Key = tuple[str | None, int | None, int | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """The newest writes of one table on one cluster that came the same way. Times are epoch ms, of its own clock."""
+
+    through: tuple[str, ...]
+    """The clusters that they had passed, by name, else by id; none: its own clients wrote them."""
+    written_ms: int
+    deleted_ms: int | None
+    """When deletes were last among them; None: never."""
+
+
+@dataclass(frozen=True, slots=True)
+class Holding:
+    """What a cluster has of a lost one's entries of one table. Times are epoch ms."""
+
+    newest_ms: int | None = None
+    """The newest entry that came directly, by the lost cluster's clock."""
+    passed_ms: int | None = None
+    """When an entry that had passed the lost cluster was last written here, by this cluster's clock."""
+    holes: int = 0
+    hole_ms: int | None = None
+    """Since when something is missing before later entries, by the lost cluster's clock."""
+    lacks: int = 0
+    """Of so many streams another cluster has more."""
+
+
+@dataclass(slots=True)
+class _Reach:
+    """How far a stream has arrived."""
+
+    whole: int = 0
+    """All entries up to this one."""
+    top: int = 0
+    newest_ms: int | None = None
+    holes: int = 0
+    hole_ms: int | None = None
+
+    @property
+    def reach(self) -> tuple[int, int]:
+        """What is compared."""
+        return self.whole, self.top
+
+    def add(self, row: Row) -> None:
+        """Take the next segment, in the order of their beginnings."""
+        prev, seq = row["prev"] or 0, row["seq"] or 0
+        if prev > self.top:
+            self.holes += 1
+            self.hole_ms = earliest(self.hole_ms, row["started_ms"] or row["first_ms"])
+        elif not self.holes:
+            self.whole = max(self.whole, seq)
+        self.top = max(self.top, seq)
+        self.newest_ms = latest(self.newest_ms, row["write_ms"])
+
+
+def written_on(slave: StatusFile, stations: Sequence[Station]) -> dict[str, tuple[Written, ...]]:
+    """By table, who wrote to a cluster, as its side as a slave shows it; the newest first."""
+    names = {station.cluster_id: station.name for station in stations}
+    found = {}
+    for table, detail in _tables(slave):
+        deleted = detail.get("deleted_by") or {}
+        own = [
+            Written(tuple(names.get(one, one) for one in filter(None, ids.split(","))), moment, deleted.get(ids))
+            for ids, moment in (detail.get("written_by") or {}).items()
+        ]
+        if own:
+            found[table] = tuple(sorted(own, key=lambda one: -one.written_ms))
+    return found
+
+
+def holdings_of(
+    lost_ids: frozenset[str], masters: Iterable[StatusFile], slaves: Mapping[str, StatusFile], known_ids: frozenset[str]
+) -> dict[str, dict[str, Holding]]:
+    """By table and cluster, what is there of lost clusters, whose ids are `lost_ids` as far as they are known.
+
+    Streams are theirs if no cluster that was read (`masters`) has ever had their origin or their region.
+    """
+    origins, regions = set[int](), set[str]()
+    for file in masters:
+        for batch in file.rows({"server", "stream", "region"}):
+            origins.update(one for one in batch.column("origin").unique().to_pylist() if one is not None)
+            regions.update(one for one in batch.column("region").unique().to_pylist() if one is not None)
+    reached = {name: _reaches(file, origins, regions) for name, file in slaves.items()}
+    best: dict[str, dict[_Key, tuple[int, int]]] = {}
+    for tables in reached.values():
+        for table, streams in tables.items():
+            for key, one in streams.items():
+                before = best.setdefault(table, {}).get(key, (0, 0))
+                best[table][key] = (max(before[0], one.whole), max(before[1], one.top))
+    found: dict[str, dict[str, Holding]] = {}
+    for name, file in slaves.items():
+        passed = _passed(file, lost_ids, known_ids)
+        for table in sorted(best.keys() | passed.keys()):
+            own = reached[name].get(table, {})
+            if own or table in passed:
+                found.setdefault(table, {})[name] = Holding(
+                    latest(*(one.newest_ms for one in own.values())),
+                    passed.get(table),
+                    sum(one.holes for one in own.values()),
+                    earliest(*(one.hole_ms for one in own.values())),
+                    sum(key not in own or own[key].reach != reach for key, reach in best.get(table, {}).items()),
+                )
+    return found
+
+
+def _reaches(slave: StatusFile, origins: set[int], regions: set[str]) -> dict[str, dict[_Key, _Reach]]:
+    """By table and stream, of streams that are of none of these origins and regions."""
+    rows: list[Row] = []
+    for batch in slave.rows({"segment"}):
+        rows += [
+            row
+            for row in batch.select(_COLUMNS).to_pylist()
+            if row["table"] not in (None, slave.header.status_table)
+            and row["origin"] not in origins
+            and row["region"] not in regions
+        ]
+    found: dict[str, dict[_Key, _Reach]] = {}
+    for row in sorted(rows, key=lambda one: one["prev"] or 0):
+        key = (row["region"], row["origin"], row["via"])
+        found.setdefault(row["table"], {}).setdefault(key, _Reach()).add(row)
+    return found
+
+
+def _passed(slave: StatusFile, lost_ids: frozenset[str], known_ids: frozenset[str]) -> dict[str, int]:
+    """By table, when entries that had passed a lost cluster, or one that nobody knows, were last written."""
+    found: dict[str, int] = {}
+    for table, detail in _tables(slave):
+        for ids, moment in (detail.get("written_by") or {}).items():
+            passed = set(filter(None, ids.split(",")))
+            if passed & lost_ids or passed - known_ids:
+                found[table] = max(found.get(table, 0), moment)
+    return found
+
+
+def _tables(slave: StatusFile) -> Iterable[tuple[str, Mapping[str, Any]]]:
+    """What is recorded of each table but that of published status files."""
+    for batch in slave.rows({"table"}):
+        for row in batch.to_pylist():
+            if row["table"] not in (None, slave.header.status_table) and row["detail"]:
+                yield row["table"], json.loads(row["detail"])
