@@ -33,6 +33,7 @@ from status_tool.cli.setup import doctor, setup
 from status_tool.cli.show_config import config
 from status_tool.cli.shutdown_time import shutdown_time
 from status_tool.cli.signals import SIGNALS, complaints, error_document, ignore_signals, interruption, received
+from status_tool.cli.switchover import switchover
 from status_tool.cli.topology import topology
 from status_tool.cli.watch import WatchCommand, watch
 from status_tool.errors import EXIT_ERROR, EXIT_INTERRUPTED, EXIT_TERMINATED, Interrupted, StatusToolError
@@ -65,6 +66,7 @@ app.command(
 app.command(name="recovery-point", short_help="Show up to when the slave is proven complete.")(recovery_point)
 app.command(short_help="What the old master holds that the slave never got.")(lost)
 app.command(short_help="Check every edge and path of a replication graph.")(paths)
+app.command(short_help="Print the steps of a planned change of roles.")(switchover)
 app.command(short_help="Show clusters, peers, and tables that drift.")(topology)
 app.add_typer(shutdown_time, name="shutdown-time", short_help="Record, show or clear when the application stopped.")
 app.command(short_help="Print how to install the trackers on this cluster.")(setup)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -17,9 +18,10 @@ from status_tool.printable import duration, iso, safe
 if TYPE_CHECKING:
     from status_tool.clients.zookeeper import Peer, ZooKeeper
     from status_tool.gather.queue_backlog import Document
+    from status_tool.rules.lost_wals import LostWal
 
 
-@on_cluster("webhdfs", "zookeeper")
+@on_cluster("thrift", "webhdfs", "zookeeper")
 def queues(
     settings: Settings,
     peer: Annotated[str | None, typer.Option("--peer", metavar="ID", help="Only this peer.")] = None,
@@ -44,8 +46,21 @@ def queues(
         document = {"cluster_id": cluster_id, **standing(measured, _peers(session, peer), before)}
     if peer is not None:
         document["orphans"] = []
-    typer.echo(json.dumps(document) if as_json else "\n".join(safe(line) for line in _lines(document)))
+    lost = _lost(settings, document["queues"])
+    document["lost_wals"] = list(map(asdict, lost))
+    lines = _lines(document, [f"LOST: {one}" for one in lost])
+    typer.echo(json.dumps(document) if as_json else "\n".join(map(safe, lines)))
     return int(document["exit_code"])
+
+
+def _lost(settings: Settings, queues: Sequence[dict[str, Any]]) -> list[LostWal]:
+    """The lost WALs, with what they may have held where Thrift is known and the trackers' heads can be read."""
+    from status_tool.gather.measured_queues import heads_of
+    from status_tool.rules.lost_wals import lost_wals
+
+    if not (found := lost_wals(queues)) or not settings.knows_thrift:
+        return found
+    return lost_wals(queues, heads_of(settings, {one.server for one in found if one.server}))
 
 
 def _peers(session: ZooKeeper, only: str | None) -> list[Peer]:
@@ -55,7 +70,7 @@ def _peers(session: ZooKeeper, only: str | None) -> list[Peer]:
     return peers
 
 
-def _lines(document: Document) -> Iterator[str]:
+def _lines(document: Document, lost: Sequence[str]) -> Iterator[str]:
     yield f"Cluster {document['cluster_id']}, queues at {iso(document['read_ms'])}"
     if document["lengths"] != "known":
         yield f"Bytes are not known: {document['lengths']}"
@@ -70,6 +85,9 @@ def _lines(document: Document) -> Iterator[str]:
         for queue in document["queues"]:
             if queue["peer"] == peer["id"]:
                 yield f"  {_queue(queue, document['read_ms'])}"
+    if lost:
+        yield ""
+        yield from lost
     for orphan in document["orphans"]:
         yield f"Queue of no peer: {orphan} (left over; `hbase hbck -fixReplication` removes it)"
     yield ""

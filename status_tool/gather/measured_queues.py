@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 from status_tool.clients.config import Settings
+from status_tool.clients.thrift import scan
 from status_tool.clients.zookeeper import ZooKeeper
 from status_tool.errors import ConfigurationError, ConnectionFailed
+from status_tool.sources import codec
 from status_tool.sources.hdfs_files import endpoint_at
 from status_tool.sources.replication_queues import Queue, Queues, Wal, read_queues
 from status_tool.sources.state_table import now_ms
 from status_tool.sources.wals import Extent, WalFolder, Writer
-from status_tool.vocabulary.schema import NewRow
+from status_tool.vocabulary.ids import origin_id
+from status_tool.vocabulary.schema import NewRow, Row
 from status_tool.vocabulary.selection import plain_path
+from status_tool.vocabulary.state_rows import HeadRow
 
+NEW_WAL_MS = 60_000
+"""A WAL that was opened since, by its server's clock, may not exist yet."""
 BULKLOAD_KEY = "hbase.replication.bulkload.enabled"
 
 
@@ -35,6 +42,8 @@ class Measured:
     """Why lengths are unknown."""
     writers: tuple[Writer, ...] = ()
     """Whose WALs are archived."""
+    lost: frozenset[str] = frozenset()
+    """Names of queued WALs that are nowhere in HDFS."""
 
     def facts(self, queue: Queue) -> dict[str, Any]:
         """A queue as the `detail` of its row: `left` is in bytes, null where the WAL's length is unknown."""
@@ -55,6 +64,7 @@ class Measured:
             "path": extent.path if extent else None,
             "length": extent.length if extent else None,
             "left": extent.left(wal.position) if extent else None,
+            "lost": wal.name in self.lost,
         }
 
     def summary(self) -> dict[str, Any]:
@@ -80,7 +90,7 @@ def measure(settings: Settings, zookeeper: ZooKeeper) -> Measured:
     were read.
     """
     folder, problem = _folder(settings)
-    unsplit, writers, extents = None, list[Writer](), dict[str, Extent]()
+    unsplit, writers, extents, lost = None, list[Writer](), dict[str, Extent](), frozenset[str]()
     try:
         unsplit = _plausible(folder.unsplit(), zookeeper.live_servers()) if folder else None
     except ConnectionFailed as error:
@@ -89,10 +99,29 @@ def measure(settings: Settings, zookeeper: ZooKeeper) -> Measured:
     queues = read_queues(zookeeper)
     try:
         extents = folder.extents(_wals(queues)) if folder else {}
+        if folder and unsplit is not None:
+            lost = _lost(folder, zookeeper, queues, extents)
         writers = folder.writers() if folder else []
     except ConnectionFailed as error:
         problem = str(error)
-    return Measured(read_ms, queues, extents, unsplit, replicates_loads(settings), problem, tuple(writers))
+    return Measured(read_ms, queues, extents, unsplit, replicates_loads(settings), problem, tuple(writers), lost)
+
+
+def _lost(folder: WalFolder, zookeeper: ZooKeeper, queues: Queues, extents: Mapping[str, Extent]) -> frozenset[str]:
+    """WALs that are nowhere at two looks, and still queued after the first.
+
+    HBase queues a WAL before it creates it, and removes one from the queue before it deletes it.
+    """
+    absent = {wal.name for wal in _wals(queues) if wal.name not in extents and _is_old(wal)}
+    if not absent:
+        return frozenset()
+    again = [wal for wal in _wals(read_queues(zookeeper)) if wal.name in absent]
+    found = folder.extents(again)
+    return frozenset(wal.name for wal in again if wal.name not in found)
+
+
+def _is_old(wal: Wal) -> bool:
+    return wal.started_ms is not None and now_ms() - wal.started_ms > NEW_WAL_MS
 
 
 def replicates_loads(settings: Settings) -> bool:
@@ -131,3 +160,13 @@ def queue_rows(settings: Settings, zookeeper: ZooKeeper) -> tuple[list[NewRow], 
         for queue in measured.queues.queues
     ]
     return rows, []
+
+
+def heads_of(settings: Settings, servers: Iterable[str]) -> Iterator[Row]:
+    """The heads of region servers in the state table; none where it cannot be read."""
+    origins = {origin_id(server) for server in servers}
+    kind = HeadRow.TYPE.encode()
+    with suppress(ConfigurationError, ConnectionFailed):
+        for row in codec.heads(scan(settings.thrift(), settings.state_table, kind, bytes([kind[0] + 1]))):
+            if row["origin"] in origins:
+                yield row

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from status_tool.printable import iso
+from status_tool.rules.lost_wals import lost_wals
 from status_tool.rules.peer_versions import Span, in_force_before_flush, spans_of
 from status_tool.rules.peers import FamilyFilter, own_shipping
 from status_tool.rules.settled import proof_of, settled_before
@@ -37,6 +38,7 @@ off by as much."""
 _WAL = {
     "server": optional(is_text),
     **dict.fromkeys(("started_ms", "position", "left"), optional(is_number)),
+    "lost": optional(is_flag),
 }
 _QUEUE = {"peer": is_text, "dead_servers": list_of(is_text), "wals": list_of(object_of(_WAL))}
 _SUMMARY = {
@@ -130,7 +132,11 @@ def queue_facts(
         # Queues that moved while they were read may count twice, or not at all.
         left_bytes=left_bytes(state.queues, peer["id"]) if state.summary.get("consistent") else None,
         disabled_peer=disabled,
-        notices=(*(_settled_notice(name, str(peer["id"])) for name in sorted(names)), *sorted(proven)),
+        notices=(
+            *_lost_notices(state),
+            *(_settled_notice(name, str(peer["id"])) for name in sorted(names)),
+            *sorted(proven),
+        ),
     )
 
 
@@ -184,6 +190,14 @@ def backlog(queues: Iterable[Mapping[str, Any]], server: str | None = None) -> s
     opened = min((wal["started_ms"] for wal in wals if wal.get("started_ms") is not None), default=None)
     holders = ", ".join(sorted({f"{queue['id']} on {queue['holder']}" for queue in queues}))
     return f"{len(wals)} WALs with {amount} left to ship, the oldest opened at {iso(opened)}, in queue {holders}"
+
+
+def _lost_notices(state: _State) -> Iterable[str]:
+    for wal in lost_wals(state.queues):
+        yield (
+            f"{wal}; HBase tries for ever to open it, so nothing behind it in its queue is shipped either. Copy what "
+            "is missing, then remove the peer and add it again"
+        )
 
 
 def _settled_notice(name: str, peer: str) -> str:

@@ -9,6 +9,7 @@ all of Sun's entries are there, and Venus as a slave after that: a round for eac
 from __future__ import annotations
 
 import dataclasses
+import json
 import tempfile
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -41,6 +42,7 @@ from status_tool.rules.graph import (
     same_ids,
     verdict_of,
 )
+from status_tool.rules.lost_wals import LostWal, lost_wals
 from status_tool.rules.peers import parse_peer
 from status_tool.rules.sides import CLOCK_TOLERANCE_MS
 from status_tool.runs.check import Check
@@ -258,7 +260,9 @@ class _Desk:
             return Station(cluster.name, master.header.cluster_id, master.header.cluster_key, peers)
         if known is not None:
             return Station(cluster.name, known.header.cluster_id, known.header.cluster_key)
-        return Station(cluster.name) if cluster.settings is None else _by_zookeeper(cluster.name, cluster.settings)
+        return (
+            Station(cluster.name) if cluster.settings is None else station_by_zookeeper(cluster.name, cluster.settings)
+        )
 
     def is_live(self, name: str) -> bool:
         """Whether a cluster can be read again."""
@@ -307,8 +311,8 @@ class _Desk:
         return [name for (name, number), look in self.masters.items() if number == 0 and _has_returned(look)]
 
 
-def _by_zookeeper(name: str, settings: Settings) -> Station:
-    """A cluster that could not be read, as far as its ZooKeeper tells of it."""
+def station_by_zookeeper(name: str, settings: Settings) -> Station:
+    """A cluster as far as its ZooKeeper tells of it; without peers if that does not answer."""
     try:
         endpoint = settings.zookeeper()
     except ConfigurationError:
@@ -428,7 +432,9 @@ class _Search:
         except StatusFileError as error:
             return PathState(Reach.UNVERIFIABLE, None, (f"{hop.source} to {hop.target}: {error}",)), None
         evidence = None if outcome.hbase is None else outcome.hbase.evidence
-        return PathState(reach_of(outcome), evidence, tuple(_reasons(hop, outcome)), carried), outcome
+        return PathState(
+            reach_of(outcome), evidence, tuple(_reasons(hop, outcome, _lost_of(master, hop))), carried
+        ), outcome
 
     def _found(self, stations: Sequence[Station], hops: Sequence[Hop], paths: tuple[CheckedPath, ...]) -> PathsFound:
         unread = self.desk.unread()
@@ -485,11 +491,22 @@ def reach_of(outcome: Outcome) -> Reach:
     return Reach.BEHIND if Status.BEHIND in kinds and not lasting else Reach.GAP
 
 
-def _reasons(hop: Hop, outcome: Outcome) -> Iterator[str]:
+def _lost_of(master: ReadSide, hop: Hop) -> list[LostWal]:
+    """The WALs of an edge's queues that are lost, with what they may have held."""
+    with open_status(master.file) as file:
+        queues = [
+            json.loads(row["detail"]) for batch in file.rows({"queue"}) for row in batch.to_pylist() if row["name"]
+        ]
+        heads = (row for batch in file.rows({"stream"}) for row in batch.to_pylist())
+        return lost_wals([queue for queue in queues if queue["peer"] == hop.peer], heads)
+
+
+def _reasons(hop: Hop, outcome: Outcome, lost: Sequence[LostWal]) -> Iterator[str]:
     """What keeps an edge from being complete, in words, the worst first."""
     if outcome.verdict is Verdict.COMPLETE:
         return
     edge = f"{hop.source} to {hop.target} ({hop})"
+    yield from (f"{edge}: {wal}" for wal in lost)
     if outcome.queued_bytes:
         yield f"{edge}: its queues hold {outcome.queued_bytes} bytes that are not shipped yet"
     groups = groups_in(outcome)

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from collections.abc import Iterable
+from typing import Any, cast
 from urllib.parse import quote
 
 import pytest
 
 from status_tool.errors import ConfigurationError
+from status_tool.gather import measured_queues
 from status_tool.gather.measured_queues import Measured, _plausible
 from status_tool.gather.queue_backlog import has_shipped
+from status_tool.rules.lost_wals import lost_wals
 from status_tool.rules.queue_proofs import CLOCK_MARGIN_MS, QueueFacts, newly_settled, queue_facts, undrained_servers
 from status_tool.rules.settled import settled_before, with_proofs
 from status_tool.sources.replication_queues import HFileRefs, Queue, Queues, Wal, read_queues
+from status_tool.sources.state_table import now_ms
 from status_tool.sources.wals import Extent, _header_bytes
+from status_tool.vocabulary.ids import origin_id
+from status_tool.vocabulary.schema import Row
 
 STARTED = 1_700_000_100_000
 DEAD, LIVE = f"host-1.example,16020,{STARTED}", "host-2,16020,1700000000001"
@@ -327,3 +333,71 @@ def standing_at(position: int | None, *, length: int = 500, **other: Any) -> Mea
 def test_what_had_been_appended_has_been_shipped(mark: Measured, now: Measured, shipped: bool) -> None:
     """By the positions of each WAL against what could be read of it at the mark, although more is written."""
     assert has_shipped(mark, now, "1") is shipped
+
+
+def lost_queue(*lost: bool) -> dict[str, Any]:
+    """A queue of one server's WALs, opened at 10, 20 and so on."""
+    wals = [
+        {"name": WAL_NAME.format(10 * at), "server": "h,16020,5", "started_ms": 10 * at, "lost": one}
+        for at, one in enumerate(lost, 1)
+    ]
+    return {"peer": "1", "wals": wals}
+
+
+def head_of(table: str, first_ms: int | None, write_ms: int | None, server: str = "h,16020,5") -> dict[str, Any]:
+    return {"table": table, "origin": origin_id(server), "first_ms": first_ms, "write_ms": write_ms}
+
+
+def test_a_lost_wal_is_named_with_what_it_may_have_held() -> None:
+    """The tables to which its server wrote before the next WAL was opened, within that time."""
+    heads = [
+        head_of("t", 1, 15),
+        head_of("t", 18, 50),
+        head_of("before", 1, 9),
+        head_of("later", 21, 50),
+        head_of("unknown", None, None),
+        head_of("other", 12, 13, "i,16020,6"),
+    ]
+    (wal,) = lost_wals([lost_queue(True, False), lost_queue(True, False)], heads)
+    assert (wal.from_ms, wal.to_ms, wal.tables) == (10, 20, {"t": (10, 20), "unknown": (10, 20)})
+    assert "nowhere in HDFS" in str(wal)
+    (last,) = lost_wals([lost_queue(False, True)], heads)
+    assert (last.from_ms, last.to_ms, set(last.tables)) == (20, None, {"t", "later", "unknown"})
+    assert lost_wals([lost_queue(False, False)], heads) == []
+    assert lost_wals([{"peer": "1", "wals": [{"name": "x"}]}]) == [], "of an earlier version"
+
+
+def test_a_check_names_a_lost_wal() -> None:
+    """Its queue never drains, and nothing is settled by it."""
+    rows: list[Row] = [
+        {"kind": "queue", "detail": json.dumps({"consistent": True, "unsplit": []})},
+        {
+            "kind": "queue",
+            "server": "h,16020,5",
+            "name": "1",
+            "detail": json.dumps(lost_queue(True) | {"dead_servers": []}),
+        },
+    ]
+    (notice,) = queue_facts(rows, [], PEER).notices
+    assert "is lost to that peer" in notice
+    assert "remove the peer and add it again" in notice
+
+
+@pytest.mark.parametrize(
+    ("age_s", "still", "back", "lost"),
+    [(300, True, False, True), (5, True, False, False), (300, False, False, False), (300, True, True, False)],
+)
+def test_a_wal_is_lost_only_if_it_is_nowhere_at_two_looks(
+    age_s: int, still: bool, back: bool, lost: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not one that is just being created, has left the queue meanwhile, or was being moved."""
+    wal = Wal(WAL_NAME.format(now_ms() - 1_000 * age_s))
+    queues = Queues((Queue("h,16020,5", True, "1", (wal,)),), (), True)
+    monkeypatch.setattr(measured_queues, "read_queues", lambda _: queues if still else Queues((), (), True))
+
+    class Folder:
+        def extents(self, wals: Iterable[Wal]) -> dict[str, Extent]:
+            return {one.name: Extent("/a", 5) for one in wals if back}
+
+    found = measured_queues._lost(cast(Any, Folder()), cast(Any, None), queues, {})
+    assert found == (frozenset([wal.name]) if lost else frozenset())

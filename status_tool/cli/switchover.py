@@ -1,0 +1,73 @@
+"""`status-tool switchover`: the ordered steps of a planned change of roles. It prints them and executes none."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from status_tool.cli.named_clusters import ClusterOption, chosen_names, named_clusters
+from status_tool.cli.options import CaCert, Cert, Keytab, Principal
+from status_tool.clients.kerberos import use
+from status_tool.clients.tls import read_trust
+from status_tool.errors import ConfigurationError, UsageError
+from status_tool.printable import safe
+
+if TYPE_CHECKING:
+    from status_tool.explain.role_change import Move
+
+
+def switchover(
+    context: typer.Context,
+    source: Annotated[str, typer.Option("--from", metavar="NAME", help="The cluster that is the master now.")],
+    target: Annotated[str, typer.Option("--to", metavar="NAME", help="The cluster that is to be the master.")],
+    cluster: ClusterOption = None,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON document on stdout, nothing else there.")] = False,
+    cacert: CaCert = None,
+    cert: Cert = None,
+    principal: Principal = None,
+    keytab: Keytab = None,
+) -> int:
+    """Print the steps of a planned change of roles, as commands for HBase's shell and this tool; execute none.
+
+    Only the clusters' ZooKeepers are read. Exit code 0 the steps were printed, 2 error.
+    """
+    from status_tool.explain.role_change import switch_steps
+    from status_tool.runs.graph_check import station_by_zookeeper
+
+    use(principal, keytab)
+    clusters = named_clusters(cluster, context.obj.clusters, read_trust(cacert, cert))
+    chosen_names("--from", [source], clusters)
+    chosen_names("--to", [target], clusters)
+    if source == target:
+        raise UsageError(f"--from and --to are both {source}: a change of roles has two clusters")
+    stations, options = [], dict[str, str]()
+    for one in clusters:
+        if one.settings is None:
+            raise UsageError(f"--cluster {one.name}: switchover reads live clusters: name its site files (DIR)")
+        station = station_by_zookeeper(one.name, one.settings)
+        if station.peers is None:
+            raise ConfigurationError(
+                f"{one.name} cannot be reached ({station.cluster_key or 'no ZooKeeper is known'}), so its peers are "
+                "not known: for a cluster that is lost, `status-tool paths` says whom to promote"
+            )
+        stations.append(station)
+        options[one.name] = next((str(folder) for folder in one.settings.site.folders), "DIR")
+    steps = switch_steps(stations, source, target, options)
+    if as_json:
+        typer.echo(json.dumps({"from": source, "to": target, "steps": [asdict(step) for step in steps]}))
+    else:
+        typer.echo("\n".join(map(safe, _lines(source, target, steps))))
+    return 0
+
+
+def _lines(source: str, target: str, steps: Sequence[Move]) -> Iterator[str]:
+    yield f"From {source} to {target}: {len(steps)} steps. Do each on its cluster; go on only if its check holds."
+    for number, step in enumerate(steps, 1):
+        yield ""
+        yield f"{number}. {step.cluster}, {step.how}:"
+        yield f"   {step.command}"
+        yield f"   check: {step.check}"

@@ -1,0 +1,155 @@
+"""The steps of a planned change of roles in a replication graph: commands in their order, each with its check."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from status_tool.errors import UsageError
+from status_tool.rules.graph import Hop, Station, hops_of, routes_of
+from status_tool.rules.peers import PeerFacts, own_shipping
+
+BY_HAND, SHELL, TOOL = "by hand", "hbase shell", "status-tool"
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """A step: where it is done, how, and what shows that it is done."""
+
+    cluster: str
+    how: str
+    """`BY_HAND`, `SHELL` or `TOOL`."""
+    command: str
+    check: str
+    """A command with its exit code, or what to look for."""
+
+
+def switch_steps(stations: Sequence[Station], old: str, new: str, options: Mapping[str, str]) -> list[Move]:
+    """The steps that make `new` the master in the place of `old`.
+
+    `options` are by cluster what names it on a command line of this tool. Nothing is executed. Raises `UsageError`
+    where no path leads from the old master to the new one.
+    """
+    hops = hops_of(stations)
+    if not any((route[0].source, route[-1].target) == (old, new) for route in routes_of(hops)):
+        raise UsageError(
+            f"no path leads from {old} to {new}, so {new} cannot have what {old} holds: add a peer and copy the tables "
+            "first, or name another cluster"
+        )
+    return list(_steps(stations, hops, old, new, options))
+
+
+def _steps(
+    stations: Sequence[Station], hops: Sequence[Hop], old: str, new: str, options: Mapping[str, str]
+) -> Iterator[Move]:
+    every = " ".join(f"--cluster {shlex.quote(f'{one.name}={options[one.name]}')}" for one in stations)
+    where = {name: f"--conf-dir {shlex.quote(options[name])}" for name in (old, new)}
+    paths = f"status-tool paths {every} --from"
+    for hop, peer in _peers(stations, hops):
+        if not peer.get("enabled", True) and any(hop in route for route in _between(hops, old, new)):
+            yield Move(hop.source, SHELL, f"enable_peer {_quoted(hop.peer)}", _list_peers(hop.peer, "ENABLED"))
+    yield Move(
+        new, TOOL, f"{paths} {old} --to {new} --wait 300", "exit code 0: everything but the last writes is there"
+    )
+    yield from _turned(stations, hops, old, new)
+    yield Move(old, BY_HAND, "stop everything that writes: applications, jobs, bulk loads", "the next check but one")
+    yield Move(old, TOOL, f"status-tool shutdown-time record {where[old]}", "status-tool shutdown-time show: just now")
+    direct = next((hop for hop in hops if (hop.source, hop.target) == (old, new)), None)
+    if direct is not None:
+        file = f"{old}.status"
+        yield Move(old, TOOL, f"status-tool run -m -o {file} {where[old]}", f"exit code 0; copy {file} to {new}")
+        check = f"status-tool run -i {file} --peer {shlex.quote(direct.peer)} --wait 300 {where[new]}"
+        yield Move(new, TOOL, check, "exit code 0; else its text says what to do, and nothing is switched yet")
+    yield Move(new, TOOL, f"{paths} {old} --wait 300", f"exit code 0: all other clusters have what {old} wrote, too")
+    yield Move(new, TOOL, f"status-tool shutdown-time clear {where[new]}", "exit code 0: none counts when it is master")
+    yield Move(new, BY_HAND, "start everything that writes", "rows that it writes can be read here")
+    yield Move(new, TOOL, f"{paths} {new} --wait 300", f"exit code 0: what {new} writes reaches the others")
+    yield Move(old, TOOL, f"status-tool shutdown-time clear {where[old]}", "exit code 0, before it is master again")
+
+
+def _turned(stations: Sequence[Station], hops: Sequence[Hop], old: str, new: str) -> Iterator[Move]:
+    """Peers to enable or add, so that whatever the old master reached is reached from the new one.
+
+    The peers of the old master stay: HBase ships no entry to a cluster that it has passed.
+    """
+    known = dict(_peers(stations, hops))
+    reached = {route[-1].target for route in _from(hops, old)} - {new}
+    now = list(hops)
+    for target in (old, *sorted(reached)):
+        found = sorted(_between(now, new, target), key=len)
+        if found:
+            for hop in found[0]:
+                if hop in known and not known[hop].get("enabled", True):
+                    yield Move(hop.source, SHELL, f"enable_peer {_quoted(hop.peer)}", _list_peers(hop.peer, "ENABLED"))
+            continue
+        model = _model(stations, hops, old, new if target == old else target)
+        name = _free_name(stations, new, target)
+        key = next(one.cluster_key for one in stations if one.name == target)
+        yield from _added(Hop(new, name, target), key, model)
+        now.append(Hop(new, name, target))
+
+
+def _model(stations: Sequence[Station], hops: Sequence[Hop], source: str, target: str) -> PeerFacts:
+    """The old master's peer that a new one takes its filters from; none: it ships everything."""
+    known = _peers(stations, hops)
+    return next((peer for hop, peer in known if (hop.source, hop.target) == (source, target)), {})
+
+
+def _added(hop: Hop, key: str, model: PeerFacts) -> Iterator[Move]:
+    """The steps that add a peer with the filters of another one."""
+    peer, more = _quoted(hop.peer), ""
+    everything = model.get("replicate_all", True)
+    prefix = "exclude_" if everything else ""
+    namespaces = [_quoted(one) for one in model.get(f"{prefix}namespaces") or ()]
+    tables = [
+        f"{_quoted(table)} => [{', '.join(map(_quoted, families or ()))}]"
+        for table, families in (model.get(f"{prefix}table_cfs") or {}).items()
+    ]
+    later = list[str]()
+    if namespaces and everything:
+        later.append(f"set_peer_exclude_namespaces {peer}, [{', '.join(namespaces)}]")
+    elif namespaces:
+        more += f", NAMESPACES => [{', '.join(namespaces)}]"
+    if tables and everything:
+        later.append(f"set_peer_exclude_tableCFs {peer}, {{ {', '.join(tables)} }}")
+    elif tables:
+        more += f", TABLE_CFS => {{ {', '.join(tables)} }}"
+    state = ", STATE => 'DISABLED'" if later else ""
+    shown = f"list_peers: {hop.peer} is {'DISABLED' if later else 'ENABLED'}"
+    lacking = f"; what {hop.source} held before is not shipped: `paths` names it, with its repairs"
+    yield Move(hop.source, SHELL, f"add_peer {peer}, CLUSTER_KEY => {_quoted(key)}{more}{state}", shown + lacking)
+    for command in later:
+        yield Move(hop.source, SHELL, command, f"list_peers: {hop.peer} shows it")
+    if own := own_shipping(model):
+        yield Move(hop.source, BY_HAND, f"configure {own} on peer {hop.peer}, if it is to ship so", "list_peers")
+    if later:
+        yield Move(hop.source, SHELL, f"enable_peer {peer}", _list_peers(hop.peer, "ENABLED"))
+
+
+def _free_name(stations: Sequence[Station], source: str, target: str) -> str:
+    taken = {str(peer["id"]) for one in stations if one.name == source for peer in one.peers or ()}
+    plain = "".join(char if char.isalnum() else "_" for char in target)
+    return next(name for name in (plain, *(f"{plain}_{number}" for number in range(2, 1_000))) if name not in taken)
+
+
+def _peers(stations: Sequence[Station], hops: Sequence[Hop]) -> list[tuple[Hop, PeerFacts]]:
+    peers = {(one.name, str(peer["id"])): peer for one in stations for peer in one.peers or ()}
+    return [(hop, peers[hop.source, hop.peer]) for hop in hops]
+
+
+def _from(hops: Sequence[Hop], source: str) -> list[tuple[Hop, ...]]:
+    return [route for route in routes_of(hops) if route[0].source == source]
+
+
+def _between(hops: Sequence[Hop], source: str, target: str) -> list[tuple[Hop, ...]]:
+    return [route for route in _from(hops, source) if route[-1].target == target]
+
+
+def _list_peers(peer: str, state: str) -> str:
+    return f"list_peers: {peer} is {state}"
+
+
+def _quoted(text: str) -> str:
+    """A string of HBase's shell, which is Ruby's."""
+    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
