@@ -13,7 +13,7 @@ from status_tool.report.progress import make_progress
 from status_tool.report.text import hanging
 from status_tool.rules.graph import Families, PathState, Reach
 from status_tool.runs.graph_check import CheckedPath, Edge, PathsAsked, PathsFound, check_paths
-from status_tool.runs.graph_holdings import Holding, Written
+from status_tool.runs.graph_holdings import Holding, WrittenBy
 from status_tool.spark.stages import stages_shown
 from status_tool.vocabulary.verdicts import EXIT_CODES, Verdict
 
@@ -217,7 +217,7 @@ def _fan_in(found: PathsFound) -> Iterator[str]:
                 )
 
 
-def _way(one: Written) -> str:
+def _way(one: WrittenBy) -> str:
     deleted = "" if one.deleted_ms is None else f", deletes up to {iso(one.deleted_ms)}"
     where = f"through {' and '.join(one.through)}" if one.through else "by its own clients"
     return f"{where} up to {iso(one.written_ms)}{deleted}"

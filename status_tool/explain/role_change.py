@@ -58,7 +58,12 @@ def _steps(
     direct = next((hop for hop in hops if (hop.source, hop.target) == (old, new)), None)
     if direct is not None:
         file = f"{old}.status"
-        yield Move(old, TOOL, f"status-tool run -m -o {file} {where[old]}", f"exit code 0; copy {file} to {new}")
+        yield Move(
+            old,
+            TOOL,
+            f"status-tool run -m -o {file} {where[old]}",
+            f"exit code 0; copy {file} to {new}; -f FILE names HDFS paths",
+        )
         check = f"status-tool run -i {file} --peer {shlex.quote(direct.peer)} --wait 300 {where[new]}"
         yield Move(new, TOOL, check, "exit code 0; else its text says what to do, and nothing is switched yet")
     yield Move(new, TOOL, f"{paths} {old} --wait 300", f"exit code 0: all other clusters have what {old} wrote, too")
@@ -151,5 +156,5 @@ def _list_peers(peer: str, state: str) -> str:
 
 
 def _quoted(text: str) -> str:
-    """A string of HBase's shell, which is Ruby's."""
+    """A string of HBase's shell, which is Ruby's: backslashes and single quotes are escaped."""
     return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"

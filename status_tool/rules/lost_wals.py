@@ -10,7 +10,7 @@ from status_tool.printable import iso
 from status_tool.vocabulary.ids import origin_id
 from status_tool.vocabulary.schema import Row
 
-Span = tuple[int | None, int | None]
+WriteTimes = tuple[int | None, int | None]
 """Write times of the first and the last entry (epoch ms); None: unknown."""
 
 
@@ -24,7 +24,7 @@ class LostWal:
     from_ms: int | None
     to_ms: int | None
     """When the queue's next WAL was opened; None: it has none."""
-    tables: Mapping[str, Span] = field(default_factory=dict)
+    tables: Mapping[str, WriteTimes] = field(default_factory=dict)
     """Tables to which the server wrote meanwhile, as far as its heads tell: entries of these may be in it."""
 
     def __str__(self) -> str:
@@ -53,10 +53,10 @@ def lost_wals(queues: Iterable[Mapping[str, Any]], heads: Iterable[Row] = ()) ->
     ]
 
 
-def _tables(wal: LostWal, heads: Iterable[Row]) -> dict[str, Span]:
+def _tables(wal: LostWal, heads: Iterable[Row]) -> dict[str, WriteTimes]:
     if wal.server is None:
         return {}
-    origin, found = origin_id(wal.server), dict[str, Span]()
+    origin, found = origin_id(wal.server), dict[str, WriteTimes]()
     for head in heads:
         table, first, last = head["table"], head["first_ms"], head["write_ms"]
         if table is None or head["origin"] != origin or _misses(wal, first, last):

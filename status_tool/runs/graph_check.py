@@ -46,7 +46,7 @@ from status_tool.rules.lost_wals import LostWal, lost_wals
 from status_tool.rules.peers import parse_peer
 from status_tool.rules.sides import CLOCK_TOLERANCE_MS
 from status_tool.runs.check import Check
-from status_tool.runs.graph_holdings import Holding, Written, holdings_of, written_on
+from status_tool.runs.graph_holdings import Holding, WrittenBy, holdings_of, written_on
 from status_tool.runs.live_rounds import RECHECK_S, question_in
 from status_tool.runs.master_side import MasterSide, facts_of
 from status_tool.runs.offline import check_offline
@@ -162,7 +162,7 @@ class PathsFound:
     """In which replication may not stop, in words."""
     notices: tuple[str, ...]
     cut_ms: int
-    written: Mapping[str, Mapping[str, tuple[Written, ...]]] = field(default_factory=dict)
+    written: Mapping[str, Mapping[str, tuple[WrittenBy, ...]]] = field(default_factory=dict)
     """By cluster and table, who wrote there."""
     lost: Mapping[str, Mapping[str, Mapping[str, Holding]]] = field(default_factory=dict)
     """By cluster that could not be reached, by table, and by each other cluster, what is there of it."""
@@ -281,7 +281,7 @@ class _Desk:
                     found.setdefault(cluster.name, self.why_not(cluster.name, side))
         return found
 
-    def written(self, stations: Sequence[Station]) -> dict[str, dict[str, tuple[Written, ...]]]:
+    def written(self, stations: Sequence[Station]) -> dict[str, dict[str, tuple[WrittenBy, ...]]]:
         """By cluster and table, who wrote there."""
         with self._slave_files() as slaves:
             return {name: written_on(file, stations) for name, file in slaves.items()}

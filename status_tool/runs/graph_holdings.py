@@ -17,7 +17,7 @@ _Key = tuple[str | None, int | None, int | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class WrittenBy:
     """The newest writes of one table on one cluster that came the same way. Times are epoch ms, of its own clock."""
 
     through: tuple[str, ...]
@@ -70,14 +70,14 @@ class _Reach:
         self.newest_ms = latest(self.newest_ms, row["write_ms"])
 
 
-def written_on(slave: StatusFile, stations: Sequence[Station]) -> dict[str, tuple[Written, ...]]:
+def written_on(slave: StatusFile, stations: Sequence[Station]) -> dict[str, tuple[WrittenBy, ...]]:
     """By table, who wrote to a cluster, as its side as a slave shows it; the newest first."""
     names = {station.cluster_id: station.name for station in stations}
     found = {}
     for table, detail in _tables(slave):
         deleted = detail.get("deleted_by") or {}
         own = [
-            Written(tuple(names.get(one, one) for one in filter(None, ids.split(","))), moment, deleted.get(ids))
+            WrittenBy(tuple(names.get(one, one) for one in filter(None, ids.split(","))), moment, deleted.get(ids))
             for ids, moment in (detail.get("written_by") or {}).items()
         ]
         if own:

@@ -1,0 +1,113 @@
+"""The steps of a planned change of roles: their order, the peers that are turned, and commands that parse."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from status_tool.cli import switchover as command
+from status_tool.cli.main import main
+from status_tool.errors import UsageError
+from status_tool.explain.role_change import BY_HAND, SHELL, TOOL, Move, switch_steps
+from status_tool.rules.graph import Station
+from status_tool.runs import graph_check
+from tests.unit.test_doc_commands import parse
+from tests.unit.test_graph import graph
+
+
+def steps(stations: list[Station], old: str = "a", new: str = "b") -> list[Move]:
+    return switch_steps(stations, old, new, {one.name: f"/etc/{one.name}" for one in stations})
+
+
+def shell(found: list[Move]) -> list[tuple[str, str]]:
+    return [(step.cluster, step.command) for step in found if step.how == SHELL]
+
+
+def test_a_master_and_a_slave() -> None:
+    """A peer back is added before writes stop; nothing is switched before the check of the shutdown holds."""
+    found = steps(graph("ab"))
+    assert shell(found) == [("b", "add_peer 'a', CLUSTER_KEY => 'zk:2181:/a'")]
+    commands = [step.command for step in found]
+    order = ["add_peer", "stop everything", "shutdown-time record", "run -m", "run -i", "clear", "start everything"]
+    places = [next(at for at, one in enumerate(commands) if words in one) for words in order]
+    assert places == sorted(places)
+    assert all(step.check for step in found)
+    assert {step.how for step in found} == {SHELL, TOOL, BY_HAND}
+    for step in found:
+        if step.how == TOOL:
+            parse(step.command)
+
+
+def test_a_cycle_needs_no_peer() -> None:
+    """From b all others are reached."""
+    assert shell(steps(graph("ab bc ca"))) == []
+
+
+def test_other_slaves_are_reached_from_the_new_master() -> None:
+    """A star: by way of the old master. A chain: its end is reached as before."""
+    assert [one[1][:12] for one in shell(steps(graph("ab ac")))] == ["add_peer 'a'"]
+    assert [one[1][:12] for one in shell(steps(graph("ab bc"), "a", "c"))] == ["add_peer 'a'"]
+
+
+def test_disabled_peers_on_the_way_are_enabled() -> None:
+    """The one that leads there at first, the one that leads back later."""
+    found = steps(graph("ab ba", enabled=False))
+    assert shell(found) == [("a", "enable_peer '1'"), ("b", "enable_peer '2'")]
+    assert found[0].how == SHELL
+
+
+@pytest.mark.parametrize(
+    ("filters", "commands"),
+    [
+        (
+            {"replicate_all": False, "namespaces": ["n"], "table_cfs": {"t'": ["f", "g"], "u": []}},
+            [
+                "add_peer 'a', CLUSTER_KEY => 'zk:2181:/a', NAMESPACES => ['n'], "
+                "TABLE_CFS => { 't\\'' => ['f', 'g'], 'u' => [] }"
+            ],
+        ),
+        (
+            {"exclude_namespaces": ["n"], "exclude_table_cfs": {"t": ["f"]}},
+            [
+                "add_peer 'a', CLUSTER_KEY => 'zk:2181:/a', STATE => 'DISABLED'",
+                "set_peer_exclude_namespaces 'a', ['n']",
+                "set_peer_exclude_tableCFs 'a', { 't' => ['f'] }",
+                "enable_peer 'a'",
+            ],
+        ),
+    ],
+)
+def test_a_peer_back_has_the_filters_of_the_one_forth(filters: dict[str, Any], commands: list[str]) -> None:
+    """It ships nothing else before it has them."""
+    assert [one for _, one in shell(steps(graph("ab", **filters)))] == commands
+
+
+def test_clusters_that_are_not_connected_are_refused() -> None:
+    """The new master would lack everything."""
+    with pytest.raises(UsageError, match="no path leads from b to a"):
+        steps(graph("ab"), "b", "a")
+
+
+def test_the_command(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Any) -> None:
+    """Text and JSON; clusters that do not answer, and files, are refused."""
+    known = {one.name: one for one in graph("ab")}
+    monkeypatch.setattr(graph_check, "station_by_zookeeper", lambda name, _: known[name])
+    given = []
+    for name in "ab":
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "hbase-site.xml").write_text("<configuration/>")
+        given.append(f"--cluster={name}={tmp_path / name}")
+    assert main(["switchover", *given, "--from", "a", "--to", "b"]) == 0
+    text = capsys.readouterr().out
+    assert text.startswith("From a to b: ")
+    assert f"status-tool shutdown-time record --conf-dir {tmp_path / 'a'}" in text
+    assert main(["switchover", *given, "--from", "a", "--to", "b", "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert {"cluster", "how", "command", "check"} == set(document["steps"][0])
+    assert main(["switchover", *given, "--from", "a", "--to", "a"]) == 2
+    known["b"] = Station("b")
+    assert main(["switchover", *given, "--from", "a", "--to", "b"]) == 2
+    assert "b cannot be reached" in capsys.readouterr().err
+    assert command.switchover.__doc__
