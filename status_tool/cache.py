@@ -12,7 +12,7 @@ CACHE_VARIABLE = "STATUS_TOOL_CACHE"
 
 
 def cache_folder() -> Path | None:
-    """Made where it is missing; None where it cannot be used."""
+    """Made where it is missing; None if it cannot be used."""
     chosen = os.environ.get(CACHE_VARIABLE)
     if chosen == "off" or not sys.platform.startswith("linux"):
         return None
@@ -26,6 +26,6 @@ def cache_folder() -> Path | None:
 
 
 def is_ours(path: Path) -> bool:
-    """Whether nobody else can have written to it: a JVM runs what an archive of classes holds."""
+    """Return True if nobody else can have written to the path: a JVM runs the code in an archive of classes."""
     found = path.stat()
     return found.st_uid == os.geteuid() and not stat.S_IMODE(found.st_mode) & 0o022

@@ -218,7 +218,7 @@ class Settings:
 
     @property
     def znode_names(self) -> tuple[tuple[str, str], ...]:
-        """See `ZooKeeperEndpoint.names`."""
+        """Names of znodes that the site files change; see `ZooKeeperEndpoint.names`."""
         named = ((path, self.site.get(key, "").strip("/")) for path, key in ZNODE_KEYS.items())
         return tuple((path, name) for path, name in named if name and name != path.rpartition("/")[2])
 
@@ -321,9 +321,7 @@ class Settings:
 
 
 def _qops(asked: str) -> tuple[str, ...]:
-    """Return the qualities of protection, given by SASL's names or by HBase's and Hadoop's
-    (SaslUtil.QualityOfProtection).
-    """
+    """Return the qualities of protection by SASL's, HBase's or Hadoop's names (SaslUtil.QualityOfProtection)."""
     named = [one.strip().lower() for one in asked.split(",") if one.strip()]
     found = tuple(dict.fromkeys(_QOP_NAMES.get(one, one) for one in named))
     if unknown := set(found) - set(_QOP_NAMES.values()):

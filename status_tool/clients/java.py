@@ -69,7 +69,7 @@ def hadoop_class_path() -> str:
 
 
 def spark_homes() -> list[Path]:
-    """SPARK_HOME and PySpark's own Spark, as far as they are there; without importing PySpark, which takes time."""
+    """Return SPARK_HOME and PySpark's own Spark, if they exist. Does not import PySpark, which takes time."""
     package = importlib.util.find_spec("pyspark")
     folders = [os.environ.get("SPARK_HOME") or "", *(package.submodule_search_locations or () if package else ())]
     return [Path(folder) for folder in folders if folder]

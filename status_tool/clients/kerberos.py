@@ -152,7 +152,7 @@ class _Login:
             )
 
     def _log_in(self) -> None:
-        """Tickets for the keytab's key, in place of those from before at once."""
+        """Get tickets for the keytab's key. They replace the earlier ones at once."""
         krb5 = package("krb5", "--keytab")
         file, new = f"{self._folder}/tickets", f"{self._folder}/new"
         try:

@@ -46,8 +46,7 @@ def default_fs(site: Mapping[str, str]) -> str | None:
 
 
 def namenode_urls(site: Mapping[str, str], of: str | None = None) -> tuple[str, ...]:
-    """Return the base URLs of the NameNodes of one file system: `of` (a URL as in `hbase.rootdir`), else
-    `fs.defaultFS`.
+    """Return the base URLs of the NameNodes of `of` (a URL as in `hbase.rootdir`), else of `fs.defaultFS`.
 
     Empty where the site files name no NameNode at all. Raises `ConfigurationError` where they do not determine
     which one is meant, or where `of` is not an HDFS.
@@ -220,7 +219,10 @@ def _service_urls(site: Mapping[str, str], service: str) -> tuple[str, ...]:
 
 
 def _urls(site: Mapping[str, str], nodes: Sequence[_NameNode], host: str = "") -> tuple[str, ...]:
-    """URLs of NameNodes; without a web address HDFS's default port on the host of the RPC address, or on `host`."""
+    """Return the URLs of NameNodes.
+
+    One without a web address gets HDFS's default port on its RPC host, or on `host`.
+    """
     scheme, port = ("https", 9871) if _is_https(site) else ("http", 9870)
     urls = []
     for node in nodes:

@@ -29,7 +29,7 @@ class GssapiClient:
     mechanism = "GSSAPI"
 
     def __init__(self, service: ServiceName, qops: Sequence[str], where: str) -> None:
-        """`qops` in the order of preference; `where` names the server in errors."""
+        """Prepare a client. `qops` are in the order of preference; `where` names the server in errors."""
         self._service, self._qops, self._where = service, tuple(qops), where
         self._context = _context(service, where, encrypts="auth-conf" in qops)
         self.complete = False
@@ -39,7 +39,7 @@ class GssapiClient:
 
     @property
     def user(self) -> str:
-        """Whose ticket was used; empty before that is known."""
+        """User whose ticket was used; empty before that is known."""
         with suppress(gss().exceptions.GSSError, AttributeError):
             return str(self._context.initiator_name or "")
         return ""

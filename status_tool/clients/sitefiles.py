@@ -155,7 +155,7 @@ def _take(parent: ElementTree.Element, path: Path, found: dict[str, Property], d
 
 
 def _set(element: ElementTree.Element, found: dict[str, Property]) -> None:
-    """A final property is kept; one without a value is ignored."""
+    """Set the element's property, unless a final one is there. An element without a value is ignored."""
     parts = dict(element.attrib) | {_local(child): child.text or "" for child in element}
     name = parts.get("name", "").strip()
     if name and "value" in parts and not found.get(name, ("", False))[1]:

@@ -55,7 +55,7 @@ class SaslTransport(TTransportBase):
     """Over another transport, which it opens and closes; to be buffered by one above it."""
 
     def __init__(self, inner: Any, mechanism: Callable[[], Mechanism]) -> None:
-        """`mechanism` makes one for each connection."""
+        """Wrap a transport; `mechanism` makes a mechanism for each connection."""
         self._inner, self._make = inner, mechanism
         self._mechanism: Mechanism | None = None
         self._written = io.BytesIO()
@@ -112,7 +112,7 @@ class SaslTransport(TTransportBase):
         return self._exactly(length)
 
     def _exactly(self, count: int) -> bytes:
-        """So many bytes of the connection; a frame may have many, of which each read copies only its own."""
+        """Read exactly so many bytes. A frame may have many; each read copies only its own."""
         parts = list[bytes]()
         while count:
             parts.append(self._inner.read(min(count, _READ_BYTES)))

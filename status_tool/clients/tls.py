@@ -95,7 +95,10 @@ def tls_context(trust: Trust) -> ssl.SSLContext:
 
 
 def _show(context: ssl.SSLContext, certificate: str) -> None:
-    """OpenSSL takes it from a file, which only this user can read (`tempfile`), and which is gone afterwards."""
+    """Load the certificate from a temporary file, as OpenSSL wants one.
+
+    Only this user can read it, and it is deleted.
+    """
     with tempfile.NamedTemporaryFile("w", encoding="ascii", suffix=".pem") as file:
         file.write(certificate)
         file.flush()
@@ -151,7 +154,7 @@ def distrust(error: BaseException) -> str | None:
 
 
 def tls_error(error: BaseException) -> ssl.SSLError | None:
-    """OpenSSL's reason, however deeply wrapped."""
+    """Return OpenSSL's error, however deeply wrapped; None without one."""
     seen: list[BaseException] = [error]
     for one in seen:
         if isinstance(one, ssl.SSLError):

@@ -57,11 +57,11 @@ class Walk:
         self._running: deque[tuple[Spot, Future[_Page]]] = deque()
 
     def __len__(self) -> int:
-        """Pages that are known to come."""
+        """Return the number of pages that are known to come."""
         return len(self._waiting) + len(self._running)
 
     def add(self, folders: Iterable[str]) -> None:
-        """List these too, in their turn."""
+        """List these folders, too, in their turn."""
         self._waiting.extend(Spot(folder) for folder in folders)
 
     def set_aside(self) -> list[str]:

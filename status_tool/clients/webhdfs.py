@@ -163,11 +163,11 @@ class WebHdfs(FileClient):
         return str(answer.get("urlString") or "")
 
     def renew_token(self, token: str) -> float:
-        """Have a delegation token live longer; until when (epoch, in seconds)."""
+        """Renew a delegation token. Returns the time (epoch, in seconds) until which it is valid."""
         return float(self._ask("RENEWDELEGATIONTOKEN", "/", token=token)["long"]) / 1000
 
     def cancel_token(self, token: str) -> None:
-        """Have a delegation token be worth nothing."""
+        """Cancel a delegation token."""
         self._ask("CANCELDELEGATIONTOKEN", "/", token=token)
 
     def bean(self, name: str) -> dict[str, Any] | None:

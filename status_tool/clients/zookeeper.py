@@ -236,7 +236,7 @@ class ZooKeeper:
             return bytes(data).decode(errors="replace")
 
     def live_servers(self) -> list[str]:
-        """Server names `host,port,startcode` of the region servers that are up."""
+        """Return the names `host,port,startcode` of the region servers that are up."""
         return sorted(self.children("rs"))
 
     def read(self, *parts: str) -> tuple[bytes, int] | None:
@@ -304,7 +304,10 @@ class ZooKeeper:
 
 
 def _legacy_all(config: hbase_pb2.ReplicationPeer) -> bool:
-    """Before `replicate_all` existed, no filter meant all (ReplicationPeerConfigUtil.convert)."""
+    """Return True if the peer ships all tables, by its filters (ReplicationPeerConfigUtil.convert).
+
+    Peers from before `replicate_all` existed mean that by no filter.
+    """
     return not config.table_cfs and not config.namespaces
 
 

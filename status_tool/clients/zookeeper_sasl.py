@@ -16,7 +16,7 @@ class SaslLogin:
     """One session's login, at whichever server of the ensemble it is connected to."""
 
     def __init__(self, where: str) -> None:
-        """`where` names the ensemble in errors."""
+        """Prepare the login; `where` names the ensemble in errors."""
         self._where = where
         self.refusal: StatusToolError | None = None
         """Why there is no login, as far as that was seen on this side."""
@@ -73,4 +73,4 @@ class _Mechanism:
         return answer
 
     def dispose(self) -> None:
-        """Nothing is kept."""
+        """Do nothing: the mechanism keeps nothing."""

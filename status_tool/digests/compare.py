@@ -69,7 +69,7 @@ class Result:
     """The master's."""
     differences: tuple[Difference, ...] = ()
     is_all: bool = True
-    """Whether all differences are listed."""
+    """True if all differences are listed."""
     reasons: tuple[str, ...] = ()
     notices: tuple[str, ...] = ()
     intervals: tuple[Interval, ...] = ()
@@ -117,7 +117,7 @@ class _Findings:
     changing: int = 0
     """Intervals that differ, and did not stay as they were."""
     unshipped: bool = False
-    """Whether some may have stayed as they were only because replication had more to ship."""
+    """True if some may have stayed as they were only because replication had more to ship."""
     unanswered: list[str] = field(default_factory=list)
     is_all: bool = True
 
@@ -291,7 +291,7 @@ class _Comparison:
         return self._found
 
     def _settle(self, pairs: Sequence[_Pair]) -> list[_Pair]:
-        """Leaves of which neither side has changed for a while, since before all that was written had been applied."""
+        """Return the leaves whose sums have not changed for a while although all earlier edits had been applied."""
         now, settled, waiting = time.monotonic(), [], [float("-inf")]
         for pair in pairs:
             if not pair.is_leaf:

@@ -9,13 +9,13 @@ class RowsCounted:
     """Counts nothing, and is the interface of those that do. May be called from any thread."""
 
     def asked(self, parts: int) -> None:
-        """So many parts more are to be digested."""
+        """Add parts that are to be digested."""
 
     def digested(self, sums: Sums) -> None:
-        """So much more was read."""
+        """Add what was read."""
 
     def answered(self) -> None:
-        """One more part is whole."""
+        """Count a part as whole."""
 
 
 NOT_COUNTED = RowsCounted()

@@ -61,13 +61,13 @@ def is_described(family: Any) -> bool:
 
 
 def require_described(families: Iterable[Any], where: str) -> None:
-    """`ConfigurationError` for families that older trackers wrote down."""
+    """Raise `ConfigurationError` for families that older trackers recorded."""
     if not all(is_described(family) for family in families):
         raise ConfigurationError(f"the trackers of {where} are of a version without row digests: upgrade them")
 
 
 def describe(settings: Settings, tables: Sequence[str], say: Callable[[str], None]) -> DescribedCluster:
-    """Have the trackers write the tables down, and read it. Raises `ConfigurationError` and `ConnectionFailed`."""
+    """Let the trackers record the tables, and read the result. Raises `ConfigurationError` and `ConnectionFailed`."""
     with ZooKeeper(settings.zookeeper()) as zookeeper:
         cluster_id = zookeeper.cluster_id()
     state = StateTable(settings.thrift(), settings.state_table)
@@ -96,7 +96,7 @@ def describe(settings: Settings, tables: Sequence[str], say: Callable[[str], Non
 def describe_both(
     master: Settings, slave: Settings, tables: Sequence[str], say: Callable[[str], None]
 ) -> tuple[DescribedCluster, DescribedCluster]:
-    """Both sides at the same time, as each waits for its trackers. Raises what `describe` raises."""
+    """Describe both sides in parallel, as each waits for its trackers. Raises what `describe` raises."""
     with ThreadPoolExecutor(1) as pool:
         theirs = pool.submit(describe, slave, tables, lambda _: None)
         return describe(master, tables, say), theirs.result()

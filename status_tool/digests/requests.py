@@ -61,7 +61,7 @@ class _Bell:
 
     @contextlib.contextmanager
     def turn(self, request: bytes) -> Iterator[None]:
-        """Rings while the block runs."""
+        """Let one request at a time ring. Waits first if another one has rung within `BELL_S`."""
         with self._lock:
             rung, at = self._last
             if rung != request:
@@ -111,7 +111,7 @@ _Heard = tuple[tuple[str, str, int], Answer]
 
 
 def _pause_s(began: float) -> float:
-    """Until answers are looked for again."""
+    """Return the seconds until the next look for answers."""
     return min(ANSWER_POLL_S, max(ANSWER_POLL_S, time.monotonic() - began) / 10)
 
 
@@ -131,7 +131,7 @@ class Requests:
     """One request on one cluster, open while the block runs: `ask` it for any number of parts, again and again."""
 
     def __init__(self, settings: Settings, question: Query, stop: threading.Event | None = None) -> None:
-        """`stop` ends it from outside, say by Ctrl-C in another thread."""
+        """Prepare requests. `stop` ends them from outside, for example by Ctrl-C in another thread."""
         self._stop = stop or threading.Event()
         self._endpoint = settings.thrift()
         self._state_table = settings.state_table
@@ -160,7 +160,7 @@ class Requests:
             self._put(self._key(RequestRow.TYPE), {RequestRow.WITHDRAWN: b"1"})
 
     def _require_table(self) -> None:
-        """The tool makes it: with a TTL nothing in it has ever to be deleted."""
+        """Create the table if needed. Its TTL deletes everything in it."""
         if self._has_table():
             return
         try:
@@ -183,7 +183,10 @@ class Requests:
             client.table(self.name).put(key, {column(name): value for name, value in cells.items()})
 
     def _ring(self) -> None:
-        """Trackers poll the barrier's row; whoever finds no place among other requests needs another."""
+        """Put a new number into the barrier's row, which trackers poll.
+
+        A tracker that had no free place needs another one.
+        """
         self._rings += 1
         bell = self._id + self._rings.to_bytes(8, "big")
         place = (self._endpoint, self._state_table)
@@ -211,11 +214,11 @@ class Requests:
     def ask(
         self, parts: Mapping[int, TableRange], counted: RowsCounted = NOT_COUNTED, within_s: float | None = None
     ) -> Asked:
-        """Have every part digested, as far as that can be done `within_s`. Numbers of parts are never reused."""
+        """Request digests of every part, and wait at most `within_s`. Numbers of parts are never reused."""
         return _Round(self, parts, counted, within_s).run()
 
     def sample(self, regions: Sequence[HostedRegion], within_s: float, silent_s: float) -> list[Sampled]:
-        """Have a random range of each region digested, as many as are answered `within_s`.
+        """Request digests of a random range of each region. Returns those that were answered within `within_s`.
 
         Where there is no answer at all within `silent_s`, it does not wait for any.
         """

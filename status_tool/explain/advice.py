@@ -1,4 +1,4 @@
-"""What to do about a problem: where to look, and the command that copies missing rows."""
+"""Advice for problems: where to look, and the command that copies missing rows."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ ROWS = "--rows --master-conf DIR"
 
 
 def since_option(table: str | None, time_ms: int | None) -> str:
-    """The option that accepts a table's past up to a time, quoted for a shell; no other table's."""
+    """Return the `--since` option that accepts a table's past up to a time, quoted for a shell."""
     time = "TIME" if time_ms is None else str(time_ms)
     return f"--since {shlex.quote(time if table is None else f'{table}={time}')}"
 
 
 def anew_option(table: str | None, time_ms: int | None, cut_ms: int | None) -> str:
-    """The options that accept a table's past, and with it what has happened to the table on the slave by then.
+    """Return the options that accept a table's past, and with it what happened to the table on the slave by then.
 
     That time is of the slave's clock: what was written until FILE's cut is accepted at least.
     """
@@ -55,14 +55,14 @@ def anew_option(table: str | None, time_ms: int | None, cut_ms: int | None) -> s
 
 
 def text_of(code: str, table: str | None = None, time_ms: int | None = None, cut_ms: int | None = None) -> str:
-    """What to do about a code, before any command; empty where its words say all."""
+    """Return the advice for a code, before any command; empty if its words say all."""
     anew, known = anew_option(table, time_ms, cut_ms), CODES.get(code)
     text = (known.advice if known else None) or ""
     return text.replace("{since}", since_option(table, time_ms)).replace("{anew}", anew)
 
 
 def advise(finding: Finding, context: RunContext) -> str | None:
-    """What to do about a finding; None where there is nothing to do."""
+    """Return the advice for a finding; None if nothing helps or is needed."""
     if finding.code in HOLES:
         return _repair(finding, context)
     if finding.code == "partial" and (repair := repair_of(finding, context)) is not None:
@@ -90,7 +90,7 @@ def advise(finding: Finding, context: RunContext) -> str | None:
 
 
 def copy_of_file(finding: Finding, context: RunContext) -> str:
-    """The DistCp call that writes the master's file over the slave's, quoted for a shell; empty where none helps.
+    """Return the DistCp call that replaces the slave's file by the master's, quoted for a shell; empty if none helps.
 
     It keeps block size and checksum type (`-pbc`): otherwise the checksums could not be compared afterwards. A
     nameservice that both clusters call by one name says nothing, so placeholders stand for it.
@@ -105,7 +105,7 @@ def copy_of_file(finding: Finding, context: RunContext) -> str:
 
 
 def todo(finding: Finding, context: RunContext) -> str | None:
-    """What to do about a finding, in words alone; the commands are those of its table's repair."""
+    """Return the advice for a finding in words alone. The commands are those of its table's repair."""
     if finding.code in HOLES and finding.table is not None:
         server = context.origin_name(finding.origin)
         return f"{_look(finding, server, context.queues.disabled_peer)}{UNDER_REPAIRS}"
@@ -121,7 +121,7 @@ def _text(finding: Finding, context: RunContext) -> str:
 
 
 def with_dry_run(sync: str) -> str:
-    """The SyncTable call that only compares; its counters show how many rows and cells differ."""
+    """Return the SyncTable call that only compares; its counters show how many rows and cells differ."""
     return sync.replace(SYNC_TABLE, f"{SYNC_TABLE} --dryrun=true", 1)
 
 
@@ -133,7 +133,7 @@ def copy_command(
     peer: str,
     families: Sequence[str] = (),
 ) -> str:
-    """The CopyTable call for a table's rows within `keys`, written in `[start_ms, end_ms)`, deletes included.
+    """Return the CopyTable call for a table's rows within `keys`, written in `[start_ms, end_ms)`, deletes included.
 
     Quoted for a shell. Margins for entries appended out of the order of their write times are added here.
     """
@@ -153,7 +153,7 @@ def hash_command(
     folder: str,
     families: Sequence[str] = (),
 ) -> str:
-    """The HashTable call for the same rows and times as `copy_command`, into a folder that must not be there yet.
+    """Return the HashTable call for the rows and times of `copy_command`, into a folder that must not exist yet.
 
     Quoted for a shell. HashTable takes row keys in hex (`HashTable.doCommandLine`), unlike CopyTable.
     """
@@ -166,7 +166,7 @@ def hash_command(
 
 
 def sync_command(table: str, master_key: str, folder: str) -> str:
-    """The SyncTable call that repairs a slave's table by the hashes; rows and times are those of the hashes.
+    """Return the SyncTable call that repairs a slave's table by the hashes; rows and times are those of the hashes.
 
     It must run on the slave: its mappers read the table of the cluster they run on (`--targetzkcluster` names only
     where it writes to), so on the master it would compare the master with itself. Quoted for a shell.
@@ -221,7 +221,7 @@ def _look(finding: Finding, server: str | None, disabled_peer: str | None) -> st
 
 
 def repair_of(finding: Finding, context: RunContext) -> Repair | None:
-    """The commands that repair a finding; None where copying repairs nothing, or the table is unknown."""
+    """Return the commands that repair a finding; None where copying repairs nothing, or the table is unknown."""
     if finding.table is None or finding.code not in (*REGION_COPIES, *TABLE_COPIES, *CONTENTS, "filter-changed"):
         return None
     return repair(
@@ -244,7 +244,7 @@ def repair(
     slave_key: str,
     mark: str,
 ) -> Repair:
-    """The commands for rows and times of a table; `mark` makes the name of the hashes' folder unique."""
+    """Return the commands for rows and times of a table; `mark` makes the name of the hashes' folder unique."""
     name = "".join(char if char.isalnum() or char in "._-" else "_" for char in table)
     folder = f"{master.filesystem or FILESYSTEM_PLACEHOLDER}/tmp/status-tool-{name}-{mark}"
     return Repair(
@@ -255,7 +255,7 @@ def repair(
 
 
 def families_of(finding: Finding | None, context: RunContext, table: str | None = None) -> Sequence[str]:
-    """The families that a repair of the finding copies, or those of `table` as such; none: all of them."""
+    """Return the families that a repair of the finding copies, or those of the whole `table`; empty for all of them."""
     if finding is not None and finding.code == "family-absent" and finding.note:
         return finding.note.split(", ")
     return context.families_of(table if finding is None else finding.table)

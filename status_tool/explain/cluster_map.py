@@ -1,4 +1,4 @@
-"""Which clusters replicate to which, as far as a run knows: what the HTML report draws."""
+"""Map of the clusters that a run knows and of the peers between them, for the HTML report."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class KnownSide:
 
 
 def known_clusters(sides: Sequence[KnownSide]) -> ClusterMap:
-    """The clusters of the sides, the clusters their peers lead to, and the links between them.
+    """Return the clusters of the sides, the clusters their peers lead to, and the links between them.
 
     A peer that leads to none of the sides becomes a cluster of its own, named by its id, else by its key.
     """
@@ -37,7 +37,7 @@ def known_clusters(sides: Sequence[KnownSide]) -> ClusterMap:
 
 
 def name_of(header: Header) -> str:
-    """The cluster's id, else its key."""
+    """Return the cluster's id, else its key."""
     return header.cluster_id or header.cluster_key or header.side
 
 

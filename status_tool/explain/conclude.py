@@ -1,4 +1,4 @@
-"""From counts and findings to the outcome."""
+"""Conclusion: the outcome from counts and findings."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Tally:
 
 
 def conclude(context: RunContext, tally: Tally, findings: Iterable[Finding]) -> Outcome:
-    """The outcome; `findings` are those of regions, streams and files, the worst `max_problems` suffice."""
+    """Return the outcome. `findings` are those of regions, streams and files; the worst `max_problems` suffice."""
     run = [*context.run_findings, *context.table_findings] if context.check_hbase else []
     if context.check_hbase and not sum(tally.regions.values()):
         run.append(Finding("nothing"))
@@ -102,7 +102,7 @@ def _hbase(context: RunContext, tally: Tally, run: list[Finding]) -> HBaseOutcom
 
 
 def _file_findings(context: RunContext, tally: Tally) -> list[Finding]:
-    """A path that was named must exist; an empty list is fine only where everything was listed."""
+    """Return findings for named paths that do not exist, or for a scope without files that proves nothing."""
     absent = [Finding("root-absent", path=path) for path in context.master.hdfs_absent]
     if not absent and _names_nothing(context, tally):
         return [Finding("no-files")]
@@ -110,7 +110,7 @@ def _file_findings(context: RunContext, tally: Tally) -> list[Finding]:
 
 
 def counted_entries(tally: Tally) -> list[str]:
-    """What was found besides files, in words."""
+    """Describe what was found besides files."""
     return [
         f"HDFS: {count} {name}{'' if count == 1 else 's'} on the {side}, not compared"
         for (side, name), count in sorted(tally.entries.items())
@@ -130,5 +130,5 @@ def _hdfs(context: RunContext, tally: Tally, findings: list[Finding]) -> HdfsOut
 
 
 def _names_nothing(context: RunContext, tally: Tally) -> bool:
-    """An empty list proves nothing, unless the whole file system was listed and holds no files."""
+    """Return True if no file was found, unless the whole file system was listed: an empty list proves nothing else."""
     return not tally.master_files and context.master.hdfs_paths != ("/",)

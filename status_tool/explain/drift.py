@@ -19,7 +19,7 @@ from status_tool.vocabulary.scope import NOTHING_ACCEPTED, Baseline
 from status_tool.vocabulary.states import LINEAGE
 
 Tables = Mapping[str, frozenset[str] | None]
-"""A slave's families by table; None where they are not known."""
+"""A slave's families by table; None if they are not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class Drift:
     repair: Repair | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """A member of `drift` in the document of `status-tool topology --json`."""
+        """Return a member of `drift` in the document of `status-tool topology --json`."""
         return asdict(self)
 
 
@@ -71,7 +71,7 @@ class Lost:
 
     @property
     def by_table(self) -> dict[str, int]:
-        """How many regions each table has lost other than by a split or merge."""
+        """Return the number of regions that each table has lost other than by a split or merge."""
         lost: dict[str, int] = {}
         for region, table in self._streams.items():
             if region not in self._explained:
@@ -82,7 +82,7 @@ class Lost:
 def find_drift(
     master: Header, rows: Sequence[Row], lost: Mapping[str, int], targets: Sequence[DriftTarget]
 ) -> list[Drift]:
-    """The drift between a master and the clusters of its peers.
+    """Return the drift between a master and the clusters of its peers.
 
     `rows` are the master's `table` and `region` rows, `lost` what `Lost` gathered.
     """

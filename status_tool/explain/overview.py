@@ -1,4 +1,4 @@
-"""What is wrong, by table and cause: complete counts, one example each, and one repair per table.
+"""Overview of findings by table and cause: complete counts, one example each, and one repair per table.
 
 The list of problems is bounded; the overview is not, but stays small: it has one entry per table and code,
 however many regions and files are affected.
@@ -33,7 +33,7 @@ STUCK = ("gap", *TABLE_COPIES)
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """All findings of one table and code. Times and keys span them all; None where one of them is not bounded."""
+    """Findings of one table and code. Times and keys span them all; None if one of them is not bounded."""
 
     worst: Finding
     """The worst of them, as an example; its table and code are those of all."""
@@ -46,7 +46,7 @@ class Cause:
 
 
 def causes(findings: Iterable[Finding]) -> list[Cause]:
-    """The findings by table and code."""
+    """Return the findings by table and code."""
     found: dict[tuple[str | None, str], Cause] = {}
     for finding in findings:
         key, cause = (finding.table, finding.code), cause_of(finding)
@@ -55,7 +55,7 @@ def causes(findings: Iterable[Finding]) -> list[Cause]:
 
 
 def cause_of(finding: Finding) -> Cause:
-    """A cause of one finding."""
+    """Return the cause that consists of one finding."""
     keys = (finding.start_key or None, finding.end_key or None)
     return Cause(finding, 1, finding.lag_ms, finding.written_from_ms, finding.repair_to_ms, *keys)
 
@@ -74,7 +74,7 @@ def merged_cause(one: Cause, other: Cause) -> Cause:
 
 
 def overview(context: RunContext, found: Iterable[Cause], tables: Iterable[TableLine] = ()) -> Overview:
-    """Causes in words, worst first, and the repairs of their tables."""
+    """Return the causes in words, worst first, and the repairs of their tables."""
     causes = sorted(found, key=lambda cause: sort_key(cause.worst))
     return Overview(
         groups=tuple(_group(cause, context) for cause in causes),
@@ -87,7 +87,7 @@ def overview(context: RunContext, found: Iterable[Cause], tables: Iterable[Table
 
 
 def groups_of(problems: Iterable[Problem]) -> tuple[Group, ...]:
-    """The problems by table, kind and cause, where only their list is known."""
+    """Group problems by table, kind and cause, for an outcome with no more than their list."""
     found: dict[tuple[str | None, str, str], Group] = {}
     for problem in problems:
         key = (problem.table, problem.kind, problem.code or problem.detail)
@@ -103,7 +103,7 @@ def groups_of(problems: Iterable[Problem]) -> tuple[Group, ...]:
 
 
 def groups_in(outcome: Outcome) -> tuple[Group, ...]:
-    """The outcome's groups, complete where it has an overview, else those of the listed problems."""
+    """Return the outcome's groups: complete with an overview, else those of the listed problems."""
     return outcome.overview.groups if outcome.overview is not None else groups_of(outcome.problems)
 
 
@@ -125,7 +125,7 @@ def _group(cause: Cause, context: RunContext) -> Group:
 
 
 def _repairs(found: Sequence[Cause], context: RunContext) -> Iterable[TableRepair]:
-    """One repair per table, in the order of its worst cause."""
+    """Yield one repair per table, in the order of its worst cause."""
     by_table: dict[str, list[Cause]] = {}
     for cause in found:
         if cause.worst.table is not None and cause.worst.code in (*HOLES, *TABLE_COPIES):
@@ -135,7 +135,7 @@ def _repairs(found: Sequence[Cause], context: RunContext) -> Iterable[TableRepai
 
 
 def _repair(table: str, own: Sequence[Cause], context: RunContext) -> TableRepair:
-    """Rows and times that cover every cause: copying twice does no harm, leaving rows out would."""
+    """Return a repair that covers every cause: to copy a row twice does no harm, to leave one out would."""
     codes = [cause.worst.code for cause in own]
     span = own[0]
     for cause in own[1:]:

@@ -15,7 +15,7 @@ from status_tool.vocabulary.verdicts import Status
 
 
 def to_problem(finding: Finding, context: RunContext) -> Problem:
-    """A finding with its kind, detail and advice."""
+    """Return a finding with its kind, detail and advice."""
     return Problem(
         kind=kind_of(finding.code),
         detail=_detail(finding, context),
@@ -37,12 +37,12 @@ def to_problem(finding: Finding, context: RunContext) -> Problem:
 
 
 def kind_of(code: str) -> str:
-    """The status value that a code stands for."""
+    """Return the status value that a code stands for."""
     return str(CODES[code].status if code in CODES else Status.UNVERIFIABLE)
 
 
 def bound(run: Iterable[Finding], rows: Iterable[Finding], limit: int) -> list[Finding]:
-    """At most `limit` findings, worst first.
+    """Return at most `limit` findings, worst first.
 
     Neither the findings of the run and its tables nor those of rows displace the others: each may fill
     at least half.
@@ -64,7 +64,7 @@ def _detail(finding: Finding, context: RunContext) -> str:
 
 
 def fields(finding: Finding, context: RunContext) -> dict[str, object]:
-    """What the words of a code may name."""
+    """Return the values that the words of a code may name."""
     side, _, on_side = (finding.note or MASTER).partition("|")
     from_ms, to_ms, covered_ms = finding.written_from_ms, finding.written_to_ms, context.master.coverage_ms
     covered = f"some region servers were untracked before {iso(covered_ms)}"

@@ -23,14 +23,14 @@ WAIT_S = 10.0
 
 @dataclass(frozen=True)
 class Found:
-    """What was found, and what could not be checked, in words."""
+    """Drift that was found, and the reasons why some could not be checked."""
 
     drift: tuple[Drift, ...] = ()
     unchecked: tuple[str, ...] = ()
 
 
 def cluster_drift(settings: Settings, topology: Topology, peers: Sequence[Settings], since: Baseline) -> Found:
-    """Drift between a cluster and its peers; `peers` are settings of clusters that may be among them.
+    """Find drift between a cluster and its peers; `peers` are settings of clusters that may be among them.
 
     Unreachable clusters raise nothing: they are listed as not checked.
     """
@@ -62,7 +62,7 @@ def cluster_drift(settings: Settings, topology: Topology, peers: Sequence[Settin
 
 
 def _known_tables(peers: Sequence[Settings], unchecked: list[str]) -> dict[str, Tables]:
-    """Families by table, by cluster id."""
+    """Return the families of each cluster's tables, by cluster id."""
     known: dict[str, Tables] = {}
     for settings in peers:
         try:
@@ -77,7 +77,7 @@ def _known_tables(peers: Sequence[Settings], unchecked: list[str]) -> dict[str, 
 
 
 def _mirrored_tables(link: Link, settings: Settings) -> Tables | None:
-    """The names of the tables as HBase 2 mirrors them to ZooKeeper (`MirroringTableStateManager`); None: unknown."""
+    """Return the tables that HBase 2 mirrors to ZooKeeper (`MirroringTableStateManager`); None if they are unknown."""
     endpoint = parse_cluster_key(link.peer.cluster_key, settings.zookeeper())
     if endpoint is None:
         return None

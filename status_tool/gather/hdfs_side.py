@@ -1,4 +1,4 @@
-"""By which client a side's files are read, what is known of their HDFS, and which of the paths are there."""
+"""HDFS of one side: the client that reads its files, its identity, and the roots that exist."""
 
 from __future__ import annotations
 
@@ -49,7 +49,9 @@ def files_endpoint(
     exclusions: Exclusions,
     say: Callable[[str], None],
 ) -> HdfsEndpoint | RpcEndpoint:
-    """Where the files under some roots are read: by `--hdfs-client`, else by what is known and how many they are.
+    """Return the endpoint for the files under some roots.
+
+    `--hdfs-client` decides, else the site files and the number of files.
 
     Raises `ConfigurationError` and `ConnectionFailed`.
     """
@@ -83,7 +85,7 @@ def files_endpoint(
 
 @cache
 def _tell_without_jar() -> None:
-    """Once, and not only with -v: a tool that is installed without our jar reads many files slowly."""
+    """Say once, even without -v, that a tool installed without our jar reads many files slowly."""
     try:
         jar()
     except ConfigurationError as error:
@@ -97,7 +99,10 @@ def identity_of(
     exclusions: Exclusions,
     load: Load,
 ) -> tuple[str, str]:
-    """Cluster id and block pool id of an HDFS; empty where the NameNodes do not report it (HttpFS has no such bean)."""
+    """Return the cluster id and block pool id of an HDFS.
+
+    They are empty if the NameNodes do not report them (HttpFS has no such bean).
+    """
     if isinstance(endpoint, RpcEndpoint) and endpoint.mounts:
         return "", _pools_of_view(endpoint, _mounts_of(endpoint, roots, exclusions), load)
     bean: dict[str, Any] = {}
@@ -113,7 +118,7 @@ def identity_of(
 
 
 def _pools_of_view(endpoint: RpcEndpoint, mounts: Mounts, load: Load) -> str:
-    """The block pools that its files are in: no site file need name the web address of each NameNode."""
+    """Return the ids of a view's block pools, read from a file of each: site files need not name every web address."""
     paths = tuple(path for path, _ in mounts)
     hdfs = native_hdfs(endpoint, load)
     with refusals_end_the_run(endpoint):
@@ -122,14 +127,14 @@ def _pools_of_view(endpoint: RpcEndpoint, mounts: Mounts, load: Load) -> str:
 
 
 def _mounts_of(endpoint: RpcEndpoint, roots: Sequence[str], exclusions: Exclusions) -> Mounts:
-    """What the files under some roots of a view are mounted from; none where it is no view."""
+    """Return the mount points behind the files under some roots of a view; none without a view."""
     plain = ("/" + "/".join(takewhile(lambda part: not is_glob(part), root.strip("/").split("/"))) for root in roots)
     found = {mount for root in plain for mount in mounts_below(endpoint.mounts, root)}
     return tuple(sorted(mount for mount in found if not exclusions.leave_out(mount[0])))
 
 
 def _check_mounts(mounts: Mounts) -> None:
-    """Raises `ConfigurationError` where files are mounted from something else than HDFS."""
+    """Raise `ConfigurationError` if files are mounted from anything but HDFS."""
     for path, target in mounts:
         if not (urlsplit(target).scheme == "hdfs" and urlsplit(target).netloc):
             raise ConfigurationError(
@@ -139,7 +144,7 @@ def _check_mounts(mounts: Mounts) -> None:
 
 
 def absent_roots(endpoint: HdfsEndpoint | RpcEndpoint, roots: Sequence[str], load: Load) -> list[str]:
-    """The roots that do not exist. Queried without retries: a wrong address should be reported at once."""
+    """Return the roots that do not exist. Queried without retries: a wrong address should be reported at once."""
     hdfs = impatient(endpoint, load)
     with refusals_end_the_run(endpoint):
         hdfs.status("/")
@@ -147,7 +152,7 @@ def absent_roots(endpoint: HdfsEndpoint | RpcEndpoint, roots: Sequence[str], loa
 
 
 def impatient(endpoint: HdfsEndpoint | RpcEndpoint, load: Load) -> Hdfs:
-    """A client that does not wait for a NameNode which is away."""
+    """Return a client that does not wait for a NameNode which is away."""
     if isinstance(endpoint, RpcEndpoint):
         return NativeHdfs(endpoint, load, patience_s=0)
     return WebHdfs(endpoint, patience_s=0)

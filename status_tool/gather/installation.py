@@ -1,4 +1,4 @@
-"""Whether a cluster is ready for the tool: what is in place, and what has to be mended, in words.
+"""Checks of a cluster before the tool is used: what is in place, and what has to be mended, in words.
 
 Changes nothing but the barrier's row.
 """
@@ -125,7 +125,10 @@ def _server(server: str, echoes: dict[tuple[str, str], bool], versions: dict[tup
 
 
 def _clocks(small: Descriptors, barrier: Barrier, live: list[str]) -> Iterator[Checked]:
-    """A server read the token after it was issued here, so its clock showed an earlier time only if it is behind."""
+    """Check the servers' clocks.
+
+    A server reads the token after it is issued, so an earlier time shows a clock that is behind.
+    """
     for _, row in small.servers:
         if row["server"] not in live or row["role"] != WRITER or not row["echoed"] or row["read_ms"] is None:
             continue
@@ -146,7 +149,7 @@ def _tables(small: Descriptors) -> Iterator[Checked]:
 
 
 def _published(settings: Settings) -> Iterator[Checked]:
-    """What keeps published status files from travelling is to be mended only where some are published."""
+    """Check the table of published status files. Its problems have to be mended only once something is published."""
     table = PublishedTable(settings.thrift(), settings.status_table)
     if (problem := table.problem()) is not None:
         yield Checked("no published status file can arrive here, or leave", problem)
@@ -175,7 +178,7 @@ def _hdfs(settings: Settings) -> Iterator[Checked]:
 
 
 def _view(settings: Settings) -> Iterator[Checked]:
-    """A mount table, by Hadoop's own client: whether each file system in it answers."""
+    """Check by Hadoop's own client whether each file system of a mount table answers."""
     endpoint = rpc_endpoint_of(settings)
     assert endpoint is not None
     with no_process_left(), refusals_end_the_run(endpoint):

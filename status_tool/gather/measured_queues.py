@@ -1,4 +1,4 @@
-"""Where replication of a live cluster stands: its queues, measured where HDFS can be reached."""
+"""Replication queues of a live cluster, measured in bytes if HDFS can be reached."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Measured:
     unsplit: frozenset[str] | None
     """Servers whose WAL folder still exists; None: unknown."""
     bulkload: bool
-    """Whether bulk loads are replicated according to the site files."""
+    """Return True if the site files have bulk loads replicated."""
     hdfs_problem: str | None = None
     """Why lengths are unknown."""
     writers: tuple[Writer, ...] = ()
@@ -46,7 +46,7 @@ class Measured:
     """Names of queued WALs that are nowhere in HDFS."""
 
     def facts(self, queue: Queue) -> dict[str, Any]:
-        """A queue as the `detail` of its row: `left` is in bytes, null where the WAL's length is unknown."""
+        """Return the `detail` of a queue's row: `left` is in bytes, null if the WAL's length is unknown."""
         return {
             "peer": queue.peer,
             "live": queue.live,
@@ -68,7 +68,7 @@ class Measured:
         }
 
     def summary(self) -> dict[str, Any]:
-        """What holds for all queues: the `detail` of the row without a name."""
+        """Return the facts of all queues together: the `detail` of the row without a name."""
         return {
             "read_ms": self.read_ms,
             "consistent": self.queues.consistent,
@@ -125,12 +125,12 @@ def _is_old(wal: Wal) -> bool:
 
 
 def replicates_loads(settings: Settings) -> bool:
-    """Whether bulk loads are replicated according to the site files."""
+    """Return True if the site files have bulk loads replicated."""
     return settings.site.get(BULKLOAD_KEY, "false").lower() == "true"
 
 
 def _plausible(unsplit: frozenset[str], live: Iterable[str]) -> frozenset[str] | None:
-    """A folder without WALs of any live server is the wrong one (hbase.wal.dir elsewhere): then nothing is known."""
+    """Return None if the folder has no WALs of live servers: it is then the wrong one (hbase.wal.dir elsewhere)."""
     return unsplit if unsplit & set(live) else None
 
 
@@ -149,7 +149,10 @@ def _folder(settings: Settings) -> tuple[WalFolder | None, str | None]:
 
 
 def queue_rows(settings: Settings, zookeeper: ZooKeeper) -> tuple[list[NewRow], list[str]]:
-    """`queue` rows of a master, and notices. Queues that cannot be read settle nothing; that is not an error here."""
+    """Return `queue` rows of a master, and notices.
+
+    Queues that cannot be read settle nothing, which is no error here.
+    """
     try:
         measured = measure(settings, zookeeper)
     except ConfigurationError as error:

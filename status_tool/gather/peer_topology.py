@@ -1,4 +1,4 @@
-"""Which clusters replicate to which, starting from one cluster, as far as their ZooKeepers can be reached."""
+"""Topology of replication: the clusters that can be reached through the peers of one, and their links."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class Topology:
         ]
 
     def to_map(self) -> ClusterMap:
-        """For the picture: every link, including those to unreachable clusters."""
+        """Return the map for the picture, with links to unreachable clusters."""
         nodes = self.nodes.values()
         clusters = {node.id: Cluster(node.id, node.key, "this cluster" * (node.id == self.root)) for node in nodes}
         links = []
@@ -85,7 +85,7 @@ class Topology:
         return ClusterMap(tuple(clusters.values()), tuple(links))
 
     def to_json(self) -> dict[str, Any]:
-        """The document of `status-tool topology --json`."""
+        """Return the document of `status-tool topology --json`."""
         return {
             "cluster_id": self.root,
             "shape": self.shape,
@@ -126,7 +126,7 @@ def _identity(session: ZooKeeper) -> Node:
 def _follow(
     peer: Peer, reached: dict[ZooKeeperEndpoint, str | None], of: ZooKeeperEndpoint
 ) -> tuple[str | None, str | None, tuple[Node, list[Peer]] | None]:
-    """The cluster behind a peer, what is wrong with the link, and the cluster's node if it is new."""
+    """Return the cluster behind a peer, the link's problems, and the cluster's node if it is new."""
     endpoint = parse_cluster_key(peer.cluster_key, of)
     if endpoint is None:
         if peer.endpoint:
@@ -153,7 +153,7 @@ def _unreachable(peer: Peer, error: Exception) -> str:
 
 
 def _judged(node_id: str, links: Sequence[Link]) -> list[Link]:
-    """The links of one cluster, with the problems between them."""
+    """Return the links of one cluster, with the problems between them."""
     targets = Counter(link.to for link in links if link.to)
     judged = []
     for link in links:
@@ -169,7 +169,7 @@ def _judged(node_id: str, links: Sequence[Link]) -> list[Link]:
 
 
 def what_is_shipped(peer: Peer) -> str:
-    """A peer's filters in words."""
+    """Return a peer's filters in words."""
     if peer.replicate_all:
         left_out = [*(f"{n}:*" for n in peer.exclude_namespaces), *_tables(peer.exclude_table_cfs)]
         return "everything" + (f" but {', '.join(left_out)}" if left_out else "")

@@ -13,7 +13,7 @@ Document = dict[str, Any]
 
 
 def standing(measured: Measured, peers: Sequence[Peer], before: Measured | None = None) -> Document:
-    """The document of `status-tool queues --json`; `peers` are those in scope.
+    """Return the document of `status-tool queues --json`; `peers` are those in scope.
 
     `before` is an earlier measurement: a queue whose positions have not moved since, though it has something to
     ship, is stuck.
@@ -37,7 +37,7 @@ def standing(measured: Measured, peers: Sequence[Peer], before: Measured | None 
 
 
 def has_shipped(mark: Measured, now: Measured, peer: str) -> bool:
-    """Whether all that the peer's queues held at `mark` has been shipped, and so applied, by `now`.
+    """Return True if everything that the peer's queues held at `mark` has been shipped, and so applied, by `now`.
 
     Other than *drained* this comes true although more is being written all the time: of each WAL what could be read
     then has to lie behind the queue's position, which HBase moves once the sink has confirmed. A WAL that has left a
@@ -89,7 +89,7 @@ def _queue(queue: Queue, measured: Measured, moved: Mapping[tuple[str, str], int
 
 
 def _only_current(queue: Queue) -> bool:
-    """Whether each group has only the WAL that is being written; a rolled WAL leaves once it has been shipped."""
+    """Return True if each group has only the WAL being written: a rolled WAL leaves once it has been shipped."""
     groups = [wal.group for wal in queue.wals]
     return len(groups) == len(set(groups))
 

@@ -67,12 +67,12 @@ Spooled = tuple[tuple[bytes, Cells], ...]
 
 @dataclass(frozen=True)
 class FileOptions:
-    """How files are read."""
+    """Options for the reading of files."""
 
     load: Load = field(default_factory=Load)
     exclude: tuple[str, ...] = ()
     deep: bool = False
-    """Whether every file's content is read."""
+    """True if every file's content is read."""
     journal: str | None = None
     client: HdfsClient = HdfsClient.AUTO
     layout: Layout | None = None
@@ -81,7 +81,7 @@ class FileOptions:
 
 @dataclass(frozen=True)
 class Request:
-    """What to gather."""
+    """Scope and options of what is gathered from one side."""
 
     side: str
     wait_s: float
@@ -93,11 +93,11 @@ class Request:
     shutdown_ms: int | None = None
     """`-s`."""
     following: bool = False
-    """Whether everything up to now is in scope, regardless of a recorded shutdown time, whose clock is
+    """True if everything up to now is in scope, regardless of a recorded shutdown time, whose clock is
     another host's."""
     files: FileOptions = field(default_factory=FileOptions)
     drained: bool = False
-    """Whether to wait, within `wait_s`, until the queues of crashed servers are drained, too."""
+    """True to wait, within `wait_s`, until the queues of crashed servers are drained, too."""
     peer_id: str | None = None
     """The peer whose queues are meant; None: every enabled peer."""
     rows: str = ""
@@ -114,7 +114,7 @@ class PackedRows(Source):
 
     @classmethod
     def of(cls, rows: Iterable[NewRow]) -> PackedRows:
-        """All of them, read to the end."""
+        """Pack all rows of the iterable."""
         packed = pa.BufferOutputStream()
         with pa.ipc.new_stream(packed, STATUS_SCHEMA, options=pa.ipc.IpcWriteOptions(compression="zstd")) as stream:
             for batch in codec.batches(rows):
@@ -122,16 +122,16 @@ class PackedRows(Source):
         return cls(packed.getvalue().to_pybytes())
 
     def partitions(self) -> Sequence[int]:
-        """One part."""
+        """Return a single part."""
         return [0]
 
     def read(self, partition: int) -> Iterator[pa.RecordBatch]:
-        """All rows."""
+        """Yield all rows."""
         with pa.ipc.open_stream(self.packed) as stream:
             yield from stream
 
     def rows(self, *columns: str) -> Iterator[Row]:
-        """One by one, with these columns."""
+        """Yield the rows one by one, with these columns."""
         for batch in self.read(0):
             yield from batch.select(columns).to_pylist()
 
@@ -161,11 +161,11 @@ class SmallRows(Source):
     rows: tuple[NewRow, ...]
 
     def partitions(self) -> Sequence[int]:
-        """One part."""
+        """Return a single part."""
         return [0]
 
     def read(self, partition: int) -> Iterator[pa.RecordBatch]:
-        """All rows."""
+        """Yield all rows."""
         yield from codec.batches(iter(self.rows))
 
 
@@ -176,16 +176,16 @@ class Together(Source):
     sources: tuple[Source, ...]
 
     def partitions(self) -> Sequence[tuple[int, Any]]:
-        """The parts of all."""
+        """Return the parts of all sources."""
         return [(index, part) for index, source in enumerate(self.sources) for part in source.partitions()]
 
     def read(self, partition: tuple[int, Any]) -> Iterator[pa.RecordBatch]:
-        """One part of one source."""
+        """Yield one part of one source."""
         index, part = partition
         yield from self.sources[index].read(part)
 
     def close(self) -> None:
-        """Every source."""
+        """Close every source."""
         for source in self.sources:
             source.close()
 
@@ -343,7 +343,7 @@ def _write_down_settled(
 
 
 def with_events(row: NewRow, small: Descriptors) -> NewRow:
-    """A master's `table` row with what happened to the table beside the WAL."""
+    """Return a master's `table` row with the events that bypassed the WAL."""
     events = small.events.get(row["table"], {})
     added = {name: events[name] for name in ("skipped_ms", "raised_ms", "tagged_ms") if events.get(name)}
     if marks := small.pruned.get(row["table"]):
@@ -352,7 +352,7 @@ def with_events(row: NewRow, small: Descriptors) -> NewRow:
 
 
 def settle(state: StateTable, zookeeper: ZooKeeper, barrier: Barrier, role: str, deadline: float) -> list[str]:
-    """The live servers, once all that can have echoed the barrier, or time is up."""
+    """Wait until every server that can echo the barrier has, or until `deadline`. Returns the live servers."""
     while True:
         began = time.monotonic()
         live, echoes = zookeeper.live_servers(), state.echoes(barrier)
@@ -366,7 +366,7 @@ def settle(state: StateTable, zookeeper: ZooKeeper, barrier: Barrier, role: str,
 
 
 def _hosted_regions(settings: Settings, request: Request, live: Collection[str], deadline: float) -> PackedRows:
-    """`region` rows; waits for regions in transition, so that the balancer causes no false alarm."""
+    """Return the `region` rows. Waits for regions in transition, so that the balancer causes no false alarm."""
     while True:
         began = time.monotonic()
         regions = PackedRows.of(meta.regions(settings.thrift(), live, settings.state_table, request.only))
@@ -377,13 +377,13 @@ def _hosted_regions(settings: Settings, request: Request, live: Collection[str],
 
 
 def _may_echo(server: str, has_row: bool) -> bool:
-    """Whether waiting for a server makes sense: it has a tracker, or is too young to know."""
+    """Return True if a wait for a server makes sense: it has a tracker, or has not run for long enough to tell."""
     startcode = server.rpartition(",")[2]
     return has_row or (startcode.isdigit() and now_ms() - int(startcode) < NEWCOMER_MS)
 
 
 def server_rows(small: Descriptors, role: str, live: Collection[str]) -> list[NewRow]:
-    """Server rows of a role; live servers without one appear as not tracked."""
+    """Return the server rows of a role. Live servers without a row appear as not tracked."""
     known = [row | {"origin": origin} for origin, row in small.servers if row["role"] == role]
     rows = [row | {"live": row["server"] in live, "tracked": True} for row in known]
     tracked = {row["server"] for row in rows}
@@ -403,7 +403,7 @@ def server_rows(small: Descriptors, role: str, live: Collection[str]) -> list[Ne
 
 
 def _why_unsettled(servers: Sequence[NewRow]) -> Iterator[str]:
-    """What the verdict will say of live servers: by the last read of them, not by the wait."""
+    """Yield the reasons for which the verdict will doubt live servers, by their last read rows and not by the wait."""
     for row in servers:
         if row["live"] and not row["tracked"]:
             yield f"{row['server']} runs without the tracker"
@@ -412,7 +412,7 @@ def _why_unsettled(servers: Sequence[NewRow]) -> Iterator[str]:
 
 
 def _spooled(settings: Settings) -> Spooled:
-    """What trackers spooled to the file system; nothing where no NameNode is known."""
+    """Return the rows that trackers spooled to the file system; none if no NameNode is known."""
     if settings.spool_dir is None:
         return ()
     try:
@@ -429,7 +429,7 @@ def peer_rows(zookeeper: ZooKeeper) -> list[NewRow]:
 
 
 def with_shutdown(header: Header, given: int | None, recorded: int | None) -> Header:
-    """The cut: `-s`, else the recorded shutdown time, else now. A time in the future is not used."""
+    """Return the header with the cut: `-s`, else the recorded shutdown time, else now. Ignores a time in the future."""
     moment, whose = (given, BY_OPTION) if given is not None else (recorded, RECORDED)
     if moment is None:
         note = "no shutdown time was recorded: everything written up to the moment of the dump is in scope"
@@ -438,7 +438,7 @@ def with_shutdown(header: Header, given: int | None, recorded: int | None) -> He
 
 
 def apply_shutdown(header: Header, moment: int, whose: str, limit_ms: int) -> Header:
-    """The header with `moment` as shutdown time and cut, unless it lies behind `limit_ms`.
+    """Return the header with `moment` as shutdown time and cut, unless it lies behind `limit_ms`.
 
     `whose` is one of `SHUTDOWN_SOURCES`.
     """

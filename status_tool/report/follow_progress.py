@@ -1,4 +1,4 @@
-"""What `--follow` shows on stderr: regions and bytes to go, rate and time left; a live table or plain lines."""
+"""Progress of `--follow` on stderr: regions and bytes to go, rate and time left; a live table or plain lines."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ WINDOW_S = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """What one round found."""
+    """Result of one round."""
 
     at_s: float
     """When, on a clock that only goes forward."""
@@ -40,7 +40,7 @@ class Round:
 
 
 class Pace:
-    """How fast a backlog shrinks, net of what is written meanwhile."""
+    """Rate at which a backlog shrinks, net of new writes."""
 
     def __init__(self) -> None:
         self._seen: deque[tuple[float, int]] = deque()
@@ -85,7 +85,7 @@ class Following:
         return self
 
     def __exit__(self, *error: object) -> None:
-        """Nothing to close."""
+        """Do nothing: there is nothing to close."""
 
     def step(self, text: str) -> None:
         """Show the current step."""
@@ -110,7 +110,7 @@ class QuietFollowing(Following):
     """Nothing."""
 
     def note(self, text: str) -> None:
-        """Not shown."""
+        """Ignore the note."""
 
 
 class LiveFollowing(Following):
@@ -149,7 +149,7 @@ class LiveFollowing(Following):
 
 
 class LoggedFollowing(Following):
-    """What another one shows, and the same as lines in a log."""
+    """A display that also writes its lines to a log."""
 
     def __init__(self, shown: Following, log: TextIO) -> None:
         super().__init__(log)
@@ -175,7 +175,10 @@ class LoggedFollowing(Following):
 
 
 def make_following(stream: TextIO | None = None) -> Following:
-    """A live table if `stream` (default: stderr) is a terminal that can redraw, else plain lines; none with `-q`."""
+    """Return a live table if `stream` (default: stderr) is a terminal that can redraw, else plain lines.
+
+    With `-q`, shows nothing.
+    """
     following = _on(sys.stderr if stream is None else stream)
     log = wanted().log
     return following if log is None else LoggedFollowing(following, log)

@@ -89,12 +89,12 @@ def topology_page(clusters: ClusterMap, problems: Sequence[str], stream: TextIO,
 
 
 def page_text(value: object, limit: int | None = None) -> str:
-    """A value as text of a page, sanitised and escaped, with at most `limit` letters."""
+    """Return a value as text of a page, sanitised and escaped, with at most `limit` letters."""
     return html.escape(safe(str(value), limit))
 
 
 def table_of(rows: Sequence[Sequence[object]], headings: Sequence[str] = ()) -> Iterator[str]:
-    """The lines of a table."""
+    """Yield the lines of an HTML table."""
     yield '<div class="scroll"><table>'
     if headings:
         yield "<tr>" + "".join(f"<th>{page_text(heading)}</th>" for heading in headings) + "</tr>"

@@ -51,7 +51,7 @@ def document(outcome: Outcome) -> dict[str, Any]:
 
 
 def _overview(overview: Overview | None) -> dict[str, Any]:
-    """Tables, causes and repairs: complete, regardless of `--max-problems`."""
+    """Return tables, causes and repairs: all of them, regardless of `--max-problems`."""
     if overview is None:
         return {"tables": None, "causes": None, "repairs": None, "oldest_hole_ms": None}
     return {
@@ -105,7 +105,7 @@ def _hbase(outcome: Outcome) -> dict[str, Any] | None:
 
 
 def _not_replicated(left_out: NotReplicated | None) -> dict[str, Any] | None:
-    """Counts are complete; the lists of names are bounded."""
+    """Return complete counts, and bounded lists of names."""
     if left_out is None:
         return None
     names: dict[str, list[str] | None] = dict.fromkeys(left_out.tables)

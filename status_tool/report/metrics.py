@@ -20,7 +20,7 @@ _Sample = tuple[Mapping[str, str], float | int]
 
 @dataclass(frozen=True, slots=True)
 class Before:
-    """What the previous run's file holds: a failed run keeps its labels and the time of the last success."""
+    """Contents of the previous run's file: a failed run keeps its labels and the time of the last success."""
 
     names: dict[str, str] = field(default_factory=dict)
     last_success_s: float | None = None
@@ -113,7 +113,7 @@ class MetricsReporter(Reporter):
 
 
 def published_metrics(is_up: bool, cut_ms: int | None, size: int | None, took_s: float) -> Iterator[str]:
-    """The metrics of a publisher after a round: of its own clock, and of the newest file that it has published."""
+    """Yield the metrics of a publisher after a round: its own clock, and the newest file that it has published."""
     gauges: list[tuple[str, str, float | None]] = [
         ("publish_up", "Whether the last round of publish ended without an error.", int(is_up)),
         ("publish_round_timestamp_seconds", "When the last round of publish ended.", time.time()),
@@ -127,7 +127,7 @@ def published_metrics(is_up: bool, cut_ms: int | None, size: int | None, took_s:
 
 
 def point_metrics(names: Mapping[str, str], points: Mapping[str, int | None]) -> Iterator[str]:
-    """The metrics of recovery points by table; the name of the whole is empty, and those without one have none.
+    """Yield the metrics of recovery points by table; the name of the whole is empty, and those without one have none.
 
     `names` are the ids of master and slave.
     """

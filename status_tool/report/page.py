@@ -1,4 +1,4 @@
-"""What the HTML report shows, prepared for its template: words, cells, and the pictures' coordinates."""
+"""Content of the HTML report, prepared for its template: words, cells, and the pictures' coordinates."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def _asset(name: str) -> str:
 
 
 def _finalized(value: Any) -> Any:
-    """Names from outside are sanitised and escaped; our own markup passes."""
+    """Sanitise and escape names from outside. Our own markup passes."""
     return value if hasattr(value, "__html__") or not isinstance(value, str) else safe(value)
 
 
@@ -172,7 +172,7 @@ def _content(outcome: Outcome, run_ms: int) -> dict[str, Any]:
 
 
 def _question(outcome: Outcome) -> str:
-    """Between which clusters, and up to when."""
+    """Return the question that the page answers: between which clusters, and up to when."""
     master = outcome.master_address or outcome.master_cluster_id or "unknown"
     slave = outcome.slave_address or outcome.slave_cluster_id or "unknown"
     return f"From {master} to {slave}; everything that was written up to {iso(outcome.cut_ms)}."
@@ -221,7 +221,7 @@ def _words(counts: dict[str, int], noun: str) -> str:
 
 
 def _parts(counts: dict[str, int]) -> list[tuple[str, float, float]]:
-    """A bar of 100 units; a count of one stays visible."""
+    """Return the parts of a bar of 100 units. A count of one stays visible."""
     present = {status: count for status, count in counts.items() if count}
     total, least = sum(present.values()), 1.0
     free = 100.0 - least * len(present)
@@ -246,7 +246,7 @@ def _table_line(line: Any, shown: Sequence[Status]) -> dict[str, Any]:
 
 
 def _numbered(problems: Sequence[Problem]) -> dict[str, int]:
-    """Of each region the number of its first problem, for the tiles' links."""
+    """Return the number of each region's first problem, for the tiles' links."""
     numbers: dict[str, int] = {}
     for number, problem in enumerate(problems, 1):
         if problem.region:
@@ -281,7 +281,7 @@ def _tiles_text(drawing: Drawing) -> str:
 
 
 def _axis(outcome: Outcome, problems: Sequence[Problem]) -> dict[str, Any] | None:
-    """Lanes by server; a hole is drawn from its first missing write to its last, what is behind up to its end."""
+    """Return lanes by server. A hole is drawn from its first missing write to its last, a lag up to its end."""
     drawn = [p for p in problems if p.written_from_ms is not None and p.written_to_ms is not None]
     if not drawn:
         return None
@@ -322,7 +322,7 @@ def _axis(outcome: Outcome, problems: Sequence[Problem]) -> dict[str, Any] | Non
 
 
 def _runs(cells: dict[int, list[str]]) -> Iterator[tuple[str, int, int, str]]:
-    """Neighbouring cells of the same worst kind as one mark: so many at most as a lane has cells."""
+    """Yield neighbouring cells of the same worst kind as one mark, at most as many as a lane has cells."""
     runs: list[tuple[str, int, int, int]] = []
     for at, kinds in sorted(cells.items()):
         worst = max(kinds, key=lambda kind: (SEVERITY.get(Status(kind), 0) if kind in set(Status) else 0, kind))
@@ -392,7 +392,10 @@ def _repair(repair: Any) -> dict[str, Any]:
 
 
 def _command(command: str) -> Any:
-    """In lines of a terminal's width, sanitised and escaped; a narrow screen breaks between words, at no hyphen."""
+    """Return a command in lines of a terminal's width, sanitised and escaped.
+
+    Narrow screens break it only between words.
+    """
     from markupsafe import Markup
 
     word = Markup("<span>{}</span>")
@@ -401,7 +404,7 @@ def _command(command: str) -> Any:
 
 
 def _mended(group: Group, repairs: dict[str, Any]) -> dict[str, Any]:
-    """A table's repair stands with its worst problem, the first that is shown."""
+    """Return the repair of a table for its worst problem, which is the first shown; later ones refer to it."""
     if UNDER_REPAIRS not in group.todo:
         return {"repair": None}
     repair = repairs.pop(group.table or "", None)
@@ -410,7 +413,7 @@ def _mended(group: Group, repairs: dict[str, Any]) -> dict[str, Any]:
 
 
 def _servers(drawing: Drawing, problems: Sequence[Problem]) -> list[tuple[str, ...]]:
-    """Every known server, and those that only problems name: rows may refer to them by number."""
+    """Return the rows of all servers, also of those that only problems name: other rows refer to them by number."""
     known, rows = [*drawing.servers], []
     names = {line.server for line in known}
     others = dict.fromkeys(p.origin for p in problems if p.origin and p.origin not in names)
@@ -425,7 +428,7 @@ def _servers(drawing: Drawing, problems: Sequence[Problem]) -> list[tuple[str, .
 
 
 def _labels(tables: dict[str, Sequence[str]], groups: Sequence[dict[str, Any]]) -> str:
-    """The style with which a narrow screen shows each cell below the name of its column; names are our own."""
+    """Return the style that puts each cell below its column's name on a narrow screen. The names are our own."""
     columns = {**tables, **{group["columns_class"]: [one.name for one in group["columns"]] for group in groups}}
     rules = (
         f'.{table} td:nth-child({number})::before {{ content: "{name}"; }}'
@@ -451,7 +454,7 @@ class _Column:
 def _with_problems(
     groups: Sequence[Group], problems: Sequence[Problem]
 ) -> Iterator[tuple[Group, list[tuple[int, Problem]]]]:
-    """Each group with those of its problems that are listed."""
+    """Yield each group with its problems that are listed."""
     own: dict[tuple[str | None, str, str], list[tuple[int, Problem]]] = defaultdict(list)
     for number, problem in enumerate(problems, 1):
         own[problem.table, str(problem.kind), problem.code or problem.detail].append((number, problem))
@@ -519,14 +522,14 @@ def _all_of(count: int) -> str:
 
 
 def _common_day(problems: Iterable[Problem]) -> str:
-    """The date that all times share; empty where they do not."""
+    """Return the date that all times share; empty if they do not."""
     times = [ms for p in problems for ms in (p.written_from_ms, p.written_to_ms) if ms is not None]
     days = {iso(ms)[:10] for ms in times}
     return days.pop() if len(days) == 1 else ""
 
 
 def _cell(name: str, problem: Problem, numbers: dict[str, str] | None, day: str) -> tuple[int | None, str]:
-    """A cell's sort key, where its text does not sort, and the text."""
+    """Return a cell's sort key, if its text does not sort, and the text."""
     compact = numbers is not None
     if name == "server":
         return None, (numbers or {}).get(problem.origin or "", problem.origin or "")

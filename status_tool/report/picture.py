@@ -44,7 +44,7 @@ class _Place:
 
 
 def picture(clusters: ClusterMap) -> Iterator[str]:
-    """The lines of an `<svg>`: the first cluster on the left, where each peer leads to the right of it."""
+    """Yield the lines of an `<svg>`: the first cluster on the left, where each peer leads to the right of it."""
     if not clusters.clusters:
         return
     places = _places(clusters)
@@ -71,7 +71,10 @@ def picture(clusters: ClusterMap) -> Iterator[str]:
 
 
 def _places(clusters: ClusterMap) -> dict[str, _Place]:
-    """Breadth first from the first cluster, a column a step; what is not reached from it starts a row below."""
+    """Place the clusters breadth first from the first one, a column a step.
+
+    Clusters it does not reach start a row below.
+    """
     out: dict[str, list[str]] = defaultdict(list)
     for link in clusters.links:
         out[link.source].append(link.target)
@@ -106,7 +109,7 @@ def _forward(link: PeerLink, places: dict[str, _Place], lane: int) -> Iterator[s
 
 
 def _back(link: PeerLink, places: dict[str, _Place], lane: int, aside: int) -> Iterator[str]:
-    """A link that does not lead onwards runs below the boxes, `aside` from those before it."""
+    """Draw a link that does not lead onwards below the boxes, `aside` from those before it."""
     start, end = places[link.source], places[link.target]
     x1, y1 = start.x + BOX_W * 2 // 3 - aside, start.y + BOX_H
     x2, y2 = end.x + BOX_W // 3 - aside, end.y + BOX_H

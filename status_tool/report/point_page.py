@@ -38,7 +38,7 @@ def _row(name: str, table: TablePoint) -> tuple[object, ...]:
 
 
 def _axis(point: RecoveryPoint) -> Iterator[str]:
-    """A lane for each table: full up to its point, hollow from there to its newest entry."""
+    """Yield a lane for each table: full up to its point, hollow from there to its newest entry."""
     lanes = [(name, table.point_ms, table.beyond.newest_ms) for name, table in point.tables.items()]
     marks = {"recovery point": point.point_ms, "newest published file": point.newest_ms, "asked": point.read_ms}
     known = [time for time in (*marks.values(), *(time for lane in lanes for time in lane[1:])) if time is not None]

@@ -26,7 +26,7 @@ EVERY_S = 30.0
 
 
 class Counted:
-    """What of a phase is done; also the interface where nothing is shown. May be called from any thread."""
+    """Counter of a phase's parts, for any thread; as such it shows nothing."""
 
     def advance(self, n: int = 1) -> None:
         """Report that `n` more parts are done."""
@@ -84,7 +84,7 @@ class Phase(Counted):
         self.done, self.total = done, total
 
     def line(self, now_s: float) -> str:
-        """What is done, the rate, and the time left where the total is known."""
+        """Return what is done, the rate, and the time left if the total is known."""
         taken_s = now_s - self.began_s
         parts = [f"{self.name}, {duration(int(taken_s * 1000))}"]
         if self.done:
@@ -162,7 +162,7 @@ class _Both(Counted):
 
 
 class LoggedProgress(Progress):
-    """What another one shows, and the same as lines in a log."""
+    """A progress that also writes lines to a log."""
 
     def __init__(self, shown: Progress, log: LineProgress) -> None:
         super().__init__()
@@ -265,7 +265,7 @@ class _CountColumn(TextColumn):
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """What the user wants to see of a run: `-q`, `-v` and `--log-file`."""
+    """Choice of what a run displays: `-q`, `-v` and `--log-file`."""
 
     quiet: bool = False
     verbose: bool = False
@@ -276,13 +276,13 @@ _shown = Shown()
 
 
 def set_shown(shown: Shown) -> None:
-    """How every progress of this process is shown from now on."""
+    """Set how this process shows progress from now on."""
     global _shown
     _shown = shown
 
 
 def open_log(path: str | os.PathLike[str]) -> TextIO:
-    """A log that is written on; readable by its owner only if it is new. Raises `OutputError`."""
+    """Open a log to append to. A new one is readable by its owner only. Raises `OutputError`."""
     try:
         return os.fdopen(os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600), "a", encoding="utf-8")
     except OSError as error:
@@ -290,19 +290,22 @@ def open_log(path: str | os.PathLike[str]) -> TextIO:
 
 
 def wanted() -> Shown:
-    """What `set_shown` was called with last."""
+    """Return the last argument of `set_shown`."""
     return _shown
 
 
 def make_progress(stream: TextIO | None = None, enabled: bool = True) -> Progress:
-    """Progress as wanted: live on a terminal (`stream`, default stderr), else a line every `EVERY_S`; and the log."""
+    """Return the progress as chosen, with the log.
+
+    Shows a live display on a terminal (`stream`, default stderr), else a line every `EVERY_S`.
+    """
     stream = sys.stderr if stream is None else stream
     shown = _on(stream) if enabled and stream is not None and not _shown.quiet else Progress()
     return shown if _shown.log is None else LoggedProgress(shown, LineProgress(_shown.log, stamps=True))
 
 
 def is_live(stream: TextIO) -> bool:
-    """Whether a display may redraw itself there: `-v` wants lines that stay."""
+    """Return True if a display may redraw itself on the stream. `-v` wants lines that stay."""
     return stream.isatty() and not _shown.verbose and os.environ.get("TERM", "dumb") not in ("dumb", "")
 
 

@@ -104,7 +104,7 @@ def _command(command: str) -> str:
 
 
 def _word(word: str) -> str:
-    r"""A word quoted for bash; non-printable characters become escapes that bash reads back (`$'\x1b'`)."""
+    r"""Return a word quoted for bash; non-printable characters become escapes that bash reads back (`$'\x1b'`)."""
     if word.isprintable():
         return shlex.quote(word)
     parts = []

@@ -65,7 +65,10 @@ def _verdict_alone(outcome: Outcome) -> Iterator[str]:
 
 
 def _lines(outcome: Outcome, script: str | None) -> Iterator[str]:
-    """Little stands before the problems: whoever is woken by them sees them without scrolling."""
+    """Yield the report's lines.
+
+    Little comes before the problems: whoever is woken by them sees them without scrolling.
+    """
     yield from (line for text in headline(outcome) for line in folded(text))
     yield ""
     yield from summary_lines(outcome)
@@ -134,7 +137,7 @@ def summary_lines(outcome: Outcome) -> Iterator[str]:
 
 
 def _side(word: str, cluster_id: str, address: str, more: str) -> Iterator[str]:
-    """A cluster by its id and its address, which a reader knows."""
+    """Yield a cluster's id, and its address, which a reader knows."""
     facts = [safe(cluster_id) or "unknown"]
     facts += [safe(address)] if address and address != cluster_id else []
     facts += [more] if more else []
@@ -142,7 +145,7 @@ def _side(word: str, cluster_id: str, address: str, more: str) -> Iterator[str]:
 
 
 def _note_lines(outcome: Outcome) -> Iterator[str]:
-    """What is neither a count nor a problem. That there is no shutdown time is said beside the cut."""
+    """Yield the lines that are neither counts nor problems. A missing shutdown time is told beside the cut instead."""
     about_cut = outcome.shutdown_ms is None
     hbase = outcome.hbase
     if hbase is not None and hbase.ordered_tables:
@@ -201,7 +204,7 @@ def _one_group(number: int, group: Group, repairs_follow: bool) -> Iterator[str]
 
 
 def _facts(problem: Problem) -> Iterator[str]:
-    """One fact per line: where, which entries, when."""
+    """Yield one fact per line: place, entries, times."""
     named = (("region", problem.region), ("server", problem.origin), ("file", problem.path))
     for word, value in named:
         if value:
@@ -241,7 +244,7 @@ def _repair_lines(repairs: Sequence[TableRepair], outcome: Outcome) -> Iterator[
 
 
 def _named_repairs(repairs: Sequence[TableRepair], script: str) -> Iterator[str]:
-    """Their commands are in the script, with the checks that prove them."""
+    """Yield the names of the repairs. The script has their commands, with the checks that prove them."""
     yield from folded(
         f"Repairs, one per table ({counted(len(repairs), 'table')}), with their proofs in {safe(script)}:"
     )
@@ -292,7 +295,7 @@ def hanging(first: str, text: str, rest: str | None = None) -> Iterator[str]:
 
 
 def _evidence(hbase: HBaseOutcome) -> Iterator[str]:
-    """The weakest evidence first; then, where regions rest on different ones, how many on which."""
+    """Yield the weakest evidence, then the number of regions by evidence if it differs."""
     yield f"       evidence {hbase.evidence.value}: {EVIDENCE_WORDS[hbase.evidence]}"
     counts = {level.value: count for level, count in hbase.evidence_by.items() if count}
     if len(counts) > 1:
@@ -311,7 +314,7 @@ def accepted_line(hbase: HBaseOutcome) -> str:
 
 
 def not_replicated_line(hbase: HBaseOutcome) -> str:
-    """Name what is not in scope because replication does not carry it to this slave; empty where nothing is."""
+    """Name what is not in scope because replication does not carry it to this slave; empty if there is nothing."""
     left_out = hbase.not_replicated
     if left_out is None or not (left_out.tables or left_out.families):
         return ""
@@ -326,7 +329,7 @@ def _counted(number: int, one: str, several: str) -> str:
 
 
 def _few(names: Sequence[str]) -> str:
-    """Names, sanitised; of many only the first."""
+    """Return the names, sanitised; of many only the first."""
     shown = ", ".join(safe(name) for name in names[:MAX_LISTED_NAMES])
     more = len(names) - MAX_LISTED_NAMES
     return f"{shown} and {more} more" if more > 0 else shown
@@ -391,7 +394,7 @@ def advice_for(problem: Problem) -> str:
 
 
 def sync_for(problem: Problem) -> str:
-    """Return the alternative repair, sanitised; empty where there is none."""
+    """Return the alternative repair, sanitised; empty if there is none."""
     if problem.repair is None:
         return ""
     first, then = problem.repair.hash_table, problem.repair.sync_table
@@ -399,7 +402,7 @@ def sync_for(problem: Problem) -> str:
 
 
 def unlisted(outcome: Outcome) -> str:
-    """Count the affected regions and files that are not among the listed problems; empty where none are."""
+    """Count the affected regions and files that are not among the listed problems; empty if there are none."""
     regions, files = left_out(outcome)
     parts = [counted(regions, "region")] * bool(regions) + [counted(files, "file")] * bool(files)
     return f"{' and '.join(parts)} more not listed here (see --max-problems)." if parts else ""

@@ -1,4 +1,4 @@
-"""How the verdict, what is at fault and the lag moved over earlier checks, as a picture of the HTML report."""
+"""Picture of earlier checks in the HTML report: verdict, regions and files at fault, and lag over time."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _NONE = "no verdict"
 
 
 def timeline(history: Sequence[Moment]) -> dict[str, Any] | None:
-    """The coordinates of the picture; None for less than two checks."""
+    """Return the coordinates of the picture; None for fewer than two checks."""
     if len(history) < 2:
         return None
     first, last = history[0].at_ms, max(history[-1].at_ms, history[0].at_ms + 1)
@@ -50,7 +50,7 @@ def _sentence(history: Sequence[Moment]) -> str:
 
 
 def _spans(history: Sequence[Moment], x_of: Callable[[int], float]) -> Iterator[tuple[str, float, float, str]]:
-    """Checks with one verdict after another as one mark, up to the check that found another."""
+    """Yield successive checks with the same verdict as one mark, up to the check that found another."""
     start = 0
     for at in range(1, len(history) + 1):
         if at < len(history) and history[at].verdict == history[start].verdict:
@@ -70,7 +70,7 @@ def _curve(
     x_of: Callable[[int], float],
     words: Callable[[int], str],
 ) -> dict[str, Any]:
-    """Points of a line whose highest value fills its lane; checks without a verdict are left out."""
+    """Return the points of a line whose highest value fills its lane. Checks without a verdict are left out."""
     known = [(one.at_ms, value(one)) for one in history if one.verdict is not None]
     most = max((height for _, height in known), default=0)
     points = " ".join(f"{x_of(ms)},{round(4 + (_LANE - 8) * (1 - height / (most or 1)), 1)}" for ms, height in known)

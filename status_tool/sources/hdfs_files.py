@@ -53,7 +53,7 @@ def endpoint_of(settings: Settings) -> HdfsEndpoint:
 
 
 def endpoint_at(settings: Settings, urls: Sequence[str]) -> HdfsEndpoint:
-    """WebHDFS at these addresses, as this process's user. Raises `ConfigurationError`."""
+    """Return the endpoint of WebHDFS at these addresses, for this process's user. Raises `ConfigurationError`."""
     return HdfsEndpoint(tuple(urls), hdfs_user(), settings.hdfs_trust(urls))
 
 
@@ -147,11 +147,11 @@ class HdfsSource(Source):
     exclusions: Exclusions
     load: Load = field(default_factory=Load)
     deep: bool = False
-    """Whether every file's content is read for its CRC32C."""
+    """True if every file's content is read for its CRC32C."""
     journal: str | None = None
     """The journal of an interrupted run."""
     tolerant: bool = True
-    """Whether a folder that cannot be listed becomes a row; else it is an error: a slave's files would look missing."""
+    """True if a folder that cannot be listed becomes a row; else it is an error: a slave's files would look missing."""
 
     def close(self) -> None:
         """Make reading threads end soon."""

@@ -19,7 +19,7 @@ class Source(ABC):
 
     @abstractmethod
     def partitions(self) -> Sequence[Any]:
-        """Picklable descriptions of the parts; no I/O beyond what splitting needs."""
+        """Return picklable descriptions of the parts. Does no I/O beyond what the split needs."""
 
     @property
     def is_read_here(self) -> bool:

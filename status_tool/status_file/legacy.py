@@ -36,7 +36,7 @@ _CHECKSUM = re.compile(r"([A-Za-z0-9][A-Za-z0-9_-]*):((?:[0-9A-Fa-f]{2}){1,64})"
 
 @dataclass(frozen=True, slots=True)
 class LegacyStatus:
-    """The content of the original's file. `shutdown_ms` is None where it recorded none (0 or absent)."""
+    """The content of the original's file. `shutdown_ms` is None if it recorded none (0 or absent)."""
 
     shutdown_ms: int | None
     regions: Mapping[str, int]
@@ -80,7 +80,7 @@ def _status(document: Any) -> LegacyStatus:
 
 
 def _half(document: dict[str, Any]) -> str:
-    """The halves that hold anything: the original writes an empty object for one that was not in scope."""
+    """Return the halves that hold anything: the original writes an empty object for a half out of scope."""
     held = [name for name in ("hBaseState", "hdfsState") if document.get(name)]
     held = held or [name for name in ("hBaseState", "hdfsState") if name in document]
     return "both" if len(held) == 2 else {"hBaseState": "hbase", "hdfsState": "hdfs"}[held[0]]
@@ -181,7 +181,7 @@ class LegacyWriter:
 
     @property
     def counts(self) -> dict[str, int]:
-        """What the format holds so far: regions, as streams, and files."""
+        """Return the counts by the format so far: regions (as streams) and files."""
         held = {"stream": len(self._regions), "file": len(self._files)}
         return {kind: count for kind, count in held.items() if count}
 

@@ -1,4 +1,4 @@
-"""Which files are of the original tool's format, by their name."""
+"""Names of files in the original tool's format."""
 
 from __future__ import annotations
 
@@ -6,5 +6,5 @@ import os
 
 
 def is_legacy_name(path: str | os.PathLike[str]) -> bool:
-    """Whether a file of this name is written as the original's JSON."""
+    """Return True if a file of this name is written as the original's JSON."""
     return os.fspath(path).lower().endswith(".json")

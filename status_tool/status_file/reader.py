@@ -61,13 +61,13 @@ class StatusFile:
 
     @property
     def uri(self) -> str:
-        """What to give to Spark: always the local file, whatever Hadoop's default file system is."""
+        """Return the URI for Spark: always the local file, whatever Hadoop's default file system is."""
         return f"file://{self.parquet_path.absolute()}"
 
     def rows(self, kinds: Collection[str] | None = None) -> Iterator[pa.RecordBatch]:
         """Yield the rows of these kinds (default: all) in batches; meant for kinds with few rows.
 
-        Raises `StatusFileError` where the content turns out not to be readable.
+        Raises `StatusFileError` if the content turns out not to be readable.
         """
         try:
             with pq.ParquetFile(self.parquet_path) as parquet:
@@ -243,7 +243,7 @@ def _digest(file: BinaryIO, *places: int) -> bytes:
 
 
 def _describe(file: BinaryIO, path: str | os.PathLike[str], digest: bytes | None) -> tuple[Header, dict[str, int]]:
-    """Return header and counts from the footer; `digest` is None where none was found in it."""
+    """Return header and counts from the footer; `digest` is None if none was found in it."""
     file.seek(0)
     try:
         parquet = pq.ParquetFile(file)

@@ -34,16 +34,16 @@ class SignKey:
     _secret: bytes = field(repr=False)
 
     def sign(self, digest: bytes) -> bytes:
-        """The signature (hex) of a digest (hex)."""
+        """Return the signature (hex) of a digest (hex)."""
         return hmac.new(self._secret, _CONTEXT + digest, hashlib.sha256).hexdigest().encode()
 
     def has_signed(self, digest: bytes, signature: bytes) -> bool:
-        """Whether this is the signature of that digest."""
+        """Return True if `signature` is the signature of that digest."""
         return hmac.compare_digest(self.sign(digest), signature)
 
 
 def read_key(path: Path) -> SignKey:
-    """The key in a file: all its bytes, but for newlines at the end.
+    """Return the key in a file: all its bytes, but for newlines at the end.
 
     Raises `ConfigurationError` for a file that others than its owner may read or write, or that holds no key.
     """

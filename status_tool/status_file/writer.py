@@ -178,7 +178,7 @@ class _ParquetOutput:
         self._file.commit()
 
     def _whole_digest(self) -> bytes:
-        """Of what is in the file by now."""
+        """Return the digest (hex) of the file's current content."""
         digest = hashlib.sha256()
         for offset in range(0, self._file.size(), _READ_BYTES):
             digest.update(self._file.read_at(offset, _READ_BYTES))
@@ -195,7 +195,7 @@ class _ParquetOutput:
             raise OutputError(f"cannot write {self._path}: {error}") from error
 
     def _place(self, pattern: re.Pattern[bytes], what: str) -> int:
-        """Where in the file the 64 characters of a signature or digest are to stand."""
+        """Return the offset of the 64 characters of a signature or digest."""
         size = self._file.size()
         footer_bytes = int.from_bytes(self._file.read_at(size - 8, 4), "little")
         start = size - 8 - footer_bytes

@@ -18,7 +18,7 @@ _S = TypeVar("_S", Status, FileStatus)
 
 
 class Copy(Enum):
-    """What has to be copied or compared to repair a finding."""
+    """Rows or files to copy or compare for the repair of a finding."""
 
     HOLE = auto()
     """The rows of a region that were written in a time range: entries that have not arrived."""
@@ -33,16 +33,16 @@ class Copy(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Code(Generic[_S]):
-    """What a code stands for."""
+    """Meaning of a code."""
 
     status: _S
     words: str = ""
     """Empty where nothing is wrong."""
     advice: str | None = None
-    """None where the code says all, or `explain.advice` decides by the finding."""
+    """None if the code says all, or `explain.advice` decides by the finding."""
     repair: Copy | None = None
     is_by_hand: bool = False
-    """Whether a step by hand comes before copying helps."""
+    """True if a step by hand comes before copying helps."""
     is_about_rows: bool = False
     """Of a table or a run: whether equal rows refute it. They do not where it is about a table's form, or about what
     digests do not compare. A run's codes are refuted by equal rows of every table: entries may have gone unseen, or
@@ -538,5 +538,5 @@ CODES: dict[str, Code[Status] | Code[FileStatus]] = {**FILES, **STREAMS, **REGIO
 
 
 def repaired_by(copy: Copy) -> tuple[str, ...]:
-    """The codes that a copy repairs."""
+    """Return the codes that a copy repairs."""
     return tuple(name for name, code in CODES.items() if code.repair is copy)

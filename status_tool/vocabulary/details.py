@@ -14,7 +14,7 @@ Fields = Mapping[str, Shape]
 
 
 def loads(text: str | None) -> Any:
-    """Any JSON; ValueError for anything else, and for JSON that is nested too deeply."""
+    """Parse JSON. Raises ValueError for anything else, and for JSON that is nested too deeply."""
     try:
         return json.loads(text or "")
     except RecursionError:
@@ -22,7 +22,7 @@ def loads(text: str | None) -> Any:
 
 
 def parse_detail(text: str | None, fields: Fields, what: str) -> dict[str, Any]:
-    """A `detail` with valid fields; `StatusFileError` names `what` otherwise."""
+    """Return a `detail` with valid fields; `StatusFileError` names `what` otherwise."""
     try:
         document = loads(text)
     except ValueError:
@@ -33,42 +33,42 @@ def parse_detail(text: str | None, fields: Fields, what: str) -> dict[str, Any]:
 
 
 def fits(document: Any, fields: Fields) -> bool:
-    """Whether it is an object with these fields."""
+    """Return True if the document is an object with these fields."""
     return isinstance(document, dict) and all(check(document.get(key)) for key, check in fields.items())
 
 
 def is_text(value: Any) -> bool:
-    """A string."""
+    """Return True for a string."""
     return isinstance(value, str)
 
 
 def is_number(value: Any) -> bool:
-    """An integer of 64 bits; booleans do not count."""
+    """Return True for an integer of 64 bits. Booleans do not count."""
     return type(value) is int and -(1 << 63) <= value < 1 << 63
 
 
 def is_flag(value: Any) -> bool:
-    """True or false."""
+    """Return True for a boolean."""
     return isinstance(value, bool)
 
 
 def optional(check: Shape) -> Shape:
-    """Null is accepted, too."""
+    """Return a check that accepts null, too."""
     return lambda value: value is None or check(value)
 
 
 def list_of(check: Shape) -> Shape:
-    """A list of such values."""
+    """Return the check for a list of such values."""
     return lambda value: isinstance(value, list) and all(check(item) for item in value)
 
 
 def map_of(check: Shape) -> Shape:
-    """An object of such values."""
+    """Return the check for an object of such values."""
     return lambda value: isinstance(value, dict) and all(check(item) for item in value.values())
 
 
 def object_of(fields: Fields) -> Shape:
-    """An object with these fields."""
+    """Return the check for an object with these fields."""
     return lambda value: fits(value, fields)
 
 

@@ -1,4 +1,4 @@
-"""What is wrong, as facts: the common form of the reference's and of Spark's results.
+"""Findings, as facts: the common form of the reference's and of Spark's results.
 
 A finding is a code and numbers; `problems.py` turns those that are shown into words and advice.
 """
@@ -46,12 +46,12 @@ class Finding:
 
     @property
     def rank(self) -> int:
-        """Worst first: the lower the worse."""
+        """Rank of severity: the lower the worse."""
         return RANKS.get(self.code, UNVERIFIABLE_RANK)
 
 
 def sort_key(finding: Finding) -> tuple[tuple[bool, int | str], ...]:
-    """Worst first, then largest lag, then a fixed order (unknown values before known ones)."""
+    """Return the key that sorts worst first, then by largest lag, then in a fixed order (unknown values first)."""
     known: tuple[int | str | None, ...] = (
         finding.table,
         finding.region,

@@ -1,4 +1,4 @@
-"""What one side records of itself: its cluster, its times, its scope."""
+"""Header of a status file: one side's cluster, times and scope."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Header:
     cluster_key: str = ""
     """`quorum:port:/znode` of the cluster, when known."""
     filesystem: str = ""
-    """Where HBase's files are, as `hdfs://host:port`; empty where no site file sets it."""
+    """Where HBase's files are, as `hdfs://host:port`; empty if no site file sets it."""
     tables: tuple[str, ...] = ()
     """Scope filter the file was written with; empty: all."""
     namespaces: tuple[str, ...] = ()
@@ -48,7 +48,7 @@ class Header:
     hdfs_absent: tuple[str, ...] = ()
     """Those of them, named by `-f` or the configuration, that do not exist."""
     hdfs_cluster_id: str = ""
-    """HDFS's own cluster id; empty where no NameNode reports it, or no HDFS was read."""
+    """HDFS's own cluster id; empty if no NameNode reports it, or no HDFS was read."""
     hdfs_pool_id: str = ""
     """HDFS's block pool id: no two namespaces share one; of a view those of all. `file:`: local folders alone."""
     half: str = "both"

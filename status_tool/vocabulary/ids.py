@@ -13,17 +13,17 @@ UNKNOWN_FAMILY = "00000000"
 
 
 def family_id(family: str) -> str:
-    """8 hex digits for a family's name, as the trackers' `FamilyCells.id` makes them: its CRC32C, never 0."""
+    """Return 8 hex digits for a family's name, as the trackers' `FamilyCells.id` makes them: its CRC32C, never 0."""
     return f"{google_crc32c.value(family.encode(errors='surrogatepass')) or 1:08x}"
 
 
 def origin_id(server_name: str) -> int:
-    """The origin of a region server incarnation `host,port,startcode`."""
+    """Return the origin of a region server incarnation `host,port,startcode`."""
     return _first_eight(server_name.encode())
 
 
 def cluster_bytes(cluster_id: str) -> bytes | None:
-    """The 16 bytes that a WALKey holds for a cluster id; None when it is not a UUID."""
+    """Return the 16 bytes that a WALKey holds for a cluster id; None if that is not a UUID."""
     try:
         return uuid.UUID(cluster_id).bytes
     except ValueError:
@@ -31,18 +31,18 @@ def cluster_bytes(cluster_id: str) -> bytes | None:
 
 
 def cluster_names(packed: bytes) -> tuple[str, ...]:
-    """The cluster ids in a row's `via_ids`, 16 bytes each; an incomplete one at the end is left out."""
+    """Return the cluster ids in a row's `via_ids`, 16 bytes each; an incomplete one at the end is left out."""
     starts = range(0, len(packed) - CLUSTER_ID_BYTES + 1, CLUSTER_ID_BYTES)
     return tuple(str(uuid.UUID(bytes=packed[at : at + CLUSTER_ID_BYTES])) for at in starts)
 
 
 def as_hex(number: int) -> str:
-    """A signed 64-bit id as the 16 hex digits of the state table's row keys."""
+    """Return a signed 64-bit id as the 16 hex digits of the state table's row keys."""
     return f"{number & 0xFFFFFFFFFFFFFFFF:016x}"
 
 
 def from_hex(digits: str | bytes) -> int:
-    """The inverse of `as_hex`; raises ValueError for anything else."""
+    """Return the inverse of `as_hex`; raises ValueError for anything else."""
     number = int(digits, 16)
     return number - (1 << 64) if number >= 1 << 63 else number
 

@@ -11,25 +11,25 @@ PUBLISHED_FAMILY = "published"
 
 
 def full_name(namespace: str, name: str) -> str:
-    """The name as HBase prints it: without the namespace when that is `default`."""
+    """Return the name as HBase prints it: without the namespace `default`."""
     return name if namespace == DEFAULT_NAMESPACE else f"{namespace}:{name}"
 
 
 def plain_name(table: str) -> str:
-    """The same of a name as users write it, maybe `default:name`."""
+    """Return the name as HBase prints it for a name as users write it, possibly `default:name`."""
     return table.removeprefix(f"{DEFAULT_NAMESPACE}:")
 
 
 def namespace_of(table: str) -> str:
-    """The namespace of `ns:name` or `name`."""
+    """Return the namespace of `ns:name` or `name`."""
     return table.split(":", 1)[0] if ":" in table else DEFAULT_NAMESPACE
 
 
 def status_table_of(state_table: str) -> str:
-    """The table of published status files: it is in the namespace of the state table."""
+    """Return the table of published status files, in the state table's namespace."""
     return full_name(namespace_of(state_table), STATUS_TABLE)
 
 
 def is_system(table: str) -> bool:
-    """Whether a table is HBase's own: such tables are never in scope."""
+    """Return True if a table is HBase's own. Such tables are never in scope."""
     return namespace_of(table) == SYSTEM_NAMESPACE

@@ -1,4 +1,4 @@
-"""What a verification found: its outcome, with problems, causes, repairs and what a page draws."""
+"""Outcome of a verification, with problems, causes, repairs and the data of a page's pictures."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class NotReplicated:
 
 @dataclass(frozen=True, slots=True)
 class LaterWrites:
-    """What was written to a table after the shutdown time: how many streams, and the newest write (epoch ms)."""
+    """Writes to a table after the shutdown time: the number of streams, and the newest write (epoch ms)."""
 
     table: str | None
     streams: int
@@ -125,7 +125,7 @@ class ClusterMap:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What one verification found. `problems` is bounded and sorted, worst first."""
+    """Outcome of one verification. `problems` is bounded and sorted, worst first."""
 
     hbase: HBaseOutcome | None
     hdfs: HdfsOutcome | None
@@ -138,11 +138,11 @@ class Outcome:
     notices: tuple[str, ...] = field(default=())
     """Notices that are not problems: substitutions, baselines, what was left out."""
     clusters: ClusterMap | None = None
-    """Which clusters replicate to which, as far as the run knows; None where no peer was recorded."""
+    """Which clusters replicate to which, as far as the run knows; None if no peer was recorded."""
     max_problems: int = 100
     """How many problems, or groups of them, are to be listed."""
     overview: Overview | None = None
-    """All of it by table and cause; None where it was not requested, as while a run still waits."""
+    """All of it by table and cause; None if it was not requested, as while a run still waits."""
     shutdown_from: str = ""
     """As `Header.shutdown_from`."""
     queued_bytes: int | None = None
@@ -154,12 +154,12 @@ class Outcome:
     limits: tuple[str, ...] = ()
     """What restricts the verdict, in words: tables and namespaces that were chosen, a half that was not checked."""
     master_address: str = ""
-    """`quorum:port:/znode`, or the NameNode's; empty where no header knows it."""
+    """`quorum:port:/znode`, or the NameNode's; empty if no header knows it."""
     slave_address: str = ""
     slave_taken_ms: int | None = None
     """When FILE2 was written; None: the slave was read live."""
     needs_new_file: bool = False
-    """Whether waiting on the slave cannot make it complete, because of what FILE holds of the master's queues."""
+    """True if waiting on the slave cannot make it complete, because of what FILE holds of the master's queues."""
 
     @property
     def verdict(self) -> Verdict:
@@ -195,20 +195,20 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class TableRepair:
-    """What brings a table's missing rows to the slave, and what proves it; one per table, whatever is wrong with it."""
+    """Repair that brings a table's missing rows to the slave, and its proof; one per table, whatever its causes."""
 
     table: str
     reasons: tuple[str, ...]
     """The causes, each with its count: `gap: 200`."""
     stuck: bool
-    """Whether waiting cannot resolve it; else the rows may still arrive by themselves."""
+    """True if waiting cannot resolve it; else the rows may still arrive by themselves."""
     first: tuple[str, ...]
     """What has to be done by hand first."""
     commands: Repair
     dry_run: str
     """To be run on the slave after `commands.hash_table`: compares and changes nothing."""
     since_ms: int | None
-    """Up to when the table's past may be accepted once it has been copied; None where it needs a closer look."""
+    """Up to when the table's past may be accepted once it has been copied; None if it needs a closer look."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,7 +267,7 @@ class ServerState:
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """What an earlier check of the same clusters found; times are epoch ms."""
+    """Result of an earlier check of the same clusters; times are epoch ms."""
 
     at_ms: int
     verdict: str | None
@@ -279,7 +279,7 @@ class Moment:
 
 @dataclass(frozen=True, slots=True)
 class Drawing:
-    """What the pages' pictures need of every region and file; bounded, whatever the clusters' size."""
+    """Data of every region and file for the pages' pictures; bounded, whatever the clusters' size."""
 
     tiles: tuple[Tile, ...] = ()
     """In key order of their tables."""
@@ -300,7 +300,7 @@ class Overview:
     """Worst first."""
     repairs: tuple[TableRepair, ...] = ()
     tables: tuple[TableLine, ...] = ()
-    """Worst first; empty where they were not requested."""
+    """Worst first; empty if they were not requested."""
     oldest_hole_ms: int | None = None
     drawing: Drawing | None = None
-    """What a page draws; None where there is to be none."""
+    """What a page draws; None if there is to be none."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class Beyond:
-    """How far a table's entries reach, as heads and segments tell; None: unknown."""
+    """Extent of a table's entries beyond the point, by heads and segments; None where unknown."""
 
     newest_ms: int | None = None
     """The newest entry that is known, whether it is here or not."""
@@ -48,10 +48,10 @@ class RecoveryPoint:
 
     @property
     def points(self) -> Mapping[str, int | None]:
-        """By table; that of the whole has an empty name."""
+        """Return the points by table; that of the whole has an empty name."""
         return {"": self.point_ms, **{name: table.point_ms for name, table in self.tables.items()}}
 
     @property
     def age_ms(self) -> int | None:
-        """How old the point is, by this host's clock."""
+        """Age of the point by this host's clock; None without a point."""
         return None if self.point_ms is None else max(0, self.read_ms - self.point_ms)

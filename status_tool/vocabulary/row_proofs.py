@@ -1,4 +1,4 @@
-"""What row digests have shown (`run -i --rows`), as the rules take it."""
+"""Proofs by row digests (`run -i --rows`), in the form that the rules take."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from status_tool.vocabulary.findings import Finding
 
 @dataclass(frozen=True, slots=True)
 class RowProofs:
-    """What the rows themselves show, whatever the streams do."""
+    """Evidence from the rows themselves, whatever the streams do."""
 
     equal: frozenset[str] = frozenset()
     """Tables of which every visible cell that is compared is the same on both sides."""

@@ -24,11 +24,11 @@ class TableFilter:
 
     @property
     def everything(self) -> bool:
-        """Whether nothing is filtered."""
+        """Return True if nothing is filtered."""
         return not self.tables and not self.namespaces
 
     def holds(self, table: str | None) -> bool:
-        """Whether a table is chosen. Unknown names are: leaving them out could hide a loss."""
+        """Return True if a table is chosen. Unknown names are chosen: to leave them out could hide a loss."""
         if table is None:
             return True
         if is_system(table) or table in self.own:
@@ -36,7 +36,7 @@ class TableFilter:
         return self.everything or table in self.tables or namespace_of(table) in self.namespaces
 
     def covers(self, other: TableFilter) -> bool:
-        """Whether whatever `other` chooses is chosen here as well, judged by the names alone."""
+        """Return True if everything that `other` chooses is chosen here as well, judged by the names alone."""
         if self.everything:
             return True
         if other.everything or not other.namespaces <= self.namespaces:
@@ -50,14 +50,14 @@ class TableFilter:
 
 @dataclass(frozen=True, slots=True)
 class Baseline:
-    """What `--since` accepts: whatever was written up to a time (epoch ms), in all tables or in one."""
+    """Past that `--since` accepts: all writes up to a time (epoch ms), in all tables or in one."""
 
     everything_ms: int | None = None
     """Of all tables, and of servers that are gone: what these did cannot be told apart by table."""
     by_table: Mapping[str, int] = field(default_factory=dict)
 
     def of(self, table: str | None) -> int | None:
-        """Up to when a table's past is accepted; None: none of it is."""
+        """Return the time up to which a table's past is accepted; None if none of it is."""
         known = [time for time in (self.everything_ms, self.by_table.get(table or "")) if time is not None]
         return max(known, default=None)
 
@@ -80,8 +80,8 @@ class Scope:
     accepted_drift: frozenset[str] = frozenset()
     """Tables of which the slave may keep less than the master."""
     ignore_later_writes: bool = False
-    """Whether writes after a recorded shutdown time are accepted."""
+    """True if writes after a recorded shutdown time are accepted."""
     forgotten: frozenset[str] = frozenset()
     """Tables of which the slave forgot what it kept before this run (`--forget`): a word for them is given anew."""
     offline: bool = False
-    """Whether the slave's side is from a file, too, so that it may be older than the master's."""
+    """True if the slave's side is from a file, too, so that it may be older than the master's."""

@@ -1,4 +1,4 @@
-"""Which files are checked: paths, globs, exclusions, and trees that have another path on the slave."""
+"""Selection of files: paths, globs, exclusions, and trees that have another path on the slave."""
 
 from __future__ import annotations
 
@@ -30,24 +30,24 @@ def strip_uri(path: str) -> str:
 
 
 def plain_path(path: str) -> str:
-    """A path without scheme and authority, normalised."""
+    """Return a path without scheme and authority, normalised."""
     return "/" + posixpath.normpath(strip_uri(path)).lstrip("/")
 
 
 def root_of(text: str) -> str:
-    """A root in its stored form: a plain HDFS path, or `file:` and a local path."""
+    """Return a root in its stored form: a plain HDFS path, or `file:` and a local path."""
     return LOCAL + plain_path(text) if text.startswith(LOCAL) else plain_path(text)
 
 
 def by_system(paths: Iterable[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Roots apart: the local folders (without `file:`), and the paths in HDFS."""
+    """Split the roots into local folders (without `file:`) and paths in HDFS."""
     roots = [root_of(path) for path in paths]
     local = tuple(root.removeprefix(LOCAL) for root in roots if root.startswith(LOCAL))
     return local, tuple(root for root in roots if not root.startswith(LOCAL))
 
 
 def read_path_file(text: str, name: str) -> tuple[str, ...]:
-    """The roots of a `-f` file: one per line, `#` comments."""
+    """Return the roots of a `-f` file: one per line, `#` comments."""
     lines = [line.strip() for line in text.splitlines()]
     lines = [line for line in lines if line and not line.startswith("#")]
     for line in lines:
@@ -59,12 +59,12 @@ def read_path_file(text: str, name: str) -> tuple[str, ...]:
 
 
 def is_glob(path: str) -> bool:
-    """Whether a root is a pattern: `*`, `?` and `[…]`, none of which crosses a `/`."""
+    """Return True if a root is a pattern: `*`, `?` and `[…]`, none of which crosses a `/`."""
     return bool(_MAGIC.search(path))
 
 
 def glob_regex(path: str) -> str:
-    """A regular expression (Python's and Java's) for a root, glob or not, and everything below it."""
+    """Return a regular expression (Python's and Java's) for a root, glob or not, and everything below it."""
     segments = [_segment_regex(segment) for segment in path.strip("/").split("/") if segment]
     return "^" + "".join(f"/{segment}" for segment in segments) + ("(/.*)?$" if segments else "/.*$")
 
@@ -95,7 +95,7 @@ class Exclusions:
     """`--exclude`: matched against the whole path; here `*` crosses a `/`."""
 
     def leave_out(self, path: str) -> bool:
-        """Whether a file or folder is skipped."""
+        """Return True if a file or folder is left out."""
         name = posixpath.basename(path)
         return (
             path in self.folders
@@ -104,7 +104,10 @@ class Exclusions:
         )
 
     def also(self, globs: Iterable[str]) -> Exclusions:
-        """These and `--exclude`'s: a pattern with a `/` is about the whole path, one without about a name."""
+        """Return these exclusions with those of `--exclude`.
+
+        A pattern with a `/` is matched against whole paths, any other against names.
+        """
         globs = tuple(globs)
         names = tuple(glob for glob in globs if "/" not in glob)
         paths = tuple(plain_path(glob) for glob in globs if "/" in glob)
@@ -112,7 +115,7 @@ class Exclusions:
 
 
 def exclusion_regexes(globs: Iterable[str]) -> list[str]:
-    """Regular expressions (Python's and Java's) for whole paths that `--exclude` leaves out.
+    """Return regular expressions (Python's and Java's) for whole paths that `--exclude` leaves out.
 
     As `Exclusions.also`: a folder that is left out takes all below it along.
     """
@@ -128,7 +131,7 @@ def exclusion_regexes(globs: Iterable[str]) -> list[str]:
 
 
 def outermost(roots: Sequence[str]) -> list[str]:
-    """Roots that lie in no other root, so that no file is listed twice."""
+    """Return the roots that lie in no other root, so that no file is listed twice."""
     kept: list[str] = []
     for root in sorted(set(roots)):
         if not any(inside(root, other) for other in kept):
@@ -137,7 +140,7 @@ def outermost(roots: Sequence[str]) -> list[str]:
 
 
 def inside(path: str, root: str) -> bool:
-    """Whether a path is a root or below it."""
+    """Return True if a path is a root or below it."""
     return path == root or path.startswith(root.rstrip("/") + "/")
 
 
@@ -149,7 +152,7 @@ class PathMap:
 
     @classmethod
     def parse(cls, options: Iterable[str]) -> PathMap:
-        """Raises `UsageError` for anything but two absolute paths, or a tree that is mapped twice."""
+        """Parse the two paths. Raises `UsageError` unless both are absolute and no tree is mapped twice."""
         pairs = []
         for option in options:
             master, equals, slave = option.partition("=")
@@ -162,12 +165,12 @@ class PathMap:
         return cls(tuple(sorted(pairs, key=lambda pair: -len(pair[0]))))
 
     def slave_roots(self, roots: Sequence[str]) -> tuple[str, ...]:
-        """The slave's paths of the master's roots."""
+        """Return the slave's paths of the master's roots."""
         below = [slave for root in roots for master, slave in self.pairs if inside(master, root)]
         return tuple(dict.fromkeys([*(self.to_slave(root) for root in roots), *below]))
 
     def to_slave(self, path: str) -> str:
-        """The slave's path (a root) for a path of the master."""
+        """Return the slave's path (a root) for a path of the master."""
         for master, slave in self.pairs:
             if inside(path, master):
                 return slave.rstrip("/") + path[len(master.rstrip("/")) :] or "/"

@@ -14,12 +14,12 @@ WRITER, REPLICATOR = "w", "r"
 
 
 def column(qualifier: bytes) -> bytes:
-    """The full column name of a qualifier."""
+    """Return the full column name of a qualifier."""
     return FAMILY + b":" + qualifier
 
 
 def range_of(kind: str) -> tuple[bytes, bytes]:
-    """The first key of a type of rows, and the first one behind them."""
+    """Return the first key of a type of rows, and the first one behind them."""
     return kind.encode(), bytes([ord(kind) + 1])
 
 
@@ -85,7 +85,7 @@ class ContentRow:
 
 
 class TableEventRow:
-    """What happened to a table beside the WAL, and who wrote to it."""
+    """Events of a table that bypassed the WAL, and the clusters that wrote to it."""
 
     TYPE: Final = "n"
     ARRIVED_MS: Final = b"a"
@@ -131,7 +131,7 @@ class TableRow:
 
 
 class PrunedRow:
-    """What remains of a table's pruned heads. Written by the tool."""
+    """Remains of a table's pruned heads. Written by the tool."""
 
     TYPE: Final = "p"
     WRITTEN_MS: Final = b"w"
@@ -139,7 +139,7 @@ class PrunedRow:
 
 
 class ProvenRow:
-    """What is kept of a table's past, by its rows or the operator's word. Written by the tool, on the slave."""
+    """Proofs kept of a table's past, by its rows or the operator's word. Written by the tool, on the slave."""
 
     TYPE: Final = "v"
     PROVEN: Final = b"p"
@@ -159,7 +159,7 @@ class BarrierRow:
 
 
 class CoverageRow:
-    """Since when every region server of the cluster has had a tracker."""
+    """Time since which every region server of the cluster has had a tracker."""
 
     KEY: Final = b"c"
     START_MS: Final = b"a"
@@ -170,7 +170,7 @@ class CoverageRow:
 
 
 class ToolRow:
-    """What the tool keeps for itself."""
+    """Facts that the tool keeps for itself."""
 
     KEY: Final = b"d"
     SHUTDOWN_MS: Final = b"s"

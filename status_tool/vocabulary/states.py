@@ -1,4 +1,4 @@
-"""What the column `state` says, by the kind of its row (docs/formats.md, Status file)."""
+"""Values of the column `state`, by the kind of row (docs/formats.md, Status file)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class RegionState(StrEnum):
-    """Of a `region` row: whether a live region server has it; null in files of the first version."""
+    """State of a `region` row: the region's place on live servers; null in files of the first version."""
 
     HOSTED = "hosted"
     UNHOSTED = "unhosted"
@@ -17,7 +17,7 @@ class RegionState(StrEnum):
 
 
 class FactState(StrEnum):
-    """Of a `fact` row: what happened to the region."""
+    """State of a `fact` row: an event of the region."""
 
     BULK_LOAD = "bulkload"
     LOCAL_LOAD = "localload"
@@ -37,7 +37,7 @@ LINEAGE = (FactState.SPLIT, FactState.MERGE)
 
 
 class FileState(StrEnum):
-    """Of a `file` row; null for a file like any other."""
+    """State of a `file` row; null for an ordinary file."""
 
     UNREADABLE = "unreadable"
     OPEN = "open"

@@ -7,7 +7,7 @@ from enum import StrEnum
 
 
 class Status(StrEnum):
-    """What is known of a stream or region, from best to worst (`SEVERITY` gives the order).
+    """Status of a stream or region, from best to worst (`SEVERITY` gives the order).
 
     An incomplete status outranks UNVERIFIABLE because exit code 1 outranks 3.
     """
@@ -27,7 +27,7 @@ INCOMPLETE_REGIONS = (Status.DIFFERS, Status.GAP, Status.MISSING, Status.BEHIND)
 
 
 class FileStatus(StrEnum):
-    """What is known of one file."""
+    """Status of one file."""
 
     MATCH = "match"
     EXTRA = "extra"
@@ -49,7 +49,7 @@ EXIT_CODES: dict[Verdict, int] = {Verdict.COMPLETE: 0, Verdict.INCOMPLETE: 1, Ve
 
 
 class Evidence(StrEnum):
-    """How strong the proof for a region is, from strongest to weakest."""
+    """Strength of a region's proof, from strongest to weakest."""
 
     EXACT = "exact"
     ROWS = "rows"
@@ -61,5 +61,5 @@ class Evidence(StrEnum):
 
 
 def worst(statuses: Iterable[Status]) -> Status:
-    """The worst of them; COMPLETE when there are none."""
+    """Return the worst status; COMPLETE if there are none."""
     return max(statuses, key=SEVERITY.__getitem__, default=Status.COMPLETE)

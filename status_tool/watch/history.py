@@ -1,4 +1,4 @@
-"""What the rounds of `status-tool watch` have found, in SQLite: since when something is wrong, and how it moved."""
+"""History of the rounds of `status-tool watch`, in SQLite: since when something is wrong, and how it moved."""
 
 from __future__ import annotations
 
@@ -47,20 +47,20 @@ class CheckRound:
 
     @property
     def regions(self) -> tuple[int, int]:
-        """All regions in scope, and those that are not complete."""
+        """Return the number of regions in scope, and of those that are not complete."""
         counts = self.outcome.hbase.regions if self.outcome and self.outcome.hbase else {}
         total = sum(counts.values())
         return total, total - counts.get(Status.COMPLETE, 0)
 
     @property
     def files(self) -> tuple[int, int]:
-        """All files in scope, and those that are not proven equal; extra ones are neither."""
+        """Return the number of files in scope, and of those not proven equal; extra ones count as neither."""
         counts = self.outcome.hdfs.files if self.outcome and self.outcome.hdfs else {}
         return sum(counts.values()), sum(n for status, n in counts.items() if status not in HARMLESS_FILES)
 
     @property
     def lag_ms(self) -> int | None:
-        """How far the slowest region is behind."""
+        """Lag of the slowest region."""
         return self.outcome.hbase.worst_lag_ms if self.outcome and self.outcome.hbase else None
 
 
@@ -128,7 +128,7 @@ class History:
             self._database.execute("DELETE FROM round WHERE started_ms < ?", (done.started_ms - KEPT_MS,))
 
     def verdict_since_ms(self) -> int | None:
-        """When the last verdict was first found without another one in between; errors in between do not count."""
+        """Time when the current verdict was first found, without another in between; errors in between do not count."""
         row = self._one(
             "SELECT min(started_ms) FROM round WHERE pair = :pair AND verdict IS NOT NULL AND id > coalesce("
             "(SELECT max(id) FROM round WHERE pair = :pair AND verdict IS NOT NULL AND verdict <> (SELECT verdict FROM"
@@ -137,7 +137,7 @@ class History:
         return None if row is None else row[0]
 
     def errors_in_a_row(self) -> int:
-        """How many rounds have ended without a verdict since the last one that had one."""
+        """Number of rounds without a verdict since the last one that had one."""
         row = self._one(
             "SELECT count(*) FROM round WHERE pair = :pair AND id > coalesce("
             "(SELECT max(id) FROM round WHERE pair = :pair AND verdict IS NOT NULL), 0)"
@@ -145,7 +145,7 @@ class History:
         return 0 if row is None or row[0] is None else row[0]
 
     def tables_since_ms(self) -> dict[str, int]:
-        """Tables at fault in the last round with a verdict, and since when without a good round in between."""
+        """Return the tables at fault in the last round with a verdict, and since when without a good round between."""
         with self._errors():
             rows = self._database.execute(
                 "SELECT name, (SELECT min(started_ms) FROM round WHERE pair = :pair AND verdict IS NOT NULL AND id >"
@@ -158,7 +158,7 @@ class History:
         return dict(rows)
 
     def moments(self) -> Sequence[Moment]:
-        """The last rounds, oldest first, at most `MOMENTS`."""
+        """Return the last rounds, at most `MOMENTS`, oldest first."""
         with self._errors():
             rows = self._database.execute(
                 "SELECT started_ms, verdict, regions_at_fault, files_at_fault, lag_ms FROM round WHERE pair = ?"

@@ -1,4 +1,4 @@
-"""What `status-tool watch --listen` answers: metrics, health and the report of the last round."""
+"""Pages of `status-tool watch --listen`: metrics, health and the report of the last round."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _HTML = "text/html; charset=utf-8"
 
 @dataclass(frozen=True)
 class Pages:
-    """What the last round leaves to be asked for; both are made when they are asked for."""
+    """Pages of the last round, each rendered when it is requested."""
 
     metrics: Callable[[], str]
     report: Callable[[], str] | None
@@ -58,7 +58,7 @@ class HttpPages:
         return int(self._server.server_address[1])
 
     def show(self, pages: Pages) -> None:
-        """From now on, what a round has found. A round with an error keeps the report of the one before."""
+        """Show a round from now on. A round with an error keeps the report of the one before."""
         with self._lock:
             if pages.report is None and self._pages is not None:
                 pages = Pages(pages.metrics, self._pages.report, pages.health)
@@ -67,7 +67,7 @@ class HttpPages:
             self._pages, self._at_s = pages, time.monotonic()
 
     def answer(self, path: str) -> tuple[HTTPStatus, str, str]:
-        """Status, content type and text for a path."""
+        """Return the HTTP status, content type and text for a path."""
         with self._lock:
             pages, age_s = self._pages, time.monotonic() - self._at_s
         if path == "/healthz":
@@ -86,7 +86,7 @@ class HttpPages:
         return HTTPStatus.OK, _HTML, self._page(pages.report)
 
     def _page(self, make: Callable[[], str]) -> str:
-        """The report, made once a round."""
+        """Return the report. Renders it once a round."""
         with self._lock:
             if self._report is None:
                 self._report = make()
@@ -106,14 +106,14 @@ class _Server(ThreadingHTTPServer):
         super().__init__(address, _Handler)
 
     def server_bind(self) -> None:
-        """Without the name service, which `HTTPServer` asks for the host's name."""
+        """Bind without the name service, which `HTTPServer` asks for the host's name."""
         self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         self.socket.bind(self.server_address)
         self.server_address = self.socket.getsockname()
         self.server_name, self.server_port = str(self.server_address[0]), int(self.server_address[1])
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that leaves early is not worth a word."""
+        """Ignore a client that leaves early."""
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -141,4 +141,4 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.write(body)
 
     def log_message(self, format: str, *args: object) -> None:
-        """Nothing: stdout and stderr are for rounds."""
+        """Log nothing: stdout and stderr belong to the rounds."""

@@ -27,7 +27,7 @@ _WORDS = {
 
 @dataclass(frozen=True)
 class Rhythm:
-    """When rounds begin, and how many there are."""
+    """Schedule of rounds: their interval and number."""
 
     every_s: float
     """From the start of one round to the start of the next, within `JITTER`; a longer round delays the next."""
@@ -35,7 +35,7 @@ class Rhythm:
     """None: until a signal ends it."""
 
     def pause_s(self, took_s: float) -> float:
-        """How long to wait after a round that took `took_s`."""
+        """Return the pause in seconds after a round that took `took_s`."""
         return max(0.0, self.every_s * random.uniform(1 - JITTER, 1 + JITTER) - took_s)
 
 
@@ -73,7 +73,7 @@ def _one(check: Callable[[], Outcome], recover: Callable[[], None], *, is_first:
 
 
 def line_of(done: CheckRound, history: History) -> str:
-    """A round in one line; `history` has it already."""
+    """Return a round in one line; `history` has it already."""
     took = f"took {done.took_s:.1f} s"
     if done.outcome is None:
         count = history.errors_in_a_row()
@@ -92,7 +92,7 @@ def line_of(done: CheckRound, history: History) -> str:
 
 
 def _at(ms: int) -> str:
-    """To the second: enough for a line of a log."""
+    """Format a time to the second, which suffices for a line of a log."""
     return iso(ms).split(".")[0].removesuffix("Z") + "Z"
 
 
@@ -108,7 +108,7 @@ def _tables(since: dict[str, int]) -> str:
 
 
 def document_of(done: CheckRound, history: History, number: int) -> dict[str, Any]:
-    """A round for `--json` and `/healthz`; `history` has it already."""
+    """Return a round for `--json` and `/healthz`; `history` has it already."""
     outcome = done.outcome
     regions, regions_at_fault = done.regions
     files, files_at_fault = done.files

@@ -35,7 +35,7 @@ class Webhook:
     """Sends events in the background, in their order: a slow receiver delays no round."""
 
     def __init__(self, url: str) -> None:
-        """Raises `UsageError` for what is no HTTP address."""
+        """Prepare the sender. Raises `UsageError` if the address is not HTTP."""
         self._url = url
         self._shown = _server_of(url)
         self._events: queue.Queue[bytes | None] = queue.Queue()
@@ -44,13 +44,13 @@ class Webhook:
         self._thread.start()
 
     def send(self, source: str, document: Mapping[str, Any]) -> None:
-        """Hand over what a round has found; returns at once."""
+        """Hand over a round's result. Returns at once."""
         while self._events.qsize() >= WAITING:
             self._events.get_nowait()
         self._events.put(json.dumps(event(source, document)).encode() + b"\n")
 
     def close(self) -> None:
-        """Give the last event a few seconds."""
+        """Wait a few seconds for the last event to be delivered."""
         self._closing.set()
         self._events.put(None)
         self._thread.join(LAST_S)
@@ -61,7 +61,7 @@ class Webhook:
                 print(f"status-tool: the webhook at {self._shown} did not take an event: {problem}", file=sys.stderr)
 
     def _delivered(self, body: bytes) -> str:
-        """Try until the receiver has it; returns what it said last, empty once it has the event."""
+        """Try until the receiver has the event. Returns its last answer; empty once it has the event."""
         problem = ""
         for pause_s in (*PAUSES_S, 0.0):
             problem, again = self._posted(body)
@@ -71,7 +71,7 @@ class Webhook:
         return problem
 
     def _posted(self, body: bytes) -> tuple[str, bool]:
-        """What went wrong, and whether another try may help."""
+        """Return what went wrong, and whether another try may help."""
         request = urllib.request.Request(self._url, body, {"Content-Type": CONTENT_TYPE}, method="POST")
         try:
             with urllib.request.urlopen(request, timeout=POST_TIMEOUT_S):
@@ -84,7 +84,7 @@ class Webhook:
 
 
 def _server_of(url: str) -> str:
-    """Without user, path and query, which may hold a secret."""
+    """Return the address without user, path and query, which may hold a secret."""
     try:
         parts = urlsplit(url)
         port = f":{parts.port}" if parts.port else ""
@@ -96,7 +96,7 @@ def _server_of(url: str) -> str:
 
 
 def event(source: str, document: Mapping[str, Any]) -> dict[str, Any]:
-    """A CloudEvent; `source` names the two clusters, `document` is that of the round."""
+    """Return a CloudEvent; `source` names the two clusters, `document` is that of the round."""
     return {
         "specversion": "1.0",
         "id": str(uuid.uuid4()),
