@@ -36,6 +36,7 @@ from status_tool.cli.signals import SIGNALS, complaints, error_document, ignore_
 from status_tool.cli.switchover import switchover
 from status_tool.cli.topology import topology
 from status_tool.cli.watch import WatchCommand, watch
+from status_tool.cli.witness import witness
 from status_tool.errors import EXIT_ERROR, EXIT_INTERRUPTED, EXIT_TERMINATED, Interrupted, StatusToolError
 from status_tool.printable import safe
 from status_tool.spark import jvm
@@ -72,6 +73,7 @@ app.add_typer(shutdown_time, name="shutdown-time", short_help="Record, show or c
 app.command(short_help="Print how to install the trackers on this cluster.")(setup)
 app.command(short_help="Tell whether this cluster is ready, or the next step.")(doctor)
 app.command(cls=PlainCommand, short_help="Drop rows of region servers that are long gone.")(prune)
+app.command(short_help="Be a peer that keeps which entries it was sent.")(witness)
 app.command(short_help="Show each effective setting and where it comes from.")(config)
 
 

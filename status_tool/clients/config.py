@@ -123,7 +123,7 @@ class Settings:
         site = self.site
         host, port = site.get("hbase.regionserver.thrift.ipaddress"), 0
         if self.thrift_option:
-            host, port = _host_port(self.thrift_option, "--thrift")
+            host, port = host_port(self.thrift_option, "--thrift")
         elif not self.knows_thrift:
             raise ConfigurationError(
                 "no HBase Thrift server known: give --thrift HOST:PORT, or --conf-dir with an hbase-site.xml "
@@ -189,7 +189,7 @@ class Settings:
     def zookeeper(self) -> ZooKeeperEndpoint:
         """Return the ensemble and znode: `--zookeeper HOST:PORT[,…]/ZNODE`, else the site files."""
         if self.zookeeper_option:
-            return replace(_parse_zookeeper(self.zookeeper_option), **self._zookeeper_access)
+            return replace(parse_zookeeper(self.zookeeper_option), **self._zookeeper_access)
         quorum = self.site.get("hbase.zookeeper.quorum")
         if not quorum:
             raise ConfigurationError(
@@ -331,20 +331,22 @@ def _qops(asked: str) -> tuple[str, ...]:
     return found
 
 
-def _host_port(text: str, option: str) -> tuple[str, int]:
+def host_port(text: str, option: str) -> tuple[str, int]:
+    """Parse the value of an option. Raises `ConfigurationError`."""
     host, _, port = text.strip().rpartition(":")
     if not host or not port.isdigit() or not 0 < int(port) < 65536:
         raise ConfigurationError(f"{option} {text!r}: expected HOST:PORT")
     return host, int(port)
 
 
-def _parse_zookeeper(text: str) -> ZooKeeperEndpoint:
+def parse_zookeeper(text: str, option: str = "--zookeeper") -> ZooKeeperEndpoint:
+    """Parse the value of an option; the znode's default is HBase's. Raises `ConfigurationError`."""
     hosts, slash, znode = text.strip().partition("/")
     parts = [host if ":" in host else f"{host}:2181" for host in hosts.split(",") if host]
     if not parts:
-        raise ConfigurationError(f"--zookeeper {text!r}: expected HOST:PORT[,HOST:PORT…]/ZNODE")
+        raise ConfigurationError(f"{option} {text!r}: expected HOST:PORT[,HOST:PORT…]/ZNODE")
     for part in parts:
-        _host_port(part, "--zookeeper")
+        host_port(part, option)
     return ZooKeeperEndpoint(",".join(parts), slash + znode.rstrip("/") if znode else "/hbase")
 
 

@@ -6,6 +6,7 @@ import importlib.util
 import os
 import re
 import shutil
+import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 from typing import IO
@@ -66,6 +67,31 @@ def hadoop_class_path() -> str:
     Raises `ConfigurationError` if one is missing.
     """
     return os.pathsep.join(map(str, (jar(), *hadoop_jars())))
+
+
+def hbase_class_path(home: Path | None) -> str:
+    """Our jar and HBase with all that it needs: `bin/hbase classpath` of `home`, else of the PATH.
+
+    Without either it is `HBASE_CLASSPATH`. Raises `ConfigurationError`.
+    """
+    found = home / "bin" / "hbase" if home else shutil.which("hbase")
+    if found is not None:
+        try:
+            done = subprocess.run([found, "classpath"], capture_output=True, text=True, check=False)
+        except OSError as error:
+            raise ConfigurationError(f"{found} cannot be started: {error.strerror}") from None
+        known = (done.stdout.strip().splitlines() or [""])[-1]
+        if done.returncode or not known:
+            why = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
+            raise ConfigurationError(f"`{found} classpath` failed: {why}")
+    else:
+        known = os.environ.get("HBASE_CLASSPATH", "")
+        if not known:
+            raise ConfigurationError(
+                "HBase's classes are needed: give --hbase-home DIR, or have `hbase` on the PATH, or set "
+                "HBASE_CLASSPATH to what `hbase classpath` prints on another machine"
+            )
+    return os.pathsep.join((str(jar()), known))
 
 
 def spark_homes() -> list[Path]:

@@ -1,0 +1,113 @@
+package io.github.statustool.witness;
+
+import java.io.Closeable;
+import java.io.IOException;
+import java.util.UUID;
+import java.util.function.Consumer;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.hbase.Abortable;
+import org.apache.hadoop.hbase.ClusterId;
+import org.apache.hadoop.hbase.ServerName;
+import org.apache.hadoop.hbase.shaded.protobuf.ProtobufUtil;
+import org.apache.hadoop.hbase.shaded.protobuf.generated.HBaseProtos.RegionServerInfo;
+import org.apache.hadoop.hbase.util.Bytes;
+import org.apache.hadoop.hbase.zookeeper.ZKClusterId;
+import org.apache.hadoop.hbase.zookeeper.ZKUtil;
+import org.apache.hadoop.hbase.zookeeper.ZKWatcher;
+import org.apache.hadoop.hbase.zookeeper.ZNodePaths;
+import org.apache.zookeeper.CreateMode;
+import org.apache.zookeeper.KeeperException;
+
+/**
+ * A witness in ZooKeeper, where a source looks for its peer: the cluster's id and, as long as the session lasts, a
+ * region server. The folder of each witness that has ever been here stays named below {@code stores}, as a source may
+ * have sent any part to any of them.
+ */
+final class Registration implements Closeable {
+  static final String STORES = "stores";
+
+  private final ZKWatcher zooKeeper;
+  private final String znode;
+
+  /**
+   * Registers.
+   *
+   * @param lost is called once the session is gone, with it the registration
+   * @throws IOException if ZooKeeper cannot be reached, or if the znode is of a cluster or of another folder's witness
+   */
+  Registration(Configuration configuration, ServerName server, ArrivalStore store, Consumer<String> lost)
+      throws IOException {
+    zooKeeper = new ZKWatcher(configuration, "witness", new OnLoss(lost));
+    ZNodePaths paths = zooKeeper.getZNodePaths();
+    znode = ZNodePaths.joinZNode(paths.rsZNode, server.toString());
+    try {
+      refuseCluster(paths);
+      ZKUtil.createWithParents(zooKeeper, paths.rsZNode);
+      setClusterId(paths, store);
+      String stores = ZNodePaths.joinZNode(paths.baseZNode, STORES);
+      ZKUtil.createWithParents(zooKeeper, stores);
+      ZKUtil.createSetData(
+          zooKeeper, ZNodePaths.joinZNode(stores, store.id().toString()), Bytes.toBytes(server.getAddress().toString()));
+      RegionServerInfo info = RegionServerInfo.newBuilder().setInfoPort(-1).build();
+      ZKUtil.createEphemeralNodeAndWatch(zooKeeper, znode, ProtobufUtil.prependPBMagic(info.toByteArray()));
+    } catch (KeeperException error) {
+      zooKeeper.close();
+      throw new IOException(error.getMessage(), error);
+    } catch (IOException error) {
+      zooKeeper.close();
+      throw error;
+    }
+  }
+
+  private void refuseCluster(ZNodePaths paths) throws KeeperException, IOException {
+    for (String own : new String[] {paths.masterAddressZNode, paths.backupMasterAddressesZNode}) {
+      if (ZKUtil.checkExists(zooKeeper, own) != -1) {
+        throw new IOException(paths.baseZNode + " is the znode of an HBase cluster: give the witness one of its own");
+      }
+    }
+  }
+
+  /** The first witness determines the id. */
+  private void setClusterId(ZNodePaths paths, ArrivalStore store) throws KeeperException, IOException {
+    UUID ours = store.clusterId();
+    ClusterId id = new ClusterId((ours == null ? UUID.randomUUID() : ours).toString());
+    ZKUtil.createNodeIfNotExistsNoWatch(zooKeeper, paths.clusterIdZNode, id.toByteArray(), CreateMode.PERSISTENT);
+    UUID theirs = ZKClusterId.getUUIDForCluster(zooKeeper);
+    if (ours == null) {
+      store.clusterId(theirs);
+    } else if (!ours.equals(theirs)) {
+      throw new IOException(
+          paths.baseZNode + " has the id " + theirs + ", and the folder was filled as " + ours
+              + ": give the witness another znode, or another folder");
+    }
+  }
+
+  /** Ends the registration at once, instead of after the session's time-out. */
+  @Override
+  public void close() {
+    try {
+      ZKUtil.deleteNodeFailSilent(zooKeeper, znode);
+    } catch (KeeperException error) {
+      // It ends with the session.
+    }
+    zooKeeper.close();
+  }
+
+  private static final class OnLoss implements Abortable {
+    private final Consumer<String> lost;
+
+    OnLoss(Consumer<String> lost) {
+      this.lost = lost;
+    }
+
+    @Override
+    public void abort(String why, Throwable error) {
+      lost.accept(why);
+    }
+
+    @Override
+    public boolean isAborted() {
+      return false;
+    }
+  }
+}

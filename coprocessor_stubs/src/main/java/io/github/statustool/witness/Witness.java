@@ -1,0 +1,130 @@
+package io.github.statustool.witness;
+
+import java.io.IOException;
+import java.net.InetSocketAddress;
+import java.nio.file.FileSystemException;
+import java.nio.file.Path;
+import java.nio.file.Paths;
+import java.util.List;
+import java.util.concurrent.CountDownLatch;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.hbase.HBaseConfiguration;
+import org.apache.hadoop.hbase.HConstants;
+import org.apache.hadoop.hbase.ServerName;
+import org.apache.hadoop.hbase.ipc.FifoRpcScheduler;
+import org.apache.hadoop.hbase.ipc.NettyRpcServer;
+import org.apache.hadoop.hbase.ipc.RpcServer;
+import org.apache.hadoop.hbase.ipc.RpcServer.BlockingServiceAndInterface;
+import org.apache.hadoop.hbase.shaded.protobuf.generated.AdminProtos.AdminService;
+
+/**
+ * A process to which a master replicates as to a cluster, and which keeps only what it was sent, not its content: {@code
+ * Witness CLUSTER_KEY HOST PORT FOLDER}. Ends with SIGTERM (143), or with 2 and one line that says why.
+ */
+public final class Witness {
+  private static final int HANDLERS = 10;
+
+  private final Configuration configuration;
+  private final ServerName server;
+  private final ArrivalStore store;
+  private final RpcServer rpc;
+  private volatile Registration registration;
+  private volatile boolean ending;
+  private volatile CountDownLatch lost = new CountDownLatch(1);
+
+  private Witness(Configuration configuration, InetSocketAddress address, ArrivalStore store) throws IOException {
+    this.configuration = configuration;
+    this.store = store;
+    server = ServerName.valueOf(address.getHostString(), address.getPort(), System.currentTimeMillis());
+    WitnessService service = new WitnessService(store, server, this::broken);
+    rpc = listen(service.asService(), address, configuration);
+  }
+
+  private static RpcServer listen(AdminService.BlockingInterface service, InetSocketAddress address,
+      Configuration configuration) throws IOException {
+    BlockingServiceAndInterface served =
+        new BlockingServiceAndInterface(
+            AdminService.newReflectiveBlockingService(service), AdminService.BlockingInterface.class);
+    // Handlers that wait for the disk fill its bounded queue; what comes then is refused, and sent again.
+    FifoRpcScheduler scheduler = new FifoRpcScheduler(configuration, HANDLERS);
+    try {
+      return new NettyRpcServer(null, "witness", List.of(served), address, configuration, scheduler, false);
+    } catch (Exception error) { // Netty throws what its transport says, declared or not
+      throw new IOException("cannot listen at " + address.getHostString() + ":" + address.getPort() + ": " + reason(error),
+          error);
+    }
+  }
+
+  public static void main(String[] arguments) {
+    try {
+      Configuration configuration = HBaseConfiguration.createClusterConf(HBaseConfiguration.create(), arguments[0]);
+      if ("kerberos".equalsIgnoreCase(configuration.get("hbase.security.authentication"))) {
+        throw new IOException("hbase.security.authentication is kerberos, which a witness does not support yet");
+      }
+      configuration.setIfUnset(HConstants.ZK_SESSION_TIMEOUT, "30000");
+      InetSocketAddress address = new InetSocketAddress(arguments[1], Integer.parseInt(arguments[2]));
+      if (address.isUnresolved()) {
+        throw new IOException("the host " + arguments[1] + " is not known");
+      }
+      Path folder = Paths.get(arguments[3]);
+      new Witness(configuration, address, new ArrivalStore(folder, ArrivalStore.LOG_ENTRIES)).serve(arguments[0]);
+    } catch (IOException | RuntimeException error) {
+      fail(reason(error));
+    } catch (InterruptedException error) {
+      fail("interrupted");
+    }
+  }
+
+  private void serve(String clusterKey) throws IOException, InterruptedException {
+    rpc.start();
+    register();
+    Runtime.getRuntime().addShutdownHook(new Thread(this::end, "witness-end"));
+    System.out.printf(
+        "witness %s takes part as a peer; on the master: add_peer 'witness', CLUSTER_KEY => '%s'%n",
+        server.getAddress(), clusterKey);
+    while (true) {
+      lost.await();
+      // Its session is gone: no source finds it until it is registered again.
+      registration.close();
+      register();
+    }
+  }
+
+  private void register() throws IOException {
+    lost = new CountDownLatch(1);
+    CountDownLatch mine = lost;
+    registration = new Registration(configuration, server, store, why -> mine.countDown());
+  }
+
+  private void broken(IOException error) {
+    if (!ending) {
+      fail("it cannot keep what it is sent: " + reason(error));
+    }
+  }
+
+  private void end() {
+    ending = true;
+    registration.close();
+    rpc.stop();
+    try {
+      store.close();
+    } catch (IOException error) {
+      // What was acknowledged is on disk.
+    }
+  }
+
+  private static String reason(Throwable error) {
+    if (error instanceof FileSystemException) {
+      FileSystemException failed = (FileSystemException) error;
+      String why = failed.getReason();
+      return failed.getFile() + ": " + (why == null ? failed.getClass().getSimpleName() : why);
+    }
+    return error.getMessage() == null ? error.toString() : error.getMessage();
+  }
+
+  /** At once: what was acknowledged is on disk, and the session's end deregisters. */
+  private static void fail(String why) {
+    System.err.println("status-tool: the witness ends: " + why.lines().findFirst().orElse(""));
+    Runtime.getRuntime().halt(2);
+  }
+}

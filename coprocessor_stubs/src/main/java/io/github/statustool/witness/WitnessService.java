@@ -1,0 +1,132 @@
+package io.github.statustool.witness;
+
+import java.io.IOException;
+import java.lang.reflect.InvocationHandler;
+import java.lang.reflect.InvocationTargetException;
+import java.lang.reflect.Method;
+import java.lang.reflect.Proxy;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.TreeSet;
+import java.util.UUID;
+import java.util.function.Consumer;
+import org.apache.hadoop.hbase.Cell;
+import org.apache.hadoop.hbase.CellScanner;
+import org.apache.hadoop.hbase.CellUtil;
+import org.apache.hadoop.hbase.DoNotRetryIOException;
+import org.apache.hadoop.hbase.ServerName;
+import org.apache.hadoop.hbase.TableName;
+import org.apache.hadoop.hbase.ipc.HBaseRpcController;
+import org.apache.hadoop.hbase.shaded.protobuf.ProtobufUtil;
+import org.apache.hadoop.hbase.shaded.protobuf.generated.AdminProtos.AdminService;
+import org.apache.hadoop.hbase.shaded.protobuf.generated.AdminProtos.GetServerInfoResponse;
+import org.apache.hadoop.hbase.shaded.protobuf.generated.AdminProtos.ReplicateWALEntryRequest;
+import org.apache.hadoop.hbase.shaded.protobuf.generated.AdminProtos.ReplicateWALEntryResponse;
+import org.apache.hadoop.hbase.shaded.protobuf.generated.AdminProtos.ServerInfo;
+import org.apache.hadoop.hbase.shaded.protobuf.generated.AdminProtos.WALEntry;
+import org.apache.hadoop.hbase.shaded.protobuf.generated.WALProtos.WALKey;
+import org.apache.hadoop.hbase.util.Bytes;
+import org.apache.hbase.thirdparty.com.google.protobuf.ServiceException;
+
+/**
+ * What a replication source asks of a region server: {@code replicateWALEntry}, and {@code getServerInfo} by those that
+ * only look whether it is there. Any other call of the service is refused, whatever calls this version of HBase has.
+ */
+final class WitnessService implements InvocationHandler {
+  private final ArrivalStore store;
+  private final ServerName server;
+  private final Consumer<IOException> broken;
+
+  /** @param broken is called if the store cannot keep a request; the process must end */
+  WitnessService(ArrivalStore store, ServerName server, Consumer<IOException> broken) {
+    this.store = store;
+    this.server = server;
+    this.broken = broken;
+  }
+
+  AdminService.BlockingInterface asService() {
+    Class<?>[] faces = {AdminService.BlockingInterface.class};
+    return (AdminService.BlockingInterface) Proxy.newProxyInstance(getClass().getClassLoader(), faces, this);
+  }
+
+  @Override
+  public Object invoke(Object proxy, Method method, Object[] arguments) throws Throwable {
+    switch (method.getName()) {
+      case "replicateWALEntry":
+        return replicate((HBaseRpcController) arguments[0], (ReplicateWALEntryRequest) arguments[1]);
+      case "getServerInfo":
+        return GetServerInfoResponse.newBuilder()
+            .setServerInfo(ServerInfo.newBuilder().setServerName(ProtobufUtil.toServerName(server)))
+            .build();
+      default:
+        if (method.getDeclaringClass() == Object.class) {
+          return ofObject(method, arguments);
+        }
+        throw new ServiceException(
+            new DoNotRetryIOException(method.getName() + ": this is a witness of replication, no region server"));
+    }
+  }
+
+  private Object ofObject(Method method, Object[] arguments) throws Throwable {
+    try {
+      return method.invoke(this, arguments);
+    } catch (InvocationTargetException error) {
+      throw error.getCause();
+    }
+  }
+
+  private ReplicateWALEntryResponse replicate(HBaseRpcController controller, ReplicateWALEntryRequest request)
+      throws ServiceException {
+    CellScanner cells = controller.cellScanner();
+    controller.setCellScanner(null);
+    Arrivals arrivals;
+    try {
+      arrivals = arrivals(request.getEntryList(), cells);
+    } catch (IOException error) {
+      throw new ServiceException(error);
+    }
+    if (arrivals.size() > 0) {
+      try {
+        store.keep(arrivals);
+      } catch (IOException error) {
+        broken.accept(error);
+        throw new ServiceException(error);
+      }
+    }
+    return ReplicateWALEntryResponse.getDefaultInstance();
+  }
+
+  /** Reads of the cells only their families. */
+  static Arrivals arrivals(List<WALEntry> entries, CellScanner cells) throws IOException {
+    Arrivals arrivals = new Arrivals();
+    for (WALEntry entry : entries) {
+      WALKey key = entry.getKey();
+      arrivals.add(keyOf(key, families(cells, entry.getAssociatedCellCount())), key.getLogSequenceNumber(),
+          key.getWriteTime());
+    }
+    return arrivals;
+  }
+
+  private static ArrivalKey keyOf(WALKey key, List<String> families) {
+    List<UUID> clusters = new ArrayList<>(key.getClusterIdsCount());
+    key.getClusterIdsList().forEach(id -> clusters.add(new UUID(id.getMostSigBits(), id.getLeastSigBits())));
+    String table = TableName.valueOf(key.getTableName().toByteArray()).getNameAsString();
+    return new ArrivalKey(table, key.getEncodedRegionName().toStringUtf8(), clusters, families);
+  }
+
+  private static List<String> families(CellScanner cells, int count) throws IOException {
+    TreeSet<String> families = new TreeSet<>();
+    byte[] last = null;
+    for (int left = count; left > 0; left--) {
+      if (cells == null || !cells.advance()) {
+        throw new IOException("the request has fewer cells than its entries say: send it again");
+      }
+      Cell cell = cells.current();
+      if (last == null || !CellUtil.matchingFamily(cell, last)) {
+        last = CellUtil.cloneFamily(cell);
+        families.add(Bytes.toString(last));
+      }
+    }
+    return new ArrayList<>(families);
+  }
+}

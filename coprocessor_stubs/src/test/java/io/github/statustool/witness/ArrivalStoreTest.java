@@ -1,0 +1,213 @@
+package io.github.statustool.witness;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.io.IOException;
+import java.io.RandomAccessFile;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Random;
+import java.util.TreeMap;
+import java.util.UUID;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.stream.Collectors;
+import java.util.stream.LongStream;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+class ArrivalStoreTest {
+  private static final UUID A = new UUID(1, 2);
+  private static final UUID B = new UUID(3, -4);
+  private static final long MS = 1_700_000_000_000L;
+
+  @TempDir Path folder;
+
+  private static ArrivalKey key(String region) {
+    return new ArrivalKey("ns:t", region, List.of(A), List.of("f"));
+  }
+
+  private static Arrivals request(ArrivalKey key, long... sequenceIds) {
+    Arrivals arrivals = new Arrivals();
+    for (long each : sequenceIds) {
+      arrivals.add(key, each, MS + each);
+    }
+    return arrivals;
+  }
+
+  /** All that the folder holds, read from its files, by key: write times by sequence ids. */
+  private Map<ArrivalKey, Map<Long, Long>> content() throws IOException {
+    Map<ArrivalKey, Map<Long, Long>> found = new HashMap<>();
+    for (Path file : files("")) {
+      if (file.toString().matches(".*\\.(log|set)")) {
+        ArrivalFile.read(file).byKey().forEach((key, all) -> {
+          Map<Long, Long> set = found.computeIfAbsent(key, absent -> new TreeMap<>());
+          all.forEach(each -> set.put(each.sequenceId, each.writeTime));
+        });
+      }
+    }
+    return found;
+  }
+
+  private List<Path> files(String suffix) throws IOException {
+    try (Stream<Path> all = Files.list(folder)) {
+      return all.filter(each -> each.toString().endsWith(suffix)).sorted().collect(Collectors.toList());
+    }
+  }
+
+  private Path log() throws IOException {
+    List<Path> logs = files(".log");
+    assertEquals(1, logs.size());
+    return logs.get(0);
+  }
+
+  @Test
+  void whatIsKeptIsInTheFilesAtOnceAndAfterARestart() throws IOException {
+    ArrivalKey twoFamilies = new ArrivalKey("u", "r1", List.of(A, B), List.of("f", "g"));
+    ArrivalStore store = new ArrivalStore(folder, 100);
+    store.keep(request(key("r1"), 7, 9, 8));
+    store.keep(request(key("r2"), 1L << 40));
+    store.keep(request(twoFamilies, 1));
+    store.keep(request(key("r1"), 9, 12));
+    Map<ArrivalKey, Map<Long, Long>> kept = content();
+    assertEquals(Map.of(7L, MS + 7, 8L, MS + 8, 9L, MS + 9, 12L, MS + 12), kept.get(key("r1")));
+    assertEquals(Map.of(1L << 40, MS + (1L << 40)), kept.get(key("r2")));
+    assertEquals(Map.of(1L, MS + 1), kept.get(twoFamilies));
+    store.close();
+    UUID id = store.id();
+    try (ArrivalStore again = new ArrivalStore(folder, 100)) {
+      assertEquals(kept, content());
+      assertEquals(id, again.id());
+      again.keep(request(key("r1"), 13));
+      assertTrue(content().get(key("r1")).containsKey(13L));
+    }
+  }
+
+  @Test
+  void fullLogsBecomeSetsOfTwoBytesAnEntryAndRepetitionsTakeNoRoom() throws IOException {
+    Random random = new Random(1);
+    long[] times = new long[10];
+    long[] next = new long[10];
+    int entries = 100_000;
+    try (ArrivalStore store = new ArrivalStore(folder, entries)) {
+      for (int i = 0; i < entries; i += 10) {
+        Arrivals request = new Arrivals();
+        for (int j = 0; j < 10; j++) {
+          int region = random.nextInt(10);
+          // Some sequence ids are of flushes and of local families, and some ten entries are written in a ms.
+          next[region] += random.nextInt(20) == 0 ? 3 : 1;
+          times[region] += random.nextInt(20);
+          request.add(key("region" + region), next[region], MS + times[region]);
+        }
+        store.keep(request);
+        store.keep(request);
+      }
+      store.keep(request(key("region0"), 1L << 30));
+      assertEquals(10, content().size());
+      assertEquals(entries + 1, content().values().stream().mapToInt(Map::size).sum());
+    }
+    long bytes = 0;
+    for (Path set : files(".set")) {
+      bytes += Files.size(set);
+    }
+    // The log holds every entry twice, in two sets of half of them each.
+    assertEquals(2, files(".set").size());
+    assertTrue(bytes < 2.1 * entries, bytes + " bytes");
+  }
+
+  @Test
+  void aRecordThatWasNotWrittenWholeIsNoneAndTheRestStays() throws IOException {
+    try (ArrivalStore store = new ArrivalStore(folder, 100)) {
+      store.keep(request(key("r1"), 1, 2));
+      store.keep(request(key("r1"), 3, 4));
+    }
+    long whole = Files.size(log());
+    for (long left = whole - 1; left > 0; left--) {
+      Path copy = Files.copy(log(), folder.resolve("copy"), StandardCopyOption.REPLACE_EXISTING);
+      try (RandomAccessFile file = new RandomAccessFile(copy.toFile(), "rw")) {
+        file.setLength(left);
+      }
+      int read = ArrivalFile.read(copy).size();
+      assertTrue(read == 2 || read == 0, left + " bytes: " + read);
+      assertTrue(read == 2 || left < whole / 2 + 60, left + " bytes hold the first record");
+      Files.delete(copy);
+    }
+    try (RandomAccessFile file = new RandomAccessFile(log().toFile(), "rw")) {
+      file.setLength(whole - 1);
+    }
+    try (ArrivalStore store = new ArrivalStore(folder, 100)) {
+      assertEquals(List.of(1L, 2L), List.copyOf(content().get(key("r1")).keySet()));
+      store.keep(request(key("r1"), 3, 4));
+      assertEquals(4, content().get(key("r1")).size());
+    }
+  }
+
+  @Test
+  void aRecordThatWasDamagedAmongOthersIsNoEnd() throws IOException {
+    try (ArrivalStore store = new ArrivalStore(folder, 100)) {
+      store.keep(request(key("r1"), 1));
+      store.keep(request(key("r1"), 2));
+    }
+    try (RandomAccessFile file = new RandomAccessFile(log().toFile(), "rw")) {
+      file.seek(12);
+      file.write(0x55);
+    }
+    IOException error = assertThrows(IOException.class, () -> new ArrivalStore(folder, 100));
+    assertTrue(error.getMessage().contains("is damaged at byte 0"), error.getMessage());
+  }
+
+  @Test
+  void aFolderHasOneWitness() throws IOException {
+    try (ArrivalStore store = new ArrivalStore(folder, 100)) {
+      IOException error = assertThrows(IOException.class, () -> new ArrivalStore(folder, 100));
+      assertTrue(error.getMessage().contains("another witness"), error.getMessage());
+      store.keep(request(key("r1"), 1));
+    }
+    new ArrivalStore(folder, 100).close();
+  }
+
+  @Test
+  void whatCannotBeKeptIsNotAcknowledgedAndNothingAfterIt() throws IOException {
+    ArrivalStore store = new ArrivalStore(folder, 1);
+    store.keep(request(key("r1"), 1));
+    Files.delete(log()); // no set can be made of it
+    assertThrows(IOException.class, () -> store.keep(request(key("r1"), 2)));
+    assertThrows(IOException.class, () -> store.keep(request(key("r1"), 3)));
+  }
+
+  @Test
+  void handlersInFlightLoseNothingAcrossLogs() throws Exception {
+    ExecutorService handlers = Executors.newFixedThreadPool(8);
+    try (ArrivalStore store = new ArrivalStore(folder, 50)) {
+      List<Future<Void>> done = new ArrayList<>();
+      for (int handler = 0; handler < 8; handler++) {
+        ArrivalKey key = key("region" + handler);
+        done.add(
+            handlers.submit(
+                () -> {
+                  for (long sequenceId = 1; sequenceId <= 100; sequenceId++) {
+                    store.keep(request(key, sequenceId));
+                  }
+                  return null;
+                }));
+      }
+      for (Future<Void> each : done) {
+        each.get();
+      }
+    } finally {
+      handlers.shutdownNow();
+    }
+    List<Long> all = LongStream.rangeClosed(1, 100).boxed().collect(Collectors.toList());
+    assertEquals(8, content().size());
+    content().values().forEach(set -> assertEquals(all, List.copyOf(set.keySet())));
+  }
+}

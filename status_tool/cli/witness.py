@@ -1,0 +1,60 @@
+"""`status-tool witness`: a peer of the master that keeps which entries it was sent, and nothing of their content."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from status_tool.cli.options import ConfDirs
+from status_tool.clients.config import host_port, load_site, parse_zookeeper
+from status_tool.clients.java import hbase_class_path, java
+from status_tool.errors import ConfigurationError, UsageError
+
+_MAIN = "io.github.statustool.witness.Witness"
+_JVM_OPTIONS = ("-Xmx1g", "-XX:+UseSerialGC", "-XX:+ExitOnOutOfMemoryError")
+
+
+def witness(
+    register: Annotated[
+        str,
+        typer.Option(
+            "--register",
+            metavar="ZKHOST:PORT[,…]/ZNODE",
+            help="Where sources find it: a ZooKeeper that the master reaches, and a znode that no cluster has.",
+        ),
+    ],
+    listen: Annotated[
+        str, typer.Option("--listen", metavar="HOST:PORT", help="This machine's name, as the master reaches it.")
+    ],
+    store: Annotated[
+        Path, typer.Option("--store", metavar="DIR", help="What it was sent; a folder of its own for each witness.")
+    ],
+    hbase_home: Annotated[
+        Path | None,
+        typer.Option(
+            "--hbase-home", metavar="DIR", help="HBase's installation (then `hbase` on the PATH, $HBASE_CLASSPATH)."
+        ),
+    ] = None,
+    conf_dir: ConfDirs = None,
+) -> None:
+    """Take part in replication as a peer that keeps which WAL entries it was sent, for a master without trackers.
+
+    Prints the master's `add_peer` once it serves. Several witnesses with one znode share the load, each with a folder
+    of its own. Runs until SIGTERM (143) or Ctrl-C (130); started again with the same folder, it goes on.
+    """
+    endpoint = parse_zookeeper(register, "--register")
+    if "/" not in register:
+        raise UsageError(f"--register {register}: name a znode of the witness's own, as in {register}/witness")
+    host, port = host_port(listen, "--listen")
+    if conf_dir:
+        load_site(conf_dir)
+    classes = os.pathsep.join((*map(str, conf_dir or ()), hbase_class_path(hbase_home)))
+    command = [str(java("the witness")), *_JVM_OPTIONS, _MAIN, endpoint.cluster_key, host, str(port), str(store)]
+    try:
+        # In place of this process: signals reach the witness, and nothing has to outlive or end anything.
+        os.execve(command[0], command, {**os.environ, "CLASSPATH": classes})
+    except OSError as error:
+        raise ConfigurationError(f"{command[0]} cannot be started: {error.strerror}") from None

@@ -1,0 +1,242 @@
+"""A witness beside a master that has no class of ours."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from status_tool.clients.config import parse_zookeeper
+from status_tool.clients.sitefiles import load_site
+from status_tool.clients.zookeeper import ZooKeeper
+from status_tool.sources.arrivals import read_arrivals
+from tests.lab.cluster import Cluster, ClusterSpec
+from tests.lab.errors import LabError, LabTimeout
+from tests.lab.lab import Lab
+from tests.lab.ports import Ports
+from tests.lab.waiting import wait_until
+from tests.lab.watchdog import MARK
+from tests.pair import tool_environment
+
+pytestmark = pytest.mark.cluster
+PEER = "witness"
+ZNODE = "/witness"
+Entries = dict[str, set[int]]
+"""Sequence ids by region."""
+
+
+class Witness:
+    """`status-tool witness` as a process."""
+
+    def __init__(self, lab: Lab, store: Path, port: int, *, register: str | None = None, out: str = "") -> None:
+        self.store, self.port = store, str(port)
+        where = f"127.0.0.1:{lab.zk_port}{ZNODE}" if register is None else register
+        self.out = store.with_name(f"{out or store.name}.out")
+        self.process: subprocess.Popen[bytes] | None = None
+        java = lab.zookeeper.java
+        self._environment = {
+            **tool_environment(),
+            "HBASE_CLASSPATH": ":".join(map(str, java.classpath)),
+            MARK: lab.mark,
+        }
+        self.command = [
+            *(sys.executable, "-m", "status_tool", "witness", "--register", where),
+            *("--listen", f"localhost:{port}", "--store", str(store)),
+        ]
+
+    def _launch(self) -> subprocess.Popen[bytes]:
+        with self.out.open("wb") as out:
+            return subprocess.Popen(self.command, stdout=out, stderr=out, env=self._environment)
+
+    def start(self) -> None:
+        """Start it (again) and wait until it serves."""
+        self.process = process = self._launch()
+        wait_until(lambda: "add_peer" in self.said() or process.poll() is not None, 60, "the witness serves")
+        assert process.poll() is None, self.said()
+
+    def refusal(self) -> str:
+        """Why it does not start: the one line of an error."""
+        process = self._launch()
+        assert process.wait(120) == 2, self.said()
+        (line,) = [line for line in self.said().splitlines() if line.startswith("status-tool: ")]
+        return line
+
+    def said(self) -> str:
+        """Everything that it printed since its last start."""
+        return self.out.read_text()
+
+    def end(self, number: signal.Signals = signal.SIGTERM) -> int:
+        """End it; its exit code."""
+        assert self.process is not None
+        self.process.send_signal(number)
+        return self.process.wait(60)
+
+
+def end_quietly(process: subprocess.Popen[bytes] | None) -> None:
+    """Whatever a test has left."""
+    if process is not None and process.poll() is None:
+        process.kill()
+        process.wait()
+
+
+@pytest.fixture(scope="module")
+def lab() -> Iterator[Lab]:
+    with Lab() as lab:
+        yield lab
+
+
+@pytest.fixture(scope="module")
+def master(lab: Lab) -> Cluster:
+    """Two region servers without trackers."""
+    (master,) = lab.start_clusters(ClusterSpec("master", 2))
+    return master
+
+
+@pytest.fixture(scope="module")
+def ports() -> Iterator[Ports]:
+    ports = Ports()
+    yield ports
+    ports.release()
+
+
+@pytest.fixture(scope="module")
+def witnesses(
+    lab: Lab, master: Cluster, ports: Ports, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[list[Witness]]:
+    """Two that share one peer's load."""
+    folder = tmp_path_factory.mktemp("witness")
+    both = [Witness(lab, folder / name, ports.take()) for name in ("one", "two")]
+    try:
+        for witness in both:
+            witness.start()
+        master.admin.add_peer(PEER, f"127.0.0.1:{lab.zk_port}:{ZNODE}")
+        yield both
+    finally:
+        for witness in both:
+            end_quietly(witness.process)
+
+
+def written(master: Cluster, table: str) -> Entries:
+    """What HBase's own printer finds in all WALs of a cluster, of the family f."""
+    root = load_site([master.conf_dir]).get("hbase.rootdir")
+    master.admin.roll_wal()  # the printer reads to the end what is closed
+    listed = master.run_main("org.apache.hadoop.fs.FsShell", ["-ls", "-R", f"{root}/WALs", f"{root}/oldWALs"])
+    found: Entries = {}
+    for wal in [line.split()[-1] for line in listed.splitlines() if line.startswith("-")]:
+        for entry in map(json.loads, re.findall(r'\{"sequence".*\}(?=edit heap size)', printed(master, wal, table))):
+            if any(action["family"] == "f" for action in entry["actions"]):
+                found.setdefault(entry["region"], set()).add(int(entry["sequence"]))
+    return found
+
+
+def printed(master: Cluster, wal: str, table: str) -> str:
+    """One WAL's entries; of one that is being written, or was when its server was killed, up to the end."""
+    try:
+        return master.run_main("org.apache.hadoop.hbase.wal.WALPrettyPrinter", ["-j", "-t", table, wal])
+    except LabError as error:
+        if "EOF while reading" not in str(error):
+            raise
+        return str(error)
+
+
+def sent(witnesses: list[Witness], table: str) -> Entries:
+    """What the witnesses have of a table."""
+    found: Entries = {}
+    for witness in witnesses:
+        for key, entries in read_arrivals(witness.store).items():
+            if key.table == table:
+                assert key.families == ("f",)
+                found.setdefault(key.region, set()).update(entries)
+    return found
+
+
+def wait_for(witnesses: list[Witness], table: str, expected: Entries) -> None:
+    """Wait until the witnesses have exactly this."""
+    with contextlib.suppress(LabTimeout):
+        wait_until(lambda: sent(witnesses, table) == expected, 90, "the witnesses have everything")
+    assert sent(witnesses, table) == expected
+
+
+def registered(lab: Lab) -> list[str]:
+    """The servers that a source finds."""
+    with ZooKeeper(parse_zookeeper(f"127.0.0.1:{lab.zk_port}{ZNODE}")) as session:
+        return sorted(session.live_servers())
+
+
+def test_witnesses_have_exactly_the_entries_that_were_written(
+    lab: Lab, master: Cluster, witnesses: list[Witness]
+) -> None:
+    """Together, by HBase's own reading of its WALs; a local family's entries are none of theirs."""
+    master.admin.create_table("exact", {"f": 1, "l": 0}, splits=[b"row00000500"])
+    master.admin.put_rows("exact", "f", 1_000)
+    master.admin.put_rows("exact", "l", 10)
+    load = master.admin.load_start("exact", "f", rate_per_s=100)
+    wait_until(lambda: master.admin.load_count(load) > 300, 60, "rows one by one")
+    master.admin.load_stop(load)
+    expected = written(master, "exact")
+    assert len(expected) == 2
+    assert sum(map(len, expected.values())) > 300
+    wait_for(witnesses, "exact", expected)
+    assert len(registered(lab)) == 2
+
+
+def test_kill_9_of_witnesses_and_of_a_server_under_load_loses_nothing(
+    master: Cluster, witnesses: list[Witness]
+) -> None:
+    """Started again, they go on; HBase sends again what was not acknowledged."""
+    master.admin.create_table("killed", {"f": 1}, splits=[b"load00000100", b"load00000200", b"load00000300"])
+    load = master.admin.load_start("killed", "f", rate_per_s=100)
+    for number, witness in enumerate([*witnesses, *witnesses], 1):
+        wait_until(lambda: master.admin.load_count(load) > 100 * number, 60, "load")  # noqa: B023
+        assert witness.end(signal.SIGKILL) == -signal.SIGKILL
+        witness.start()
+    master.region_servers[0].kill9()
+    reached = master.admin.load_count(load)
+    wait_until(lambda: master.admin.load_count(load) > reached + 100, 120, "the other server has its regions")
+    master.admin.load_stop(load)
+    master.region_servers[0].start()
+    wait_for(witnesses, "killed", written(master, "killed"))
+
+
+def test_sigterm_deregisters_and_the_other_one_goes_on(lab: Lab, master: Cluster, witnesses: list[Witness]) -> None:
+    """With 143, as a shell shows it."""
+    one, two = witnesses
+    assert one.end() == 143
+    # Those that were killed before stay as long as their sessions.
+    wait_until(lambda: len(registered(lab)) == 1, 60, "nobody but the other one is registered")
+    assert registered(lab)[0].split(",")[1] == two.port
+    master.admin.create_table("alone", {"f": 1})
+    master.admin.put_rows("alone", "f", 10)
+    expected = written(master, "alone")
+    wait_for([two], "alone", expected)
+    one.start()
+    assert len(registered(lab)) == 2
+
+
+def test_what_keeps_a_witness_from_starting_is_one_line(
+    lab: Lab, master: Cluster, witnesses: list[Witness], ports: Ports, tmp_path: Path
+) -> None:
+    """With exit code 2, and nothing is registered."""
+    one = witnesses[0]
+    before = registered(lab)
+    assert f"cannot listen at localhost:{one.port}" in Witness(lab, tmp_path / "port", int(one.port)).refusal()
+    free = ports.take()
+    assert f"another witness uses the folder {one.store}" in Witness(lab, one.store, free, out="again").refusal()
+    (tmp_path / "file").touch()
+    assert str(tmp_path / "file") in Witness(lab, tmp_path / "file", free).refusal()
+    of_master = Witness(lab, tmp_path / "znode", free, register=master.zookeeper).refusal()
+    assert "is the znode of an HBase cluster" in of_master
+    nobody = f"127.0.0.1:{ports.take()}/witness"
+    assert nobody.partition("/")[0] in Witness(lab, tmp_path / "nobody", free, register=nobody).refusal()
+    other = Witness(lab, tmp_path / "other", free, register=f"127.0.0.1:{lab.zk_port}/other")
+    other.start()
+    other.end()
+    assert "give the witness another znode, or another folder" in Witness(lab, tmp_path / "other", free).refusal()
+    assert registered(lab) == before
