@@ -24,7 +24,7 @@ import org.apache.hadoop.hbase.shaded.protobuf.generated.AdminProtos;
  */
 @SuppressWarnings("deprecation") // the hooks around a request, which have no replacement
 public final class ReplicateTimeTracker implements RegionServerCoprocessor, RegionServerObserver {
-  private final ThreadLocal<SinkBatch> batches = ThreadLocal.withInitial(SinkBatch::new);
+  private final ThreadLocal<SinkBatch> batches = ThreadLocal.withInitial(this::newBatch);
   private Recorder recorder;
 
   /** Called by HBase. */
@@ -33,6 +33,10 @@ public final class ReplicateTimeTracker implements RegionServerCoprocessor, Regi
   /** For tests and benchmarks, which have no server. */
   ReplicateTimeTracker(Recorder recorder) {
     this.recorder = recorder;
+  }
+
+  private SinkBatch newBatch() {
+    return new SinkBatch(recorder.settings().unstampedEntries);
   }
 
   @Override

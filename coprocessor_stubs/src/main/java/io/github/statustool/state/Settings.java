@@ -22,6 +22,8 @@ public final class Settings {
   public final long operationTimeout;
   public final long stopCloseWait;
   public final long stopFlushWait;
+  /** Whether entries without a stamp are recorded one by one, for a witness's master. */
+  public final boolean unstampedEntries;
   public final boolean digests;
   /** Bytes per second. */
   public final long digestRate;
@@ -38,6 +40,7 @@ public final class Settings {
     operationTimeout = positive(conf, "operation.timeout", 3_000);
     stopCloseWait = positive(conf, "stop.closewait", 30_000);
     stopFlushWait = positive(conf, "stop.flushwait", 10_000);
+    unstampedEntries = conf.getBoolean(PREFIX + "unstamped.entries", false);
     digests = conf.getBoolean(PREFIX + "digest.enabled", true);
     digestRate = positive(conf, "digest.rate", 50_000_000);
     Path spool = new Path(conf.get(HConstants.HBASE_DIR, "/hbase"), SPOOL_FOLDER);

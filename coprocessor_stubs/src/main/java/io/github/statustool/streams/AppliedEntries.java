@@ -16,6 +16,8 @@ final class AppliedEntries {
   final String table;
   /** The name of the stream's family; empty where several share the stream, null where it is not of a family. */
   final byte[] family;
+  /** Whether each entry stands for itself alone: then a hole between two may be none, and all are kept. */
+  final boolean single;
   private final SegmentSet segments;
   private final Map<Integer, Long> partial;
   private final long newest;
@@ -24,6 +26,7 @@ final class AppliedEntries {
     this.id = of.id;
     this.table = of.table;
     this.family = of.family;
+    this.single = of.single;
     this.segments = segments;
     this.partial = of.partial;
     this.newest = of.newest;
@@ -47,6 +50,7 @@ final class AppliedEntries {
     private final StreamId id;
     private final String table;
     private final byte[] family;
+    private final boolean single;
     private final List<Segment> closed = new ArrayList<>(1);
     private final Map<Integer, Long> partial = new TreeMap<>();
     private boolean open;
@@ -57,10 +61,11 @@ final class AppliedEntries {
     private long lastTime;
     private long newest;
 
-    Builder(StreamId id, String table, byte[] family) {
+    Builder(StreamId id, String table, byte[] family, boolean single) {
       this.id = id;
       this.table = table;
       this.family = family;
+      this.single = single;
     }
 
     void add(long entryPrev, long entryPrevTime, long entrySeq, long writeTime) {
@@ -94,7 +99,9 @@ final class AppliedEntries {
       for (Segment part : closed) {
         segments.add(new Segment(part.prev, part.seq, part.firstTime, part.lastTime, part.prevTime, now));
       }
-      segments.keepEnds(MOST_SEGMENTS / 2, MOST_SEGMENTS / 2, now);
+      if (!single) {
+        segments.keepEnds(MOST_SEGMENTS / 2, MOST_SEGMENTS / 2, now);
+      }
       return new AppliedEntries(this, segments);
     }
   }

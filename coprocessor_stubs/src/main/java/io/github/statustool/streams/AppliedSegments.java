@@ -51,7 +51,7 @@ public final class AppliedSegments {
     List<StreamSegments> touched = new ArrayList<>(streams.size());
     for (AppliedEntries stream : streams) {
       touched.add(records.compute(stream.id, (id, known) -> {
-        StreamSegments record = known == null ? new StreamSegments(id, stream.table, stream.family) : known;
+        StreamSegments record = known == null ? new StreamSegments(id, stream.table, stream.family, stream.single) : known;
         if (record.add(stream, now)) {
           scattered.add(id);
         }

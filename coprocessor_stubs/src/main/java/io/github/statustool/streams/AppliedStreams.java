@@ -20,7 +20,7 @@ final class AppliedStreams {
   /** The stream of all families, as stamps before version 3 have it. */
   AppliedEntries.Builder ofAll() {
     if (ofAll == null) {
-      ofAll = new AppliedEntries.Builder(entries, table, null);
+      ofAll = new AppliedEntries.Builder(entries, table, null, false);
     }
     return ofAll;
   }
@@ -36,12 +36,21 @@ final class AppliedStreams {
   }
 
   AppliedEntries.Builder add(int family, long via, byte[] name) {
+    return add(family, via, name, false);
+  }
+
+  /** Adds a stream of entries that stand for themselves alone. */
+  AppliedEntries.Builder addSingle(int family, long via, byte[] name) {
+    return add(family, via, name, true);
+  }
+
+  private AppliedEntries.Builder add(int family, long via, byte[] name, boolean single) {
     if (size == families.length) {
       families = Arrays.copyOf(families, 2 * size);
       streams = Arrays.copyOf(streams, 2 * size);
     }
     families[size] = family;
-    streams[size] = new AppliedEntries.Builder(new StreamId(entries.region, entries.origin, via), table, name);
+    streams[size] = new AppliedEntries.Builder(new StreamId(entries.region, entries.origin, via), table, name, single);
     return streams[size++];
   }
 

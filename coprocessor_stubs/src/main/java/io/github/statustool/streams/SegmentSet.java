@@ -51,6 +51,11 @@ final class SegmentSet {
     if (segments.size() > MANY) {
       keepEnds(FIRST_KEPT, LAST_KEPT, now - STAYS_MS);
     }
+    bound();
+  }
+
+  /** Limits the size whatever the holes are. */
+  void bound() {
     if (segments.size() > MOST) {
       keepEnds(FIRST_KEPT, LAST_KEPT, Long.MAX_VALUE);
     }

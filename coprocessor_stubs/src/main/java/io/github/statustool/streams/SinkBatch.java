@@ -5,8 +5,10 @@ import io.github.statustool.state.Ids;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.UUID;
 import org.apache.hadoop.hbase.Cell;
 import org.apache.hadoop.hbase.TableName;
@@ -30,13 +32,20 @@ public final class SinkBatch {
   private final StreamVias vias = new StreamVias();
   /** The mutations of the last entry; those of an entry are adjacent. */
   private final List<Mutation> mutations = new ArrayList<>();
+  /** Whether entries without a stamp are also added to streams, of which nobody knows where their holes are none. */
+  private final boolean unstampedEntries;
   private WALEntry lastEntry;
+  private boolean lastIsUnstamped;
   private boolean lastIsCounted;
   private long arrivedCells;
   private ByteString lastRegion;
   private long lastOrigin;
   private long lastVia;
   private AppliedStreams lastStreams;
+
+  public SinkBatch(boolean unstampedEntries) {
+    this.unstampedEntries = unstampedEntries;
+  }
 
   /** Called for each mutation. An entry with several mutations counts once. */
   public void add(WALEntry entry, Mutation mutation) {
@@ -46,6 +55,8 @@ public final class SinkBatch {
     }
     if (lastIsCounted) {
       arrivedCells += mutation.size();
+    }
+    if (lastIsCounted || lastIsUnstamped) {
       mutations.add(mutation);
     }
   }
@@ -60,6 +71,7 @@ public final class SinkBatch {
       lastIsCounted = codec.isCounted();
     } else {
       addUnstamped(key);
+      lastIsUnstamped = unstampedEntries && key.getClusterIdsCount() > 0;
     }
   }
 
@@ -69,14 +81,41 @@ public final class SinkBatch {
    * markers and dropped them.
    */
   private void endEntry() {
-    if (lastIsCounted && codec.isByFamily()) {
+    if (lastIsUnstamped) {
+      addSingly(lastEntry.getKey());
+    } else if (lastIsCounted && codec.isByFamily()) {
       addFamilies(lastEntry.getKey());
     } else if (lastIsCounted && arrivedCells != codec.cells().total()) {
       notePartial(lastEntry.getKey().getWriteTime());
     }
     lastIsCounted = false;
+    lastIsUnstamped = false;
     arrivedCells = 0;
     mutations.clear();
+  }
+
+  /**
+   * Adds an entry without a stamp to a stream for each family that has arrived: of the sender's region, whatever server
+   * wrote it. It stands for itself alone, as nothing says which entry was before it.
+   */
+  private void addSingly(WALKey key) {
+    List<UUID> clusters = clustersOf(key);
+    UUID sender = clusters.get(clusters.size() - 1);
+    StreamId entries = new StreamId(key.getEncodedRegionName().toStringUtf8(), Ids.hash(sender.toString()), Ids.via(clusters));
+    AppliedStreams found = streams.computeIfAbsent(entries, absent -> new AppliedStreams(absent, tableOf(key)));
+    Set<Integer> added = new HashSet<>();
+    for (Mutation mutation : mutations) {
+      for (byte[] family : mutation.getFamilyCellMap().keySet()) {
+        int id = FamilyCells.id(family);
+        if (added.add(id)) {
+          AppliedEntries.Builder stream = found.of(id);
+          if (stream == null) {
+            stream = found.addSingle(id, vias.of(entries.via, id), family.clone());
+          }
+          stream.add(key.getLogSequenceNumber() - 1, StampCodec.UNKNOWN_TIME, key.getLogSequenceNumber(), key.getWriteTime());
+        }
+      }
+    }
   }
 
   /** Adds the entry to the streams of the families of which all cells have arrived; the others have a hole there. */
@@ -181,17 +220,17 @@ public final class SinkBatch {
 
   private void addUnstamped(WALKey key) {
     String region = key.getEncodedRegionName().toStringUtf8();
-    byte[] clusters = clustersOf(key);
+    byte[] clusters = Ids.sortedBytes(clustersOf(key));
     unstamped
         .computeIfAbsent(region + Bits.hex(clusters), absent -> new UnstampedEntries(region, tableOf(key), clusters))
         .add(key.getWriteTime());
   }
 
-  /** The clusters that the entry has passed, including the sender. */
-  private static byte[] clustersOf(WALKey key) {
+  /** The clusters that the entry has passed, the sender last. */
+  private static List<UUID> clustersOf(WALKey key) {
     List<UUID> clusters = new ArrayList<>(key.getClusterIdsCount());
     key.getClusterIdsList().forEach(id -> clusters.add(new UUID(id.getMostSigBits(), id.getLeastSigBits())));
-    return Ids.sortedBytes(clusters);
+    return clusters;
   }
 
   private static String tableOf(WALKey key) {
@@ -220,6 +259,7 @@ public final class SinkBatch {
     unstamped.clear();
     mutations.clear();
     lastIsCounted = false;
+    lastIsUnstamped = false;
     arrivedCells = 0;
     lastEntry = null;
     lastRegion = null;

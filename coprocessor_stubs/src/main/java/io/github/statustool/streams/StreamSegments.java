@@ -28,6 +28,7 @@ final class StreamSegments {
   final StreamId id;
   private final String table;
   private final byte[] family;
+  private final boolean single;
   private final byte[] qualifier;
   private final SegmentSet segments = new SegmentSet();
   private final Map<Integer, Long> partial = new HashMap<>(0);
@@ -38,16 +39,20 @@ final class StreamSegments {
   private long storedVersion;
   private int mergeAt = MERGE_AT;
 
-  /** @param family the name of the stream's family; null where the stream has none */
-  StreamSegments(StreamId id, String table, byte[] family) {
-    this(id, table, family, RANDOM.nextLong());
+  /**
+   * @param family the name of the stream's family; null where the stream has none
+   * @param single as {@link AppliedEntries#single}
+   */
+  StreamSegments(StreamId id, String table, byte[] family, boolean single) {
+    this(id, table, family, single, RANDOM.nextLong());
   }
 
   /** @param writer distinguishes this column from all others of the row */
-  StreamSegments(StreamId id, String table, byte[] family, long writer) {
+  StreamSegments(StreamId id, String table, byte[] family, boolean single, long writer) {
     this.id = id;
     this.table = table;
     this.family = family;
+    this.single = single;
     this.qualifier = SegmentColumn.qualifier(writer);
   }
 
@@ -69,7 +74,11 @@ final class StreamSegments {
   /** Merges the segments of other columns; the next write of this column includes them. */
   synchronized void takeOver(SegmentSet others, long now) {
     segments.addAll(others);
-    segments.forgetOldHoles(now);
+    if (single) {
+      segments.bound();
+    } else {
+      segments.forgetOldHoles(now);
+    }
     mergeAt = Math.max(MERGE_AT, 2 * segments.asList().size());
   }
 

@@ -192,7 +192,7 @@ public final class Fixtures {
   }
 
   public static SinkBatch batch(WALEntry... entries) {
-    SinkBatch batch = new SinkBatch();
+    SinkBatch batch = new SinkBatch(false);
     for (WALEntry entry : entries) {
       batch.add(entry, put(GLOBAL));
     }

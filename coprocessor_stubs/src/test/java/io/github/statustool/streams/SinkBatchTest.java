@@ -16,6 +16,7 @@ import java.util.stream.Collectors;
 import java.util.zip.CRC32C;
 import org.apache.hadoop.hbase.shaded.protobuf.generated.AdminProtos.WALEntry;
 import org.apache.hadoop.hbase.shaded.protobuf.generated.HBaseProtos;
+import org.apache.hadoop.hbase.shaded.protobuf.generated.WALProtos.WALKey;
 import org.junit.jupiter.api.Test;
 
 class SinkBatchTest {
@@ -97,6 +98,58 @@ class SinkBatchTest {
     assertEquals(1005, number(unstamped, UnstampedRow.WRITE_MS));
   }
 
+  private static WALEntry unstamped(long seq, UUID... clusters) {
+    WALEntry entry = Fixtures.entry("a", seq, null);
+    WALKey.Builder key = entry.getKey().toBuilder();
+    for (UUID each : clusters) {
+      key.addClusterIds(HBaseProtos.UUID.newBuilder().setMostSigBits(each.getMostSignificantBits())
+          .setLeastSigBits(each.getLeastSignificantBits()));
+    }
+    return entry.toBuilder().setKey(key).build();
+  }
+
+  /** Whatever servers wrote them: a region's sequence ids only rise. */
+  @Test
+  void entriesWithoutAStampAreRecordedOneByOneIfASettingAsksForIt() {
+    UUID origin = new UUID(1, 2);
+    UUID sender = new UUID(3, 4);
+    SinkBatch batch = new SinkBatch(true);
+    batch.add(unstamped(3, sender), Fixtures.put(Fixtures.GLOBAL));
+    WALEntry both = unstamped(4, sender);
+    batch.add(both, Fixtures.put(Fixtures.GLOBAL));
+    batch.add(both, Fixtures.put(Fixtures.LOCAL, Fixtures.GLOBAL));
+    batch.add(unstamped(6, sender), Fixtures.put(Fixtures.GLOBAL));
+    batch.add(unstamped(7, origin, sender), Fixtures.put(Fixtures.GLOBAL));
+    long server = Ids.hash(sender.toString());
+    long via = Ids.via(List.of(sender));
+    assertEquals(List.of(segment(2, 4), segment(5, 6)), segments(batch, new StreamId("a", server, Ids.via(via, GLOBAL))));
+    assertEquals(List.of(segment(3, 4)), segments(batch, new StreamId("a", server, Ids.via(via, OTHER))));
+    long passed = Ids.via(List.of(origin, sender));
+    assertEquals(List.of(segment(6, 7)), segments(batch, new StreamId("a", server, Ids.via(passed, GLOBAL))));
+    assertEquals(3, batch.streams(NOW).size());
+    assertEquals(2, batch.unstamped().size());
+    batch.clear();
+    batch.add(Fixtures.entry("a", 0, 3), Fixtures.put(Fixtures.GLOBAL));
+    assertEquals(List.of(segment(0, 3)), segments(batch, "a"));
+  }
+
+  /** A hole may be none, so that nothing may be dropped between two. */
+  @Test
+  void manyHolesOfEntriesWithoutAStampAreKept() {
+    AppliedSegments applied = new ObservedState(Fixtures.health(), () -> NOW).applied;
+    UUID sender = new UUID(3, 4);
+    StreamId id = new StreamId("a", Ids.hash(sender.toString()), Ids.via(Ids.via(List.of(sender)), GLOBAL));
+    for (int round = 0; round < 10; round++) {
+      SinkBatch batch = new SinkBatch(true);
+      for (int i = 0; i < 100; i++) {
+        batch.add(unstamped(2L * (100 * round + i) + 1, sender), Fixtures.put(Fixtures.GLOBAL));
+      }
+      applied.add(batch.streams(NOW), NOW);
+    }
+    applied.record(id).takeOver(new SegmentSet(), NOW + 10_000_000);
+    assertEquals(1_000, applied.record(id).segments().size());
+  }
+
   /** As trackers of this version meet stamps of the next one: the entry is not known, and not taken for whole. */
   @Test
   void aStampOfALaterVersionIsNone() {
@@ -131,7 +184,7 @@ class SinkBatchTest {
 
   @Test
   void eachFamilyIsAStreamOfItsOwn() {
-    SinkBatch batch = new SinkBatch();
+    SinkBatch batch = new SinkBatch(false);
     WALEntry first = ofBoth(0, 3);
     batch.add(first, Fixtures.put(Fixtures.GLOBAL));
     batch.add(first, Fixtures.put(Fixtures.LOCAL));
@@ -147,7 +200,7 @@ class SinkBatchTest {
 
   @Test
   void aFamilyThatDidNotArriveWholeHasAHole() {
-    SinkBatch batch = new SinkBatch();
+    SinkBatch batch = new SinkBatch(false);
     batch.add(ofBoth(0, 3), Fixtures.put(Fixtures.GLOBAL));
     batch.add(ofBoth(3, 5), Fixtures.put(Fixtures.GLOBAL, Fixtures.LOCAL));
     assertEquals(List.of(segment(0, 5)), segments(batch, "a"));
@@ -159,7 +212,7 @@ class SinkBatchTest {
   @Test
   void oneOfTwoCellsOfAFamilyIsNoPartOfIt() {
     byte[] stamp = Fixtures.stamp(0, 0, 3, Fixtures.GLOBAL, Fixtures.GLOBAL, Fixtures.LOCAL);
-    SinkBatch batch = new SinkBatch();
+    SinkBatch batch = new SinkBatch(false);
     batch.add(Fixtures.entry("a", 3, stamp), Fixtures.put(Fixtures.GLOBAL, Fixtures.LOCAL));
     assertEquals(List.of(), segments(batch, "a"));
     assertEquals(List.of(segment(0, 3)), segments(batch, Fixtures.stream("a", Fixtures.LOCAL)));
@@ -167,7 +220,7 @@ class SinkBatchTest {
 
   @Test
   void anEntryOfWhichNothingCameWholeLeavesNothing() {
-    SinkBatch batch = new SinkBatch();
+    SinkBatch batch = new SinkBatch(false);
     byte[] stamp = Fixtures.stamp(0, 0, 3, Fixtures.GLOBAL, Fixtures.GLOBAL);
     batch.add(Fixtures.entry("a", 3, stamp), Fixtures.put(Fixtures.GLOBAL));
     assertTrue(batch.isEmpty());
@@ -175,7 +228,7 @@ class SinkBatchTest {
 
   @Test
   void ofAnEntryWithCellsThatItDidNotHaveNothingIsKnown() {
-    SinkBatch batch = new SinkBatch();
+    SinkBatch batch = new SinkBatch(false);
     batch.add(Fixtures.entry("a", 0, 3), Fixtures.put(Fixtures.GLOBAL, Fixtures.LOCAL));
     assertTrue(batch.isEmpty());
   }
@@ -188,13 +241,13 @@ class SinkBatchTest {
       families[i] = Bits.ascii("f" + i);
     }
     StreamId joint = new StreamId("a", Fixtures.ORIGIN, Ids.via(Ids.LOCAL, FamilyCells.UNKNOWN));
-    SinkBatch whole = new SinkBatch();
+    SinkBatch whole = new SinkBatch(false);
     whole.add(Fixtures.entry("a", 3, Fixtures.stamp(0, 0, 3, families)), Fixtures.put(families));
     assertEquals(255, whole.streams(NOW).size());
     assertEquals(List.of(segment(0, 3)), segments(whole, joint));
     whole.streams(NOW).forEach(stream -> assertEquals(stream.id.equals(joint), stream.family.length == 0));
     byte[][] fewer = Arrays.copyOf(families, 259);
-    SinkBatch lacking = new SinkBatch();
+    SinkBatch lacking = new SinkBatch(false);
     lacking.add(Fixtures.entry("a", 3, Fixtures.stamp(0, 0, 3, families)), Fixtures.put(fewer));
     assertEquals(254, lacking.streams(NOW).size());
     assertEquals(List.of(), segments(lacking, joint));
@@ -203,7 +256,7 @@ class SinkBatchTest {
   /** As while a master is upgraded. */
   @Test
   void stampsOfAllVersionsMayComeInOneRequest() {
-    SinkBatch batch = new SinkBatch();
+    SinkBatch batch = new SinkBatch(false);
     batch.add(ofTwo(0, 3), Fixtures.put(Fixtures.GLOBAL, Fixtures.LOCAL));
     batch.add(ofBoth(0, 4), Fixtures.put(Fixtures.GLOBAL, Fixtures.LOCAL));
     batch.add(ofTwo(3, 5), Fixtures.put(Fixtures.GLOBAL));
@@ -222,7 +275,7 @@ class SinkBatchTest {
 
   @Test
   void anEntryThatCameWholeIsNotPartial() {
-    SinkBatch batch = new SinkBatch();
+    SinkBatch batch = new SinkBatch(false);
     batch.add(ofTwo(0, 3), Fixtures.put(Fixtures.GLOBAL, Fixtures.LOCAL));
     WALEntry second = ofTwo(3, 4);
     batch.add(second, Fixtures.put(Fixtures.GLOBAL));
@@ -232,7 +285,7 @@ class SinkBatchTest {
 
   @Test
   void aFamilyThatWasLeftOutIsNamedWithTheNewestSuchEntry() {
-    SinkBatch batch = new SinkBatch();
+    SinkBatch batch = new SinkBatch(false);
     batch.add(ofTwo(0, 3), Fixtures.put(Fixtures.GLOBAL));
     batch.add(ofTwo(3, 4), Fixtures.put(Fixtures.GLOBAL));
     batch.add(ofTwo(4, 5), Fixtures.put(Fixtures.GLOBAL, Fixtures.LOCAL));
@@ -245,14 +298,14 @@ class SinkBatchTest {
   @Test
   void aCellThatIsMissingIsSeenThoughItsFamilyIsThere() {
     byte[] stamp = Fixtures.secondStamp(0, 3, Fixtures.GLOBAL, Fixtures.GLOBAL);
-    SinkBatch batch = new SinkBatch();
+    SinkBatch batch = new SinkBatch(false);
     batch.add(Fixtures.entry("a", 3, stamp), Fixtures.put(Fixtures.GLOBAL));
     assertEquals(Map.of(GLOBAL, 1003L), partial(batch));
   }
 
   @Test
   void cellsThatWereAddedOnTheWayAreOfAnUnknownFamily() {
-    SinkBatch batch = new SinkBatch();
+    SinkBatch batch = new SinkBatch(false);
     byte[] stamp = Fixtures.secondStamp(0, 3, Fixtures.GLOBAL);
     batch.add(Fixtures.entry("a", 3, stamp), Fixtures.put(Fixtures.GLOBAL, Fixtures.LOCAL));
     assertEquals(Map.of(FamilyCells.UNKNOWN, 1003L), partial(batch));
@@ -260,7 +313,7 @@ class SinkBatchTest {
 
   @Test
   void aStampWithoutCountsTellsNothingOfThem() {
-    SinkBatch batch = new SinkBatch();
+    SinkBatch batch = new SinkBatch(false);
     byte[] first = Bits.unhex("01010203040506070800000000000000050000000000000000ebc3f486");
     batch.add(Fixtures.entry("a", 9, first), Fixtures.put(Fixtures.GLOBAL, Fixtures.LOCAL));
     assertEquals(Map.of(), partial(batch));
@@ -290,7 +343,7 @@ class SinkBatchTest {
 
   @Test
   void insideOneRequestOnlyTheEndsOfManyHolesAreKept() {
-    SinkBatch batch = new SinkBatch();
+    SinkBatch batch = new SinkBatch(false);
     for (int i = 0; i < 1000; i++) {
       batch.add(Fixtures.entry("a", 2 * i, 2 * i + 1), Fixtures.put(Fixtures.GLOBAL));
     }

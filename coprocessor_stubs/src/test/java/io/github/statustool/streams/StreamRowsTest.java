@@ -45,19 +45,19 @@ class StreamRowsTest {
 
   private void segments() {
     StreamId id = new StreamId(OTHER_REGION, Fixtures.ORIGIN, -2);
-    AppliedEntries.Builder applied = new AppliedEntries.Builder(id, TABLE, null);
+    AppliedEntries.Builder applied = new AppliedEntries.Builder(id, TABLE, null, false);
     applied.add(0, 0, 4, 1004);
     applied.add(4, 1004, 5, 1003);
     applied.add(7, StampCodec.UNKNOWN_TIME, 9, 1009);
     applied.partial(FamilyCells.id(Bits.ascii("g")), 1004);
     applied.partial(0, 1009);
-    StreamSegments record = new StreamSegments(id, TABLE, null, 0x1112131415161718L);
+    StreamSegments record = new StreamSegments(id, TABLE, null, false, 0x1112131415161718L);
     record.add(applied.build(NOW), NOW);
     rows.add(record.toChange(NOW).row);
     StreamId stream = Fixtures.stream(OTHER_REGION);
-    AppliedEntries.Builder ofFamily = new AppliedEntries.Builder(stream, TABLE, Fixtures.GLOBAL);
+    AppliedEntries.Builder ofFamily = new AppliedEntries.Builder(stream, TABLE, Fixtures.GLOBAL, false);
     ofFamily.add(0, 0, 4, 1004);
-    StreamSegments own = new StreamSegments(stream, TABLE, Fixtures.GLOBAL, 0x2122232425262728L);
+    StreamSegments own = new StreamSegments(stream, TABLE, Fixtures.GLOBAL, false, 0x2122232425262728L);
     own.add(ofFamily.build(NOW), NOW);
     rows.add(own.toChange(NOW).row);
   }
