@@ -230,7 +230,7 @@ def test_what_keeps_a_witness_from_starting_is_one_line(
     free = ports.take()
     assert f"another witness uses the folder {one.store}" in Witness(lab, one.store, free, out="again").refusal()
     (tmp_path / "file").touch()
-    assert str(tmp_path / "file") in Witness(lab, tmp_path / "file", free).refusal()
+    assert f"{tmp_path / 'file'} is no folder" in Witness(lab, tmp_path / "file", free).refusal()
     of_master = Witness(lab, tmp_path / "znode", free, register=master.zookeeper).refusal()
     assert "is the znode of an HBase cluster" in of_master
     nobody = f"127.0.0.1:{ports.take()}/witness"

@@ -52,7 +52,7 @@ final class Registration implements Closeable {
       ZKUtil.createEphemeralNodeAndWatch(zooKeeper, znode, ProtobufUtil.prependPBMagic(info.toByteArray()));
     } catch (KeeperException error) {
       zooKeeper.close();
-      throw new IOException(error.getMessage(), error);
+      throw new IOException("cannot register at ZooKeeper " + zooKeeper.getQuorum() + ": " + error.getMessage(), error);
     } catch (IOException error) {
       zooKeeper.close();
       throw error;

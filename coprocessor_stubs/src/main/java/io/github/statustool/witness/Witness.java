@@ -2,6 +2,7 @@ package io.github.statustool.witness;
 
 import java.io.IOException;
 import java.net.InetSocketAddress;
+import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.FileSystemException;
 import java.nio.file.Path;
 import java.nio.file.Paths;
@@ -114,6 +115,9 @@ public final class Witness {
   }
 
   private static String reason(Throwable error) {
+    if (error instanceof FileAlreadyExistsException) {
+      return ((FileSystemException) error).getFile() + " is no folder";
+    }
     if (error instanceof FileSystemException) {
       FileSystemException failed = (FileSystemException) error;
       String why = failed.getReason();
