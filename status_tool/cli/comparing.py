@@ -1,4 +1,4 @@
-"""What `status-tool rows` does once its options fit together, and what it prints.
+"""Work and output of `status-tool rows`, once its options fit together.
 
 Apart from `cli.rows` for the reason of `cli.running`.
 """
@@ -26,7 +26,7 @@ VALUE_BYTES = 200
 
 
 def limits_of(wait_s: float, rate: float | None, max_problems: int) -> Limits:
-    """The limits of a comparison that begins now; `rate` is in MB per second and region server."""
+    """Return the limits of a comparison that begins now; `rate` is in MB per second and region server."""
     return Limits(now_ms(), wait_s, int((rate or 0) * 1_000_000), max_problems)
 
 
@@ -70,7 +70,7 @@ def _first_look(
     limits: Limits,
     progress: Progress,
 ) -> dict[str, Result]:
-    """Of several tables, those that are equal at once: all servers digest all of them at the same time."""
+    """Return the tables that are equal at once: all servers digest all tables in parallel."""
     if len(hows) < 2:
         return {}
     progress.step(f"comparing {len(hows)} tables: rows digested on both sides")

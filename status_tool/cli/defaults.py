@@ -45,7 +45,7 @@ class Setting:
 
 @dataclass(frozen=True)
 class Defaults:
-    """What a file sets."""
+    """Settings of a defaults file."""
 
     file: Path | None = None
     profile: str | None = None
@@ -63,7 +63,7 @@ class Defaults:
 
 
 def read_defaults(profile: str | None) -> Defaults:
-    """The defaults of the first file found, and of one of its profiles, which goes before.
+    """Return the defaults of the first file found, and of one of its profiles, which goes before.
 
     Raises `ConfigurationError` for a file that cannot be read, others may write to, or that sets something unknown.
     """
@@ -112,7 +112,7 @@ def _parsed(file: Path) -> dict[str, Any]:
 
 
 def _refuse_foreign(file: Path) -> None:
-    """Settings choose what is read and run: a file that others may write to does not count for this user."""
+    """Refuse a file that others may write to: settings choose what is read and run."""
     found = file.stat()
     if found.st_uid not in (0, os.geteuid()) or stat.S_IMODE(found.st_mode) & 0o022:
         raise ConfigurationError(
@@ -121,7 +121,7 @@ def _refuse_foreign(file: Path) -> None:
 
 
 def default_map(command: Any, defaults: Defaults) -> dict[str, Any]:
-    """For `Context.default_map` of a group: by command, its parameters' values.
+    """Return the parameters' values by command, for `Context.default_map` of a group.
 
     Raises `ConfigurationError` for a list where the option takes one value, or the other way round.
     """
@@ -129,7 +129,7 @@ def default_map(command: Any, defaults: Defaults) -> dict[str, Any]:
 
 
 def command_defaults(command: Any, defaults: Defaults) -> dict[str, Any]:
-    """The same of one command: its parameters' values."""
+    """Return the parameters' values of one command, or of a group's commands."""
     if hasattr(command, "commands"):
         return default_map(command, defaults)
     found = [one for one in command.params if one.name in defaults.settings]
@@ -150,7 +150,7 @@ def _checked(parameter: Any, setting: Setting) -> Any:
 
 
 def is_default(context: Any, name: str) -> bool:
-    """Whether a parameter of a command has its value from a file."""
+    """Return True if a parameter of a command has its value from a file."""
     return bool(context.get_parameter_source(name).name == "DEFAULT_MAP")
 
 
@@ -158,7 +158,7 @@ _from_file: frozenset[str] = frozenset()
 
 
 def from_file() -> frozenset[str]:
-    """The parameters of the running command that a file has set: defaults, which refuse nothing."""
+    """Return the parameters of the running command that a file has set. As defaults, they refuse nothing."""
     return _from_file
 
 
@@ -166,7 +166,7 @@ class RunCommand(TyperCommand):
     """`run`, whose modes take different options: what a file sets counts where the mode takes it."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """As Typer does, without the defaults that do not go with the mode."""
+        """Parse as Typer does, and drop the defaults that do not go with the mode."""
         global _from_file
         rest = super().parse_args(ctx, args)
         configured = {name for name in ctx.params if is_default(ctx, name)}
@@ -184,6 +184,6 @@ class RunCommand(TyperCommand):
         return rest
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
-        """By subject: there are too many for one list."""
+        """Write the options by subject: there are too many for one list."""
         write_groups(self.get_params(ctx), ctx, formatter)
         write_examples(formatter)

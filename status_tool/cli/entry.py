@@ -29,7 +29,10 @@ def entry() -> None:
 
 
 def _with_all_streams() -> None:
-    """A closed stdin or stderr is an empty one; on a closed stdout the next file that is opened would be written to."""
+    """Open a closed stdin or stderr as an empty one, and end the process if stdout is closed.
+
+    The next file opened would take the place of a closed one.
+    """
     for number in (0, 2):
         try:
             os.fstat(number)

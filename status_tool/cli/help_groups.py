@@ -39,7 +39,7 @@ def write_groups(
 
 
 def write_examples(formatter: Any) -> None:
-    """How it is used, and by what it ends."""
+    """Write examples and exit codes."""
     for heading, rows in (("Examples", _EXAMPLES), ("Exit codes", _ENDS)):
         with formatter.section(heading):
             formatter.write_dl(rows)
@@ -49,5 +49,5 @@ class PlainCommand(TyperCommand):
     """A command whose help shows no types of Python."""
 
     def get_help(self, ctx: Any) -> str:
-        """As Typer's."""
+        """Return Typer's help without the types of values."""
         return _TYPE.sub(lambda found: " …".ljust(len(found[0])), super().get_help(ctx))

@@ -130,7 +130,7 @@ def main(arguments: list[str]) -> int:
 
 
 def _without_bare_i(arguments: list[str]) -> Iterator[str]:
-    """`-i --published` is `--published`, which takes the place of FILE."""
+    """Yield the arguments, with `--published` for `-i --published`: it takes the place of FILE."""
     for one, following in zip(arguments, [*arguments[1:], ""], strict=False):
         if one != "-i" or following.partition("=")[0] != "--published":
             yield one
@@ -138,7 +138,7 @@ def _without_bare_i(arguments: list[str]) -> Iterator[str]:
 
 @cache
 def _commands() -> Any:
-    """All commands, built from the functions' signatures once per process, as that takes longer than most commands."""
+    """Build all commands from the functions' signatures, once per process, as that takes longer than most commands."""
     return get_command(app)
 
 
@@ -188,13 +188,13 @@ def _main(arguments: list[str]) -> int:
 
 
 def _command_of(error: TyperException) -> str:
-    """The command whose help has what is wrong with the line."""
+    """Return the command whose help explains the error in the command line."""
     path = getattr(getattr(error, "ctx", None), "command_path", "status-tool")
     return path if path.startswith("status-tool") else f"status-tool {path}"
 
 
 def _write_no_more() -> None:
-    """What is left in the buffer of stdout has nowhere to go, and is not tried again when Python ends."""
+    """Discard stdout's buffer, as nobody reads it any more. Python would try to write it again at its end."""
     with suppress(OSError, ValueError, AttributeError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
@@ -207,7 +207,9 @@ def _interrupted() -> int:
 
 
 def _ends_of_signal(error: Exception) -> bool:
-    """Whether a signal is behind an error: whatever what it has ended says of that is no reason of its own.
+    """Return True if a signal is behind an error.
+
+    Errors of a process that the signal ended are then no reasons of their own.
 
     A signal to all processes of a run may end Spark's JVM before it reaches this one.
     """
@@ -224,7 +226,7 @@ def _ends_of_signal(error: Exception) -> bool:
 
 
 def _is_about_a_connection(error: BaseException | None) -> bool:
-    """Whether the JVM's end may be what it tells."""
+    """Return True if the error may stem from the end of the JVM."""
     while error is not None:
         if type(error).__module__.partition(".")[0] in ("py4j", "pyspark") or isinstance(error, OSError | EOFError):
             return True

@@ -1,4 +1,4 @@
-"""Which options go with which form of `status-tool run`, and with each other.
+"""Rules for the options of `status-tool run`: which go with which form, and which with each other.
 
 An option is obeyed or refused, never ignored. `python -m status_tool.cli.modes` prints docs/options.md.
 """
@@ -27,7 +27,7 @@ BARRIER_MODES = frozenset({Mode.MASTER, Mode.SLAVE, Mode.DUMP})
 
 
 def mode_of(given: frozenset[str]) -> Mode:
-    """The mode of the given letters; `UsageError` for letters that do not go together."""
+    """Return the mode of the given letters. Raises `UsageError` if they do not go together."""
     checks, writes = bool(given & {"status_file", "published"}), bool(given & {"master", "output"})
     if {"status_file", "published"} <= given:
         raise UsageError("-i FILE names a file, --published takes the newest that was published here: give either")
@@ -52,12 +52,14 @@ def mode_of(given: frozenset[str]) -> Mode:
 
 
 def given_of(values: Mapping[str, Any]) -> frozenset[str]:
-    """The names of the parameters that the command line gave."""
+    """Return the names of the parameters that the command line gave."""
     return frozenset(name for name, value in values.items() if value is not None and value is not False and value != [])
 
 
 def check_options(given: frozenset[str], half: str | None, known: frozenset[str] = frozenset()) -> Mode:
-    """The mode; `UsageError`, one line that names both, for options without effect. `half` is that of `--only`.
+    """Return the mode; `half` is that of `--only`.
+
+    Raises `UsageError`, in one line that names both, for options without effect.
 
     `known` are those that have a value, by a default as well: one that another option requires.
     """
@@ -69,7 +71,7 @@ def check_options(given: frozenset[str], half: str | None, known: frozenset[str]
 
 
 def refusal(name: str, mode: Mode, given: frozenset[str], half: str | None) -> str | None:
-    """Why an option is refused; None: it is obeyed."""
+    """Return why an option is refused; None if it is obeyed."""
     option = OPTIONS[name]
     if mode not in option.modes:
         return f"does not go with {mode}: {_FOLLOWED if _is_followed(name, mode) else option.why}"
@@ -92,7 +94,7 @@ def _is_followed(name: str, mode: Mode) -> bool:
 
 
 def options_markdown() -> str:
-    """docs/options.md."""
+    """Return the text of docs/options.md."""
     lines = [
         "# Which options go together",
         "",

@@ -33,7 +33,7 @@ CLUSTER_KEYS = ("conf-dir", "thrift", "webhdfs", "zookeeper")
 def named_clusters(
     given: Sequence[str] | None, configured: Mapping[str, Mapping[str, Any]], trust: Trust
 ) -> tuple[NamedCluster, ...]:
-    """The clusters in the order in which they are named. Raises `UsageError`, `ConfigurationError`."""
+    """Return the clusters in the order in which they are named. Raises `UsageError`, `ConfigurationError`."""
     # Imports what takes long.
     from status_tool.runs.graph_check import NamedCluster
 
@@ -65,7 +65,7 @@ def named_clusters(
 
 
 def chosen_names(option: str, names: Sequence[str] | None, clusters: Sequence[NamedCluster]) -> frozenset[str]:
-    """The names that `--from` or `--to` gives. Raises `UsageError` for one that is no cluster's."""
+    """Return the names that `--from` or `--to` gives. Raises `UsageError` for one that is no cluster's."""
     known = [cluster.name for cluster in clusters]
     for name in names or ():
         if name not in known:

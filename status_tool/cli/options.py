@@ -65,7 +65,7 @@ LogFile = Annotated[
 
 
 def show_as(*, quiet: bool, verbose: bool, log_file: Path | None) -> None:
-    """How the progress of this process is shown. Raises `UsageError`, `OutputError`.
+    """Set how this process shows progress. Raises `UsageError`, `OutputError`.
 
     Under `spark-submit` it is `verbose` or not at all: there standard error goes where the results go.
     """
@@ -129,7 +129,7 @@ def settings_of(
     principal: str | None = None,
     keytab: Path | None = None,
 ) -> Settings:
-    """The settings of the cluster that the options name, and whose tickets this process uses."""
+    """Return the settings of the cluster that the options name, and make this process use its tickets."""
     use(principal, keytab)
     trust = read_trust(cacert, cert)
     return Settings(load_site(conf_dir or []), thrift, tuple(webhdfs or ()), zookeeper, trust)

@@ -1,4 +1,4 @@
-"""What `status-tool paths` prints. Apart from `cli.paths` for the reason of `cli.running`."""
+"""Output of `status-tool paths`. Apart from `cli.paths` for the reason of `cli.running`."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def tell_paths(asked: PathsAsked, *, as_json: bool) -> int:
 
 
 def paths_document(found: PathsFound) -> dict[str, Any]:
-    """For `--json`."""
+    """Return the document for `--json`."""
     return {
         "verdict": found.verdict,
         "exit_code": EXIT_CODES[found.verdict],
@@ -119,7 +119,7 @@ def _families(families: Families | None) -> dict[str, list[str]] | None:
 
 
 def paths_lines(found: PathsFound) -> Iterator[str]:
-    """The text, in lines of 80 columns."""
+    """Yield the text in lines of 80 columns."""
     yield f"Replication of {len(found.stations)} clusters, what was written up to {iso(found.cut_ms)}"
     yield ""
     yield from _matrix(found)
@@ -129,7 +129,10 @@ def paths_lines(found: PathsFound) -> Iterator[str]:
 
 
 def _matrix(found: PathsFound) -> Iterator[str]:
-    """Entries that began on a row's cluster, on each column's; of many clusters a line a pair."""
+    """Yield a matrix: entries that began on a row's cluster, on each column's.
+
+    With many clusters, yields a line a pair.
+    """
     reached = {target for row in found.matrix.values() for target in row}
     targets = [station.name for station in found.stations if station.name in reached]
     if len(targets) > MATRIX_CLUSTERS:
@@ -187,7 +190,7 @@ def _held(table: str, held: Mapping[str, Holding]) -> Iterator[str]:
 
 
 def _promoted(lost: str, tables: Mapping[str, Mapping[str, Holding]]) -> str:
-    """Whom to promote."""
+    """Return which clusters can be promoted: those with the newest entries of every table."""
     names = sorted({name for held in tables.values() for name in held})
     best = [
         name
@@ -203,7 +206,7 @@ def _promoted(lost: str, tables: Mapping[str, Mapping[str, Holding]]) -> str:
 
 
 def _fan_in(found: PathsFound) -> Iterator[str]:
-    """Who else writes to a table of a slave: by rows it differs from each of its masters, and misses nothing."""
+    """Yield the tables of a slave that others write to, too. By rows such a table differs from each of its masters."""
     into: dict[str, set[str]] = {}
     for edge in found.edges:
         into.setdefault(edge.hop.target, set()).add(edge.hop.source)

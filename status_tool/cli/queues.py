@@ -54,7 +54,7 @@ def queues(
 
 
 def _lost(settings: Settings, queues: Sequence[dict[str, Any]]) -> list[LostWal]:
-    """The lost WALs, with what they may have held where Thrift is known and the trackers' heads can be read."""
+    """Return the lost WALs, with what they may have held where Thrift is known and the trackers' heads can be read."""
     from status_tool.gather.measured_queues import heads_of
     from status_tool.rules.lost_wals import lost_wals
 
@@ -112,5 +112,5 @@ def _amount(totals: dict[str, Any], now_ms: int) -> str:
 
 
 def _age(of: dict[str, Any], now_ms: int) -> str:
-    """No unshipped entry is older than the oldest WAL that is needed."""
+    """Return the age of the oldest WAL that is needed: no unshipped entry is older."""
     return "" if of["oldest_ms"] is None else f", oldest WAL opened {duration(max(0, now_ms - of['oldest_ms']))} ago"

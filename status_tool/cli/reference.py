@@ -32,7 +32,7 @@ _Record = tuple[str, str]
 
 
 def commands_markdown() -> str:
-    """The whole reference."""
+    """Return the whole reference."""
     commands = [(names, command, _records(names, command)) for names, command in _commands((), get_command(app))]
     taken = Counter(record for _, _, records in commands for record in records)
     common = {record for record, count in taken.items() if count >= _COMMON}
@@ -42,7 +42,7 @@ def commands_markdown() -> str:
 
 
 def _commands(names: tuple[str, ...], command: Any) -> Iterator[tuple[tuple[str, ...], Any]]:
-    """Every command below (and including) this one that does something, with its names, in the order of `-h`."""
+    """Yield every command below (and including) this one that does something, with its names, in the order of `-h`."""
     for name, inner in getattr(command, "commands", {}).items():
         yield from _commands((*names, name), inner)
     if not hasattr(command, "commands"):
@@ -50,7 +50,7 @@ def _commands(names: tuple[str, ...], command: Any) -> Iterator[tuple[tuple[str,
 
 
 def _records(names: tuple[str, ...], command: Any) -> list[_Record]:
-    """The options of a command, in the order of `-h`."""
+    """Return the options of a command, in the order of `-h`."""
     context = typer.Context(command, info_name=" ".join((PROGRAM, *names)))
     return list(filter(None, (parameter.get_help_record(context) for parameter in command.params)))
 
@@ -71,7 +71,7 @@ def _table(records: Iterable[_Record]) -> list[str]:
 
 
 def _cell(text: str) -> str:
-    """As the cell of a table; what Markdown takes for a tag or for emphasis is shown as it is."""
+    """Return the text as a table's cell, with Markdown's tags and emphasis escaped."""
     for character in "\\<*_|":
         text = text.replace(character, f"\\{character}")
     return " ".join(text.split())

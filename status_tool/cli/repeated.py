@@ -1,4 +1,4 @@
-"""What `run` asks for, asked again and again: for services that run it in rounds."""
+"""Requests of `run` for services that repeat it in rounds."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from status_tool.cli.run_options import with_options
 
 @dataclass(frozen=True)
 class RoundParameters:
-    """What each round asks for: `run` with these parameters."""
+    """Parameters of `run` for each round."""
 
     context: Any
     """Click's, of `run_command`."""
@@ -28,7 +28,7 @@ class RoundParameters:
     """How FILE is written before it is checked; `output` is still to be set."""
 
     def asked(self, parameters: dict[str, Any]) -> AskedRun:
-        """What `run` with these parameters asks for, as Typer converts them. Raises what `asked_of` raises."""
+        """Return the request of `run` with these parameters, as Typer converts them. Raises what `asked_of` raises."""
         self.context.params = parameters
         with self.context:
             asked: AskedRun = self.context.command.invoke(self.context)
@@ -42,12 +42,12 @@ def _asked(**values: Any) -> AskedRun:
 
 @cache
 def run_command() -> Any:
-    """A command with the options of `run`, which only says what they ask for."""
+    """Return a command with the options of `run` that returns its request and does nothing else."""
     alone = typer.Typer(add_completion=False, rich_markup_mode=None)
     alone.command(cls=RunCommand)(_asked)
     return get_command(alone)
 
 
 def plain(parameters: dict[str, Any]) -> dict[str, Any]:
-    """Parameters as `run` would get them, as far as it matters which are there: none is an empty tuple."""
+    """Return the parameters as `run` would get them, as far as it matters which exist: none is an empty tuple."""
     return {name: None if value == () else value for name, value in parameters.items()}

@@ -50,7 +50,7 @@ MAX_SAMPLE_S = 3_600.0
 
 @dataclass(frozen=True)
 class AskedRun:
-    """What a command line of `run` asks for."""
+    """Request that a command line of `run` makes."""
 
     mode: Mode
     options: SimpleNamespace
@@ -71,7 +71,7 @@ class AskedRun:
 
     @property
     def debug_dir(self) -> Path | None:
-        """Where to dump; None: nowhere."""
+        """Folder of the dump; None without one."""
         return (self.options.debug_dir or DEFAULT_DEBUG_DIR) if self.options.debug else None
 
     @property
@@ -79,7 +79,7 @@ class AskedRun:
         return TableFilter.of(self.options.table or (), self.options.namespace or ())
 
     def other_cluster(self) -> Settings:
-        """The master's settings for --follow and --rows: only what the options name.
+        """Return the master's settings for --follow and --rows: only what the options name.
 
         The environment's site files are this cluster's.
         """
@@ -88,7 +88,7 @@ class AskedRun:
         return Settings(site, one.master_thrift, (), one.master_zookeeper, self.settings.trust)
 
     def scope(self) -> Scope:
-        """What the check covers."""
+        """Return the scope of the check."""
         one, tables = self.options, self._tables
         return Scope(
             tables.tables,
@@ -105,7 +105,7 @@ class AskedRun:
         )
 
     def check(self) -> Check:
-        """The request of `run -i`."""
+        """Return the request of `run -i`."""
         from status_tool.runs.check import Check, GivenOption
         from status_tool.runs.compare_rows import RowsAsked
         from status_tool.spark.lists import FullList
@@ -137,7 +137,7 @@ class AskedRun:
         )
 
     def request(self) -> Request:
-        """What `run -m`, `run -o` and `run -d` read of this cluster."""
+        """Return what `run -m`, `run -o` and `run -d` read of this cluster."""
         from status_tool.gather.snapshot import Request
 
         one = self.options
@@ -293,7 +293,7 @@ def _begin_early(asked: AskedRun) -> None:
 
 
 def _lists(named: dict[str, Path | None], as_json: bool) -> dict[str, Path | None]:
-    """The requested lists, each with its file; None is stdout (`-`), which can hold only one document."""
+    """Return the requested lists, each with its file; None is stdout (`-`), which can hold only one document."""
     chosen = {name: path for name, path in named.items() if path is not None}
     stdout = [name for name, path in chosen.items() if str(path) == "-"]
     if stdout and as_json:
@@ -304,7 +304,7 @@ def _lists(named: dict[str, Path | None], as_json: bool) -> dict[str, Path | Non
 
 
 def _sample_s(text: str | None) -> float:
-    """Seconds; 0 is none. Raises `UsageError`."""
+    """Return the seconds of `--sample`; 0 for none. Raises `UsageError`."""
     if text is None:
         return DEFAULT_SAMPLE_S
     if text == "off":
@@ -319,7 +319,7 @@ def _sample_s(text: str | None) -> float:
 
 
 def _paths(file: Path | None, all_files: bool) -> tuple[str, ...]:
-    """Those of -f or `--all-files`; none: the configured ones count."""
+    """Return the paths of -f or `--all-files`; empty if the configured ones count."""
     if all_files:
         return ("/",)
     if file is None:
@@ -343,7 +343,10 @@ def _key(path: Path | None, required: bool, output: Path | None) -> SignKey | No
 
 
 def permissions_of(text: str | None) -> int | None:
-    """What `--file-mode` sets: octal, lets the owner read and write, no special bit. Raises `UsageError`."""
+    """Return the permissions of `--file-mode`: octal, with read and write for the owner, no special bit.
+
+    Raises `UsageError`.
+    """
     if text is None:
         return None
     if not re.fullmatch(r"0?[0-7]{3}", text) or int(text, 8) & 0o600 != 0o600:
@@ -354,7 +357,7 @@ def permissions_of(text: str | None) -> int | None:
 
 
 def spark_settings_of(pairs: list[str] | None) -> tuple[tuple[str, str], ...]:
-    """What `--spark-conf` sets. Raises `UsageError`."""
+    """Return the settings of `--spark-conf`. Raises `UsageError`."""
     settings = []
     for pair in pairs or ():
         key, equals, value = pair.partition("=")
@@ -365,6 +368,6 @@ def spark_settings_of(pairs: list[str] | None) -> tuple[tuple[str, str], ...]:
 
 
 def streams_of(one: SimpleNamespace) -> Scope:
-    """The scope of a command about streams alone, by the options `table`, `namespace`, `since` and `peer`."""
+    """Return the scope of a command about streams alone, by the options `table`, `namespace`, `since` and `peer`."""
     tables = TableFilter.of(one.table or (), one.namespace or ())
     return Scope(tables.tables, tables.namespaces, parse_baseline(one.since or (), tables), one.peer, check_hdfs=False)

@@ -1,4 +1,4 @@
-"""What a run does once its options fit together, and where its outcome is written.
+"""Work of a run once its options fit together, and the output of its outcome.
 
 Apart from `cli.run`, because what it imports (Spark, Arrow, Thrift) takes most of a second: help and a wrong option
 need not wait for that.
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 class Output(NamedTuple):
-    """Where an outcome is written."""
+    """Destinations of an outcome."""
 
     as_json: bool
     report: Path | None
@@ -68,7 +68,7 @@ def failure_in_metrics(metrics: Path | None, started_s: float) -> Iterator[None]
 
 
 def checked(settings: Settings, check: Check) -> Outcome:
-    """The outcome of `run -i`, with progress on stderr. Raises what the check raises."""
+    """Return the outcome of `run -i`, with progress on stderr. Raises what the check raises."""
     # Here and below: only a check needs Spark, which has been loaded with `Check`.
     from status_tool.runs.live import check_live
     from status_tool.runs.offline import check_offline
@@ -80,13 +80,13 @@ def checked(settings: Settings, check: Check) -> Outcome:
 
 
 def check_file(settings: Settings, check: Check, output: Output) -> int:
-    """`run -i`: the check, its text or JSON and its reports; returns the exit code."""
+    """Run `run -i`: check, print text or JSON, and write the reports. Returns the exit code."""
     with failure_in_metrics(output.metrics, output.started_s):
         return _write_outcome(checked(settings, check), output)
 
 
 def follow_master(settings: Settings, master: Settings, check: Check, output: Output, limit_s: float | None) -> int:
-    """`run -i --follow`: the same of its last round."""
+    """Run `run -i --follow`: as `check_file`, for its last round."""
     from status_tool.runs.follow import follow
 
     with failure_in_metrics(output.metrics, output.started_s):
@@ -110,7 +110,7 @@ def _write_outcome(outcome: Outcome, output: Output) -> int:
 
 
 def write_reports(outcome: Outcome, output: Output, history: Sequence[Moment] = ()) -> None:
-    """The files that the options name; `history` is what the page shows of earlier checks. Raises `OutputError`."""
+    """Write the files that the options name. `history` holds the earlier checks for the page. Raises `OutputError`."""
     if output.report is not None:
         write_report(HtmlReporter(history=history), outcome, output.report)
     if output.metrics is not None:
@@ -124,9 +124,9 @@ def write_reports(outcome: Outcome, output: Output, history: Sequence[Moment] = 
 def write_file(
     settings: Settings, request: Request, output: Path, debug_dir: Path | None, as_json: bool, key: SignKey | None
 ) -> int:
-    """`run -o`: one side's status to a file.
+    """Run `run -o`: write one side's status to a file.
 
-    Raises `UsageError` where all of the master's HDFS would be read unasked, and what `write_side` raises.
+    Raises `UsageError` if all of the master's HDFS would be read unasked, and what `write_side` raises.
     """
     read = unasked(settings, request)
     with make_progress() as progress:
@@ -156,7 +156,7 @@ def _summary(written: Written, output: Path) -> dict[str, object]:
 
 
 def show_plan(steps: Iterable[Step], as_json: bool) -> int:
-    """`--explain`: the plan, as text or JSON."""
+    """Print the plan of `--explain` as text or JSON."""
     found = list(steps)
     if as_json:
         print(json.dumps({"plan": [{"what": step.what, "value": step.value} for step in found]}))
@@ -166,7 +166,7 @@ def show_plan(steps: Iterable[Step], as_json: bool) -> int:
 
 
 def dump(settings: Settings, request: Request) -> int:
-    """`run -d`: one side's state as JSON lines on stdout."""
+    """Run `run -d`: print one side's state as JSON lines."""
     with make_progress() as progress:
         dump_live(settings, request, sys.stdout, progress.step)
     return 0

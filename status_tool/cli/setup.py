@@ -62,7 +62,7 @@ ENABLED_KEY = "hbase.coprocessor.enabled"
 
 
 def steps(site: SiteConfig, table: str) -> str:
-    """How to install the trackers on the cluster of these site files: its own coprocessors stay, ours come after."""
+    """Return the steps that install the trackers on the cluster of these site files, after its own coprocessors."""
     wanted = {key: _with_ours(site.get(key, ""), ours) for key, ours in TRACKER_PROPERTIES.items()}
     if site.get(ENABLED_KEY, "true").strip().lower() == "false":
         wanted[ENABLED_KEY] = "true"
@@ -75,12 +75,12 @@ def steps(site: SiteConfig, table: str) -> str:
 
 
 def _safe_lines(text: str) -> str:
-    """The lines, each sanitised."""
+    """Return the lines, each sanitised."""
     return "\n".join(map(safe, text.split("\n")))
 
 
 def _with_ours(classes: str, ours: str) -> str:
-    """The classes that are set, and ours as the last of them."""
+    """Return the classes that are set, with ours as the last."""
     present = [name for name in (part.strip() for part in classes.split(",")) if name]
     return ",".join(present if ours in present else [*present, ours])
 
@@ -143,7 +143,7 @@ def doctor(settings: Settings) -> int:
 
 
 def next_step(checks: Sequence[Checked]) -> str:
-    """The first thing to mend: what comes later may follow from it."""
+    """Return the first thing to mend: later ones may follow from it."""
     return next((f"Next: {one.mend}" for one in checks if one.mend is not None), "ready")
 
 
@@ -159,7 +159,7 @@ def _summary(checks: Sequence[Checked]) -> str:
 
 
 def _put_jar(folder: Path) -> Path:
-    """Raises `OutputError` where the folder is missing or not writable."""
+    """Copy our jar. Raises `OutputError` if the folder is missing or not writable."""
     target, content = folder / JAR, jar().read_bytes()
     with AtomicFile(target) as file:
         file.write(content)

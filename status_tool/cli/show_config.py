@@ -54,7 +54,7 @@ def _option(context: typer.Context, key: str, name: str) -> dict[str, Any]:
 
 
 def _endpoints(context: typer.Context, settings: Settings) -> list[dict[str, Any]]:
-    """What the options and the site files lead to, or why that is not known."""
+    """Return the endpoints that options and site files lead to, or the reason why one is unknown."""
 
     def origin(option: str) -> str:
         return f"--{option}" if _has(context, option) else _SITE

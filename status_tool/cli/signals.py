@@ -34,33 +34,33 @@ _limit_s = 0.0
 
 
 def handle_signals() -> None:
-    """From now on they end the run by `KeyboardInterrupt`, so that nothing is left half-written."""
+    """Make signals end the run by `KeyboardInterrupt` from now on, so that nothing is left half-written."""
     for number in SIGNALS:
         signal.signal(number, _interrupt)
     sys.unraisablehook = _again_where_swallowed
 
 
 def ignore_signals() -> None:
-    """From now on they change nothing: the run has ended, and what is left to do takes a moment."""
+    """Ignore signals from now on: the run has ended, and the rest takes a moment."""
     if _are_handled():
         for number in SIGNALS:
             signal.signal(number, signal.SIG_IGN)
 
 
 def end_at_once() -> None:
-    """From now on they end the process at once: before a run has begun."""
+    """Make signals end the process at once from now on: no run has begun yet."""
     for number in SIGNALS:
         signal.signal(number, _end)
 
 
 def _are_handled() -> bool:
-    """Whether by `handle_signals`."""
+    """Return True if `handle_signals` handles the signals."""
     return all(signal.getsignal(number) is _interrupt for number in SIGNALS)
 
 
 @contextmanager
 def loading(started: Callable[[], object] | None = None) -> Iterator[None]:
-    """While modules are imported that take long, and nothing has begun yet, a signal ends the process at once.
+    """Make a signal end the process at once while modules are imported: that takes long, and nothing has begun yet.
 
     `started` ends what has begun to start beside it, without waiting for it. An exception that is raised in a
     half-imported module may be swallowed there, or shown as a traceback. Where another program has called `main`, its
@@ -80,7 +80,7 @@ def loading(started: Callable[[], object] | None = None) -> Iterator[None]:
 
 
 def end_within(limit_s: float, last_words: Callable[[], object]) -> None:
-    """From now on a signal ends the process within so many seconds, whatever it is doing then: for a service.
+    """Make a signal end the process within `limit_s` from now on, whatever it is doing then: for a service.
 
     `KeyboardInterrupt` alone may not: what answers no more may be waited for, and in a finalizer or a callback of the
     garbage collector Python swallows it. `last_words` clean up where the time was too short for the usual way; they do
@@ -96,7 +96,7 @@ def end_within(limit_s: float, last_words: Callable[[], object]) -> None:
 
 
 def interruption() -> str:
-    """What to say of a signal that ended the run: it may have put a file in its place, as a service's rounds do."""
+    """Return the message for a run that a signal ended. A file may be complete by then, as with a service's rounds."""
     from status_tool.atomic import written  # not at the top: this module is there before everything that takes time
 
     return "interrupted" if written or _last_words is not None else INTERRUPTED
@@ -108,7 +108,10 @@ def _quiet_about_signals(unraisable: Any) -> None:
 
 
 def _again_where_swallowed(unraisable: Any) -> None:
-    """Python swallows an exception in a finalizer or a callback of a weak reference, as py4j has many of them."""
+    """Raise the interruption again if Python swallowed it.
+
+    Python does so in finalizers and in callbacks of weak references, of which py4j has many.
+    """
     if unraisable.exc_type is not KeyboardInterrupt:
         _unless_of_a_lost_jvm(unraisable)
     elif received:
@@ -117,7 +120,7 @@ def _again_where_swallowed(unraisable: Any) -> None:
 
 
 def _unless_of_a_lost_jvm(unraisable: Any) -> None:
-    """What a finalizer cannot ask of a JVM that has ended is nobody's concern."""
+    """Drop errors of finalizers that request something from a JVM that has ended."""
     package = unraisable.exc_type.__module__.partition(".")[0]
     if not received and package not in ("py4j", "pyspark") and not issubclass(unraisable.exc_type, ConnectionError):
         sys.__unraisablehook__(unraisable)
@@ -129,7 +132,7 @@ def _interrupt_again(_number: int, _frame: FrameType | None) -> None:
 
 
 def error_document(text: str, code: int) -> str:
-    """What `--json` prints instead of a document where a run ends with an error."""
+    """Return the document that `--json` prints for a run that ends with an error."""
     import json
 
     return json.dumps({"error": text, "exit_code": code})

@@ -49,7 +49,7 @@ _STDOUT = "-"
 
 
 def refuse_overwriting(given: Mapping[str, Any]) -> None:
-    """`UsageError` where an output is an input, or two outputs are the same file, however their names are spelled.
+    """Raise `UsageError` if an output is an input, or two outputs are the same file, however their names are spelled.
 
     `given` are a command's parameters.
     """
@@ -89,7 +89,10 @@ def _outputs(given: Mapping[str, Any]) -> Iterator[Named]:
 
 
 def _refuse_in_folder(given: Mapping[str, Any], inputs: Sequence[Named], outputs: Sequence[Named]) -> None:
-    """The dump's folder gets files of its own; a folder that `watch` reads gets status files alone."""
+    """Refuse files where the dump writes its own, and outputs in a watched folder.
+
+    In a watched folder they would be taken for status files.
+    """
     dumps = given.get("debug_dir") if given.get("debug") else None
     for flag, path in _in(dumps, (*inputs, *outputs)):
         if path.suffix == ".jsonl":
@@ -114,7 +117,7 @@ def _is_same(one: Path, other: Path) -> bool:
 
 
 def _identity(path: Path) -> tuple[Any, ...]:
-    """Of the file behind links; of one that is not there the folder's and its name."""
+    """Return the identity of the file behind links; for one that does not exist, that of its folder, and its name."""
     real = Path(os.path.realpath(path))
     with suppress(OSError, ValueError):
         found = real.stat()

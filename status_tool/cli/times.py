@@ -26,7 +26,7 @@ def parse_time(text: str | None, option: str) -> int | None:
 
 
 def parse_baseline(values: Collection[str], chosen: TableFilter) -> Baseline:
-    """What `--since TIME` and `--since TABLE=TIME` accept. Raises `UsageError` for one that contradicts another option.
+    """Parse `--since TIME` and `--since TABLE=TIME`. Raises `UsageError` for one that contradicts another option.
 
     `chosen` is what `--table` and `--namespace` name.
     """

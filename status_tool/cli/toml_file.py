@@ -1,4 +1,4 @@
-"""Where `status-tool.toml` is looked for."""
+"""Paths of `status-tool.toml`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ FILE_VARIABLE = "STATUS_TOOL_CONFIG"
 
 
 def places() -> Sequence[Path]:
-    """Where a file is looked for; the first one found counts."""
+    """Return the paths where a file is looked for. The first that exists counts."""
     chosen = os.environ.get(FILE_VARIABLE)
     if chosen:
         return () if chosen == "off" else (Path(chosen),)

@@ -83,7 +83,7 @@ def _lines(found: Topology, drift: Found) -> Iterator[str]:
 
 
 def _branches(found: Topology, node_id: str, indent: str, shown: set[str]) -> Iterator[str]:
-    """A cluster that has been shown already is only named again."""
+    """Yield the lines of a cluster's links. A cluster that was shown before is only named again."""
     links = found.nodes[node_id].links
     for number, link in enumerate(links, 1):
         last = number == len(links)

@@ -84,7 +84,7 @@ class WatchCommand(TyperCommand):
     """`watch`, whose help shows the options of `run` that it takes."""
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
-        """Its own ones first."""
+        """Write the command's own options first."""
         super().format_options(ctx, formatter)
         command = run_command()
         taken = [one for one in command.params if one.name not in OPTIONS or Mode.LIVE in OPTIONS[one.name].modes]
@@ -92,7 +92,7 @@ class WatchCommand(TyperCommand):
 
 
 def _run_options(context: typer.Context, folder: Path | None) -> tuple[frozenset[str], Any]:
-    """Which options of `run` the command line gives, and a context of `run -i` with what status-tool.toml sets."""
+    """Return the given options of `run`, and a context of `run -i` with the values of status-tool.toml."""
     command, arguments = run_command(), list(context.args)
     known = given_of(plain(command.make_context("watch", arguments.copy()).params))
     # A file's defaults count where the form of `run` takes them, so there has to be one.
@@ -101,7 +101,7 @@ def _run_options(context: typer.Context, folder: Path | None) -> tuple[frozenset
 
 
 def _rounds(made: Any, known: frozenset[str], folder: Path | None) -> RoundParameters:
-    """What each round runs. Raises `UsageError` for options that would have no effect."""
+    """Return the parameters of each round. Raises `UsageError` for options that would have no effect."""
     given = plain(made.params)
     for name in ("differ", "missing", "unverifiable"):
         if str(given[name]) == "-":
@@ -136,7 +136,7 @@ def _sources(known: frozenset[str], folder: Path | None, refreshes: bool) -> tup
 
 
 def _names_a_source(known: frozenset[str]) -> bool:
-    """Whether the command line itself says what to check: then a file's `from` does not count."""
+    """Return True if the command line itself says what to check. A file's `from` does not count then."""
     return bool(known & {"status_file", "published", *_MASTER_ENDPOINTS})
 
 

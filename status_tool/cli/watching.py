@@ -1,4 +1,4 @@
-"""What `status-tool watch` does once its options fit together: rounds of `run`, and where their results go.
+"""Work of `status-tool watch` once its options fit together: rounds of `run`, and where their results go.
 
 Apart from `cli.watch` for the reason of `cli.running`.
 """
@@ -70,7 +70,7 @@ _BOUNDED = tuple(
 
 @dataclass(frozen=True)
 class Service:
-    """How it watches."""
+    """Settings of the watch."""
 
     every_s: float
     rounds: int | None = None
@@ -105,7 +105,7 @@ def keep_watch(what: RoundParameters, service: Service) -> int:
 
 
 def _leave(folder: Path) -> None:
-    """Without waiting for anything."""
+    """Leave without waiting for anything."""
     jvm.kill()
     forget_tickets()
     shutil.rmtree(folder, ignore_errors=True)
@@ -115,7 +115,7 @@ class _Session:
     """One Spark session for all rounds; another one after its JVM has failed."""
 
     def __init__(self, master: str | None, conf: Sequence[tuple[str, str]], folder: Path) -> None:
-        """`folder` is for what the JVM leaves behind where it has to be killed."""
+        """Prepare the session. `folder` is for the files that the JVM leaves if it has to be killed."""
         self._master = master
         own = {"spark.local.dir": str(folder), _JVM_OPTIONS: f'"-Djava.io.tmpdir={folder}"'}
         chosen = dict(conf)
@@ -126,7 +126,7 @@ class _Session:
         self._is_begun = False
 
     def ensure(self, status_file: Path) -> None:
-        """Start it where there is none, for files like this one. Raises `ConfigurationError` where it cannot start."""
+        """Start it where there is none, for files like this one. Raises `ConfigurationError` if it cannot start."""
         if self._is_begun:
             return
         self._is_begun = True
@@ -173,7 +173,7 @@ class _Watcher:
         self.session = _Session(what.check["spark_master"], settings, folder)
 
     def check(self) -> Outcome:
-        """One round. Raises what `run` raises."""
+        """Run one round. Raises what `run` raises."""
         try:
             return self._checked()
         except Exception as error:
@@ -208,7 +208,7 @@ class _Watcher:
         return outcome
 
     def _recovery_points(self, asked: AskedRun) -> Mapping[str, int | None]:
-        """By table, as `recovery-point` answers, where someone reads them: the newest file need not be complete."""
+        """Return the recovery points by table, if anyone reads them. The newest file need not be complete."""
         one = asked.options
         is_read = self._metrics is not None or self._pages is not None
         if one.published is None or one.only is Half.HDFS or not is_read:
@@ -244,7 +244,7 @@ class _Watcher:
         return int(document["exit_code"])
 
     def _source(self, outcome: Outcome | None) -> str:
-        """The two clusters, as a URI reference; those of the last round that found any."""
+        """Return the two clusters as a URI reference: those of the last round that found any."""
         if outcome is not None:
             self._clusters = f"{quote(outcome.master_cluster_id)}/{quote(outcome.slave_cluster_id)}"
         return f"/status-tool/{self._clusters}"
@@ -266,7 +266,7 @@ class _Watcher:
 
 
 def newest_file(folder: Path) -> Path:
-    """The file of a folder that was written last; hidden ones are still being written. Raises `ConfigurationError`."""
+    """Return the newest file of a folder. Hidden ones are still being written. Raises `ConfigurationError`."""
     try:
         found = [entry for entry in os.scandir(folder) if entry.is_file() and not entry.name.startswith(".")]
         return Path(max(found, key=lambda entry: (entry.stat().st_mtime_ns, entry.name)).path)

@@ -35,7 +35,7 @@ Last = Callable[[Outcome], bool]
 
 
 def always(outcome: Outcome) -> bool:
-    """`Last` of a check that has one answer."""
+    """Return True: `Last` of a check with a single answer."""
     return True
 
 
@@ -94,7 +94,7 @@ class Comparison:
 
 
 def _in_question(rows: DataFrame, question: Question, path_regexes: Sequence[str] = ()) -> DataFrame:
-    """The rows in scope: the peer's tables, the paths of `-f`."""
+    """Return the rows in scope: the peer's tables, and the paths of `-f`."""
     if question.left_out:
         rows = rows.where(F.col("table").isNull() | ~F.col("table").isin(list(question.left_out)))
     if path_regexes:
@@ -106,7 +106,7 @@ def _in_question(rows: DataFrame, question: Question, path_regexes: Sequence[str
 
 
 def _without(rows: DataFrame, excluded: Sequence[str]) -> DataFrame:
-    """The rows without the files that `--exclude` leaves out: on both sides, or they would be missing on one."""
+    """Return the rows without the files of `--exclude`, for both sides: else they would be missing on one."""
     for regex in excluded:
         rows = rows.where((F.col("kind") != "file") | F.col("path").isNull() | ~F.col("path").rlike(regex))
     return rows

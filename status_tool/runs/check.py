@@ -31,7 +31,7 @@ class GivenOption(NamedTuple):
     half: str | None
     """The half that it concerns."""
     needs_streams: bool
-    """Whether a FILE of the original tool cannot support it."""
+    """True if a FILE of the original tool cannot support it."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Check:
     hdfs_paths: tuple[str, ...] = ()
     files: FileOptions = field(default_factory=FileOptions)
     deep: bool = False
-    """Whether files that are otherwise incomparable are read; `files.deep` reads every file."""
+    """True if files that are otherwise incomparable are read; `files.deep` reads every file."""
     path_map: PathMap = field(default_factory=PathMap)
     debug_dir: Path | None = None
     given: tuple[GivenOption, ...] = ()
@@ -58,15 +58,15 @@ class Check:
     lists: tuple[FullList, ...] = ()
     """Where the complete lists of differing, missing and unverifiable items are written."""
     for_report: bool = False
-    """Whether the overview includes the servers and the map of regions."""
+    """True if the overview includes the servers and the map of regions."""
     rows: RowsAsked | None = None
-    """Whether the rows themselves settle what streams leave in doubt."""
+    """True if the rows themselves settle what streams leave in doubt."""
     sample_s: float = 0.0
     """How long FILE's samples of rows are compared at most; 0: not at all."""
 
 
 def kind_of_check(check: Check, header: Header) -> RunKind:
-    """What a check has in common with others; `header` is FILE's."""
+    """Return the kind of run, by which the plan finds earlier ones; `header` is FILE's."""
     scope = check.scope
     return RunKind(
         form="run -i" if check.slave_status is None else "run -i --slave-status",
@@ -79,7 +79,7 @@ def kind_of_check(check: Check, header: Header) -> RunKind:
 
 
 def remembering(check: Check, file: StatusFile) -> Callable[[], None]:
-    """From now on until it is called; nothing where Spark runs already, as in later rounds of `watch`."""
+    """Return a function that records the time from now until its call. Records nothing if Spark runs already."""
     began, with_start = time.monotonic(), SparkSession.getActiveSession() is None
 
     def done() -> None:
@@ -92,6 +92,6 @@ def remembering(check: Check, file: StatusFile) -> Callable[[], None]:
 
 
 def session_of(check: Check) -> AbstractContextManager[SparkSession]:
-    """Spark's session for a check: the one that runs, else one that ends with it."""
+    """Return Spark's session for a check: the running one, else one that ends with the check."""
     small = is_short(check.status_file)
     return spark_session(check.spark_master, check.spark_conf, small=small, is_last=True)

@@ -53,7 +53,7 @@ CompareOne = Callable[[threading.Event, str], Result]
 
 @dataclass(frozen=True)
 class RowsAsked:
-    """What `--rows` asks for."""
+    """Request of `--rows`."""
 
     master: Settings | None
     """None: it is not at hand, and FILE's digests are what the slave's rows are held against."""
@@ -72,7 +72,7 @@ class _Queues:
         self._until = float("-inf")
 
     def shipped_until(self) -> float:
-        """Look at them: the latest moment (monotonic) of which all that was appended before has been applied by now.
+        """Read the queues. Returns the latest time (monotonic) before which all appended entries have been applied.
 
         Raises `ConnectionFailed`.
         """
@@ -92,7 +92,7 @@ class _Queues:
             return self._until
 
     def wait(self, wait_s: float) -> bool:
-        """Whether all that was appended before this call has been applied within that time."""
+        """Return True if everything appended before this call was applied within `wait_s`."""
         began = time.monotonic()
         while self.shipped_until() < began:
             if time.monotonic() - began > wait_s:
@@ -136,7 +136,7 @@ def prove(
 
 
 def _glance(way: _Way, tables: Sequence[str]) -> dict[str, Result]:
-    """The first look at many tables; where it fails, each is compared by itself, and told by itself."""
+    """Return the first look at many tables. If it fails, each is compared and reported by itself."""
     if len(tables) <= AT_ONCE:
         return {}
     try:
@@ -147,10 +147,10 @@ def _glance(way: _Way, tables: Sequence[str]) -> dict[str, Result]:
 
 @dataclass(frozen=True)
 class _Way:
-    """How tables are compared: with the master, or with FILE's digests."""
+    """Way to compare tables: with the master, or with FILE's digests."""
 
     drained: bool
-    """Whether all that was written up to the cut has arrived."""
+    """Return True if everything appended before this call was applied within `wait_s`."""
     compare_one: CompareOne
     first_look: Callable[[Sequence[str]], dict[str, Result]]
     """Those of many tables that are equal at once: of others nothing is said."""
@@ -222,7 +222,7 @@ def _hold_against(
     stop: threading.Event,
     table: str,
 ) -> Result:
-    """One table, by FILE's digests."""
+    """Compare one table with FILE's digests."""
     digests = filed.get(table)
     reason = _unusable(digests, slave, question, table)
     if digests is None or reason is not None:
@@ -243,7 +243,7 @@ def _undecided(question: Question, table: str, reason: str) -> Result:
 
 
 def tables_in_doubt(question: Question, outcome: Outcome, every: bool) -> tuple[str, ...]:
-    """The replicated tables of which something is not proven, accepted ones among them.
+    """Return the replicated tables that are not proven in all parts, accepted ones among them.
 
     All of them where the whole run is in doubt.
     """
@@ -257,7 +257,7 @@ def tables_in_doubt(question: Question, outcome: Outcome, every: bool) -> tuple[
 
 
 def _waiting_for_queues(tables: Iterable[str], outcome: Outcome) -> frozenset[str]:
-    """The tables of which entries may still be in a queue: their rows may be equal now, and differ later."""
+    """Return the tables with entries that may still be in a queue: their rows may be equal now, and differ later."""
     groups = outcome.overview.groups if outcome.overview is not None else ()
     if any(group.code == "origin" for group in groups):
         return frozenset(tables)
@@ -273,7 +273,7 @@ def _refuse_other(side: str, cluster: DescribedCluster, asked: Header) -> None:
 
 
 def _at_once(question: Question, compare_one: CompareOne, tables: Sequence[str]) -> dict[str, Result]:
-    """Several tables at a time; by Ctrl-C their requests are withdrawn.
+    """Compare several tables at a time. Ctrl-C withdraws their requests.
 
     What goes wrong with one leaves it in doubt, and no other.
     """
@@ -304,7 +304,7 @@ def _compare(
     stop: threading.Event,
     table: str,
 ) -> Result:
-    """One table, on both clusters."""
+    """Compare one table on both clusters."""
     reason = _uncomparable(master, slave, question, table)
     if reason is not None:
         return _undecided(question, table, reason)
@@ -359,7 +359,7 @@ def _recorded(
     outcome: Outcome,
     until_ms: int | None,
 ) -> RowProofs:
-    """With a word on what later runs need not ask again: of tables that streams left in doubt, others need no proof."""
+    """Record the proofs of tables that streams left in doubt, with a notice: later runs need not compare them again."""
     lasting = sorted(proofs.equal & set(tables_in_doubt(question, outcome, every=False)))
     if not lasting:
         return proofs
@@ -376,7 +376,7 @@ def _recorded(
 
 
 def kept_words(tables: Sequence[str], until_ms: int | None, master: Header) -> str:
-    """What later runs need not compare again; where streams do not go on from there, when to run again."""
+    """Return the notice on what later runs need not compare again, or on when to run again."""
     shown = f"{counted(len(tables), 'table')} ({', '.join(tables[:3])}{', …' if len(tables) > 3 else ''})"
     if until_ms is None:
         return (

@@ -61,22 +61,22 @@ class FiledTable:
     """`Sums.content` by range; those of `digest` rows tile the table."""
 
     def of(self, ranges: dict[Interval, tuple[int, ...]]) -> FiledTable:
-        """The same with other ranges."""
+        """Return the table with other ranges."""
         return dataclasses.replace(self, ranges=ranges)
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Of the families."""
+        """Names of the families."""
         return tuple(name.decode() for name in self.families)
 
     @property
     def is_outdated(self) -> bool:
-        """Whether cells may have outlived their TTL since."""
+        """Return True if cells may have outlived their TTL since."""
         return self.horizon_ms is not None and now_ms() > self.horizon_ms
 
 
 def doubtful_tables(master: SideFacts, facts: Iterable[Row], regions: Iterable[Row], only: TableFilter) -> list[str]:
-    """The shipped tables that the master itself knows it cannot prove by streams.
+    """Return the shipped tables that the master itself cannot prove by streams.
 
     `master` has its small rows, `facts` and `regions` are its `fact` and `region` rows. All tables where a server is
     not settled.
@@ -96,7 +96,7 @@ def doubtful_tables(master: SideFacts, facts: Iterable[Row], regions: Iterable[R
 
 
 def shipped_tables(master: SideFacts, only: TableFilter) -> list[str]:
-    """The tables in scope that some peer ships."""
+    """Return the tables in scope that some peer ships."""
     names = (name for name, families in master.replicated.items() if families and only.holds(name))
     return sorted(name for name in names if any(ships(peer, name) for peer in master.peers))
 
@@ -108,7 +108,10 @@ def digest_rows(
     say: Callable[[str], None],
     counted: RowsCounted = NOT_COUNTED,
 ) -> Iterator[NewRow]:
-    """`digest` rows of the master's tables, after the barrier. Raises `ConnectionFailed` where one is not answered."""
+    """Yield the `digest` rows of the master's tables, after the barrier.
+
+    Raises `ConnectionFailed` without an answer.
+    """
     details = {row["table"]: json.loads(row["detail"])["families"] for row in rows if row["kind"] == "table"}
     with ZooKeeper(settings.zookeeper()) as zookeeper:
         cluster = DescribedCluster(settings, zookeeper.cluster_id(), details)
@@ -137,7 +140,7 @@ def _digested(cluster: DescribedCluster, hows: Mapping[str, Comparable], counted
 
 
 def digest_row(kind: str, part: TableRange, sums: Sums, asked: Query, how: Comparable) -> NewRow:
-    """One row of FILE; the key is that of the request, which whoever repeats it needs."""
+    """Return one row of FILE. Its key is the request's, which a repetition needs."""
     detail = {
         "key": asked.key.hex(),
         "cut_ms": asked.cut_ms,
@@ -151,13 +154,13 @@ def digest_row(kind: str, part: TableRange, sums: Sums, asked: Query, how: Compa
 
 
 def filed_tables(rows: Iterable[Row]) -> dict[str, FiledTable]:
-    """By table, from FILE's `digest` rows; not a table of which one cannot be parsed, or that they do not tile."""
+    """Return the tables of FILE's `digest` rows. Leaves out a table with a row that cannot be parsed, or with gaps."""
     found = {table: _filed(table, own) for table, own in _by_table(rows).items()}
     return {table: filed for table, filed in found.items() if filed is not None}
 
 
 def filed_samples(rows: Iterable[Row]) -> dict[str, FiledTable]:
-    """By table, from FILE's `sample` rows; not a table of which one cannot be parsed."""
+    """Return the tables of FILE's `sample` rows. Leaves out a table with a row that cannot be parsed."""
     found = {table: _filed(table, own, is_whole=False) for table, own in _by_table(rows).items()}
     return {table: filed for table, filed in found.items() if filed is not None}
 
@@ -204,7 +207,7 @@ def compare_with_file(
     counted: RowsCounted = NOT_COUNTED,
     stop: threading.Event | None = None,
 ) -> Result:
-    """Whether the slave's rows are those that FILE digested; `stop` ends it. Raises `ConnectionFailed`."""
+    """Compare the slave's rows with FILE's digests until equal or `wait_s` is over. Raises `ConnectionFailed`."""
     names = filed.names
     if filed.is_outdated:
         late = "FILE's digests are too old: cells may have outlived their TTL since"
@@ -235,7 +238,7 @@ def compare_with_file(
 def equal_to_file(
     slave: DescribedCluster, filed: Sequence[FiledTable], counted: RowsCounted = NOT_COUNTED
 ) -> Iterator[Result]:
-    """Those of many tables that are at once as FILE digested them. Raises `ConnectionFailed`."""
+    """Yield the results of tables that are at once as FILE digested them. Raises `ConnectionFailed`."""
     lasting = [one for one in filed if not one.is_outdated]
     by_request: dict[tuple[bytes, int], list[FiledTable]] = {}
     for one in lasting:

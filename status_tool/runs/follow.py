@@ -48,17 +48,17 @@ class LiveMaster(Master):
     def __init__(
         self, file: MasterSide, settings: Settings, check: Check, folder: Path, shown: Following, files: ExitStack
     ) -> None:
-        """`files` closes what a round opens when the next one starts; `folder` must exist as long."""
+        """Prepare the rounds. `files` closes a round's files when the next one starts; `folder` must exist as long."""
         super().__init__(file)
         self._settings, self._check, self._folder, self._shown, self._files = settings, check, folder, shown, files
 
     def look(self) -> Look:
-        """A whole `run -m` into a file of its own."""
+        """Run a whole `run -m` into a file of its own."""
         self._files.close()
         return _read_master(self._settings, self.file, self._check, self._folder, self._shown, self._files)
 
     def is_decided(self, outcome: Outcome) -> bool:
-        """Never: the next round has newer queues."""
+        """Return False: the next round has newer queues."""
         return False
 
     def round_done(self, outcome: Outcome, look: Look, left_s: float) -> None:
@@ -66,7 +66,7 @@ class LiveMaster(Master):
         self._shown.round(_round(outcome, look))
 
     def lost(self, error: ConnectionFailed) -> None:
-        """The next round tries again."""
+        """Do nothing: the next round tries again."""
         self._shown.note(f"{error}; trying again")
 
 
@@ -131,7 +131,7 @@ def _same_cluster(cluster_id: str, file: Header) -> None:
 
 
 def with_files_of(fresh: Header, file: Header) -> Header:
-    """A refreshed header with FILE's HDFS half: files are not listed again, but compared as in FILE."""
+    """Return a refreshed header with FILE's HDFS half: files are not listed again, but compared as in FILE."""
     if file.half != "both":
         return fresh
     notices = tuple(dict.fromkeys((*fresh.notices, *file.notices)))

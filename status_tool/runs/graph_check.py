@@ -95,7 +95,7 @@ class PathsAsked:
     spark_conf: tuple[tuple[str, str], ...] = ()
 
     def holds(self, source: str, target: str) -> bool:
-        """Whether a pair of clusters is in scope."""
+        """Return True if a pair of clusters is in scope."""
         return source != target and source in (self.sources or {source}) and target in (self.targets or {target})
 
 
@@ -108,7 +108,7 @@ class ReadSide:
     round_number: int | None = None
 
     def follows(self, slave: ReadSide) -> bool:
-        """Whether this master's side has whatever the same cluster's side as a slave shows.
+        """Return True if this master's side has everything that the same cluster's side as a slave shows.
 
         Of files only their times are known, by the clocks of the hosts that wrote them.
         """
@@ -120,7 +120,7 @@ class ReadSide:
 
 @dataclass(frozen=True)
 class Edge:
-    """A hop with its verdict; `outcome` is None where it could not be checked."""
+    """A hop with its verdict; `outcome` is None if it could not be checked."""
 
     hop: Hop
     is_enabled: bool
@@ -137,12 +137,12 @@ class CheckedPath:
 
     @property
     def source(self) -> str:
-        """Where its entries began."""
+        """Cluster where the route's entries began."""
         return self.route[0].source
 
     @property
     def target(self) -> str:
-        """Where it ends."""
+        """Cluster where the route ends."""
         return self.route[-1].target
 
 
@@ -163,7 +163,7 @@ class PathsFound:
     notices: tuple[str, ...]
     cut_ms: int
     written: Mapping[str, Mapping[str, tuple[WrittenBy, ...]]] = field(default_factory=dict)
-    """By cluster and table, who wrote there."""
+    """Return who wrote to each cluster, by cluster and table."""
     lost: Mapping[str, Mapping[str, Mapping[str, Holding]]] = field(default_factory=dict)
     """By cluster that could not be reached, by table, and by each other cluster, what is there of it."""
 
@@ -189,7 +189,7 @@ def check_paths(asked: PathsAsked, say: Say) -> PathsFound:
 
 
 class _Desk:
-    """What has been read of the clusters: by name and round, each side in a status file."""
+    """Sides of the clusters that were read, each in a status file, by name and round."""
 
     def __init__(self, asked: PathsAsked, folder: Path, say: Say) -> None:
         self._asked, self._folder, self._say = asked, folder, say
@@ -200,7 +200,10 @@ class _Desk:
         """By name and side, why it is not there."""
 
     def read_first(self) -> None:
-        """All clusters as masters, then all as slaves: what is shipped in between must not look behind."""
+        """Read all clusters as masters, then all as slaves.
+
+        In the other order, entries shipped in between would look as if they were behind.
+        """
         for cluster in self._asked.clusters:
             for file in cluster.files:
                 with open_status(file, key=self._asked.key) as status:
@@ -215,7 +218,7 @@ class _Desk:
         self.read(SLAVE, 0, [name for name in live if (name, MASTER) not in self.failures])
 
     def read(self, side: str, number: int, names: Iterable[str]) -> None:
-        """One side of some clusters, all at the same time; a round that is read again replaces what it had."""
+        """Read one side of some clusters in parallel. A round that is read again replaces the earlier result."""
         wanted = [name for name in names if self._named[name].settings is not None]
         if not wanted:
             return
@@ -248,7 +251,7 @@ class _Desk:
         return ReadSide(file, writer.header, number)
 
     def stations(self) -> tuple[Station, ...]:
-        """The clusters, with their peers where they were read as masters."""
+        """Return the clusters, with their peers if they were read as masters."""
         return tuple(map(self._station, self._asked.clusters))
 
     def _station(self, cluster: NamedCluster) -> Station:
@@ -265,15 +268,15 @@ class _Desk:
         )
 
     def is_live(self, name: str) -> bool:
-        """Whether a cluster can be read again."""
+        """Return True if a cluster can be read again."""
         return self._named[name].settings is not None
 
     def why_not(self, name: str, side: str) -> str:
-        """Why a side is not there, in words."""
+        """Return why a side is not there, in words."""
         return self.failures.get((name, side), f"no status file of it as a {side} is given")
 
     def unread(self) -> dict[str, str]:
-        """By cluster, why what it replicates, or what has arrived there, is unknown."""
+        """Return by cluster why what it replicates, or what has arrived there, is unknown."""
         found: dict[str, str] = {}
         for cluster in self._asked.clusters:
             for side, looks in ((MASTER, self.masters), (SLAVE, self.slaves)):
@@ -282,12 +285,12 @@ class _Desk:
         return found
 
     def written(self, stations: Sequence[Station]) -> dict[str, dict[str, tuple[WrittenBy, ...]]]:
-        """By cluster and table, who wrote there."""
+        """Return who wrote to each cluster, by cluster and table."""
         with self._slave_files() as slaves:
             return {name: written_on(file, stations) for name, file in slaves.items()}
 
     def lost(self, stations: Sequence[Station]) -> dict[str, dict[str, dict[str, Holding]]]:
-        """What others hold of clusters that could not be reached; their streams cannot be told apart."""
+        """Return what others hold of clusters that could not be reached. Their streams cannot be told apart."""
         if not any(side == MASTER and self.is_live(name) for name, side in self.failures):
             return {}
         gone = [one for one in stations if (one.name, 0) not in self.masters]
@@ -307,12 +310,12 @@ class _Desk:
             yield {name: opened.enter_context(open_status(look.file)) for name, look in looks.items()}
 
     def returned(self) -> list[str]:
-        """Clusters that hold entries which had passed them before."""
+        """Return the clusters that hold entries which had passed them before."""
         return [name for (name, number), look in self.masters.items() if number == 0 and _has_returned(look)]
 
 
 def station_by_zookeeper(name: str, settings: Settings) -> Station:
-    """A cluster as far as its ZooKeeper tells of it; without peers if that does not answer."""
+    """Return a cluster as its ZooKeeper describes it; without peers if that does not answer."""
     try:
         endpoint = settings.zookeeper()
     except ConfigurationError:
@@ -369,7 +372,7 @@ class _Search:
         return self._found(stations, hops, paths)
 
     def _next(self, route: Route, rounds: list[int]) -> Hop | None:
-        """The hop of a route for which another round has to be read; None: none, or it would change nothing."""
+        """Return the hop of a route that needs another round; None if there is none, or if it would change nothing."""
         while len(rounds) < len(route):
             done = [self.judged[hop, at][0] for hop, at in zip(route, rounds, strict=False)]
             if any(one.reach is not Reach.COMPLETE for one in done):
@@ -385,7 +388,7 @@ class _Search:
         return None
 
     def _hops(self, route: Route, rounds: Sequence[int]) -> Iterator[PathState]:
-        """What is known of each hop of a route; hops that were not reached count as they were in the first round."""
+        """Yield the state of each hop of a route. Hops that were not reached count as in the first round."""
         for number, hop in enumerate(route):
             judged = self.judged[hop, rounds[number] if number < len(rounds) else 0][0]
             if number == len(rounds) and all(
@@ -470,7 +473,7 @@ class _Search:
     def _cell(
         self, source: str, target: str, own: Sequence[PathState], stations: Sequence[Station], hops: Sequence[Hop]
     ) -> PathState:
-        """What all paths between two clusters prove; a cluster whose peers are unknown may have more of them."""
+        """Return what all paths between two clusters prove. A cluster whose peers are unknown may have more of them."""
         found = between(own)
         if found.reach is not Reach.UNCONNECTED:
             return found
@@ -483,7 +486,7 @@ class _Search:
 
 
 def reach_of(outcome: Outcome) -> Reach:
-    """The verdict of an edge."""
+    """Return the verdict of an edge."""
     if outcome.verdict is not Verdict.INCOMPLETE:
         return Reach.COMPLETE if outcome.verdict is Verdict.COMPLETE else Reach.UNVERIFIABLE
     kinds = {group.kind for group in groups_in(outcome)}
@@ -492,7 +495,7 @@ def reach_of(outcome: Outcome) -> Reach:
 
 
 def _lost_of(master: ReadSide, hop: Hop) -> list[LostWal]:
-    """The WALs of an edge's queues that are lost, with what they may have held."""
+    """Return the WALs of an edge's queues that are lost, with what they may have held."""
     with open_status(master.file) as file:
         queues = [
             json.loads(row["detail"]) for batch in file.rows({"queue"}) for row in batch.to_pylist() if row["name"]
@@ -502,7 +505,7 @@ def _lost_of(master: ReadSide, hop: Hop) -> list[LostWal]:
 
 
 def _reasons(hop: Hop, outcome: Outcome, lost: Sequence[LostWal]) -> Iterator[str]:
-    """What keeps an edge from being complete, in words, the worst first."""
+    """Yield the reasons why an edge is not complete, in words, the worst first."""
     if outcome.verdict is Verdict.COMPLETE:
         return
     edge = f"{hop.source} to {hop.target} ({hop})"
@@ -532,7 +535,7 @@ def _not_in_order(hop: Hop, judged: PathState) -> PathState:
 
 
 def _carried(master: ReadSide, slave: ReadSide, check: Check) -> Mapping[str, frozenset[str]]:
-    """The families that the edge ships, by table."""
+    """Return the families that the edge ships, by table."""
     with open_status(master.file) as ours, open_status(slave.file) as theirs:
         question = question_in(MasterSide(ours, ours.header), facts_of(theirs, theirs.header), check)
     return {table: frozenset(families) for table, families in question.shipped.items()}

@@ -1,4 +1,4 @@
-"""What clusters hold of others: which of them has the newest entries of a cluster that is lost, and who wrote where."""
+"""Holdings: which cluster has the newest entries of a lost one, and which clusters wrote to a table."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class WrittenBy:
 
 @dataclass(frozen=True, slots=True)
 class Holding:
-    """What a cluster has of a lost one's entries of one table. Times are epoch ms."""
+    """Entries of a lost cluster's table that a cluster has. Times are epoch ms."""
 
     newest_ms: int | None = None
     """The newest entry that came directly, by the lost cluster's clock."""
@@ -44,7 +44,7 @@ class Holding:
 
 @dataclass(slots=True)
 class _Reach:
-    """How far a stream has arrived."""
+    """Extent to which a stream has arrived."""
 
     whole: int = 0
     """All entries up to this one."""
@@ -55,7 +55,7 @@ class _Reach:
 
     @property
     def reach(self) -> tuple[int, int]:
-        """What is compared."""
+        """Extent as a key for comparisons."""
         return self.whole, self.top
 
     def add(self, row: Row) -> None:
@@ -71,7 +71,7 @@ class _Reach:
 
 
 def written_on(slave: StatusFile, stations: Sequence[Station]) -> dict[str, tuple[WrittenBy, ...]]:
-    """By table, who wrote to a cluster, as its side as a slave shows it; the newest first."""
+    """Return by table who wrote to a cluster, as its side as a slave shows it, newest first."""
     names = {station.cluster_id: station.name for station in stations}
     found = {}
     for table, detail in _tables(slave):
@@ -88,7 +88,7 @@ def written_on(slave: StatusFile, stations: Sequence[Station]) -> dict[str, tupl
 def holdings_of(
     lost_ids: frozenset[str], masters: Iterable[StatusFile], slaves: Mapping[str, StatusFile], known_ids: frozenset[str]
 ) -> dict[str, dict[str, Holding]]:
-    """By table and cluster, what is there of lost clusters, whose ids are `lost_ids` as far as they are known.
+    """Return by table and cluster what is there of lost clusters, whose ids are `lost_ids` as far as they are known.
 
     Streams are theirs if no cluster that was read (`masters`) has ever had their origin or their region.
     """
@@ -121,7 +121,7 @@ def holdings_of(
 
 
 def _reaches(slave: StatusFile, origins: set[int], regions: set[str]) -> dict[str, dict[_Key, _Reach]]:
-    """By table and stream, of streams that are of none of these origins and regions."""
+    """Return by table and stream how far streams have arrived that have none of these origins and regions."""
     rows: list[Row] = []
     for batch in slave.rows({"segment"}):
         rows += [
@@ -139,7 +139,7 @@ def _reaches(slave: StatusFile, origins: set[int], regions: set[str]) -> dict[st
 
 
 def _passed(slave: StatusFile, lost_ids: frozenset[str], known_ids: frozenset[str]) -> dict[str, int]:
-    """By table, when entries that had passed a lost cluster, or one that nobody knows, were last written."""
+    """Return by table when entries that had passed a lost cluster, or an unknown one, were last written."""
     found: dict[str, int] = {}
     for table, detail in _tables(slave):
         for ids, moment in (detail.get("written_by") or {}).items():
@@ -150,7 +150,7 @@ def _passed(slave: StatusFile, lost_ids: frozenset[str], known_ids: frozenset[st
 
 
 def _tables(slave: StatusFile) -> Iterable[tuple[str, Mapping[str, Any]]]:
-    """What is recorded of each table but that of published status files."""
+    """Yield the record of each table but that of published status files."""
     for batch in slave.rows({"table"}):
         for row in batch.to_pylist():
             if row["table"] not in (None, slave.header.status_table) and row["detail"]:

@@ -1,4 +1,4 @@
-"""What a live check records of the operator's word on the slave (`--since`), and takes back (`--forget`)."""
+"""Records of the operator's word on the slave: `--since` adds them, `--forget` deletes them."""
 
 from __future__ import annotations
 

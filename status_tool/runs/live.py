@@ -24,7 +24,7 @@ class FixedMaster(Master):
     """FILE, and nothing newer."""
 
     def __init__(self, file: MasterSide, say: Say, first_done: Callable[[], None] = lambda: None) -> None:
-        """Call `first_done` at the end of the first round."""
+        """Prepare the rounds. Calls `first_done` at the end of the first one."""
         super().__init__(file)
         self._say = say
         self._first_done: Callable[[], None] | None = first_done

@@ -49,7 +49,7 @@ class Look:
     queues: tuple[Mapping[str, Any], ...] = ()
     """The `detail`s of its queues, where they were read again."""
     left_open: bool = False
-    """Whether the next round may have newer data of the master."""
+    """True if the next round may have newer data of the master."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class Both:
 
     @property
     def is_stuck(self) -> bool:
-        """Whether another round would read the same."""
+        """Return True if another round would read the same."""
         return not (self.slave.unsettled or self.look.left_open)
 
 
@@ -180,7 +180,7 @@ class LiveRounds:
         return comparison.answer(spark, self.say, last)
 
     def _samples(self) -> AbstractContextManager[Repeating]:
-        """FILE's samples, digested by the slave meanwhile."""
+        """Return FILE's samples, which the slave digests meanwhile."""
         check, side = self.check, self.master.file
         wanted = check.sample_s and check.scope.check_hbase and side.older is None
         rows = side.rows_of("sample") if wanted else []
@@ -206,7 +206,7 @@ class LiveRounds:
 
 
 def question_in(side: MasterSide, slave: SideFacts, check: Check) -> Question:
-    """The question of a check. Raises what `question_of` raises."""
+    """Return the question of a check. Raises what `question_of` raises."""
     scope = dataclasses.replace(check.scope, offline=check.slave_status is not None)
     if side.older is not None:
         refuse_pruned(side.older.header, slave.header, scope)
@@ -214,7 +214,7 @@ def question_in(side: MasterSide, slave: SideFacts, check: Check) -> Question:
 
 
 def _lacking(outcome: Outcome) -> frozenset[str]:
-    """The tables in which streams have not arrived in whole."""
+    """Return the tables with streams that have not arrived in whole."""
     groups = outcome.overview.groups if outcome.overview is not None else ()
     return frozenset(group.table for group in groups if group.table is not None and group.kind in LACKING)
 

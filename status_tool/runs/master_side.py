@@ -19,7 +19,7 @@ from status_tool.vocabulary.schema import Row
 
 @dataclass(frozen=True)
 class MasterSide:
-    """What a check compares the slave with."""
+    """Master's side of a check."""
 
     file: StatusFile
     header: Header
@@ -28,11 +28,14 @@ class MasterSide:
 
     @property
     def is_small(self) -> bool:
-        """Whether Spark plans for few rows."""
+        """Return True if Spark plans for few rows."""
         return self.file.parquet_path.stat().st_size <= SMALL_BYTES
 
     def rows(self, spark: SparkSession, folder: Path) -> DataFrame | pa.Table:
-        """All rows: held by this process if they are few, else read by Spark from `folder`, which must outlive them."""
+        """Return all rows.
+
+        This process holds them if they are few; else Spark reads them from `folder`, which must outlive them.
+        """
         held = small_file(self.file) if self.older is None else None
         if held is not None:
             return held
@@ -43,16 +46,16 @@ class MasterSide:
         return rows.unionByName(kept)
 
     def rows_of(self, *kinds: str) -> list[Row]:
-        """The rows of some kinds, all at once: for kinds with few rows."""
+        """Return the rows of some kinds, all at once: for kinds with few rows."""
         return [row for batch in self.file.rows(set(kinds)) for row in batch.to_pylist()]
 
     def facts(self) -> SideFacts:
-        """What the question needs to know of the master."""
+        """Return the facts of the master that the question needs."""
         return facts_of(self.file, self.header)
 
 
 def facts_of(file: StatusFile, header: Header) -> SideFacts:
-    """A file's small rows, and the names of its regions' tables; `header` is the file's or replaces it."""
+    """Return a file's small rows, and the names of its regions' tables. `header` is the file's or replaces it."""
     if file.is_json:
         return SideFacts(header, legacy=True)
     rows = (row for batch in file.rows({"peer", "table", "server", "queue"}) for row in batch.to_pylist())

@@ -1,4 +1,4 @@
-"""How long the last run of each kind took, kept in the user's cache: a plan says by it what to expect."""
+"""Durations of the last run of each kind, kept in the user's cache, from which a plan estimates the next."""
 
 from __future__ import annotations
 
@@ -35,17 +35,17 @@ class RunKind:
     hdfs: bool
     deep: bool = False
     narrowed: bool = False
-    """Whether only some tables or paths are read."""
+    """True if only some tables or paths are read."""
 
     @property
     def key(self) -> str:
-        """Its name in the cache."""
+        """Name of the kind in the cache."""
         return json.dumps(asdict(self), sort_keys=True)
 
 
 @dataclass(frozen=True)
 class LastRun:
-    """How long it took for how many streams and files, and when it ended."""
+    """Duration of a run, its number of streams and files, and its end."""
 
     took_ms: int
     rows: int
@@ -53,7 +53,7 @@ class LastRun:
 
 
 def rows_read(counts: Mapping[str, int]) -> int:
-    """How many rows of a status file's count as read: streams or segments, and files."""
+    """Return the number of a status file's rows that count as read: streams or segments, and files."""
     return sum(counts.get(kind, 0) for kind in _READ)
 
 
@@ -70,13 +70,13 @@ def remember(kind: RunKind, last: LastRun) -> None:
 
 
 def last_run(kind: RunKind) -> LastRun | None:
-    """The last one of this kind; None where none is known, or the cache is damaged."""
+    """Return the last run of this kind; None if none is known, or the cache is damaged."""
     folder = cache_folder()
     return None if folder is None else _known(folder).get(kind.key)
 
 
 def expected(last: LastRun, rows: int | None = None) -> str:
-    """In words, for as many rows: in proportion to those of the last run. None: as many as then."""
+    """Return the estimate for `rows` in words, in proportion to the last run's. None means as many as then."""
     took_ms = last.took_ms if not rows or not last.rows else last.took_ms * rows // last.rows
     then = f"the last such run, {iso(last.ended_ms)}, took {duration(last.took_ms)} for {last.rows} streams and files"
     return f"about {duration(took_ms)}: {then}" + (f"; there are {rows} now" if rows not in (None, last.rows) else "")

@@ -40,7 +40,7 @@ class Step:
 
 
 def explain_side(settings: Settings, request: Request) -> Iterator[Step]:
-    """The plan of `run -m -o`, `run -o` and `run -d`.
+    """Yield the plan of `run -m -o`, `run -o` and `run -d`.
 
     Raises `ConfigurationError` and `ConnectionFailed`, as the run itself would.
     """
@@ -56,7 +56,7 @@ def explain_side(settings: Settings, request: Request) -> Iterator[Step]:
 
 
 def explain_check(settings: Settings, check: Check) -> Iterator[Step]:
-    """The plan of `run -i`. Raises what opening the files does, `ConfigurationError` and `ConnectionFailed`."""
+    """Yield the plan of `run -i`. Raises what opening the files does, `ConfigurationError` and `ConnectionFailed`."""
     with open_status(check.status_file, require_side=MASTER, key=check.key) as file:
         header, counts = header_in_scope(file.header, check), file.counts
         refuse_deep(file, check)
@@ -78,7 +78,7 @@ def explain_check(settings: Settings, check: Check) -> Iterator[Step]:
 
 
 def _expected(kind: RunKind, rows: int | None = None) -> Iterator[Step]:
-    """How long it will take, where that of an earlier run is known; `rows` is how many streams and files there are."""
+    """Yield the expected time if an earlier run's is known; `rows` is the number of streams and files."""
     if (last := last_run(kind)) is not None:
         yield Step("expected time", expected(last, rows))
 

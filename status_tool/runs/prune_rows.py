@@ -61,7 +61,7 @@ class PruneRequest:
 
 @dataclass
 class Pruned:
-    """What was dropped (of a dry run: would have been), and how many rows there are, by kind of row."""
+    """Number of rows dropped (in a dry run: to be dropped) and present, by kind of row."""
 
     side: str
     dropped: dict[str, int] = field(default_factory=dict)
@@ -117,7 +117,7 @@ class _Pruner:
     pruned: Pruned
 
     def as_master(self, files: Sequence[StatusFile]) -> None:
-        """Heads, by what the slaves have; and rows of servers."""
+        """Prune heads that the slaves have, and rows of servers."""
         peers = self._peers()
         leading = _leading(files, peers)
         with_segments = set[int]()
@@ -125,8 +125,9 @@ class _Pruner:
         self._servers(peers, with_segments)
 
     def as_slave(self, files: Sequence[StatusFile]) -> None:
-        """Segments that the master no longer needs; and own heads of entries that came from there, as they are never
-        shipped back. All other own heads are pruned as a master.
+        """Prune segments that the master no longer needs, and own heads of entries that came from there.
+
+        Such entries are never shipped back. All other own heads are pruned as a master.
         """
         if len(files) != 1:
             raise UsageError("a slave is pruned by one master's FILE at a time: give only that")
@@ -142,17 +143,17 @@ class _Pruner:
         self._servers(peers, None if peers else set())
 
     def _peers(self) -> list[PeerFacts]:
-        """Peers that a verdict can concern."""
+        """Return the peers that a verdict can concern."""
         peers = [parse_peer(row["detail"]) for row in peer_rows(self.zookeeper)]
         return [peer for peer in peers if not own_shipping(peer)]
 
     def _server_rows(self) -> list[NewRow]:
-        """Of both roles."""
+        """Return the server rows of both roles."""
         small, live = self.state.descriptors(Barrier(b"", now_ms(), set())), self.zookeeper.live_servers()
         return [row for role in (WRITER, REPLICATOR) for row in server_rows(small, role, live) if row["tracked"]]
 
     def _scan(self, kind: str, digit: str) -> dict[bytes, Cells]:
-        """Rows of a type, of regions that begin with a digit."""
+        """Return the rows of a type, of regions that begin with a digit."""
         span = KeyRange(kind, digit)
         return dict(scan(self.state.endpoint, self.state.name, span.start, span.stop))
 
@@ -171,7 +172,7 @@ class _Pruner:
                 self.state.delete((key, _newest(stored[key])) for key, head in heads.items() if id(head) in going)
 
     def _segments(self, file: StatusFile, barrier_ms: int) -> None:
-        """The mark that makes earlier FILEs unusable is recorded before anything is deleted."""
+        """Prune segments. Records the mark that makes earlier FILEs unusable before it deletes anything."""
         parsed = [parse_peer(detail) for detail in _column(file, "peer", "detail")]
         peer = choose_peer(parsed, self.zookeeper.cluster_id(), self.zookeeper.endpoint.cluster_key, None).peer
         rows = [row for batch in file.rows({"server"}) for row in batch.to_pylist()]
@@ -191,7 +192,10 @@ class _Pruner:
                 self.state.delete((key, _newest(stored[key])) for key, one in applied.items() if one.key in going)
 
     def _servers(self, peers: Sequence[PeerFacts], with_segments: set[int] | None) -> None:
-        """Rows of servers that nothing refers to; None: whether slaves have their segments is unknown."""
+        """Prune rows of servers that nothing refers to.
+
+        None means that it is unknown whether slaves have their segments.
+        """
         rows, before_ms = self._server_rows(), now_ms() - self.request.gone_for_ms
         gone = prunable_sinks(rows, before_ms)
         if with_segments is not None:
@@ -205,7 +209,10 @@ class _Pruner:
     def _writers(
         self, rows: Sequence[NewRow], used: set[int], peers: Sequence[PeerFacts], before_ms: int
     ) -> list[Mapping[str, Any]]:
-        """A server with a queued or archived WAL keeps its row, or it would look like one without a tracker."""
+        """Return the rows of servers that wrote and have no queued or archived WAL.
+
+        A server with such a WAL keeps its row, or it would look like one without a tracker.
+        """
         known = known_writers(queue_rows(self.settings, self.zookeeper)[0])
         if known is None:
             self.pruned.notices.append(
@@ -218,7 +225,7 @@ class _Pruner:
 
 
 def _leading(files: Sequence[StatusFile], peers: Sequence[PeerFacts]) -> list[tuple[StatusFile, tuple[PeerFacts, ...]]]:
-    """Each file with the peers that lead to its cluster; every peer must have one."""
+    """Return each file with the peers that lead to its cluster. Every peer must have one."""
     found, covered = list[tuple[StatusFile, tuple[PeerFacts, ...]]](), set[str]()
     for file in files:
         header = file.header
@@ -240,7 +247,7 @@ def _leading(files: Sequence[StatusFile], peers: Sequence[PeerFacts]) -> list[tu
 
 
 def _target(file: StatusFile, peers: tuple[PeerFacts, ...], digit: str, seen: set[int]) -> Target:
-    """What a slave's file records of regions that begin with a digit; `seen` collects the origins."""
+    """Return what a slave's file records of regions that begin with a digit; `seen` collects the origins."""
     segments: dict[StreamKey, list[Segment]] = {}
     for row in _rows(file, "segment", digit):
         times = (row["first_ms"], row["write_ms"], row["recorded_ms"], row["started_ms"])
@@ -251,7 +258,7 @@ def _target(file: StatusFile, peers: tuple[PeerFacts, ...], digit: str, seen: se
 
 
 def _rows(file: StatusFile, kind: str, digit: str) -> Iterator[NewRow]:
-    """Rows of whole streams, of regions that begin with a digit."""
+    """Yield the rows of whole streams, of regions that begin with a digit."""
     for batch in file.rows({kind}):
         for row in batch.filter(pc.starts_with(batch.column("region"), digit)).to_pylist():
             if row["origin"] is not None and (kind != "segment" or None not in (row["prev"], row["seq"])):

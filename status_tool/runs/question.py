@@ -54,15 +54,15 @@ class SideFacts:
     region_tables: frozenset[str] = frozenset()
     """Names of tables that have a region."""
     legacy: bool = False
-    """Whether it was written by the original tool, which records no peers."""
+    """True if it was written by the original tool, which records no peers."""
 
     def kind(self, *kinds: str) -> list[Row]:
-        """The rows of some kinds."""
+        """Return the rows of some kinds."""
         return [row for row in self.rows if row["kind"] in kinds]
 
     @cached_property
     def peers(self) -> list[PeerFacts]:
-        """The side's own peers; `StatusFileError` where one cannot be parsed."""
+        """The side's own peers; raises `StatusFileError` if one cannot be parsed."""
         return [parse_peer(row.get("detail")) for row in self.kind("peer")]
 
     @property
@@ -72,7 +72,7 @@ class SideFacts:
 
     @cached_property
     def families(self) -> dict[str, tuple[tuple[str, ...], tuple[str, ...]]]:
-        """By table the families with replication scope 1 and those without, where the descriptor could be read."""
+        """Return by table the families with replication scope 1 and those without, if the descriptor could be read."""
         known = {
             row["table"]: (replicated_families(row.get("detail")), local_families(row.get("detail")))
             for row in self.kind("table")
@@ -89,7 +89,7 @@ class SideFacts:
 
 @dataclass(frozen=True)
 class Question:
-    """What is in scope for the slave, and what is known of how it gets there."""
+    """Question of a check: the scope on the slave, and the facts of the way there."""
 
     master: Header
     slave: Header
@@ -112,7 +112,7 @@ class Question:
     notices: tuple[str, ...]
 
     def answered(self, outcome: Outcome) -> Outcome:
-        """The outcome with the question's own facts added."""
+        """Return the outcome with the question's own facts added."""
         hbase = outcome.hbase
         if hbase is not None and self.peer is not None:
             hbase = dataclasses.replace(hbase, not_replicated=self.not_replicated)
@@ -139,7 +139,7 @@ class Question:
         )
 
     def _limits(self) -> Iterator[str]:
-        """What the verdict does not cover, although a run without options and from whole files would."""
+        """Yield what the verdict does not cover, although a run without options and with whole files would."""
         if self.scope.check_hbase:
             filters = (
                 (asked_filter(self.scope), "chosen"),
@@ -157,12 +157,12 @@ class Question:
 
 
 def words_of(chosen: TableFilter) -> str:
-    """The tables and namespaces of a filter, of many only the first."""
+    """Return the tables and namespaces of a filter, of many only the first."""
     return few([*map("table {}".format, sorted(chosen.tables)), *map("namespace {}".format, sorted(chosen.namespaces))])
 
 
 def few(names: Sequence[str]) -> str:
-    """Of many names only the first."""
+    """Return the names, of many only the first."""
     more = len(names) - NAMED_LIMITS
     return f"{', '.join(names[:NAMED_LIMITS])}{f' and {more} more' if more > 0 else ''}"
 
@@ -174,7 +174,9 @@ def question_of(
     hdfs_paths: tuple[str, ...] = (),
     excluded: tuple[str, ...] = (),
 ) -> Question:
-    """The question of `scope` about two sides; `hdfs_paths` are those of `-f`, `excluded` the globs of `--exclude`.
+    """Return the question of `scope` about two sides.
+
+    `hdfs_paths` are those of `-f`, `excluded` the globs of `--exclude`.
 
     Raises `UsageError` or `StatusFileError` where the two cannot be compared; the message says what to do.
     """
@@ -203,7 +205,7 @@ def question_of(
 
 
 def refuse_silent(rows: Iterable[Row], scope: Scope) -> None:
-    """`StatusFileError` where the slave's HBase cannot report what has arrived: everything would look missing."""
+    """Raise `StatusFileError` if the slave's HBase cannot report what has arrived: everything would look missing."""
     silent = cannot_report(rows) if scope.check_hbase else []
     if silent:
         raise StatusFileError(
@@ -214,7 +216,7 @@ def refuse_silent(rows: Iterable[Row], scope: Scope) -> None:
 
 
 def refuse_since(master: Header, since: Baseline) -> None:
-    """`UsageError` for a baseline that leaves nothing in scope, or nothing of a table: complete would mean nothing."""
+    """Raise `UsageError` for a baseline that leaves nothing of the scope or of a table: *complete* would be empty."""
     times = {f"{table}={time_ms}": time_ms for table, time_ms in since.by_table.items()}
     if since.everything_ms is not None:
         times[str(since.everything_ms)] = since.everything_ms
@@ -228,7 +230,7 @@ def refuse_since(master: Header, since: Baseline) -> None:
 
 
 def _paths_in_scope(master: Header, paths: tuple[str, ...]) -> Header:
-    """The header for the paths of `run -i -f`: about those that FILE does not hold nothing is known."""
+    """Return the header for the paths of `run -i -f`. Nothing is known about paths that FILE does not hold."""
     if not paths or not master.hdfs_paths:
         return master
     held = [path for path in paths if any(re.match(glob_regex(root), path, re.DOTALL) for root in master.hdfs_paths)]
@@ -238,7 +240,7 @@ def _paths_in_scope(master: Header, paths: tuple[str, ...]) -> Header:
 
 
 def _narrowed(scope: Scope, master: Header, slave: Header) -> Scope:
-    """Only halves that both sides hold are checked."""
+    """Return the scope without a half that one of the sides does not hold."""
     halves = [header.half for header in (master, slave)]
     hbase = scope.check_hbase and "hdfs" not in halves
     hdfs = scope.check_hdfs and "hbase" not in halves
@@ -248,7 +250,7 @@ def _narrowed(scope: Scope, master: Header, slave: Header) -> Scope:
 
 
 def _peer(master: SideFacts, slave: Header, scope: Scope) -> Choice | None:
-    """The peer that leads to the slave; rejects a file of the wrong cluster."""
+    """Return the peer that leads to the slave. Rejects a file of the wrong cluster."""
     if master.legacy:
         return None
     header = master.header
@@ -265,7 +267,7 @@ def _peer(master: SideFacts, slave: Header, scope: Scope) -> Choice | None:
 
 
 def refuse_pruned(master: Header, slave: Header, scope: Scope) -> None:
-    """`StatusFileError` for a FILE that needs segments which the slave has pruned since."""
+    """Raise `StatusFileError` for a FILE that needs segments which the slave has pruned since."""
     if scope.check_hbase and is_pruned(master, slave):
         raise StatusFileError(
             f"FILE (barrier {iso(master.barrier_issued_ms)}) is older than the one by which this slave's state table "
@@ -284,7 +286,7 @@ def _refuse_same_hdfs(master: Header, slave: Header, scope: Scope) -> None:
 
 
 def _queue_facts(master: SideFacts, peer: PeerFacts, scope: Scope) -> QueueFacts:
-    """What the master's queues prove for the peer, and what its configuration means for the tables."""
+    """Return what the master's queues prove for the peer, and what its configuration means for the tables."""
     header, servers = master.header, master.kind("server")
     window = (latest(header.coverage_ms, scope.since.everything_ms), header.barrier_issued_ms)
     kept_back = withheld(peer, master.replicated)
@@ -299,7 +301,7 @@ def _queue_facts(master: SideFacts, peer: PeerFacts, scope: Scope) -> QueueFacts
 
 
 def _ordered(master: SideFacts, peer: PeerFacts, kept_back: Iterable[str]) -> frozenset[str]:
-    """Tables of which the peer leaves out some replicated families, or may do so as their families are unknown.
+    """Return the tables with replicated families that the peer leaves out, or may leave out (unknown families).
 
     Each table is judged by itself: a partially shipped one does not affect the others.
     """

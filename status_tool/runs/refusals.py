@@ -1,4 +1,4 @@
-"""What FILE cannot support: a check that asks for it is refused before anything is read."""
+"""Refusals of checks that FILE cannot support, before anything is read."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ from status_tool.vocabulary.verdicts import Evidence
 
 
 def header_in_scope(header: Header, check: Check) -> Header:
-    """FILE's header with `-s` applied; rejects a half that FILE does not hold, and options that FILE cannot support."""
+    """Return FILE's header with `-s` applied.
+
+    Rejects a half that FILE does not hold, and options that it cannot support.
+    """
     if (header.half == "hdfs" and not check.scope.check_hdfs) or (
         header.half == "hbase" and not check.scope.check_hbase
     ):
@@ -39,7 +42,7 @@ def _refuse_option(option: GivenOption, header: Header) -> None:
 
 
 def refuse_deep(file: StatusFile, check: Check) -> None:
-    """`UsageError` where FILE has no CRC32C to compare the slave's files with."""
+    """Raise `UsageError` if FILE has no CRC32C to compare the slave's files with."""
     if not check.deep:
         return
     files = 0
@@ -56,7 +59,7 @@ def refuse_deep(file: StatusFile, check: Check) -> None:
 
 
 def refuse_rows(file: StatusFile, check: Check) -> None:
-    """`UsageError` where there is nothing to hold the slave's rows against."""
+    """Raise `UsageError` if there is nothing to compare the slave's rows with."""
     if check.rows is not None and check.rows.master is None and not file.counts.get("digest"):
         raise UsageError(
             "--rows needs the master (--master-conf DIR, or --master-thrift and --master-zookeeper), as FILE holds no "
@@ -65,7 +68,7 @@ def refuse_rows(file: StatusFile, check: Check) -> None:
 
 
 def refuse_sample(file: StatusFile, check: Check) -> None:
-    """`UsageError` where `--sample` asks for what FILE does not hold."""
+    """Raise `UsageError` if `--sample` asks for what FILE does not hold."""
     if any(one.flag == "--sample" for one in check.given) and check.sample_s and not file.counts.get("sample"):
         raise UsageError(
             "--sample: FILE holds no samples of rows: `run -m -o FILE` takes them where the master's region servers "
@@ -74,7 +77,7 @@ def refuse_sample(file: StatusFile, check: Check) -> None:
 
 
 def _asked_shutdown(header: Header, moment_ms: int) -> Header:
-    """The header with the `-s` of a check; the notice names the time that it replaces."""
+    """Return the header with the `-s` of a check. The notice names the time that it replaces."""
     if moment_ms > header.created_ms:
         raise UsageError(
             f"-s {moment_ms} ({iso(moment_ms)}) lies after FILE was written ({iso(header.created_ms)}), which knows "

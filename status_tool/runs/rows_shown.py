@@ -34,7 +34,7 @@ class _Shown(RowsCounted):
 
 @contextmanager
 def rows_shown(progress: Progress) -> Iterator[RowsCounted]:
-    """Counts of both sides together."""
+    """Show the counts of both sides together."""
     with (
         progress.phase("rows digested") as rows,
         progress.phase("bytes digested") as size,

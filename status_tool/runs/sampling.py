@@ -55,14 +55,20 @@ UNHEARD = 0.5
 
 @contextmanager
 def sampling(settings: Settings, only: TableFilter, within_s: float) -> Iterator[Callable[[], list[NewRow]]]:
-    """Samples the master's rows meanwhile; call it for the `sample` rows of FILE. A sample that fails is none."""
+    """Sample the master's rows meanwhile.
+
+    The yielded function returns FILE's `sample` rows; none if a sample failed.
+    """
     with _beside(lambda stop: _sample(settings, only, within_s, stop), list[NewRow]()) as rows:
         yield rows
 
 
 @contextmanager
 def _beside(work: Callable[[threading.Event], _T], nothing: _T) -> Iterator[Callable[[], _T]]:
-    """Runs on a thread of its own while the block does; call it for the result, `nothing` where it failed."""
+    """Run in a background thread.
+
+    The yielded function waits for the result; it returns `nothing` if the work failed.
+    """
     stop = threading.Event()
 
     def done() -> _T:
@@ -99,7 +105,7 @@ def _sample(settings: Settings, only: TableFilter, within_s: float, stop: thread
 
 
 def apart(sampled: Iterable[Sampled]) -> Iterator[Sampled]:
-    """Those that share no row: of a small region each sample is the whole, and no row is to be counted twice."""
+    """Yield samples that share no row: a small region's samples are all the whole region, and each row counts once."""
     last: Sampled | None = None
     for one in sorted(sampled, key=lambda each: (each.table, each.interval.start)):
         if last is None or last.table != one.table or last.interval.intersection(*one.interval) is None:
@@ -116,7 +122,7 @@ def _replicated(known: Mapping[str, Mapping[str, Any]], only: TableFilter, ours:
 
 
 def picks(regions: Iterable[HostedRegion], dice: random.Random) -> list[HostedRegion]:
-    """Regions at random, of many tables, each at most `PER_REGION` times: one range of each is sampled.
+    """Return random regions of many tables, each at most `PER_REGION` times. One range of each is sampled.
 
     Of many regions only some are held: one that `RANGES` others precede is preceded by so many whatever follows.
     """
@@ -129,7 +135,7 @@ def picks(regions: Iterable[HostedRegion], dice: random.Random) -> list[HostedRe
 
 
 def _first(drawn: list[tuple[float, HostedRegion]]) -> list[tuple[float, HostedRegion]]:
-    """`RANGES` of them by the numbers that were drawn, but every table's first one before any table's second one."""
+    """Return `RANGES` regions by their drawn numbers, but every table's first one before any table's second one."""
     seen: Counter[str] = Counter()
     ranked: list[tuple[int, float, HostedRegion]] = []
     for number, region in sorted(drawn, key=itemgetter(0)):
@@ -141,7 +147,7 @@ def _first(drawn: list[tuple[float, HostedRegion]]) -> list[tuple[float, HostedR
 
 @dataclass(frozen=True)
 class Repeated:
-    """What the slave has of FILE's samples."""
+    """Result of FILE's samples on the slave."""
 
     equal: tuple[TableRange, ...] = ()
     unequal: tuple[TableRange, ...] = ()
@@ -149,7 +155,7 @@ class Repeated:
     """In those that are equal."""
 
     def notice(self, incomplete: Collection[str] = ()) -> str | None:
-        """The result in words; `incomplete` are the tables in which streams say that something has not arrived."""
+        """Return the result in words. `incomplete` are the tables with streams that have not arrived in whole."""
         if not (self.equal or self.unequal):
             return None
         ranges, tables = len(self.equal), len({part.table for part in self.equal})
@@ -180,7 +186,7 @@ def _tables_of(parts: Iterable[TableRange]) -> str:
 
 @contextmanager
 def repeating(settings: Settings, rows: Iterable[Row], within_s: float) -> Iterator[Callable[[], Repeated]]:
-    """Has the slave digest FILE's samples meanwhile; call it for what came of it."""
+    """Let the slave digest FILE's samples meanwhile. The yielded function returns the result."""
     filed = filed_samples(rows)
     with _beside(lambda stop: repeat(settings, filed, within_s, stop), Repeated()) as result:
         yield result
@@ -221,7 +227,7 @@ def disprove(
     slave_small: Iterable[Row],
     slave_segments: Callable[[], Iterable[Row]],
 ) -> RowProofs:
-    """What samples decide against the streams of tables that these prove.
+    """Return what samples decide against the streams of tables that these prove.
 
     Only where the application was shut down before the samples were taken, both sides keep the same cells, they are
     still not equal, and nothing newer than FILE has arrived after that. `master_rows` reads FILE's rows of some kinds,
@@ -245,7 +251,7 @@ def _stream(row: Row) -> tuple[object, ...]:
 def _contradicted(
     question: Question, outcome: Outcome, repeated: Repeated, filed: Mapping[str, FiledTable]
 ) -> dict[str, FiledTable]:
-    """The ranges that are not equal, of tables that had been at rest and that the streams prove."""
+    """Return the unequal ranges of tables that had been at rest and that the streams prove."""
     groups = outcome.overview.groups if outcome.overview is not None else ()
     doubted = {group.table for group in groups}
     shutdown_ms = question.master.shutdown_ms
@@ -271,7 +277,7 @@ def _described(settings: Settings, rows: Iterable[Row]) -> DescribedCluster:
 
 
 def _keep_the_same(filed: FiledTable, master: DescribedCluster, slave: DescribedCluster) -> bool:
-    """Whether both sides keep the same cells of what FILE digested, so that a difference is one."""
+    """Return True if both sides keep the same cells of what FILE digested, so that a difference counts."""
     there, here = (side.tables.get(filed.table, {}) for side in (master, slave))
     if not all(name in there and name in here for name in filed.names):
         return False
@@ -285,7 +291,7 @@ def _keep_the_same(filed: FiledTable, master: DescribedCluster, slave: Described
 
 
 def differing(parts: Iterable[TableRange], regions: Iterable[Row]) -> RowProofs:
-    """What decides against the streams: samples that still differ, and FILE's `region` rows."""
+    """Return the evidence against the streams: samples that still differ, and FILE's `region` rows."""
     found = list(parts)
     findings = tuple(_finding(part) for part in found)
     names = frozenset(

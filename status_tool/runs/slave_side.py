@@ -41,7 +41,7 @@ LEGACY_ROOTS = 10_000
 
 @dataclass(frozen=True)
 class Scratch:
-    """Where a check puts the files that Spark reads."""
+    """Folders for the files that a check lets Spark read."""
 
     folder: Path
     near: Path | None
@@ -49,7 +49,7 @@ class Scratch:
 
     @property
     def files(self) -> Path:
-        """Where `gather` puts the slave's files if this process alone reads them."""
+        """File for the slave's files if only this process reads them."""
         return self.folder / "slave-files.parquet"
 
 
@@ -63,7 +63,7 @@ def scratch_of(check: Check) -> Iterator[Scratch]:
 
 
 def slave_request(side: MasterSide, check: Check) -> Request:
-    """What to gather from the slave for a check against `side`."""
+    """Return what to gather from the slave for a check against `side`."""
     master = side.header
     hdfs = check.scope.check_hdfs and master.half in ("both", "hdfs")
     return Request(
@@ -111,7 +111,7 @@ def gather(settings: Settings, request: Request, say: Say, scratch: Scratch) -> 
 
 
 def slave_rows(spark: SparkSession, gathered: Snapshot, scratch: Scratch) -> DataFrame | pa.Table:
-    """All rows of the slave: held by this process if they are few, else read by Spark."""
+    """Return all rows of the slave: held by this process if they are few, else read by Spark."""
     rows: DataFrame | pa.Table
     if scratch.near is not None and scratch.near.exists():
         rows = pq.read_table(scratch.near)
@@ -124,19 +124,19 @@ def slave_rows(spark: SparkSession, gathered: Snapshot, scratch: Scratch) -> Dat
 
 
 def segment_rows(gathered: Snapshot) -> Iterator[Row]:
-    """The `segment` rows of a snapshot, read now."""
+    """Yield the `segment` rows of a snapshot, read now."""
     with closing(read_all(source_of(_left_to_spark(gathered)))) as batches:
         for batch in batches:
             yield from batch.filter(pc.equal(batch.column("kind"), "segment")).to_pylist()
 
 
 def _left_to_spark(gathered: Snapshot) -> Snapshot:
-    """Without what only this process reads."""
+    """Return the snapshot without the sources that only this process reads."""
     return dataclasses.replace(gathered, sources=tuple(one for one in gathered.sources if not one.is_read_here))
 
 
 def _shared_out(gathered: Snapshot, spark: SparkSession) -> Snapshot:
-    """In enough parts for all of Spark's tasks; the concurrency applies to them together: each may be a process."""
+    """Split the sources into enough parts for all of Spark's tasks, which share the concurrency."""
     tasks = max(1, spark.sparkContext.defaultParallelism)
 
     def shared(source: Source) -> Source:

@@ -108,7 +108,7 @@ def write_side(
 
 
 def _samples(settings: Settings, request: Request, path: Path) -> AbstractContextManager[Callable[[], list[NewRow]]]:
-    """Begun at once, while the trackers are waited for. The original's format has no place for them."""
+    """Begin to sample at once, while the trackers are waited for. The original's format has no place for samples."""
     if request.side != MASTER or not request.hbase or not request.sample_s or is_legacy_name(path):
         return nullcontext(list)
     return sampling(settings, request.only, request.sample_s)
@@ -119,9 +119,9 @@ UNASKED_FILES = 10_000
 
 
 def unasked(settings: Settings, request: Request) -> str | None:
-    """What will be read although nothing says which of the master's files are meant, to be told; None: that is said.
+    """Return the notice for a scope that nothing names; None if the files to read are named.
 
-    Raises `UsageError` where that would be more than `UNASKED_FILES`, by the NameNode's own counters.
+    Raises `UsageError` if that would be more than `UNASKED_FILES`, by the NameNode's own counters.
     """
     if request.side != MASTER or not request.hdfs or request.hdfs_paths or settings.hdfs_paths:
         return None
@@ -135,7 +135,7 @@ def unasked(settings: Settings, request: Request) -> str | None:
 
 
 def _whole_hdfs(settings: Settings) -> tuple[int, str]:
-    """How many files and folders there are, as the NameNode knows it without counting; 0 where it does not say."""
+    """Return the number of files and folders that the NameNode knows without counting; 0 if it does not tell."""
     try:
         endpoint = endpoint_of(settings)
         bean = WebHdfs(endpoint, patience_s=0).bean(NAMENODE_INFO) or {}
@@ -148,21 +148,24 @@ def _whole_hdfs(settings: Settings) -> tuple[int, str]:
 
 
 def kind_of_side(request: Request, cluster_key: str) -> RunKind:
-    """What a run that writes one side has in common with others; `cluster_key` as in the header."""
+    """Return the kind of a run that writes one side, by which the plan finds earlier ones.
+
+    `cluster_key` is that of the header.
+    """
     form = "run -m -o" if request.side == MASTER else "run -o"
     narrowed = bool(request.only.tables or request.only.namespaces or request.hdfs_paths)
     return RunKind(form, cluster_key, request.hbase, request.hdfs, request.files.deep, narrowed)
 
 
 def _remember(request: Request, header: Header, counts: Mapping[str, int], took_s: float) -> None:
-    """Unless it waited for queues, used checksums of an earlier run, or is one round of another run."""
+    """Record the duration, unless the run waited for queues, used earlier checksums, or is a round of another run."""
     if not (request.drained or request.following or request.files.journal is not None):
         last = LastRun(int(took_s * 1000), rows_read(counts), int(time.time() * 1000))
         remember(kind_of_side(request, header.cluster_key), last)
 
 
 def rows_before(path: Path) -> Mapping[str, int]:
-    """How many rows of each kind a status file holds; none where there is no file, or one that cannot be read."""
+    """Return the number of rows of each kind in a status file; empty if there is no file, or it cannot be read."""
     try:
         with open_status(path) as older:
             return older.counts
@@ -174,7 +177,7 @@ def rows_before(path: Path) -> Mapping[str, int]:
 def counting(
     progress: Progress, request: Request, before: Mapping[str, int]
 ) -> Iterator[Callable[[pa.RecordBatch], None]]:
-    """Meanwhile streams and files are counted, each with its own rate and end; call it with each batch."""
+    """Count streams and files meanwhile, each with its own rate and end. Call the yielded function with each batch."""
     kinds = {"stream" if request.side == MASTER else "segment": request.hbase, "file": request.hdfs}
     with ExitStack() as phases:
         counts = {
@@ -193,7 +196,7 @@ def counting(
 
 @contextmanager
 def journaling(path: Path, request: Request) -> Iterator[tuple[Request, Journal | None]]:
-    """Checksums are kept beside FILE until it is complete; with `--resume` those of an interrupted run are used.
+    """Keep checksums beside FILE until it is complete. With `--resume`, uses those of an interrupted run.
 
     A run that ends early reports what is kept: by `Interrupted` for Ctrl-C or SIGTERM, else in its own error.
     """
@@ -224,7 +227,7 @@ def journaling(path: Path, request: Request) -> Iterator[tuple[Request, Journal 
 
 
 def streams_written_later(batch: pa.RecordBatch, shutdown_ms: int | None) -> int:
-    """How many streams of the batch were written to after the shutdown time."""
+    """Return the number of the batch's streams that were written to after the shutdown time."""
     if shutdown_ms is None:
         return 0
     later = pc.and_(pc.equal(batch.column("kind"), "stream"), pc.greater(batch.column("write_ms"), shutdown_ms))
@@ -232,7 +235,7 @@ def streams_written_later(batch: pa.RecordBatch, shutdown_ms: int | None) -> int
 
 
 def _with_later_writes_notice(gathered: Snapshot, streams: int) -> Snapshot:
-    """An outdated shutdown time is reported at once; which tables are in scope only the check knows."""
+    """Add a notice about an outdated shutdown time at once. Only the check knows which tables are in scope."""
     note = (
         f"{streams} streams were written to after the shutdown time; these writes are not in scope. "
         "If the application has run since, record the shutdown time again"
@@ -242,7 +245,7 @@ def _with_later_writes_notice(gathered: Snapshot, streams: int) -> Snapshot:
 
 
 def source_of(gathered: Snapshot, *more: Source) -> Source:
-    """All rows of a snapshot, and those of further sources."""
+    """Return a source of all rows of a snapshot and of further sources."""
     return Together((SmallRows(gathered.rows), gathered.regions, *gathered.sources, *more))
 
 
