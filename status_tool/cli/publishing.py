@@ -34,7 +34,7 @@ from status_tool.printable import iso, safe
 from status_tool.published.carriers import carried
 from status_tool.published.layout import Closing
 from status_tool.published.publisher import Turns, put_file
-from status_tool.published.table import PublishedTable
+from status_tool.published.table import PublishedTable, SentParts
 from status_tool.report.metrics import published_metrics
 from status_tool.report.progress import Shown, make_progress, set_shown
 from status_tool.runs.write import unasked, write_side
@@ -64,6 +64,8 @@ class PublishRound:
     started_ms: int
     took_s: float
     closing: Closing | None = None
+    sent: int = 0
+    """Bytes that were put into the table."""
     other: str = ""
     """Who published instead."""
     error: str = ""
@@ -83,7 +85,7 @@ class PublishRound:
             done = f"NOT published: {self.error}" if self.error else f"left out: {self.other} has published since"
             return safe(f"{at} {done}; {took}")
         what = "" if self.closing.half == "hbase" else " with HDFS files"
-        size = f"{self.closing.size} bytes in {self.closing.cells} cell{'' if self.closing.cells == 1 else 's'}"
+        size = f"{self.closing.size} bytes, {self.sent} of them sent"
         noted = "".join(f"; {notice}" for notice in self.notices)
         return safe(f"{at} published the cut {iso(self.closing.cut_ms)}{what}: {size}; {took}{noted}")
 
@@ -98,7 +100,8 @@ class PublishRound:
             "published": closing is not None,
             "cut_ms": None if closing is None else closing.cut_ms,
             "bytes": None if closing is None else closing.size,
-            "cells": None if closing is None else closing.cells,
+            "sent_bytes": None if closing is None else self.sent,
+            "cells": None if closing is None else len(closing.parts),
             "half": None if closing is None else closing.half,
             "left_out_for": self.other or None,
             "error": self.error or None,
@@ -144,6 +147,7 @@ class _Publisher:
         self._files_at: float | None = None
         self._peers_at: float | None = None
         self._last: Closing | None = None
+        self._sent = SentParts()
 
     def rounds(self) -> Iterator[PublishRound]:
         """One after another. What is wrong with options or settings ends the first one, and stays."""
@@ -162,7 +166,7 @@ class _Publisher:
     def _round(self, *, is_first: bool) -> PublishRound:
         started_ms, began = int(time.time() * 1000), time.monotonic()
         try:
-            closing, other, notices = self._publish()
+            closing, sent, other, notices = self._publish()
         except (UsageError, ConfigurationError) as refused:
             if is_first:
                 raise
@@ -173,14 +177,14 @@ class _Publisher:
                 raise KeyboardInterrupt from None
             kind = "" if isinstance(failed, StatusToolError) else f"{type(failed).__name__}: "
             return PublishRound(started_ms, time.monotonic() - began, error=kind + " ".join(str(failed).split()))
-        return PublishRound(started_ms, time.monotonic() - began, closing, other, notices=notices)
+        return PublishRound(started_ms, time.monotonic() - began, closing, sent, other, notices=notices)
 
-    def _publish(self) -> tuple[Closing | None, str, tuple[str, ...]]:
+    def _publish(self) -> tuple[Closing | None, int, str, tuple[str, ...]]:
         self._table.require()
         notices = self._carried()
         turn = self._own_turns().take()
         if not turn.is_ours:
-            return None, turn.other, notices
+            return None, 0, turn.other, notices
         has_files = self._wants_files()
         parameters = {**self._what.check, "output": self._file}
         if not has_files:
@@ -194,11 +198,11 @@ class _Publisher:
         unasked(asked.settings, request)
         with make_progress() as progress:
             write_side(asked.settings, request, self._file, None, progress.step, asked.key, progress)
-        closing = put_file(self._table, self._file, int(self._service.interval_s * 1000))
+        closing, sent = put_file(self._table, self._file, int(self._service.interval_s * 1000), self._sent)
         self._file.unlink(missing_ok=True)
         if has_files:
             self._files_at = time.monotonic()
-        return closing, "", notices
+        return closing, sent, "", notices
 
     def _own_turns(self) -> Turns:
         if self._turns is None:

@@ -189,7 +189,7 @@ def fetch_published(asked: AskedRun, file: Path) -> Path:
 
     one = asked.options
     wanted = None if one.published == ANY_MASTER else one.published
-    for notice in fetch_newest(asked.settings, wanted, file, with_files=one.only is Half.HDFS):
+    for notice in fetch_newest(asked.settings, wanted, file, asked.key, with_files=one.only is Half.HDFS):
         print(f"status-tool: {safe(notice)}", file=sys.stderr)
     return file
 

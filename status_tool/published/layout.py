@@ -1,33 +1,56 @@
 """How a published status file lies in the table: rows of at most one cell, and a closing row that makes it count.
 
-Row keys are ASCII. `f/CLUSTER/NAME/NUMBER` holds a part of the file, `c/CLUSTER/NAME` its closing row, `k/CLUSTER` the
-claim of the last round; CLUSTER is the publisher's own HBase cluster id. The closing row is written last, and
-replication may bring it first: a file counts only once its parts are as many, and of the digest, as that row says.
+Row keys are ASCII. `f/CLUSTER/DIGEST` holds a part of files, by its content: parts that several files have in common
+are there once. `c/CLUSTER/NAME` is a file's closing row, which names its parts, and `k/CLUSTER` the claim of the last
+round; CLUSTER is the publisher's own HBase cluster id. The closing row is written last, and replication may bring it
+first: a file counts only once all parts are there, each of the digest that is its name.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+import re
+from dataclasses import dataclass
 from typing import Any
 
 from status_tool.errors import StatusFileError
-from status_tool.vocabulary.details import fits, is_number, is_text, loads
+from status_tool.vocabulary.details import fits, is_number, is_text, list_of, loads
 from status_tool.vocabulary.names import PUBLISHED_FAMILY
 
 CELL_BYTES = 1 << 20
-LAYOUT_VERSION = 1
+LAYOUT_VERSION = 2
 PART = f"{PUBLISHED_FAMILY}:d".encode()
 CLOSING = f"{PUBLISHED_FAMILY}:c".encode()
 CLAIM = f"{PUBLISHED_FAMILY}:k".encode()
 CLOSING_ROWS = (b"c/", b"c0")
 """First key of all closing rows, and the first one behind them."""
-_FIELDS = {
-    **dict.fromkeys(("cells", "size", "barrier_ms", "cut_ms", "interval_ms"), is_number),
-    **dict.fromkeys(("sha256", "half"), is_text),
-}
+_DIGEST = re.compile("[0-9a-f]{64}")
+
+
+def _is_part(value: Any) -> bool:
+    if not isinstance(value, list) or len(value) != 2 or not is_text(value[0]) or not is_number(value[1]):
+        return False
+    return bool(_DIGEST.fullmatch(value[0])) and 0 < value[1] <= CELL_BYTES
+
+
+_NUMBERS = ("barrier_ms", "cut_ms", "interval_ms")
+_FIELDS = {**dict.fromkeys(_NUMBERS, is_number), "half": is_text, "parts": list_of(_is_part)}
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part of published files."""
+
+    digest: str
+    """SHA-256 in hex of its content."""
+    size: int
+
+    @classmethod
+    def of(cls, content: bytes) -> Part:
+        """The part with this content."""
+        return cls(hashlib.sha256(content).hexdigest(), len(content))
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,10 +59,8 @@ class Closing:
 
     cluster_id: str
     name: str
-    cells: int
-    size: int
-    """Bytes of the file."""
-    sha256: str
+    parts: tuple[Part, ...]
+    """In the order in which they make up the file."""
     barrier_ms: int
     """When the file's barrier was issued: it only rises from one file of a cluster to the next."""
     cut_ms: int
@@ -53,19 +74,20 @@ class Closing:
         """Of its row."""
         return f"c/{self.cluster_id}/{self.name}".encode()
 
-    def part(self, number: int) -> bytes:
+    @property
+    def size(self) -> int:
+        """Bytes of the file."""
+        return sum(part.size for part in self.parts)
+
+    def part_key(self, part: Part) -> bytes:
         """The key of a part's row."""
-        return part_key(self.cluster_id, self.name, number)
+        return f"f/{self.cluster_id}/{part.digest}".encode()
 
     def value(self) -> bytes:
         """Of its cell."""
-        stored = {key: value for key, value in asdict(self).items() if key not in ("cluster_id", "name")}
-        return json.dumps({"version": LAYOUT_VERSION, **stored}).encode()
-
-
-def part_key(cluster_id: str, name: str, number: int) -> bytes:
-    """The key of the row that holds a part."""
-    return f"f/{cluster_id}/{name}/{number:06d}".encode()
+        stored = {name: getattr(self, name) for name in (*_NUMBERS, "half")}
+        parts = [[part.digest, part.size] for part in self.parts]
+        return json.dumps({"version": LAYOUT_VERSION, **stored, "parts": parts}).encode()
 
 
 def claim_key(cluster_id: str) -> bytes:
@@ -85,16 +107,13 @@ def closing_of(key: bytes, value: bytes) -> Closing:
         found: Any = loads(value.decode(errors="replace"))
     except ValueError:
         found = None
-    version = found.get("version") if isinstance(found, dict) else None
-    if isinstance(version, int) and version > LAYOUT_VERSION:
+    version: Any = found.get("version") if isinstance(found, dict) else None
+    version = version if is_number(version) else 0
+    if version > LAYOUT_VERSION:
         raise StatusFileError("a newer status-tool published it: upgrade status-tool here")
+    if 0 < version < LAYOUT_VERSION:
+        raise StatusFileError("an older status-tool published it: upgrade status-tool on the master")
     if kind != "c" or not cluster_id or not name or version != LAYOUT_VERSION or not fits(found, _FIELDS):
         raise StatusFileError("its closing row cannot be parsed")
-    if found["cells"] != -(-found["size"] // CELL_BYTES) or found["size"] < 0:
-        raise StatusFileError("its closing row contradicts itself")
-    return Closing(cluster_id, name, **{field: found[field] for field in _FIELDS})
-
-
-def parts_of(content: bytes) -> Iterator[bytes]:
-    """A file in parts of at most `CELL_BYTES`."""
-    yield from (content[start : start + CELL_BYTES] for start in range(0, len(content), CELL_BYTES))
+    parts = tuple(Part(*part) for part in found["parts"])
+    return Closing(cluster_id, name, parts, half=found["half"], **{field: found[field] for field in _NUMBERS})

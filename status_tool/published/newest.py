@@ -11,6 +11,7 @@ from status_tool.errors import StatusFileError, UsageError
 from status_tool.printable import iso
 from status_tool.published.layout import Closing
 from status_tool.published.table import Published, PublishedTable
+from status_tool.status_file.signature import SignKey
 
 TRIED = 10
 """So many of the newest are tried: those that are still arriving are few."""
@@ -38,10 +39,13 @@ def of_one_master(published: Published, own_id: str, wanted: str | None, option:
     return files
 
 
-def fetch_newest(settings: Settings, wanted: str | None, path: Path, *, with_files: bool) -> Sequence[str]:
+def fetch_newest(
+    settings: Settings, wanted: str | None, path: Path, key: SignKey | None = None, *, with_files: bool
+) -> Sequence[str]:
     """Write the newest file that is here in whole to `path`; returns notices about newer ones that are not.
 
-    `with_files`: the newest with checksums of HDFS files. Raises `StatusFileError` where there is none.
+    `with_files`: the newest with checksums of HDFS files. With a `key`, the newest that is signed with it. Raises
+    `StatusFileError` where there is none.
     """
     table = PublishedTable(settings.thrift(), settings.status_table)
     table.require()
@@ -51,7 +55,7 @@ def fetch_newest(settings: Settings, wanted: str | None, path: Path, *, with_fil
     notices = [f"published status files that are not counted: {why}" for why in published.unreadable]
     for closing in files[:TRIED]:
         try:
-            table.fetch(closing, path)
+            table.fetch(closing, path, key)
         except StatusFileError as error:
             notices.append(str(error))
         else:

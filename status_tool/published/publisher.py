@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import socket
@@ -10,9 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from status_tool.errors import ConfigurationError
-from status_tool.published.layout import CELL_BYTES, Closing, new_name
-from status_tool.published.table import PublishedTable
+from status_tool.published.layout import CELL_BYTES, Closing, Part, new_name
+from status_tool.published.table import PublishedTable, SentParts
 from status_tool.sources.state_table import now_ms
+from status_tool.status_file.parts import parts_of
 from status_tool.status_file.reader import open_status
 from status_tool.vocabulary.header import MASTER
 
@@ -81,23 +81,23 @@ def _claimed_ms(value: bytes) -> int:
     return at_ms if isinstance(at_ms, int) else 0
 
 
-def put_file(table: PublishedTable, file: Path, interval_ms: int) -> Closing:
-    """Put a master's status file into the table; returns its closing row. Raises what reading and putting raise."""
+def put_file(table: PublishedTable, file: Path, interval_ms: int, sent: SentParts) -> tuple[Closing, int]:
+    """Put a master's status file into the table; returns its closing row, and how many bytes were put.
+
+    Raises what reading and putting raise.
+    """
     with open_status(file, require_side=MASTER) as status:
         header = status.header
     if not header.cluster_id or header.barrier_issued_ms is None:
         raise ConfigurationError("a status file without its HBase half proves no recovery point: leave --only hdfs out")
-    content = file.read_bytes()
+    contents = list(parts_of(file, CELL_BYTES))
     closing = Closing(
         cluster_id=header.cluster_id,
         name=new_name(header.barrier_issued_ms),
-        cells=-(-len(content) // CELL_BYTES),
-        size=len(content),
-        sha256=hashlib.sha256(content).hexdigest(),
+        parts=tuple(map(Part.of, contents)),
         barrier_ms=header.barrier_issued_ms,
         cut_ms=header.cut_ms,
         interval_ms=interval_ms,
         half=header.half,
     )
-    table.put(content, closing)
-    return closing
+    return closing, table.put(contents, closing, sent)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,20 +12,28 @@ import happybase
 from status_tool.clients.named_table import NamedTable
 from status_tool.clients.thrift import check_and_put, connection, scan
 from status_tool.errors import OutputError, StatusFileError
-from status_tool.printable import iso
+from status_tool.printable import iso, safe
 from status_tool.published.layout import (
     CLAIM,
     CLOSING,
     CLOSING_ROWS,
     PART,
     Closing,
+    Part,
     claim_key,
     closing_of,
-    parts_of,
 )
+from status_tool.status_file.reader import open_status
+from status_tool.status_file.signature import SignKey
+from status_tool.vocabulary.header import MASTER
 from status_tool.vocabulary.names import PUBLISHED_FAMILY
 
 PUBLISHED_TTL_S = 86_400
+AGAIN_S = 600.0
+"""A part that was put longer ago is put again: so long files lack it at most after a slave has lost it, and it never
+expires much before the files that refer to it."""
+_AT_ONCE = 8
+"""How many parts are asked for at once."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +44,23 @@ class Published:
     """Newest barrier first."""
     unreadable: tuple[str, ...] = ()
     """Why closing rows cannot be read, each reason once."""
+
+
+class SentParts:
+    """Which parts this publisher has put less than `AGAIN_S` ago: files refer to them."""
+
+    def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
+        self.now = now
+        self._at: dict[Part, float] = {}
+
+    def has(self, part: Part) -> bool:
+        """Whether it need not be put."""
+        at = self._at.get(part)
+        return at is not None and self.now() - at < AGAIN_S
+
+    def note(self, part: Part, at: float) -> None:
+        """It was put, not before `at`; parts that are too old are forgotten."""
+        self._at = {one: when for one, when in self._at.items() if at - when < AGAIN_S} | {part: at}
 
 
 class PublishedTable(NamedTable):
@@ -76,12 +102,22 @@ class PublishedTable(NamedTable):
             value: bytes | None = table.row(claim_key(cluster_id), [CLAIM]).get(CLAIM)
             return value
 
-    def put(self, content: bytes, closing: Closing) -> None:
-        """Write a status file: its parts, and only then the closing row that makes it count."""
+    def put(self, contents: Sequence[bytes], closing: Closing, sent: SentParts) -> int:
+        """Write a status file: the parts that are not in the table, and only then the closing row that makes it count.
+
+        Returns how many bytes were put.
+        """
+        count = 0
         with self._open() as table:
-            for number, part in enumerate(parts_of(content)):
-                table.put(closing.part(number), {PART: part})
-            table.put(closing.key, {CLOSING: closing.value()})
+            for part, content in zip(closing.parts, contents, strict=True):
+                if not sent.has(part):
+                    now = sent.now()
+                    table.put(closing.part_key(part), {PART: content})
+                    sent.note(part, now)
+                    count += len(content)
+            value = closing.value()
+            table.put(closing.key, {CLOSING: value})
+        return count + len(value)
 
     def published(self) -> Published:
         """All closing rows that are here. Whether a file has arrived in whole shows when it is fetched."""
@@ -95,24 +131,37 @@ class PublishedTable(NamedTable):
         found.sort(key=lambda one: (one.barrier_ms, one.name), reverse=True)
         return Published(tuple(found), tuple(unreadable))
 
-    def fetch(self, closing: Closing, path: Path) -> None:
-        """Write a published file to `path`. Raises `StatusFileError` if it has not arrived in whole, or was altered."""
-        digest, size = hashlib.sha256(), 0
+    def fetch(self, closing: Closing, path: Path, key: SignKey | None = None) -> None:
+        """Write a published file to `path`.
+
+        Raises `StatusFileError` unless it has arrived in whole, is the master's status of this closing row, and is
+        signed with `key` if there is one.
+        """
+        self._fetch(closing, path)
+        try:
+            with open_status(path, require_side=MASTER, key=key) as status:
+                header = status.header
+        except StatusFileError as error:
+            raise _refusal(closing, str(error).removeprefix(safe(str(path))).strip()) from None
+        if (header.cluster_id, header.barrier_issued_ms) != (closing.cluster_id, closing.barrier_ms):
+            raise _refusal(closing, "is another one than its closing row says")
+
+    def _fetch(self, closing: Closing, path: Path) -> None:
         try:
             with self._open() as table, open(path, "wb") as file:
-                for number in range(closing.cells):
-                    part = table.row(closing.part(number), [PART]).get(PART)
-                    if part is None:
-                        raise _refusal(
-                            closing, f"has not arrived in whole: part {number + 1} of {closing.cells} is missing"
-                        )
-                    digest.update(part)
-                    size += len(part)
-                    file.write(part)
+                for start in range(0, len(closing.parts), _AT_ONCE):
+                    some = closing.parts[start : start + _AT_ONCE]
+                    here = dict(table.rows([closing.part_key(part) for part in some], [PART]))
+                    for number, part in enumerate(some, start + 1):
+                        content = here.get(closing.part_key(part), {}).get(PART)
+                        which = f"part {number} of {len(closing.parts)}"
+                        if content is None:
+                            raise _refusal(closing, f"has not arrived in whole: {which} is missing")
+                        if Part.of(content) != part:
+                            raise _refusal(closing, f"was altered: {which} does not match its digest")
+                        file.write(content)
         except OSError as error:
             raise OutputError(f"cannot write a published status file to {path}: {error.strerror or error}") from None
-        if size != closing.size or digest.hexdigest() != closing.sha256:
-            raise _refusal(closing, "was altered: its parts do not match the digest in its closing row")
 
 
 def shell_line(name: str) -> str:

@@ -17,11 +17,11 @@ from status_tool.cli.publishing import PublishRound, PublishService, _Publisher
 from status_tool.cli.repeated import RoundParameters
 from status_tool.errors import ConfigurationError, ConnectionFailed
 from status_tool.published.carriers import Carried
-from status_tool.published.layout import Closing
+from status_tool.published.layout import Closing, Part
 from status_tool.runs.recovery import PointAsked
 from tests.unit.test_report import OUTCOME
 
-CLOSING = Closing("m", "n", 2, 1_500_000, "", 5_000, 5_000, 30_000, "both")
+CLOSING = Closing("m", "n", (Part("0" * 64, 1_000_000), Part("1" * 64, 500_000)), 5_000, 5_000, 30_000, "both")
 
 
 @pytest.fixture
@@ -117,7 +117,7 @@ def _publisher(
         file.write_bytes(b"x")
 
     monkeypatch.setattr(publishing, "write_side", write)
-    monkeypatch.setattr(publishing, "put_file", lambda *_: CLOSING)
+    monkeypatch.setattr(publishing, "put_file", lambda *_: (CLOSING, 7))
     made = _Publisher(begun[0][0], service, tmp_path)
     made._table = _Table()  # type: ignore[assignment]
     monkeypatch.setattr(made, "_carried", lambda: ())
@@ -150,7 +150,7 @@ def test_an_error_ends_a_round_and_not_the_service(monkeypatch: pytest.MonkeyPat
     def publish() -> Any:
         if (error := next(errors)) is not None:
             raise error
-        return CLOSING, "", ("a notice",)
+        return CLOSING, 7, "", ("a notice",)
 
     monkeypatch.setattr(made, "_publish", publish)
     states = []
@@ -211,12 +211,13 @@ class _Session:
 
 
 def test_a_round_in_one_line_and_as_json() -> None:
-    done = PublishRound(0, 1.25, CLOSING)
+    done = PublishRound(0, 1.25, CLOSING, 600)
     assert done.line == (
-        "1970-01-01T00:00:00Z published the cut 1970-01-01T00:00:05.000Z with HDFS files: 1500000 bytes in 2 cells; "
-        "took 1.2 s"
+        "1970-01-01T00:00:00Z published the cut 1970-01-01T00:00:05.000Z with HDFS files: 1500000 bytes, 600 of them "
+        "sent; took 1.2 s"
     )
-    assert json.loads(json.dumps(done.document(7)))["bytes"] == 1_500_000
+    document = json.loads(json.dumps(done.document(7)))
+    assert (document["bytes"], document["sent_bytes"], document["cells"]) == (1_500_000, 600, 2)
     left = PublishRound(0, 0.1, other="host:1")
     assert "left out: host:1 has published since" in left.line
     assert (left.exit_code, left.document(1)["published"]) == (0, False)
@@ -253,7 +254,7 @@ def test_the_newest_published_file_is_fetched(
     """Of the master that is named, with files where only they are checked."""
     calls: list[tuple[str | None, bool]] = []
 
-    def fetch(_settings: Any, cluster: str | None, _path: Path, *, with_files: bool) -> list[str]:
+    def fetch(_settings: Any, cluster: str | None, _path: Path, _key: Any, *, with_files: bool) -> list[str]:
         calls.append((cluster, with_files))
         raise ConfigurationError("here")
 

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import contextlib
+import json
+import random
+import tempfile
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from status_tool.clients import named_table
 from status_tool.clients.config import ThriftEndpoint, ZooKeeperEndpoint
@@ -16,15 +22,18 @@ from status_tool.clients.zookeeper import Peer
 from status_tool.errors import ConfigurationError, StatusFileError, UsageError
 from status_tool.published import carriers, publisher, table
 from status_tool.published.carriers import ships_published
-from status_tool.published.layout import CELL_BYTES, Closing, closing_of, new_name, parts_of
+from status_tool.published.layout import CELL_BYTES, Closing, Part, closing_of, new_name
 from status_tool.published.newest import of_one_master
 from status_tool.published.publisher import Turns, put_file
-from status_tool.published.table import Published, PublishedTable
+from status_tool.published.table import AGAIN_S, Published, PublishedTable, SentParts
+from status_tool.status_file.parts import parts_of
 from status_tool.status_file.reader import open_status
 from status_tool.status_file.writer import StatusWriter
 from status_tool.vocabulary.header import Header
+from status_tool.vocabulary.schema import STATUS_SCHEMA
 
 CLUSTER = "11111111-0000-0000-0000-000000000000"
+PART = Part.of(b"x")
 HEADER = Header("master", CLUSTER, created_ms=2_000, cut_ms=1_000, barrier_issued_ms=1_000, half="hbase")
 
 
@@ -32,7 +41,7 @@ class Rows:
     """A table of HBase in this process, by rows and columns: what happybase and Thrift do for it here."""
 
     def __init__(self) -> None:
-        self.rows: dict[bytes, dict[bytes, bytes]] = {}
+        self.stored: dict[bytes, dict[bytes, bytes]] = {}
         self.fails_after: int | None = None
         """After so many puts, HBase cannot be reached."""
         self.families = [b"published:"]
@@ -51,10 +60,13 @@ class Rows:
         if self.fails_after == 0:
             raise KeyboardInterrupt
         self.fails_after = None if self.fails_after is None else self.fails_after - 1
-        self.rows.setdefault(key, {}).update(cells)
+        self.stored.setdefault(key, {}).update(cells)
+
+    def rows(self, keys: list[bytes], columns: list[bytes]) -> list[tuple[bytes, dict[bytes, bytes]]]:
+        return [(key, found) for key in keys if (found := self.row(key, columns))]
 
     def row(self, key: bytes, columns: list[bytes]) -> dict[bytes, bytes]:
-        return {name: value for name, value in self.rows.get(key, {}).items() if name in columns}
+        return {name: value for name, value in self.stored.get(key, {}).items() if name in columns}
 
 
 class _Families(Rows):
@@ -72,12 +84,12 @@ def hbase(monkeypatch: pytest.MonkeyPatch) -> Rows:
         yield rows
 
     def scan(_: ThriftEndpoint, _table: str, start: bytes, stop: bytes, _columns: Any) -> Iterator[Any]:
-        for key, cells in sorted(rows.rows.items()):
+        for key, cells in sorted(rows.stored.items()):
             if start <= key < stop:
                 yield key, {name: (value, 0) for name, value in cells.items()}
 
     def check_and_put(_: Any, _table: str, row: bytes, column: bytes, known: bytes | None, value: bytes) -> bool:
-        if rows.rows.get(row, {}).get(column) != known:
+        if rows.stored.get(row, {}).get(column) != known:
             return False
         rows.put(row, {column: value})
         return True
@@ -103,30 +115,91 @@ def status(path: Path, header: Header = HEADER, notices: int = 0) -> Path:
 @pytest.fixture
 def small_cells(monkeypatch: pytest.MonkeyPatch) -> None:
     """So that a small file has many parts."""
-    for module in ("layout", "publisher"):
-        monkeypatch.setattr(f"status_tool.published.{module}.CELL_BYTES", 1_000)
+    for module in ("published.layout", "published.publisher"):
+        monkeypatch.setattr(f"status_tool.{module}.CELL_BYTES", 1_000)
 
 
 def test_a_file_travels_whole(published: PublishedTable, tmp_path: Path) -> None:
     """What is fetched is what was put, byte by byte, and opens as a status file."""
     file, copy = status(tmp_path / "a"), tmp_path / "b"
-    closing = put_file(published, file, 30_000)
+    closing, sent = put_file(published, file, 30_000, SentParts())
     (found,) = published.published().closings
     assert found == closing
-    assert (found.cut_ms, found.interval_ms, found.half, found.cells) == (1_000, 30_000, "hbase", 1)
+    assert (found.cut_ms, found.interval_ms, found.half, found.size) == (1_000, 30_000, "hbase", file.stat().st_size)
+    assert sent == found.size + len(found.value())
     published.fetch(found, copy)
     assert copy.read_bytes() == file.read_bytes()
     with open_status(copy) as opened:
         assert opened.header == HEADER
 
 
-def test_cells_are_bounded() -> None:
-    """At most 1 MiB each, and nothing is lost between them."""
-    content = bytes(range(256)) * 9_000
-    parts = list(parts_of(content))
-    assert CELL_BYTES == 1 << 20
-    assert [len(part) for part in parts] == [CELL_BYTES, CELL_BYTES, len(content) - 2 * CELL_BYTES]
-    assert b"".join(parts) == content
+def _written(path: Path, regions: int, seed: int, moved: float, order: random.Random) -> Path:
+    """A master's status; of `moved` of the streams the newest entry is another one for each `seed`."""
+    names = [f"{number * 2_654_435_761 % (1 << 64):032x}" for number in range(regions)]
+    draw = random.Random(seed)
+    rows: list[dict[str, Any]] = []
+    for number, name in enumerate(names):
+        where = {"table": f"t{number % 7}", "region": name, "start_key": b"%08d" % number}
+        at = draw.randrange(1 << 40) if number < moved * regions else number
+        rows.append({"kind": "region", "state": "hosted", **where})
+        rows.append(
+            {"kind": "stream", "origin": number % 50, "seq": at, "write_ms": at + 1, "entries": at + 2, **where}
+        )
+    order.shuffle(rows)
+    with StatusWriter(path, replace(HEADER, barrier_issued_ms=seed, created_ms=seed)) as file:
+        for start in range(0, len(rows), 777):
+            file.write(pa.Table.from_pylist(rows[start : start + 777], schema=STATUS_SCHEMA))
+    return path
+
+
+def all_of(closing: Closing) -> int:
+    """What is put where nothing of a file is in the table: parts that are alike only once."""
+    return sum(part.size for part in set(closing.parts)) + len(closing.value())
+
+
+@settings(max_examples=20, deadline=None)
+@given(regions=st.sampled_from([0, 1, 50, 3_000]), most=st.sampled_from([1, 100, 5_000, CELL_BYTES]))
+def test_parts_make_up_the_file_and_are_bounded(regions: int, most: int) -> None:
+    """Whatever the file: nothing is lost between them, none is empty."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = _written(Path(folder) / "a", regions, 1, 1.0, random.Random(1))
+        parts = list(parts_of(file, most))
+        assert b"".join(parts) == file.read_bytes()
+        assert all(0 < len(part) <= most for part in parts)
+
+
+def test_what_has_not_changed_is_not_sent_again(published: PublishedTable, hbase: Rows, tmp_path: Path) -> None:
+    """Regions, keys and origins are sent once, in whatever order they were read; each file is whole by itself."""
+    order, sent, now = random.Random(5), SentParts(lambda: now[0]), [0.0]
+    whole = []
+    for seed, moved, share in ((1, 1.0, 1.0), (2, 1.0, 0.8), (3, 0.0, 0.8), (4, 0.0, 0.1)):
+        file = _written(tmp_path / f"{seed}", 20_000, seed, moved, order)
+        closing, count = put_file(published, file, 1, sent)
+        assert count <= share * all_of(closing), seed
+        whole.append((closing, file))
+        now[0] += 30.0
+    for closing, file in whole:
+        published.fetch(closing, tmp_path / "copy")
+        assert (tmp_path / "copy").read_bytes() == file.read_bytes()
+    now[0] = AGAIN_S + 60.0
+    closing, count = put_file(published, whole[-1][1], 1, sent)
+    assert count > 0.9 * all_of(closing), "all goes again but for the last round's own parts"
+
+
+def test_another_publisher_and_one_that_failed_send_it_all(
+    published: PublishedTable, hbase: Rows, tmp_path: Path
+) -> None:
+    """Nothing is referred to that this publisher has not put itself."""
+    file = _written(tmp_path / "a", 3_000, 1, 1.0, random.Random(1))
+    sent = SentParts()
+    hbase.fails_after = 2
+    with pytest.raises(KeyboardInterrupt):
+        put_file(published, file, 1, sent)
+    hbase.fails_after = None
+    closing, _ = put_file(published, file, 1, sent)
+    published.fetch(closing, tmp_path / "b")
+    _, count = put_file(published, file, 1, SentParts())
+    assert count == all_of(closing)
 
 
 @pytest.mark.usefixtures("small_cells")
@@ -135,33 +208,33 @@ def test_a_publisher_killed_at_any_second_leaves_nothing_that_counts(
 ) -> None:
     """Killed before each of its puts: only after the last one there is a file, and it is whole."""
     file = status(tmp_path / "a", notices=100)
-    cells = -(-file.stat().st_size // 1_000)
+    cells = len(list(parts_of(file, 1_000)))
     assert cells > 3
     for puts in range(cells + 1):
-        hbase.rows.clear()
+        hbase.stored.clear()
         hbase.fails_after = puts
         with pytest.raises(KeyboardInterrupt):
-            put_file(published, file, 1)
+            put_file(published, file, 1, SentParts())
         assert published.published().closings == ()
     hbase.fails_after = None
-    put_file(published, file, 1)
+    put_file(published, file, 1, SentParts())
     assert len(published.published().closings) == 1
 
 
 @pytest.mark.usefixtures("small_cells")
 def test_a_file_that_is_not_whole_or_altered_is_refused(published: PublishedTable, hbase: Rows, tmp_path: Path) -> None:
     """A part that is missing (not here yet, or expired), another one in its place, one cut short."""
-    closing = put_file(published, status(tmp_path / "a", notices=100), 1)
-    whole = {key: dict(cells) for key, cells in hbase.rows.items()}
-    for number in range(closing.cells):
-        hbase.rows = {key: dict(cells) for key, cells in whole.items()}
-        del hbase.rows[closing.part(number)]
-        with pytest.raises(StatusFileError, match=f"not arrived in whole: part {number + 1} of {closing.cells}"):
+    closing, _ = put_file(published, status(tmp_path / "a", notices=100), 1, SentParts())
+    whole = {key: dict(cells) for key, cells in hbase.stored.items()}
+    for number, part in enumerate(closing.parts):
+        hbase.stored = {key: dict(cells) for key, cells in whole.items()}
+        del hbase.stored[closing.part_key(part)]
+        with pytest.raises(StatusFileError, match=f"not arrived in whole: part {number + 1} of {len(closing.parts)}"):
             published.fetch(closing, tmp_path / "b")
         for change in (0, 1):
-            hbase.rows = {key: dict(cells) for key, cells in whole.items()}
-            (name, part), *_ = hbase.rows[closing.part(number)].items()
-            hbase.rows[closing.part(number)] = {name: part[:-1] + bytes([part[-1] ^ 1])[:change]}
+            hbase.stored = {key: dict(cells) for key, cells in whole.items()}
+            (name, content), *_ = hbase.stored[closing.part_key(part)].items()
+            hbase.stored[closing.part_key(part)] = {name: content[:-1] + bytes([content[-1] ^ 1])[:change]}
             with pytest.raises(StatusFileError, match="was altered"):
                 published.fetch(closing, tmp_path / "b")
 
@@ -171,43 +244,45 @@ def test_a_file_that_is_not_whole_or_altered_is_refused(published: PublishedTabl
     [
         (b"", "cannot be parsed"),
         (b"[]", "cannot be parsed"),
-        (b'{"version": 1}', "cannot be parsed"),
+        (b'{"version": 2}', "cannot be parsed"),
         (b'{"version": true, "cells": 1}', "cannot be parsed"),
-        (b'{"version": 2}', "newer status-tool"),
+        (b'{"version": 3}', "newer status-tool"),
+        (b'{"version": 1}', "older status-tool"),
         (b"[" * 100_000, "cannot be parsed"),
     ],
 )
 def test_a_closing_row_of_anything_else(published: PublishedTable, hbase: Rows, value: bytes, reason: str) -> None:
     """It is told, and hides no other file."""
-    hbase.rows[f"c/{CLUSTER}/x".encode()] = {b"published:c": value}
-    good = Closing(CLUSTER, new_name(5), 1, 10, "00", 5, 5, 1, "hbase")
-    hbase.rows[good.key] = {b"published:c": good.value()}
+    hbase.stored[f"c/{CLUSTER}/x".encode()] = {b"published:c": value}
+    good = Closing(CLUSTER, new_name(5), (PART,), 5, 5, 1, "hbase")
+    hbase.stored[good.key] = {b"published:c": good.value()}
     found = published.published()
     assert found.closings == (good,)
     assert len(found.unreadable) == 1
     assert reason in found.unreadable[0]
 
 
-@pytest.mark.parametrize("change", [{"cells": 3}, {"size": -1}, {"cells": -1}])
-def test_a_closing_row_that_contradicts_itself(change: dict[str, Any]) -> None:
-    good = Closing(CLUSTER, new_name(5), 1, 10, "00", 5, 5, 1, "hbase")
+@pytest.mark.parametrize("part", [["00", 1], ["0" * 64, 0], ["0" * 64, CELL_BYTES + 1], ["F" * 64, 1], "x", [1, 1]])
+def test_a_closing_row_whose_parts_are_none(part: object) -> None:
+    """A digest in hex, and a size that a cell can have."""
+    good = Closing(CLUSTER, new_name(5), (PART,), 5, 5, 1, "hbase")
     assert closing_of(good.key, good.value()) == good
-    bad = replace(good, **change)
-    with pytest.raises(StatusFileError, match="contradicts itself"):
-        closing_of(bad.key, bad.value())
+    bad = json.loads(good.value()) | {"parts": [part]}
+    with pytest.raises(StatusFileError, match="cannot be parsed"):
+        closing_of(good.key, json.dumps(bad).encode())
 
 
 def test_the_newest_comes_first_whatever_came_first(published: PublishedTable, hbase: Rows) -> None:
     """Replication brings rows in any order."""
     for barrier in (30, 10, 20):
-        one = Closing(CLUSTER, new_name(barrier), 1, 10, "00", barrier, barrier, 1, "hbase")
-        hbase.rows[one.key] = {b"published:c": one.value()}
+        one = Closing(CLUSTER, new_name(barrier), (PART,), barrier, barrier, 1, "hbase")
+        hbase.stored[one.key] = {b"published:c": one.value()}
     assert [one.barrier_ms for one in published.published().closings] == [30, 20, 10]
 
 
 def test_what_this_cluster_published_itself_proves_nothing_here() -> None:
     """And two masters have to be told apart by the user."""
-    files = [Closing(name, "n", 1, 1, "", 1, 1, 1, "hbase") for name in ("a", "b", "c")]
+    files = [Closing(name, "n", (PART,), 1, 1, 1, "hbase") for name in ("a", "b", "c")]
     assert of_one_master(Published(tuple(files[:2])), "a", None, "--x") == files[1:2]
     assert of_one_master(Published(tuple(files)), "a", "c", "--x") == files[2:]
     with pytest.raises(UsageError, match=r"2 clusters have published to this one \(b, c\): name the master by --x"):
@@ -217,9 +292,9 @@ def test_what_this_cluster_published_itself_proves_nothing_here() -> None:
 def test_only_a_masters_status_with_its_hbase_half_is_published(published: PublishedTable, tmp_path: Path) -> None:
     """Any other would prove nothing."""
     with pytest.raises(ConfigurationError, match="HBase half"):
-        put_file(published, status(tmp_path / "a", replace(HEADER, barrier_issued_ms=None)), 1)
+        put_file(published, status(tmp_path / "a", replace(HEADER, barrier_issued_ms=None)), 1, SentParts())
     with pytest.raises(StatusFileError, match="slave's status"):
-        put_file(published, status(tmp_path / "b", replace(HEADER, side="slave")), 1)
+        put_file(published, status(tmp_path / "b", replace(HEADER, side="slave")), 1, SentParts())
     assert published.published().closings == ()
 
 

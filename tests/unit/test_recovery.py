@@ -43,7 +43,7 @@ VERDICTS = {C: Verdict.COMPLETE, L: Verdict.INCOMPLETE, U: Verdict.UNVERIFIABLE}
 
 def closing(number: int) -> Closing:
     """Number 0 is the newest."""
-    return Closing("m", f"{number}", 1, 1, "", 10_000 - number, 10_000 - number, 30_000, "hbase")
+    return Closing("m", f"{number}", (), 10_000 - number, 10_000 - number, 30_000, "hbase")
 
 
 def header(one: Closing) -> Header:

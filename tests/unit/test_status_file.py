@@ -166,6 +166,11 @@ any_row = st.fixed_dictionaries(
 )
 
 
+def in_order(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The writer keeps no order."""
+    return sorted(rows, key=lambda row: [repr(row[name]) for name in STATUS_SCHEMA.names])
+
+
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.lists(any_row, min_size=1, max_size=6), max_size=5), st.integers(1, 4))
 def test_any_rows_in_any_order_come_back(
@@ -182,7 +187,7 @@ def test_any_rows_in_any_order_come_back(
     for kind in KINDS:
         with open_status(path) as status:
             found = [row for part in status.rows({kind}) for row in part.to_pylist()]
-        assert found == [row for row in written if row["kind"] == kind]
+        assert in_order(found) == in_order([row for row in written if row["kind"] == kind])
     assert len(read(path)) == len(written)
 
 
@@ -239,6 +244,7 @@ def test_a_file_of_an_earlier_version_is_read_without_its_later_columns(
     with monkeypatch.context() as earlier:
         schema = pa.schema(field for field in STATUS_SCHEMA if field.name not in COLUMNS_SINCE)
         earlier.setattr(writer_module, "STATUS_SCHEMA", schema)
+        earlier.setattr(writer_module, "ORDER", [one for one in writer_module.ORDER if one[0] in schema.names])
         with StatusWriter(tmp_path / "f", HEADER) as writer:
             writer.write(pa.RecordBatch.from_pylist([STREAM], schema=schema))
     with open_status(tmp_path / "f") as status:
