@@ -40,7 +40,7 @@ _FIELDS = {**dict.fromkeys(_NUMBERS, is_number), "half": is_text, "parts": list_
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class FilePart:
     """A part of published files."""
 
     digest: str
@@ -48,7 +48,7 @@ class Part:
     size: int
 
     @classmethod
-    def of(cls, content: bytes) -> Part:
+    def of(cls, content: bytes) -> FilePart:
         """The part with this content."""
         return cls(hashlib.sha256(content).hexdigest(), len(content))
 
@@ -59,7 +59,7 @@ class Closing:
 
     cluster_id: str
     name: str
-    parts: tuple[Part, ...]
+    parts: tuple[FilePart, ...]
     """In the order in which they make up the file."""
     barrier_ms: int
     """When the file's barrier was issued: it only rises from one file of a cluster to the next."""
@@ -79,7 +79,7 @@ class Closing:
         """Bytes of the file."""
         return sum(part.size for part in self.parts)
 
-    def part_key(self, part: Part) -> bytes:
+    def part_key(self, part: FilePart) -> bytes:
         """The key of a part's row."""
         return f"f/{self.cluster_id}/{part.digest}".encode()
 
@@ -115,5 +115,5 @@ def closing_of(key: bytes, value: bytes) -> Closing:
         raise StatusFileError("an older status-tool published it: upgrade status-tool on the master")
     if kind != "c" or not cluster_id or not name or version != LAYOUT_VERSION or not fits(found, _FIELDS):
         raise StatusFileError("its closing row cannot be parsed")
-    parts = tuple(Part(*part) for part in found["parts"])
+    parts = tuple(FilePart(*part) for part in found["parts"])
     return Closing(cluster_id, name, parts, half=found["half"], **{field: found[field] for field in _NUMBERS})

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from status_tool.errors import ConfigurationError
-from status_tool.published.layout import CELL_BYTES, Closing, Part, new_name
+from status_tool.published.layout import CELL_BYTES, Closing, FilePart, new_name
 from status_tool.published.table import PublishedTable, SentParts
 from status_tool.sources.state_table import now_ms
 from status_tool.status_file.parts import parts_of
@@ -94,7 +94,7 @@ def put_file(table: PublishedTable, file: Path, interval_ms: int, sent: SentPart
     closing = Closing(
         cluster_id=header.cluster_id,
         name=new_name(header.barrier_issued_ms),
-        parts=tuple(map(Part.of, contents)),
+        parts=tuple(map(FilePart.of, contents)),
         barrier_ms=header.barrier_issued_ms,
         cut_ms=header.cut_ms,
         interval_ms=interval_ms,

@@ -19,7 +19,7 @@ from status_tool.published.layout import (
     CLOSING_ROWS,
     PART,
     Closing,
-    Part,
+    FilePart,
     claim_key,
     closing_of,
 )
@@ -29,7 +29,7 @@ from status_tool.vocabulary.header import MASTER
 from status_tool.vocabulary.names import PUBLISHED_FAMILY
 
 PUBLISHED_TTL_S = 86_400
-AGAIN_S = 600.0
+PUT_AGAIN_S = 600.0
 """A part that was put longer ago is put again: so long files lack it at most after a slave has lost it, and it never
 expires much before the files that refer to it."""
 _AT_ONCE = 8
@@ -47,20 +47,20 @@ class Published:
 
 
 class SentParts:
-    """Which parts this publisher has put less than `AGAIN_S` ago: files refer to them."""
+    """Which parts this publisher has put less than `PUT_AGAIN_S` ago: files refer to them."""
 
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
         self.now = now
-        self._at: dict[Part, float] = {}
+        self._at: dict[FilePart, float] = {}
 
-    def has(self, part: Part) -> bool:
+    def has(self, part: FilePart) -> bool:
         """Whether it need not be put."""
         at = self._at.get(part)
-        return at is not None and self.now() - at < AGAIN_S
+        return at is not None and self.now() - at < PUT_AGAIN_S
 
-    def note(self, part: Part, at: float) -> None:
+    def note(self, part: FilePart, at: float) -> None:
         """It was put, not before `at`; parts that are too old are forgotten."""
-        self._at = {one: when for one, when in self._at.items() if at - when < AGAIN_S} | {part: at}
+        self._at = {one: when for one, when in self._at.items() if at - when < PUT_AGAIN_S} | {part: at}
 
 
 class PublishedTable(NamedTable):
@@ -138,13 +138,7 @@ class PublishedTable(NamedTable):
         signed with `key` if there is one.
         """
         self._fetch(closing, path)
-        try:
-            with open_status(path, require_side=MASTER, key=key) as status:
-                header = status.header
-        except StatusFileError as error:
-            raise _refusal(closing, str(error).removeprefix(safe(str(path))).strip()) from None
-        if (header.cluster_id, header.barrier_issued_ms) != (closing.cluster_id, closing.barrier_ms):
-            raise _refusal(closing, "is another one than its closing row says")
+        refuse_unfit(closing, path, key)
 
     def _fetch(self, closing: Closing, path: Path) -> None:
         try:
@@ -157,7 +151,7 @@ class PublishedTable(NamedTable):
                         which = f"part {number} of {len(closing.parts)}"
                         if content is None:
                             raise _refusal(closing, f"has not arrived in whole: {which} is missing")
-                        if Part.of(content) != part:
+                        if FilePart.of(content) != part:
                             raise _refusal(closing, f"was altered: {which} does not match its digest")
                         file.write(content)
         except OSError as error:
@@ -167,6 +161,17 @@ class PublishedTable(NamedTable):
 def shell_line(name: str) -> str:
     """How the HBase shell creates the table."""
     return f"create '{name}', {{NAME => '{PUBLISHED_FAMILY}', REPLICATION_SCOPE => 1, TTL => {PUBLISHED_TTL_S}}}"
+
+
+def refuse_unfit(closing: Closing, path: Path, key: SignKey | None) -> None:
+    """`StatusFileError` unless `path` is the master's status of the closing row, signed with the `key` if any."""
+    try:
+        with open_status(path, require_side=MASTER, key=key) as status:
+            header = status.header
+    except StatusFileError as error:
+        raise _refusal(closing, str(error).removeprefix(safe(str(path))).strip()) from None
+    if (header.cluster_id, header.barrier_issued_ms) != (closing.cluster_id, closing.barrier_ms):
+        raise _refusal(closing, "is another one than its closing row says")
 
 
 def _refusal(closing: Closing, reason: str) -> StatusFileError:

@@ -17,11 +17,11 @@ from status_tool.cli.publishing import PublishRound, PublishService, _Publisher
 from status_tool.cli.repeated import RoundParameters
 from status_tool.errors import ConfigurationError, ConnectionFailed
 from status_tool.published.carriers import Carried
-from status_tool.published.layout import Closing, Part
+from status_tool.published.layout import Closing, FilePart
 from status_tool.runs.recovery import PointAsked
 from tests.unit.test_report import OUTCOME
 
-CLOSING = Closing("m", "n", (Part("0" * 64, 1_000_000), Part("1" * 64, 500_000)), 5_000, 5_000, 30_000, "both")
+CLOSING = Closing("m", "n", (FilePart("0" * 64, 1_000_000), FilePart("1" * 64, 500_000)), 5_000, 5_000, 30_000, "both")
 
 
 @pytest.fixture

@@ -22,10 +22,10 @@ from status_tool.clients.zookeeper import Peer
 from status_tool.errors import ConfigurationError, StatusFileError, UsageError
 from status_tool.published import carriers, publisher, table
 from status_tool.published.carriers import ships_published
-from status_tool.published.layout import CELL_BYTES, Closing, Part, closing_of, new_name
+from status_tool.published.layout import CELL_BYTES, Closing, FilePart, closing_of, new_name
 from status_tool.published.newest import of_one_master
 from status_tool.published.publisher import Turns, put_file
-from status_tool.published.table import AGAIN_S, Published, PublishedTable, SentParts
+from status_tool.published.table import PUT_AGAIN_S, Published, PublishedTable, SentParts
 from status_tool.status_file.parts import parts_of
 from status_tool.status_file.reader import open_status
 from status_tool.status_file.writer import StatusWriter
@@ -33,7 +33,7 @@ from status_tool.vocabulary.header import Header
 from status_tool.vocabulary.schema import STATUS_SCHEMA
 
 CLUSTER = "11111111-0000-0000-0000-000000000000"
-PART = Part.of(b"x")
+PART = FilePart.of(b"x")
 HEADER = Header("master", CLUSTER, created_ms=2_000, cut_ms=1_000, barrier_issued_ms=1_000, half="hbase")
 
 
@@ -181,7 +181,7 @@ def test_what_has_not_changed_is_not_sent_again(published: PublishedTable, hbase
     for closing, file in whole:
         published.fetch(closing, tmp_path / "copy")
         assert (tmp_path / "copy").read_bytes() == file.read_bytes()
-    now[0] = AGAIN_S + 60.0
+    now[0] = PUT_AGAIN_S + 60.0
     closing, count = put_file(published, whole[-1][1], 1, sent)
     assert count > 0.9 * all_of(closing), "all goes again but for the last round's own parts"
 

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from status_tool.cli.pointing import PointFiles, exit_code_of, lines_of, point_document, tell
+from status_tool.gather.snapshot import Snapshot
 from status_tool.published.layout import Closing
+from status_tool.published.table import refuse_unfit
 from status_tool.rules.peers import FamilyFilter
 from status_tool.runs.check import Check
 from status_tool.runs.offline import check_offline
@@ -22,13 +26,17 @@ from status_tool.runs.recovery import (
     Judged,
     Judgement,
     _answer,
+    _Bench,
     _Search,
     _skew_ms,
     beyond_of,
     rows_in,
 )
+from status_tool.runs.slave_side import Scratch
 from status_tool.spark.session import spark_session
 from status_tool.status_file.reader import open_status
+from status_tool.status_file.signature import SignKey
+from status_tool.status_file.writer import StatusWriter
 from status_tool.vocabulary.header import Header
 from status_tool.vocabulary.outcome import Group, HBaseOutcome, Outcome, Overview, Problem
 from status_tool.vocabulary.proven_point import Beyond, RecoveryPoint, TablePoint
@@ -294,3 +302,82 @@ def test_a_table_that_is_called_complete_is_so_by_a_check_of_it_alone(sample: st
         for table in sorted(tables):
             assert (one.judged_of(table) is C) == (verdict(table)[0].verdict is Verdict.COMPLETE), table
     assert {one.judged_of(table) for table in tables} == ({C} if sample == "complete" else {C, L})
+
+
+@dataclass
+class Stored:
+    """Published files as a table would hold them."""
+
+    files: dict[str, Path]
+
+    def fetch(self, closing: Closing, path: Path, key: SignKey | None = None) -> None:
+        """As the table does, once it has put the parts together."""
+        path.write_bytes(self.files[closing.name].read_bytes())
+        refuse_unfit(closing, path, key)
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Iterator[tuple[Callable[..., _Bench], Path, Header]]:
+    """Judges published files against the sample's slave, which is complete by the sample's master."""
+    sample = REPOSITORY / "sample_status" / "complete"
+    with open_status(sample / "slave.status") as slave, open_status(sample / "master.status") as master:
+        near = tmp_path / "near.parquet"
+        pq.write_table(pa.Table.from_batches(slave.rows(), schema=STATUS_SCHEMA), near, store_schema=False)
+        small = tuple(
+            row for batch in slave.rows() for row in batch.to_pylist() if row["kind"] in ("peer", "table", "server")
+        )
+        scratch = Scratch(tmp_path, near)
+        with spark_session() as spark:
+
+            def made(key: SignKey | None = None, files: Any = None, **header: Any) -> _Bench:
+                side = Snapshot(replace(slave.header, **header), small, ())
+                check = Check(Path(), Scope(check_hdfs=False), key=key)
+                return _Bench(files, spark, side, check, scratch, lambda _: None)
+
+            yield made, sample / "master.status", master.header
+
+
+@pytest.mark.spark
+def test_what_is_wrong_with_a_published_file_is_told_and_never_complete(
+    bench: tuple[Callable[..., _Bench], Path, Header], tmp_path: Path
+) -> None:
+    """Cut short, of another cluster or side, of a newer version, not signed, or older than what the slave pruned."""
+    made, good, of = bench
+
+    def written(name: str, **header: Any) -> Path:
+        with open_status(good) as status, StatusWriter(tmp_path / name, replace(of, **header)) as file:
+            for batch in status.rows():
+                file.write(batch)
+        return tmp_path / name
+
+    short = tmp_path / "short"
+    short.write_bytes(good.read_bytes()[:-1000])
+    files = {
+        "good": good,
+        "short": short,
+        "other cluster": written("other", cluster_id="another"),
+        "older barrier": written("older", barrier_issued_ms=(of.barrier_issued_ms or 0) - 1),
+        "slave": REPOSITORY / "sample_status" / "complete" / "slave.status",
+    }
+    table = Stored(files)
+
+    def judged(name: str, one: _Bench) -> Judgement:
+        return one.judge(Closing(of.cluster_id, name, (), of.barrier_issued_ms or 0, of.cut_ms, 1, "hbase"))
+
+    usual = made(files=table)
+    assert judged("good", usual).judged is C
+    for name, words in (
+        ("short", "is truncated"),
+        ("other cluster", "is another one than its closing row says"),
+        ("older barrier", "is another one than its closing row says"),
+        ("slave", "is a slave's status"),
+    ):
+        one = judged(name, usual)
+        assert (one.judged, one.judged_of("t")) == (U, U), name
+        assert words in one.error, one.error
+        assert one.error.startswith("the status file published at ")
+        assert str(tmp_path) not in one.error
+    unsigned = judged("good", made(SignKey(b"k" * 32), table))
+    assert (unsigned.judged, "is not signed" in unsigned.error) == (U, True), unsigned.error
+    pruned = judged("good", made(files=table, pruned={of.cluster_id: (of.barrier_issued_ms or 0) + 1}))
+    assert (pruned.judged, "segments that are pruned" in pruned.error) == (U, True), pruned.error
