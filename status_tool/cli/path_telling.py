@@ -5,8 +5,10 @@ from __future__ import annotations
 import dataclasses
 import json
 from collections.abc import Iterator, Mapping
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+from status_tool.atomic import atomic_write
 from status_tool.explain.overview import groups_in
 from status_tool.printable import counted, iso, safe
 from status_tool.report.progress import make_progress
@@ -15,7 +17,11 @@ from status_tool.rules.graph import Families, PathState, Reach
 from status_tool.runs.graph_check import CheckedPath, Edge, PathsAsked, PathsFound, check_paths
 from status_tool.runs.graph_holdings import Holding, WrittenBy
 from status_tool.spark.stages import stages_shown
+from status_tool.vocabulary.outcome import Cluster, ClusterMap
 from status_tool.vocabulary.verdicts import EXIT_CODES, Verdict
+
+if TYPE_CHECKING:
+    from status_tool.report.graph_page import GraphShown
 
 MATRIX_CLUSTERS = 4
 """So many columns fit into 80."""
@@ -27,15 +33,39 @@ _ENDS = {
 }
 
 
-def tell_paths(asked: PathsAsked, *, as_json: bool) -> int:
-    """Check and print; returns the exit code."""
+def tell_paths(asked: PathsAsked, report: Path | None, *, as_json: bool) -> int:
+    """Check, write the page, and print; returns the exit code."""
     with make_progress() as progress, stages_shown(progress.phase):
         found = check_paths(asked, progress.step)
+    if report is not None:
+        from status_tool.report.graph_page import graph_page
+
+        with atomic_write(report) as stream:
+            graph_page(_shown(found), stream)
     if as_json:
         print(json.dumps(paths_document(found)))
     else:
         print("\n".join(safe(line) for line in paths_lines(found)))
     return EXIT_CODES[found.verdict]
+
+
+def _shown(found: PathsFound) -> GraphShown:
+    """The answer for the page."""
+    from status_tool.report.graph_page import DrawnEdge, GraphShown
+
+    clusters = tuple(
+        Cluster(one.name, one.cluster_key, found.unread.get(one.name, one.cluster_id or one.name))
+        for one in found.stations
+    )
+    return GraphShown(
+        found.cut_ms,
+        found.verdict,
+        _ENDS[found.verdict],
+        ClusterMap(clusters, ()),
+        found.matrix,
+        [DrawnEdge(edge.hop, edge.is_enabled, edge.judged, edge.outcome) for edge in found.edges],
+        list(_notes(found)),
+    )
 
 
 def paths_document(found: PathsFound) -> dict[str, Any]:
@@ -165,16 +195,25 @@ def _texts(found: PathsFound) -> Iterator[str]:
     for edge in found.edges:
         if edge.judged.reach is not Reach.COMPLETE:
             yield from _way_out(edge)
-    disabled = [edge.hop for edge in found.edges if not edge.is_enabled]
-    notes = [f"{hop} (to {hop.target}) is disabled: its queues grow until `enable_peer`" for hop in disabled]
     for lost, tables in found.lost.items():
         yield ""
         yield f"{lost} cannot be reached. What the others have of it:"
-        yield from (line for table, held in tables.items() for line in _held(table, held))
+        for table, held in tables.items():
+            for words in _held(table, held):
+                yield from hanging("   ", words, "      ")
         yield from hanging("", _promoted(lost, tables))
-    for text in (*found.loops, *found.notices, *notes, *_fan_in(found)):
+    for text in _notes(found):
         yield ""
         yield from hanging("Note: ", text)
+
+
+def _notes(found: PathsFound) -> Iterator[str]:
+    """What is said beside the verdicts."""
+    yield from (*found.loops, *found.notices)
+    for edge in found.edges:
+        if not edge.is_enabled:
+            yield f"{edge.hop} (to {edge.hop.target}) is disabled: its queues grow until `enable_peer`"
+    yield from _fan_in(found)
 
 
 def _held(table: str, held: Mapping[str, Holding]) -> Iterator[str]:
@@ -186,7 +225,7 @@ def _held(table: str, held: Mapping[str, Holding]) -> Iterator[str]:
             words.append(f"another one has more of {counted(one.lacks, 'stream')}")
         if one.holes:
             words.append(f"{counted(one.holes, 'hole')}, the first at {iso(one.hole_ms)}")
-        yield from hanging("   ", ", ".join(words), "      ")
+        yield ", ".join(words)
 
 
 def _promoted(lost: str, tables: Mapping[str, Mapping[str, Holding]]) -> str:

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from status_tool.atomic import check_target
 from status_tool.cli.named_clusters import ClusterOption, chosen_names, named_clusters
 from status_tool.cli.options import CaCert, Cert, Keytab, LogFile, Principal, Quiet, Verbose, show_as
 from status_tool.cli.run import DEFAULT_MASTER_WAIT_S, spark_settings_of
@@ -47,6 +48,10 @@ def paths(
         float, typer.Option("--wait", metavar="SECONDS", min=0, help="Read again until nothing is on its way.")
     ] = 0.0,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON document on stdout, nothing else there.")] = False,
+    report: Annotated[
+        Path | None,
+        typer.Option("--report", metavar="FILE.html", help="Also write a page, with the graph drawn."),
+    ] = None,
     sign_key: Annotated[
         Path | None, typer.Option("--sign-key", metavar="FILE", help="Only files signed with the key in FILE count.")
     ] = None,
@@ -68,7 +73,9 @@ def paths(
 
     Exit code 0 complete, 1 something is behind or lost, 2 error, 3 something could not be verified.
     """
-    refuse_overwriting({"sign_key": sign_key, "log_file": log_file})
+    refuse_overwriting({"cluster": cluster, "report": report, "sign_key": sign_key, "log_file": log_file})
+    if report is not None:
+        check_target(report)
     use(principal, keytab)
     trust = read_trust(cacert, cert)
     key = None if sign_key is None else read_key(sign_key)
@@ -98,4 +105,4 @@ def paths(
         spark_master,
         chosen,
     )
-    return tell_paths(asked, as_json=as_json)
+    return tell_paths(asked, report, as_json=as_json)

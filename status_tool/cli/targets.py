@@ -74,6 +74,8 @@ def _inputs(given: Mapping[str, Any]) -> Iterator[Named]:
     folders = [(flag, Path(one)) for name, flag in SITE_FOLDERS.items() for one in given.get(name) or ()]
     folders += [(f"${name}", Path(os.environ[name])) for name in _FOLDER_VARIABLES if os.environ.get(name)]
     yield from ((flag, folder / name) for flag, folder in folders for name in SITE_FILES)
+    for place in (Path(one.partition("=")[2]) for one in given.get("cluster") or ()):
+        yield from (("--cluster", place / name) for name in SITE_FILES) if place.is_dir() else [("--cluster", place)]
     yield from (("the command itself", place) for place in places() if place.exists())
 
 

@@ -25,6 +25,10 @@ svg { max-width: 100%; height: auto; } svg text { fill: var(--fg); font: 12px sy
 svg .box { fill: var(--soft); stroke: var(--line); } svg .this { stroke: var(--fg); stroke-width: 2; }
 svg .link { fill: none; stroke: var(--dim); stroke-width: 1.6; } svg .head { fill: var(--dim); }
 svg .broken { stroke: var(--incomplete); stroke-dasharray: 6 4; } svg .alarm { fill: var(--incomplete); }
+svg path.complete { stroke: var(--complete); } svg text.complete { fill: var(--complete); }
+svg path.incomplete { stroke: var(--incomplete); } svg text.incomplete { fill: var(--incomplete); }
+svg path.unverifiable { stroke: var(--unverifiable); stroke-dasharray: 2 4; }
+svg text.unverifiable { fill: var(--unverifiable); }
 svg .role { font-weight: 650; } svg .dim { fill: var(--dim); }
 """.strip()
 
@@ -104,8 +108,8 @@ def _forward(link: PeerLink, places: dict[str, _Place], lane: int) -> Iterator[s
     x1, y1 = start.x + BOX_W, start.y + BOX_H // 3 + STEP * lane
     x2, y2 = end.x, end.y + BOX_H // 3 + STEP * lane
     middle = (x1 + x2) // 2
-    yield _path(link, f"M{x1} {y1} C{middle} {y1} {middle} {y2} {x2} {y2}")
-    yield _label(link, middle, (y1 + y2) // 2 - 6)
+    path = _path(link, f"M{x1} {y1} C{middle} {y1} {middle} {y2} {x2} {y2}")
+    yield from _opening(link, path, _label(link, middle, (y1 + y2) // 2 - 6))
 
 
 def _back(link: PeerLink, places: dict[str, _Place], lane: int, aside: int) -> Iterator[str]:
@@ -113,19 +117,29 @@ def _back(link: PeerLink, places: dict[str, _Place], lane: int, aside: int) -> I
     start, end = places[link.source], places[link.target]
     x1, y1 = start.x + BOX_W * 2 // 3 - aside, start.y + BOX_H
     x2, y2 = end.x + BOX_W // 3 - aside, end.y + BOX_H
-    yield _path(link, f"M{x1} {y1} V{lane} H{x2} V{y2}")
-    yield _label(link, (x1 + x2) // 2, lane - 5)
+    path = _path(link, f"M{x1} {y1} V{lane} H{x2} V{y2}")
+    yield from _opening(link, path, _label(link, (x1 + x2) // 2, lane - 5))
+
+
+def _opening(link: PeerLink, path: str, label: str) -> Iterator[str]:
+    """A line and its label, as a link where they open something."""
+    yield from (f'<a href="{_text(link.href)}">', path, label, "</a>") if link.href else (path, label)
 
 
 def _path(link: PeerLink, d: str) -> str:
     style, head = ("link broken", "alarm") if link.broken else ("link", "head")
-    return f'<path class="{style}" d="{d}" marker-end="url(#{head})"/>'
+    return f'<path class="{_styled(style, link)}" d="{d}" marker-end="url(#{head})"/>'
 
 
 def _label(link: PeerLink, x: int, y: int) -> str:
     words = f"peer {link.peer}" + (f": {link.note}" if link.note else "")
-    style = ' class="alarm"' if link.broken else ""
-    return f'<text{style} x="{x}" y="{y}" text-anchor="middle">{_text(words, 26)}<title>{_text(words)}</title></text>'
+    style = _styled("alarm" if link.broken else "", link)
+    shown = f"{_text(words, 26)}<title>{_text(words)}</title>"
+    return f'<text class="{style}" x="{x}" y="{y}" text-anchor="middle">{shown}</text>'
+
+
+def _styled(style: str, link: PeerLink) -> str:
+    return f"{style} {link.state}".strip()
 
 
 def _box(cluster: Cluster, place: _Place) -> Iterator[str]:

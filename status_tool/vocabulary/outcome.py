@@ -113,6 +113,10 @@ class PeerLink:
     peer: str
     note: str = ""
     broken: bool = False
+    state: str = ""
+    """The verdict that colours it; empty: none."""
+    href: str = ""
+    """What it opens, within the page; empty: nothing."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -113,6 +114,22 @@ def test_what_holds_a_path_back(tmp_path: Path, first: str, second: str, verdict
     assert f"sun to venus: {verdict}" in text
     assert max(map(len, text.splitlines())) <= 80
     assert text.endswith("The paths are NOT complete.\n")
+
+
+def test_the_page(tmp_path: Path) -> None:
+    """Each edge in the picture opens its problems, and is coloured by its verdict."""
+    page = tmp_path / "page.html"
+    files = chain(tmp_path, "complete", "gap")
+    assert paths(files, "--from", "sun", "--report", str(page)).exit_code == 1
+    text = page.read_text()
+    for number, (edge, style) in enumerate([("sun to earth", "complete"), ("earth to venus", "incomplete")]):
+        assert f'<a href="#edge-{number}">' in text
+        assert re.search(rf'<h2 id="edge-{number}" class="{style}">{edge}, peer 1: ', text)
+    assert re.search(r'<path class="link complete" ', text)
+    assert re.search(r'<path class="link broken incomplete" ', text)
+    assert text.count('class="kind incomplete"') == 1, "sun to venus"
+    kept = paths(files, "--from", "sun", "--report", str(files["sun-master"]))
+    assert (kept.exit_code, "sun-master" in kept.stderr) == (2, True), kept
 
 
 def test_a_master_that_was_read_before_entries_arrived_proves_no_path(tmp_path: Path) -> None:

@@ -1,0 +1,104 @@
+"""The page of `paths --report`: a matrix, the graph with an edge's state as its colour, and what is wrong with each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TextIO
+
+from status_tool.explain.overview import groups_in
+from status_tool.printable import iso
+from status_tool.report.html_report import HEAD, page_text, table_of
+from status_tool.report.picture import picture
+from status_tool.rules.graph import VERDICTS, Hop, PathState
+from status_tool.vocabulary.outcome import ClusterMap, Outcome, PeerLink
+from status_tool.vocabulary.verdicts import Verdict
+
+_COLUMNS = ("kind", "table", "how many", "what", "what to do")
+Matrix = Mapping[str, Mapping[str, PathState]]
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnEdge:
+    """An edge of the graph; without an outcome it could not be checked."""
+
+    hop: Hop
+    is_enabled: bool
+    state: PathState
+    outcome: Outcome | None
+
+
+@dataclass(frozen=True, slots=True)
+class GraphShown:
+    """What the page shows."""
+
+    cut_ms: int
+    verdict: Verdict
+    headline: str
+    clusters: ClusterMap
+    """Without links: these are the edges."""
+    matrix: Matrix
+    edges: Sequence[DrawnEdge]
+    notes: Sequence[str]
+
+
+def graph_page(shown: GraphShown, stream: TextIO) -> None:
+    """Write the page."""
+    stream.write(HEAD)
+    stream.write(f"<h1>Replication of {len(shown.clusters.clusters)} clusters, {page_text(iso(shown.cut_ms))}</h1>\n")
+    stream.write(f'<p class="verdict {shown.verdict}">{page_text(shown.headline)}</p>\n')
+    stream.writelines(f"{line}\n" for line in _matrix(shown.matrix))
+    links = tuple(_link(number, edge) for number, edge in enumerate(shown.edges))
+    stream.write('<div class="scroll">\n')
+    stream.writelines(f"{line}\n" for line in picture(replace(shown.clusters, links=links)))
+    stream.write("</div>\n")
+    for number, edge in enumerate(shown.edges):
+        stream.writelines(f"{line}\n" for line in _edge(number, edge))
+    if shown.notes:
+        stream.write("<h2>Notes</h2>\n")
+        stream.writelines(f"<p>{page_text(note)}</p>\n" for note in shown.notes)
+    stream.write("</body>\n</html>\n")
+
+
+def _link(number: int, edge: DrawnEdge) -> PeerLink:
+    note = str(edge.state.reach) if edge.is_enabled else f"{edge.state.reach}, DISABLED"
+    verdict = VERDICTS[edge.state.reach]
+    return PeerLink(
+        edge.hop.source,
+        edge.hop.target,
+        edge.hop.peer,
+        note,
+        broken=verdict is Verdict.INCOMPLETE,
+        state=verdict,
+        href=f"#edge-{number}",
+    )
+
+
+def _matrix(matrix: Matrix) -> Iterator[str]:
+    """Rows: where entries began; columns: where they are to be."""
+    targets = list(dict.fromkeys(target for row in matrix.values() for target in row))
+    yield '<div class="scroll"><table class="matrix">'
+    yield "<tr><th>from \\ to</th>" + "".join(f"<th>{page_text(target)}</th>" for target in targets) + "</tr>"
+    for source, row in matrix.items():
+        yield f"<tr><th>{page_text(source)}</th>{''.join(_cell(row.get(target)) for target in targets)}</tr>"
+    yield "</table></div>"
+
+
+def _cell(state: PathState | None) -> str:
+    if state is None:
+        return "<td></td>"
+    reasons = page_text("; ".join((*state.reasons, *state.stopped)))
+    return f'<td class="kind {VERDICTS[state.reach]}" title="{reasons}">{page_text(state.reach)}</td>'
+
+
+def _edge(number: int, edge: DrawnEdge) -> Iterator[str]:
+    """The problems of an edge, which its line in the picture opens."""
+    hop, state = edge.hop, edge.state
+    heading = f"{hop.source} to {hop.target}, peer {hop.peer}: {state.reach}"
+    yield f'<h2 id="edge-{number}" class="{VERDICTS[state.reach]}">{page_text(heading)}</h2>'
+    groups = groups_in(edge.outcome) if edge.outcome is not None else ()
+    if groups:
+        rows = [(one.kind, one.table or "", one.count, one.example.detail, one.todo) for one in groups]
+        yield from table_of(rows, _COLUMNS)
+    else:
+        yield from (f"<p>{page_text(reason)}</p>" for reason in state.reasons)
