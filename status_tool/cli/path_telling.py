@@ -54,7 +54,7 @@ def _shown(found: PathsFound) -> GraphShown:
     from status_tool.report.graph_page import DrawnEdge, GraphShown
 
     clusters = tuple(
-        Cluster(one.name, one.cluster_key, found.unread.get(one.name, one.cluster_id or one.name))
+        Cluster(one.name, one.cluster_key, found.unread.get(one.name, "read as master and as slave"))
         for one in found.stations
     )
     return GraphShown(

@@ -47,7 +47,7 @@ def graph_page(shown: GraphShown, stream: TextIO) -> None:
     stream.write(HEAD)
     stream.write(f"<h1>Replication of {len(shown.clusters.clusters)} clusters, {page_text(iso(shown.cut_ms))}</h1>\n")
     stream.write(f'<p class="verdict {shown.verdict}">{page_text(shown.headline)}</p>\n')
-    stream.writelines(f"{line}\n" for line in _matrix(shown.matrix))
+    stream.writelines(f"{line}\n" for line in _matrix(shown))
     links = tuple(_link(number, edge) for number, edge in enumerate(shown.edges))
     stream.write('<div class="scroll">\n')
     stream.writelines(f"{line}\n" for line in picture(replace(shown.clusters, links=links)))
@@ -74,12 +74,13 @@ def _link(number: int, edge: DrawnEdge) -> PeerLink:
     )
 
 
-def _matrix(matrix: Matrix) -> Iterator[str]:
+def _matrix(shown: GraphShown) -> Iterator[str]:
     """Rows: where entries began; columns: where they are to be."""
-    targets = list(dict.fromkeys(target for row in matrix.values() for target in row))
+    reached = {target for row in shown.matrix.values() for target in row}
+    targets = [one.name for one in shown.clusters.clusters if one.name in reached]
     yield '<div class="scroll"><table class="matrix">'
     yield "<tr><th>from \\ to</th>" + "".join(f"<th>{page_text(target)}</th>" for target in targets) + "</tr>"
-    for source, row in matrix.items():
+    for source, row in shown.matrix.items():
         yield f"<tr><th>{page_text(source)}</th>{''.join(_cell(row.get(target)) for target in targets)}</tr>"
     yield "</table></div>"
 

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from status_tool.gather import measured_queues
 from status_tool.runs.graph_check import _Desk
 from status_tool.vocabulary.header import SLAVE
 from status_tool.vocabulary.verdicts import EXIT_CODES
@@ -152,6 +153,11 @@ def test_two_peers_with_filters(three: Three, status: Path) -> None:
     assert_complete(result)
     assert (result.json["peer_id"], result.json["hbase"]["regions"]["complete"]) == ("1", 3)
     assert topology(three.ab).json["shape"] == "mixed"
+    # c has two masters: what came through which, by name.
+    found = paths(three, "--wait", "20")
+    assert (found.exit_code, cells(found)["ac"], len(found.json["edges"])) == (0, "complete", 3), found
+    ways = {"".join(sorted(one["through"])): one for one in found.json["written"]["c"]["ns:t"]}
+    assert {way: one["deleted_ms"] is not None for way, one in ways.items()} == {"a": False, "ab": False, "b": True}
 
 
 @pytest.fixture
@@ -289,7 +295,7 @@ def test_servers_and_a_whole_cluster_die(three: Three, status: Path) -> None:
     refused = three.bc.check(status, "--table", "t", "-q")
     assert (refused.exit_code, len(refused.stderr.strip().splitlines())) == (2, 1), refused
     # What does not lead to c, or from it, is checked: by streams alone what a has of a crashed server is in doubt.
-    found = paths(three, "--table", "t")
+    found = paths(three)
     assert (found.exit_code, set(cells(found).values()) - {"behind"}) == (
         EXIT_CODES[found.json["verdict"]],
         {"unverifiable"},
@@ -297,6 +303,10 @@ def test_servers_and_a_whole_cluster_die(three: Three, status: Path) -> None:
     checked = {edge["from"] + edge["to"]: edge["evidence"] for edge in found.json["edges"]}
     assert checked == {"ab": "exact", "bc": None, "ca": None}, found
     assert "c: " in found.json["matrix"]["b"]["c"]["held_back_by"][0]
+    held = found.json["lost"]["c"]["ns:t"]
+    assert (held["a"]["newest_ms"] is not None, held["a"]["lacks"], held["a"]["holes"]) == (True, 0, 0), held
+    assert held["b"]["newest_ms"] is None, "it came there by way of a"
+    assert held["b"]["passed_ms"] is not None
 
     three.bc.slave.launch()
 
@@ -319,3 +329,30 @@ def test_servers_and_a_whole_cluster_die(three: Three, status: Path) -> None:
     three.bc.slave.wait_ready()
     assert_complete(three.bc.verdict(status, "t", "--wait", "90"))
     assert b"down00000009" in three.bc.slave.admin.rows("t")
+
+
+def test_a_wal_that_is_lost(three: Three, status: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The last test of these clusters: b's queue to c holds a WAL that is nowhere in HDFS. It is named with what it
+    held, and holds back b and a.
+    """
+    monkeypatch.setattr(measured_queues, "NEW_WAL_MS", 1_000)
+    b = three.bc.master.admin
+    b.disable_peer(PEER)
+    b.put_rows("t", "f", 5, prefix="gone")
+    b.roll_wal()
+    held = [wal for queue in queues(three.bc).json["queues"] for wal in queue["wals"][:-1]]
+    assert held
+    for wal in held:
+        b.hdfs_delete(wal["path"])
+    time.sleep(2)
+    found = queues(three.bc)
+    assert {one["name"] for one in found.json["lost_wals"]} == {wal["name"] for wal in held}, found
+    assert any("t" in one["tables"] for one in found.json["lost_wals"]), found
+    assert "LOST: WAL" in tool_here("queues", conf=three.bc.master).stdout
+    b.enable_peer(PEER)
+    found = paths(three, "--from", "a", "--from", "b", "--to", "c")
+    assert (found.exit_code, found.json["verdict"]) == (1, "incomplete"), found
+    for source in "ab":
+        assert any("nowhere in HDFS" in reason for reason in found.json["matrix"][source]["c"]["held_back_by"]), found
+    result = three.bc.verdict(status, "t")
+    assert any("remove the peer and add it again" in notice for notice in result.json["notices"]), result
