@@ -22,6 +22,7 @@ from status_tool.vocabulary.schema import STATUS_SCHEMA, NewRow
 from status_tool.vocabulary.state_rows import (
     FAMILY,
     ContentRow,
+    CoverageRow,
     FactRow,
     HeadRow,
     ProvenRow,
@@ -335,6 +336,17 @@ def pruned_marks(rows: Iterable[tuple[bytes, Cells]]) -> dict[str, list[list[Any
             if name.startswith(column(PrunedRow.WRITTEN_MS))
         ]
     return marks
+
+
+def marked_regions(coverage: Cells) -> tuple[int, list[bytes]]:
+    """Return the mark that each region of the state table has at least, and in which rows, by row `c`."""
+    value = raw(coverage, CoverageRow.REGIONS) or b""
+    keys, at = list[bytes](), 8
+    while at + 4 <= len(value):
+        length = int.from_bytes(value[at : at + 4], "big")
+        keys.append(value[at + 4 : at + 4 + length])
+        at += 4 + length
+    return int.from_bytes(value[:8], "big"), keys
 
 
 def proven_tables(rows: Iterable[tuple[bytes, Cells]]) -> dict[str, dict[str, Any]]:

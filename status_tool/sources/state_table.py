@@ -45,6 +45,9 @@ from status_tool.vocabulary.state_rows import (
 _HEX = "0123456789abcdef"
 _FAMILIES = {"families": map_of(object_of({}))}
 _BARRIER_END = b"c"
+_COVERAGE_END = b"d"
+NOTICED_S = 15
+"""After so long the trackers have noticed that a region of the table lost its rows: they look every ten seconds."""
 LOOKS_AGAIN = 4
 LOOK_AGAIN_S = 1.0
 """A tracker writes an opening about a second after it."""
@@ -157,12 +160,22 @@ class Generation:
     """The pruning announced last; empty: none ever was."""
     issued: bytes = b""
     """When the newest barrier was issued. Only a table that went back shows an earlier one."""
+    back: bytes = b""
+    """When a tracker last found that the table had lost rows or gone back."""
+    is_torn: bool = False
+    """Whether a region of the table lost its rows, which no tracker has found yet."""
 
 
 def generation(endpoint: ThriftEndpoint, table: str) -> Generation:
     """Read the generation of a state table as it is now."""
-    rows = dict(scan(endpoint, table, BarrierRow.KEY, _BARRIER_END))
-    return generation_of(rows.get(BarrierRow.KEY, {}))
+    rows = dict(scan(endpoint, table, BarrierRow.KEY, _COVERAGE_END))
+    barrier, coverage = rows.get(BarrierRow.KEY, {}), rows.get(CoverageRow.KEY, {})
+    _, keys = codec.marked_regions(coverage)
+    if not keys:
+        return generation_of(barrier, coverage, {})
+    with connection(endpoint) as client:
+        found = client.table(table).rows(keys, columns=[column(CoverageRow.MARK)], include_timestamp=True)
+    return generation_of(barrier, coverage, dict(found))
 
 
 def refuse_other(table: str, before: Generation, now: Generation) -> None:
@@ -175,14 +188,26 @@ def refuse_other(table: str, before: Generation, now: Generation) -> None:
         raise ConnectionFailed(
             f"the state table {table} went back to an earlier state while it was read (a snapshot restored?): run again"
         )
+    if now.is_torn or now.back != before.back:
+        raise ConnectionFailed(
+            f"the state table {table} lost rows (a region truncated?): run again in {NOTICED_S} s, when the trackers"
+            " have written what they know again"
+        )
     if now.pruning != before.pruning:
         raise ConnectionFailed(f"the state table {table} was pruned while it was read (status-tool prune): run again")
 
 
-def generation_of(barrier: Cells) -> Generation:
-    """Return the generation that the barrier's row records."""
-    columns = (BarrierRow.TABLE_ID, BarrierRow.PRUNING, BarrierRow.ISSUED_MS)
-    return Generation(*(codec.raw(barrier, name) or b"" for name in columns))
+def generation_of(barrier: Cells, coverage: Cells, regions: Mapping[bytes, Cells]) -> Generation:
+    """Return the generation that the rows of barrier and coverage, and the marks of regions, record."""
+    mark, keys = codec.marked_regions(coverage)
+    is_torn = any((codec.number(regions.get(key, {}), CoverageRow.MARK) or 0) < mark for key in keys)
+    return Generation(
+        codec.raw(barrier, BarrierRow.TABLE_ID) or b"",
+        codec.raw(barrier, BarrierRow.PRUNING) or b"",
+        codec.raw(barrier, BarrierRow.ISSUED_MS) or b"",
+        codec.raw(coverage, CoverageRow.BACK_MS) or b"",
+        is_torn,
+    )
 
 
 def merge_rows(
@@ -273,7 +298,7 @@ class StateTable(NamedTable):
             column(BarrierRow.ISSUED_MS): barrier.issued_ms.to_bytes(8, "big"),
         }
         with self._open() as table:
-            if not generation_of(table.row(BarrierRow.KEY, include_timestamp=True)).table_id:
+            if not codec.raw(table.row(BarrierRow.KEY, include_timestamp=True), BarrierRow.TABLE_ID):
                 cells[column(BarrierRow.TABLE_ID)] = os.urandom(8)
             table.put(BarrierRow.KEY, cells)
         return barrier
@@ -344,6 +369,8 @@ class StateTable(NamedTable):
         servers = range_of(ServerRow.TYPE)
         stored = scan(self.endpoint, self.name, *servers)
         for key, cells in merge_rows(stored, _within(spooled, *servers)):
+            if key.endswith(b"!"):
+                continue  # the mark of a region of the state table
             with suppress(ValueError):
                 yield (
                     from_hex(key[1:17]),

@@ -167,6 +167,8 @@ class CoverageRow:
     """When the table was last found to have lost rows, or to have gone back to an earlier state."""
     MARK: Final = b"m"
     """A number that only rises; a file beside the table has it as well."""
+    REGIONS: Final = b"r"
+    """The number that each region of the table has at least, and in which rows."""
 
 
 class ToolRow:

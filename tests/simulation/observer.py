@@ -135,7 +135,8 @@ class Observation:
         yield
         rows = self._servers(store, spooled, barrier, live, "r")
         events = codec.table_events(store.scan(b"n", b"o")).get(TABLE, {})
-        detail = {"families": ["f", "g"], "regions": len(REGIONS), **events}
+        families = {family: {"scope": 1, "versions": world.slave_versions} for family in sorted(world.slave_families)}
+        detail = {"families": families, "regions": len(REGIONS), **events}
         rows.append({"kind": "table", "table": TABLE, "detail": json.dumps(detail)})
         back_ms = codec.number(store.rows.get(b"c", {}), b"b")
         yield
@@ -265,7 +266,7 @@ class Observation:
 
 
 def _generation(store: Store) -> Generation:
-    return generation_of(store.rows.get(b"b", {}))
+    return generation_of(store.rows.get(b"b", {}), store.rows.get(b"c", {}), store.rows)
 
 
 def _is_other(store: Store, before: Generation) -> bool:

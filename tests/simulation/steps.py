@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
+from status_tool.sources import codec
 from status_tool.vocabulary.outcome import Outcome
 from status_tool.vocabulary.state_rows import column
 from status_tool.vocabulary.verdicts import Verdict
@@ -12,7 +13,7 @@ from tests.simulation.dice import Dice
 from tests.simulation.observer import SLAVE_ID, Observation
 from tests.simulation.pruner import Pruning
 from tests.simulation.store import APPLIED
-from tests.simulation.tracker import Entry, Recorder, number
+from tests.simulation.tracker import STARTS, WHOLE, Entry, Recorder, number
 from tests.simulation.world import MAX_OFFSET_MS, MAX_SERVERS, REGIONS, MasterServer, World
 
 MOST_OBSERVATIONS = 2
@@ -164,6 +165,17 @@ class Run:
             self.world.blemishes.add("state table lost")
             self.world.say("state table restored")
 
+    def _lose_region(self, dice: Dice) -> None:
+        """A region of a state table is truncated, all but the one that begins the table."""
+        which, at = dice.below(2), 1 + dice.below(len(STARTS) - 1)
+        store = (self.world.master_store, self.world.slave_store)[which]
+        if codec.marked_regions(store.get(b"c") if not store.down else {})[0] and dice.once_in(2):
+            store.lose_range(STARTS[at], (*STARTS, b"\xff")[at + 1])
+            if not which:
+                self.world.row_lost |= {server.origin for server in self.world.living()}
+            self.world.blemishes.add("state table lost")
+            self.world.say(f"region {STARTS[at]!r} of a state table lost")
+
     def _drain_spool(self, dice: Dice) -> None:
         if self.world.spool and not self.world.master_store.down:
             self.world.master_store.apply(self.world.spool[0])
@@ -268,15 +280,29 @@ class Run:
                 sink.session = False
 
     def _slave_admin(self, dice: Dice) -> None:
-        """The slave's table is truncated, or restored from its last snapshot."""
+        """The slave's table is truncated, restored, disabled, altered; a family is dropped or added."""
         world = self.world
-        match dice.pick(("snapshot", "snapshot", "restore", "truncate")):
+        if not world.slave_enabled:
+            world.slave_enabled = True
+            return
+        match dice.pick((*("snapshot", "restore", "disable", "family") * 2, "truncate", "alter")):
             case "snapshot":
-                world.slave_snapshot = dict(world.arrived)
+                world.slave_snapshot = world.slave_families, dict(world.arrived)
+            case "disable":
+                world.slave_enabled = False
+            case "family" if world.slave_families != WHOLE:
+                world.slave_families = WHOLE
+                world.say("family added to the slave's table")
+            case "family":
+                world.drop_slave_family()
+                world.say("family dropped from the slave's table")
+            case "alter":
+                world.keep_less(dice)
+                world.say("the slave's table keeps less")
             case "truncate":
                 world.truncate_slave()
                 world.say("slave's table truncated")
-            case _ if world.slave_snapshot is not None:
+            case "restore" if world.slave_snapshot is not None:
                 world.restore_slave()
                 world.say("slave's table restored")
 
@@ -293,8 +319,9 @@ class Run:
         """A request that its source has given up is applied after all."""
         if self.world.late_requests:
             sink, entries = self.world.late_requests.pop(dice.below(len(self.world.late_requests)))
-            self.world.apply(entries)
-            sink.tracker.batch_applied(entries, lambda: self.world.fates(dice))
+            if self.world.can_apply(entries):
+                self.world.apply(entries)
+                sink.tracker.batch_applied(entries, lambda: self.world.fates(dice))
 
     def _peer(self, dice: Dice) -> None:
         world = self.world
@@ -407,6 +434,7 @@ class Run:
             store.down = False
             store.apply(store.late)
             store.late.clear()
+        world.slave_enabled, world.slave_families = True, WHOLE
         if world.peer is None:
             world.add_peer()
         assert world.peer is not None
@@ -514,6 +542,7 @@ _WEIGHTS = {
         "hook_error": 1,
         "lose_table": 1,
         "restore_table": 2,
+        "lose_region": 2,
         "drain_spool": 1,
     },
     **{"start": 2, "crash": 2, "expire": 4, "split": 5, "claim": 6, "stop": 2, "finish": 4},
@@ -534,6 +563,7 @@ SWITCHES = (
     "peer",
     "lose_table",
     "restore_table",
+    "lose_region",
     "hook_error",
     "untracked",
     "crash_sink",

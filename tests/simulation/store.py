@@ -51,6 +51,11 @@ class Store:
         self.late.clear()
         self.erased.clear()
 
+    def lose_range(self, start: bytes, stop: bytes) -> None:
+        """A region is truncated; writes that are on their way still come."""
+        self.rows = {key: row for key, row in self.rows.items() if not start <= key < stop}
+        self.erased = {key: newest for key, newest in self.erased.items() if not start <= key < stop}
+
     def snapshot(self) -> dict[bytes, Cells]:
         """What HBase's snapshots hold."""
         return {key: dict(row) for key, row in self.rows.items()}

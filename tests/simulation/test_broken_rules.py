@@ -13,6 +13,7 @@ import pytest
 from status_tool.rules import context, origins, peer_versions, pruning, queue_proofs, streams, tables
 from status_tool.rules.peers import FamilyFilter
 from status_tool.rules.segments import Fold, fold
+from status_tool.sources import codec
 from status_tool.vocabulary.state_rows import column
 from tests.simulation import observer, pruner, world
 from tests.simulation import tracker as simulated
@@ -191,7 +192,7 @@ def _without(code: str) -> Callable[..., Any]:
 FALSE_COMPLETE, FALSE_ALARM = "but missing", "false alarm"
 
 
-RARE = {_dropped_with_what_came_since: 12_500}
+RARE = {_dropped_with_what_came_since: 13_500}
 """Where the search begins for what random runs rarely meet: a run that meets it follows soon."""
 
 
@@ -218,6 +219,9 @@ RARE = {_dropped_with_what_came_since: 12_500}
         ),
         pytest.param(
             context, "judge_tables", _without("slave-changed"), FALSE_COMPLETE, id="a slave's table that was restored"
+        ),
+        pytest.param(
+            context, "judge_tables", _without("keeps-less"), FALSE_COMPLETE, id="a slave's table that keeps less"
         ),
         pytest.param(Record, "row", _versions_by_arrival, FALSE_ALARM, id="late writes over newer ones"),
     ],
@@ -297,6 +301,17 @@ def _a_snapshot_is_restored(run: Run) -> None:
     here.master_store.restore(nightly)
     run.ship_all()
     run.beat()
+
+
+def _a_region_of_heads_is_lost(run: Run) -> None:
+    """A region of the state table is truncated; the rows of the servers are elsewhere, and heads do not change."""
+    here = run.world
+    run.ask()
+    here.append("a1", 0, 0)
+    _lose_the_backlog(run)
+    run.beat()
+    run.ship_all()
+    here.master_store.lose_range(b"h", b"i")
 
 
 def _heads_are_late(run: Run) -> None:
@@ -518,6 +533,28 @@ def _the_slaves_state_goes_back(run: Run) -> None:
     run.beat()
 
 
+def _a_region_of_events_is_lost(run: Run) -> None:
+    """The slave's table is truncated; then the region that says so is lost, and nobody is left who remembers."""
+    here = run.world
+    run.ask()
+    _applied_once_more(run)
+    run.beat()
+    here.truncate_slave()
+    here.advance(11_000)
+    run.beat()
+    here.slave_store.lose_range(b"i", b"s")
+    _others_take_over(run)
+    run.beat()
+
+
+def _an_arrival_is_lost(run: Run) -> None:
+    """As before; then entries arrive at servers that know nothing of the first ones, long after that was noticed."""
+    _a_region_of_events_is_lost(run)
+    run.world.advance(61_000)
+    _applied_once_more(run)
+    run.beat()
+
+
 def _a_quiet_server_is_left(run: Run) -> None:
     """As before, but one server lives through it, which has written nothing of its own since the snapshot."""
     here = run.world
@@ -580,6 +617,11 @@ def refuse_heads(store: Store) -> None:
     store.put = picky  # type: ignore[method-assign]
 
 
+def _of_no_region(_: Cells) -> tuple[int, list[bytes]]:
+    """Regions of the state table have no marks."""
+    return 0, []
+
+
 @pytest.mark.parametrize(
     ("story", "where", "name", "broken"),
     [
@@ -590,6 +632,11 @@ def refuse_heads(store: Store) -> None:
         ),
         pytest.param(
             _a_snapshot_is_restored, Recorder, "is_vouched", _written_anyway, id="heads of a table that went back"
+        ),
+        pytest.param(_a_region_of_heads_is_lost, codec, "marked_regions", _of_no_region, id="a lost region of heads"),
+        pytest.param(_a_region_of_events_is_lost, codec, "marked_regions", _of_no_region, id="a lost region of events"),
+        pytest.param(
+            _an_arrival_is_lost, Recorder, "mark_tables", lambda _: None, id="a lost arrival that does not count"
         ),
         pytest.param(_heads_are_late, Recorder, "flush", _echo_first, id="an echo before its heads"),
         pytest.param(

@@ -13,12 +13,14 @@ from dataclasses import dataclass, field
 from functools import cache
 
 from status_tool.rules.segments import Segment, merged
+from status_tool.sources import codec
 from status_tool.vocabulary.ids import family_id, origin_id
 from status_tool.vocabulary.state_rows import column
 from tests.simulation.store import APPLIED, SERVER_TIME, Cells, Store, StoreError, Write, cells, encode
 
 TABLE = "t"
-DESCRIPTOR = '{"families": {"f": {"scope": 1}, "g": {"scope": 1}}, "durability": "USE_DEFAULT", "enabled": true}'
+FAMILY = {"scope": 1, "versions": 3}
+DESCRIPTOR = json.dumps({"families": {"f": FAMILY, "g": FAMILY}, "durability": "USE_DEFAULT", "enabled": True})
 SLAVE_VIA, OTHER_VIA = 2, 1
 VIA_IDS = {0: None, OTHER_VIA: b"\x0c" * 16, SLAVE_VIA: b"\x0b" * 16}
 Fate = Callable[[], int]
@@ -26,6 +28,9 @@ Values = dict[str, int | bytes | str | None]
 StreamKey = tuple[str, int, int]
 """Region, origin, the stream's via."""
 Part = Segment
+STARTS = (b"", b"h", b"i", b"s")
+"""Where the regions of a state table begin."""
+REGION_MARKS = tuple(start + b"!" for start in STARTS)
 MARK_MS = 10_000
 """`TableMark.PERIOD_MS`."""
 WHOLE = frozenset("fg")
@@ -47,6 +52,11 @@ def stream_via(via: int, family: str) -> int:
     """`Ids.via` of a family's stream (docs/formats.md)."""
     digest = hashlib.sha256(via.to_bytes(8, "big", signed=True) + bytes.fromhex(family_id(family))).digest()
     return int.from_bytes(digest[:8], "big", signed=True)
+
+
+def marked_regions(mark: int) -> bytes:
+    """`CoverageRow.REGIONS`."""
+    return mark.to_bytes(8, "big") + b"".join(len(key).to_bytes(4, "big") + key for key in REGION_MARKS)
 
 
 def stream_row(kind: bytes, stream: StreamKey) -> bytes:
@@ -264,7 +274,24 @@ class Recorder:
 
     def went_back(self) -> None:
         """`Flusher.wentBack`: the row that is there is accepted, and all that is known is written again."""
+        if self.mark_file is not None:
+            mark = number(self.store.get(b"c").get(column(b"m")))
+            self.store.put([(key, cells(mark, m=mark)) for key in REGION_MARKS], self.fate())
+            self.store.put([(b"c", cells(mark, r=marked_regions(mark)))], self.fate())
         self.stored, self.attempted = self.store.get(self.key).get(column(b"k"), (None, 0))[0], set()
+
+    def compare_regions(self) -> bool:
+        """`TableMark.compareRegions`: whether one has lost its rows, which is recorded."""
+        marked, _ = codec.marked_regions(self.store.get(b"c"))
+        if all(number(self.store.get(key).get(column(b"m"))) >= marked for key in REGION_MARKS):
+            return False
+        self.mark_tables()
+        self.went_back()
+        return True
+
+    def mark_tables(self) -> None:
+        """`TableMark.markTables`: the table may have held something since ever."""
+        self.store.put([(EVENTS_ROW, cells(EARLIEST_WINS - 1, a=1))], self.fate())
 
     def compare_mark(self) -> None:
         """`TableMark.compare`."""
@@ -274,14 +301,16 @@ class Recorder:
             if stored < self.mark_file[-1]:
                 self.went_back()
                 self.raise_mark(self.mark_file[-1])
+            else:
+                self.compare_regions()
         self.compared = True
 
-    def raise_mark(self, least: int) -> None:
+    def raise_mark(self, least: int, **regions: bytes) -> None:
         """`TableMark.raise`: the table first."""
         assert self.mark_file is not None
         found = self.store.get(b"c").get(column(b"m"))
         mark = max(self.clock(), number(found) + 1, least + 1)
-        if self.store.put_if((b"c", cells(mark, m=mark)), column(b"m"), found and found[0], self.fate()):
+        if self.store.put_if((b"c", cells(mark, m=mark, **regions)), column(b"m"), found and found[0], self.fate()):
             self.mark_file.append(mark)
 
     def raise_mark_in_time(self) -> None:
@@ -292,7 +321,16 @@ class Recorder:
             stored = number(self.store.get(b"c").get(column(b"m")))
             self.seen_mark = max(self.seen_mark, stored)
             if stored == self.seen_mark and now >= stored + MARK_MS:
-                self.raise_mark(0)
+                self.raise_marks(max(now, stored + 1))
+
+    def raise_marks(self, mark: int) -> None:
+        """Each region's is the one that was read before they are compared."""
+        name = column(b"m")
+        before = {key: self.store.get(key).get(name, (None, 0))[0] for key in REGION_MARKS}
+        if not self.compare_regions() and all(
+            self.store.put_if((key, cells(mark, m=mark)), name, value, self.fate()) for key, value in before.items()
+        ):
+            self.raise_mark(mark - 1, r=marked_regions(mark))
 
     def is_below_its_mark(self) -> bool:
         """`TableMark.isAbove`."""
@@ -457,7 +495,7 @@ class WriteTracker(Recorder):
         """Coverage starts anew."""
         self.forget_flushes()
         now, mark = self.clock(), max(self.clock(), self.seen_mark + 1)
-        self.store.put([(b"c", cells(now, a=now) | cells(mark, m=mark))], self.fate())
+        self.store.put([(b"c", cells(now, a=now, b=now) | cells(mark, m=mark))], self.fate())
         self.last_coverage = self.store.get(b"c")[column(b"a")][0]
         super().went_back()
 

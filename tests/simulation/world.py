@@ -157,7 +157,12 @@ class World:
         """Where the slave's table is open."""
         self.taken_ms: dict[int, int] = {}
         """By entry, when it was last taken away from the slave's table."""
-        self.slave_snapshot: dict[int, frozenset[str]] | None = None
+        self.slave_snapshot: tuple[frozenset[str], dict[int, frozenset[str]]] | None = None
+        """Its families, and what it holds."""
+        self.slave_families = WHOLE
+        self.slave_enabled = True
+        self.slave_versions = 3
+        """What its table keeps of each column; the master's keeps as many at first."""
         self.witnesses: tuple[bytes | None, list[SlaveServer]] = (None, [])
         """Who alone can know that the slave's state table went back: its mark was not raised after the snapshot."""
         self.spool: list[list[tuple[bytes, dict[bytes, tuple[bytes, int]]]]] = []
@@ -319,10 +324,31 @@ class World:
 
     def restore_slave(self) -> None:
         """The table's own snapshot: its regions open with other files than before."""
+        if self.slave_snapshot is not None:
+            self.slave_families, held = self.slave_snapshot
+            self.opened_otherwise()
+            self.change_slave(dict(held))
+
+    def opened_otherwise(self) -> None:
+        """The slave's regions opened with other files or families than those with which they were closed."""
         host = self.hosting()
         changed_ms = self.now + host.offset
         host.tracker.note(CHANGED_ROW, b"c", Event(changed_ms, changed_ms))
-        self.change_slave(dict(self.slave_snapshot or {}))
+
+    def drop_slave_family(self) -> None:
+        """With its cells; the table is open, or nobody looks until it is opened again."""
+        self.slave_families = frozenset("f")
+        self.opened_otherwise()
+        self.change_slave({n: families - {"g"} for n, families in self.arrived.items()})
+
+    def keep_less(self, dice: Dice) -> None:
+        """The slave's table is altered to keep one version, and the older ones go."""
+        self.slave_versions = 1
+        self.change_slave({n: families for n, families in self.arrived.items() if dice.below(3)})
+
+    def can_apply(self, entries: list[Entry]) -> bool:
+        """Whether the slave takes a request: else its sink fails, and the source tries again."""
+        return self.slave_enabled and all(entry.families <= self.slave_families for entry in entries)
 
     def is_last_witness(self, sink: SlaveServer) -> bool:
         """Whether nobody else is left to notice that the slave's state table went back."""
@@ -520,6 +546,8 @@ class World:
         position, todo = found
         shipped = self.filtered(todo, key[0])
         outcome = dice.pick(("done",) * 5 + ("no answer", "half", "late", "refused"))
+        if not self.can_apply(shipped):
+            outcome = "refused"
         if outcome in ("done", "no answer"):
             self.apply(shipped)
             sink.tracker.batch_applied(shipped, lambda: self.fates(dice))

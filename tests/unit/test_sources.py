@@ -27,7 +27,14 @@ from status_tool.sources import codec, meta, state_table
 from status_tool.sources.interface import Source
 from status_tool.sources.spool import _row as spool_row
 from status_tool.sources.spool import read_spool
-from status_tool.sources.state_table import Generation, KeyRange, StateTableSource, merge_rows
+from status_tool.sources.state_table import (
+    Generation,
+    KeyRange,
+    StateTableSource,
+    generation_of,
+    merge_rows,
+    refuse_other,
+)
 from status_tool.vocabulary.ids import as_hex, cluster_bytes, from_hex, origin_id
 from status_tool.vocabulary.schema import STATUS_SCHEMA
 from status_tool.vocabulary.scope import TableFilter
@@ -501,6 +508,27 @@ def test_a_table_that_lost_its_rows_while_it_was_read_is_no_evidence(monkeypatch
             source = replace(source, expected=Generation(began_with, b""))
             with pytest.raises(ConnectionFailed, match="lost its rows while it was read"):
                 list(source.read(part))
+
+
+@pytest.mark.parametrize(
+    ("back", "marks", "told"),
+    [
+        (None, {b"!": 7, b"h4!": 9}, None),
+        (None, {b"!": 7}, "lost rows"),
+        (None, {b"!": 7, b"h4!": 6}, "lost rows"),
+        (b"%8d" % 5, {b"!": 7, b"h4!": 7}, "lost rows"),
+    ],
+)
+def test_a_table_of_which_a_region_lost_its_rows_is_no_evidence(
+    back: bytes | None, marks: dict[bytes, int], told: str | None
+) -> None:
+    """Before a tracker has found it, by the regions' marks; after that, by what it has recorded since."""
+    regions = (7).to_bytes(8, "big") + b"\0\0\0\1!" + b"\0\0\0\3h4!"
+    coverage = {b"t:r": (regions, 1)} | ({} if back is None else {b"t:b": (back, 1)})
+    found = {key: {b"t:m": (mark.to_bytes(8, "big"), mark)} for key, mark in marks.items()}
+    now = generation_of({b"t:i": (b"table", 1)}, coverage, found)
+    with pytest.raises(ConnectionFailed, match=told) if told else contextlib.nullcontext():
+        refuse_other("t", Generation(b"table", b""), now)
 
 
 def test_tables_that_access_control_hides_are_missed(monkeypatch: pytest.MonkeyPatch) -> None:

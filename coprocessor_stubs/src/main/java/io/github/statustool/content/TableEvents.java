@@ -26,12 +26,6 @@ public final class TableEvents {
   /** The open sequence number of a region that has never been written to, not even with a marker. */
   static final long NEWBORN = 2;
 
-  /**
-   * The earlier of two arrivals, or births, has to win, but HBase keeps the cell with the higher timestamp: subtracting
-   * from this constant reverses the order.
-   */
-  static final long EARLIEST_WINS = 1L << 62;
-
   /** A state table cannot be disabled, restored and enabled in less. */
   static final long AGAIN_MS = 500;
 
@@ -47,7 +41,7 @@ public final class TableEvents {
    */
   public boolean arrived(String table, long now) {
     Event known = arrivals.computeIfAbsent(table, name ->
-        new Event(name, TableEventRow.ARRIVED_MS, now, EARLIEST_WINS - now));
+        new Event(name, TableEventRow.ARRIVED_MS, now, TableEventRow.EARLIEST_WINS - now));
     if (now - known.dueSince >= AGAIN_MS) {
       known.dueSince = now;
       known.flushed = false;
@@ -79,7 +73,7 @@ public final class TableEvents {
   private void opened(OpenRegion region) {
     if (region.openSeq <= NEWBORN) {
       note(new Event(region.table, TableEventRow.BORN_MS, region.id, region.id));
-      note(new Event(region.table, TableEventRow.FIRST_BORN_MS, region.id, EARLIEST_WINS - region.id));
+      note(new Event(region.table, TableEventRow.FIRST_BORN_MS, region.id, TableEventRow.EARLIEST_WINS - region.id));
     }
     Map<String, Integer> known = scopes.put(region.table, region.scopes);
     if (known != null) {

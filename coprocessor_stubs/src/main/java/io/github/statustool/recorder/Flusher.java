@@ -256,6 +256,7 @@ final class Flusher {
       row.add(CoverageRow.START_MS, now, now);
     }
     store.put(List.of(row));
+    mark.markRegions(store, above);
     lastCoverage = coverage(store);
     for (ServerRole role : roles) {
       role.accept(store.get(List.of(role.key())).get(0));

@@ -190,7 +190,8 @@ public final class Recorder {
   private void round(StateStore table, List<ServerRole> running) throws IOException {
     reopen(table, running);
     flusher.announce(table, running);
-    if (!mark.compare(table, () -> flusher.wentBack(table, running))) {
+    TableMark.Finding wentBack = () -> flusher.wentBack(table, running);
+    if (!mark.compare(table, wentBack)) {
       return;
     }
     Barrier.Echo token = barrier.read(table, flusher.lastEcho());
@@ -203,7 +204,7 @@ public final class Recorder {
     } else {
       flusher.writeUrgent(table, running);
     }
-    maintain(table);
+    maintain(table, wentBack);
   }
 
   private boolean isNew(Barrier.Echo token) {
@@ -215,9 +216,9 @@ public final class Recorder {
   }
 
   /** Maintenance. Each task may fail without affecting the others, for example because no HBase master is active. */
-  private void maintain(StateStore table) {
+  private void maintain(StateStore table, TableMark.Finding wentBack) {
     attempt("describing the tables", () -> barrier.describeTables(table));
-    attempt("raising the mark of the state table", () -> mark.raise(table));
+    attempt("raising the mark of the state table", () -> mark.raise(table, wentBack));
     attempt("compacting rows of the state table", () -> compactor.step(table, clock.getAsLong()));
     attempt("joining rows of the content ledger", () -> joiner.step(table));
     attempt("listing the live region servers", () -> recordLive(table));

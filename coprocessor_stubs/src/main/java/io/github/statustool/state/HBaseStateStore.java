@@ -21,6 +21,7 @@ import org.apache.hadoop.hbase.client.AdvancedScanResultConsumer;
 import org.apache.hadoop.hbase.client.AsyncConnection;
 import org.apache.hadoop.hbase.client.AsyncTable;
 import org.apache.hadoop.hbase.client.CheckAndMutate;
+import org.apache.hadoop.hbase.client.CheckAndMutateResult;
 import org.apache.hadoop.hbase.client.ConnectionFactory;
 import org.apache.hadoop.hbase.client.Delete;
 import org.apache.hadoop.hbase.client.Get;
@@ -164,11 +165,24 @@ public final class HBaseStateStore implements StateStore, Closeable {
 
   @Override
   public boolean putIf(StateRow row, byte[] qualifier, byte[] expected) throws IOException {
+    return await(table.checkAndMutate(checked(row, qualifier, expected))).isSuccess();
+  }
+
+  @Override
+  public boolean putAllIf(List<StateRow> rows, byte[] qualifier, List<byte[]> expected) throws IOException {
+    List<CheckAndMutate> checks = new ArrayList<>(rows.size());
+    for (int i = 0; i < rows.size(); i++) {
+      checks.add(checked(rows.get(i), qualifier, expected.get(i)));
+    }
+    return await(table.checkAndMutateAll(checks)).stream().allMatch(CheckAndMutateResult::isSuccess);
+  }
+
+  private static CheckAndMutate checked(StateRow row, byte[] qualifier, byte[] expected) {
     CheckAndMutate.Builder check = CheckAndMutate.newBuilder(row.key);
     check = expected == null
         ? check.ifNotExists(StateTable.FAMILY, qualifier)
         : check.ifEquals(StateTable.FAMILY, qualifier, expected);
-    return await(table.checkAndMutate(check.build(toPut(row)))).isSuccess();
+    return check.build(toPut(row));
   }
 
   @Override
@@ -182,6 +196,11 @@ public final class HBaseStateStore implements StateStore, Closeable {
       rows.add(toRow(result.getRow(), result));
     }
     return rows;
+  }
+
+  @Override
+  public List<byte[]> regionStarts() throws IOException {
+    return await(connection.getRegionLocator(settings.table).getStartKeys());
   }
 
   @Override

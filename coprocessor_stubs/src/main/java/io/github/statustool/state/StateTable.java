@@ -114,6 +114,11 @@ public final class StateTable {
   /** What happened to a table beside the WAL, and who wrote to it. */
   public static final class TableEventRow {
     public static final char TYPE = 'n';
+    /**
+     * The earlier of two arrivals, or births, has to win, but HBase keeps the cell with the higher timestamp:
+     * subtracting from this constant reverses the order.
+     */
+    public static final long EARLIEST_WINS = 1L << 62;
     public static final byte[] ARRIVED_MS = Bits.ascii("a");
     public static final byte[] BORN_MS = Bits.ascii("b");
     public static final byte[] FIRST_BORN_MS = Bits.ascii("c");
@@ -199,6 +204,8 @@ public final class StateTable {
     public static final byte[] BACK_MS = Bits.ascii("b");
     /** A number that only rises; a file beside the table has it as well, see {@link TableMark}. */
     public static final byte[] MARK = Bits.ascii("m");
+    /** The number that each region of the table has at least, and in which rows. */
+    public static final byte[] REGIONS = Bits.ascii("r");
 
     private CoverageRow() {}
   }

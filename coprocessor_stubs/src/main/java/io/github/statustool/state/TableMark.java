@@ -1,11 +1,16 @@
 package io.github.statustool.state;
 
 import io.github.statustool.state.StateTable.CoverageRow;
+import io.github.statustool.state.StateTable.TableEventRow;
+import java.io.ByteArrayOutputStream;
 import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Executor;
 import java.util.function.LongSupplier;
+import org.apache.hadoop.hbase.util.Bytes;
 
 /**
  * A number that only rises, in the state table and in a file beside it. A snapshot of the table that is restored later
@@ -16,11 +21,17 @@ import java.util.function.LongSupplier;
  * its first flush, one tracker raises them in each period, and all of them read the number then: by it even a tracker
  * that has written nothing since a snapshot was taken notices that the table went back to that snapshot. The file is
  * read and written on other threads: a slow file system must not delay the echo of a barrier.
+ *
+ * <p>Before it is raised, the number is put into each region of the table, and its row lists where: a region that lost
+ * its rows, or went back by itself, has a lower one or none. That is looked at before a tracker's first flush and before
+ * the number is raised; and by the tool, after it has read the table.
  */
 public final class TableMark {
   private static final long PERIOD_MS = 10_000;
   private static final long RETRY_MS = 1_000;
   private static final long NONE = 0;
+  /** Follows a region's start key: no other row of the table has such a key, and few come before it in its region. */
+  private static final byte[] SUFFIX = Bits.ascii("!");
 
   /** The file. */
   interface MarkFile {
@@ -80,21 +91,40 @@ public final class TableMark {
     seen = Math.max(stored, mark);
     if (stored < mark) {
       wentBack.record();
-      raise(store, mark(store), mark);
+      long above = Math.max(clock.getAsLong(), Math.max(number(mark(store)), mark) + 1);
+      raise(store, mark(store), new StateRow(CoverageRow.KEY).add(CoverageRow.MARK, above, above), above);
+    } else if (hasLostRows(store, row(store))) {
+      markTables(store);
+      wentBack.record();
     }
     compared = true;
     return true;
   }
 
-  /** Raises the number once in each period. */
-  public void raise(StateStore store) throws IOException {
+  /** Raises the number once in each period, unless a region lost rows since. */
+  public void raise(StateStore store, Finding wentBack) throws IOException {
     if (compared && next.isDue()) {
       next.set(PERIOD_MS);
       byte[] stored = mark(store);
       seen = Math.max(seen, number(stored));
       if (number(stored) == seen && clock.getAsLong() >= seen + PERIOD_MS) { // else the next flush finds it too low
-        raise(store, stored, NONE);
+        raise(store, wentBack, stored);
       }
+    }
+  }
+
+  /** Each region's number is one that was read before it was compared: what is lost meanwhile is not covered up. */
+  private void raise(StateStore store, Finding wentBack, byte[] stored) throws IOException {
+    long mark = Math.max(clock.getAsLong(), number(stored) + 1);
+    List<byte[]> keys = keys(store);
+    List<byte[]> before = new ArrayList<>();
+    store.get(keys).forEach(row -> before.add(row.value(CoverageRow.MARK)));
+    if (hasLostRows(store, row(store))) {
+      markTables(store);
+      wentBack.record();
+    } else if (store.putAllIf(rows(keys, mark), CoverageRow.MARK, before)) {
+      raise(store, stored, new StateRow(CoverageRow.KEY).add(CoverageRow.MARK, mark, mark)
+          .add(CoverageRow.REGIONS, marked(keys, mark), mark), mark);
     }
   }
 
@@ -108,16 +138,78 @@ public final class TableMark {
     return Math.max(now, seen + 1);
   }
 
-  private void raise(StateStore store, byte[] stored, long least) throws IOException {
-    long mark = Math.max(clock.getAsLong(), Math.max(number(stored), least) + 1);
-    StateRow row = new StateRow(CoverageRow.KEY).add(CoverageRow.MARK, mark, mark);
+  private void raise(StateStore store, byte[] stored, StateRow row, long mark) throws IOException {
     if (store.putIf(row, CoverageRow.MARK, stored) && writing.isDone()) {
       writing = CompletableFuture.runAsync(() -> write(mark), threads);
     }
   }
 
+  /** Puts a number into each region of a table that went back, after that was recorded. */
+  public void markRegions(StateStore store, long mark) throws IOException {
+    List<byte[]> keys = keys(store);
+    store.put(rows(keys, mark));
+    store.put(List.of(new StateRow(CoverageRow.KEY).add(CoverageRow.REGIONS, marked(keys, mark), mark)));
+  }
+
+  private static List<byte[]> keys(StateStore store) throws IOException {
+    List<byte[]> keys = new ArrayList<>();
+    for (byte[] start : store.regionStarts()) {
+      keys.add(Bits.concat(start, SUFFIX));
+    }
+    return keys;
+  }
+
+  private static List<StateRow> rows(List<byte[]> keys, long mark) {
+    List<StateRow> rows = new ArrayList<>();
+    keys.forEach(key -> rows.add(new StateRow(key).add(CoverageRow.MARK, mark, mark)));
+    return rows;
+  }
+
+  private static byte[] marked(List<byte[]> keys, long mark) {
+    ByteArrayOutputStream marked = new ByteArrayOutputStream();
+    marked.writeBytes(Bits.ofLong(mark));
+    for (byte[] key : keys) {
+      marked.writeBytes(Bytes.toBytes(key.length));
+      marked.writeBytes(key);
+    }
+    return marked.toByteArray();
+  }
+
+  /**
+   * Lost may be the row with the arrival of a table's first entry, while its segments are in other regions: every table
+   * counts as one that has held something since ever.
+   */
+  private static void markTables(StateStore store) throws IOException {
+    List<StateRow> rows = new ArrayList<>();
+    for (String table : store.tables().keySet()) {
+      rows.add(new StateRow(Bits.utf8(TableEventRow.TYPE + table))
+          .add(TableEventRow.ARRIVED_MS, 1, TableEventRow.EARLIEST_WINS - 1));
+    }
+    store.put(rows);
+  }
+
+  private static boolean hasLostRows(StateStore store, StoredRow coverage) throws IOException {
+    byte[] marked = coverage.value(CoverageRow.REGIONS);
+    if (marked == null) {
+      return false;
+    }
+    ByteBuffer in = ByteBuffer.wrap(marked);
+    long mark = in.getLong();
+    List<byte[]> keys = new ArrayList<>();
+    while (in.hasRemaining()) {
+      byte[] key = new byte[in.getInt()];
+      in.get(key);
+      keys.add(key);
+    }
+    return store.get(keys).stream().anyMatch(row -> number(row.value(CoverageRow.MARK)) < mark);
+  }
+
+  private static StoredRow row(StateStore store) throws IOException {
+    return store.get(List.of(CoverageRow.KEY)).get(0);
+  }
+
   private static byte[] mark(StateStore store) throws IOException {
-    return store.get(List.of(CoverageRow.KEY)).get(0).value(CoverageRow.MARK);
+    return row(store).value(CoverageRow.MARK);
   }
 
   private static long number(byte[] stored) {

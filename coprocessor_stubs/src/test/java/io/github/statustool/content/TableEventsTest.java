@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import io.github.statustool.state.Bits;
 import io.github.statustool.state.Change;
 import io.github.statustool.state.StateRow;
+import io.github.statustool.state.StateTable.TableEventRow;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -45,10 +46,10 @@ class TableEventsTest {
   void theFirstArrivalIsWrittenAndTheEarliestOfSeveralServersWins() {
     assertTrue(events.arrived("t", 50));
     assertTrue(events.arrived("t", 60), "until it is written");
-    assertEquals(Set.of("nt a 50@" + (TableEvents.EARLIEST_WINS - 50)), written());
+    assertEquals(Set.of("nt a 50@" + (TableEventRow.EARLIEST_WINS - 50)), written());
     assertFalse(events.arrived("t", 70));
     assertEquals(Set.of(), written());
-    assertTrue(TableEvents.EARLIEST_WINS - 50 > TableEvents.EARLIEST_WINS - 60);
+    assertTrue(TableEventRow.EARLIEST_WINS - 50 > TableEventRow.EARLIEST_WINS - 60);
   }
 
   @Test
@@ -63,7 +64,7 @@ class TableEventsTest {
   @Test
   void aRegionThatWasNeverWrittenToIsTheBirthOfItsTable() {
     events.regions(List.of(open("r", TableEvents.NEWBORN, 5, "f")));
-    assertEquals(Set.of("nt b 77@77", "nt c 77@" + (TableEvents.EARLIEST_WINS - 77)), written());
+    assertEquals(Set.of("nt b 77@77", "nt c 77@" + (TableEventRow.EARLIEST_WINS - 77)), written());
   }
 
   @Test
@@ -71,7 +72,7 @@ class TableEventsTest {
     for (long id : new long[] {80, 77, 90}) {
       events.regions(List.of(new TableEvents.OpenRegion("r" + id, "t", id, TableEvents.NEWBORN, Map.of(), 0, 100)));
     }
-    assertEquals(Set.of("nt b 90@90", "nt c 77@" + (TableEvents.EARLIEST_WINS - 77)), written());
+    assertEquals(Set.of("nt b 90@90", "nt c 77@" + (TableEventRow.EARLIEST_WINS - 77)), written());
   }
 
   @Test

@@ -19,6 +19,7 @@ import io.github.statustool.state.StateTable.CoverageRow;
 import io.github.statustool.state.StateTable.HeadRow;
 import io.github.statustool.state.StateTable.SegmentRow;
 import io.github.statustool.state.StateTable.ServerRow;
+import io.github.statustool.state.StateTable.TableEventRow;
 import io.github.statustool.state.StateTable.TableRow;
 import io.github.statustool.state.StoredRow;
 import io.github.statustool.streams.Fixtures;
@@ -543,6 +544,53 @@ class RecorderTest {
     tick(1_000);
     assertEquals(clock.get(), store.number(CoverageRow.KEY, CoverageRow.BACK_MS));
     assertEquals(clock.get(), store.number(CoverageRow.KEY, CoverageRow.START_MS));
+  }
+
+  /** Each region has the mark; the rows of all servers are as they were. */
+  @Test
+  void aRegionOfTheTableThatLostItsRowsIsNoticedInTime() throws IOException {
+    append();
+    tick(30_000);
+    tick(20_000);
+    store.truncateRegion("h4");
+    store.tables.put("t", "{}");
+    tick(11_000);
+    assertEquals(clock.get(), store.number(CoverageRow.KEY, CoverageRow.BACK_MS));
+    assertEquals(clock.get(), store.number(CoverageRow.KEY, CoverageRow.START_MS));
+    assertEquals(1, store.number(Bits.ascii("nt"), TableEventRow.ARRIVED_MS), "its arrival may be what was lost");
+    long noticed = clock.get();
+    issue(TOKEN);
+    tick(1_000);
+    assertEquals(1, store.number(headRow(), HeadRow.SEQ), "what is remembered is written again");
+    tick(20_000);
+    recorder = another();
+    tick(30_000);
+    assertEquals(noticed, store.number(CoverageRow.KEY, CoverageRow.BACK_MS), "once");
+  }
+
+  @Test
+  void aRegionThatLostItsRowsWhileAllServersWereRestartedIsNoticed() {
+    append();
+    tick(30_000);
+    tick(20_000);
+    store.truncateRegion("h4");
+    recorder = another();
+    tick(1_000);
+    assertEquals(clock.get(), store.number(CoverageRow.KEY, CoverageRow.BACK_MS));
+  }
+
+  @Test
+  void aRegionOfTheTableThatIsSplitOrMergedLostNothing() throws IOException {
+    tick(30_000);
+    store.starts = List.of("", "h2", "h4", "t");
+    issue(TOKEN);
+    tick(1_000);
+    tick(11_000);
+    store.starts = List.of("");
+    tick(11_000);
+    recorder = another();
+    tick(30_000);
+    assertNull(store.number(CoverageRow.KEY, CoverageRow.BACK_MS));
   }
 
   /** As {@code hbase.hlog.split.skip.errors} loses them when the table's server crashes: the newest ones. */

@@ -35,6 +35,8 @@ public final class FakeStore implements StateStore {
   public boolean masterless;
   /** The next check-and-put is done, but its caller sees a failure. */
   public boolean answerLost;
+  /** Of the regions of the table. */
+  public List<String> starts = List.of("", "h4", "i", "t");
   public Runnable afterHeads = () -> { };
   public int asyncPuts;
   public int gets;
@@ -165,6 +167,15 @@ public final class FakeStore implements StateStore {
   }
 
   @Override
+  public boolean putAllIf(List<StateRow> rows, byte[] qualifier, List<byte[]> expected) throws IOException {
+    boolean all = true;
+    for (int i = 0; i < rows.size(); i++) {
+      all &= putIf(rows.get(i), qualifier, expected.get(i));
+    }
+    return all;
+  }
+
+  @Override
   public List<StoredRow> scan(char rowType, byte[]... columns) throws IOException {
     check();
     scans++;
@@ -175,6 +186,21 @@ public final class FakeStore implements StateStore {
       }
     }
     return found;
+  }
+
+  @Override
+  public List<byte[]> regionStarts() throws IOException {
+    check();
+    List<byte[]> keys = new ArrayList<>();
+    starts.forEach(start -> keys.add(Bits.utf8(start)));
+    return keys;
+  }
+
+  /** As if the region with a start key were truncated. */
+  public void truncateRegion(String start) {
+    int at = starts.indexOf(start);
+    rows.keySet().removeIf(key -> key.compareTo(start) >= 0
+        && (at == starts.size() - 1 || key.compareTo(starts.get(at + 1)) < 0));
   }
 
   @Override
