@@ -152,6 +152,7 @@ class AskedRun:
             files=dataclasses.replace(self._files(), journal="" if one.resume else None),
             drained=one.drained,
             peer_id=one.peer,
+            witnesses=tuple(one.witness or ()),
             rows=one.rows or "",
             sample_s=self.sample_s,
         )
@@ -270,6 +271,11 @@ def _refuse(mode: Mode, one: SimpleNamespace, given: frozenset[str]) -> None:
         raise UsageError(f"--rows={one.rows}: expected --rows or --rows=all")
     if one.rows is not None and bool(one.master_thrift) != bool(one.master_zookeeper) and not one.master_conf:
         raise UsageError("--rows reads the master by --master-conf DIR, or --master-thrift and --master-zookeeper")
+    if one.witness and is_legacy:
+        raise UsageError(
+            f"--witness: {one.output} is of the original tool's format, which cannot say that it comes from a witness; "
+            "write a file with another name"
+        )
     if one.rows is not None and is_legacy:
         raise UsageError("--rows does not go with -o FILE.json: the original tool's format holds no row digests")
 

@@ -258,6 +258,17 @@ OPTION_GROUPS: Mapping[str, Mapping[str, Option]] = {
             why=_CHECK_ONLY,
             needs_streams=True,
         ),
+        "witness": Option(
+            list[Path],
+            "--witness",
+            metavar="DIR",
+            help="With -m: read streams from the folder of a witness (repeatable: all of its peer) instead of from "
+            "the master's trackers.",
+            modes=frozenset({Mode.MASTER}),
+            half="hbase",
+            why="only the master's streams come from a witness",
+            unwatched="watch checks FILE, which `run -m --witness` writes",
+        ),
         "drained": Option(
             bool,
             "--drained",

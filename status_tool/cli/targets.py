@@ -33,6 +33,8 @@ SITE_FOLDERS: Mapping[str, str] = {
     "peer_conf": "--peer-conf",
     "slave_conf": "--slave-conf",
 }
+FOLDERS: Mapping[str, str] = {"witness": "--witness"}
+"""Options that name folders of which every file is read."""
 OUTPUTS: Mapping[str, str] = {
     "output": "-o",
     "report": "--report",
@@ -76,6 +78,8 @@ def _inputs(given: Mapping[str, Any]) -> Iterator[Named]:
     yield from ((flag, folder / name) for flag, folder in folders for name in SITE_FILES)
     for place in (Path(one.partition("=")[2]) for one in given.get("cluster") or ()):
         yield from (("--cluster", place / name) for name in SITE_FILES) if place.is_dir() else [("--cluster", place)]
+    read = [(flag, Path(one)) for name, flag in FOLDERS.items() for one in given.get(name) or ()]
+    yield from ((flag, file) for flag, folder in read if folder.is_dir() for file in folder.iterdir())
     yield from (("the command itself", place) for place in places() if place.exists())
 
 

@@ -7,25 +7,28 @@ import json
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
 from status_tool import __version__
-from status_tool.clients.config import HdfsClient, Settings
+from status_tool.clients.config import HdfsClient, Settings, ZooKeeperEndpoint
 from status_tool.clients.hdfs_native import RpcEndpoint
 from status_tool.clients.thrift import Cells
 from status_tool.clients.webhdfs import Load, WebHdfs
-from status_tool.clients.zookeeper import ZooKeeper, peer_cluster_id
+from status_tool.clients.zookeeper import ZooKeeper, parse_cluster_key, peer_cluster_id
 from status_tool.errors import ConfigurationError, UsageError
 from status_tool.gather.hdfs_side import absent_roots, files_endpoint, identity_of
 from status_tool.gather.measured_queues import queue_rows
+from status_tool.printable import counted
 from status_tool.rules.custody import survey
 from status_tool.rules.peers import parse_peer
 from status_tool.rules.queue_proofs import newly_settled, undrained_servers
 from status_tool.rules.scoping import own_status_table
 from status_tool.rules.sides import LOCAL_POOL
 from status_tool.sources import codec, meta
+from status_tool.sources.arrivals import WitnessSource, WitnessStores, witness_stores
 from status_tool.sources.crc import Layout
 from status_tool.sources.hdfs_files import HdfsSource, endpoint_at
 from status_tool.sources.interface import Source
@@ -60,6 +63,10 @@ NEWCOMER_MS = 60_000
 
 FOLLOWING = (
     "following: everything written on the master up to the last look at it is in scope, also after a shutdown time"
+)
+
+WITNESSED = (
+    "the master's streams are those that its witnesses were sent: what it has not shipped to them yet is not among them"
 )
 
 Spooled = tuple[tuple[bytes, Cells], ...]
@@ -102,6 +109,10 @@ class Request:
     """The peer whose queues are meant; None: every enabled peer."""
     rows: str = ""
     """`--rows`: of which tables row digests are written, `doubtful` or `all`; empty: of none."""
+    witnesses: tuple[Path, ...] = ()
+    """`--witness`: the folders from which the master's streams are read, instead of its state table."""
+    witnessed: codec.Witnessed | None = None
+    """For a slave: what such a FILE knows."""
     sample_s: float = 0.0
     """`--sample`: how long random samples of rows are taken at most; 0: none."""
 
@@ -212,7 +223,9 @@ def snapshot(settings: Settings, request: Request, say: Callable[[str], None]) -
     if request.hbase or settings.knows_zookeeper:
         with ZooKeeper(settings.zookeeper()) as zookeeper:
             gathered = _identified(gathered, zookeeper)
-            if request.hbase:
+            if request.hbase and request.witnesses:
+                gathered = _witnessed(settings, request, gathered, zookeeper, say)
+            elif request.hbase:
                 gathered = _hbase(settings, request, gathered, zookeeper, say)
     if not request.hbase and request.shutdown_ms is not None:
         header = apply_shutdown(gathered.header, request.shutdown_ms, BY_OPTION, gathered.header.cut_ms)
@@ -291,11 +304,51 @@ def _hbase(
         # After the echoes: a region that a server gives away now was in its custody at the barrier.
         hosted = _hosted_regions(settings, request, live, deadline)
         places, found = survey(hosted.rows(*_PLACED), servers)
-        source = dataclasses.replace(source, places=places)
+        source = dataclasses.replace(source, places=places, witnessed=request.witnessed)
         for name, detail in found.items():
             events.setdefault(name, {}).update(detail)
         rows += meta.table_families(endpoint, events, described)
     return Snapshot(header, tuple(rows), (source,), tuple(_why_unsettled(servers)), regions)
+
+
+def _witnessed(
+    settings: Settings, request: Request, gathered: Snapshot, zookeeper: ZooKeeper, say: Callable[[str], None]
+) -> Snapshot:
+    """A master without trackers: its streams by what witnesses were sent, the rest from HBase itself."""
+    peers = peer_rows(zookeeper)
+    stores = witness_stores(request.witnesses)
+    _require_all(stores, peers, zookeeper.endpoint)
+    live = zookeeper.live_servers()
+    say("reading regions")
+    regions = _hosted_regions(settings, request, live, time.monotonic() + request.wait_s)
+    queued, notices = queue_rows(settings, zookeeper)
+    say("reading what the witnesses were sent")
+    source = WitnessSource(request.witnesses, gathered.header.cluster_id, request.only)
+    header = dataclasses.replace(
+        gathered.header, witnesses=tuple(sorted(stores.ids)), notices=(*gathered.header.notices, WITNESSED, *notices)
+    )
+    header = with_shutdown(header, request.shutdown_ms, None)
+    rows = (*source.small_rows(), *peers, *queued)
+    return Snapshot(header, rows, (source,), (), regions)
+
+
+def _require_all(stores: WitnessStores, peers: Sequence[NewRow], of: ZooKeeperEndpoint) -> None:
+    """`ConfigurationError` unless the folders are all that the peer's witnesses ever had: each was sent a part."""
+    known = [json.loads(row["detail"]) for row in peers]
+    keys = [peer["cluster_key"] for peer in known if peer["cluster_id"] == stores.cluster_id]
+    endpoint = parse_cluster_key(keys[0], of) if keys else None
+    if endpoint is None:
+        raise ConfigurationError(
+            f"no peer of the master is the witness of these folders ({stores.cluster_id}): is it registered, and is it "
+            "this master's?"
+        )
+    with ZooKeeper(endpoint) as session:
+        registered = frozenset(session.children("stores"))
+    if lacking := sorted(registered - stores.ids):
+        raise ConfigurationError(
+            f"the witness at {endpoint} has had {counted(len(registered), 'folder')}, and the master may have sent any "
+            f"part to any of them: --witness does not name {', '.join(lacking)}"
+        )
 
 
 def _families_of(small: Descriptors) -> dict[str, Collection[str]]:

@@ -221,6 +221,7 @@ def build_context(
     found: tuple[Finding, ...] = (
         *_origin_findings(origins),
         *(Finding("origin", note=stray) for stray in queues.strays),
+        *([Finding("witnessed")] if master.witnesses else []),
         *([Finding("own-shipping", note=queues.own_shipping)] if queues.own_shipping else []),
         *settings.findings,
         *_table_gaps(_kind(ours, "table"), _kind(theirs, "table")),

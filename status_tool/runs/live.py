@@ -52,7 +52,10 @@ class FixedMaster(Master):
 
 def check_live(settings: Settings, check: Check, say: Say, progress: Progress | None = None) -> Outcome:
     """Verify FILE against this live cluster, again and again until complete or `wait_s` is over."""
-    with open_status(check.status_file, require_side=MASTER, key=check.key) as file, scratch_of(check) as scratch:
+    with (
+        open_status(check.status_file, require_side=MASTER, key=check.key, witnessed=True) as file,
+        scratch_of(check) as scratch,
+    ):
         side = MasterSide(file, header_in_scope(file.header, check))
         refuse_since(side.header, check.scope.since)
         refuse_deep(file, check)

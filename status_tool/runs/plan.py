@@ -57,7 +57,8 @@ def explain_side(settings: Settings, request: Request) -> Iterator[Step]:
 
 def explain_check(settings: Settings, check: Check) -> Iterator[Step]:
     """Yield the plan of `run -i`. Raises what opening the files does, `ConfigurationError` and `ConnectionFailed`."""
-    with open_status(check.status_file, require_side=MASTER, key=check.key) as file:
+    is_live = check.slave_status is None
+    with open_status(check.status_file, require_side=MASTER, key=check.key, witnessed=is_live) as file:
         header, counts = header_in_scope(file.header, check), file.counts
         refuse_deep(file, check)
     yield Step("FILE", _file(header, counts))

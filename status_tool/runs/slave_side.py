@@ -20,6 +20,7 @@ from status_tool.gather.snapshot import SLAVE_SETTLE_S, Request, Snapshot, Toget
 from status_tool.runs.check import Check
 from status_tool.runs.master_side import MasterSide
 from status_tool.runs.write import Say, source_of
+from status_tool.sources.codec import Witnessed
 from status_tool.sources.hdfs_files import HdfsSource
 from status_tool.sources.interface import Source
 from status_tool.sources.state_table import StateTableSource
@@ -72,12 +73,21 @@ def slave_request(side: MasterSide, check: Check) -> Request:
         only=TableFilter(check.scope.tables, check.scope.namespaces),
         hbase=check.scope.check_hbase and master.half in ("both", "hbase"),
         hdfs=hdfs,
+        witnessed=_witnessed(side) if master.witnesses else None,
         hdfs_paths=check.path_map.slave_roots(
             check.hdfs_paths or master.hdfs_paths or (_legacy_roots(side.file) if hdfs else ())
         ),
         # With --map-path names differ on the slave: --exclude refers to the master's, and is applied when comparing.
         files=dataclasses.replace(check.files, exclude=()) if check.path_map.pairs else check.files,
     )
+
+
+def _witnessed(side: MasterSide) -> Witnessed:
+    found: dict[tuple[str, int, int], dict[int, tuple[int, int]]] = {}
+    for row in side.rows_of("segment"):
+        key = (row["region"], row["origin"], row["via"])
+        found.setdefault(key, {})[row["seq"]] = (row["prev"], row["started_ms"])
+    return found
 
 
 def _legacy_roots(file: StatusFile) -> tuple[str, ...]:

@@ -102,7 +102,7 @@ def write_side(
                 gathered = _with_later_writes_notice(gathered, later)
     _remember(asked, gathered.header, writer.counts, time.monotonic() - began)
     if debug_dir is not None:
-        with open_status(path) as written:
+        with open_status(path, witnessed=True) as written:
             dump_rows(written.rows(), debug_dir)
     return Written(gathered.header, writer.counts, gathered.unsettled)
 

@@ -2,15 +2,133 @@
 
 from __future__ import annotations
 
+import json
 import struct
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import google_crc32c
+import pyarrow as pa
 
 from status_tool.errors import ConfigurationError
+from status_tool.sources import codec
+from status_tool.sources.interface import Source
+from status_tool.vocabulary.ids import origin_id, via_id
+from status_tool.vocabulary.schema import NewRow
+from status_tool.vocabulary.scope import TableFilter
+from status_tool.vocabulary.state_rows import WRITER
+
+
+@dataclass(frozen=True, slots=True)
+class WitnessStores:
+    """The folders of one peer's witnesses."""
+
+    cluster_id: str
+    """Of the cluster that they pose as."""
+    ids: frozenset[str]
+    """Of the folders."""
+
+
+def witness_stores(folders: Sequence[Path]) -> WitnessStores:
+    """Whose folders these are. Raises `ConfigurationError`, also where they are of several peers."""
+    peers = {_id(folder, "cluster.id") for folder in folders}
+    if len(peers) > 1:
+        raise ConfigurationError(f"the folders are those of {len(peers)} different witnesses' peers: name one peer's")
+    return WitnessStores(peers.pop(), frozenset(_id(folder, "store.id") for folder in folders))
+
+
+def _id(folder: Path, name: str) -> str:
+    try:
+        return (folder / name).read_text().strip()
+    except OSError as error:
+        raise ConfigurationError(f"{folder} is no folder of a witness ({name}: {error.strerror})") from None
+
+
+@dataclass(frozen=True)
+class WitnessSource(Source):
+    """`stream` and `segment` rows of a master as its witnesses were sent them.
+
+    All entries of a region that passed the same clusters and have cells of a family are one stream, whatever server
+    wrote them. A `segment` row, which a master's status has only then, says that no entry is between `prev` and `seq`.
+    """
+
+    folders: tuple[Path, ...]
+    sender: str
+    """The master's cluster id: entries that another cluster sent are none of its."""
+    only: TableFilter
+
+    def partitions(self) -> Sequence[int]:
+        """One part."""
+        return [0]
+
+    def read(self, partition: int) -> Iterator[pa.RecordBatch]:
+        """All rows."""
+        yield from codec.batches(row for stream in self._streams.items() for row in self._rows(*stream))
+
+    def small_rows(self) -> Iterator[NewRow]:
+        """The one origin that all streams have, and of each table the families that were sent."""
+        if not self._streams:
+            return
+        yield {
+            "kind": "server",
+            "server": f"any of cluster {self.sender}",
+            "origin": origin_id(self.sender),
+            "role": WRITER,
+            "live": True,
+            "tracked": True,
+            "echoed": True,
+        }
+        families: dict[str, set[str]] = {}
+        for table, _, _, family in self._streams:
+            families.setdefault(table, set()).add(family)
+        for table, names in sorted(families.items()):
+            yield {
+                "kind": "table",
+                "table": table,
+                "detail": json.dumps({"families": {name: {"scope": 1} for name in sorted(names)}}),
+            }
+
+    @cached_property
+    def _streams(self) -> dict[tuple[str, str, tuple[bytes, ...], str], dict[int, int]]:
+        """Write times by sequence id, by table, region, clusters and family."""
+        found: dict[tuple[str, str, tuple[bytes, ...], str], dict[int, int]] = {}
+        for folder in self.folders:
+            for key, entries in read_arrivals(folder).items():
+                if key.clusters[-1:] == (self.sender,) and self.only.holds(key.table):
+                    clusters = tuple(sorted(uuid.UUID(one).bytes for one in key.clusters))
+                    for family in key.families:
+                        found.setdefault((key.table, key.region, clusters, family), {}).update(entries)
+        return found
+
+    def _rows(self, stream: tuple[str, str, tuple[bytes, ...], str], entries: dict[int, int]) -> Iterator[NewRow]:
+        table, region, clusters, family = stream
+        base = {
+            "table": table,
+            "region": region,
+            "origin": origin_id(self.sender),
+            "via": via_id(clusters, family),
+            "family": family,
+        }
+        written = sorted(entries.items())
+        passed = b"".join(one for one in clusters if one != uuid.UUID(self.sender).bytes)
+        yield {
+            "kind": "stream",
+            **base,
+            "via_ids": passed or None,
+            "seq": written[-1][0],
+            "first_ms": written[0][1],
+            "write_ms": max(entries.values()),
+            "entries": len(entries),
+        }
+        before, highest = 0, 0
+        for sequence_id, write_ms in written:
+            if sequence_id > before + 1:
+                yield {"kind": "segment", **base, "prev": before, "seq": sequence_id, "started_ms": highest}
+            before, highest = sequence_id, max(highest, write_ms)
+
 
 _HEAD = struct.Struct(">ii")
 _UUID = struct.Struct("<QQ")

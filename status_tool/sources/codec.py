@@ -143,6 +143,19 @@ def segments(rows: Iterable[tuple[bytes, Cells]]) -> Iterator[NewRow]:
         yield newest
 
 
+Witnessed = Mapping[tuple[str, int, int], Mapping[int, tuple[int, int]]]
+"""By region, origin and via of a stream: of an entry that does not follow the sequence id before its own, the sequence
+id of the stream's previous entry and the highest write time (epoch ms) up to it, as a witness was sent them."""
+
+
+def following(rows: Iterable[NewRow], witnessed: Witnessed) -> Iterator[NewRow]:
+    """Entries without a stamp stand for themselves alone in a slave's state table; a witness knows which follow."""
+    for row in rows:
+        known = witnessed.get((row["region"], row["origin"], row["via"])) if row["kind"] == "segment" else None
+        before = None if known is None else known.get(row["prev"] + 1)
+        yield row if before is None else row | {"prev": before[0], "started_ms": before[1]}
+
+
 def _parts(cells: Cells) -> Iterator[Segment]:
     """Yield the segments in the columns of an `s` row: one column per server."""
     for name, (value, _) in cells.items():

@@ -34,6 +34,7 @@ from status_tool.vocabulary.state_rows import (
     CoverageRow,
     ProvenRow,
     PrunedRow,
+    SegmentRow,
     ServerRow,
     TableEventRow,
     TableRow,
@@ -91,6 +92,8 @@ class StateTableSource(Source):
     """For a master: its regions."""
     places: Places | None = None
     """For a slave: its regions, and who vouches for them."""
+    witnessed: codec.Witnessed | None = None
+    """For a slave, with a FILE from a witness: what it knows of single entries."""
     digits_per_partition: int = 4
 
     def shared_out(self, tasks: int) -> StateTableSource:
@@ -121,6 +124,8 @@ class StateTableSource(Source):
         spooled = _within(self.spooled, span.start, span.stop)
         rows = merge_rows(stored, spooled)
         decoded = self._contents(rows, span) if span.type == ContentRow.TYPE else codec.DECODERS[span.type](rows)
+        if self.witnessed is not None and span.type == SegmentRow.TYPE:
+            decoded = codec.following(decoded, self.witnessed)
         holds = cache(self.only.holds)
         return (row for row in decoded if holds(row["table"]))
 

@@ -97,12 +97,16 @@ class StatusFile:
 
 
 def open_status(
-    path: str | os.PathLike[str], require_side: str | None = None, key: SignKey | None = None
+    path: str | os.PathLike[str],
+    require_side: str | None = None,
+    key: SignKey | None = None,
+    *,
+    witnessed: bool = False,
 ) -> StatusFile:
     """Check the whole file and return its header and counts.
 
     `require_side` (`master` or `slave`) refuses the other side's file; with a `key`, only a file signed with it
-    is accepted. Raises `StatusFileError`.
+    is accepted. A witness's file is refused unless the caller is `witnessed`: ready for one. Raises `StatusFileError`.
     """
     with _regular(path) as file:
         size = os.fstat(file.fileno()).st_size
@@ -117,6 +121,9 @@ def open_status(
     if require_side is not None and status.header.side != require_side:
         status.close()
         raise _refusal(path, f"is a {status.header.side}'s status, but a {require_side}'s is needed here")
+    if status.header.witnesses and not witnessed:
+        status.close()
+        raise _refusal(path, "comes from a witness: only `run -i FILE` on the slave reads it, without --follow")
     return status
 
 

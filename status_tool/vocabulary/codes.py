@@ -463,6 +463,14 @@ RUNS: dict[str, Code[Status]] = {
         advice="set hbase.coprocessor.wal.classes on the master's region servers (`status-tool setup` prints how)",
         is_about_rows=True,
     ),
+    "witnessed": Code(
+        Status.UNVERIFIABLE,
+        (
+            "witnessed: FILE has what the master shipped to a witness, not what was written: a gap in it is one, but"
+            " entries from before the witness was a peer, or not shipped yet, are not in it"
+        ),
+        advice="for a proof, let the master's region servers run the trackers, or compare the tables by other means",
+    ),
     "no-descriptors": Code(
         Status.UNVERIFIABLE,
         "table descriptors not recorded on the master",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import uuid
+from collections.abc import Iterable
 
 import google_crc32c
 
@@ -45,6 +46,12 @@ def from_hex(digits: str | bytes) -> int:
     """Return the inverse of `as_hex`; raises ValueError for anything else."""
     number = int(digits, 16)
     return number - (1 << 64) if number >= 1 << 63 else number
+
+
+def via_id(clusters: Iterable[bytes], family: str) -> int:
+    """The via of a family's stream of entries that passed these clusters (16 bytes each)."""
+    base = _first_eight(b"".join(sorted(clusters)))
+    return _first_eight(base.to_bytes(8, "big", signed=True) + bytes.fromhex(family_id(family)))
 
 
 def _first_eight(data: bytes) -> int:

@@ -23,9 +23,9 @@ from tests.lab.lab import Lab
 from tests.lab.ports import Ports
 from tests.lab.waiting import wait_until
 from tests.lab.watchdog import MARK
-from tests.pair import tool_environment
+from tests.pair import Pair, Result, start_pair, tool_environment, tool_here, tracked_spec
 
-pytestmark = pytest.mark.cluster
+pytestmark = [pytest.mark.cluster, pytest.mark.spark]
 PEER = "witness"
 ZNODE = "/witness"
 Entries = dict[str, set[int]]
@@ -93,10 +93,17 @@ def lab() -> Iterator[Lab]:
 
 
 @pytest.fixture(scope="module")
-def master(lab: Lab) -> Cluster:
-    """Two region servers without trackers."""
-    (master,) = lab.start_clusters(ClusterSpec("master", 2))
-    return master
+def pair(lab: Lab) -> Pair:
+    """A master of two region servers without a class of ours, and a slave whose tracker keeps single entries."""
+    single = {"hbase.replicationtable.unstamped.entries": "true"}
+    pair = start_pair(lab, ClusterSpec("master", 2), tracked_spec("slave", region_servers=1, site=single))
+    return pair
+
+
+@pytest.fixture(scope="module")
+def master(pair: Pair) -> Cluster:
+    """The one that may not be touched."""
+    return pair.master
 
 
 @pytest.fixture(scope="module")
@@ -240,3 +247,49 @@ def test_what_keeps_a_witness_from_starting_is_one_line(
     other.end()
     assert "give the witness another znode, or another folder" in Witness(lab, tmp_path / "other", free).refusal()
     assert registered(lab) == before
+
+
+def write_witnessed(pair: Pair, witnesses: list[Witness], file: Path) -> Result:
+    """`run -m -o FILE` from both folders."""
+    folders = [part for witness in witnesses for part in ("--witness", str(witness.store))]
+    return tool_here("run", "-m", "-o", file, "--only", "hbase", *folders, conf=pair.master)
+
+
+def test_a_lost_entry_is_named_and_nothing_is_called_complete(
+    pair: Pair, witnesses: list[Witness], tmp_path: Path, warm_spark: None
+) -> None:
+    """The slave's peer is removed for a while, the witness's stays; then exactly these entries are the gap."""
+    file, table = tmp_path / "witnessed.status", "holed"
+    pair.create_table(table, {"f": 1})
+    pair.master.admin.put_rows(table, "f", 20)
+    for number in range(5):
+        pair.master.admin.put_rows(table, "f", 1, start=20 + number)
+    pair.wait_same(table)
+    (expected,) = written(pair.master, table).values()
+    wait_for(witnesses, table, written(pair.master, table))
+    assert write_witnessed(pair, witnesses, file).exit_code == 0
+    whole = pair.check(file, "--table", table)
+    assert whole.exit_code == 3, whole
+    assert "witnessed" in {problem["code"] for problem in whole.json["problems"]}
+    pair.lose(table)
+    entries = written(pair.master, table)
+    wait_for(witnesses, table, entries)
+    assert write_witnessed(pair, witnesses, file).exit_code == 0
+    holed = pair.check(file, "--table", table, "--wait", "20")
+    assert holed.exit_code == 1, holed
+    (gap,) = [problem for problem in holed.json["problems"] if problem["kind"] == "gap"]
+    (now,) = entries.values()
+    lost = {one for one in now if gap["from_seq"] < one <= gap["to_seq"]}
+    assert lost
+    assert not lost & expected
+    assert gap["to_seq"] in lost
+    missing = set(pair.master.admin.rows(table)) - set(pair.slave.admin.rows(table))
+    # Each round of `lose` writes five rows at once, one entry.
+    assert len(missing) == 5 * len(lost)
+
+
+def test_a_part_of_the_witnesses_is_no_status(pair: Pair, witnesses: list[Witness], tmp_path: Path) -> None:
+    """The master may have sent anything to the other one."""
+    refused = write_witnessed(pair, witnesses[:1], tmp_path / "part.status")
+    assert refused.exit_code == 2, refused
+    assert (witnesses[1].store / "store.id").read_text().strip() in refused.stderr

@@ -56,6 +56,16 @@ def linked_folder(proof: Path) -> str:
     return f"elsewhere/{proof.name}"
 
 
+def test_no_file_of_a_witness_is_written_over(proof: Path) -> None:
+    """Nor a file written that cannot say where it comes from."""
+    Path("store").mkdir()
+    Path("store", "1.set").write_bytes(b"entries")
+    refused(proof, ["run", "-m", "-o", "store/1.set", "--only", "hbase", "--witness", "store"], "store/1.set")
+    refused(
+        proof, ["run", "-m", "-o", "f.json", "--only", "hbase", "--witness", "store"], "of the original tool's format"
+    )
+
+
 SPELLINGS: list[Callable[[Path], str]] = [
     str,
     lambda proof: proof.name,
@@ -163,6 +173,6 @@ def test_every_option_that_names_a_file_is_known() -> None:
     for command in (run.run, *services, rows.rows, topology.topology, lost.lost):
         signature = inspect.signature(command, eval_str=True)
         asked |= {name for name, one in signature.parameters.items() if "Path" in str(one.annotation)}
-    assert asked == {*targets.INPUTS, *targets.OUTPUTS, *targets.SITE_FOLDERS, "debug_dir", "folder"}
+    assert asked == {*targets.INPUTS, *targets.OUTPUTS, *targets.SITE_FOLDERS, *targets.FOLDERS, "debug_dir", "folder"}
     assert {*targets.INPUTS} & {*targets.OUTPUTS} == set()
     assert set(OUTPUTS) >= {"history", "log_file"}

@@ -1,5 +1,6 @@
 package io.github.statustool.witness;
 
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
@@ -209,5 +210,31 @@ class ArrivalStoreTest {
     List<Long> all = LongStream.rangeClosed(1, 100).boxed().collect(Collectors.toList());
     assertEquals(8, content().size());
     content().values().forEach(set -> assertEquals(all, List.copyOf(set.keySet())));
+  }
+
+  /** The tool reads the same files ({@code tests/unit/test_arrivals.py}); with {@code GOLDEN_WRITE} they are written. */
+  @Test
+  void theFilesAreThoseThatTheToolReads() throws IOException {
+    ArrivalKey relayed = new ArrivalKey("ns:t", "r1", List.of(B, A), List.of("f"));
+    ArrivalKey families = new ArrivalKey("ns:t", "r1", List.of(A), List.of("f", "g\u00e9"));
+    Path set = folder.resolve("1.set");
+    try (ArrivalFile file = new ArrivalFile(set)) {
+      Arrivals arrivals = request(key("r1"), 4, 5, 6, 9);
+      arrivals.add(relayed, 7, MS - 1000);
+      file.append(arrivals);
+    }
+    Path log = folder.resolve("2.log");
+    try (ArrivalFile file = new ArrivalFile(log)) {
+      file.append(request(key("r1"), 9, 12));
+      file.append(request(families, 10));
+      file.append(request(key("r1"), 300, 1L << 40));
+    }
+    for (Path file : List.of(set, log)) {
+      Path golden = Path.of("src", "test", "resources", "witness", file.getFileName().toString());
+      if (System.getenv("GOLDEN_WRITE") != null) {
+        Files.copy(file, golden, StandardCopyOption.REPLACE_EXISTING);
+      }
+      assertArrayEquals(Files.readAllBytes(golden), Files.readAllBytes(file), golden.toString());
+    }
   }
 }
