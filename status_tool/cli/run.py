@@ -154,7 +154,7 @@ class AskedRun:
             peer_id=one.peer,
             witnesses=tuple(one.witness or ()),
             rows=one.rows or "",
-            sample_s=self.sample_s,
+            sample_s=0.0 if one.witness else self.sample_s,
         )
 
     def _files(self) -> FileOptions:
@@ -271,6 +271,10 @@ def _refuse(mode: Mode, one: SimpleNamespace, given: frozenset[str]) -> None:
         raise UsageError(f"--rows={one.rows}: expected --rows or --rows=all")
     if one.rows is not None and bool(one.master_thrift) != bool(one.master_zookeeper) and not one.master_conf:
         raise UsageError("--rows reads the master by --master-conf DIR, or --master-thrift and --master-zookeeper")
+    for asked in sorted(given & {"rows", "sample", "drained"}) if one.witness else ():
+        raise UsageError(
+            f"{OPTIONS[asked].flag} does not go with --witness: it needs the master's trackers, which may not be there"
+        )
     if one.witness and is_legacy:
         raise UsageError(
             f"--witness: {one.output} is of the original tool's format, which cannot say that it comes from a witness; "

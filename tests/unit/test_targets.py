@@ -64,6 +64,7 @@ def test_no_file_of_a_witness_is_written_over(proof: Path) -> None:
     refused(
         proof, ["run", "-m", "-o", "f.json", "--only", "hbase", "--witness", "store"], "of the original tool's format"
     )
+    refused(proof, ["run", "-m", "-o", "f", "--only", "hbase", "--witness", "store", "--rows"], "--rows", "--witness")
 
 
 SPELLINGS: list[Callable[[Path], str]] = [
