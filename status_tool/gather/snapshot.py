@@ -396,7 +396,7 @@ def _write_down_settled(
 
 
 def with_events(row: NewRow, small: Descriptors) -> NewRow:
-    """Return a master's `table` row with the events that bypassed the WAL."""
+    """Return a master's `table` row with the events outside the WAL."""
     events = small.events.get(row["table"], {})
     added = {name: events[name] for name in ("skipped_ms", "raised_ms", "tagged_ms") if events.get(name)}
     if marks := small.pruned.get(row["table"]):

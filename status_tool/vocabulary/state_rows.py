@@ -85,7 +85,7 @@ class ContentRow:
 
 
 class TableEventRow:
-    """Events of a table that bypassed the WAL, and the clusters that wrote to it."""
+    """Events of a table outside the WAL, and the clusters that wrote to it."""
 
     TYPE: Final = "n"
     ARRIVED_MS: Final = b"a"

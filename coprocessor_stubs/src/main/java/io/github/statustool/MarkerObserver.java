@@ -102,7 +102,10 @@ public final class MarkerObserver implements WALCoprocessor, WALObserver {
     }
   }
 
-  /** Not done at the start, because the WAL shows its server only once it has its first file. */
+  /**
+   * Prepares for the WAL; returns false if it is ignored. Not done at the start, because the WAL shows its server only
+   * once it has its first file.
+   */
   private boolean prepare() {
     String server = ignored ? null : watch.serverName();
     ignored = server == null; // the WAL of the HBase master's local store

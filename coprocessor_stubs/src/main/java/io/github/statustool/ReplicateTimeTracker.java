@@ -30,7 +30,7 @@ public final class ReplicateTimeTracker implements RegionServerCoprocessor, Regi
   /** Called by HBase. */
   public ReplicateTimeTracker() {}
 
-  /** For tests and benchmarks, which have no server. */
+  /** Creates a tracker for tests and benchmarks, which have no server. */
   ReplicateTimeTracker(Recorder recorder) {
     this.recorder = recorder;
   }
@@ -64,7 +64,7 @@ public final class ReplicateTimeTracker implements RegionServerCoprocessor, Regi
     }
   }
 
-  /** Whether this HBase version has the hook that reports applied mutations. */
+  /** Returns true if this HBase version has the hook that reports applied mutations. */
   static boolean hasSinkHook(Class<?> observer) {
     return Arrays.stream(observer.getMethods()).anyMatch(m -> m.getName().equals("postReplicationSinkBatchMutate"));
   }

@@ -34,7 +34,7 @@ public final class WriteTimeTracker implements WALCoprocessor, WALObserver {
   /** Called by HBase. */
   public WriteTimeTracker() {}
 
-  /** For tests and benchmarks, which have no WAL. */
+  /** Creates a tracker for tests and benchmarks, which have no WAL. */
   WriteTimeTracker(Recorder recorder, WalStamper stamper) {
     this.recorder = recorder;
     this.stamper = stamper;
@@ -89,7 +89,10 @@ public final class WriteTimeTracker implements WALCoprocessor, WALObserver {
     }
   }
 
-  /** Not done at the start, because the WAL shows its server only once it has its first file. */
+  /**
+   * Prepares for the WAL; returns false if it is ignored. Not done at the start, because the WAL shows its server only
+   * once it has its first file.
+   */
   private boolean prepare() {
     if (ignored) {
       return false;

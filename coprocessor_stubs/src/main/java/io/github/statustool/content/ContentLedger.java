@@ -58,7 +58,7 @@ public final class ContentLedger {
     return changes(tenure -> !tenure.isStored());
   }
 
-  /** Region openings and closes; they do not wait for the next flush. */
+  /** Returns region openings and closes; they do not wait for the next flush. */
   public List<Change> urgent() {
     return changes(OpenTenure::isUrgent);
   }
@@ -85,7 +85,7 @@ public final class ContentLedger {
     open.values().forEach(OpenTenure::forgetStored);
   }
 
-  /** Strictly increasing, whatever the clock does, so that the later version of a cell wins. */
+  /** Returns strictly increasing timestamps, whatever the clock does, so that the later version of a cell wins. */
   long timestamp() {
     lastTimestamp = Math.max(clock.getAsLong(), lastTimestamp + 1);
     return lastTimestamp;

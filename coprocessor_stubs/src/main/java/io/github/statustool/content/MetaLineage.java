@@ -58,14 +58,14 @@ public final class MetaLineage {
             MERGE_PREFIX, 0, MERGE_PREFIX.length);
   }
 
-  /** A split is recorded in the parent's row of hbase:meta, so the row key is the parent's name. */
+  /** Records a split. It stands in the parent's row of hbase:meta, so the row key is the parent's name. */
   private void splitParent(byte[] regionName, long writeTime) throws IOException {
     long id = Long.parseLong(Bytes.toString(RegionInfo.parseRegionName(regionName)[2]));
     String table = RegionInfo.getTable(regionName).getNameAsString();
     facts.parent(RegionInfo.encodeRegionName(regionName), table, SPLIT, id, writeTime);
   }
 
-  /** A merge is recorded in the child's row of hbase:meta; each value is a parent. */
+  /** Records a parent of a merge. Merges stand in the child's row of hbase:meta, each value a parent. */
   private void mergeParent(Cell cell, long writeTime) {
     RegionInfo parent =
         RegionInfo.parseFromOrNull(cell.getValueArray(), cell.getValueOffset(), cell.getValueLength());

@@ -21,7 +21,7 @@ final class OpenTenure {
   /** Regions from whose split or merge this one comes, as far as its store files show. */
   final Set<String> parents = new TreeSet<>();
   final Tenure tenure = new Tenure();
-  /** When to read its row, to join it with the previous tenure. */
+  /** Times to read its row, to join it with the previous tenure. */
   final TenureJoiner.Attempts attempts;
   private final Map<String, StoreFiles> files = new TreeMap<>();
   /** Number of changes so far; compared with the number that the state table has. */
@@ -94,7 +94,7 @@ final class OpenTenure {
     return storedChanges == changes;
   }
 
-  /** Whether a crash before the next flush would lose an opening or a close. */
+  /** Returns true if a crash before the next flush would lose an opening or a close. */
   boolean isUrgent() {
     return urgent && !isStored();
   }
@@ -116,8 +116,8 @@ final class OpenTenure {
   }
 
   /**
-   * The change to write. A write that is repeated because its outcome is unknown has the same timestamp: meanwhile
-   * another server may have taken the tenure over and deleted the column, and it must not come back.
+   * Returns the change to write. A write that is repeated because its outcome is unknown has the same timestamp:
+   * meanwhile another server may have taken the tenure over and deleted the column, and it must not come back.
    */
   Change change(LongSupplier timestamps) {
     long as = changes;

@@ -29,7 +29,7 @@ public final class RegionFacts {
     facts.compute(region, (key, old) -> new Fact(key, table, old).withBirth(writeTime));
   }
 
-  /** The facts that the state table does not have yet. */
+  /** Returns the facts that the state table does not have yet. */
   public List<Change> dirty() {
     List<Change> dirty = new ArrayList<>();
     for (Fact fact : all()) {

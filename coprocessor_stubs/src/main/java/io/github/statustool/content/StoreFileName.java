@@ -11,7 +11,7 @@ final class StoreFileName {
 
   private StoreFileName() {}
 
-  /** Whether the data is in a file of another region: HFileLinks and references. */
+  /** Returns true if the data is in a file of another region: HFileLinks and references. */
   static boolean isLink(String name) {
     return HFileLink.isHFileLink(name) || StoreFileInfo.isReference(name);
   }
@@ -20,14 +20,14 @@ final class StoreFileName {
     return !isLink(name) && name.contains(LOADED);
   }
 
-  /** The region whose split or merge created this reference; null for other files. */
+  /** Returns the region whose split or merge created this reference; null for other files. */
   static String parent(String name) {
     return StoreFileInfo.isReference(name) ? name.substring(name.lastIndexOf('.') + 1) : null;
   }
 
   /**
-   * Whether the file is a link that no split or merge of this region's table creates: into another table, or to a file
-   * of this very region. Restoring and cloning snapshots creates such links.
+   * Returns true if the file is a link that no split or merge of this region's table creates: into another table, or to
+   * a file of this very region. Restoring and cloning snapshots creates such links.
    */
   static boolean isFromElsewhere(String name, RegionInfo region) {
     String link = StoreFileInfo.isReference(name) ? name.substring(0, name.lastIndexOf('.')) : name;

@@ -145,7 +145,7 @@ public final class TableEvents {
     private final long value;
     private final long timestamp;
     private volatile boolean flushed;
-    /** Of an arrival: when it was last to be written with segments. */
+    /** Time when the arrival was last to be written with segments. */
     private volatile long dueSince;
 
     private Event(String table, byte[] qualifier, long value, long timestamp) {

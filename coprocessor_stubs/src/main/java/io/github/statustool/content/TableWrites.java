@@ -70,7 +70,7 @@ public final class TableWrites {
   }
 
   private Change change() {
-    long newest = sum();
+    long newest = sum(); // before the times are read: a write in between makes the sums differ again
     StateRow row = new StateRow(Bits.utf8(TableEventRow.TYPE + table));
     for (ByClusters writes : byClusters.values()) {
       add(row, Bits.concat(TableEventRow.WRITTEN_MS, writes.clusters), writes.written);

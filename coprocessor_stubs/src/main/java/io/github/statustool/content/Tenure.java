@@ -16,31 +16,33 @@ import org.apache.hbase.thirdparty.com.google.gson.JsonParser;
 final class Tenure {
   /** Sequence id of the opening. */
   long open;
-  /** When it was opened, by its server's clock. */
+  /** Time when it was opened, by its server's clock. */
   long began;
   /** Sequence id of the last marker. */
   long seq;
-  /** When it was closed; 0 if it is open, or was until its server crashed. */
+  /** Time when it was closed; 0 if it is open, or was until its server crashed. */
   long closed;
   /** Highest sequence id known to be in a store file. */
   long flushed;
-  /** When it opened with files of another region that no split or merge explains; otherwise 0. */
+  /** Time when it opened with files of another region that no split or merge explains; otherwise 0. */
   long elsewhere;
-  /** When it opened although nobody is known to have had it before: it is neither new nor of a split or merge. Or 0. */
+  /**
+   * Time when it opened although no earlier holder is known and it is neither new nor of a split or merge; otherwise 0.
+   */
   long unseen;
   List<String> replicated = List.of();
   Map<String, StoreFiles.Content> before = new TreeMap<>();
   Map<String, StoreFiles.Content> after = new TreeMap<>();
 
   /**
-   * Whether the other tenure continues this one: it begins where this one ended, with the same files, and nothing can
-   * have happened in between.
+   * Returns true if the other tenure continues this one: it begins where this one ended, with the same files, and
+   * nothing can have happened in between.
    */
   boolean isFollowedBy(Tenure next) {
     return closed > 0 && next.open == seq + 1 && after.equals(next.before);
   }
 
-  /** Whether the other one is an earlier state of this tenure, or has been taken over by it. */
+  /** Returns true if the other one is an earlier state of this tenure, or has been taken over by it. */
   boolean hasTheBeginningOf(Tenure other) {
     return open == other.open && began == other.began;
   }

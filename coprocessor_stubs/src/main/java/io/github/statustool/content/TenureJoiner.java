@@ -72,7 +72,7 @@ public final class TenureJoiner {
     return due;
   }
 
-  /** Row keys of the tenure itself, of the facts about its region, and of its parents. */
+  /** Returns the row keys of the tenure itself, of the facts about its region, and of its parents. */
   private static List<byte[]> keys(OpenTenure tenure) {
     String region = tenure.region.getEncodedName();
     List<byte[]> keys = new ArrayList<>(List.of(tenure.key(), Bits.ascii(FactRow.TYPE + region)));
@@ -101,8 +101,8 @@ public final class TenureJoiner {
   }
 
   /**
-   * Whether there is no other tenure in between. A server that crashed right after the opening leaves one, even though
-   * the next tenure opens with the same sequence id.
+   * Returns true if there is no other tenure in between. A server that crashed right after the opening leaves one, even
+   * though the next tenure opens with the same sequence id.
    */
   private static boolean isNext(Tenure earlier, Tenure later, Collection<Tenure> others) {
     return earlier.isFollowedBy(later)
@@ -156,7 +156,7 @@ public final class TenureJoiner {
     }
   }
 
-  /** When to read a tenure's row again. */
+  /** Times to read a tenure's row again. */
   static final class Attempts {
     private int left;
     private long at;

@@ -29,7 +29,7 @@ final class DigestRequest {
     this.tables = tables;
   }
 
-  /** Null if the request does not name the table, and for system tables. */
+  /** Returns the request for a table; null if the request does not name the table, and for system tables. */
   TableRequest table(TableName name) {
     return name.isSystemTable() ? null : tables.get(name);
   }
@@ -102,12 +102,12 @@ final class DigestRequest {
     }
   }
 
-  /** What is asked of one table. */
+  /** Request for one table. */
   static final class TableRequest {
     final byte[] key;
     /** Cells with a later timestamp are summed separately. */
     final long cut;
-    /** If positive, of each range only so many rows are digested, from a random key on. */
+    /** Number of rows to digest of each range, from a random key on; 0 for all rows. */
     final int sampleRows;
     final Map<byte[], Family> families;
     private Family last;
@@ -123,7 +123,7 @@ final class DigestRequest {
       return sampleRows > 0;
     }
 
-    /** The family of a cell of a scan for these families. */
+    /** Returns the family of a cell of a scan for these families. */
     Family family(Cell cell) {
       if (last == null || !CellUtil.matchingFamily(cell, last.name)) {
         last = families.get(CellUtil.cloneFamily(cell));

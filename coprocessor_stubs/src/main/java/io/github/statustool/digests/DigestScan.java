@@ -59,7 +59,7 @@ final class DigestScan {
     this.maxBytes = maxBytes;
   }
 
-  /** Whether the region contains the whole range. Otherwise the answer would leave rows out. */
+  /** Returns true if the region contains the whole range. Otherwise the answer would leave rows out. */
   static boolean holds(RegionInfo info, byte[] start, byte[] stop) {
     byte[] end = info.getEndKey();
     boolean ends = end.length == 0 || (stop.length > 0 && Bytes.compareTo(stop, end) <= 0);
@@ -119,7 +119,10 @@ final class DigestScan {
     }
   }
 
-  /** By HBase's own clock, which the limit is held against: by another one the time could be over before each cell. */
+  /**
+   * Returns the limits of a scan. The time limit is by HBase's own clock, as HBase compares it: by another clock it
+   * could be over before each cell.
+   */
   private ScannerContext limits(long now) {
     if (now - clockReadAt >= CLOCK_NANOS) {
       clock = EnvironmentEdgeManager.currentTime();

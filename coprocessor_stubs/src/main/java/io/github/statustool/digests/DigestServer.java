@@ -17,14 +17,14 @@ public class DigestServer {
     this.env = env;
   }
 
-  /** Null until the server is online. */
+  /** Returns the server's name; null until the server is online. */
   String name() {
     boolean online = !(env.getOnlineRegions() instanceof HRegionServer)
         || ((HRegionServer) env.getOnlineRegions()).isOnline();
     return online && env.getServerName() != null ? env.getServerName().getServerName() : null;
   }
 
-  /** Null if the region is not open here. */
+  /** Returns a region; null if it is not open here. */
   Region region(String encodedName) {
     return env.getOnlineRegions().getRegion(encodedName);
   }

@@ -27,7 +27,7 @@ final class DigestTable {
     private PageRow() {}
   }
 
-  /** That a region server works on a request, and how far it is. */
+  /** Sign that a region server works on a request, with its progress. */
   static final class ProgressRow {
     static final char TYPE = 's';
     static final byte[] VERSION = Bits.ascii("v");

@@ -97,6 +97,7 @@ public final class DigestWorker {
     jobs.removeIf(DigestJob::isOver);
     if (jobs.isEmpty()) {
       disconnect();
+      // A ring after this look is not missed: it unparks the thread, so that the next park returns at once.
       return rung.get() == null ? Long.MAX_VALUE / 1_000_000 : 0;
     }
     boolean works = false;

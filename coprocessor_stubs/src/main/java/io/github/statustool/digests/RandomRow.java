@@ -11,9 +11,9 @@ import org.apache.hadoop.hbase.regionserver.StoreFile;
 import org.apache.hadoop.hbase.util.Bytes;
 
 /**
- * Where a sample of a region starts: at a random key between the first and the last one that its store files name. The
- * bytes after what these two share are drawn from the digits or letters that they use, so that keys of decimal digits,
- * say, are met about equally often.
+ * Start of a region's sample: a random key between the first and the last one that its store files name. The bytes
+ * after what these two share are drawn from the digits or letters that they use, so that keys of decimal digits, say,
+ * are met about equally often.
  */
 final class RandomRow {
   private static final int RANDOM_BYTES = 8;
@@ -28,7 +28,7 @@ final class RandomRow {
 
   private RandomRow() {}
 
-  /** The start of the range if the region fits into one sample, or if no two keys are known. */
+  /** Returns a random row; the start of the range if the region fits into one sample, or if no two keys are known. */
   static byte[] in(Region region, DigestRequest.Range range, Random random) {
     long size = region.getMemStoreDataSize();
     byte[] low = range.start.length > 0 ? range.start : null;
@@ -59,7 +59,7 @@ final class RandomRow {
     return one != null && other != null && Bytes.compareTo(one, other) < 0;
   }
 
-  /** A key of what the two share and some random bytes more; it may lie outside. */
+  /** Returns a key of the common prefix and some random bytes; it may lie outside the two. */
   static byte[] between(byte[] low, byte[] high, Random random) {
     int shared = 0;
     while (shared < low.length && shared < high.length && low[shared] == high[shared]) {
@@ -90,7 +90,7 @@ final class RandomRow {
     return count == 0 ? (byte) from : usable[random.nextInt(count)];
   }
 
-  /** The smallest one that has all bytes of both keys from a position on; null if none has. */
+  /** Returns the smallest alphabet that has all bytes of both keys from a position on; null if none has. */
   private static byte[] alphabet(byte[] low, byte[] high, int from) {
     for (byte[] alphabet : ALPHABETS) {
       if (isOf(alphabet, low, from) && isOf(alphabet, high, from)) {

@@ -37,7 +37,7 @@ final class RowDigest {
     buckets.add(new Bucket(start));
   }
 
-  /** Whether the cell belongs to another row than the previous one. */
+  /** Returns true if the cell belongs to another row than the previous one. */
   boolean startsRow(Cell cell) {
     return rowLength != cell.getRowLength() || !PrivateCellUtil.matchingRows(cell, column, Integer.BYTES, rowLength);
   }
@@ -116,7 +116,10 @@ final class RowDigest {
     rowLength = row;
   }
 
-  /** A row whose cells are all left out (older than what is compared) still moves the bucket's end, but is no row. */
+  /**
+   * Begins a row. A row whose cells are all left out (older than the oldest compared) moves the bucket's end, but does
+   * not count as a row.
+   */
   private void beginRow() {
     rows++;
     if (current().sums.rows() >= bucketRows) {
@@ -128,7 +131,7 @@ final class RowDigest {
     current().rowIsNew = true;
   }
 
-  /** The last one stays alone: it has only just been begun. */
+  /** Joins pairs of buckets. The last one stays alone: it has only just been begun. */
   private void joinPairs() {
     List<Bucket> joined = new ArrayList<>();
     for (int i = 0; i + 1 < buckets.size(); i += 2) {
@@ -147,17 +150,17 @@ final class RowDigest {
     return buckets.get(buckets.size() - 1);
   }
 
-  /** The buckets in key order. The first starts where the digest does, each other one at its first row. */
+  /** Returns the buckets in key order. The first starts where the digest does, each other one at its first row. */
   List<Bucket> buckets() {
     return buckets;
   }
 
-  /** Number of rows that have been read, also of those whose cells are all left out. */
+  /** Returns the number of rows that have been read, also of those whose cells are all left out. */
   long rows() {
     return rows;
   }
 
-  /** Number of bytes hashed, including lengths. */
+  /** Returns the number of bytes hashed, including lengths. */
   long bytes() {
     return bytes;
   }

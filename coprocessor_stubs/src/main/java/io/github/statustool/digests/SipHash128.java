@@ -57,7 +57,10 @@ final class SipHash128 {
     return last;
   }
 
-  /** In local variables: fields would be stored for every word, which makes long values take twice as long. */
+  /**
+   * Compresses words in local variables: fields would be stored for every word, which makes long values take twice as
+   * long.
+   */
   private void compress(byte[] data, int length) {
     long a = v0;
     long b = v1;

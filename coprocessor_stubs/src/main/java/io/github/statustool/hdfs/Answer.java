@@ -63,7 +63,7 @@ final class Answer {
     return text(checksum.getAlgorithmName()).bytes(checksum.getBytes());
   }
 
-  /** How many entries follow after these, how many these are, and each of them. */
+  /** Adds a page of a listing: how many entries follow it, how many it has, and each of them. */
   Answer listing(DirectoryListing listing) throws IOException {
     HdfsFileStatus[] entries = listing.getPartialListing();
     out.writeInt(listing.getRemainingEntries());
@@ -74,7 +74,10 @@ final class Answer {
     return this;
   }
 
-  /** As WebHDFS shows it: name, type, length, modification time, block size, encryption, erasure coding policy. */
+  /**
+   * Adds a file's status as WebHDFS shows it: name, type, length, modification time, block size, encryption, erasure
+   * coding policy.
+   */
   Answer status(HdfsFileStatus status) throws IOException {
     text(status.getLocalName());
     out.writeByte(status.isDirectory() ? 'D' : status.isSymlink() ? 'S' : 'F');

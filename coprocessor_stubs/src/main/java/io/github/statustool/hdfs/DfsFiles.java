@@ -23,8 +23,8 @@ import org.apache.hadoop.security.UserGroupInformation;
 final class DfsFiles implements HdfsFiles {
   private static final int READ_BYTES = 1 << 20;
   /**
-   * The tool asks again by itself, for as long as it says, so that a wrong address shows at once: Hadoop's client alone
-   * would try a NameNode that is away for a quarter of an hour.
+   * Settings that fail fast. The tool retries by itself for as long as its options say, so that a wrong address shows
+   * at once: Hadoop's client alone would try a NameNode that is away for a quarter of an hour.
    */
   private static final Map<String, String> OURS = Map.of(
       "ipc.client.connect.timeout", "10000",
@@ -44,7 +44,7 @@ final class DfsFiles implements HdfsFiles {
 
   private final ListedBlocks listed = new ListedBlocks(LISTED_BLOCKS);
   private final DFSClient client;
-  /** Whether listings show blocks that DataNodes accept: never with tokens, which a listing does not have. */
+  /** True if listings show blocks that DataNodes accept: never with tokens, which a listing does not have. */
   private final boolean listsBlocks;
 
   /**

@@ -37,7 +37,7 @@ public final class HdfsReader {
     end(1);
   }
 
-  /** Without Hadoop's shutdown hooks: there is nothing to clean up. */
+  /** Ends the process without Hadoop's shutdown hooks: there is nothing to clean up. */
   static void end(int code) {
     Runtime.getRuntime().halt(code);
   }

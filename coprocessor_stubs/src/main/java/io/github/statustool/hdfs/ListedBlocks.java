@@ -49,7 +49,7 @@ final class ListedBlocks {
     }
   }
 
-  /** A file's blocks, once; null where they are not known. */
+  /** Returns a file's blocks, once; null where they are not known. */
   synchronized LocatedBlocks take(String path) {
     LocatedBlocks found = kept.remove(path);
     blocks -= found == null ? 0 : weight(found);

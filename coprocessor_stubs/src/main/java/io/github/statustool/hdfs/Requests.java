@@ -24,12 +24,12 @@ import org.apache.hadoop.hdfs.protocol.HdfsFileStatus;
 final class Requests {
   private static final int MAX_FRAME = 64 << 20;
 
-  /** How a file system is opened: by its URI, the site files' properties, and the mount points of a view. */
+  /** Opens a file system by its URI, the site files' properties, and the mount points of a view. */
   interface Opener {
     HdfsFiles open(String uri, Map<String, String> site, Map<String, String> mounts) throws IOException;
   }
 
-  /** What is done for one request. */
+  /** Work of one request. */
   private interface Work {
     Answer answer() throws IOException, InterruptedException;
   }
@@ -95,7 +95,10 @@ final class Requests {
     }
   }
 
-  /** Threads, NameNode requests a second (0: unlimited), the file system, the site files' properties, mount points. */
+  /**
+   * Opens a file system by threads, NameNode requests a second (0: unlimited), its URI, the site files' properties and
+   * mount points.
+   */
   private Answer open(ByteBuffer request) throws IOException {
     int threads = request.getInt();
     rate = new RateLimit(request.getDouble());
@@ -147,7 +150,10 @@ final class Requests {
     return new Answer().given().checksum(files.checksum(path));
   }
 
-  /** Many files at once: the answer has one for each of them, in their order, and goes out with the last one. */
+  /**
+   * Answers for many files at once: the answer has one for each of them, in their order, and goes out with the last
+   * one.
+   */
   private void checksums(int number, ByteBuffer request) throws IOException {
     byte[][] answers = new byte[request.getInt()][];
     AtomicInteger left = new AtomicInteger(answers.length);
@@ -170,7 +176,7 @@ final class Requests {
     send(number, attempt(work));
   }
 
-  /** The answer, or the refusal. */
+  /** Returns the answer, or the refusal. */
   private static byte[] attempt(Work work) {
     try {
       try {

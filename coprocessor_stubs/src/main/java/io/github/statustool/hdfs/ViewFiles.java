@@ -66,7 +66,7 @@ final class ViewFiles implements HdfsFiles {
     }
   }
 
-  /** Where a path leads; null where the view alone knows it, or nothing does. */
+  /** Returns the place that a path leads to; null if only the view knows it, or nothing does. */
   private Place find(String path) throws IOException {
     for (String at = path; ; at = parent(at)) {
       Mount mount = mounts.get(at);
@@ -102,7 +102,7 @@ final class ViewFiles implements HdfsFiles {
     return base.isEmpty() && tail.isEmpty() ? "/" : base + tail;
   }
 
-  /** Mount points below a folder: the next part of the path to each, in order. */
+  /** Returns the mount points below a folder: the next part of the path to each, in order. */
   private TreeMap<String, HdfsFileStatus> shown(String folder) {
     String prefix = folder.equals("/") ? "/" : folder + "/";
     TreeMap<String, HdfsFileStatus> names = new TreeMap<>(ViewFiles::byBytes);
@@ -116,7 +116,7 @@ final class ViewFiles implements HdfsFiles {
     return names;
   }
 
-  /** HDFS's order of names. */
+  /** Compares names in HDFS's order. */
   private static int byBytes(String one, String other) {
     return Arrays.compareUnsigned(
         one.getBytes(StandardCharsets.UTF_8), other.getBytes(StandardCharsets.UTF_8));
@@ -133,7 +133,7 @@ final class ViewFiles implements HdfsFiles {
     return found == null && !shown(path).isEmpty() ? folderStatus("") : found;
   }
 
-  /** What is mounted there goes before what the file system below shows under the same name. */
+  /** Returns a page of a folder. A mount point precedes an entry of the same name in the file system below. */
   @Override
   public DirectoryListing page(String path, String after) throws IOException {
     TreeMap<String, HdfsFileStatus> entries = shown(path);

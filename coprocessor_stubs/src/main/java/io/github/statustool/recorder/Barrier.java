@@ -58,7 +58,7 @@ final class Barrier {
     }
   }
 
-  /** The doorbell of row digests as of the last {@link #read}; null if it has never rung. */
+  /** Returns the doorbell of row digests as of the last {@link #read}; null if it has never rung. */
   byte[] doorbell() {
     return doorbell;
   }

@@ -75,9 +75,9 @@ final class Flusher {
   }
 
   /**
-   * Whether a WAL has ended and its last entries are not known to be durable. Heads that are not in the table yet may
-   * then name entries that were lost, and entries may exist that no head names. Such an end is treated like a crash:
-   * only the replication queues can settle it.
+   * Returns true if a WAL has ended and its last entries are not known to be durable. Heads that are not in the table
+   * yet may then name entries that were lost, and entries may exist that no head names. Such an end is treated like a
+   * crash: only the replication queues can settle it.
    */
   private boolean isTailLost() {
     for (ServerComponent wal : roles.wals()) {
@@ -234,7 +234,7 @@ final class Flusher {
     return store.get(List.of(CoverageRow.KEY)).get(0);
   }
 
-  /** Whether coverage has neither started anew nor the table gone back since the last flush. */
+  /** Returns true if coverage has not started anew and the table has not gone back since the last flush. */
   private boolean isSame(StoredRow coverage) {
     byte[] start = lastCoverage.value(CoverageRow.START_MS);
     return (start == null || Arrays.equals(start, coverage.value(CoverageRow.START_MS)))
@@ -298,7 +298,7 @@ final class Flusher {
     return health.json(observed.applied.pendingCount(), shipping);
   }
 
-  /** The changes stay pending: whether the table kept them shows when the servers' rows are written. */
+  /** Writes the changes, which stay pending: whether the table kept them shows when the servers' rows are written. */
   private static void put(StateStore store, List<Change> changes) throws IOException {
     if (!changes.isEmpty()) {
       store.put(rowsOf(changes));

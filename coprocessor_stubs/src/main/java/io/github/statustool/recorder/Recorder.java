@@ -140,9 +140,9 @@ public final class Recorder {
   }
 
   /**
-   * One iteration. After a failure, the next attempts wait for a pause that grows up to five seconds: region servers
-   * that cannot reach the state table must not all retry every poll, but once it is back, a barrier must not wait for
-   * long.
+   * Runs one iteration. After a failure, the next attempts wait for a pause that grows up to five seconds: region
+   * servers that cannot reach the state table must not all retry every poll, but once it is back, a barrier must not
+   * wait for long.
    */
   public void tick() {
     clockWatch.check();
@@ -175,7 +175,9 @@ public final class Recorder {
     health.failedWrite("using the state table " + settings.table, cause);
   }
 
-  /** The connection is kept after failures; whether the table still exists is checked again after each. */
+  /**
+   * Returns the connection, which is kept after failures. Whether the table still exists is checked again after each.
+   */
   private StateStore connected() throws IOException {
     if (store == null) {
       store = connector.connect();
@@ -215,7 +217,9 @@ public final class Recorder {
     return true;
   }
 
-  /** Maintenance. Each task may fail without affecting the others, for example because no HBase master is active. */
+  /**
+   * Runs maintenance. Each task may fail without affecting the others, for example because no HBase master is active.
+   */
   private void maintain(StateStore table, TableMark.Finding wentBack) {
     attempt("describing the tables", () -> barrier.describeTables(table));
     attempt("raising the mark of the state table", () -> mark.raise(table, wentBack));
@@ -256,8 +260,8 @@ public final class Recorder {
   }
 
   /**
-   * Whether to flush now. Segments whose write-through failed and changed peers do not wait for the period: a crash
-   * would lose them.
+   * Returns true if a flush is due. Segments whose write-through failed and changed peers do not wait for the period: a
+   * crash would lose them.
    */
   private boolean isFlushDue() {
     return nextFlush.isDue() || observed.applied.hasPending() || !roles.peers().equals(flusher.lastPeers());
@@ -304,12 +308,12 @@ public final class Recorder {
     }
   }
 
-  /** Whether all servers have their final rows. */
+  /** Returns true if all servers have their final rows. */
   boolean isEnded() {
     return roles.refresh().stream().allMatch(ServerRole::isEnded);
   }
 
-  /** Whether waiting for a clean end is useless, because the region server threads have ended. */
+  /** Returns true if waiting for a clean end is useless, because the region server threads have ended. */
   boolean cannotEndCleanly() {
     return roles.serversAreGone() && !roles.running().isEmpty();
   }

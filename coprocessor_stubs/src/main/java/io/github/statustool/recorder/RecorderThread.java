@@ -42,8 +42,8 @@ public final class RecorderThread extends Thread {
   }
 
   /**
-   * Whether the work is done after a stop was requested. Until then the thread goes on ticking: on SIGTERM, the JVM
-   * runs the hook that requests the stop while HBase is still closing the regions, whose last entries are yet to be
+   * Returns true if the work is done after a stop was requested. Until then the thread goes on ticking: on SIGTERM, the
+   * JVM runs the hook that requests the stop while HBase is still closing the regions, whose last entries are yet to be
    * appended.
    */
   private boolean isAtEnd(long deadline) {
@@ -57,7 +57,10 @@ public final class RecorderThread extends Thread {
     return false;
   }
 
-  /** An error must not end the thread: nothing would be flushed any more, and no barrier echoed. */
+  /**
+   * Runs the work and survives any error. An error must not end the thread: nothing would be flushed any more, and no
+   * barrier echoed.
+   */
   private void guard(Runnable work) {
     try {
       work.run();

@@ -23,7 +23,7 @@ final class ServerRole {
   /** Earlier ones have been overwritten by later ones, if they were stored at all. */
   private static final int MOST_ATTEMPTS = 100;
 
-  /** How a server ended, as its row shows it. */
+  /** End of a server, as its row shows it. */
   enum End {
     /** It is running, or its state is not known. */
     NONE,
@@ -123,7 +123,7 @@ final class ServerRole {
     return many.stream().anyMatch(other -> Arrays.equals(one, other));
   }
 
-  /** Whether the row that was written is the final one. */
+  /** Returns true if the row that was written is the final one. */
   boolean isEnded() {
     return ended;
   }

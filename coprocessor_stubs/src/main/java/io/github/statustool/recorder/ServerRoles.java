@@ -48,7 +48,7 @@ public final class ServerRoles {
     }
   }
 
-  /** The open regions of this JVM's servers. */
+  /** Returns the open regions of this JVM's servers. */
   List<TableEvents.OpenRegion> openRegions() {
     List<TableEvents.OpenRegion> open = new ArrayList<>();
     servers.forEach(server -> open.addAll(server.openRegions()));
@@ -59,7 +59,7 @@ public final class ServerRoles {
     servers.forEach(ServerComponent::checkPeers);
   }
 
-  /** The replication peers in force, by server name; without servers whose peers are not known. */
+  /** Returns the replication peers in force, by server name; without servers whose peers are not known. */
   Map<String, String> peers() {
     Map<String, String> peers = new TreeMap<>();
     for (ServerComponent server : servers) {
@@ -96,7 +96,7 @@ public final class ServerRoles {
     return over;
   }
 
-  /** A server with several WALs has ended when all of them have. */
+  /** Returns true if the server has ended. A server with several WALs has ended when all of them have. */
   private boolean isOver(ServerRole role) {
     for (ServerComponent each : role.role == ServerRole.WRITER ? wals : servers) {
       if (role.serverName.equals(each.serverName()) && !each.isOver()) {
@@ -106,7 +106,7 @@ public final class ServerRoles {
     return true;
   }
 
-  /** The origin of one of the JVM's region servers; 0 while no name is known. By any thread. */
+  /** Returns the origin of one of the JVM's region servers; 0 while no name is known. By any thread. */
   long anyOrigin() {
     for (ServerComponent server : servers) {
       if (server.serverName() != null) {
@@ -116,7 +116,7 @@ public final class ServerRoles {
     return 0;
   }
 
-  /** Whether all known region server threads have ended, so that waiting for their WALs is useless. */
+  /** Returns true if all known region server threads have ended, so that waiting for their WALs is useless. */
   boolean serversAreGone() {
     return !servers.isEmpty() && servers.stream().allMatch(ServerComponent::isOver);
   }

@@ -29,9 +29,9 @@ import org.slf4j.LoggerFactory;
 final class Sweep {
   private static final Logger LOG = LoggerFactory.getLogger(Sweep.class);
 
-  /** What region servers leave behind in the file system. */
+  /** Traces that region servers leave behind in the file system. */
   interface Traces {
-    /** Whether there is proof that this server has never written anything. */
+    /** Returns true if there is proof that this server has never written anything. */
     boolean neverWrote(String server, boolean live);
   }
 
@@ -40,7 +40,7 @@ final class Sweep {
    * thousand did, they would read thousands of rows each, from one region.
    */
   private static final int DRAWN = 5;
-  /** Of live servers that are not known to have a row, so many are looked up in a sweep. */
+  /** Maximum number of live servers without a known row that a sweep looks up. */
   private static final int MOST_LOOKUPS = 100;
 
   private final Settings settings;
@@ -52,9 +52,9 @@ final class Sweep {
   private final Map<String, Long> untracked = new HashMap<>();
   /** Servers that live, and those seen alive since the last sweep for the coverage that do not any more, since when. */
   private final Map<String, Long> seen = new HashMap<>();
-  /** Those that have gone since the last sweep. */
+  /** Servers that have gone since the last sweep. */
   private final Set<String> gone = new HashSet<>();
-  /** Those of them that are known to have a write-time tracker. */
+  /** Servers among them that are known to have a write-time tracker. */
   private final Set<String> tracked = new HashSet<>();
 
   Sweep(Settings settings, LongSupplier clock, Traces traces) {
@@ -111,7 +111,7 @@ final class Sweep {
     return store.scan(ServerRow.TYPE, ServerRow.NAME, ServerRow.FINAL_MS, ServerRow.GONE_MS);
   }
 
-  /** Those that have gone, and for the coverage some that live and are not known to have a row. */
+  /** Returns servers that have gone, and for the coverage some live ones that are not known to have a row. */
   private Set<String> inDoubt(boolean keepsCoverage) {
     Set<String> found = new HashSet<>(gone);
     int lookups = MOST_LOOKUPS;
@@ -179,8 +179,8 @@ final class Sweep {
   }
 
   /**
-   * Whether a server has been without a row for too long. A server that has just started may not have written its row
-   * yet, nor may an old one if nobody could reach the state table until now.
+   * Returns true if a server has been without a row for too long. A server that has just started may not have written
+   * its row yet, nor may an old one if nobody could reach the state table until now.
    */
   private boolean isOverdue(String server, long now) {
     long missingSince = untracked.computeIfAbsent(server, absent -> now);

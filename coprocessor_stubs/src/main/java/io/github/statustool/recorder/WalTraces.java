@@ -53,14 +53,15 @@ public final class WalTraces implements Sweep.Traces {
     return shown.get();
   }
 
-  /** A live server would have its current WAL in its directory. */
+  /** Returns true if the server's folder is empty. A live server has its current WAL there. */
   private boolean hasEmptyFolder(String server) throws IOException {
     Path folder = new Path(root(), HConstants.HREGION_LOGDIR_NAME + Path.SEPARATOR + server);
     return fileSystem().exists(folder) && !anyIn(folder, name -> true);
   }
 
   /**
-   * A server that ended would still have its WALs archived, if it started more recently than HBase keeps archived WALs.
+   * Returns true if the server has no WAL anywhere. A server that ended would still have its WALs archived, if it
+   * started more recently than HBase keeps archived WALs.
    */
   private boolean isNowhere(String server) throws IOException {
     long age = clock.getAsLong() - ServerName.valueOf(server).getStartCode();

@@ -75,7 +75,7 @@ final class HBasePeers implements PeerWatch.Source {
     }, null);
   }
 
-  /** The current WALs (several with {@code hbase.wal.provider=multiwal}), except that of hbase:meta. */
+  /** Returns the current WALs (several with {@code hbase.wal.provider=multiwal}), except that of hbase:meta. */
   private Set<String> walPrefixes() {
     Set<String> names = new HashSet<>();
     try {

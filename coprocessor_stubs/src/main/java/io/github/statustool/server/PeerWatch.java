@@ -28,7 +28,7 @@ final class PeerWatch {
 
   /** The region server's peers, and their znodes. */
   interface Source {
-    /** The configuration of each peer on this server; a new object after each change. */
+    /** Returns the configuration of each peer on this server; a new object after each change. */
     Map<String, Object> inForce();
 
     /** Reads a peer's znode asynchronously. The receiver is called on any thread, or never. */
@@ -145,7 +145,9 @@ final class PeerWatch {
     });
   }
 
-  /** By peer: incarnation, first and last version, and since when on this server's clock (formats.md). */
+  /**
+   * Returns by peer the incarnation, the first and last version, and since when on this server's clock (formats.md).
+   */
   JsonObject json() {
     JsonObject json = new JsonObject();
     known.forEach((name, peer) -> {

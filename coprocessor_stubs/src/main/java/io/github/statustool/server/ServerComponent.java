@@ -6,18 +6,18 @@ import java.util.List;
 
 /** A component of a region server that trackers observe until it ends: one of its WALs, or the region server itself. */
 public interface ServerComponent {
-  /** Server name with start code; null while it is not known. */
+  /** Returns the server name with start code; null while it is not known. */
   String serverName();
 
-  /** Whether the component has ended, so that no hook will be called any more. */
+  /** Returns true if the component has ended, so that no hook will be called any more. */
   boolean isOver();
 
   /** Waits until everything appended so far is durable. */
   default void sync() throws IOException {}
 
   /**
-   * Whether everything that passed its hooks is known to be durable. Entries appended since the last check may not be
-   * included.
+   * Returns true if everything that passed its hooks is known to be durable. Entries appended since the last check may
+   * not be included.
    */
   default boolean isDurable() {
     return true;
@@ -26,12 +26,12 @@ public interface ServerComponent {
   /** Checks which replication peers are in force. */
   default void checkPeers() {}
 
-  /** The peers in force as {@link PeerWatch#json}; null if they are not known. */
+  /** Returns the peers in force as {@link PeerWatch#json}; null if they are not known. */
   default String peers() {
     return null;
   }
 
-  /** The open regions, as far as they can be listed. */
+  /** Returns the open regions, as far as they can be listed. */
   default List<TableEvents.OpenRegion> openRegions() {
     return List.of();
   }

@@ -31,7 +31,7 @@ public final class ServerSettings {
 
   private ServerSettings() {}
 
-  /** The settings by key as JSON; null if there are none. Never throws: a tracker must not fail its server. */
+  /** Returns the settings by key as JSON; null if there are none. Never throws: a tracker must not fail its server. */
   public static String json(Configuration conf) {
     JsonObject json = new JsonObject();
     try {

@@ -24,7 +24,10 @@ public final class ServerWatch implements ServerComponent {
     this.server = env.getOnlineRegions();
   }
 
-  /** Null until the server is online: the HBase master may assign another host name than the server's own. */
+  /**
+   * Returns the server's name; null until the server is online: the HBase master may assign another host name than the
+   * server's own.
+   */
   @Override
   public String serverName() {
     boolean online = !(server instanceof HRegionServer) || ((HRegionServer) server).isOnline();
@@ -36,7 +39,7 @@ public final class ServerWatch implements ServerComponent {
     return server instanceof Thread && ((Thread) server).getState() == Thread.State.TERMINATED;
   }
 
-  /** Not done at the start, when the server has no ZooKeeper connection yet. */
+  /** Checks the peers. Not done at the start, when the server has no ZooKeeper connection yet. */
   @Override
   public void checkPeers() {
     if (peers == null && server instanceof HRegionServer && serverName() != null) {

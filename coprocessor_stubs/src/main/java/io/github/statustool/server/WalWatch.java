@@ -24,7 +24,7 @@ public final class WalWatch implements WALActionsListener, ServerComponent {
   private volatile String serverName;
   private volatile boolean closing;
   private volatile boolean archived;
-  /** From System.nanoTime; 0 if not closed yet. */
+  /** Time when it was drained, from System.nanoTime; 0 if not closed yet. */
   private long drainedAt;
 
   /** @param archiveWait after how many milliseconds a closed WAL counts as not archived */
@@ -40,8 +40,8 @@ public final class WalWatch implements WALActionsListener, ServerComponent {
   }
 
   /**
-   * Null until the WAL has its first file (a coprocessor starts inside the WAL's constructor), and for the WAL of the
-   * HBase master's local store, which loads these coprocessors, too.
+   * Returns the server's name; null until the WAL has its first file (a coprocessor starts inside the WAL's
+   * constructor), and for the WAL of the HBase master's local store, which loads these coprocessors, too.
    */
   @Override
   public String serverName() {
@@ -55,7 +55,7 @@ public final class WalWatch implements WALActionsListener, ServerComponent {
     return serverName;
   }
 
-  /** Of {@code <root>/MasterData/WALs/<server>/<file>}. */
+  /** Returns true for {@code <root>/MasterData/WALs/<server>/<file>}. */
   private static boolean isOfMasterStore(Path file) {
     Path store = file.getParent().getParent().getParent();
     return store != null && store.getName().equals(MasterRegionFactory.MASTER_STORE_DIR);
@@ -69,7 +69,7 @@ public final class WalWatch implements WALActionsListener, ServerComponent {
     }
   }
 
-  /** A closing WAL may not respond any more; then only what was durable before counts. */
+  /** Syncs the WAL. A closing WAL may not respond any more; then only what was durable before counts. */
   @Override
   public void sync() throws IOException {
     if (!closing) {
@@ -86,9 +86,9 @@ public final class WalWatch implements WALActionsListener, ServerComponent {
   }
 
   /**
-   * Whether the last entries are durable. HBase closes a WAL whose last sync failed like any other: its server was
-   * fenced, for example because it was paused for longer than its ZooKeeper session, and aborts. Its last entries are
-   * then in no file. A server that stops in order has closed its regions before, each with a marker and a sync, and
+   * Returns true if the last entries are durable. HBase closes a WAL whose last sync failed like any other: its server
+   * was fenced, for example because it was paused for longer than its ZooKeeper session, and aborts. Its last entries
+   * are then in no file. A server that stops in order has closed its regions before, each with a marker and a sync, and
    * archives its WALs; one that aborts does not.
    */
   @Override
@@ -102,7 +102,7 @@ public final class WalWatch implements WALActionsListener, ServerComponent {
     onClose.run();
   }
 
-  /** For the current file: archived only when the WAL is closed for good, not when it is abandoned. */
+  /** Notes that the current file is archived: only when the WAL is closed for good, not when it is abandoned. */
   @Override
   public void preLogArchive(Path from, Path to) {
     Path current = closing ? currentFile() : null;
@@ -113,9 +113,9 @@ public final class WalWatch implements WALActionsListener, ServerComponent {
   }
 
   /**
-   * Whether the WAL is closed and its last entry has passed our hooks. HBase sets the closed flag before it drains the
-   * ring buffer. The length of the current file is available until the writer is closed, and reading it waits for the
-   * lock of the closing thread. Whether the WAL is archived becomes known a moment later.
+   * Returns true if the WAL is closed and its last entry has passed our hooks. HBase sets the closed flag before it
+   * drains the ring buffer. The length of the current file is available until the writer is closed, and reading it
+   * waits for the lock of the closing thread. Whether the WAL is archived becomes known a moment later.
    */
   @Override
   public boolean isOver() {

@@ -45,7 +45,7 @@ public final class GrowingSpoolFile {
     first = first == 0 ? size : first;
   }
 
-  /** Whether to begin another one. */
+  /** Returns true if another file is to be begun. */
   public boolean isFull() {
     return !flushes || size > Math.max(SMALL, REPETITIONS * first);
   }

@@ -90,8 +90,8 @@ public final class HBaseStateStore implements StateStore, Closeable {
   }
 
   /**
-   * The client configuration with short time-outs and few retries. With the server's own settings one call could retry
-   * for minutes, and a server that stops cannot wait for that.
+   * Returns the client configuration with short time-outs and few retries. With the server's own settings one call
+   * could retry for minutes, and a server that stops cannot wait for that.
    */
   public static Configuration impatient(Configuration conf, Settings settings) {
     int timeout = (int) Math.min(Integer.MAX_VALUE, settings.operationTimeout);

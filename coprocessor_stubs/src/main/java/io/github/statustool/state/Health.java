@@ -83,7 +83,7 @@ public final class Health {
     return time > 0 ? ",\"" + name + "\":" + time : "";
   }
 
-  /** The first line of an exception; the client's exceptions list every attempt, one per line. */
+  /** Returns the first line of an exception; the client's exceptions list every attempt, one per line. */
   private static String firstLine(Throwable cause) {
     return String.valueOf(cause).split("\n", 2)[0];
   }

@@ -28,7 +28,8 @@ public final class Ids {
   }
 
   /**
-   * The via of a region that starts over with lower sequence ids: its first entry's id and write time make it differ.
+   * Returns the via of a region that starts over with lower sequence ids: its first entry's id and write time make it
+   * differ.
    */
   public static long via(List<UUID> clusterIds, long firstSeq, long firstWriteTime) {
     byte[] ids = sortedBytes(clusterIds);
@@ -38,7 +39,7 @@ public final class Ids {
     return first8OfSha256(all);
   }
 
-  /** The via of a family's stream: the via of the entry, and the family's id. */
+  /** Returns the via of a family's stream: the via of the entry, and the family's id. */
   public static long via(long base, int family) {
     byte[] both = new byte[Long.BYTES + Integer.BYTES];
     Bits.putLong(both, 0, base);
@@ -46,7 +47,7 @@ public final class Ids {
     return first8OfSha256(both);
   }
 
-  /** The cluster ids, sorted, because the order of the clusters must not make a difference. */
+  /** Returns the cluster ids, sorted, because the order of the clusters must not make a difference. */
   public static byte[] sortedBytes(List<UUID> clusterIds) {
     byte[][] ids = new byte[clusterIds.size()][];
     for (int i = 0; i < ids.length; i++) {

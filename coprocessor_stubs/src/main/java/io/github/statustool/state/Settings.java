@@ -22,7 +22,7 @@ public final class Settings {
   public final long operationTimeout;
   public final long stopCloseWait;
   public final long stopFlushWait;
-  /** Whether entries without a stamp are recorded one by one, for a witness's master. */
+  /** True if entries without a stamp are recorded one by one, for a witness's master. */
   public final boolean unstampedEntries;
   public final boolean digests;
   /** Bytes per second. */
@@ -68,12 +68,12 @@ public final class Settings {
     }
   }
 
-  /** The table for requests and answers of row digests; the tool creates it. */
+  /** Returns the table for requests and answers of row digests; the tool creates it. */
   public TableName requestTable() {
     return TableName.valueOf(table.getNamespaceAsString(), table.getQualifierAsString() + REQUESTS_SUFFIX);
   }
 
-  /** The table of published status files; the tool writes it, and replication ships it. */
+  /** Returns the table of published status files; the tool writes it, and replication ships it. */
   TableName statusTable() {
     return TableName.valueOf(table.getNamespaceAsString(), STATUS_TABLE);
   }
@@ -86,7 +86,10 @@ public final class Settings {
     return new Path(spoolDir);
   }
 
-  /** An invalid value means the default: a tracker must not fail its server because of a typo. */
+  /**
+   * Returns a positive setting, or the default for an invalid value: a tracker must not fail its server because of a
+   * typo.
+   */
   private static long positive(Configuration conf, String key, long byDefault) {
     try {
       long value = conf.getLong(PREFIX + key, byDefault);

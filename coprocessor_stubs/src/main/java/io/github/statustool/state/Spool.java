@@ -21,10 +21,10 @@ import org.apache.hadoop.fs.Path;
  */
 public final class Spool implements TableMark.MarkFile {
   private static final String SUFFIX = ".jsonl";
-  /** Of the empty file whose name ends with the mark of the state table; the highest one counts. */
+  /** Prefix of the empty file whose name ends with the mark of the state table; the highest one counts. */
   private static final String MARK = "mark-";
   private static final String UNFINISHED = ".tmp";
-  /** Of a file that may still be appended to, so that its last line may not be complete. */
+  /** Suffix of a file that may still be appended to, so that its last line may not be complete. */
   private static final String GROWING = ".growing" + SUFFIX;
 
   private final Configuration conf;
@@ -161,7 +161,10 @@ public final class Spool implements TableMark.MarkFile {
     return rows;
   }
 
-  /** A FileSystem instance of our own: Hadoop's shutdown hook closes the shared one, just when the spool needs it. */
+  /**
+   * Returns a FileSystem instance of our own: Hadoop's shutdown hook closes the shared one, just when the spool needs
+   * it.
+   */
   private synchronized FileSystem fileSystem() throws IOException {
     if (fileSystem == null) {
       Configuration own = new Configuration(conf);

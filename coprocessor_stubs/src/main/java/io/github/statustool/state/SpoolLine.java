@@ -34,12 +34,12 @@ final class SpoolLine {
     return line.toString();
   }
 
-  /** The line as a file holds it. */
+  /** Returns the line as a file holds it. */
   static String terminated(StateRow row) {
     return of(row) + '\n';
   }
 
-  /** Whether the line was written to its end. */
+  /** Returns true if the line was written to its end. */
   static boolean isWhole(String line) {
     return line.endsWith(END);
   }

@@ -33,16 +33,16 @@ public interface StateStore {
   /** Writes the row if the column has the expected value (null: is absent). */
   boolean putIf(StateRow row, byte[] qualifier, byte[] expected) throws IOException;
 
-  /** As {@link #putIf} of each row with its own expected value; returns whether all were written. */
+  /** Does {@link #putIf} for each row with its own expected value; returns whether all were written. */
   boolean putAllIf(List<StateRow> rows, byte[] qualifier, List<byte[]> expected) throws IOException;
 
   /** Reads these columns of all rows of a type that have one of them. */
   List<StoredRow> scan(char rowType, byte[]... columns) throws IOException;
 
-  /** The start keys of the table's regions. */
+  /** Returns the start keys of the table's regions. */
   List<byte[]> regionStarts() throws IOException;
 
-  /** The user tables except the state table: name to descriptor as JSON. */
+  /** Returns the user tables except the state table: name to descriptor as JSON. */
   Map<String, String> tables() throws IOException;
 
   Collection<ServerName> liveServers() throws IOException;

@@ -13,15 +13,15 @@ import java.util.stream.IntStream;
 public final class StateTable {
   public static final byte[] FAMILY = Bits.ascii("t");
 
-  /** Up to so many region servers, heads and segments have four regions each. */
+  /** Maximum number of region servers with which heads and segments have four regions each. */
   private static final int FEW_SERVERS = 16;
   private static final int MOST_DIGITS = 2;
 
   private StateTable() {}
 
   /**
-   * Where the table of a new cluster is split: every region server writes heads, or segments, so there are more regions
-   * of them where there are more servers: 4, 16 or 256 each.
+   * Returns the keys at which the table of a new cluster is split. Every region server writes heads, or segments, so
+   * there are more regions of them where there are more servers: 4, 16 or 256 each.
    */
   static byte[][] splitKeys(int servers) {
     List<String> keys = new ArrayList<>();
@@ -34,7 +34,7 @@ public final class StateTable {
     return keys.stream().map(Bits::ascii).toArray(byte[][]::new);
   }
 
-  /** All hex numbers of one digit, or of two where there are more servers than regions. */
+  /** Returns all hex numbers of one digit, or of two where there are more servers than regions. */
   private static List<String> leadingDigits(int servers) {
     List<String> numbers = List.of("");
     for (int digits = 0; digits < MOST_DIGITS && numbers.size() * FEW_SERVERS < servers; digits++) {
@@ -111,7 +111,7 @@ public final class StateTable {
     private ContentRow() {}
   }
 
-  /** What happened to a table beside the WAL, and who wrote to it. */
+  /** Events of a table outside the WAL, and the clusters that wrote to it. */
   public static final class TableEventRow {
     public static final char TYPE = 'n';
     /**
@@ -165,7 +165,7 @@ public final class StateTable {
     private TableRow() {}
   }
 
-  /** What remains of a table's pruned heads. Written by the tool. */
+  /** Remains of a table's pruned heads. Written by the tool. */
   public static final class PrunedRow {
     public static final char TYPE = 'p';
     /** Prefix, followed by cluster ids. */
@@ -174,7 +174,7 @@ public final class StateTable {
     private PrunedRow() {}
   }
 
-  /** What is kept of a table's past, by its rows or the operator's word. Written by the tool, on the slave. */
+  /** Proofs kept of a table's past, by its rows or the operator's word. Written by the tool, on the slave. */
   public static final class ProvenRow {
     public static final char TYPE = 'v';
     /** Prefix, followed by the cluster id of a master. */
@@ -196,11 +196,11 @@ public final class StateTable {
     private BarrierRow() {}
   }
 
-  /** Since when every region server of the cluster has had a tracker. */
+  /** Time since which every region server of the cluster has had a tracker. */
   public static final class CoverageRow {
     public static final byte[] KEY = Bits.ascii("c");
     public static final byte[] START_MS = Bits.ascii("a");
-    /** When the table was last found to have lost rows, or to have gone back to an earlier state. */
+    /** Time when the table was last found to have lost rows, or to have gone back to an earlier state. */
     public static final byte[] BACK_MS = Bits.ascii("b");
     /** A number that only rises; a file beside the table has it as well, see {@link TableMark}. */
     public static final byte[] MARK = Bits.ascii("m");
@@ -210,7 +210,7 @@ public final class StateTable {
     private CoverageRow() {}
   }
 
-  /** What the tool keeps for itself. */
+  /** Facts that the tool keeps for itself. */
   public static final class ToolRow {
     public static final byte[] KEY = Bits.ascii("d");
     public static final byte[] SHUTDOWN_MS = Bits.ascii("s");

@@ -87,7 +87,7 @@ final class StateTableMaker {
     return isCreated(admin.createTable(descriptor, StateTable.splitKeys(servers)));
   }
 
-  /** Whether this server created the table; false if another one was faster. */
+  /** Returns true if this server created the table; false if another one was faster. */
   private static boolean isCreated(CompletableFuture<Void> creating) throws IOException {
     try {
       HBaseStateStore.await(creating, CREATE_TIMEOUT_MS);

@@ -19,7 +19,7 @@ public final class StoredRow {
     timestamps.put(qualifier, timestamp);
   }
 
-  /** Timestamp of the version that was read; 0 for an absent column. */
+  /** Returns the timestamp of the version that was read; 0 for an absent column. */
   public long timestamp(byte[] qualifier) {
     return timestamps.getOrDefault(qualifier, 0L);
   }

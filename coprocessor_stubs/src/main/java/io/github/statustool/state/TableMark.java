@@ -42,7 +42,7 @@ public final class TableMark {
     void write(long mark) throws IOException;
   }
 
-  /** What to do about a finding. */
+  /** Acts on a finding. */
   public interface Finding {
     void record() throws IOException;
   }
@@ -113,7 +113,7 @@ public final class TableMark {
     }
   }
 
-  /** Each region's number is one that was read before it was compared: what is lost meanwhile is not covered up. */
+  /** Raises the mark. Each region's number is read before the comparison, so no loss in between is covered up. */
   private void raise(StateStore store, Finding wentBack, byte[] stored) throws IOException {
     long mark = Math.max(clock.getAsLong(), number(stored) + 1);
     List<byte[]> keys = keys(store);
@@ -128,12 +128,12 @@ public final class TableMark {
     }
   }
 
-  /** Whether the table went back since this tracker last read its number. */
+  /** Returns true if the table went back since this tracker last read its number. */
   public boolean isAbove(StoredRow coverage) {
     return number(coverage.value(CoverageRow.MARK)) < seen;
   }
 
-  /** A number for a table that went back, above all that this tracker has read. */
+  /** Returns a number for a table that went back, above all that this tracker has read. */
   public long above(long now) {
     return Math.max(now, seen + 1);
   }

@@ -16,7 +16,7 @@ final class AppliedEntries {
   final String table;
   /** The name of the stream's family; empty where several share the stream, null where it is not of a family. */
   final byte[] family;
-  /** Whether each entry stands for itself alone: then a hole between two may be none, and all are kept. */
+  /** True if each entry stands for itself alone: then a hole between two may be none, and all are kept. */
   final boolean single;
   private final SegmentSet segments;
   private final Map<Integer, Long> partial;
@@ -36,7 +36,7 @@ final class AppliedEntries {
     return segments.asList();
   }
 
-  /** Newest write time of an entry that arrived without some cells of a family, by family id. */
+  /** Returns the newest write time of an entry that arrived without some cells of a family, by family id. */
   Map<Integer, Long> partial() {
     return partial;
   }

@@ -11,8 +11,8 @@ import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 
 /**
- * The segments applied on this server, by stream, and which of them the write-through could not write: those are kept
- * until a flush writes them. Bounded by the number of active streams, because the segments of a stream are kept merged.
+ * Segments applied on this server, by stream. The ones that the write-through could not write are kept until a flush
+ * writes them. Bounded by the number of active streams, because the segments of a stream are kept merged.
  */
 public final class AppliedSegments {
   private static final long IDLE_MS = 3_600_000;
@@ -23,7 +23,7 @@ public final class AppliedSegments {
   private final ConcurrentHashMap<String, UnstampedEntries> unstamped = new ConcurrentHashMap<>();
   private final Map<String, UnstampedEntries> writtenUnstamped = new ConcurrentHashMap<>();
   private final TableEvents tables;
-  /** Which of the pending ones have grown since they were copied to the spool. */
+  /** Pending streams that have grown since they were copied to the spool. */
   private final Set<StreamId> uncopied = ConcurrentHashMap.newKeySet();
   private volatile boolean tablesUncopied;
 
@@ -31,7 +31,7 @@ public final class AppliedSegments {
     this.tables = tables;
   }
 
-  /** The changes to write together with a batch because it contains entries of a table; usually none. */
+  /** Returns the changes to write together with a batch because it contains entries of a table; usually none. */
   List<Change> arrived(List<AppliedEntries> streams, long now) {
     boolean due = false;
     for (AppliedEntries stream : streams) {
@@ -110,11 +110,11 @@ public final class AppliedSegments {
     return pending.size();
   }
 
-  /** The rows of what was kept since the last call, which stays pending. By one thread. */
+  /** Returns the rows of what was kept since the last call, which stays pending. By one thread. */
   public List<StateRow> uncopiedRows(long now) {
     List<StateRow> rows = new ArrayList<>();
     if (tablesUncopied) {
-      tablesUncopied = false;
+      tablesUncopied = false; // before the tables are read, as below
       addTables(rows);
     }
     for (Iterator<StreamId> ids = uncopied.iterator(); ids.hasNext();) {
@@ -125,7 +125,7 @@ public final class AppliedSegments {
     return rows;
   }
 
-  /** The rows of pending streams, which stay pending, and of the tables that they arrived in. By any thread. */
+  /** Returns the rows of pending streams, which stay pending, and of the tables that they arrived in. By any thread. */
   public List<StateRow> pendingRows(long now) {
     List<StateRow> rows = new ArrayList<>();
     addTables(rows);

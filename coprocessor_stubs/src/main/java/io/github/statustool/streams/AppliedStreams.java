@@ -3,7 +3,7 @@ package io.github.statustool.streams;
 import java.util.Arrays;
 import java.util.List;
 
-/** What one request has applied of the streams that share region, origin and via of their entries. */
+/** Entries that one request has applied, of the streams that share their region, origin and via. */
 final class AppliedStreams {
   private final StreamId entries;
   private final String table;
@@ -17,7 +17,7 @@ final class AppliedStreams {
     this.table = table;
   }
 
-  /** The stream of all families, as stamps before version 3 have it. */
+  /** Returns the stream of all families, as stamps before version 3 have it. */
   AppliedEntries.Builder ofAll() {
     if (ofAll == null) {
       ofAll = new AppliedEntries.Builder(entries, table, null, false);

@@ -20,7 +20,8 @@ final class FamilyCells {
   private int size;
 
   /**
-   * The family id: CRC32C of the name, never {@link #UNKNOWN}. The tool computes the same for the families in scope.
+   * Returns the family id: CRC32C of the name, never {@link #UNKNOWN}. The tool computes the same for the families in
+   * scope.
    */
   static int id(byte[] family) {
     CRC32C crc = new CRC32C();

@@ -21,7 +21,7 @@ final class FamilyHeads {
     this.maker = maker;
   }
 
-  /** The newest sequence id of any family. */
+  /** Returns the newest sequence id of any family. */
   long seq() {
     return seq;
   }

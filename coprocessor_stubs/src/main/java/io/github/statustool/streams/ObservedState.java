@@ -31,8 +31,8 @@ public final class ObservedState {
   }
 
   /**
-   * All other changes that the state table does not have yet. Unlike heads, they may be written before the WALs are
-   * synced: they were true when they were observed.
+   * Returns all other changes that the state table does not have yet. Unlike heads, they may be written before the WALs
+   * are synced: they were true when they were observed.
    */
   public List<Change> otherChanges(long now) {
     List<Change> changes = tableEvents.dirty();

@@ -47,8 +47,8 @@ final class RegionStreams implements FamilyHeads.Names {
   }
 
   /**
-   * Whether replication would ship a part of this edit: at least one of its families has the global scope. HBase
-   * removes the scopes of a replayed edit right after the calling hook, so a replayed edit is never shipped.
+   * Returns true if replication would ship a part of this edit: at least one of its families has the global scope.
+   * HBase removes the scopes of a replayed edit right after the calling hook, so a replayed edit is never shipped.
    *
    * @param into receives the number of cells of each such family
    */
@@ -67,7 +67,7 @@ final class RegionStreams implements FamilyHeads.Names {
     return (families == null || hasGlobal(families)) && countEach(edit, into);
   }
 
-  /** Most edits have one family, so that their cells need not be visited. */
+  /** Counts the cells of an edit with one family, as most have: its cells need not be visited. */
   private boolean countOnly(WALEdit edit, Set<byte[]> family, FamilyCells into) {
     for (int i = 0; i < globals.length; i++) {
       if (family.contains(globals[i])) {
@@ -148,8 +148,8 @@ final class RegionStreams implements FamilyHeads.Names {
   }
 
   /**
-   * The name of a family whose scope is global, by its id. Empty where the id stands for several: a peer that ships one
-   * of them does not say that it ships them all.
+   * Returns the name of a family whose scope is global, by its id. Empty where the id stands for several: a peer that
+   * ships one of them does not say that it ships them all.
    */
   @Override
   public byte[] nameOf(int family) {

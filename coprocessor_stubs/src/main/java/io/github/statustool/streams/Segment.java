@@ -13,7 +13,7 @@ final class Segment {
   final long lastTime;
   /** The highest write time of the stream up to prev, which bounds that of a hole before this segment. */
   final long prevTime;
-  /** When the entry after prev was applied: since when a hole before this segment has been there. */
+  /** Time when the entry after prev was applied: since then a hole before this segment has been there. */
   final long recorded;
 
   Segment(long prev, long seq, long firstTime, long lastTime, long prevTime, long recorded) {
@@ -25,7 +25,7 @@ final class Segment {
     this.recorded = recorded;
   }
 
-  /** Whether the segments overlap or adjoin, so that their union has no hole. */
+  /** Returns true if the segments overlap or adjoin, so that their union has no hole. */
   boolean touches(Segment other) {
     return prev <= other.seq && other.prev <= seq;
   }

@@ -15,7 +15,7 @@ final class SegmentColumn {
     return Bits.concat(SegmentRow.WRITER, Bits.ofLong(writer));
   }
 
-  /** Qualifier for a family some of whose cells did not arrive. */
+  /** Returns the qualifier for a family some of whose cells did not arrive. */
   static byte[] partial(int family) {
     byte[] id = new byte[Integer.BYTES];
     Bits.putInt(id, 0, family);

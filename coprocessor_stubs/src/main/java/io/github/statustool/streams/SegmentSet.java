@@ -74,8 +74,8 @@ final class SegmentSet {
   }
 
   /**
-   * Index of the first segment that ends at or after this sequence id. Entries arrive in order, so the end is tried
-   * first.
+   * Returns the index of the first segment that ends at or after this sequence id. Entries arrive in order, so the end
+   * is tried first.
    */
   private int firstReaching(long prev) {
     int low = 0;

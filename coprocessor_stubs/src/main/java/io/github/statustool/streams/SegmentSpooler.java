@@ -42,7 +42,7 @@ public final class SegmentSpooler {
   /** The one file, and those that it replaces; used by the thread only. */
   private GrowingSpoolFile copy;
   private final List<Path> outdated = new ArrayList<>();
-  /** How many copies were asked for, and up to which of them all are made. Guarded by this. */
+  /** Number of copies requested, and of those that are all made. Guarded by this. */
   private long asked;
   private long made;
   private boolean works = true;
@@ -98,7 +98,7 @@ public final class SegmentSpooler {
     }
   }
 
-  /** An executor that starts a daemon thread. */
+  /** Runs the work on a daemon thread. */
   public static void onThread(Runnable work) {
     Thread thread = new Thread(work, "status-tool-segments");
     thread.setDaemon(true);
@@ -200,7 +200,7 @@ public final class SegmentSpooler {
     deleteOutdated();
   }
 
-  /** What has been appended stays readable until a newer file has it. */
+  /** Abandons the file. What has been appended stays readable until a newer file has it. */
   private void abandon() {
     if (copy != null) {
       outdated.add(copy.path);
@@ -224,7 +224,7 @@ public final class SegmentSpooler {
     }
   }
 
-  /** A tracker that has put the file into the table may have deleted it already. */
+  /** Deletes all files. A tracker that has put one into the table may have deleted it already. */
   void delete() throws IOException {
     abandon();
     deleteOutdated();

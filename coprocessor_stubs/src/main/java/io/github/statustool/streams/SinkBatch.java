@@ -23,7 +23,7 @@ import org.apache.hbase.thirdparty.com.google.protobuf.ByteString;
  * because the request's buffers are released when it ends; {@link #clear} drops the rest.
  */
 public final class SinkBatch {
-  /** By region, origin and via of the entries. */
+  /** Streams by region, origin and via of the entries. */
   private final Map<StreamId, AppliedStreams> streams = new HashMap<>();
   private final Map<String, UnstampedEntries> unstamped = new HashMap<>();
   private final StampCodec codec = new StampCodec();
@@ -32,7 +32,7 @@ public final class SinkBatch {
   private final StreamVias vias = new StreamVias();
   /** The mutations of the last entry; those of an entry are adjacent. */
   private final List<Mutation> mutations = new ArrayList<>();
-  /** Whether entries without a stamp are also added to streams, of which nobody knows where their holes are none. */
+  /** True if entries without a stamp are also added to streams, in which nobody knows what a hole means. */
   private final boolean unstampedEntries;
   private WALEntry lastEntry;
   private boolean lastIsUnstamped;
@@ -155,7 +155,7 @@ public final class SinkBatch {
     return counts;
   }
 
-  /** The name of a family that has arrived; empty for the joint one. */
+  /** Returns the name of a family that has arrived; empty for the joint one. */
   private byte[] nameOf(int id) {
     for (Mutation mutation : mutations) {
       for (byte[] family : mutation.getFamilyCellMap().keySet()) {
@@ -226,7 +226,7 @@ public final class SinkBatch {
         .add(key.getWriteTime());
   }
 
-  /** The clusters that the entry has passed, the sender last. */
+  /** Returns the clusters that the entry has passed, the sender last. */
   private static List<UUID> clustersOf(WALKey key) {
     List<UUID> clusters = new ArrayList<>(key.getClusterIdsCount());
     key.getClusterIdsList().forEach(id -> clusters.add(new UUID(id.getMostSigBits(), id.getLeastSigBits())));

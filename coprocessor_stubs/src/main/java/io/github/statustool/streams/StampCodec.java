@@ -101,7 +101,7 @@ final class StampCodec {
         && end == FIRST_FAMILY + (bytes[FAMILIES] & 0xff) * FAMILY_LENGTH;
   }
 
-  /** Whether each family is a stream of its own, and {@link #cells} contains the previous entry of each. */
+  /** Returns true if each family is a stream of its own, and {@link #cells} contains the previous entry of each. */
   boolean isByFamily() {
     return version == VERSION;
   }
@@ -110,30 +110,30 @@ final class StampCodec {
     return origin;
   }
 
-  /** The stream's previous entry, where the stamp is not by family. */
+  /** Returns the stream's previous entry, where the stamp is not by family. */
   long prev() {
     return prev;
   }
 
-  /** The via of the entry. */
+  /** Returns the via of the entry. */
   long via() {
     return via;
   }
 
   /**
-   * The highest write time of the stream up to prev, where the stamp is not by family; 0 for its first entry, or {@link
-   * #UNKNOWN_TIME}.
+   * Returns the highest write time of the stream up to prev, where the stamp is not by family; 0 for its first entry,
+   * or {@link #UNKNOWN_TIME}.
    */
   long prevTime() {
     return prevTime;
   }
 
-  /** Whether the stamp contains the number of the entry's cells. */
+  /** Returns true if the stamp contains the number of the entry's cells. */
   boolean isCounted() {
     return version > Earlier.FIRST_VERSION;
   }
 
-  /** Number of cells by replicated family, as the entry was written. */
+  /** Returns the number of cells by replicated family, as the entry was written. */
   FamilyCells cells() {
     return cells;
   }
@@ -146,7 +146,7 @@ final class StampCodec {
     return (int) crc.getValue();
   }
 
-  /** Where the fields of versions 1 and 2 are. */
+  /** Positions of the fields of versions 1 and 2. */
   private static final class Earlier {
     private static final byte FIRST_VERSION = 1;
     private static final byte SECOND_VERSION = 2;

@@ -57,12 +57,12 @@ final class StreamHead {
     }
   }
 
-  /** Newest sequence id; for the owning WAL thread only. */
+  /** Returns the newest sequence id; for the owning WAL thread only. */
   long seq() {
     return seq;
   }
 
-  /** Highest write time so far, 0 before the first entry; for the owning WAL thread only. */
+  /** Returns the highest write time so far, 0 before the first entry; for the owning WAL thread only. */
   long writeTime() {
     return writeTime;
   }
@@ -98,7 +98,7 @@ final class StreamHead {
     }
   }
 
-  /** The row as of now; null if the state table has it already. */
+  /** Returns the row as of now; null if the state table has it already. */
   Change change() {
     Snapshot seen = snapshot();
     return seen.seq == flushedSeq ? null : new Change(row(seen), () -> flushedSeq = Math.max(flushedSeq, seen.seq));

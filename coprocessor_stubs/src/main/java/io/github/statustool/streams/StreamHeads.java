@@ -9,10 +9,10 @@ import java.util.UUID;
 import java.util.concurrent.ConcurrentHashMap;
 import org.apache.hadoop.hbase.client.RegionInfo;
 
-/** All stream heads of this JVM. A region that is opened again, even in another WAL, continues its streams. */
+/** Stream heads of this JVM. A region that is opened again, even in another WAL, continues its streams. */
 final class StreamHeads {
   private final ConcurrentHashMap<StreamId, StreamHead> heads = new ConcurrentHashMap<>();
-  /** By region, origin and via of the entries. */
+  /** Heads by region, origin and via of the entries. */
   private final ConcurrentHashMap<StreamId, FamilyHeads> regions = new ConcurrentHashMap<>();
 
   FamilyHeads heads(RegionInfo region, long origin, List<UUID> clusterIds) {
@@ -33,7 +33,7 @@ final class StreamHeads {
     });
   }
 
-  /** The heads that the state table does not have yet. */
+  /** Returns the heads that the state table does not have yet. */
   List<Change> dirty() {
     List<Change> changes = new ArrayList<>();
     for (StreamHead head : heads.values()) {

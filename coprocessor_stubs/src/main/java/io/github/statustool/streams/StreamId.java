@@ -17,7 +17,7 @@ final class StreamId {
     this.via = via;
   }
 
-  /** The stream's row key in the state table, for a row type. */
+  /** Returns the stream's row key in the state table, for a row type. */
   byte[] rowKey(char type) {
     return Bits.ascii(type + region + Bits.hex(origin) + Bits.hex(via));
   }

@@ -10,7 +10,7 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * All segments known of one stream, and the column of the stream's row that stores them.
+ * Segments known of one stream, and the column of the stream's row that stores them.
  *
  * <p>Only this object writes the column, and the segments in it only grow. Each write has a higher timestamp than the
  * previous one, so a delayed write never replaces a newer one, and any flush of the table removes old versions. After a
@@ -82,7 +82,7 @@ final class StreamSegments {
     mergeAt = Math.max(MERGE_AT, 2 * segments.asList().size());
   }
 
-  /** The row with everything known now. */
+  /** Returns the row with everything known now. */
   synchronized Change toChange(long now) {
     lastTimestamp = Math.max(now, lastTimestamp + 1);
     long written = version;

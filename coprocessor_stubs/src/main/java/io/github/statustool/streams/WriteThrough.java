@@ -47,6 +47,7 @@ public final class WriteThrough {
       written = records.isEmpty() || write(records, changes, now);
     } finally {
       if (!written) {
+        // Before the batch is acknowledged: after that, the master may delete the WAL with these entries.
         applied.keep(records);
         whenKept.run();
       }

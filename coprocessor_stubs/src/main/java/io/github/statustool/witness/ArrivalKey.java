@@ -9,7 +9,7 @@ final class ArrivalKey {
   final String table;
   /** The sender's encoded name. */
   final String region;
-  /** In the order in which the entries passed them: their origin first, the sender last. */
+  /** Clusters in the order in which the entries passed them: their origin first, the sender last. */
   final List<UUID> clusters;
   /** Sorted. */
   final List<String> families;

@@ -67,7 +67,7 @@ final class Registration implements Closeable {
     }
   }
 
-  /** The first witness determines the id. */
+  /** Sets the id of the cluster. The first witness determines it. */
   private void setClusterId(ZNodePaths paths, ArrivalStore store) throws KeeperException, IOException {
     UUID ours = store.clusterId();
     ClusterId id = new ClusterId((ours == null ? UUID.randomUUID() : ours).toString());

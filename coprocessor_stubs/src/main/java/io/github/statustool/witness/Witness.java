@@ -126,7 +126,7 @@ public final class Witness {
     return error.getMessage() == null ? error.toString() : error.getMessage();
   }
 
-  /** At once: what was acknowledged is on disk, and the session's end deregisters. */
+  /** Ends the process at once: what was acknowledged is on disk, and the session's end deregisters. */
   private static void fail(String why) {
     System.err.println("status-tool: the witness ends: " + why.lines().findFirst().orElse(""));
     Runtime.getRuntime().halt(2);

@@ -29,8 +29,9 @@ import org.apache.hadoop.hbase.util.Bytes;
 import org.apache.hbase.thirdparty.com.google.protobuf.ServiceException;
 
 /**
- * What a replication source asks of a region server: {@code replicateWALEntry}, and {@code getServerInfo} by those that
- * only look whether it is there. Any other call of the service is refused, whatever calls this version of HBase has.
+ * Calls that a replication source makes to a region server: {@code replicateWALEntry}, and {@code getServerInfo} by
+ * those that only look whether it is there. Any other call of the service is refused, whatever calls this version of
+ * HBase has.
  */
 final class WitnessService implements InvocationHandler {
   private final ArrivalStore store;
