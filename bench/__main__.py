@@ -34,6 +34,7 @@ class Bench(NamedTuple):
 BENCHES = (
     Bench("start", ("1",)),
     Bench("run_on_cluster", ("1",)),
+    Bench("paths", ("1",)),
     Bench("verify_scale", ("10000",)),
     Bench("hdfs", ("--files", "500", "--rounds", "1")),
     Bench("hdfs_memory", ("20000", "40000")),

@@ -273,7 +273,9 @@ class _Desk:
 
     def why_not(self, name: str, side: str) -> str:
         """Return why a side is not there, in words."""
-        return self.failures.get((name, side), f"no status file of it as a {side} is given")
+        given = f"no status file of it as a {side} is given"
+        # A cluster that could not be read as a master is not read as a slave.
+        return self.failures.get((name, side)) or self.failures.get((name, MASTER)) or given
 
     def unread(self) -> dict[str, str]:
         """Return by cluster why what it replicates, or what has arrived there, is unknown."""

@@ -331,6 +331,27 @@ def test_servers_and_a_whole_cluster_die(three: Three, status: Path) -> None:
     assert b"down00000009" in three.bc.slave.admin.rows("t")
 
 
+def test_a_crash_in_the_middle(three: Three) -> None:
+    """A server of b dies with what a has sent and c has not got: no path over b is complete until its queue, claimed
+    by another one, has been shipped.
+    """
+    b = three.bc.master
+    victim = b.add_region_server()
+    move_table(b, "t", victim.server_name)
+    b.admin.disable_peer(PEER)
+    three.ab.master.admin.put_rows("t", "f", 10, prefix="middle")
+    wait_until(lambda: b"middle00000009" in b.admin.rows("t"), 60, "b has them")
+    b.crash(victim)
+    found = paths(three, "--table", "t", "--from", "a", "--from", "b")
+    assert not {cells(found)[name] for name in ("bc", "ac")} & {"complete", "not connected"}, found
+    assert b"middle00000009" not in three.bc.slave.admin.rows("t")
+    b.admin.enable_peer(PEER)
+    wait_until(lambda: queues(three.bc).exit_code == 0, 120, "the dead server's queue has been shipped")
+    found = paths(three, "--table", "t", "--from", "a", "--to", "c", "--wait", "30")
+    assert (found.exit_code, cells(found)) == (0, {"ac": "complete"}), found
+    assert b"middle00000009" in three.bc.slave.admin.rows("t")
+
+
 def test_a_wal_that_is_lost(three: Three, status: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The last test of these clusters: b's queue to c holds a WAL that is nowhere in HDFS. It is named with what it
     held, and holds back b and a.
