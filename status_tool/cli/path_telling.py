@@ -33,7 +33,7 @@ _ENDS = {
 }
 
 
-def tell_paths(asked: PathsAsked, report: Path | None, *, as_json: bool) -> int:
+def tell_paths(asked: PathsAsked, report: Path | None, *, as_json: bool, quiet: bool) -> int:
     """Check, write the page, and print; returns the exit code."""
     with make_progress() as progress, stages_shown(progress.phase):
         found = check_paths(asked, progress.step)
@@ -45,7 +45,7 @@ def tell_paths(asked: PathsAsked, report: Path | None, *, as_json: bool) -> int:
     if as_json:
         print(json.dumps(paths_document(found)))
     else:
-        print("\n".join(safe(line) for line in paths_lines(found)))
+        print("\n".join(safe(line) for line in paths_lines(found, quiet=quiet)))
     return EXIT_CODES[found.verdict]
 
 
@@ -148,12 +148,13 @@ def _families(families: Families | None) -> dict[str, list[str]] | None:
     return None if families is None else {table: sorted(families[table]) for table in sorted(families)}
 
 
-def paths_lines(found: PathsFound) -> Iterator[str]:
-    """Yield the text in lines of 80 columns."""
+def paths_lines(found: PathsFound, *, quiet: bool = False) -> Iterator[str]:
+    """Yield the text, in lines of 80 columns; `quiet`: the verdicts alone."""
     yield f"Replication of {len(found.stations)} clusters, what was written up to {iso(found.cut_ms)}"
     yield ""
     yield from _matrix(found)
-    yield from _texts(found)
+    if not quiet:
+        yield from _texts(found)
     yield ""
     yield _ENDS[found.verdict]
 

@@ -105,4 +105,4 @@ def paths(
         spark_master,
         chosen,
     )
-    return tell_paths(asked, report, as_json=as_json)
+    return tell_paths(asked, report, as_json=as_json, quiet=quiet)

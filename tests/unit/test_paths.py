@@ -114,6 +114,8 @@ def test_what_holds_a_path_back(tmp_path: Path, first: str, second: str, verdict
     assert f"sun to venus: {verdict}" in text
     assert max(map(len, text.splitlines())) <= 80
     assert text.endswith("The paths are NOT complete.\n")
+    quiet = paths(files, "-q", "--from", "sun", "--to", "venus").stdout
+    assert ("because" in quiet, quiet.endswith("The paths are NOT complete.\n")) == (False, True)
 
 
 def test_the_page(tmp_path: Path) -> None:
