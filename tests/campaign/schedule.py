@@ -46,6 +46,7 @@ HARMLESS = {
     "truncate_master_region": 1,
     "restart_all_master_rs": 1,
     "restart_all_slave_rs": 1,
+    "lose_state_region": 3,
 }
 """Steps after which everything still arrives, with how often they are drawn."""
 

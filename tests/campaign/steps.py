@@ -529,6 +529,16 @@ def truncate_master_region(arena: Arena, tables: Sequence[str], pick: int) -> ob
 
 
 @action
+def lose_state_region(arena: Arena, tables: Sequence[str], pick: int) -> object:
+    """A region of a state table is truncated."""
+    cluster = (arena.master, arena.slave)[pick % 2]
+    regions = cluster.admin.call("regions", PATIENCE_S, table=STATE_TABLE)
+    region = regions[pick // 2 % len(regions)]
+    cluster.admin.call("truncate_region", PATIENCE_S, name=region["name"])
+    return f"{cluster.name}: {region['name']}"
+
+
+@action
 def alter_slave(arena: Arena, tables: Sequence[str], pick: int) -> object:
     """The slave keeps one version from now on, the master all of them."""
     table = tables[pick % 2]
