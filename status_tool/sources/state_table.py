@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import heapq
 import json
 import os
@@ -23,6 +24,7 @@ from status_tool.errors import ConnectionFailed
 from status_tool.rules.custody import Place, Places, unattended_rows
 from status_tool.sources import codec
 from status_tool.sources.interface import Source
+from status_tool.sources.meta import open_regions
 from status_tool.vocabulary.details import fits, map_of, object_of
 from status_tool.vocabulary.ids import from_hex
 from status_tool.vocabulary.schema import NewRow
@@ -202,6 +204,17 @@ def refuse_other(table: str, before: Generation, now: Generation) -> None:
         raise ConnectionFailed(f"the state table {table} was pruned while it was read (status-tool prune): run again")
 
 
+def openings(endpoint: ThriftEndpoint, table: str) -> bytes:
+    """Return eight bytes that are others once a region of the state table was opened anew.
+
+    With its former server edits may have gone that trackers take for written: they write all that they know again.
+    """
+    digest = hashlib.sha256()
+    for region in open_regions(endpoint, [table]):
+        digest.update(f"{region.encoded} {region.server} {region.open_seq}\n".encode())
+    return digest.digest()[:8]
+
+
 def generation_of(barrier: Cells, coverage: Cells, regions: Mapping[bytes, Cells]) -> Generation:
     """Return the generation that the rows of barrier and coverage, and the marks of regions, record."""
     mark, keys = codec.marked_regions(coverage)
@@ -301,6 +314,7 @@ class StateTable(NamedTable):
         cells = {
             column(BarrierRow.TOKEN): barrier.token,
             column(BarrierRow.ISSUED_MS): barrier.issued_ms.to_bytes(8, "big"),
+            column(BarrierRow.OPENINGS): openings(self.endpoint, self.name),
         }
         with self._open() as table:
             if not codec.raw(table.row(BarrierRow.KEY, include_timestamp=True), BarrierRow.TABLE_ID):

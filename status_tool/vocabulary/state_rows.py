@@ -152,6 +152,8 @@ class BarrierRow:
     KEY: Final = b"b"
     TOKEN: Final = b"k"
     ISSUED_MS: Final = b"m"
+    OPENINGS: Final = b"o"
+    """Another value if a region of the state table was opened since the last barrier."""
     DOORBELL: Final = b"d"
     PRUNING: Final = b"p"
     TABLE_ID: Final = b"i"

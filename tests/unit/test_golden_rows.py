@@ -261,6 +261,7 @@ def written(monkeypatch: pytest.MonkeyPatch) -> Recorded:
     for module in (named_table, state_table, requests):
         monkeypatch.setattr(module, "connection", recorded.connection)
     monkeypatch.setattr(state_table, "now_ms", lambda: NOW)
+    monkeypatch.setattr(state_table, "openings", lambda *_: bytes(range(8)))
     monkeypatch.setattr(requests, "HEARTBEAT_S", 3600.0)
     monkeypatch.setattr(os, "urandom", lambda count: bytes(range(count)))
     return recorded

@@ -25,6 +25,7 @@ from status_tool.gather.parallel_reading import read_all
 from status_tool.gather.snapshot import NO_ROWS, PackedRows
 from status_tool.sources import codec, meta, state_table
 from status_tool.sources.interface import Source
+from status_tool.sources.meta import HostedRegion
 from status_tool.sources.spool import _row as spool_row
 from status_tool.sources.spool import read_spool
 from status_tool.sources.state_table import (
@@ -33,6 +34,7 @@ from status_tool.sources.state_table import (
     StateTableSource,
     generation_of,
     merge_rows,
+    openings,
     refuse_other,
 )
 from status_tool.vocabulary.ids import as_hex, cluster_bytes, from_hex, origin_id
@@ -508,6 +510,21 @@ def test_a_table_that_lost_its_rows_while_it_was_read_is_no_evidence(monkeypatch
             source = replace(source, expected=Generation(began_with, b""))
             with pytest.raises(ConnectionFailed, match="lost its rows while it was read"):
                 list(source.read(part))
+
+
+def test_openings_are_others_once_a_region_was_opened_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On another server, or on the same one."""
+    regions = [HostedRegion("a", b"", b"h4", "rs1,1,1", 5, "t"), HostedRegion("b", b"h4", b"", "rs2,1,1", 7, "t")]
+    monkeypatch.setattr(state_table, "open_regions", lambda *_: regions)
+    known = [openings(ThriftEndpoint("h", 1), "t")]
+    assert openings(ThriftEndpoint("h", 1), "t") == known[0]
+    for change in ({"open_seq": 8}, {"server": "rs1,1,1"}):
+        regions[1] = replace(regions[1], **change)
+        known.append(openings(ThriftEndpoint("h", 1), "t"))
+    regions.pop()
+    known.append(openings(ThriftEndpoint("h", 1), "t"))
+    assert len(set(known)) == 4
+    assert {len(one) for one in known} == {8}
 
 
 @pytest.mark.parametrize(

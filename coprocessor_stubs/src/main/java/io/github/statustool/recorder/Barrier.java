@@ -20,6 +20,9 @@ import java.util.function.LongSupplier;
  * and an echo proves that it is in the state table. The tracker also takes its clock's time after it has read the
  * token, so that the flush covers everything up to that time.
  *
+ * <p>With the token the tool tells which openings of the table's regions {@code hbase:meta} knows. A region that was
+ * opened since the last token may have lost edits, with its server's WAL, that a tracker takes for written.
+ *
  * <p>One tracker, the one that claims the token, also writes the descriptors of the cluster's tables.
  */
 final class Barrier {
@@ -28,6 +31,8 @@ final class Barrier {
   /** The last token for which the tables were described. */
   private byte[] described;
   private byte[] doorbell;
+  private byte[] openings;
+  private boolean reopened;
 
   Barrier(LongSupplier clock) {
     this.clock = clock;
@@ -37,6 +42,9 @@ final class Barrier {
   Echo read(StateStore store, Echo last) throws IOException {
     StoredRow row = store.get(List.of(BarrierRow.KEY)).get(0);
     doorbell = row.value(BarrierRow.DOORBELL);
+    byte[] now = row.value(BarrierRow.OPENINGS);
+    reopened = openings != null && !Arrays.equals(openings, now);
+    openings = now;
     byte[] token = row.value(BarrierRow.TOKEN);
     if (token == null || (last != null && Arrays.equals(token, last.token))) {
       return null;
@@ -56,6 +64,11 @@ final class Barrier {
       store.put(tableRows(store.tables(), token));
       described = token;
     }
+  }
+
+  /** Whether a region of the table was opened between the last two tokens, as of the last {@link #read}. */
+  boolean isReopened() {
+    return reopened;
   }
 
   /** Returns the doorbell of row digests as of the last {@link #read}; null if it has never rung. */

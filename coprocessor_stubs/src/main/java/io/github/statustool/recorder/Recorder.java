@@ -197,6 +197,9 @@ public final class Recorder {
       return;
     }
     Barrier.Echo token = barrier.read(table, flusher.lastEcho());
+    if (barrier.isReopened()) {
+      observed.forgetFlushes();
+    }
     if (digests.ring(barrier.doorbell()) | isNew(token)) {
       endOfUse.set(IN_USE_MS);
       attempt("describing the tables", () -> barrier.describeTables(table)); // heads do not wait for an HBase master

@@ -188,6 +188,8 @@ public final class StateTable {
     public static final byte[] KEY = Bits.ascii("b");
     public static final byte[] TOKEN = Bits.ascii("k");
     public static final byte[] ISSUED_MS = Bits.ascii("m");
+    /** Another value if a region of the state table was opened since the last barrier. */
+    public static final byte[] OPENINGS = Bits.ascii("o");
     public static final byte[] DOORBELL = Bits.ascii("d");
     public static final byte[] PRUNING = Bits.ascii("p");
     public static final byte[] TABLE_ID = Bits.ascii("i");

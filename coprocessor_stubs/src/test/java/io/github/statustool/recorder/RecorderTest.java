@@ -609,6 +609,28 @@ class RecorderTest {
     assertNotNull(store.number(CoverageRow.KEY, CoverageRow.BACK_MS));
   }
 
+  /** As there, but the rows of servers, and other regions, are as they were. */
+  @Test
+  void editsThatARegionLostWhenItWasOpenedElsewhereAreWrittenAgain() throws IOException {
+    append();
+    openings(1);
+    issue(TOKEN);
+    tick(1_000);
+    store.rows.remove(FakeStore.text(headRow()));
+    issue(OTHER_TOKEN);
+    tick(1_000);
+    assertNull(store.number(headRow(), HeadRow.SEQ), "nobody knows");
+    openings(2);
+    issue(TOKEN);
+    tick(1_000);
+    assertArrayEquals(TOKEN, store.value(writerRow, ServerRow.ECHO));
+    assertEquals(1, store.number(headRow(), HeadRow.SEQ));
+  }
+
+  private void openings(long digest) throws IOException {
+    store.put(List.of(new StateRow(BarrierRow.KEY).add(BarrierRow.OPENINGS, digest, clock.get())));
+  }
+
   @Test
   void aRestartOfAllServersIsNoAlarm() {
     append();
