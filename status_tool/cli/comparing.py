@@ -16,7 +16,7 @@ from status_tool.digests.compare import Limits, Result, TableVerdict, compare, e
 from status_tool.digests.differences import Difference, cell_in_words
 from status_tool.digests.families import Comparable, DescribedCluster, comparable, describe_both, shipped_families
 from status_tool.errors import EXIT_COMPLETE, EXIT_INCOMPLETE, EXIT_UNVERIFIABLE, ConfigurationError, UsageError
-from status_tool.printable import printable_key, safe
+from status_tool.printable import counted, printable_key, safe
 from status_tool.report.progress import Progress, make_progress
 from status_tool.runs.rows_shown import rows_shown
 from status_tool.sources.state_table import now_ms
@@ -168,7 +168,8 @@ def _lines(results: Sequence[Result], show_values: bool) -> Iterator[str]:
 
 def _table_lines(result: Result, show_values: bool) -> Iterator[str]:
     sums = result.sums
-    counts = f"{sums.rows} rows, {sums.cells} cells, {sums.bytes} bytes of families {', '.join(result.families)}"
+    amounts = ((sums.rows, "row"), (sums.cells, "cell"), (sums.bytes, "byte"))
+    counts = f"{', '.join(counted(*one) for one in amounts)} of families {', '.join(result.families)}"
     nothing = result.verdict is TableVerdict.UNVERIFIABLE and not sums.rows
     yield f"Table {result.table}: {result.verdict}" + ("" if nothing else f" ({counts} on the master)")
     yield from (f"   {reason}" for reason in result.reasons)

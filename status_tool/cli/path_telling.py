@@ -150,7 +150,7 @@ def _families(families: Families | None) -> dict[str, list[str]] | None:
 
 def paths_lines(found: PathsFound, *, quiet: bool = False) -> Iterator[str]:
     """Yield the text, in lines of 80 columns; `quiet`: the verdicts alone."""
-    yield f"Replication of {len(found.stations)} clusters, what was written up to {iso(found.cut_ms)}"
+    yield f"Replication of {counted(len(found.stations), 'cluster')}, what was written up to {iso(found.cut_ms)}"
     yield ""
     yield from _matrix(found)
     if not quiet:

@@ -13,7 +13,7 @@ import typer
 from status_tool.cli.options import on_cluster
 from status_tool.clients.config import Settings
 from status_tool.errors import ConfigurationError
-from status_tool.printable import duration, iso, safe
+from status_tool.printable import counted, duration, iso, safe
 
 if TYPE_CHECKING:
     from status_tool.clients.zookeeper import Peer, ZooKeeper
@@ -98,17 +98,18 @@ def _queue(queue: dict[str, Any], now_ms: int) -> str:
     words = [queue["holder"] if queue["live"] else f"{queue['holder']} (dead, not claimed yet)"]
     if queue["recovered_from"]:
         words.append(f"recovered from {' then '.join(queue['recovered_from'])}")
-    left = "unknown bytes" if queue["left_bytes"] is None else f"{queue['left_bytes']} bytes"
-    words.append("drained" if queue["drained"] else f"{len(queue['wals'])} WALs, {left} left{_age(queue, now_ms)}")
+    wals = counted(len(queue["wals"]), "WAL")
+    left = "unknown bytes" if queue["left_bytes"] is None else counted(queue["left_bytes"], "byte")
+    words.append("drained" if queue["drained"] else f"{wals}, {left} left{_age(queue, now_ms)}")
     if queue["stuck"]:
         words.append("STUCK: its positions do not move")
     return ", ".join(words)
 
 
 def _amount(totals: dict[str, Any], now_ms: int) -> str:
-    left = "unknown bytes" if totals["left_bytes"] is None else f"{totals['left_bytes']} bytes"
-    refs = f", {totals['hfile_refs']} bulk-loaded files" if totals["hfile_refs"] else ""
-    return f"{totals['wals']} WALs, {left} left{refs}{_age(totals, now_ms)}"
+    left = "unknown bytes" if totals["left_bytes"] is None else counted(totals["left_bytes"], "byte")
+    refs = f", {counted(totals['hfile_refs'], 'bulk-loaded file')}" if totals["hfile_refs"] else ""
+    return f"{counted(totals['wals'], 'WAL')}, {left} left{refs}{_age(totals, now_ms)}"
 
 
 def _age(of: dict[str, Any], now_ms: int) -> str:

@@ -13,7 +13,7 @@ from status_tool.atomic import atomic_write, check_target
 from status_tool.cli.options import on_cluster
 from status_tool.cli.times import parse_baseline
 from status_tool.clients.config import Settings, load_site
-from status_tool.printable import safe
+from status_tool.printable import counted, safe
 from status_tool.vocabulary.scope import TableFilter
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def _lines(found: Topology, drift: Found) -> Iterator[str]:
     yield f"{root.id} ({root.key}), {_servers(root.live_servers)}: this cluster"
     yield from _branches(found, found.root, "", {found.root})
     yield ""
-    yield f"Shape: {found.shape}, {len(found.nodes)} clusters reached"
+    yield f"Shape: {found.shape}, {counted(len(found.nodes), 'cluster')} reached"
     yield from (f"Problem: {problem}" for problem in found.problems)
     for one in drift.drift:
         yield f"Drift: table {one.table} {one.detail}"

@@ -21,6 +21,7 @@ from status_tool.digests.families import Comparable, DescribedCluster
 from status_tool.digests.keys import Interval, TableRange, chunks, cut, tiles
 from status_tool.digests.requests import Asked, Requests
 from status_tool.digests.wire import REQUEST_TABLES, Query
+from status_tool.printable import counted
 from status_tool.sources.state_table import now_ms
 from status_tool.vocabulary.header import SIDES
 
@@ -226,7 +227,7 @@ def _verdict(found: _Findings, how: Comparable) -> tuple[TableVerdict, tuple[str
     if found.unshipped:
         reasons.append("ranges differ, of which replication may still have entries to ship")
     elif found.changing:
-        reasons.append(f"{found.changing} ranges differ, and were changing while they were compared")
+        reasons.append(f"{counted(found.changing, 'range')} with differences kept changing during the comparison")
     if found.confirmed:
         doubts = list(how.doubts)
         if any(sums.expiring for pair in found.confirmed for sums in pair.sums):

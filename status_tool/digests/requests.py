@@ -28,6 +28,7 @@ from status_tool.digests.keys import Interval, TableRange, limit, spans
 from status_tool.digests.request_rows import AnswerRow, PageRow, ProgressRow, RequestRow
 from status_tool.digests.wire import PAGE_RANGES, Answer, DamagedAnswer, Query, Range, answers, page, request
 from status_tool.errors import ConnectionFailed, StatusToolError
+from status_tool.printable import counted
 from status_tool.sources import codec, meta
 from status_tool.sources.meta import HostedRegion
 from status_tool.vocabulary.ids import as_hex, origin_id
@@ -337,7 +338,7 @@ class _Round:
                 self._send()
         reasons = tuple(f"{name} {why}" for name, why in self._given_up.items())
         if self._refusals:
-            reasons += (f"{self._refusals} answers were refused, the last by {self._last_refusal}",)
+            reasons += (f"{counted(self._refusals, 'refused answer')}, the last by {self._last_refusal}",)
         if not reasons and time.monotonic() >= self._deadline:
             reasons = ("the time is over",)
         if not reasons:

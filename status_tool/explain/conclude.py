@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 
 from status_tool.explain.problems import bound, to_problem
+from status_tool.printable import counted
 from status_tool.rules.context import RunContext
 from status_tool.rules.later_writes import accepted_by, later_findings, later_notice, later_writes
 from status_tool.rules.sides import older_findings
@@ -112,7 +113,7 @@ def _file_findings(context: RunContext, tally: Tally) -> list[Finding]:
 def counted_entries(tally: Tally) -> list[str]:
     """Describe what was found besides files."""
     return [
-        f"HDFS: {count} {name}{'' if count == 1 else 's'} on the {side}, not compared"
+        f"HDFS: {counted(count, name)} on the {side}, not compared"
         for (side, name), count in sorted(tally.entries.items())
         if count
     ]

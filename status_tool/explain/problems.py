@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from status_tool.explain.advice import advise, repair_of
-from status_tool.printable import duration, iso
+from status_tool.printable import counted, duration, iso
 from status_tool.rules.context import RunContext
 from status_tool.vocabulary.codes import CODES
 from status_tool.vocabulary.findings import Finding, sort_key
@@ -73,7 +73,7 @@ def fields(finding: Finding, context: RunContext) -> dict[str, object]:
     return {
         "from_seq": finding.from_seq,
         "to_seq": finding.to_seq,
-        "streams": finding.holes,
+        "streams": counted(finding.holes or 0, "stream"),
         "more": f" (the first of {finding.holes} holes)" if (finding.holes or 0) > 1 else "",
         "reached": by_times if finding.from_seq is None else by_ids,
         "upto": "" if finding.to_seq is None else f" up to sequence id {finding.to_seq}",

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TextIO
 
 from status_tool.explain.overview import groups_in
-from status_tool.printable import iso
+from status_tool.printable import counted, iso
 from status_tool.report.html_report import HEAD, page_text, table_of
 from status_tool.report.picture import picture
 from status_tool.rules.graph import VERDICTS, Hop, PathState
@@ -45,7 +45,9 @@ class GraphShown:
 def graph_page(shown: GraphShown, stream: TextIO) -> None:
     """Write the page."""
     stream.write(HEAD)
-    stream.write(f"<h1>Replication of {len(shown.clusters.clusters)} clusters, {page_text(iso(shown.cut_ms))}</h1>\n")
+    stream.write(
+        f"<h1>Replication of {counted(len(shown.clusters.clusters), 'cluster')}, {page_text(iso(shown.cut_ms))}</h1>\n"
+    )
     stream.write(f'<p class="verdict {shown.verdict}">{page_text(shown.headline)}</p>\n')
     stream.writelines(f"{line}\n" for line in _matrix(shown))
     links = tuple(_link(number, edge) for number, edge in enumerate(shown.edges))

@@ -303,7 +303,7 @@ def _axis(outcome: Outcome, problems: Sequence[Problem]) -> dict[str, Any] | Non
             start, end = (int(x_of(ms or 0)) // CELL for ms in (problem.written_from_ms, problem.written_to_ms))
             for cell in range(start, max(end, start) + 1):
                 cells[lane][cell].append(str(problem.kind))
-    names = servers[:LANES] + [f"{len(servers) - LANES} more servers"] * (len(servers) > LANES)
+    names = servers[:LANES] + [counted(len(servers) - LANES, "more server")] * (len(servers) > LANES)
     return {
         "words": (
             f"{counted(len(drawn), 'problem')} of {counted(len(servers), 'server')}: what is missing was written"

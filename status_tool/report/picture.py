@@ -7,7 +7,7 @@ from collections import defaultdict, deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from status_tool.printable import safe
+from status_tool.printable import counted, safe
 from status_tool.vocabulary.outcome import Cluster, ClusterMap, PeerLink
 
 BOX_W, BOX_H = 300, 66
@@ -57,7 +57,8 @@ def picture(clusters: ClusterMap) -> Iterator[str]:
     lowest = max(place.y for place in places.values()) + BOX_H + ARC // 2
     height = lowest + MARGIN + ARC // 2 * len(backward)
     yield f'<svg viewBox="0 0 {width} {height}" width="{width}" height="{height}" role="img">'
-    yield f"<title>{len(clusters.clusters)} clusters, {len(clusters.links)} replication peers</title>"
+    nodes, links = counted(len(clusters.clusters), "cluster"), counted(len(clusters.links), "replication peer")
+    yield f"<title>{nodes}, {links}</title>"
     yield from _marker("head", "head")
     yield from _marker("alarm", "alarm")
     lanes: dict[tuple[str, str], int] = defaultdict(int)

@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Iterator, Sequence
 from typing import TextIO
 
-from status_tool.printable import iso, safe
+from status_tool.printable import counted, iso, safe
 from status_tool.report.reporter import Reporter
 from status_tool.report.text import check_command, repair_commands
 from status_tool.vocabulary.outcome import Outcome, TableRepair
@@ -60,7 +60,7 @@ class ScriptReporter(Reporter):
         repairs = repair_commands(outcome)
         yield _HEAD.format(name=safe(self._name))
         yield f"# Master {safe(outcome.master_cluster_id)}, slave {safe(outcome.slave_cluster_id)},"
-        yield f"# cut {iso(outcome.cut_ms)}; {len(repairs)} tables"
+        yield f"# cut {iso(outcome.cut_ms)}; {counted(len(repairs), 'table')}"
         for repair in repairs:
             yield from _repair(repair)
         if not repairs:

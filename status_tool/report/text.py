@@ -169,7 +169,7 @@ def _tables(tables: Sequence[TableLine]) -> Iterator[str]:
         behind = f"; behind by {duration(line.lag_ms)}" if line.lag_ms else ""
         yield f"{_INDENT}{safe(line.table):{width}}  {words}{behind}"
     if len(tables) > MAX_TABLES:
-        yield f"{_INDENT}and {len(tables) - MAX_TABLES} more tables, none worse"
+        yield f"{_INDENT}and {counted(len(tables) - MAX_TABLES, 'more table')}, none worse"
 
 
 def _group_lines(groups: Sequence[Group], outcome: Outcome) -> Iterator[str]:
@@ -252,7 +252,7 @@ def _named_repairs(repairs: Sequence[TableRepair], script: str) -> Iterator[str]
         waits = "" if repair.stuck else "; may still arrive by itself: check again with --wait first"
         yield from hanging(_INDENT, f"table {safe(repair.table)} ({', '.join(repair.reasons)}){waits}")
     if len(repairs) > MAX_REPAIRS:
-        yield f"{_INDENT}and {len(repairs) - MAX_REPAIRS} tables more"
+        yield f"{_INDENT}and {counted(len(repairs) - MAX_REPAIRS, 'more table')}"
     yield f"bash {shlex.quote(safe(script))}"
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from status_tool.printable import iso
+from status_tool.printable import counted, iso
 from status_tool.rules.lost_wals import lost_wals
 from status_tool.rules.peer_versions import Span, in_force_before_flush, spans_of
 from status_tool.rules.peers import FamilyFilter, own_shipping
@@ -186,10 +186,11 @@ def backlog(queues: Iterable[Mapping[str, Any]], server: str | None = None) -> s
     queues = list(queues)
     wals = [wal for queue in queues for wal in queue["wals"] if server is None or wal.get("server") == server]
     known = [wal["left"] for wal in wals if wal.get("left") is not None]
-    amount = f"{sum(known)} bytes" if len(known) == len(wals) else f"at least {sum(known)} bytes"
+    amount = f"{'' if len(known) == len(wals) else 'at least '}{counted(sum(known), 'byte')}"
     opened = min((wal["started_ms"] for wal in wals if wal.get("started_ms") is not None), default=None)
     holders = ", ".join(sorted({f"{queue['id']} on {queue['holder']}" for queue in queues}))
-    return f"{len(wals)} WALs with {amount} left to ship, the oldest opened at {iso(opened)}, in queue {holders}"
+    left = f"{counted(len(wals), 'WAL')} with {amount} left to ship"
+    return f"{left}, the oldest opened at {iso(opened)}, in queue {holders}"
 
 
 def _lost_notices(state: _State) -> Iterable[str]:

@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from status_tool import printable
 from status_tool.clients.config import Settings
 from status_tool.clients.zookeeper import ZooKeeper
 from status_tool.digests.compare import Result, TableVerdict
@@ -117,7 +118,9 @@ def digest_rows(
         cluster = DescribedCluster(settings, zookeeper.cluster_id(), details)
     hows = {table: _described(cluster, table) for table in tables}
     for some in chunks(tables, REQUEST_TABLES):
-        say(f"digesting the rows of {len(some)} tables ({some[0]}{', …' if len(some) > 1 else ''})")
+        say(
+            f"digesting the rows of {printable.counted(len(some), 'table')} ({some[0]}{', …' if len(some) > 1 else ''})"
+        )
         yield from _digested(cluster, {table: hows[table] for table in some}, counted)
 
 

@@ -513,7 +513,7 @@ def _reasons(hop: Hop, outcome: Outcome, lost: Sequence[LostWal]) -> Iterator[st
     edge = f"{hop.source} to {hop.target} ({hop})"
     yield from (f"{edge}: {wal}" for wal in lost)
     if outcome.queued_bytes:
-        yield f"{edge}: its queues hold {outcome.queued_bytes} bytes that are not shipped yet"
+        yield f"{edge}: its queues hold {counted(outcome.queued_bytes, 'byte')} not shipped yet"
     groups = groups_in(outcome)
     for group in groups[:MAX_REASONS]:
         yield f"{edge}: {_words(group)}"

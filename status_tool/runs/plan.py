@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
+from status_tool import printable
 from status_tool.clients.config import Settings
 from status_tool.clients.hdfs_native import Hdfs, RpcEndpoint
 from status_tool.clients.zookeeper import ZooKeeper
@@ -71,7 +72,10 @@ def explain_check(settings: Settings, check: Check) -> Iterator[Step]:
         if hbase:
             yield from _slave(settings, header, check)
             if check.sample_s and counts.get("sample"):
-                yield Step("samples", f"{counts['sample']} ranges of rows as FILE has them, in {check.sample_s:g} s")
+                yield Step(
+                    "samples",
+                    f"{printable.counted(counts['sample'], 'range')} of rows as FILE has them, in {check.sample_s:g} s",
+                )
         if hdfs:
             yield from _hdfs(settings, check.hdfs_paths or header.hdfs_paths, check.files, summaries=False)
     yield from _expected(kind_of_check(check, header), rows_read(counts))
@@ -100,7 +104,9 @@ def _hbase(settings: Settings, request: Request) -> Iterator[Step]:
     regions = Counter(
         str(row["table"]) for row in meta.regions(settings.thrift(), live, settings.state_table, request.only)
     )
-    yield Step("tables", f"{len(regions)} with {regions.total()} regions, by Thrift {settings.thrift()}")
+    yield Step(
+        "tables", f"{len(regions)} with {printable.counted(regions.total(), 'region')}, by Thrift {settings.thrift()}"
+    )
     if request.side == MASTER and request.sample_s:
         yield Step("samples", f"up to {RANGES} random ranges of rows, within {request.sample_s:g} s")
 
@@ -142,7 +148,8 @@ def _amount(hdfs: Hdfs, paths: Sequence[str], counted: bool) -> str:
         return "not counted: counting would walk all of it on the NameNode" if "/" in paths else "not counted"
     with suppress(ConnectionFailed):
         found = [hdfs.summary(path) for path in paths]
-        return f"{sum(files for files, _ in found)} files, {sum(size for _, size in found)} bytes"
+        files, size = (sum(amounts) for amounts in zip(*found, strict=True))
+        return f"{printable.counted(files, 'file')}, {printable.counted(size, 'byte')}"
     return "not counted: the NameNode did not answer in time"
 
 

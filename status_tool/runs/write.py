@@ -23,6 +23,7 @@ from status_tool.errors import Interrupted, StatusToolError, UsageError
 from status_tool.gather.hdfs_side import NAMENODE_INFO
 from status_tool.gather.parallel_reading import read_all
 from status_tool.gather.snapshot import Request, SmallRows, Snapshot, Together, snapshot
+from status_tool.printable import counted
 from status_tool.report.progress import Progress
 from status_tool.rules.tables import AGE_COLUMNS
 from status_tool.runs.file_digests import digest_rows, doubtful_tables, shipped_tables
@@ -217,7 +218,10 @@ def journaling(path: Path, request: Request) -> Iterator[tuple[Request, Journal 
             raise
         journal.close()
         forget(where)
-        left = f"the checksums of {kept} files stay in {where}: the same command with --resume continues from there"
+        left = (
+            f"the checksums of {counted(kept, 'file')} stay in {where}: the same command with --resume continues "
+            "from there"
+        )
         if isinstance(error, KeyboardInterrupt):
             raise Interrupted(f"interrupted; FILE was not written, but {left}") from None
         if isinstance(error, StatusToolError):
@@ -237,7 +241,7 @@ def streams_written_later(batch: pa.RecordBatch, shutdown_ms: int | None) -> int
 def _with_later_writes_notice(gathered: Snapshot, streams: int) -> Snapshot:
     """Add a notice about an outdated shutdown time at once. Only the check knows which tables are in scope."""
     note = (
-        f"{streams} streams were written to after the shutdown time; these writes are not in scope. "
+        f"{counted(streams, 'stream')} written to after the shutdown time: these writes are not in scope. "
         "If the application has run since, record the shutdown time again"
     )
     header = dataclasses.replace(gathered.header, notices=(*gathered.header.notices, note))

@@ -16,6 +16,7 @@ from status_tool.clients.config import ThriftEndpoint
 from status_tool.clients.thrift import Cells, connection, scan
 from status_tool.clients.zookeeper import unwrap
 from status_tool.errors import ConnectionFailed
+from status_tool.printable import counted
 from status_tool.vocabulary.names import full_name
 from status_tool.vocabulary.schema import NewRow
 from status_tool.vocabulary.scope import TableFilter
@@ -178,8 +179,9 @@ def table_families(
         hidden = sorted(descriptors.keys() - set(names))
         if endpoint.has_kerberos and hidden:
             raise ConnectionFailed(
-                f"HBase does not show this user {len(hidden)} tables that the trackers describe ({hidden[0]}): make it "
-                "one of hbase.superuser, or grant it READ and CREATE on every table; if one was just dropped, run again"
+                f"HBase hides {counted(len(hidden), 'table')} from this user that the trackers describe ({hidden[0]}): "
+                "make it one of hbase.superuser, or grant it READ and CREATE on every table; if one was just dropped, "
+                "run again"
             )
         for name in names:
             families = [family.decode(errors="replace").rstrip(":") for family in client.table(name).families()]

@@ -521,7 +521,7 @@ RUNS: dict[str, Code[Status]] = {
     "later-writes": Code(
         Status.UNVERIFIABLE,
         (
-            "later writes: {streams} streams were written to after the recorded shutdown time {written_from}, the"
+            "later writes: {streams} written to after the recorded shutdown time {written_from}, the"
             " newest write at {written_to}; these writes are not in scope: either the recorded time is outdated, or"
             " something still writes"
         ),

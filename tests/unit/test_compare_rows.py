@@ -85,11 +85,11 @@ def test_differing_cells_name_their_regions() -> None:
 
 def test_what_was_not_compared_is_not_equal() -> None:
     """Nor what could not be verified; both say why."""
-    open_ = Result("b", TableVerdict.UNVERIFIABLE, ("f",), reasons=("2 ranges differ, and were changing",))
+    open_ = Result("b", TableVerdict.UNVERIFIABLE, ("f",), reasons=("2 ranges kept changing",))
     proofs: Any = _proofs({"b": open_}, frozenset({"c"}), MASTER, 10)
     assert (proofs.equal, proofs.differing) == (frozenset(), frozenset())
     (finding,) = proofs.findings
-    assert (finding.code, finding.table, finding.note) == ("not-compared", "b", "2 ranges differ, and were changing")
+    assert (finding.code, finding.table, finding.note) == ("not-compared", "b", "2 ranges kept changing")
     assert any("(c)" in notice and "entries to ship" in notice for notice in proofs.notices)
 
 

@@ -565,7 +565,7 @@ def test_later_writes_are_doubtful(theirs: list[Row], told_by: str) -> None:
     (later,) = outcome.hbase.later
     assert (later.table, later.streams, later.newest_ms) == ("ns:t", 1, 30_000)
     problem = only(outcome)
-    assert "1 streams were written to after the recorded shutdown time" in problem.detail
+    assert "1 stream written to after the recorded shutdown time" in problem.detail
     assert problem.advice is not None
     assert all(
         way in problem.advice for way in ("shutdown-time record", "-s MILLIS", "--ignore-later-writes", "--table")

@@ -71,7 +71,7 @@ def test_how_much_is_left_to_ship() -> None:
         (facts(queue(LIVE, f"1-{DEAD}", wal(DEAD, left=None), dead=(DEAD,))), "at least 0 bytes"),
         (facts(queue(LIVE, f"1-{DEAD}", dead=(DEAD,))), f"1-{DEAD} on {LIVE}"),
         (facts(queue(DEAD, "1")), f"1 on {DEAD}"),
-        (facts(queue(LIVE, "1", wal(DEAD))), "1 WALs"),
+        (facts(queue(LIVE, "1", wal(DEAD))), "1 WAL with"),
         (facts(queue(LIVE, "1", {"name": "odd", "server": None, "started_ms": None, "left": 1})), "left to ship"),
         (facts(consistent=False), "kept moving"),
         (facts(unsplit=None), "not known"),

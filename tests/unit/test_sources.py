@@ -556,5 +556,5 @@ def test_tables_that_access_control_hides_are_missed(monkeypatch: pytest.MonkeyP
     endpoint = ThriftEndpoint("h", 1)
     described: dict[str, dict[str, Any]] = {"seen": {}, "hidden": {}}
     assert [row["table"] for row in meta.table_families(endpoint, {}, described)] == ["seen"]
-    with pytest.raises(ConnectionFailed, match=r"1 tables that the trackers describe \(hidden\)"):
+    with pytest.raises(ConnectionFailed, match=r"1 table from this user that the trackers describe \(hidden\)"):
         list(meta.table_families(replace(endpoint, principal="hbase/_HOST@R"), {}, described))
