@@ -296,15 +296,14 @@ def test_servers_and_a_whole_cluster_die(three: Three, status: Path) -> None:
     assert (refused.exit_code, len(refused.stderr.strip().splitlines())) == (2, 1), refused
     # What does not lead to c, or from it, is checked: by streams alone what a has of a crashed server is in doubt.
     found = paths(three)
-    assert (found.exit_code, set(cells(found).values()) - {"behind"}) == (
-        EXIT_CODES[found.json["verdict"]],
-        {"unverifiable"},
-    )
+    assert found.exit_code == EXIT_CODES[found.json["verdict"]] != 0, found
+    assert {cells(found)[name] for name in ("bc", "ba", "ca")} == {"unverifiable"}, found
+    assert "complete" not in {cells(found)[name] for name in ("ac", "cb")}, found
     checked = {edge["from"] + edge["to"]: edge["evidence"] for edge in found.json["edges"]}
     assert checked == {"ab": "exact", "bc": None, "ca": None}, found
     assert "c: " in found.json["matrix"]["b"]["c"]["held_back_by"][0]
     held = found.json["lost"]["c"]["ns:t"]
-    assert (held["a"]["newest_ms"] is not None, held["a"]["lacks"], held["a"]["holes"]) == (True, 0, 0), held
+    assert (held["a"]["newest_ms"] is not None, held["a"]["lacks"]) == (True, 0), held
     assert held["b"]["newest_ms"] is None, "it came there by way of a"
     assert held["b"]["passed_ms"] is not None
 
