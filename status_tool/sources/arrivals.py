@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import operator
 import struct
 import uuid
+from array import array
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import accumulate, islice
 from pathlib import Path
 
 import google_crc32c
@@ -92,18 +95,17 @@ class WitnessSource(Source):
             }
 
     @cached_property
-    def _streams(self) -> dict[tuple[str, str, tuple[bytes, ...], str], dict[int, int]]:
-        """Write times by sequence id, by table, region, clusters and family."""
-        found: dict[tuple[str, str, tuple[bytes, ...], str], dict[int, int]] = {}
+    def _streams(self) -> dict[_Stream, Entries]:
+        found: dict[_Stream, Entries] = {}
         for folder in self.folders:
             for key, entries in read_arrivals(folder).items():
                 if key.clusters[-1:] == (self.sender,) and self.only.holds(key.table):
                     clusters = tuple(sorted(uuid.UUID(one).bytes for one in key.clusters))
                     for family in key.families:
-                        found.setdefault((key.table, key.region, clusters, family), {}).update(entries)
-        return found
+                        found.setdefault((key.table, key.region, clusters, family), Entries()).extend(entries)
+        return {stream: entries.as_set() for stream, entries in found.items()}
 
-    def _rows(self, stream: tuple[str, str, tuple[bytes, ...], str], entries: dict[int, int]) -> Iterator[NewRow]:
+    def _rows(self, stream: _Stream, entries: Entries) -> Iterator[NewRow]:
         table, region, clusters, family = stream
         base = {
             "table": table,
@@ -112,19 +114,18 @@ class WitnessSource(Source):
             "via": via_id(clusters, family),
             "family": family,
         }
-        written = sorted(entries.items())
         passed = b"".join(one for one in clusters if one != uuid.UUID(self.sender).bytes)
         yield {
             "kind": "stream",
             **base,
             "via_ids": passed or None,
-            "seq": written[-1][0],
-            "first_ms": written[0][1],
-            "write_ms": max(entries.values()),
-            "entries": len(entries),
+            "seq": entries.sequence_ids[-1],
+            "first_ms": entries.write_times[0],
+            "write_ms": max(entries.write_times),
+            "entries": len(entries.sequence_ids),
         }
         before, highest = 0, 0
-        for sequence_id, write_ms in written:
+        for sequence_id, write_ms in zip(entries.sequence_ids, entries.write_times, strict=True):
             if sequence_id > before + 1:
                 yield {"kind": "segment", **base, "prev": before, "seq": sequence_id, "started_ms": highest}
             before, highest = sequence_id, max(highest, write_ms)
@@ -146,8 +147,30 @@ class ArrivalKey:
     families: tuple[str, ...]
 
 
-Arrivals = dict[ArrivalKey, dict[int, int]]
-"""Write times (epoch ms, the origin's clock) by sequence id."""
+@dataclass(frozen=True, slots=True)
+class Entries:
+    """Sequence ids and write times (epoch ms, the origin's clock), in 16 bytes an entry."""
+
+    sequence_ids: array[int] = field(default_factory=lambda: array("q"))
+    write_times: array[int] = field(default_factory=lambda: array("q"))
+
+    def extend(self, more: Entries) -> None:
+        """Add others, in any order."""
+        self.sequence_ids.extend(more.sequence_ids)
+        self.write_times.extend(more.write_times)
+
+    def as_set(self) -> Entries:
+        """The same by sequence id, each once."""
+        ids = self.sequence_ids
+        if all(map(operator.lt, ids, islice(ids, 1, None))):
+            return self
+        ordered = sorted(dict(zip(ids, self.write_times, strict=True)).items())
+        return Entries(array("q", (one for one, _ in ordered)), array("q", (ms for _, ms in ordered)))
+
+
+Arrivals = dict[ArrivalKey, Entries]
+_Stream = tuple[str, str, tuple[bytes, ...], str]
+"""Table, region, clusters (sorted) and family."""
 
 
 def read_arrivals(folder: Path) -> Arrivals:
@@ -167,14 +190,15 @@ def read_arrivals(folder: Path) -> Arrivals:
 
 def _read(folder: Path) -> Arrivals:
     found: Arrivals = {}
-    for path in sorted(folder.iterdir()):
-        if path.suffix in (".log", ".set"):
-            for key, entries in _records(path):
-                found.setdefault(key, {}).update(entries)
-    return found
+    for path in sorted(
+        (one for one in folder.iterdir() if one.suffix in (".log", ".set")), key=lambda one: int(one.stem)
+    ):
+        for key, entries in _records(path):
+            found.setdefault(key, Entries()).extend(entries)
+    return {key: entries.as_set() for key, entries in found.items()}
 
 
-def _records(path: Path) -> Iterator[tuple[ArrivalKey, dict[int, int]]]:
+def _records(path: Path) -> Iterator[tuple[ArrivalKey, Entries]]:
     """A record at the end that is not whole was not acknowledged."""
     data, at = path.read_bytes(), 0
     keys: list[ArrivalKey] = []
@@ -202,15 +226,11 @@ class _Record:
     def __init__(self, data: bytes, keys: list[ArrivalKey]) -> None:
         self._data, self._at, self._keys = data, 0, keys
 
-    def sets(self) -> Iterator[tuple[ArrivalKey, dict[int, int]]]:
+    def sets(self) -> Iterator[tuple[ArrivalKey, Entries]]:
         while self._at < len(self._data):
-            key, entries = self._key(), {}
-            sequence_id = write_time = 0
-            for _ in range(self._number()):
-                sequence_id += self._signed()
-                write_time += self._signed()
-                entries[sequence_id] = write_time
-            yield key, entries
+            key = self._key()
+            differences = self._differences(2 * self._number())
+            yield key, Entries(array("q", accumulate(differences[::2])), array("q", accumulate(differences[1::2])))
 
     def _key(self) -> ArrivalKey:
         number = self._number()
@@ -232,10 +252,17 @@ class _Record:
                 return value
             shift += 7
 
-    def _signed(self) -> int:
-        """Zigzag."""
-        value = self._number()
-        return (value >> 1) ^ -(value & 1)
+    def _differences(self, count: int) -> array[int]:
+        """Zigzag; nearly all have one byte."""
+        found = array("q")
+        for _ in range(count):
+            value = self._data[self._at]
+            if value < 0x80:
+                self._at += 1
+            else:
+                value = self._number()
+            found.append((value >> 1) ^ -(value & 1))
+        return found
 
     def _text(self) -> str:
         length = self._number()
