@@ -20,7 +20,8 @@ from status_tool.clients.webhdfs import Load, WebHdfs
 from status_tool.clients.zookeeper import ZooKeeper, parse_cluster_key, peer_cluster_id
 from status_tool.errors import ConfigurationError, UsageError
 from status_tool.gather.hdfs_side import absent_roots, files_endpoint, identity_of
-from status_tool.gather.measured_queues import queue_rows
+from status_tool.gather.measured_queues import measure, queue_rows
+from status_tool.gather.queue_backlog import has_shipped
 from status_tool.printable import counted
 from status_tool.rules.custody import survey
 from status_tool.rules.peers import parse_peer
@@ -65,8 +66,10 @@ FOLLOWING = (
     "following: everything written on the master up to the last look at it is in scope, also after a shutdown time"
 )
 
-WITNESSED = (
-    "the master's streams are those that its witnesses were sent: what it has not shipped to them yet is not among them"
+WITNESSED = "the master's streams are those of its witnesses, which had been sent what was in its WALs at the cut"
+NOT_WITNESSED = (
+    "the master's streams are those of its witnesses, which had not been sent all that was in its WALs at the cut: a"
+    " longer --wait, or a look at `status-tool queues`"
 )
 
 Spooled = tuple[tuple[bytes, Cells], ...]
@@ -317,27 +320,44 @@ def _witnessed(
     """A master without trackers: its streams by what witnesses were sent, the rest from HBase itself."""
     peers = peer_rows(zookeeper)
     stores = witness_stores(request.witnesses)
-    _require_all(stores, peers, zookeeper.endpoint)
+    peer_id = _require_all(stores, peers, zookeeper.endpoint)
+    deadline = time.monotonic() + request.wait_s
+    say("waiting until the witnesses have been sent what the master had written by the cut")
+    notice = WITNESSED if _has_shipped(settings, zookeeper, peer_id, deadline) else NOT_WITNESSED
     live = zookeeper.live_servers()
     say("reading regions")
-    regions = _hosted_regions(settings, request, live, time.monotonic() + request.wait_s)
+    regions = _hosted_regions(settings, request, live, deadline)
     queued, notices = queue_rows(settings, zookeeper)
     say("reading what the witnesses were sent")
     source = WitnessSource(request.witnesses, gathered.header.cluster_id, request.only)
     header = dataclasses.replace(
-        gathered.header, witnesses=tuple(sorted(stores.ids)), notices=(*gathered.header.notices, WITNESSED, *notices)
+        gathered.header, witnesses=tuple(sorted(stores.ids)), notices=(*gathered.header.notices, notice, *notices)
     )
     header = with_shutdown(header, request.shutdown_ms, None)
     rows = (*source.small_rows(), *peers, *queued)
     return Snapshot(header, rows, (source,), (), regions)
 
 
-def _require_all(stores: WitnessStores, peers: Sequence[NewRow], of: ZooKeeperEndpoint) -> None:
-    """`ConfigurationError` unless the folders are all that the peer's witnesses ever had: each was sent a part."""
+def _has_shipped(settings: Settings, zookeeper: ZooKeeper, peer_id: str, deadline: float) -> bool:
+    """Whether the peer has been sent, before the deadline, everything that was in a WAL when this began."""
+    mark = now = measure(settings, zookeeper)
+    while not has_shipped(mark, now, peer_id):
+        if time.monotonic() >= deadline:
+            return False
+        time.sleep(DRAIN_POLL_S)
+        now = measure(settings, zookeeper)
+    return True
+
+
+def _require_all(stores: WitnessStores, peers: Sequence[NewRow], of: ZooKeeperEndpoint) -> str:
+    """The id of the folders' peer.
+
+    Raises `ConfigurationError` unless they are all that its witnesses ever had: each was sent a part.
+    """
     known = [json.loads(row["detail"]) for row in peers]
-    keys = [peer["cluster_key"] for peer in known if peer["cluster_id"] == stores.cluster_id]
-    endpoint = parse_cluster_key(keys[0], of) if keys else None
-    if endpoint is None:
+    ours = next((peer for peer in known if peer["cluster_id"] == stores.cluster_id), None)
+    endpoint = None if ours is None else parse_cluster_key(ours["cluster_key"], of)
+    if ours is None or endpoint is None:
         raise ConfigurationError(
             f"no peer of the master is the witness of these folders ({stores.cluster_id}): is it registered, and is it "
             "this master's?"
@@ -349,6 +369,7 @@ def _require_all(stores: WitnessStores, peers: Sequence[NewRow], of: ZooKeeperEn
             f"the witness at {endpoint} has had {counted(len(registered), 'folder')}, and the master may have sent any "
             f"part to any of them: --witness does not name {', '.join(lacking)}"
         )
+    return str(ours["id"])
 
 
 def _families_of(small: Descriptors) -> dict[str, Collection[str]]:

@@ -16,7 +16,9 @@ import pytest
 from status_tool.clients.config import parse_zookeeper
 from status_tool.clients.sitefiles import load_site
 from status_tool.clients.zookeeper import ZooKeeper
+from status_tool.gather.snapshot import NOT_WITNESSED, WITNESSED
 from status_tool.sources.arrivals import read_arrivals
+from status_tool.status_file.reader import open_status
 from tests.lab.cluster import Cluster, ClusterSpec
 from tests.lab.errors import LabError, LabTimeout
 from tests.lab.lab import Lab
@@ -177,10 +179,10 @@ def registered(lab: Lab) -> list[str]:
         return sorted(session.live_servers())
 
 
-def write_witnessed(pair: Pair, witnesses: list[Witness], file: Path) -> Result:
+def write_witnessed(pair: Pair, witnesses: list[Witness], file: Path, *options: str) -> Result:
     """`run -m -o FILE` from both folders."""
     folders = [part for witness in witnesses for part in ("--witness", str(witness.store))]
-    return tool_here("run", "-m", "-o", file, "--only", "hbase", *folders, conf=pair.master)
+    return tool_here("run", "-m", "-o", file, "--only", "hbase", *folders, *options, conf=pair.master)
 
 
 def assert_unverifiable(result: Result) -> None:
@@ -279,7 +281,17 @@ def test_a_lost_entry_is_named_and_nothing_is_called_complete(
     (expected,) = written(pair.master, table).values()
     wait_for(witnesses, table, written(pair.master, table))
     assert write_witnessed(pair, witnesses, file).exit_code == 0
+    with open_status(file, witnessed=True) as written_file:
+        assert WITNESSED in written_file.header.notices
     assert_unverifiable(pair.check(file, "--table", table))
+    for witness in witnesses:
+        witness.end(signal.SIGKILL)
+    pair.master.admin.put_rows(table, "f", 1, start=30)
+    assert write_witnessed(pair, witnesses, file, "--wait", "2").exit_code == 0
+    with open_status(file, witnessed=True) as written_file:
+        assert NOT_WITNESSED in written_file.header.notices
+    for witness in witnesses:
+        witness.start()
     pair.lose(table)
     entries = written(pair.master, table)
     wait_for(witnesses, table, entries)
