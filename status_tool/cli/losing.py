@@ -1,4 +1,4 @@
-"""What `status-tool lost` asks of both clusters, and what it prints. Apart from `cli.lost` as `cli.running` is."""
+"""Requests and output of `status-tool lost`. Apart from `cli.lost` as `cli.running` is."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ _WORDS = {Verdict.COMPLETE: "nothing", Verdict.INCOMPLETE: "lost", Verdict.UNVER
 
 
 class Clusters(NamedTuple):
-    """Where both are."""
+    """Settings of both clusters."""
 
     master: Settings
     slave: Settings
 
 
 def lost_request(only: TableFilter, wait_s: float) -> Request:
-    """All that the old master holds, whatever shutdown time was recorded."""
+    """Return the request for everything that the old master holds, whatever shutdown time was recorded."""
     return Request(side=MASTER, wait_s=wait_s, only=only, hdfs=False, following=True)
 
 
 def lost_check(master: Settings, scope: Scope, rows: bool | None, lists: Mapping[str, Path | None]) -> Check:
-    """Of the slave; `rows`: None: by streams alone, else whether every table's rows are compared."""
+    """Return the check of the slave. `rows`: None: by streams alone, else whether every table's rows are compared."""
     return Check(
         Path(),
         scope,
@@ -69,7 +69,7 @@ def tell_lost(
 
 
 def lost_document(found: LostData) -> dict[str, Any]:
-    """For `--json`."""
+    """Return the document for `--json`."""
     outcome = found.outcome
     return {
         "verdict": _WORDS[outcome.verdict],
@@ -95,7 +95,7 @@ def lost_document(found: LostData) -> dict[str, Any]:
 
 
 def lost_lines(found: LostData) -> Iterator[str]:
-    """The text."""
+    """Yield the text."""
     outcome = found.outcome
     if found.tables:
         yield f"Slave {outcome.slave_cluster_id} never got, of what this cluster holds:"

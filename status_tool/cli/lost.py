@@ -49,7 +49,7 @@ def lost(
     ] = None,
     **options: Any,
 ) -> int:
-    """On the old master, after an unplanned failover: what it holds that the slave never got. Nothing is shipped.
+    """List, after an unplanned failover, what the old master holds that the slave never got. Ships nothing.
 
     Exit code 0 nothing, 1 something, 2 error, 3 nothing is known to be lost and something could not be verified.
     """

@@ -1,4 +1,4 @@
-"""What `status-tool recovery-point` prints. Apart from `cli.recovery_point` for the reason of `cli.running`."""
+"""Output of `status-tool recovery-point`. Apart from `cli.recovery_point` for the reason of `cli.running`."""
 
 from __future__ import annotations
 
@@ -53,14 +53,14 @@ def tell(settings: Settings, asked: PointAsked, max_age_s: float | None, files: 
 
 
 def exit_code_of(point: RecoveryPoint, limit_s: float) -> int:
-    """0 fresh, 1 older than allowed, 3 none."""
+    """Return 0 for a fresh point, 1 for one older than allowed, 3 for none."""
     if point.age_ms is None:
         return EXIT_UNVERIFIABLE
     return EXIT_COMPLETE if point.age_ms <= limit_s * 1000 else EXIT_INCOMPLETE
 
 
 def point_document(point: RecoveryPoint, limit_s: float) -> dict[str, Any]:
-    """For `--json`."""
+    """Return the document for `--json`."""
     code = exit_code_of(point, limit_s)
     return {
         "verdict": _WORDS[code],
@@ -91,7 +91,7 @@ def _table_document(table: TablePoint) -> dict[str, Any]:
 
 
 def lines_of(point: RecoveryPoint, limit_s: float) -> Iterator[str]:
-    """The text."""
+    """Yield the text."""
     yield from sentences_of(point, limit_s)
     for name, table in point.tables.items():
         yield f"  {name}: {'; '.join(_table_words(point, table))}"
@@ -100,7 +100,7 @@ def lines_of(point: RecoveryPoint, limit_s: float) -> Iterator[str]:
 
 
 def sentences_of(point: RecoveryPoint, limit_s: float) -> Iterator[str]:
-    """The text about the whole."""
+    """Yield the text about the whole."""
     if point.point_ms is None or point.age_ms is None:
         yield f"There is NO recovery point: {point.held_back_by}"
     else:

@@ -59,7 +59,7 @@ def publish(
     ] = None,
     **options: Any,
 ) -> int:
-    """On the master: write its status again and again into the table replicationstatus, which replication ships.
+    """Write the master's status again and again into the table replicationstatus, which replication ships.
 
     The slave then answers by itself: `recovery-point`, `run -i --published`. Takes the options of `run -m` as well
     (no samples of rows are taken unless --sample asks for them). Ends with the exit code of its last round, by Ctrl-C
@@ -88,7 +88,7 @@ class PublishCommand(TyperCommand):
     """`publish`, whose help shows the options of `run -m` that it takes."""
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
-        """Its own ones first."""
+        """Write the command's own options first."""
         super().format_options(ctx, formatter)
         taken = [one for one in run_command().params if one.name in OPTIONS and Mode.MASTER in OPTIONS[one.name].modes]
         write_groups(taken, ctx, formatter, {*NOT_PUBLISHED, "help"}, ", as of run -m")

@@ -1,4 +1,4 @@
-"""What `status-tool publish` does once its options fit together: rounds, one line each, and their metrics.
+"""Work of `status-tool publish` once its options fit together: rounds, one line each, and their metrics.
 
 Apart from `cli.publish` for the reason of `cli.running`.
 """
@@ -49,7 +49,7 @@ MINUTE_S = 60.0
 
 @dataclass(frozen=True)
 class PublishService:
-    """How it publishes."""
+    """Settings of the publisher."""
 
     interval_s: float
     files_every_min: float | None = None
@@ -59,7 +59,7 @@ class PublishService:
 
 @dataclass(frozen=True)
 class PublishRound:
-    """What one round did."""
+    """Result of one round."""
 
     started_ms: int
     took_s: float
@@ -78,7 +78,7 @@ class PublishRound:
 
     @property
     def line(self) -> str:
-        """It in one line."""
+        """Return the round in one line."""
         at = iso(self.started_ms).split(".")[0].removesuffix("Z") + "Z"
         took = f"took {self.took_s:.1f} s"
         if self.closing is None:
@@ -90,7 +90,7 @@ class PublishRound:
         return safe(f"{at} published the cut {iso(self.closing.cut_ms)}{what}: {size}; {took}{noted}")
 
     def document(self, number: int) -> dict[str, Any]:
-        """It for `--json`."""
+        """Return the round for `--json`."""
         closing = self.closing
         return {
             "round": number,
@@ -150,7 +150,7 @@ class _Publisher:
         self._sent = SentParts()
 
     def rounds(self) -> Iterator[PublishRound]:
-        """One after another. What is wrong with options or settings ends the first one, and stays."""
+        """Yield the rounds. Wrong options or settings end the first one by their error."""
         rhythm = Rhythm(self._service.interval_s, self._service.rounds)
         number = 0
         while True:
@@ -218,9 +218,9 @@ class _Publisher:
         return self._files_at is None or time.monotonic() - self._files_at >= every_min * MINUTE_S
 
     def _carried(self) -> tuple[str, ...]:
-        """Notices about the peers, when they were looked at again.
+        """Return notices about the peers, when they were looked at again.
 
-        Raises `ConfigurationError` where no peer ships the table, or where the cluster of one that does lacks it.
+        Raises `ConfigurationError` if no peer ships the table, or where the cluster of one that does lacks it.
         """
         if self._peers_at is not None and time.monotonic() - self._peers_at < PEERS_S:
             return ()

@@ -41,7 +41,7 @@ def recovery_point(
     ] = None,
     **options: Any,
 ) -> int:
-    """On the slave, alone: up to when everything is proven to be here, by what `publish` has sent.
+    """Print, on the slave alone, up to when everything is proven to be here, by what `publish` has sent.
 
     Exit code 0 the point is fresh, 1 older than --max-age, 2 error, 3 there is none.
     """

@@ -36,7 +36,7 @@ MOST_PROBLEMS = 1_000_000
 
 
 class Half(StrEnum):
-    """What `--only` takes."""
+    """Values of `--only`."""
 
     HBASE = "hbase"
     HDFS = "hdfs"
@@ -55,7 +55,7 @@ class Mode(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Rules:
-    """Where an option is obeyed."""
+    """Rules on where an option is obeyed."""
 
     modes: frozenset[Mode] = frozenset()
     half: str | None = None
@@ -65,13 +65,13 @@ class _Rules:
     why: str = ""
     """Why other modes refuse it."""
     needs_streams: bool = False
-    """Whether a FILE of the original tool, without tables, streams and contents, cannot support it."""
+    """True if a FILE of the original tool, without tables, streams and contents, cannot support it."""
     in_file: bool = False
-    """Whether status-tool.toml may set it: not what decides the question of one run."""
+    """True if status-tool.toml may set it: not what decides the question of one run."""
     unwatched: str = ""
     """Why `watch` refuses it; empty: it takes it."""
     is_letter: bool = False
-    """Whether it is one of those that choose the mode."""
+    """True if it is one of those that choose the mode."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,7 @@ class Option(_Rules):
 
     @property
     def is_switch(self) -> bool:
-        """Whether it takes no value."""
+        """Return True if the option takes no value."""
         return self.type is bool or get_args(self.type)[:1] == (bool,)
 
     @property

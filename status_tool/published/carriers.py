@@ -1,4 +1,4 @@
-"""Whether peers carry the table of published status files: they ship it, and the other side has it.
+"""Carriers of the table of published status files: peers that ship it to a cluster that has it.
 
 A peer whose cluster lacks a table that it ships stops shipping everything at the first entry of that table. So nothing
 is published before that is out of the question, as far as it can be seen from here.
@@ -21,19 +21,22 @@ CARRIER_TIMEOUT_S = 3.0
 
 @dataclass(frozen=True, slots=True)
 class Carried:
-    """What is known of one enabled peer."""
+    """Facts of one enabled peer."""
 
     peer: str
     is_shipped: bool
-    """Whether the peer replicates the table."""
+    """True if the peer replicates the table."""
     is_there: bool | None
-    """Whether the peer's cluster has the table; None: it cannot be seen from here."""
+    """True if the peer's cluster has the table; None: it cannot be seen from here."""
     problem: str | None
     """What to do about it; None: all is well, or unknown."""
 
 
 def carried(zookeeper: ZooKeeper, table: str) -> list[Carried]:
-    """Each enabled peer of this cluster. Raises `ConnectionFailed` where this cluster's ZooKeeper does not answer."""
+    """Return the facts of each enabled peer of this cluster.
+
+    Raises `ConnectionFailed` if its ZooKeeper does not answer.
+    """
     return list(_carried([peer for peer in zookeeper.peers() if peer.enabled], zookeeper.endpoint, table))
 
 
@@ -55,7 +58,7 @@ def _carried(peers: Sequence[Peer], of: ZooKeeperEndpoint, table: str) -> Iterat
 
 
 def ships_published(peer: Peer, table: str) -> bool:
-    """Whether it replicates the table's one family."""
+    """Return True if the peer replicates the table's one family."""
     facts = asdict(peer)
     if not ships(facts, table):
         return False
@@ -66,7 +69,10 @@ def ships_published(peer: Peer, table: str) -> bool:
 
 
 def has_table(peer: Peer, of: ZooKeeperEndpoint, table: str) -> bool | None:
-    """Whether the peer's cluster has the table, by the states that HBase 2 mirrors to ZooKeeper; None: unknown."""
+    """Return True if the peer's cluster has the table, None if that is unknown.
+
+    Reads the states that HBase 2 mirrors to ZooKeeper.
+    """
     endpoint = parse_cluster_key(peer.cluster_key, of)
     if endpoint is None:
         return None

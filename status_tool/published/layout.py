@@ -1,4 +1,4 @@
-"""How a published status file lies in the table: rows of at most one cell, and a closing row that makes it count.
+"""Layout of a published status file in the table: rows of at most one cell, and a closing row that makes it count.
 
 Row keys are ASCII. `f/CLUSTER/DIGEST` holds a part of files, by its content: parts that several files have in common
 are there once. `c/CLUSTER/NAME` is a file's closing row, which names its parts, and `k/CLUSTER` the claim of the last
@@ -49,7 +49,7 @@ class FilePart:
 
     @classmethod
     def of(cls, content: bytes) -> FilePart:
-        """The part with this content."""
+        """Return the part with this content."""
         return cls(hashlib.sha256(content).hexdigest(), len(content))
 
 
@@ -71,7 +71,7 @@ class Closing:
 
     @property
     def key(self) -> bytes:
-        """Of its row."""
+        """Return the key of its row."""
         return f"c/{self.cluster_id}/{self.name}".encode()
 
     @property
@@ -80,28 +80,28 @@ class Closing:
         return sum(part.size for part in self.parts)
 
     def part_key(self, part: FilePart) -> bytes:
-        """The key of a part's row."""
+        """Return the key of a part's row."""
         return f"f/{self.cluster_id}/{part.digest}".encode()
 
     def value(self) -> bytes:
-        """Of its cell."""
+        """Return the value of its cell."""
         stored = {name: getattr(self, name) for name in (*_NUMBERS, "half")}
         parts = [[part.digest, part.size] for part in self.parts]
         return json.dumps({"version": LAYOUT_VERSION, **stored, "parts": parts}).encode()
 
 
 def claim_key(cluster_id: str) -> bytes:
-    """The key of the row by which publishers of one cluster agree."""
+    """Return the key of the row by which publishers of one cluster agree."""
     return f"k/{cluster_id}".encode()
 
 
 def new_name(barrier_ms: int) -> str:
-    """A name that sorts by time and that no other publisher draws."""
+    """Return a name that sorts by time and that no other publisher draws."""
     return f"{barrier_ms:013d}-{os.urandom(4).hex()}"
 
 
 def closing_of(key: bytes, value: bytes) -> Closing:
-    """The closing row with this key and cell; `StatusFileError` for one that this version cannot read."""
+    """Return the closing row with this key and cell; `StatusFileError` for one that this version cannot read."""
     kind, cluster_id, name = ([*key.decode(errors="replace").split("/"), "", ""])[:3]
     try:
         found: Any = loads(value.decode(errors="replace"))

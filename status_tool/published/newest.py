@@ -18,15 +18,15 @@ TRIED = 10
 
 
 def own_cluster_id(settings: Settings) -> str:
-    """Of the cluster that is asked: what it has published itself says nothing of what has arrived."""
+    """Return the id of this cluster: its own published files say nothing of what has arrived."""
     with ZooKeeper(settings.zookeeper()) as zookeeper:
         return zookeeper.cluster_id()
 
 
 def of_one_master(published: Published, own_id: str, wanted: str | None, option: str) -> list[Closing]:
-    """The files of the master that is meant, newest first.
+    """Return the files of the master that is meant, newest first.
 
-    Raises `UsageError` where several could be, which names the `option` that says which.
+    Raises `UsageError` if several could be, which names the `option` that says which.
     """
     files = [one for one in published.closings if one.cluster_id != own_id]
     if wanted is not None:

@@ -19,7 +19,7 @@ from status_tool.vocabulary.header import MASTER
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """Whether this publisher has the round."""
+    """Answer to whether this publisher has the round."""
 
     is_ours: bool
     other: str = ""
@@ -55,7 +55,7 @@ class Turns:
         return Turn(True)
 
     def _is_others(self, found: bytes | None) -> bool:
-        """Whether another publisher has claimed a round since this one looked."""
+        """Return True if another publisher has claimed a round since this one looked."""
         if found is None:
             return False
         if self._has_looked:
@@ -64,7 +64,7 @@ class Turns:
 
 
 def _claim(value: bytes) -> dict[str, object]:
-    """A claim by its keys; empty for one that cannot be parsed."""
+    """Return a claim by its keys; empty for one that cannot be parsed."""
     try:
         found = json.loads(value)
     except ValueError:

@@ -38,7 +38,7 @@ _AT_ONCE = 8
 
 @dataclass(frozen=True)
 class Published:
-    """What lies in the table."""
+    """Content of the table."""
 
     closings: tuple[Closing, ...] = ()
     """Newest barrier first."""
@@ -47,19 +47,19 @@ class Published:
 
 
 class SentParts:
-    """Which parts this publisher has put less than `PUT_AGAIN_S` ago: files refer to them."""
+    """Parts that this publisher has put less than `PUT_AGAIN_S` ago: files refer to them."""
 
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
         self.now = now
         self._at: dict[FilePart, float] = {}
 
     def has(self, part: FilePart) -> bool:
-        """Whether it need not be put."""
+        """Return True if the part need not be put."""
         at = self._at.get(part)
         return at is not None and self.now() - at < PUT_AGAIN_S
 
     def note(self, part: FilePart, at: float) -> None:
-        """It was put, not before `at`; parts that are too old are forgotten."""
+        """Record that the part was put, not before `at`. Forgets parts that are too old."""
         self._at = {one: when for one, when in self._at.items() if at - when < PUT_AGAIN_S} | {part: at}
 
 
@@ -97,7 +97,7 @@ class PublishedTable(NamedTable):
             return check_and_put(client, self.name, claim_key(cluster_id), CLAIM, known, mine)
 
     def claimed(self, cluster_id: str) -> bytes | None:
-        """The newest claim; None where there is none."""
+        """Return the newest claim; None if there is none."""
         with self._open() as table:
             value: bytes | None = table.row(claim_key(cluster_id), [CLAIM]).get(CLAIM)
             return value
@@ -120,7 +120,7 @@ class PublishedTable(NamedTable):
         return count + len(value)
 
     def published(self) -> Published:
-        """All closing rows that are here. Whether a file has arrived in whole shows when it is fetched."""
+        """Return all closing rows that are here. Whether a file has arrived in whole shows when it is fetched."""
         found: list[Closing] = []
         unreadable: dict[str, None] = {}
         for key, cells in scan(self.endpoint, self.name, *CLOSING_ROWS, [CLOSING]):
@@ -159,7 +159,7 @@ class PublishedTable(NamedTable):
 
 
 def shell_line(name: str) -> str:
-    """How the HBase shell creates the table."""
+    """Return the HBase shell's command that creates the table."""
     return f"create '{name}', {{NAME => '{PUBLISHED_FAMILY}', REPLICATION_SCOPE => 1, TTL => {PUBLISHED_TTL_S}}}"
 
 

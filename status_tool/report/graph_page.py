@@ -30,7 +30,7 @@ class DrawnEdge:
 
 @dataclass(frozen=True, slots=True)
 class GraphShown:
-    """What the page shows."""
+    """Content of the page."""
 
     cut_ms: int
     verdict: Verdict

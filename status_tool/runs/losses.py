@@ -1,4 +1,5 @@
-"""What the old master holds that the slave never got, after an unplanned failover: `run -m` and `run -i` in one.
+"""Losses after an unplanned failover: what the old master holds that the slave never got, by `run -m` and `run -i` in
+one.
 
 Both clusters are read, and nothing is shipped.
 """
@@ -31,7 +32,7 @@ _DIFFERS = "differs"
 
 @dataclass(frozen=True)
 class LostTable:
-    """What the slave lacks of a table. Times are write times, epoch ms; None: unknown."""
+    """Entries of a table that the slave lacks. Times are write times, epoch ms; None if unknown."""
 
     regions: int
     """So many regions lack something."""
@@ -65,7 +66,7 @@ def find_lost(master: Settings, slave: Settings, request: Request, check: Check,
 
 
 def _missing_entries(slave: Settings, check: Check, say: Say) -> Mapping[str, int | None]:
-    """By table, about how many entries of FILE's heads the slave lacks."""
+    """Return by table about how many entries of FILE's heads the slave lacks."""
     with open_status(check.status_file) as file, scratch_of(check) as scratch:
         side = MasterSide(file, file.header)
         seen = gather(slave, slave_request(side, check), say, scratch)

@@ -69,7 +69,7 @@ INTERVALS = 3
 
 
 class Judged(Enum):
-    """What a published file says of the slave."""
+    """Judgement of the slave by a published file."""
 
     COMPLETE = "complete"
     LACKING = "lacking"
@@ -94,13 +94,13 @@ class Judgement:
 
     @property
     def judged(self) -> Judged:
-        """Of the whole."""
+        """Return the judgement of the whole."""
         if self.outcome is None or self.outcome.verdict is Verdict.UNVERIFIABLE:
             return Judged.UNPROVEN
         return Judged.COMPLETE if self.outcome.verdict is Verdict.COMPLETE else Judged.LACKING
 
     def judged_of(self, table: str) -> Judged:
-        """Of one table: complete only if nothing is wrong with it, nor with the run as a whole."""
+        """Return the judgement of a table: complete only if nothing is wrong with it, nor with the run as a whole."""
         if self.outcome is None or self.judged is Judged.COMPLETE:
             return self.judged
         if table not in self.tables:
@@ -112,7 +112,7 @@ class Judgement:
         return Judged.LACKING if lacking else Judged.UNPROVEN
 
     def holding(self, table: str | None = None) -> str | None:
-        """What holds back the whole, or a table, in words; None: nothing."""
+        """Return what holds back the whole, or a table, in words; None for nothing."""
         if (self.judged if table is None else self.judged_of(table)) is Judged.COMPLETE:
             return None
         if self.outcome is None:
@@ -126,7 +126,10 @@ class Judgement:
 
     @property
     def _names_tables(self) -> bool:
-        """Whether whatever keeps the whole from being complete is in a group: then a table without one is complete."""
+        """Return True if a group holds whatever keeps the whole from being complete.
+
+        A table without a group is complete then.
+        """
         return self.outcome is not None and self.outcome.overview is not None and bool(self._groups)
 
 
@@ -143,7 +146,10 @@ class PointAsked:
 
 
 def find_point(settings: Settings, asked: PointAsked, say: Say) -> RecoveryPoint:
-    """The recovery point of this slave. Raises `ConfigurationError` and `ConnectionFailed` of the slave's own side."""
+    """Return the recovery point of this slave.
+
+    Raises the `ConfigurationError` or `ConnectionFailed` of its own side.
+    """
     say("listing the published status files")
     table = PublishedTable(settings.thrift(), settings.status_table)
     table.require()
@@ -168,7 +174,7 @@ def find_point(settings: Settings, asked: PointAsked, say: Say) -> RecoveryPoint
 
 
 def _read_slave(settings: Settings, asked: PointAsked, say: Say, scratch: Scratch) -> Snapshot:
-    """The slave's side, all of whose rows are left in `scratch.near` where Spark's tasks run on this machine."""
+    """Return the slave's side, all of whose rows are left in `scratch.near` where Spark's tasks run on this machine."""
     request = Request(side=SLAVE, wait_s=SLAVE_SETTLE_S, hdfs=False)
     slave = gather(settings, request, say, scratch)
     if scratch.near is not None and not scratch.near.exists():
@@ -203,7 +209,7 @@ class _Bench:
         self._say = say
 
     def judge(self, closing: Closing) -> Judgement:
-        """A file that is not whole, or refused, is unproven."""
+        """Judge a file. One that is not whole, or refused, is unproven."""
         with tempfile.TemporaryDirectory(prefix="status-tool-", dir=self._scratch.folder) as folder:
             path = Path(folder) / "published.status"
             try:
@@ -222,7 +228,7 @@ class _Bench:
             return Judgement(closing, file.header, outcome, tables, question.queues.families, _skew_ms(side.facts()))
 
     def beyond(self, newest: Judgement) -> Mapping[str, Beyond]:
-        """What lies beyond, by table: from the heads in the newest usable file, and the segments that are here."""
+        """Return what lies beyond, by table, from the heads in the newest usable file and the segments here."""
         path = self._scratch.folder / "newest.status"
         self._table.fetch(newest.closing, path)
         with open_status(path, require_side=MASTER, key=self._check.key) as file:
@@ -231,7 +237,7 @@ class _Bench:
 
 
 class _Search:
-    """Which of the published files, newest first, are complete: as few as possible are judged, each once."""
+    """Search for complete files among the published ones, newest first. Judges as few as possible, each once."""
 
     def __init__(self, files: Sequence[Closing], judge: Callable[[Closing], Judgement]) -> None:
         self._files = files
@@ -239,7 +245,7 @@ class _Search:
         self.done: dict[int, Judgement] = {}
 
     def at(self, number: int) -> Judgement:
-        """The judgement of a file."""
+        """Return the judgement of a file."""
         if number not in self.done:
             self.done[number] = self._judge(self._files[number])
         return self.done[number]
@@ -263,19 +269,19 @@ class _Search:
             _look(0, end, judged)
 
     def tables(self) -> frozenset[str]:
-        """Those in scope of the newest file that could be used."""
+        """Return the tables in scope of the newest file that could be used."""
         return self.done[self.newest_usable()].tables if self.has_usable() else frozenset()
 
     def has_usable(self) -> bool:
-        """Whether any judged file could be compared at all."""
+        """Return True if any judged file could be compared at all."""
         return any(one.outcome is not None for one in self.done.values())
 
     def newest_usable(self) -> int:
-        """The newest file that could be compared."""
+        """Return the newest file that could be compared."""
         return min(number for number, one in self.done.items() if one.outcome is not None)
 
     def point(self, table: str | None = None) -> tuple[Judgement | None, str | None]:
-        """The newest complete one that was judged, and what the next newer one that was judged lacks."""
+        """Return the newest complete file that was judged, and what the next newer one that was judged lacks."""
         holding = None
         for _, one in sorted(self.done.items()):
             judged = one.judged if table is None else one.judged_of(table)
@@ -286,13 +292,13 @@ class _Search:
 
 
 def _look(start: int, end: int, judged: Callable[[int], Judged]) -> int | None:
-    """The first number of `[start, end)` that is complete, as the module describes; None: none was found."""
+    """Return the first number of `[start, end)` that is complete, as the module describes; None: none was found."""
     first = _first(start, end, lambda number: judged(number) is not Judged.LACKING)
     return None if first is None else _first(first, end, lambda number: judged(number) is Judged.COMPLETE)
 
 
 def _first(start: int, end: int, holds: Callable[[int], bool]) -> int | None:
-    """The first number that holds, if all before it do not and all behind it do; else one that holds."""
+    """Return the first number that holds, if all before it do not and all behind it do; else one that holds."""
     low, at, step = start - 1, start, 1
     while at < end and not holds(at):
         low, at, step = at, min(at + step, end - 1) if at < end - 1 else end, 2 * step
@@ -308,13 +314,13 @@ def _first(start: int, end: int, holds: Callable[[int], bool]) -> int | None:
 
 
 def words_of_group(group: Group) -> str:
-    """A group of problems: what is wrong, with an example of where."""
+    """Return a group of problems: what is wrong, with an example of where."""
     one = group.example
     return one.detail if one.detail.startswith(group.kind) else f"{group.kind}: {one.detail}"
 
 
 def _words(group: Group) -> str:
-    """The same in one sentence, with the place and how many there are."""
+    """Return the group in one sentence, with the place and the number of problems."""
     one = group.example
     places = [f"region {one.region}"] * bool(one.region) + [f"written by {one.origin}"] * bool(one.origin)
     where = f" ({', '.join(places)})" if places else ""
@@ -323,7 +329,7 @@ def _words(group: Group) -> str:
 
 
 def _skew_ms(facts: SideFacts) -> int | None:
-    """By how much clocks differ at most: each server read the barrier's token between its issue and FILE's end."""
+    """Return the bound of clock skew (ms): each server read the barrier's token between its issue and FILE's end."""
     header = facts.header
     if header.barrier_issued_ms is None:
         return None
@@ -335,7 +341,7 @@ def _skew_ms(facts: SideFacts) -> int | None:
 def beyond_of(
     heads: Iterable[Row], segments: Iterable[Row], families: FamilyFilter, slave_id: str
 ) -> dict[str, Beyond]:
-    """By table: the newest entry that is known, and about how many entries of the heads are known to be missing.
+    """Return by table the newest known entry, and about how many entries of the heads are known to be missing.
 
     Sequence ids count entries of all families of a region, and a stream knows how many entries it has: the lesser of
     both is taken.
@@ -363,7 +369,7 @@ def _note(found: dict[str, tuple[int | None, int]], row: Row, missing: int) -> N
 
 
 def known_segments(slave: Snapshot, scratch: Scratch) -> Iterator[Row]:
-    """The `segment` rows of a look at the slave: from `scratch` as far as they are there, else read now."""
+    """Yield the `segment` rows of a look at the slave: from `scratch` as far as they are there, else read now."""
     for file in (scratch.near, scratch.files):
         if file is not None and file.exists():
             batches = pq.read_table(file).to_batches()
@@ -373,7 +379,7 @@ def known_segments(slave: Snapshot, scratch: Scratch) -> Iterator[Row]:
 
 
 def rows_in(batches: Iterable[pa.RecordBatch]) -> Iterator[Row]:
-    """One by one, with what `beyond_of` reads of them."""
+    """Yield the rows one by one, with what `beyond_of` reads of them."""
     columns = ("region", "origin", "via", "seq", "entries", "table", "write_ms", "via_ids", "family")
     for batch in batches:
         yield from batch.select(columns).to_pylist()
@@ -408,5 +414,5 @@ def _answer(
 
 
 def _cut_ms(one: Judgement | None) -> int | None:
-    """By the file's own header: that of the closing row is in no signature."""
+    """Return the cut by the file's own header: no signature covers that of the closing row."""
     return None if one is None or one.header is None else one.header.cut_ms

@@ -1,4 +1,4 @@
-"""What a witness was sent: the files of its folder, which `io.github.statustool.witness.ArrivalStore` writes."""
+"""Arrivals at a witness: the files of its folder, which `io.github.statustool.witness.ArrivalStore` writes."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ SHARED_BYTES = 8 * LEAST_BYTES
 
 
 def parts_of(path: Path, most: int) -> Iterator[bytes]:
-    """The file in parts of at most `most` bytes, which make it up one after another."""
+    """Yield the file in parts of at most `most` bytes, which make it up one after another."""
     content = path.read_bytes()
     start = 0
     for left, right in _columns(path):
@@ -33,7 +33,7 @@ def parts_of(path: Path, most: int) -> Iterator[bytes]:
 
 
 def _columns(path: Path) -> Iterator[tuple[int, int]]:
-    """Where each column of each row group begins and ends, in the order of the file."""
+    """Yield the start and end (bytes) of each column of each row group, in the order of the file."""
     metadata: Any = pq.read_metadata(path)
     for group in range(metadata.num_row_groups):
         for number in range(metadata.num_columns):
