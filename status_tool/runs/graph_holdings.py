@@ -122,19 +122,14 @@ def holdings_of(
 
 def _reaches(slave: StatusFile, origins: set[int], regions: set[str]) -> dict[str, dict[_Key, _Reach]]:
     """Return by table and stream how far streams have arrived that have none of these origins and regions."""
-    rows: list[Row] = []
-    for batch in slave.rows({"segment"}):
-        rows += [
-            row
-            for row in batch.select(_COLUMNS).to_pylist()
-            if row["table"] not in (None, slave.header.status_table)
-            and row["origin"] not in origins
-            and row["region"] not in regions
-        ]
     found: dict[str, dict[_Key, _Reach]] = {}
-    for row in sorted(rows, key=lambda one: one["prev"] or 0):
-        key = (row["region"], row["origin"], row["via"])
-        found.setdefault(row["table"], {}).setdefault(key, _Reach()).add(row)
+    # The rows of a stream follow one another in the order of their beginnings (`codec.segments`).
+    for batch in slave.rows({"segment"}):
+        for row in batch.select(_COLUMNS).to_pylist():
+            is_other = row["origin"] in origins or row["region"] in regions
+            if not is_other and row["table"] not in (None, slave.header.status_table):
+                key = (row["region"], row["origin"], row["via"])
+                found.setdefault(row["table"], {}).setdefault(key, _Reach()).add(row)
     return found
 
 
