@@ -98,7 +98,7 @@ def by_check(folder: Path, passes: int, conf: dict[str, str]) -> Costs:
     from status_tool.report.html_report import HtmlReporter
     from status_tool.report.reporter import write_report
     from status_tool.spark.counts import overview_of
-    from status_tool.spark.hbase import EVENT_COLUMNS, MASTER_KINDS, SLAVE_KINDS
+    from status_tool.spark.judge import rows_of_regions
     from status_tool.spark.verify import Verification
     from status_tool.vocabulary.scope import Scope
     from status_tool.vocabulary.verdicts import Status
@@ -121,9 +121,7 @@ def by_check(folder: Path, passes: int, conf: dict[str, str]) -> Costs:
                     write_report(HtmlReporter(run_ms=0), drawn, folder / "report.html")
         for _ in range(passes):
             with costs.part("read"):
-                for side, kinds in ((ours, MASTER_KINDS), (theirs, SLAVE_KINDS)):
-                    rows = side.where(side.kind.isin(*kinds)).select(*EVENT_COLUMNS, "via")
-                    rows.write.format("noop").mode("overwrite").save()
+                rows_of_regions(ours, theirs, ()).write.format("noop").mode("overwrite").save()
         costs.peak_mib = peak_mib(os.getpid())
     return costs
 

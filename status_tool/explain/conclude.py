@@ -8,11 +8,14 @@ from dataclasses import asdict, dataclass, field
 from status_tool.explain.problems import bound, to_problem
 from status_tool.printable import counted
 from status_tool.rules.context import RunContext
+from status_tool.rules.judged import JudgedFile, JudgedRegion
 from status_tool.rules.later_writes import accepted_by, later_findings, later_notice, later_writes
+from status_tool.rules.segments import latest
 from status_tool.rules.sides import older_findings
+from status_tool.vocabulary.codes import FILE_CODES
 from status_tool.vocabulary.findings import Finding
 from status_tool.vocabulary.outcome import HBaseOutcome, HdfsOutcome, Outcome
-from status_tool.vocabulary.verdicts import INCOMPLETE_REGIONS, Evidence, FileStatus, Status, Verdict
+from status_tool.vocabulary.verdicts import INCOMPLETE_REGIONS, STATUSES, Evidence, FileStatus, Status, Verdict
 
 INCOMPLETE_FILES = (FileStatus.MISSING, FileStatus.MISMATCH)
 UNVERIFIABLE_FILES = (FileStatus.UNVERIFIABLE, FileStatus.INCOMPARABLE)
@@ -36,6 +39,25 @@ class Tally:
     """How many paths the master's status names."""
     entries: dict[tuple[str, str], int] = field(default_factory=dict)
     """By side and name, what was found besides files: empty folders, symbolic links."""
+
+
+def tally_of(regions: Iterable[JudgedRegion], files: Iterable[JudgedFile]) -> tuple[Tally, list[Finding]]:
+    """The counts of what this process has judged, and what is wrong with it."""
+    tally, found = Tally(), list[Finding]()
+    for region in regions:
+        tally.regions[STATUSES[region.status]] += 1
+        tally.evidence[region.evidence] += 1
+        tally.worst_lag_ms = latest(tally.worst_lag_ms, region.lag_ms)
+        tally.timestamps_complete += region.timestamps == "covered"
+        if region.later:
+            streams, newest_ms = tally.later.get(region.table, (0, 0))
+            tally.later[region.table] = streams + region.later, max(newest_ms, region.later_ms or 0)
+        found += region.findings
+    for file in files:
+        tally.files[FILE_CODES[file.code]] += 1
+        tally.master_files += file.is_of_master
+        found += file.findings
+    return tally, found
 
 
 def conclude(context: RunContext, tally: Tally, findings: Iterable[Finding]) -> Outcome:

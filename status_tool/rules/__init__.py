@@ -1,1 +1,1 @@
-"""Rows and context in, findings out: each rule in one file, as codes, as a plain function and as SQL; no I/O."""
+"""Rows and context in, findings out: each rule once, as codes and a function that Spark's workers run too; no I/O."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from status_tool.printable import counted, iso
 from status_tool.rules.custody import unattended
@@ -49,7 +50,19 @@ SMALL_KINDS = ("server", "table")
 """Kinds with one row per server or table: these are judged in plain Python, on the driver."""
 MOST_STRANGERS = 10
 """How many other clusters a notice names."""
-OriginRule = tuple[bool, int | None, int | None]
+
+
+class OriginRule(NamedTuple):
+    """What the streams of an origin are judged by."""
+
+    settled: bool
+    after_ms: int | None
+    """A write time beyond this is after the cut; None: not known."""
+    shipped_ms: int | None
+    """`peer_versions.shipped_since`."""
+
+
+UNKNOWN_ORIGIN = OriginRule(False, None, None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,9 +98,7 @@ class RunContext:
     tracked_servers: frozenset[str] = field(init=False, repr=False, compare=False)
     """Names of the master's live servers that run the tracker."""
     origin_rules: Mapping[int, OriginRule] = field(init=False, repr=False, compare=False)
-    """Of each known origin: whether it is settled, beyond which write time it is after the cut, and
-    `peer_versions.shipped_since`.
-    """
+    """Of each known origin."""
     _names: Mapping[int, str] = field(init=False, repr=False, compare=False)
     _reasons: Mapping[int | None, str] = field(init=False, repr=False, compare=False)
     _families: Mapping[str, tuple[str, ...]] = field(init=False, repr=False, compare=False)
@@ -139,6 +150,10 @@ class RunContext:
         """The server name of an origin, or its id in hex."""
         return origin_name(origin, self._names)
 
+    def origin_rule(self, origin: int | None) -> OriginRule:
+        """What an origin's streams are judged by; one that is not known is not settled."""
+        return UNKNOWN_ORIGIN if origin is None else self.origin_rules.get(origin, UNKNOWN_ORIGIN)
+
     def unsettled_reason(self, origin: int | None) -> str | None:
         """Why an origin is not settled; None where it is, or is not known."""
         return self._reasons.get(origin)
@@ -156,9 +171,9 @@ def _origin_rules(origins: Iterable[Origin], queues: QueueFacts) -> dict[int, Or
     rules: dict[int, OriginRule] = {}
     for origin in origins:
         if origin.id is not None:
-            known = rules.get(origin.id, (True, origin.after_ms, None))
-            settled, after_ms = known[0] and origin.reason is None, known[1] and origin.after_ms
-            rules[origin.id] = (settled, after_ms, queues.shipped_since.get(origin.id))
+            known = rules.get(origin.id, OriginRule(True, origin.after_ms, None))
+            settled, after_ms = known.settled and origin.reason is None, known.after_ms and origin.after_ms
+            rules[origin.id] = OriginRule(settled, after_ms, queues.shipped_since.get(origin.id))
     return rules
 
 
@@ -176,6 +191,8 @@ def build_context(
     queues = queues or QueueFacts()
     level = Evidence(master.evidence)
     ours, theirs, ages = list(master_rows), list(slave_rows), list(ages)
+    if not scope.check_hbase or level is Evidence.TIMESTAMPS:
+        ours, theirs, ages = [], [], []
     families = _families(_kind(ours, "table"), asked_filter(scope), queues)
     recorded = kept_baselines(_kind(theirs, "table"), master.cluster_id)
     kept = still_holding(recorded, families)

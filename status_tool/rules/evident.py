@@ -1,25 +1,66 @@
-"""The short way: regions that are evidently complete, decided by extremes and sums of their rows alone.
+"""The short way: which regions are evidently complete, by extremes and sums of their rows alone.
 
-Nearly all regions of a healthy cluster are. What is decided here, `rules.regions` would decide in the same way, with
-no finding, no lag and no later write; it judges all others. There is SQL only: the plain form is `rules.regions`, and
-the tests hold both equal.
+Nearly all regions of a healthy cluster are. This filter is the only SQL that judges, and it leaves a region out as soon
+as anything about it is unusual: `rules.regions` judges all others. What passes differs in nothing that a verdict
+depends on but its table, whether it has streams, and whether it was split. So one region of each kind is judged in
+the place of all (`verdicts_of`).
 
-Rows (`row_sql`) are grouped by stream (`stream_aggregates_sql`), streams by region (`number_aggregates_sql`). They hold
+Rows (`row_sql`) are grouped by stream (`stream_aggregates_sql`), streams by region (`region_aggregates_sql`). They hold
 numbers alone, so that groups are hashed and need not be sorted; a table has a number for its name (`table_key_sql`).
 """
 
 from __future__ import annotations
 
-from status_tool.rules import regions
-from status_tool.rules.context import RunContext
-from status_tool.rules.segments import is_ordered_sql
-from status_tool.rules.sql import IS_HEAD, IS_SEGMENT, case, is_in, known_true
-from status_tool.rules.streams import COMPLETE_CODES
-from status_tool.rules.timestamps import timestamps_code_sql
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import product
 
-_BLEMISH, _HEAD, _SEGMENT, _REGION, _REPLICATED, _OTHER = range(6)
+from status_tool.rules.context import RunContext
+from status_tool.rules.regions import Region, judge_region
+from status_tool.rules.sql import case, is_in, known_true, since_sql
+from status_tool.vocabulary.ids import cluster_bytes
+from status_tool.vocabulary.states import LINEAGE, FactState, RegionState
+from status_tool.vocabulary.verdicts import SEVERITY, Evidence, Status
+
+_DOUBT, _HEAD, _SEGMENT, _REGION, _REPLICATED, _NOTHING = range(6)
 _CHAINS = {"chain": "xxhash64({})", "other_chain": "xxhash64({}, 1)"}
 """Two hashes of a sequence id that do not depend on one another."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """Regions that are evidently complete, and what is decided of all of them."""
+
+    table: str
+    has_streams: bool
+    is_split: bool
+    in_scope: bool
+    status: int
+    """Severity: that of their table."""
+    evidence: Evidence
+
+
+def verdicts_of(context: RunContext) -> Iterator[Kind]:
+    """The kinds of regions that nothing is wrong with as such; of the others each has to be judged."""
+    names = [table.table for table in context.tables]
+    for table, has_streams, is_split in product(names, (True, False), (True, False)):
+        verdict = judge_region(_example(table, has_streams, is_split, context), context)
+        if verdict is None:
+            yield Kind(table, has_streams, is_split, False, 0, Evidence.EXACT)
+        elif not verdict.findings and all(one.status is Status.COMPLETE for _, one in verdict.streams):
+            yield Kind(table, has_streams, is_split, True, SEVERITY[verdict.status], verdict.evidence)
+
+
+def _example(table: str, has_streams: bool, is_split: bool, context: RunContext) -> Region:
+    region = Region("")
+    state = RegionState.SPLIT if is_split else RegionState.HOSTED
+    region.add({"kind": "region", "table": table, "state": state, "server": min(context.tracked_servers, default=None)})
+    if has_streams:
+        settled = (origin for origin, rule in context.origin_rules.items() if rule.settled)
+        stream = {"table": table, "origin": next(settled, None), "prev": 0, "seq": 1, "family": ""}
+        region.add({"kind": "stream", **stream})
+        region.add({"kind": "segment", **stream})
+    return region
 
 
 def table_key_sql() -> str:
@@ -30,94 +71,124 @@ def table_key_sql() -> str:
 def row_sql(context: RunContext) -> dict[str, str]:
     """What is asked of a row besides its sequence ids and times: what it is, its table, and what it says of a region.
 
-    A row that is none of these is counted as one that may be a blemish, or only shows that there is such a region.
+    Whatever may cast a doubt on its region is a doubt.
     """
+    hosted = f"coalesce(state, '{RegionState.HOSTED}') = '{RegionState.HOSTED}'"
+    is_split = known_true(f"state = '{RegionState.SPLIT}'")
+    accepted = known_true(f"write_ms <= {since_sql(context.scope.since, '`table`')}")
+    harmless = is_in("state", (*LINEAGE, FactState.CONTENT))
     return {
         "what": case(
-            (IS_HEAD, str(_HEAD)),
-            (IS_SEGMENT, str(_SEGMENT)),
-            (regions.IS_REGION, str(_REGION)),
+            (_is_doubtful_sql(context), str(_DOUBT)),
+            (_is_never_sent_sql(context), str(_NOTHING)),
+            ("kind = 'stream'", str(_HEAD)),
+            ("kind = 'segment'", f"IF({known_true('prev >= 0 AND seq > prev')}, {_SEGMENT}, {_DOUBT})"),
+            ("kind = 'region'", str(_REGION)),
             ("kind = 'replicated'", str(_REPLICATED)),
-            (regions.may_blemish_sql(context), str(_BLEMISH)),
-            default=str(_OTHER),
+            (f"(kind = 'fact' AND {harmless}) OR {accepted}", str(_NOTHING)),
+            default=str(_DOUBT),
         ),
+        "via": "coalesce(via, 0L)",
         "table_key": table_key_sql(),
-        "host": case((regions.IS_REGION, regions.host_sql(context))),
-        "exists": regions.IS_EXISTING,
-        "named": "family IS NOT NULL",
+        "is_split": is_split,
+        "is_served": f"{is_split} OR ({hosted} AND {known_true(is_in('server', sorted(context.tracked_servers)))})",
+        "accepted": accepted,
     }
+
+
+def _is_doubtful_sql(context: RunContext) -> str:
+    """Whether a row is of a region or stream that is judged by more than its numbers."""
+    differs = known_true(is_in("region", sorted(context.rows.differing)))
+    ordered = f"kind IN ('stream', 'segment') AND family IS NULL AND {is_in('`table`', sorted(context.rule.ordered))}"
+    through = f"kind = 'stream' AND {_came_by_slave(context)} AND NOT {_is_never_sent_sql(context)}"
+    families = context.queues.families
+    known = [
+        f"{table}/{family}"
+        for table in sorted(families.listed)
+        for family in sorted({*context.families_of(table), ""})
+        if families.ships(table, family)
+    ]
+    shipped = is_in("concat(`table`, '/', family)", known)
+    listed = is_in("`table`", sorted(families.listed))
+    narrow = f"kind IN ('stream', 'segment') AND {listed} AND family IS NOT NULL AND NOT {shipped}"
+    return " OR ".join(f"({known_true(one)})" for one in (differs, ordered, through, narrow))
+
+
+def _came_by_slave(context: RunContext) -> str:
+    slave = cluster_bytes(context.slave.cluster_id)
+    return "false" if slave is None else f"instr(hex(via_ids), '{slave.hex().upper()}') > 0"
+
+
+def _is_never_sent_sql(context: RunContext) -> str:
+    """Whether a head is of entries that came from the slave itself; of longer ways Python decides."""
+    slave = cluster_bytes(context.slave.cluster_id)
+    return "false" if slave is None else known_true(f"kind = 'stream' AND via_ids = X'{slave.hex()}'")
 
 
 def stream_aggregates_sql() -> dict[str, str]:
     """What the rows of one stream add up to, and those that are of none; over `row_sql`."""
-    is_head, is_segment = f"what = {_HEAD}", f"what = {_SEGMENT}"
+    is_head, is_segment, is_region = f"what = {_HEAD}", f"what = {_SEGMENT}", f"what = {_REGION}"
     return {
         "heads": f"count_if({is_head})",
         "head_seq": f"max(IF({is_head}, seq, NULL))",
-        "is_of_family": f"count_if({is_head} AND `named`) > 0",
-        "first_ms": f"min(IF({is_head}, first_ms, NULL))",
-        "write_ms": f"max(IF({is_head}, write_ms, NULL))",
+        "head_ms": f"max(IF({is_head}, write_ms, NULL))",
+        "open_heads": f"count_if({is_head} AND NOT accepted)",
         "reach": f"coalesce(max(IF({is_segment}, seq, NULL)), 0L)",
         "reach_ms": f"max(IF({is_segment}, write_ms, NULL))",
+        "open_segments": f"count_if({is_segment} AND NOT accepted)",
         **{name: f"bit_xor(IF({is_segment}, {_link(of)}, NULL))" for name, of in _CHAINS.items()},
         "replicated_ms": f"max(IF(what = {_REPLICATED}, write_ms, NULL))",
-        "region_rows": f"count_if(what = {_REGION})",
-        "existing": "count_if(`exists`)",
-        "host": "max(host)",
-        "blemishes": f"count_if(what = {_BLEMISH})",
+        "regions": f"count_if({is_region})",
+        "unserved": f"count_if({is_region} AND NOT is_served)",
+        "splits": f"count_if({is_region} AND is_split)",
+        "doubts": f"count_if(what = {_DOUBT})",
         "table_key": "min(table_key)",
         "last_table_key": "max(table_key)",
     }
 
 
-def whole_sql(context: RunContext) -> dict[str, str]:
-    """`is_whole`: that no hole is among the segments; and what the rules of a stream read of one without holes."""
-    unknown = "CAST(NULL AS BIGINT)"
+def origin_sql() -> dict[str, str]:
+    """`has_head`, `known_seq`, `known_ms`, `is_open`: the head of a stream, over what is known of its origin.
+
+    What the slave has of a crashed origin that the queues settled (`is_drained`) is a head as well.
+    """
+    implied = f"{known_true('is_drained')} AND reach > 0"
+    return {
+        "has_head": f"heads > 0 OR ({implied})",
+        "known_seq": f"greatest(head_seq, IF({implied}, reach, NULL))",
+        "known_ms": f"greatest(head_ms, IF({implied}, reach_ms, NULL))",
+        "is_open": f"open_heads > 0 OR ({implied} AND open_segments > 0)",
+    }
+
+
+def is_whole_sql() -> str:
+    """Whether all of a stream that has a head has arrived, or is accepted, and nothing is later than the shutdown."""
     chained = " AND ".join(f"{name} = {of.format('0L')} ^ {of.format('reach')}" for name, of in _CHAINS.items())
-    ordered = is_ordered_sql("head_table", "is_of_family", context.rule.ordered)
-    holes = {"holes": "0", "stays": "0", "hole_from": unknown, "hole_from_ms": unknown}
-    return {
-        "is_whole": known_true(f"reach = 0 OR ({chained}) OR {ordered}"),
-        "segments": "IF(reach > 0, 1, 0)",
-        **holes,
-    }
+    arrived = f"known_seq <= reach AND ({chained}) AND NOT {known_true('known_ms > bound_ms')}"
+    return known_true(f"settled AND known_seq > 0 AND (NOT is_open OR ({arrived}))")
 
 
-def number_aggregates_sql(context: RunContext) -> dict[str, str]:
-    """What streams add up to, over `stream_aggregates_sql`, `whole_sql`, `code` and `later`."""
-    complete = known_true(f"{is_in('code', COMPLETE_CODES)} AND is_whole AND later = 0")
-    ordered = is_ordered_sql("head_table", "is_of_family", context.rule.ordered)
+def region_aggregates_sql() -> dict[str, str]:
+    """What streams add up to, over `origin_sql` and `is_whole_sql`."""
     return {
-        **{name: f"sum({name})" for name in ("heads", "region_rows", "existing", "blemishes")},
-        **{name: f"max({name})" for name in ("host", "replicated_ms", "last_table_key")},
+        **{name: f"sum({name})" for name in ("regions", "unserved", "splits", "doubts")},
+        "streams": "count_if(has_head)",
+        "torn": "count_if(has_head AND NOT is_whole)",
+        "written_ms": "max(IF(has_head, known_ms, NULL))",
+        "replicated_ms": "max(replicated_ms)",
         "table_key": "min(table_key)",
-        "written_ms": "max(IF(heads > 0, write_ms, NULL))",
-        "is_ordered": f"count_if(heads > 0 AND {ordered}) > 0",
-        "streams_in_doubt": f"count_if(heads > 0 AND NOT {complete})",
+        "last_table_key": "max(last_table_key)",
     }
 
 
-def without_blemish_sql() -> dict[str, str]:
-    """What `regions.flags_sql` and `regions.decision_sql` read of blemishes, where there are none."""
-    counts = ("changes", "contents", "lineage", "loads", "local_loads", "unstamped", "stream_status")
-    unknown = "CAST(NULL AS BIGINT)"
+def kind_sql() -> dict[str, str]:
+    """The columns of `Kind` that are joined, and whether a region may be of one."""
+    usual = "regions = 1 AND unserved = 0 AND doubts = 0 AND torn = 0 AND table_key = last_table_key"
     return {
-        **dict.fromkeys(counts, "0"),
-        "content_ms": unknown,
-        "partial": "CAST(array() AS ARRAY<STRUCT<family: STRING, write_ms: BIGINT>>)",
-        "own": "array()",
-    }
-
-
-def decision_sql(context: RunContext) -> dict[str, str]:
-    """`is_evident`, and what `regions.decision_sql` and `timestamps` say of such a region; over `regions.flags_sql`."""
-    decided = regions.decision_sql(context)
-    hosted = "region_rows = 1 AND table_key = last_table_key AND `table` IS NOT NULL"
-    wrong = f"streams_in_doubt > 0 OR blemishes > 0 OR {regions.has_findings_sql()}"
-    return {
-        "is_evident": known_true(f"{hosted} AND NOT ({wrong})"),
-        **{name: decided[name] for name in ("in_scope", "status", "evidence")},
-        "timestamps": timestamps_code_sql(context),
+        "has_streams": "streams > 0",
+        "is_split": "splits > 0",
+        # In all others the original's rule says something else.
+        "is_usual": known_true(f"{usual} AND (streams = 0 OR replicated_ms >= written_ms)"),
     }
 
 

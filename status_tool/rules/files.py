@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from status_tool.rules.sql import case
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from status_tool.vocabulary.findings import Finding
-from status_tool.vocabulary.header import MASTER, SIDES, SLAVE
+from status_tool.vocabulary.header import MASTER, SLAVE
 from status_tool.vocabulary.schema import Row
 from status_tool.vocabulary.states import FileState
 
@@ -73,6 +75,12 @@ def _compare_contents(ours: Row, theirs: Row) -> tuple[str, str | None]:
     return "algorithm", f"{first} on the master, {second} on the slave"
 
 
+def content_of(rows: Iterable[Row]) -> Row | None:
+    """What is compared of a side's file; of several contents the latest; None: there is none."""
+    found = _distinct(rows)
+    return {name: found[-1].get(name) for name in COMPARED} if found else None
+
+
 def _distinct(rows: Iterable[Row]) -> list[Row]:
     """Rows with the same content count once: the latest of them."""
     by_time = sorted(rows, key=lambda row: row.get("modified_ms") or 0)
@@ -92,67 +100,31 @@ def _first_detail(ours: list[Row], theirs: list[Row]) -> str | None:
     return min(known, default=None)
 
 
-# -- the same in SQL, over the rows of both sides with their `side`, grouped by path -----------------------
+def evident_matches(rows: pa.RecordBatch) -> tuple[pa.RecordBatch, pa.RecordBatch, pa.RecordBatch]:
+    """Of rows sorted by path and side: the master's and the slave's rows that evidently match, and all others.
+
+    Each of these has a neighbour on either side that is of another path, so that the first and the last path never are
+    among them.
+    """
+    if rows.num_rows < _LEAST_ROWS:
+        return rows.slice(0, 0), rows.slice(0, 0), rows
+    paths = rows["path"]
+    same = pc.equal(paths.slice(0, len(paths) - 1), paths.slice(1))
+    count = len(same) - 2
+    ours, theirs = rows.slice(1, count), rows.slice(2, count)
+    alike = pc.and_(same.slice(1, count), pc.invert(pc.or_(same.slice(0, count), same.slice(2, count))))
+    content = pc.and_(*(pc.equal(ours[name], theirs[name]) for name in ("algorithm", "checksum")))
+    for condition in (
+        pc.equal(ours["side"], MASTER),
+        pc.equal(theirs["side"], SLAVE),
+        *(pc.is_null(side[name]) for side in (ours, theirs) for name in ("state", "crc32c")),
+        pc.equal(ours["length"], theirs["length"]),
+        pc.or_kleene(pc.equal(ours["length"], 0), content),
+    ):
+        alike = pc.and_(alike, pc.fill_null(condition, False))
+    no = pa.array([False])
+    known = pc.or_(pa.concat_arrays([no, alike, no, no]), pa.concat_arrays([no, no, alike, no]))
+    return ours.filter(alike), theirs.filter(alike), rows.filter(pc.invert(known))
 
 
-def path_aggregates_sql() -> dict[str, str]:
-    """What a path's rows contain; `master` and `slave` are one distinct content of either side, `…_other` another."""
-    return {name: text for side in SIDES for name, text in _side_aggregates(side).items()}
-
-
-def compare_sql() -> str:
-    """As `_compare` and `_compare_contents`, in the same order."""
-    read, known = (f"(master.{name} IS NOT NULL AND slave.{name} IS NOT NULL)" for name in ("crc32c", "checksum"))
-    alike = f"({known} AND master.algorithm <=> slave.algorithm)"
-    return case(
-        ("master_rows = 0", "'file-extra'"),
-        ("master_folder > 0", "'file-unreadable'"),
-        ("master_open > 0", "'file-open'"),
-        ("slave_rows = 0", "'file-missing'"),
-        ("master_unreadable > 0 OR slave_unreadable > 0", "'file-unreadable'"),
-        ("slave_open > 0", "'file-open'"),
-        ("NOT (master <=> master_other) OR NOT (slave <=> slave_other)", "'file-ambiguous'"),
-        ("master.length IS NULL OR slave.length IS NULL", "'no-checksum'"),
-        ("master.length != slave.length", "'size'"),
-        ("master.length = 0", "'match'"),
-        (f"{read} AND master.crc32c != slave.crc32c", "'content'"),
-        (f"{alike} AND master.checksum = slave.checksum", "'match'"),
-        (f"{alike} AND NOT coalesce(endswith(master.algorithm, '{ENCRYPTED}'), false)", "'checksum'"),
-        (read, "'match'"),
-        (f"NOT {known}", "'no-checksum'"),
-        default="'algorithm'",
-    )
-
-
-def changed_sql(cut_ms: int) -> str:
-    """The code as `judge_file` has it, over that of `compare_sql`."""
-    explained = ", ".join(f"'{code}'" for code in CHANGEABLE)
-    return f"IF(code IN ({explained}) AND master_modified_ms > {cut_ms}, 'file-changed', code)"
-
-
-def note_sql() -> str:
-    """The note of a code; null where it needs none."""
-    sizes = "concat(master.length, ' bytes on the master, ', slave.length, ' on the slave')"
-    algorithms = [f"coalesce(nullif({side}.algorithm, ''), 'unknown')" for side in SIDES]
-    return case(
-        ("code = 'file-unreadable'", "least(master_said, slave_said)"),
-        ("code = 'size'", sizes),
-        ("code = 'algorithm'", f"concat({algorithms[0]}, ' on the master, ', {algorithms[1]}, ' on the slave')"),
-        ("code = 'content'", "concat(master.crc32c, ' on the master, ', slave.crc32c, ' on the slave')"),
-        ("code = 'file-open'", "IF(master_open > 0, 'master', 'slave')"),
-    )
-
-
-def _side_aggregates(side: str) -> dict[str, str]:
-    here, content = f"side = '{side}'", f"struct({', '.join(COMPARED)})"
-    unreadable = f"{here} AND state = '{FileState.UNREADABLE}'"
-    return {
-        f"{side}_rows": f"count_if({here})",
-        f"{side}_unreadable": f"count_if({unreadable})",
-        f"{side}_folder": f"count_if({unreadable} AND length IS NULL)",
-        f"{side}_open": f"count_if({here} AND state = '{FileState.OPEN}')",
-        f"{side}_modified_ms": f"max(IF({here}, modified_ms, NULL))",
-        side: f"min(IF({here}, {content}, NULL))",
-        f"{side}_other": f"max(IF({here}, {content}, NULL))",
-        f"{side}_said": f"min(IF({unreadable} AND detail != '', concat('{side}: ', detail), NULL))",
-    }
+_LEAST_ROWS = 4

@@ -10,7 +10,6 @@ from collections.abc import Iterable, Mapping
 
 from status_tool.printable import counted, iso
 from status_tool.rules.origins import known_shutdown
-from status_tool.rules.sql import known_true
 from status_tool.vocabulary.findings import Finding
 from status_tool.vocabulary.header import BY_CHECK, BY_OPTION, Header
 from status_tool.vocabulary.names import plain_name
@@ -35,15 +34,6 @@ def later_bound(master: Header, after_ms: int | None) -> int | None:
 def written_later(code: str, write_ms: int | None, bound_ms: int | None) -> bool:
     """Whether a stream was written to beyond its `later_bound`; writes within the baseline do not count."""
     return code != "baseline" and bound_ms is not None and (write_ms or 0) > bound_ms
-
-
-def later_sql(master: Header) -> dict[str, str]:
-    """As `written_later` (1 or 0), and when."""
-    if not known_shutdown(master):
-        return {"later": "CAST(0 AS BIGINT)", "later_ms": "CAST(NULL AS BIGINT)"}
-    bound = f"coalesce(after_ms, CAST({master.shutdown_ms} AS BIGINT))"
-    later = known_true(f"heads > 0 AND code != 'baseline' AND write_ms > {bound}")
-    return {"later": f"CAST(IF({later}, 1, 0) AS BIGINT)", "later_ms": f"IF({later}, write_ms, NULL)"}
 
 
 def later_writes(counts: Counts) -> tuple[LaterWrites, ...]:

@@ -8,7 +8,6 @@ from typing import Any
 
 from status_tool.errors import StatusFileError
 from status_tool.printable import safe
-from status_tool.rules.sql import is_in, known_true, quoted
 from status_tool.vocabulary.details import is_flag, is_number, is_text, list_of, map_of, optional, parse_detail
 from status_tool.vocabulary.names import namespace_of
 from status_tool.vocabulary.outcome import NotReplicated
@@ -52,15 +51,6 @@ class FamilyFilter:
         if table is None or not family or table not in self.listed:
             return True
         return (family in self.listed[table]) != self.is_exclusive
-
-    def ships_sql(self) -> str:
-        """As `ships`, of a row's `table` and `family`."""
-        without = "" if self.is_exclusive else "NOT "
-        left_out = [
-            f"(`table` = {quoted(table)} AND family != '' AND {without}{is_in('family', sorted(families))})"
-            for table, families in sorted(self.listed.items())
-        ]
-        return f"NOT {known_true(' OR '.join(left_out))}" if left_out else "true"
 
 
 def parse_peer(detail: str | None) -> PeerFacts:

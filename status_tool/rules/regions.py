@@ -1,8 +1,4 @@
-"""The region rule: the verdict on one region, by its streams and the other rows of both sides.
-
-Each function in plain Python has the same in SQL below it, named `…_sql`. The plan (`spark.hbase`) groups all rows by
-stream, where other rows form groups without heads, and then the groups by region.
-"""
+"""The region rule: the verdict on one region, by its streams and the other rows of both sides."""
 
 from __future__ import annotations
 
@@ -11,29 +7,24 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 from status_tool.rules.context import RunContext
-from status_tool.rules.segments import Segment, is_later, is_later_sql, is_ordered_sql, latest
-from status_tool.rules.sql import case, finding, is_in, known_true, present, since_sql
+from status_tool.rules.segments import Segment, is_later, latest
 from status_tool.rules.streams import (
     Head,
     StreamVerdict,
+    greatest,
     head_of,
     judge_stream,
-    severity_sql,
     stream_finding,
-    stream_finding_sql,
 )
 from status_tool.rules.tables import TableFacts
 from status_tool.vocabulary.findings import Finding
 from status_tool.vocabulary.ids import UNKNOWN_FAMILY
 from status_tool.vocabulary.schema import Row
 from status_tool.vocabulary.states import LINEAGE, FactState, RegionState
-from status_tool.vocabulary.verdicts import INCOMPLETE_REGIONS, SEVERITY, Evidence, Status, worst
+from status_tool.vocabulary.verdicts import INCOMPLETE_REGIONS, Evidence, Status, worst
 
 RegionStream = tuple[int | None, int]
 
-IS_REGION = "kind = 'region'"
-IS_EXISTING = f"{IS_REGION} AND NOT (state <=> '{RegionState.SPLIT}')"
-_FAMILY = f"coalesce(name, '{UNKNOWN_FAMILY}')"
 _NOT_HOSTED = (RegionState.SPLIT, RegionState.DISABLED)
 """Regions that no region server needs to have."""
 _OWN_CODES = frozenset({"bulkload", "localload", "unstamped", "truncated", "content-changed"})
@@ -46,6 +37,7 @@ class Region:
     """Everything that rows record of one region."""
 
     name: str
+    table: str | None = None
     heads: dict[RegionStream, list[Row]] = field(default_factory=lambda: defaultdict(list))
     segments: dict[RegionStream, list[Segment]] = field(default_factory=lambda: defaultdict(list))
     rows: list[Row] = field(default_factory=list)
@@ -53,11 +45,11 @@ class Region:
     replicated_ms: int | None = None
     unstamped: list[Row] = field(default_factory=list)
     partial: list[Row] = field(default_factory=list)
-    tables: list[str] = field(default_factory=list)
 
     @property
-    def table(self) -> str | None:
-        return max(self.tables, default=None)
+    def keys(self) -> tuple[bytes | None, bytes | None]:
+        """Its first row key, and the one that follows its last."""
+        return greatest(self.rows, "start_key"), greatest(self.rows, "end_key")
 
     @property
     def written_ms(self) -> int | None:
@@ -66,7 +58,9 @@ class Region:
 
     def add(self, row: Row) -> None:
         """Take in a row of the region."""
-        key = (row.get("origin"), row.get("via") or 0)
+        table, key = row.get("table"), (row.get("origin"), row.get("via") or 0)
+        if table is not None and (self.table is None or table > self.table):
+            self.table = table
         match row["kind"]:
             case "stream":
                 self.heads[key].append(row)
@@ -125,48 +119,12 @@ def _judge_stream(
     region: Region, key: RegionStream, rows: list[Row], context: RunContext
 ) -> tuple[Head, StreamVerdict]:
     head = head_of(region.name, *key, rows)
-    unknown = (False, None, None)
-    rules = unknown if key[0] is None else context.origin_rules.get(key[0], unknown)
-    return head, judge_stream(head, region.segments[key], context.rule, *rules)
-
-
-def decision_sql(context: RunContext) -> dict[str, str]:
-    """As `judge_region`, over `own`, the `region_findings_sql`."""
-    ordered = "is_ordered"
-    own = f"IF(size(own) > 0, {SEVERITY[Status.UNVERIFIABLE]}, 0)"
-    is_proven = _is_proven_sql(context)
-    settled = known_true(is_in("`table`", sorted(context.settled_tables)))
-    settled = "true" if context.is_settled_by_rows else settled
-    accepted = _is_accepted_sql(context)
-    by_streams = f"greatest(stream_status, {own})"
-    by_rows = f"IF({is_in('region', sorted(context.rows.differing))}, {SEVERITY[Status.DIFFERS]}, 0)"
-    return {
-        "in_scope": "heads > 0 OR member OR is_loaded OR local_loads > 0 OR is_gone OR is_changed OR unstamped > 0",
-        "status": f"greatest(IF({is_proven}, 0, {by_streams}), coalesce(table_status, 0), {by_rows})",
-        "findings": f"IF({is_proven}, filter(own, one -> false), concat(stream_findings, own))",
-        "evidence": case(
-            (f"{is_proven} AND ({settled} OR {by_streams} > 0 OR {ordered})", f"'{Evidence.ROWS}'"),
-            (f"{is_proven} AND {accepted}", f"'{Evidence.ROWS}'"),
-            (accepted, f"'{Evidence.ACCEPTED}'"),
-            (ordered, f"'{Evidence.ORDERED}'"),
-            (known_true(is_in("`table`", sorted(context.kept))), f"'{Evidence.ROWS}'"),
-            default=f"'{Evidence.EXACT}'",
-        ),
-    }
-
-
-def _is_proven_sql(context: RunContext, table: str = "`table`") -> str:
-    return known_true(is_in(table, sorted(context.rows.equal)))
+    return head, judge_stream(head, region.segments[key], context.rule, *context.origin_rule(key[0]))
 
 
 def _is_accepted(table: str | None, context: RunContext) -> bool:
     """Whether what is known of a table's regions rests on the operator's word."""
     return context.accepted.of(table) is not None and table not in context.unaffected
-
-
-def _is_accepted_sql(context: RunContext) -> str:
-    accepted = since_sql(context.accepted, "`table`")
-    return f"({accepted} IS NOT NULL AND NOT {known_true(is_in('`table`', sorted(context.unaffected)))})"
 
 
 def _evidence_of(table: str | None, context: RunContext, is_ordered: bool, *, in_doubt: bool) -> Evidence:
@@ -186,100 +144,13 @@ def _evidence_of(table: str | None, context: RunContext, is_ordered: bool, *, in
     return Evidence.ROWS if table in context.kept else Evidence.EXACT
 
 
-def fact_aggregates_sql(context: RunContext) -> dict[str, str]:
-    """What rows other than heads and segments record of a region."""
-    asked = _asked_sql(context).items()
-    newest = {name: f"max(IF({is_kind}, write_ms, NULL))" for name, (is_kind, _) in asked}
-    is_content = _is_fact_sql(FactState.CONTENT)
-    return {
-        "region_rows": f"count_if({IS_REGION})",
-        "existing": f"count_if({IS_EXISTING})",
-        "host": f"max(IF({IS_REGION}, {host_sql(context)}, NULL))",
-        "lineage": f"count_if(kind = 'fact' AND {is_in('state', LINEAGE)})",
-        **{name: f"count_if({is_kind} AND {later})" for name, (is_kind, later) in asked},
-        "load_ms": newest["loads"],
-        "local_load_ms": newest["local_loads"],
-        "change_ms": newest["changes"],
-        "unstamped_ms": newest["unstamped"],
-        "contents": f"count_if({is_content})",
-        "content_ms": f"max(IF({is_content}, write_ms, NULL))",
-        "replicated_ms": "max(IF(kind = 'replicated', write_ms, NULL))",
-        "partial": f"collect_list(IF(kind = 'partial', struct({_FAMILY} AS family, write_ms), NULL))",
-    }
-
-
-def may_blemish_sql(context: RunContext) -> str:
-    """Whether a row that is no head, segment or region may be something that is wrong with its region."""
-    asked = [f"({is_kind} AND {later})" for is_kind, later in _asked_sql(context).values()]
-    return " OR ".join([*asked, "kind = 'partial'"])
-
-
-def _asked_sql(context: RunContext) -> dict[str, tuple[str, str]]:
-    """Rows that make a region unverifiable: which they are, and whether they are later than what is accepted."""
-    since_ms = since_sql(context.scope.since, "`table`")
-    covered = "CAST(NULL AS BIGINT)" if context.master.coverage_ms is None else str(context.master.coverage_ms)
-    later = is_later_sql("write_ms", since_ms)
-    return {
-        "loads": (_is_fact_sql(FactState.BULK_LOAD), later),
-        "local_loads": (_is_fact_sql(FactState.LOCAL_LOAD), later),
-        "changes": (_is_fact_sql(FactState.CHANGED), later),
-        "unstamped": ("kind = 'unstamped'", is_later_sql("write_ms", f"greatest({since_ms}, {covered})")),
-    }
-
-
-def _is_fact_sql(state: FactState) -> str:
-    return f"kind = 'fact' AND state = '{state}'"
-
-
-def region_aggregates_sql(context: RunContext) -> dict[str, str]:
-    """As `Region` with its streams judged, over the groups of its streams and of its other rows."""
-    sums = (
-        "heads",
-        "region_rows",
-        "existing",
-        "lineage",
-        "loads",
-        "local_loads",
-        "changes",
-        "contents",
-        "unstamped",
-        "later",
-    )
-    highest = (
-        "table",
-        "host",
-        "load_ms",
-        "local_load_ms",
-        "change_ms",
-        "content_ms",
-        "unstamped_ms",
-        "replicated_ms",
-        "lag_ms",
-        "later_ms",
-    )
-    return {
-        **{name: f"sum({name})" for name in sums},
-        **{name: f"max(`{name}`)" for name in highest},
-        "lag_ms": f"IF({_is_proven_sql(context, 'max(`table`)')}, CAST(NULL AS BIGINT), max(lag_ms))",
-        **{name: f"max(IF(region_rows > 0, {name}, NULL))" for name in ("start_key", "end_key")},
-        "written_ms": "max(IF(heads > 0, write_ms, NULL))",
-        "is_ordered": f"count_if({is_ordered_sql('head_table', 'is_of_family', context.rule.ordered)}) > 0",
-        "partial": "flatten(collect_list(partial))",
-        "stream_status": f"max({severity_sql('code')})",
-        "stream_findings": f"collect_list({stream_finding_sql()})",
-    }
-
-
 def region_findings(region: Region, table: TableFacts | None, context: RunContext) -> Iterator[Finding]:
     """What is wrong with the region as such."""
 
     def is_asked(row: Row, covered_ms: int | None = None) -> bool:
         return is_later(row.get("write_ms"), latest(context.scope.since.of(row.get("table")), covered_ms))
 
-    keys = (
-        max((row["start_key"] for row in region.rows if row.get("start_key") is not None), default=None),
-        max((row["end_key"] for row in region.rows if row.get("end_key") is not None), default=None),
-    )
+    keys = region.keys
 
     def found(code: str, written_ms: int | None = None) -> Finding:
         return Finding(
@@ -325,52 +196,6 @@ def _newest(rows: Iterable[Row]) -> int | None:
     return latest(*(row.get("write_ms") for row in rows))
 
 
-def flags_sql(context: RunContext) -> dict[str, str]:
-    """The conditions of `region_findings`, over `region_aggregates_sql` and what the context holds of the table."""
-    member = f"existing > 0 AND {known_true('replicated')}"
-    since_ms = since_sql(context.scope.since, "`table`")
-    accepted = f"coalesce(gone_accepted, NOT {is_later_sql('greatest(written_ms, content_ms)', since_ms)})"
-    in_scope = f"(heads > 0 OR ({member}))"
-    counted = (
-        "(family_ids IS NULL OR part.family = '" + UNKNOWN_FAMILY + "' OR array_contains(family_ids, part.family))"
-    )
-    later = is_later_sql("part.write_ms", since_ms)
-    undescribed = f"heads > 0 AND region_rows > 0 AND NOT {known_true('described')}"
-    return {
-        "member": member,
-        "host_code": case((f"{in_scope} AND host = 2", "'unhosted'"), (f"{in_scope} AND host = 1", "'untracked'")),
-        "is_changed": f"changes > 0 AND (region_rows > 0 OR lineage > 0) AND {known_true('replicated')}",
-        "is_gone": f"(heads > 0 OR contents > 0) AND region_rows = 0 AND lineage = 0 AND NOT {accepted}",
-        "is_undescribed": undescribed if context.tables else "false",
-        "is_partial": f"{in_scope} AND exists(partial, part -> {counted} AND {later})",
-        "partial_ms": f"array_max(transform(filter(partial, part -> {counted}), part -> part.write_ms))",
-        "is_loaded": f"loads > 0 AND NOT {known_true('loads_shipped')}",
-    }
-
-
-_OWN: tuple[tuple[str, str, dict[str, str]], ...] = (
-    ("host_code IS NOT NULL", "host_code", {}),
-    ("is_gone", "'truncated'", {}),
-    ("is_undescribed", "'undescribed'", {}),
-    ("is_changed", "'content-changed'", {"written_to_ms": "change_ms"}),
-    ("is_loaded", "'bulkload'", {"written_to_ms": "load_ms"}),
-    ("local_loads > 0", "'localload'", {"written_to_ms": "local_load_ms"}),
-    ("unstamped > 0", "'unstamped'", {"written_to_ms": "unstamped_ms"}),
-    ("is_partial", "'partial'", {"written_to_ms": "partial_ms", "repair_to_ms": "partial_ms"}),
-)
-
-
-def region_findings_sql() -> str:
-    """As `region_findings`, over `flags_sql`."""
-    same = {name: f"`{name}`" for name in ("table", "region", "start_key", "end_key")}
-    return present(*(f"IF({flag}, {finding(code, **same, **times)}, NULL)" for flag, code, times in _OWN))
-
-
-def has_findings_sql() -> str:
-    """Whether `region_findings_sql` has any."""
-    return " OR ".join(f"({flag})" for flag, _, _ in _OWN)
-
-
 def host_code(state: str | None, server: str | None, tracked_servers: frozenset[str]) -> str | None:
     """Why a region's server cannot vouch for it; None: it can, or the region needs none."""
     if state in _NOT_HOSTED:
@@ -378,16 +203,6 @@ def host_code(state: str | None, server: str | None, tracked_servers: frozenset[
     if server is None or state not in (RegionState.HOSTED, None):
         return "unhosted"
     return None if server in tracked_servers else "untracked"
-
-
-def host_sql(context: RunContext) -> str:
-    """As `host_code`: 0 fine, 1 untracked, 2 unhosted."""
-    return case(
-        (is_in("state", _NOT_HOSTED), "0"),
-        (f"server IS NULL OR state != '{RegionState.HOSTED}'", "2"),
-        (is_in("server", sorted(context.tracked_servers)), "0"),
-        default="1",
-    )
 
 
 def _is_asked_family(family: str | None, table: TableFacts | None) -> bool:

@@ -10,9 +10,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from status_tool.rules.sql import IS_HEAD, IS_SEGMENT, LEAST_MS, is_in, known_true, since_sql
-from status_tool.vocabulary.scope import Baseline
-
 SINCE_MARGIN_MS = 1000
 """Threads of one server may append in another order than that of their write times. So the first entry
 after a hole bounds the write times inside the hole only up to this much."""
@@ -112,68 +109,6 @@ def fold(segments: Iterable[Segment], head: int, since_ms: int | None = None) ->
     return Fold(reach, reach_ms, reach, reach_ms, (), count)
 
 
-_STREAM = "region, origin, via"
-_ORDER = "kind = 'segment', prev, seq, first_ms, write_ms, recorded_ms, started_ms"
-# A stream's head comes first (false sorts before true), then its segments as `fold` sorts them. So the rows before a
-# segment are what `fold` has seen when it comes to that segment, and running aggregates over them are its variables.
-_BEFORE = f"OVER (PARTITION BY {_STREAM} ORDER BY {_ORDER} ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)"
-_HOLE_END = "coalesce(started_ms, first_ms)"
-
-
-def valid_sql() -> str:
-    """As `Segment.valid`."""
-    return known_true("prev >= 0 AND seq > prev")
-
-
-def is_ordered_sql(table: str, is_of_family: str, ordered: frozenset[str]) -> str:
-    """As `StreamRule.is_ordered`."""
-    return known_true(f"NOT {is_of_family} AND {is_in(table, sorted(ordered))}")
-
-
-def before_sql(ordered: frozenset[str], since: Baseline) -> dict[str, str]:
-    """What `fold` knows when it comes to a segment: `head`, the head; `before`, the reach; `before_ms`, its time.
-
-    Over heads and valid segments. `ordered`: whether the stream is of one of those tables; `since_ms`: up to when what
-    was written to its table is accepted.
-    """
-    table = f"max(IF({IS_HEAD}, `table`, NULL)) {_BEFORE}"
-    of_family = f"(count(IF({IS_HEAD}, family, NULL)) {_BEFORE} > 0)"
-    return {
-        "head": f"max(IF({IS_HEAD}, seq, NULL)) {_BEFORE}",
-        "ordered": is_ordered_sql(table, of_family, ordered),
-        "since_ms": since_sql(since, table),
-        "before": f"coalesce(max(IF({IS_SEGMENT}, seq, NULL)) {_BEFORE}, CAST(0 AS BIGINT))",
-        "before_ms": f"max(IF({IS_SEGMENT}, write_ms, NULL)) {_BEFORE}",
-    }
-
-
-def is_hole_sql() -> str:
-    """Whether a hole ends at a segment that `fold` would report, over `before_sql`; never in an ordered table."""
-    return known_true(f"{IS_SEGMENT} AND NOT ordered AND before < prev AND before < head AND NOT {_baseline_sql()}")
-
-
-def fold_aggregates_sql() -> dict[str, str]:
-    """As `Fold` but for its holes."""
-    return {
-        "segments": f"count_if({IS_SEGMENT})",
-        "reach": f"coalesce(max(IF({IS_SEGMENT}, seq, NULL)), CAST(0 AS BIGINT))",
-        "reach_ms": f"max(IF({IS_SEGMENT}, write_ms, NULL))",
-    }
-
-
-def hole_aggregates_sql(name: str, chosen: str) -> dict[str, str]:
-    """The first of the chosen holes, their number, and where the last one ends; minima, for all grow with `before`."""
-    ends = f"IF({chosen}, prev, NULL)"
-    return {
-        f"{name}s": f"count_if({chosen})",
-        f"{name}_from": f"min(IF({chosen}, before, NULL))",
-        f"{name}_from_ms": f"min(IF({chosen}, coalesce(before_ms, {LEAST_MS}), NULL))",
-        f"{name}_to": f"min({ends})",
-        f"{name}_to_ms": f"min_by({_HOLE_END}, {ends})",
-        f"{name}_repair_ms": f"max_by({_HOLE_END}, {ends})",
-    }
-
-
 def latest(*times: int | None) -> int | None:
     """The highest of the known times; None when none is known."""
     return max((time for time in times if time is not None), default=None)
@@ -189,11 +124,6 @@ def is_later(time_ms: int | None, bound_ms: int | None) -> bool:
     return time_ms is None or bound_ms is None or time_ms > bound_ms
 
 
-def is_later_sql(time: str, bound: str) -> str:
-    """As `is_later`, of two columns."""
-    return f"coalesce({time} > {bound}, true)"
-
-
 def _baseline(after: Segment, since_ms: int | None) -> bool:
     """Whether the hole before a segment belongs to the baseline."""
     if since_ms is None:
@@ -201,11 +131,6 @@ def _baseline(after: Segment, since_ms: int | None) -> bool:
     if after.prev_ms is not None:
         return after.prev_ms <= since_ms
     return after.first_ms is not None and after.first_ms <= since_ms - SINCE_MARGIN_MS
-
-
-def _baseline_sql() -> str:
-    margin = f"first_ms <= since_ms - {SINCE_MARGIN_MS}"
-    return known_true(f"IF(started_ms IS NULL, {margin}, started_ms <= since_ms)")
 
 
 def _order(segment: Segment) -> tuple[tuple[bool, int], ...]:

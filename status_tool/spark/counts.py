@@ -9,8 +9,8 @@ from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 
 from status_tool.explain.overview import Cause, causes, groups_of, merged_cause, overview
-from status_tool.rules.sql import FIELDS, is_in
-from status_tool.spark.expressions import named, to_finding
+from status_tool.rules.sql import is_in
+from status_tool.spark.expressions import FIELDS, named, to_finding
 from status_tool.spark.verify import Verification
 from status_tool.vocabulary.codes import FILE_CODES
 from status_tool.vocabulary.outcome import (
@@ -23,10 +23,9 @@ from status_tool.vocabulary.outcome import (
     TableLine,
     Tile,
 )
-from status_tool.vocabulary.verdicts import SEVERITY, FileStatus, Status, Verdict
+from status_tool.vocabulary.verdicts import SEVERITY, STATUSES, FileStatus, Status, Verdict
 
 _UNNAMED = "(table not recorded)"
-_STATUSES = {rank: status for status, rank in SEVERITY.items()}
 
 
 MAX_TILES = 5_000
@@ -90,7 +89,7 @@ def _tiles(regions: DataFrame, total: int) -> Iterator[Tile]:
         )
     )
     for row in rows.orderBy("table", "bin").collect():
-        worst = _STATUSES[row["worst"]]
+        worst = STATUSES[row["worst"]]
         yield Tile(row["table"] or _UNNAMED, worst, row["regions"], row["at_fault"], row["of"], row["lag_ms"])
 
 
@@ -173,5 +172,5 @@ def _tables(check: Verification) -> list[TableLine]:
     lines = {row["table"]: ({s: row[str(s)] for s in SEVERITY}, row["lag_ms"], row["oldest_ms"]) for row in rows}
     for one in check.evident:
         regions, *_ = lines.setdefault(one.table, (dict.fromkeys(SEVERITY, 0), None, None))
-        regions[_STATUSES[one.status]] += one.regions
+        regions[STATUSES[one.status]] += one.regions
     return [TableLine(table or _UNNAMED, *line) for table, line in lines.items()]

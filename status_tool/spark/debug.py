@@ -63,32 +63,13 @@ def _server_lines(check: Verification) -> Iterator[str]:
 
 
 def _streams(streams: DataFrame) -> DataFrame:
-    return streams.select(
-        F.col("head_table").alias("table"),
-        "region",
-        _hex_id("origin"),
-        _hex_id("via"),
-        "family",
-        _mapped(F.col("code"), {code: str(status) for code, status in STREAM_CODES.items()}).alias("status"),
-        F.col("code").alias("decision"),
-        F.col("head_seq").alias("written_seq"),
-        F.col("first_ms").alias("first_written_ms"),
-        F.col("write_ms").alias("written_ms"),
-        "segments",
-        F.col("arrived").alias("arrived_seq"),
-        "arrived_ms",
-        F.col("reach").alias("highest_arrived_seq"),
-        F.col("reach_ms").alias("highest_arrived_ms"),
-        "holes",
-        F.col("settled").alias("origin_settled"),
-        F.col("after_ms").alias("after_cut_ms"),
-        F.col("shipped_ms").alias("filter_unchanged_since_ms"),
-        "from_seq",
-        "to_seq",
-        "written_from_ms",
-        "written_to_ms",
-        "lag_ms",
-    )
+    shown = {
+        "origin": _hex_id("origin"),
+        "via": _hex_id("via"),
+        "code": F.col("code").alias("decision"),
+    }
+    status = _mapped(F.col("code"), {code: str(status) for code, status in STREAM_CODES.items()}).alias("status")
+    return streams.select(status, *(shown.get(name, F.col(name)) for name in streams.columns))
 
 
 def _regions(regions: DataFrame) -> DataFrame:

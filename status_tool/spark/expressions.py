@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import Any
 
 from pyspark.sql import Column, Row
 from pyspark.sql import functions as F
 
-from status_tool.rules.sql import FIELDS
 from status_tool.vocabulary.findings import Finding
 
+FIELDS = tuple(field.name for field in fields(Finding))
 _ORDER = ("table", "region", "origin", "via", "path", "code")
 
 

@@ -1,27 +1,31 @@
-"""The plan for files: both sides' rows are brought together by path, in one shuffle; `rules.files` has the rule."""
+"""The plan for files: both sides' rows are brought together by path, in one shuffle and one sort."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from functools import partial
 
+import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from status_tool.rules.files import COMPARED, changed_sql, compare_sql, note_sql, path_aggregates_sql
-from status_tool.rules.sql import finding, present
-from status_tool.spark.expressions import named
+from status_tool.rules.files import COMPARED, evident_matches
+from status_tool.rules.judged import judge_files
+from status_tool.spark.judge import FINDING, batch_of, map_in_arrow
 from status_tool.vocabulary.header import MASTER, SLAVE
+from status_tool.vocabulary.schema import STATUS_SCHEMA
 from status_tool.vocabulary.selection import LOCAL
 
-
-def judge_files(master_df: DataFrame, slave_df: DataFrame, cut_ms: int) -> DataFrame:
-    """One row per path with both sides' values, its `code`, and `findings` where it does not match."""
-    ours, theirs = _file_rows(master_df, MASTER), _file_rows(slave_df, SLAVE)
-    by_path = ours.unionByName(theirs).repartition("path").groupBy("path").agg(*named(path_aggregates_sql()))
-    compared = by_path.select("*", *named({"code": compare_sql()}))
-    coded = compared.withColumn("code", F.expr(changed_sql(cut_ms))).select("*", *named({"note": note_sql()}))
-    at_fault = f"IF(code != 'match', {finding('code', path='path', note='note')}, NULL)"
-    return coded.select("*", *named({"findings": present(at_fault)}))
+COLUMNS = (*COMPARED, "modified_ms", "detail")
+"""What files are judged by."""
+_CONTENT = pa.struct([STATUS_SCHEMA.field(name) for name in COMPARED])
+FILE_SCHEMA = pa.schema(
+    {
+        **{"path": pa.string(), "code": pa.string(), "note": pa.string(), "findings": pa.list_(FINDING)},
+        **{"is_of_master": pa.bool_(), "master": _CONTENT, "slave": _CONTENT},
+    }
+)
 
 
 def mapped_paths(rows: DataFrame, pairs: Sequence[tuple[str, str]]) -> DataFrame:
@@ -42,6 +46,48 @@ def mapped_paths(rows: DataFrame, pairs: Sequence[tuple[str, str]]) -> DataFrame
     return kept.withColumn("path", F.when(F.col("kind") == "file", F.coalesce(renamed, path)).otherwise(path))
 
 
-def _file_rows(rows: DataFrame, side: str) -> DataFrame:
-    files = rows.where("kind = 'file' AND path IS NOT NULL")
-    return files.select("path", *COMPARED, "modified_ms", "detail", *named({"side": f"'{side}'"}))
+def rows_of_files(master_df: DataFrame, slave_df: DataFrame) -> DataFrame:
+    """All rows that files are judged by, with their `side`."""
+    ours, theirs = (
+        rows.where("kind = 'file' AND path IS NOT NULL").select("path", *COLUMNS, F.lit(side).alias("side"))
+        for rows, side in ((master_df, MASTER), (slave_df, SLAVE))
+    )
+    return ours.unionByName(theirs)
+
+
+def files_of(rows: DataFrame, cut_ms: int) -> DataFrame:
+    """A `JudgedFile` each."""
+    by_path = rows.repartition("path").sortWithinPartitions("path", "side")
+    return map_in_arrow(by_path, partial(_judged, cut_ms=cut_ms), FILE_SCHEMA)
+
+
+def _judged(given: Iterator[pa.RecordBatch], cut_ms: int) -> Iterator[pa.RecordBatch]:
+    """What evidently matches a batch at a time, all others one by one."""
+    for batch in _whole_paths(given):
+        ours, theirs, others = evident_matches(batch)
+        yield _matching(ours, theirs)
+        yield batch_of(list(judge_files(others.to_pylist(), cut_ms)), FILE_SCHEMA)
+
+
+def _whole_paths(given: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The same rows, no path in two batches."""
+    kept: pa.RecordBatch | None = None
+    for batch in given:
+        both = pa.Table.from_batches([batch] if kept is None else [kept, batch])
+        for rows in both.combine_chunks().to_batches():
+            last = pc.index(rows["path"], rows["path"][-1]).as_py()
+            yield rows.slice(0, last)
+            kept = rows.slice(last)
+    if kept is not None:
+        yield kept
+
+
+def _matching(ours: pa.RecordBatch, theirs: pa.RecordBatch) -> pa.RecordBatch:
+    count = ours.num_rows
+    contents = [
+        pa.StructArray.from_arrays([side[name] for name in COMPARED], fields=list(_CONTENT)) for side in (ours, theirs)
+    ]
+    none = pa.ListArray.from_arrays(pa.array([0] * (count + 1), pa.int32()), pa.array([], FINDING))
+    is_ours = pa.repeat(pa.scalar(True), count)
+    constants = [pa.repeat(pa.scalar("match"), count), pa.nulls(count, pa.string()), none, is_ours]
+    return pa.RecordBatch.from_arrays([ours["path"], *constants, *contents], schema=FILE_SCHEMA)

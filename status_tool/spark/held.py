@@ -4,24 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 
-from status_tool.rules.context import SMALL_KINDS
+from status_tool.rules.judged import region_rows
 from status_tool.status_file.reader import StatusFile
 from status_tool.vocabulary.header import MASTER, SLAVE
 from status_tool.vocabulary.schema import STATUS_SCHEMA, Row
 
 SMALL_BYTES = 1 << 20
 """A status file of this size holds some ten thousand streams."""
-_KINDS = {
-    MASTER: (*SMALL_KINDS, "region", "fact", "count"),
-    SLAVE: (*SMALL_KINDS, "fact", "unstamped", "count"),
-}
-"""What a side's context and its counts are made of."""
-_NOT_ASKED = frozenset({"prev", "seq", "start_key", "end_key", "path", "checksum", "crc32c", "algorithm", "block_size"})
+_NOT_ASKED = frozenset({"path", "checksum", "crc32c", "algorithm", "block_size"})
 
 
 @dataclass(frozen=True)
@@ -34,7 +30,13 @@ class HeldRows:
     @classmethod
     def of(cls, master: pa.Table, slave: pa.Table, left_out: Collection[str] = ()) -> HeldRows:
         """Of all rows of both sides."""
-        return cls(*(_asked(rows, side, left_out) for rows, side in ((master, MASTER), (slave, SLAVE))))
+        return cls(_asked(master, left_out), _asked(slave, left_out))
+
+    @property
+    def region_rows(self) -> list[Row]:
+        """Those that regions are judged by, sorted by region."""
+        both = [*region_rows(self.master, MASTER), *region_rows(self.slave, SLAVE)]
+        return sorted(both, key=itemgetter("region"))
 
     @property
     def entries(self) -> dict[tuple[str, str], int]:
@@ -60,8 +62,8 @@ def frame_of(session: SparkSession, rows: DataFrame | pa.Table) -> DataFrame:
     return session.createDataFrame(rows) if isinstance(rows, pa.Table) else rows
 
 
-def _asked(rows: pa.Table, side: str, left_out: Collection[str]) -> list[Row]:
-    chosen = pc.is_in(rows["kind"], value_set=pa.array(_KINDS[side], pa.string()))
+def _asked(rows: pa.Table, left_out: Collection[str]) -> list[Row]:
+    """All but files."""
     columns = [name for name in rows.column_names if name not in _NOT_ASKED]
-    found: list[Row] = rows.select(columns).filter(chosen).to_pylist()
+    found: list[Row] = rows.select(columns).filter(pc.not_equal(rows["kind"], "file")).to_pylist()
     return [row for row in found if row["table"] not in left_out]

@@ -1,29 +1,32 @@
-"""The plan of the short way; its rules are in `rules.evident`.
+"""The plan of the short way; what it asks is in `rules.evident`.
 
 Rows of both sides are shuffled once, by region, and hashed twice, by stream and by region, without a sort.
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
+import pyarrow as pa
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from status_tool.rules import evident
 from status_tool.rules.context import RunContext
-from status_tool.rules.later_writes import later_sql
-from status_tool.rules.regions import IS_REGION, flags_sql
-from status_tool.rules.streams import arrived_sql, code_sql
+from status_tool.rules.judged import REGION_COLUMNS
+from status_tool.rules.later_writes import later_bound
+from status_tool.rules.sql import known_true
 from status_tool.spark.expressions import named
-from status_tool.spark.hbase import EVENT_COLUMNS, STREAM, events, tables_frame, with_origins
+from status_tool.spark.judge import frame_of_records, rows_of_regions
 from status_tool.vocabulary.verdicts import Evidence
 
-_COLUMNS = ("region", "origin", "prev", "seq", "first_ms", "write_ms")
-_DECIDED = ("table", "status", "evidence", "timestamps")
+_COLUMNS = ("region", "origin", "prev", "seq", "write_ms")
+_KIND = ("table_key", "has_streams", "is_split")
+_DECIDED = ("table", "status", "evidence")
 MOST_IN_DOUBT = 200_000
-"""So many names, about 10 MB, are sent to every task; where more regions are in doubt, all are judged in full."""
+"""So many names, about 10 MB, are sent to every task; where more regions are in doubt, all are judged one by one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +37,6 @@ class Decided:
     status: int
     """Severity: that of their table, or of what its rows show."""
     evidence: str
-    timestamps: str
     regions: int
 
 
@@ -50,29 +52,32 @@ class Evident:
     """All that were looked at, to be looked at again: with their names, and whether each `is_evident`."""
 
     def in_doubt_of(self, rows: DataFrame) -> DataFrame:
-        """The rows of regions in doubt, with the columns that streams and regions are judged by."""
+        """The rows of regions in doubt, with the columns that regions are judged by."""
         names = self.kept.where("region IS NOT NULL").select("region")
-        return rows.select(*EVENT_COLUMNS, "via", "via_ids").join(F.broadcast(names), "region", "left_semi")
+        return rows.select(*REGION_COLUMNS).join(F.broadcast(names), "region", "left_semi")
 
     def regions_of(self, master_df: DataFrame) -> DataFrame:
         """Those that are decided and in scope, by name: `table`, `region`, `start_key`, `status`."""
-        # Each has one such row (`evident.decision_sql`).
-        keys = master_df.where(IS_REGION).select("region", "start_key")
+        # Each has one such row (`evident.kind_sql`).
+        keys = master_df.where("kind = 'region'").select("region", "start_key")
         decided = self.regions.where("is_evident AND in_scope").select("table", "region", "status")
         return decided.join(keys, "region").select("table", "region", "start_key", "status")
 
 
 def judge_evident(
-    session: SparkSession, master_df: DataFrame, slave_df: DataFrame, context: RunContext
+    session: SparkSession, master_df: DataFrame, slave_df: DataFrame, left_out: Collection[str], context: RunContext
 ) -> Evident | None:
     """Decide what is evident, in one action; None where the short way leads nowhere."""
-    if context.evidence is Evidence.TIMESTAMPS or not context.tables:
+    kinds = list(evident.verdicts_of(context))
+    if context.evidence is Evidence.TIMESTAMPS or not kinds:
         return None
-    tables = tables_frame(session, context).select("*", *named({"table_key": evident.table_key_sql()}))
+    tables = frame_of_records(session, kinds, _KIND_SCHEMA).withColumn("table_key", F.expr(evident.table_key_sql()))
     # Spark evaluates what it has itself without a job.
-    if len(set(tables.select("table_key").collect())) < len(context.tables):
+    if len(set(tables.select("table_key").collect())) < len({kind.table for kind in kinds}):
         return None  # two names have the same key
-    rows = events(master_df, slave_df, context, [*map(F.col, _COLUMNS), *named(evident.row_sql(context))])
+    rows = rows_of_regions(
+        master_df, slave_df, left_out, [*map(F.col, _COLUMNS), *named(evident.row_sql(context))]
+    ).repartition("region")
     regions = _regions(session, rows, context, tables)
     name = named({"region": "IF(is_evident, NULL, region)"})
     counted = regions.where("in_scope OR NOT is_evident").groupBy(*_DECIDED, *name).agg(*named({"regions": "count(1)"}))
@@ -85,18 +90,35 @@ def judge_evident(
     return Evident(decided, in_doubt, counted, regions)
 
 
+_KIND_SCHEMA = pa.schema(
+    {
+        **{"table": pa.string(), "has_streams": pa.bool_(), "is_split": pa.bool_(), "in_scope": pa.bool_()},
+        **{"status": pa.int32(), "evidence": pa.string()},
+    }
+)
+_ORIGIN_SCHEMA = pa.schema(
+    {"origin": pa.int64(), "settled": pa.bool_(), "is_drained": pa.bool_(), "bound_ms": pa.int64()}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Origin:
+    origin: int
+    settled: bool
+    is_drained: bool
+    bound_ms: int | None
+
+
 def _regions(session: SparkSession, rows: DataFrame, context: RunContext, tables: DataFrame) -> DataFrame:
-    streams = rows.groupBy(*STREAM).agg(*named(evident.stream_aggregates_sql()))
-    heads = tables.select("table_key", F.col("table").alias("head_table"))
-    known = with_origins(session, streams.join(F.broadcast(heads), "table_key", "left"), context)
-    for columns in (
-        evident.whole_sql(context),
-        arrived_sql(),
-        {"code": code_sql(context.rule)},
-        later_sql(context.master),
-    ):
+    origins = [
+        _Origin(origin, rule.settled, origin in context.queues.drained, later_bound(context.master, rule.after_ms))
+        for origin, rule in context.origin_rules.items()
+    ]
+    streams = rows.groupBy("region", "origin", "via").agg(*named(evident.stream_aggregates_sql()))
+    known = streams.join(F.broadcast(frame_of_records(session, origins, _ORIGIN_SCHEMA)), "origin", "left")
+    for columns in (evident.origin_sql(), {"is_whole": evident.is_whole_sql()}):
         known = known.select("*", *named(columns))
-    regions = known.groupBy("region").agg(*named(evident.number_aggregates_sql(context)))
-    regions = regions.join(F.broadcast(tables), "table_key", "left").select("*", *named(evident.without_blemish_sql()))
-    flagged = regions.select("*", *named(flags_sql(context)))
-    return flagged.select("region", "table", *named(evident.decision_sql(context)))
+    regions = known.groupBy("region").agg(*named(evident.region_aggregates_sql()))
+    of_kind = regions.select("*", *named(evident.kind_sql())).join(F.broadcast(tables), list(_KIND), "left")
+    is_evident = {"is_evident": known_true("is_usual AND `table` IS NOT NULL")}
+    return of_kind.select("region", *_DECIDED, "in_scope", *named(is_evident))

@@ -16,18 +16,26 @@ from pyspark import StorageLevel
 from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 
-from status_tool.explain.conclude import Tally, conclude
+from status_tool.explain.conclude import Tally, conclude, tally_of
 from status_tool.explain.problems import bound, to_problem
 from status_tool.rules.context import SMALL_KINDS, RunContext, build_context
+from status_tool.rules.judged import JudgedFile, JudgedRegion, judge_files, judge_regions
 from status_tool.rules.later_writes import accepted_by, later_findings, later_writes
 from status_tool.rules.queue_proofs import QueueFacts
 from status_tool.rules.sides import older_findings
 from status_tool.rules.sql import is_in
 from status_tool.rules.tables import TableAge, age_aggregates_sql, has_age_sql, is_content_sql, table_ages
 from status_tool.spark.expressions import named, to_finding, worst_first
-from status_tool.spark.hbase import judge_regions, judge_streams, with_drained_heads
-from status_tool.spark.hdfs import judge_files
+from status_tool.spark.hdfs import FILE_SCHEMA, files_of, rows_of_files
 from status_tool.spark.held import SMALL_BYTES, HeldRows
+from status_tool.spark.judge import (
+    REGION_SCHEMA,
+    collected,
+    frame_of_records,
+    judged_streams,
+    regions_of,
+    rows_of_regions,
+)
 from status_tool.spark.session import small_query
 from status_tool.spark.short_way import Decided, Evident, judge_evident
 from status_tool.vocabulary.codes import FILE_CODES
@@ -61,32 +69,13 @@ _SMALL_COLUMNS = (
     "entries",
 )
 
-_REGION_COLUMNS = (
-    "table",
-    "region",
-    "start_key",
-    "end_key",
-    "status",
-    "findings",
-    "table_status",
-    "evidence",
-    "heads",
-    "written_ms",
-    "replicated_ms",
-    "timestamps",
-    "lag_ms",
-    "later",
-    "later_ms",
-)
-"""What is kept of a region: counts, lists and dumps take no more. All that it was judged by is four times as much."""
-
 FEW_IN_DOUBT = 10_000
-"""So few regions are judged as in a small check, whatever size the whole is of."""
+"""So few regions are judged by this process, whatever size the whole is of."""
 _AGES = age_aggregates_sql()
 
 
 class Verification:
-    """One verification of two sets of rows in the wide schema; the tests hold it equal to `tests.reference`.
+    """One verification of two sets of rows in the wide schema.
 
     Rows that do not come from files (a live source) are read once and kept until `close` (use it with
     `contextlib.closing`). Errors of a live source surface as Spark's; `source.explain` turns them into the tool's.
@@ -107,7 +96,7 @@ class Verification:
     ) -> None:
         """`small`: skip Spark's code generation; None: decide by the size of the master's file.
 
-        `held` are rows of both sides that this process has itself: then no action is needed for them.
+        `held` are rows of both sides that this process has itself: then it judges them, without an action of Spark.
         """
         self._session = session
         self._tuned = ExitStack()
@@ -122,8 +111,7 @@ class Verification:
         self._queues = (queues if self._level != Evidence.TIMESTAMPS else None) or QueueFacts()
         self._kept: list[DataFrame] = []
         self._later: tuple[LaterWrites, ...] = ()
-        self._small_df, self._slave_df = self._keep(master_df), self._keep(slave_df)
-        self._master_df = with_drained_heads(self._small_df, self._slave_df, self._queues.drained)
+        self._master_df, self._slave_df = self._keep(master_df), self._keep(slave_df)
 
     def close(self) -> None:
         """Release what was kept."""
@@ -144,7 +132,7 @@ class Verification:
             return [], [], []
         if self._held is not None:
             return self._held.master, self._held.slave, table_ages(self._held.master)
-        found = [row.asDict() for row in _small_rows(self._small_df, self._slave_df).collect()]
+        found = [row.asDict() for row in _small_rows(self._master_df, self._slave_df).collect()]
         ours = [row for row in found if row["side"] == MASTER and row["kind"] != "age"]
         theirs = [row for row in found if row["side"] == SLAVE]
         return ours, theirs, [_age(row) for row in found if row["kind"] == "age"]
@@ -155,6 +143,14 @@ class Verification:
 
     def outcome(self) -> Outcome:
         """Decide everything; this is the second action."""
+        context = self.context
+        tally, found = self._counted() if self._held is None else tally_of(self._held_regions, self._held_files)
+        self._later = later_writes(tally.later)
+        if context.check_hdfs:
+            tally.entries = self._held.entries if self._held else _entries(self._master_df, self._slave_df)
+        return conclude(context, tally, found)
+
+    def _counted(self) -> tuple[Tally, list[Finding]]:
         context, tally = self.context, Tally()
         parts: list[DataFrame] = []
         observed: list[tuple[Observation, Any]] = []
@@ -169,10 +165,7 @@ class Verification:
             fill(tally, observation.get)
         if tally.later_streams:
             tally.later = _later(self.regions_in_doubt())
-        self._later = later_writes(tally.later)
-        if context.check_hdfs:
-            tally.entries = self._held.entries if self._held else _entries(self._master_df, self._slave_df)
-        return conclude(context, tally, found)
+        return tally, found
 
     @property
     def header_findings(self) -> list[Finding]:
@@ -216,45 +209,66 @@ class Verification:
         """The short way pays where compiling its plan does."""
         if self._is_small:
             return None
-        evident = judge_evident(self._session, self._master_df, self._slave_df, self.context)
+        evident = judge_evident(self._session, self._master_df, self._slave_df, self._left_out, self.context)
         if evident is not None:
             self._kept.append(evident.kept)
         return evident
 
     @cached_property
+    def _left_out(self) -> list[str]:
+        """The tables with regions that are not in scope."""
+        _, _, ages = self._small
+        return [age.table for age in ages if not self.context.in_scope(age.table)]
+
+    @cached_property
+    def _held_regions(self) -> list[JudgedRegion]:
+        if self._held is None or not self.context.check_hbase:
+            return []
+        return list(judge_regions(self._held.region_rows, self.context))
+
+    @cached_property
+    def _held_files(self) -> list[JudgedFile]:
+        if self._held is None or not self.context.check_hdfs:
+            return []
+        # Which files are in question, and under which paths, Spark says.
+        rows = collected(rows_of_files(self._master_df, self._slave_df), by="path")
+        return list(judge_files(rows, self.context.master.cut_ms))
+
+    @cached_property
     def _regions(self) -> DataFrame:
-        return self._judged(self._master_df, self._slave_df)
+        if self._held is not None:
+            return frame_of_records(self._session, self._held_regions, REGION_SCHEMA)
+        return self._judged(self._region_rows)
 
     @cached_property
     def _regions_in_doubt(self) -> DataFrame:
         if self._evident is None:
             return self._regions
-        rows = [self._evident.in_doubt_of(side) for side in (self._master_df, self._slave_df)]
+        ours, theirs = (self._evident.in_doubt_of(side) for side in (self._master_df, self._slave_df))
+        rows = rows_of_regions(ours, theirs, self._left_out)
         if self._evident.in_doubt > FEW_IN_DOUBT:
-            return self._judged(*rows)
-        for side in rows:
-            self._kept.append(side.persist(StorageLevel.MEMORY_AND_DISK))
-            side.count()
-        with small_query(self._session):
-            judged = self._judged(*rows)
-            judged.count()
-        return judged
+            return self._judged(rows)
+        found = judge_regions(collected(rows, by="region"), self.context)
+        return frame_of_records(self._session, found, REGION_SCHEMA)
 
-    def _judged(self, master_df: DataFrame, slave_df: DataFrame) -> DataFrame:
+    @property
+    def _region_rows(self) -> DataFrame:
+        return rows_of_regions(self._master_df, self._slave_df, self._left_out)
+
+    def _judged(self, rows: DataFrame) -> DataFrame:
         """Persisted, because the overview uses them again and judging is expensive."""
-        judged = judge_regions(self._session, master_df, slave_df, self.context)
-        shown = judged.where("in_scope").select(*_REGION_COLUMNS)
-        self._kept.append(shown.persist(StorageLevel.MEMORY_AND_DISK))
+        self._kept.append(regions_of(rows, self.context).persist(StorageLevel.MEMORY_AND_DISK))
         return self._kept[-1]
 
     def streams(self) -> DataFrame:
         """One row per stream in scope."""
-        judged = judge_streams(self._session, self._master_df, self._slave_df, self.context)
-        return judged.where(F.col("heads") > 0)
+        return judged_streams(self._region_rows, self.context)
 
     def files(self) -> DataFrame:
         """One row per path of either side."""
-        return judge_files(self._master_df, self._slave_df, self.context.master.cut_ms)
+        if self._held is not None:
+            return frame_of_records(self._session, self._held_files, FILE_SCHEMA)
+        return files_of(rows_of_files(self._master_df, self._slave_df), self.context.master.cut_ms)
 
     @property
     def session(self) -> SparkSession:
@@ -377,7 +391,7 @@ def _tally_evident(tally: Tally, evident: tuple[Decided, ...]) -> None:
         tally.regions[status] = sum(one.regions for one in evident if one.status == rank)
     for level in Evidence:
         tally.evidence[level] = sum(one.regions for one in evident if one.evidence == level)
-    tally.timestamps_complete = sum(one.regions for one in evident if one.timestamps == "covered")
+    tally.timestamps_complete = sum(one.regions for one in evident)
 
 
 def _tally_regions(tally: Tally, counted: dict[str, Any]) -> None:
@@ -400,7 +414,7 @@ def _later(regions: DataFrame) -> dict[str | None, tuple[int, int]]:
 def _file_counts() -> list[Column]:
     codes = {status: [code for code, of in FILE_CODES.items() if of is status] for status in FileStatus}
     counts = {str(status): f"count_if({is_in('code', those)})" for status, those in codes.items()}
-    return named({**counts, "master_files": "count_if(master_rows > 0)"})
+    return named({**counts, "master_files": "count_if(is_of_master)"})
 
 
 def _entries(master_df: DataFrame, slave_df: DataFrame) -> dict[tuple[str, str], int]:

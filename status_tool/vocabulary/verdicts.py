@@ -21,6 +21,8 @@ class Status(StrEnum):
 
 
 SEVERITY: dict[Status, int] = {status: rank for rank, status in enumerate(Status)}
+STATUSES = tuple(Status)
+"""By severity."""
 
 
 INCOMPLETE_REGIONS = (Status.DIFFERS, Status.GAP, Status.MISSING, Status.BEHIND)

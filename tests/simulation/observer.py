@@ -20,7 +20,7 @@ from status_tool.sources.state_table import Barrier, Descriptors, Generation, ge
 from status_tool.vocabulary.header import Header
 from status_tool.vocabulary.outcome import Outcome
 from status_tool.vocabulary.scope import Baseline, Scope
-from tests.reference import verify_reference
+from tests.judgement import verify_rows
 from tests.simulation.store import Cells, Store, cells
 from tests.simulation.tracker import CHANGED_ROW, TABLE, WHOLE, hex16
 from tests.simulation.world import PEER, REGIONS, START_MS, World
@@ -71,17 +71,17 @@ class Observation:
         if any(peer["narrow"] for peer in peers):
             self.families = frozenset("f")
         if self.refused:
-            self.outcome = verify_reference([], [], master, slave, scope)
+            self.outcome = verify_rows([], [], master, slave, scope)
             return
         sides = SideFacts(master, tuple(ours), frozenset({TABLE})), SideFacts(slave, tuple(theirs))
         try:
             question = question_of(*sides, scope)
         except StatusFileError:  # without a peer that leads to the slave
-            self.outcome = verify_reference([], [], master, slave, scope)
+            self.outcome = verify_rows([], [], master, slave, scope)
             return
         self.judged = (question, ours, theirs)
         self.outcome = question.answered(
-            verify_reference(ours, theirs, question.master, slave, question.scope, question.queues)
+            verify_rows(ours, theirs, question.master, slave, question.scope, question.queues)
         )
 
     def _master(self) -> Generator[None, None, tuple[Header, list[Row]]]:

@@ -19,8 +19,8 @@ from status_tool.vocabulary.ids import origin_id, via_id
 from status_tool.vocabulary.outcome import Outcome
 from status_tool.vocabulary.scope import Scope, TableFilter
 from status_tool.vocabulary.verdicts import Status, Verdict
+from tests.judgement import verify_rows
 from tests.pair import REPOSITORY
-from tests.reference import verify_reference
 
 FOLDER = REPOSITORY / "coprocessor_stubs/src/test/resources/witness"
 """As `ArrivalStoreTest` writes it."""
@@ -76,7 +76,7 @@ def check(theirs: list[Row]) -> Outcome:
     (table,) = rows("table")
     theirs = [*theirs, *arrived([10], "gé"), *arrived([7], "f", OTHER, SENDER), table, {**server, "echoed": True}]
     ours = [*rows("stream", "server", "table"), region]
-    return verify_reference(ours, theirs, MASTER, SLAVE, Scope(check_hdfs=False))
+    return verify_rows(ours, theirs, MASTER, SLAVE, Scope(check_hdfs=False))
 
 
 def test_the_folder_is_read_as_the_witness_writes_it() -> None:

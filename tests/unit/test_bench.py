@@ -17,7 +17,7 @@ from bench.table import PAGE, RESULTS, aims, newest, table, with_table
 from status_tool.status_file.reader import open_status
 from status_tool.vocabulary.scope import Scope
 from status_tool.vocabulary.verdicts import Status
-from tests.reference import verify_reference
+from tests.judgement import verify_rows
 
 STREAMS, EVERY = 3_000, 499
 MEASURED: dict[str, Any] = {
@@ -36,7 +36,7 @@ def test_synthetic_files_have_the_problems_that_they_were_made_with(name: str, t
         with open_status(tmp_path / f"{side}.parquet") as file:
             assert file.header.side == side
     ours, theirs = (pq.read_table(tmp_path / f"{side}.parquet").to_pylist() for side in ("master", "slave"))
-    outcome = verify_reference(ours, theirs, MASTER, SLAVE, Scope(check_hdfs=False))
+    outcome = verify_rows(ours, theirs, MASTER, SLAVE, Scope(check_hdfs=False))
     assert outcome.hbase is not None
     regions = outcome.hbase.regions
     has_facts = any(kind.fact or kind.is_partial for kind in shape.regions)

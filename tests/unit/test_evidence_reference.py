@@ -19,7 +19,7 @@ from status_tool.vocabulary.outcome import Outcome, Problem
 from status_tool.vocabulary.row_proofs import RowProofs
 from status_tool.vocabulary.scope import Baseline, Scope
 from status_tool.vocabulary.verdicts import Evidence, FileStatus, Status, Verdict
-from tests.reference import verify_reference
+from tests.judgement import verify_rows
 
 Row = dict[str, Any]
 
@@ -55,7 +55,7 @@ THEIRS: list[Row] = [{**SERVER, "role": "r"}, TABLE, SEGMENT, REPLICATED]
 def check(
     ours: list[Row] = OURS, theirs: list[Row] = THEIRS, scope: Scope = HBASE, master: Header = MASTER, **more: Any
 ) -> Outcome:
-    return verify_reference(ours, theirs, master, SLAVE, scope, **more)
+    return verify_rows(ours, theirs, master, SLAVE, scope, **more)
 
 
 def changed(rows: list[Row], kind: str, **columns: Any) -> list[Row]:
@@ -358,7 +358,7 @@ def test_scope_leaves_out_other_tables_and_says_what_is_not_there() -> None:
 
 
 def test_a_file_that_holds_less_than_is_asked_is_not_fine() -> None:
-    outcome = verify_reference(OURS, THEIRS, MASTER, replace(SLAVE, tables=("ns:t",)), HBASE)
+    outcome = verify_rows(OURS, THEIRS, MASTER, replace(SLAVE, tables=("ns:t",)), HBASE)
     assert outcome.verdict is Verdict.UNVERIFIABLE
     assert "slave's status was recorded only for ns:t" in only(outcome).detail
 
@@ -371,7 +371,7 @@ def test_a_users_table_may_have_the_name_of_another_clusters_state_table() -> No
     assert (outcome.verdict, only(outcome).kind) == (Verdict.INCOMPLETE, "missing")
     assert check(ours, THEIRS).verdict is Verdict.UNVERIFIABLE, "it is the state table: nothing to check"
     theirs = replace(SLAVE, state_table="ns:t")
-    assert verify_reference(OURS, without(THEIRS, "segment"), MASTER, theirs, HBASE).verdict is Verdict.INCOMPLETE
+    assert verify_rows(OURS, without(THEIRS, "segment"), MASTER, theirs, HBASE).verdict is Verdict.INCOMPLETE
 
 
 def test_nothing_to_check_is_not_complete() -> None:
@@ -793,7 +793,7 @@ def test_what_follows_an_acceptance_ends_it_whatever_the_clocks_show(behind_ms: 
     accepted = replace(HBASE, since=Baseline(None, {"ns:t": 900_000}))
 
     def codes(theirs: list[Row], scope: Scope = HBASE, slave: Header = SLAVE) -> set[str]:
-        return {problem.code for problem in verify_reference(ours, theirs, master, slave, scope).problems}
+        return {problem.code for problem in verify_rows(ours, theirs, master, slave, scope).problems}
 
     before = changed(THEIRS, "table", detail=json.dumps(json.loads(DETAIL) | born))
     first = check(ours, before, accepted, master)
@@ -880,13 +880,13 @@ def test_a_word_that_no_slave_can_record_is_told_as_such() -> None:
 def test_a_slave_whose_state_table_went_back() -> None:
     """What it recorded proves nothing; rows that are proven after it do, until it goes back again."""
     back = replace(SLAVE, state_back_ms=45_000)
-    outcome = verify_reference(OURS, THEIRS, MASTER, back, HBASE)
+    outcome = verify_rows(OURS, THEIRS, MASTER, back, HBASE)
     assert (outcome.verdict, only(outcome).code) == (Verdict.UNVERIFIABLE, "slave-state-lost")
-    assert verify_reference(OURS, seen(back_ms=45_000), MASTER, back, HBASE).verdict is Verdict.COMPLETE
-    assert only(
-        verify_reference(OURS, seen(back_ms=45_000), MASTER, replace(back, state_back_ms=44_000), HBASE)
-    ).code == ("slave-state-lost")
-    assert verify_reference(OURS, THEIRS, MASTER, back, HBASE, rows=RowProofs(frozenset({"ns:t"}))).verdict is (
+    assert verify_rows(OURS, seen(back_ms=45_000), MASTER, back, HBASE).verdict is Verdict.COMPLETE
+    assert only(verify_rows(OURS, seen(back_ms=45_000), MASTER, replace(back, state_back_ms=44_000), HBASE)).code == (
+        "slave-state-lost"
+    )
+    assert verify_rows(OURS, THEIRS, MASTER, back, HBASE, rows=RowProofs(frozenset({"ns:t"}))).verdict is (
         Verdict.COMPLETE
     )
 
@@ -920,7 +920,7 @@ def test_a_hole_is_no_gap_where_the_slaves_records_are_not_whole(slave: Row, arr
     """The slave may have applied what it has no record of, or no longer has one."""
     holed = [*changed(THEIRS, "segment", seq=4, write_ms=9_000), {**SEGMENT, "prev": 6, "first_ms": 11_000}]
     theirs = changed(holed, "table", detail=json.dumps(json.loads(DETAIL) | {"arrived_ms": arrived_ms}))
-    outcome = verify_reference(OURS, theirs, MASTER, replace(SLAVE, **slave), HBASE)
+    outcome = verify_rows(OURS, theirs, MASTER, replace(SLAVE, **slave), HBASE)
     assert {problem.code for problem in outcome.problems} == codes
     assert outcome.verdict is (Verdict.INCOMPLETE if codes == {"gap"} else Verdict.UNVERIFIABLE)
     lost = next(problem for problem in outcome.problems if problem.code != "slave-state-lost")
@@ -953,11 +953,11 @@ def test_a_word_about_the_past_accepts_nothing_of_a_table_that_is_younger(events
 def test_a_table_that_has_held_something_only_since_the_slaves_state_table_went_back(events: Row, lost: bool) -> None:
     """All that it holds has arrived, and all that happened to it was recorded, after that."""
     theirs, back = changed(THEIRS, "table", detail=json.dumps(json.loads(DETAIL) | events)), 45_000
-    outcome = verify_reference(OURS, theirs, MASTER, replace(SLAVE, state_back_ms=back), HBASE)
+    outcome = verify_rows(OURS, theirs, MASTER, replace(SLAVE, state_back_ms=back), HBASE)
     assert [problem.code for problem in outcome.problems] == ["slave-state-lost"] * lost
     # What an operator has accepted before counts as held.
     word = replace(HBASE, since=Baseline(None, {"ns:t": 30_000}))
-    accepted = verify_reference(OURS, theirs, MASTER, replace(SLAVE, state_back_ms=back), word)
+    accepted = verify_rows(OURS, theirs, MASTER, replace(SLAVE, state_back_ms=back), word)
     assert "slave-state-lost" in {problem.code for problem in accepted.problems}
 
 

@@ -13,7 +13,7 @@ from status_tool.errors import StatusToolError
 from status_tool.rules.peers import choose_peer, filtered_tables, parse_peer, ships, withheld
 from status_tool.rules.queue_proofs import queue_facts
 from status_tool.vocabulary.verdicts import Verdict
-from tests.reference import verify_reference
+from tests.judgement import verify_rows
 from tests.unit.test_evidence_reference import HBASE, MASTER, OURS, SLAVE, THEIRS, Row, changed
 
 NAMES = st.sampled_from(
@@ -100,7 +100,7 @@ def judge(details: dict[str, str]) -> Verdict | None:
         filtered_tables(peer)
         ships(peer, "ns:t")
         facts = queue_facts(rows, [row for row in ours if row["kind"] == "server"], peer)
-        return verify_reference(ours, theirs, MASTER, SLAVE, HBASE, facts).verdict
+        return verify_rows(ours, theirs, MASTER, SLAVE, HBASE, facts).verdict
     except StatusToolError as error:
         refusal = str(error)
     assert refusal.isprintable(), "one line, and nothing that steers a terminal"

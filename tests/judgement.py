@@ -1,0 +1,42 @@
+"""A verification of rows in this process, without Spark: the code that a small check runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from status_tool.explain.conclude import conclude, tally_of
+from status_tool.rules.context import build_context
+from status_tool.rules.judged import judge_files, judge_regions
+from status_tool.rules.queue_proofs import QueueFacts
+from status_tool.rules.tables import table_ages
+from status_tool.spark.held import HeldRows
+from status_tool.vocabulary.header import MASTER, SLAVE, Header
+from status_tool.vocabulary.outcome import Outcome
+from status_tool.vocabulary.row_proofs import NO_PROOFS, RowProofs
+from status_tool.vocabulary.schema import Row
+from status_tool.vocabulary.scope import Scope
+
+
+def verify_rows(
+    master_rows: Iterable[Row],
+    slave_rows: Iterable[Row],
+    master: Header,
+    slave: Header,
+    scope: Scope,
+    queues: QueueFacts | None = None,
+    rows: RowProofs = NO_PROOFS,
+) -> Outcome:
+    """Verify rows of both sides."""
+    held = HeldRows(list(master_rows), list(slave_rows))
+    context = build_context(held.master, held.slave, table_ages(held.master), master, slave, scope, queues, rows)
+    regions = judge_regions(held.region_rows, context) if context.check_hbase else ()
+    files = judge_files(_files(held), context.master.cut_ms) if context.check_hdfs else ()
+    tally, found = tally_of(regions, files)
+    return conclude(context, replace(tally, entries=held.entries if context.check_hdfs else {}), found)
+
+
+def _files(held: HeldRows) -> list[Row]:
+    sides = ((MASTER, held.master), (SLAVE, held.slave))
+    rows = [{**row, "side": side} for side, rows in sides for row in rows if row["kind"] == "file" and row.get("path")]
+    return sorted(rows, key=lambda row: str(row["path"]))
