@@ -123,11 +123,12 @@ def test_an_entry_that_reaches_the_middle_late(three: Three, monkeypatch: pytest
 
 @pytest.fixture
 def second_peer(three: Three) -> Iterator[None]:
-    """A peer "2" of a that a test adds is gone afterwards, whatever becomes of the test."""
+    """Other peers of a that a test adds are gone afterwards, whatever becomes of the test."""
     yield
     a = three.ac.master.admin
-    if "2" in {peer.id for peer in a.list_peers()}:
-        a.remove_peer("2")
+    for peer in a.list_peers():
+        if peer.id != PEER:
+            a.remove_peer(peer.id)
 
 
 @pytest.mark.usefixtures("second_peer")
@@ -231,6 +232,40 @@ def test_a_peer_that_filters_families(three: Three, status: Path) -> None:
     assert any(problem["from_seq"] == 0 for problem in problems), "from its beginning on"
     since = max(int(since_told(problem).removeprefix("parts=")) for problem in problems)
     assert checked("--since", f"parts={since}", to=["parts"]).exit_code == 0
+
+
+@pytest.mark.usefixtures("apart", "second_peer")
+def test_two_peers_that_share_a_table(three: Three, status: Path) -> None:
+    """Both lead to c, each ships some of the families: each is complete by itself, whatever becomes of the other."""
+    a, c = three.ac.master.admin, three.ac.slave
+    for cluster in (three.ab.master, three.ab.slave, c):
+        cluster.admin.create_table("shared", {"f": 1, "g": 1, "h": 1})
+    a.add_peer("2", c.cluster_key, table_cfs={"shared": ["f", "h"]})
+    a.add_peer("3", c.cluster_key, table_cfs={"shared": ["g"]})
+
+    def written(prefix: str) -> None:
+        for family in "gfhgf":
+            a.put_rows("shared", family, 5, prefix=f"{prefix}-{family}")
+        a.mutate_row("shared", f"{prefix}-all", {"f:q": "v", "g:q": "v", "h:q": "v"})
+
+    def checked(peer: str, *arguments: str) -> Result:
+        return three.ac.check(status, "--table=shared", "--peer", peer, *arguments)
+
+    written("both")
+    three.ac.wait_same("shared")
+    three.ab.write_master(status, "--table=shared")
+    for peer in ("2", "3"):
+        assert assert_complete(checked(peer, "--wait", "20"))["peer_id"] == peer
+    a.disable_peer("3")
+    written("one")
+    three.ac.wait_same("shared", ["f", "h"])
+    three.ab.write_master(status, "--table=shared")
+    assert_complete(checked("2", "--wait", "20"))
+    late = checked("3")
+    assert (late.exit_code, {problem["code"] for problem in late.json["problems"]}) == (1, {"behind"}), late
+    a.enable_peer("3")
+    three.ac.wait_same("shared")
+    assert_complete(checked("3", "--wait", "20"))
 
 
 def test_a_cycle(three: Three, status: Path) -> None:
