@@ -118,6 +118,23 @@ def test_heads_that_are_lost(pair: Pair, status: Path, how: str, restart: bool) 
     assert result.exit_code == 0, result
 
 
+def test_segments_that_are_lost(pair: Pair, status: Path) -> None:
+    """What has arrived looks like a gap then, and is none: the slave's records are not whole, and rows decide."""
+    pair.create_table("segments", {"f": 1})
+    pair.master.admin.put_rows("segments", "f", 10)
+    pair.wait_same("segments")
+    assert pair.verdict(status, "segments", "--wait", "20").exit_code == 0
+    lose_region(pair.slave, f"s{pair.master.admin.regions('segments')[0].encoded}", restart=False)
+    found = [pair.check(status, "--table", "segments")]
+    while found[-1].exit_code == 2 and len(found) < 30:
+        assert "lost rows" in found[-1].stderr, found
+        time.sleep(1)
+        found.append(pair.check(status, "--table", "segments"))
+    assert (found[-1].exit_code, "slave-state-lost" in codes(found[-1])) == (3, True), found
+    result = by_rows(pair, status, "segments")
+    assert result.exit_code == 0, result
+
+
 @pytest.mark.parametrize(
     "order",
     [("data", STATE_TABLE), (STATE_TABLE, "data"), ("data", STATE_TABLE, "data2"), (STATE_TABLE,), ("data",)],
