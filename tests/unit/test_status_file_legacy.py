@@ -61,8 +61,8 @@ def test_what_it_becomes(tmp_path: Path) -> None:
     assert (header.side, header.evidence, header.half) == ("master", "timestamps", "both")
     assert header.cut_ms == header.shutdown_ms == 1_700_000_000_000
     assert rows_of(path, "stream") == [
-        {"kind": "stream", "region": "ab" * 16, "write_ms": 1_699_999_999_999},
         {"kind": "stream", "region": "1588230740", "write_ms": 0},
+        {"kind": "stream", "region": "ab" * 16, "write_ms": 1_699_999_999_999},
     ]
     assert rows_of(path, "file") == [
         {"kind": "file", "path": "/a/b c", "algorithm": ALGORITHM, "checksum": MD5},
