@@ -209,7 +209,7 @@ def _texts(found: PathsFound) -> Iterator[str]:
 
 
 def _notes(found: PathsFound) -> Iterator[str]:
-    """What is said beside the verdicts."""
+    """Yield the lines beside the verdicts."""
     yield from (*found.loops, *found.notices)
     for edge in found.edges:
         if not edge.is_enabled:

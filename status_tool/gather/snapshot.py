@@ -339,7 +339,7 @@ def _witnessed(
 
 
 def _has_shipped(settings: Settings, zookeeper: ZooKeeper, peer_id: str, deadline: float) -> bool:
-    """Whether the peer has been sent, before the deadline, everything that was in a WAL when this began."""
+    """Return True if the peer was sent, before the deadline, everything that was in a WAL when this began."""
     mark = now = measure(settings, zookeeper)
     while not has_shipped(mark, now, peer_id):
         if time.monotonic() >= deadline:

@@ -1,4 +1,4 @@
-"""What the content ledger says of a region: whether it always opened with the store files that it was closed with.
+"""Content ledger of a region: whether it always opened with the store files that it was closed with.
 
 A tenure is a region's time from one opening to a later close, with its store files at both ends (docs/formats.md, `f`).
 Tenures are facts: they come in any order, late, or twice.
@@ -27,7 +27,7 @@ class Files:
     loaded: int
 
     def same(self, other: Files) -> bool:
-        """Whether it is the same set."""
+        """Return True if it is the same set."""
         return (self.count, self.sum) == (other.count, other.sum)
 
 
@@ -60,18 +60,18 @@ class Tenure:
 
     @property
     def holds_replicated(self) -> bool:
-        """Whether a replicated family has a store file."""
+        """Return True if a replicated family has a store file."""
         return any(self.after.get(family, NONE).count for family in self.replicated)
 
     @property
     def until_ms(self) -> int:
-        """When it is last known to have had its files."""
+        """Time when it is last known to have had its files."""
         return self.began_ms if self.closed_ms is None else self.closed_ms
 
 
 @dataclass(frozen=True, slots=True)
 class Life:
-    """What the tenures of a region show together."""
+    """Facts that the tenures of a region show together."""
 
     changed_ms: int | None = None
     """When it last opened with other files than before, or with some whose origin nobody saw; None: never."""
@@ -103,7 +103,7 @@ def life_of(tenures: Iterable[Tenure], *, replicated_only: bool) -> Life:
 
 
 def _in_order(tenures: Iterable[Tenure]) -> list[Tenure]:
-    """By sequence ids; of those with the same start only the longest, which includes the others.
+    """Sort the tenures by sequence ids. Keeps the longest of those with the same start, which includes the others.
 
     Two tenures open with the same id where the first one's server crashed before any write: it has fewer markers.
     """
@@ -116,7 +116,7 @@ def _in_order(tenures: Iterable[Tenure]) -> list[Tenure]:
 
 
 def _follows(earlier: Tenure, later: Tenure, families: set[str] | None) -> bool:
-    """Whether the later one may have opened with what the earlier one had left.
+    """Return True if the later tenure may have opened with what the earlier one had left.
 
     After a clean close the sets are the same, whatever was opened and closed in between without having been recorded.
     On a slave the families are part of it: one that is gone took its cells along, also where it is there again later.
@@ -140,7 +140,7 @@ def _follows(earlier: Tenure, later: Tenure, families: set[str] | None) -> bool:
 
 
 def _began_anew(ordered: list[Tenure]) -> int | None:
-    """When a region may have opened with sequence ids that began anew: after it was truncated or restored.
+    """Return when a region may have opened with sequence ids that began anew: after it was truncated or restored.
 
     The tenure with the highest ids is closed then, and the unclosed one below it is the newer one. Clocks cannot tell
     within what they may differ by, so a crash looks the same if the next tenure was closed that soon and none followed.
@@ -161,7 +161,7 @@ def _more(earlier: Tenure, later: Tenure, families: set[str] | None, what: str) 
 
 
 def parse_tenure(value: bytes) -> Tenure | None:
-    """A column of an `f` row; None where it cannot be parsed."""
+    """Return a column of an `f` row; None if it cannot be parsed."""
     try:
         document = loads(value.decode(errors="replace"))
     except ValueError:

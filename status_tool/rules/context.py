@@ -1,4 +1,4 @@
-"""What holds for a whole run: judged by the few small rows (servers, tables) and the two headers."""
+"""Context of a whole run: judged by the few small rows (servers, tables) and the two headers."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ MOST_STRANGERS = 10
 
 
 class OriginRule(NamedTuple):
-    """What the streams of an origin are judged by."""
+    """Facts by which the streams of an origin are judged."""
 
     settled: bool
     after_ms: int | None
@@ -89,7 +89,7 @@ class RunContext:
     unaffected: frozenset[str] = frozenset()
     """Tables of which the operator's word accepts nothing: they are younger, or their rows were proven."""
     is_settled_by_rows: bool = False
-    """Whether something was in doubt for the whole run that only the rows of all tables have settled."""
+    """True if something was in doubt for the whole run that only the rows of all tables have settled."""
     settled_tables: frozenset[str] = frozenset()
     """Tables that were in doubt as such, which only their rows have settled."""
     notices: tuple[str, ...] = ()
@@ -117,17 +117,17 @@ class RunContext:
 
     @property
     def check_hbase(self) -> bool:
-        """Whether the HBase half is in scope and recorded on both sides."""
+        """Return True if the HBase half is in scope and recorded on both sides."""
         return self.scope.check_hbase and _holds("hbase", self.master, self.slave)
 
     @property
     def check_hdfs(self) -> bool:
-        """Whether the HDFS half is in scope and recorded on both sides."""
+        """Return True if the HDFS half is in scope and recorded on both sides."""
         return self.scope.check_hdfs and _holds("hdfs", self.master, self.slave)
 
     @property
     def table_findings(self) -> tuple[Finding, ...]:
-        """What is wrong with tables as such."""
+        """Return the findings about tables as such."""
         return tuple(finding for table in self.tables for finding in table.findings)
 
     @property
@@ -147,23 +147,23 @@ class RunContext:
         )
 
     def origin_name(self, origin: int | None) -> str | None:
-        """The server name of an origin, or its id in hex."""
+        """Return the server name of an origin, or its id in hex."""
         return origin_name(origin, self._names)
 
     def origin_rule(self, origin: int | None) -> OriginRule:
-        """What an origin's streams are judged by; one that is not known is not settled."""
+        """Return the facts by which an origin's streams are judged. An unknown origin is not settled."""
         return UNKNOWN_ORIGIN if origin is None else self.origin_rules.get(origin, UNKNOWN_ORIGIN)
 
     def unsettled_reason(self, origin: int | None) -> str | None:
-        """Why an origin is not settled; None where it is, or is not known."""
+        """Return why an origin is not settled; None if it is, or is not known."""
         return self._reasons.get(origin)
 
     def families_of(self, table: str | None) -> tuple[str, ...]:
-        """The replicated families of a table, as far as they are known."""
+        """Return the replicated families of a table, as far as they are known."""
         return () if table is None else self._families.get(table, ())
 
     def in_scope(self, table: str | None) -> bool:
-        """Whether a table is in the scope of the run and of both files."""
+        """Return True if a table is in the scope of the run and of both files."""
         return in_scope(table, self.filters)
 
 
@@ -267,7 +267,7 @@ def build_context(
 
 
 def _unaffected(since: Baseline, ages: Iterable[TableAge], kept: Mapping[str, KeptBaseline]) -> frozenset[str]:
-    """Tables that were created after what is accepted, or whose rows were proven up to then or later."""
+    """Return tables that were created after what is accepted, or whose rows were proven up to then or later."""
     found = set()
     for age in ages:
         accepted_ms = since.of(age.table)
@@ -280,7 +280,7 @@ def _unaffected(since: Baseline, ages: Iterable[TableAge], kept: Mapping[str, Ke
 def _families(
     master_tables: Iterable[Row], chosen: TableFilter, queues: QueueFacts
 ) -> dict[str, tuple[str, ...] | None]:
-    """By table in scope the families that the peer ships, None where its descriptor cannot be read."""
+    """Return by table in scope the families that the peer ships, None if its descriptor cannot be read."""
     known: dict[str, tuple[str, ...] | None] = {}
     for row in master_tables:
         name = row.get("table")
@@ -318,7 +318,7 @@ def _table_notices(
 
 
 def _strangers(master: Header, unstamped: list[Row]) -> list[str]:
-    """What is left out of the entries without a valid stamp. Of these rows only `via_ids` counts."""
+    """Return what is left out of the entries without a valid stamp. Of these rows only `via_ids` counts."""
     strange = {row.get("via_ids") for row in unstamped if not came_through(row.get("via_ids"), master.cluster_id)}
     clusters = {name for ids in strange for name in cluster_names(ids or b"")}
     if not clusters:
@@ -332,7 +332,7 @@ def _strangers(master: Header, unstamped: list[Row]) -> list[str]:
 
 
 def _beside(tables: tuple[TableFacts, ...], keeps_tags: bool) -> Iterator[str]:
-    """What trackers observed but no stream records, newest first."""
+    """Yield what trackers observed but no stream records, newest first."""
     written = [(table.written_ms, table) for table in tables if table.written_ms is not None]
     if written:
         named = _few([_written(moment, table) for moment, table in sorted(written, key=lambda w: (-w[0], w[1].table))])
@@ -390,7 +390,7 @@ def _table_gaps(ours: list[Row], theirs: list[Row]) -> list[Finding]:
 
 
 def _scope_findings(filters: tuple[TableFilter, ...], tables: tuple[TableFacts, ...]) -> list[Finding]:
-    """Findings for a table in scope that a side's file does not hold, or that is not replicated."""
+    """Return findings for a table in scope that a side's file does not hold, or that is not replicated."""
     user, master, slave = filters
     wanted = master if user.everything else user
     replicated = {table.table for table in tables if table.replicated}

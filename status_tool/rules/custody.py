@@ -26,7 +26,7 @@ _INDEX = 4
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """What regions of one table on one server have in common."""
+    """Properties that regions of one table on one server share."""
 
     table: str
     server: str
@@ -34,7 +34,7 @@ class Place:
     why: str
     """What is wrong with a region there that nobody vouches for."""
     is_watched: bool = False
-    """Whether its opening may still be on its way into the content ledger."""
+    """True if its opening may still be on its way into the content ledger."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Places:
     """By origin, when each live server with the tracker read the barrier, on its own clock; None: unknown."""
 
     def beginning_with(self, first: str) -> dict[str, Place]:
-        """The regions whose encoded names begin so."""
+        """Return the regions whose encoded names begin so."""
         packed, size = self.packed.get(first, b""), _NAME + _INDEX
         return {
             packed[at : at + _NAME].rstrip(b"\0").decode(): self.known[
@@ -58,7 +58,10 @@ class Places:
         }
 
     def is_vouched_for(self, origin: int, tenure: Tenure) -> bool:
-        """Whether a server had the region open when it read the barrier; what it closed later moved on from there."""
+        """Return True if a server had the region open when it read the barrier.
+
+        What it closed later moved on from there.
+        """
         if origin not in self.watched:
             return False
         read_ms = self.watched[origin]
@@ -66,7 +69,11 @@ class Places:
 
 
 def survey(regions: Iterable[Row], servers: Iterable[Row]) -> tuple[Places, dict[str, dict[str, Any]]]:
-    """Of a slave's `region` rows, in the order of `hbase:meta`, and its `server` rows; also details by table.
+    """Survey a slave's `region` rows, in the order of `hbase:meta`, and its `server` rows.
+
+    Also returns details by table.
+
+    Also returns details by table.
 
     A detail has the number of a table's regions and, if they do not cover every key exactly once, one at fault.
     """
@@ -113,7 +120,7 @@ def _answers(server: Row) -> bool:
 
 
 def unattended_rows(waiting: Mapping[str, Place]) -> Iterator[NewRow]:
-    """`fact` rows of regions that nobody vouches for: one a table, with one region as an example."""
+    """Yield `fact` rows of regions that nobody vouches for: one a table, with one region as an example."""
     by_table: defaultdict[str, list[str]] = defaultdict(list)
     for region, place in waiting.items():
         by_table[place.table].append(region)
@@ -139,7 +146,7 @@ class Unattended:
 
 
 def unattended(facts: Iterable[Row]) -> dict[str, Unattended]:
-    """By table, from a slave's `fact` rows."""
+    """Return the unattended regions by table, from a slave's `fact` rows."""
     found: dict[str, Unattended] = {}
     for row in facts:
         table = row.get("table")
@@ -152,7 +159,7 @@ def unattended(facts: Iterable[Row]) -> dict[str, Unattended]:
 
 
 def custody_findings(table: str, detail: Mapping[str, Any], broken: Unattended | None) -> list[Finding]:
-    """What is wrong with the custody of a slave's table, whose `table` row has this detail."""
+    """Return the findings about the custody of a slave's table, whose `table` row has this detail."""
     regions, torn = detail.get("regions"), detail.get("torn")
     if not isinstance(regions, int) or regions < 1:
         note = "no region of it is known; a slave's status of an earlier version does not record them"

@@ -22,14 +22,14 @@ _LOSSY = ("SKIP_WAL", "ASYNC_WAL")
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """How a slave's table differs from the master's."""
+    """Differences of a slave's table from the master's."""
 
     less: tuple[str, ...] = ()
     """What it keeps less of, each in words with both values."""
     other: tuple[str, ...] = ()
     """Differences that lose nothing by themselves."""
     known: bool = True
-    """Whether both sides recorded more than the replication scope, which is all that earlier trackers recorded."""
+    """True if both sides recorded more than the replication scope, which is all that earlier trackers recorded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class _Setting:
     """The lower the value, the less is kept."""
 
     def of(self, family: Any) -> Any:
-        """Its value in a family's descriptor; None where it is not recorded."""
+        """Its value in a family's descriptor; None if it is not recorded."""
         value = family.get(self.key) if isinstance(family, dict) else None
         return value if self.is_valid(value) else None
 
@@ -78,7 +78,7 @@ def compare_descriptors(master: Mapping[str, Any], slave: Mapping[str, Any], fam
 
 
 def _counts_ties(ours: Any, theirs: Any) -> bool:
-    """Whether both sides have NEW_VERSION_BEHAVIOR (one alone is a difference).
+    """Return True if both sides have NEW_VERSION_BEHAVIOR (one alone is a difference).
 
     `NewVersionBehaviorTracker.isDeleted` goes by sequence ids, and those of one batch have the same.
     """
@@ -86,7 +86,7 @@ def _counts_ties(ours: Any, theirs: Any) -> bool:
 
 
 def _is_recorded(families: Iterable[str], *sides: Mapping[str, Any]) -> bool:
-    """Whether every side records more of each family than its scope."""
+    """Return True if every side records more of each family than its scope."""
     return all(_SETTINGS[0].of(side[family]) is not None for family in families for side in sides)
 
 
@@ -115,7 +115,7 @@ def _known(ours: Any, theirs: Any) -> Iterator[tuple[_Setting, Any, Any]]:
 
 
 def _is_less(setting: _Setting, master: Any, slave: Any, theirs: Any) -> bool:
-    """Whether a difference takes cells away on the slave. MIN_VERSIONS counts only where cells expire at all."""
+    """Return True if a difference takes cells away on the slave. MIN_VERSIONS counts only where cells expire at all."""
     if setting.key == "mob":
         return False
     if setting.key == "new_version_behavior":

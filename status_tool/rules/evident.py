@@ -41,7 +41,7 @@ class Kind:
 
 
 def verdicts_of(context: RunContext) -> Iterator[Kind]:
-    """The kinds of regions that nothing is wrong with as such; of the others each has to be judged."""
+    """Yield the kinds of regions that nothing is wrong with as such; of the others each has to be judged."""
     names = [table.table for table in context.tables]
     for table, has_streams, is_split in product(names, (True, False), (True, False)):
         verdict = judge_region(_example(table, has_streams, is_split, context), context)
@@ -64,12 +64,12 @@ def _example(table: str, has_streams: bool, is_split: bool, context: RunContext)
 
 
 def table_key_sql() -> str:
-    """A number for a table's name; rows without a name have a number of their own."""
+    """Return a number for a table's name; rows without a name have a number of their own."""
     return "xxhash64(`table`)"
 
 
 def row_sql(context: RunContext) -> dict[str, str]:
-    """What is asked of a row besides its sequence ids and times: what it is, its table, and what it says of a region.
+    """Return SQL for a row besides its sequence ids and times: what it is, its table, and what it says of a region.
 
     Whatever may cast a doubt on its region is a doubt.
     """
@@ -97,7 +97,7 @@ def row_sql(context: RunContext) -> dict[str, str]:
 
 
 def _is_doubtful_sql(context: RunContext) -> str:
-    """Whether a row is of a region or stream that is judged by more than its numbers."""
+    """True if a row is of a region or stream that is judged by more than its numbers."""
     differs = known_true(is_in("region", sorted(context.rows.differing)))
     ordered = f"kind IN ('stream', 'segment') AND family IS NULL AND {is_in('`table`', sorted(context.rule.ordered))}"
     through = f"kind = 'stream' AND {_came_by_slave(context)} AND NOT {_is_never_sent_sql(context)}"
@@ -120,13 +120,13 @@ def _came_by_slave(context: RunContext) -> str:
 
 
 def _is_never_sent_sql(context: RunContext) -> str:
-    """Whether a head is of entries that came from the slave itself; of longer ways Python decides."""
+    """True if a head is of entries that came from the slave itself; of longer ways Python decides."""
     slave = cluster_bytes(context.slave.cluster_id)
     return "false" if slave is None else known_true(f"kind = 'stream' AND via_ids = X'{slave.hex()}'")
 
 
 def stream_aggregates_sql() -> dict[str, str]:
-    """What the rows of one stream add up to, and those that are of none; over `row_sql`."""
+    """Return SQL that adds up the rows of one stream, and those of none, over `row_sql`."""
     is_head, is_segment, is_region = f"what = {_HEAD}", f"what = {_SEGMENT}", f"what = {_REGION}"
     return {
         "heads": f"count_if({is_head})",
@@ -148,7 +148,7 @@ def stream_aggregates_sql() -> dict[str, str]:
 
 
 def origin_sql() -> dict[str, str]:
-    """`has_head`, `known_seq`, `known_ms`, `is_open`: the head of a stream, over what is known of its origin.
+    """Return `has_head`, `known_seq`, `known_ms`, `is_open`: the head of a stream, over what is known of its origin.
 
     What the slave has of a crashed origin that the queues settled (`is_drained`) is a head as well.
     """
@@ -162,14 +162,14 @@ def origin_sql() -> dict[str, str]:
 
 
 def is_whole_sql() -> str:
-    """Whether all of a stream that has a head has arrived, or is accepted, and nothing is later than the shutdown."""
+    """True if all of a stream that has a head has arrived, or is accepted, and nothing is later than the shutdown."""
     chained = " AND ".join(f"{name} = {of.format('0L')} ^ {of.format('reach')}" for name, of in _CHAINS.items())
     arrived = f"known_seq <= reach AND ({chained}) AND NOT {known_true('known_ms > bound_ms')}"
     return known_true(f"settled AND known_seq > 0 AND (NOT is_open OR ({arrived}))")
 
 
 def region_aggregates_sql() -> dict[str, str]:
-    """What streams add up to, over `origin_sql` and `is_whole_sql`."""
+    """Return SQL that adds up streams, over `stream_aggregates_sql`, `whole_sql`, `code` and `later`."""
     return {
         **{name: f"sum({name})" for name in ("regions", "unserved", "splits", "doubts")},
         "streams": "count_if(has_head)",
@@ -182,7 +182,7 @@ def region_aggregates_sql() -> dict[str, str]:
 
 
 def kind_sql() -> dict[str, str]:
-    """The columns of `Kind` that are joined, and whether a region may be of one."""
+    """Return the columns of `Kind` that are joined, and whether a region may be of one."""
     usual = "regions = 1 AND unserved = 0 AND doubts = 0 AND torn = 0 AND table_key = last_table_key"
     return {
         "has_streams": "streams > 0",
@@ -193,7 +193,7 @@ def kind_sql() -> dict[str, str]:
 
 
 def _link(of: str) -> str:
-    """What a segment adds to a chain; where each one starts at the end of another, both of these cancel each other.
+    """Return SQL for what a segment adds to a chain. Where each starts at the end of another, both cancel each other.
 
     Of the ends of segments without a hole between them only 0 and the last one remain. With a hole they do not: the
     segments beyond it have an even number of ends, and all but the last one would have to cancel.

@@ -76,20 +76,20 @@ def _compare_contents(ours: Row, theirs: Row) -> tuple[str, str | None]:
 
 
 def content_of(rows: Iterable[Row]) -> Row | None:
-    """What is compared of a side's file; of several contents the latest; None: there is none."""
+    """Return what is compared of a side's file: of several contents the latest; None if there is none."""
     found = _distinct(rows)
     return {name: found[-1].get(name) for name in COMPARED} if found else None
 
 
 def _distinct(rows: Iterable[Row]) -> list[Row]:
-    """Rows with the same content count once: the latest of them."""
+    """Return the distinct rows. Of rows with the same content only the latest counts."""
     by_time = sorted(rows, key=lambda row: row.get("modified_ms") or 0)
     by_content = {tuple(row.get(column) for column in COMPARED): row for row in by_time}
     return list(by_content.values())
 
 
 def _first_detail(ours: list[Row], theirs: list[Row]) -> str | None:
-    """The slave's reason if the slave cannot read the file; the least of several, to be deterministic."""
+    """Return the slave's reason if the slave cannot read the file; the least of several, to be deterministic."""
     sides = ((MASTER, ours), (SLAVE, theirs))
     known = [
         f"{name}: {row['detail']}"
@@ -101,7 +101,7 @@ def _first_detail(ours: list[Row], theirs: list[Row]) -> str | None:
 
 
 def evident_matches(rows: pa.RecordBatch) -> tuple[pa.RecordBatch, pa.RecordBatch, pa.RecordBatch]:
-    """Of rows sorted by path and side: the master's and the slave's rows that evidently match, and all others.
+    """Split rows sorted by path and side: the master's and the slave's rows that evidently match, and all others.
 
     Each of these has a neighbour on either side that is of another path, so that the first and the last path never are
     among them.

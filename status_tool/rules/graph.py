@@ -21,7 +21,7 @@ Families = Mapping[str, frozenset[str]]
 
 
 class Reach(StrEnum):
-    """What is known of the entries of one cluster on another one, from best to worst."""
+    """State of the entries of one cluster on another one, from best to worst."""
 
     UNCONNECTED = "not connected"
     COMPLETE = "complete"
@@ -68,7 +68,7 @@ Route = tuple[Hop, ...]
 
 @dataclass(frozen=True, slots=True)
 class PathState:
-    """What is known of a hop, a route, or of all routes between two clusters."""
+    """State of a hop, a route, or of all routes between two clusters."""
 
     reach: Reach
     evidence: Evidence | None = None
@@ -81,7 +81,7 @@ class PathState:
 
 
 def hops_of(stations: Sequence[Station]) -> list[Hop]:
-    """The peers that lead from one of the clusters to another one of them."""
+    """Return the peers that lead from one of the clusters to another one of them."""
     return [
         Hop(station.name, str(peer["id"]), other.name)
         for station in stations
@@ -114,7 +114,7 @@ def same_ids(stations: Sequence[Station]) -> Iterator[str]:
 
 
 def routes_of(hops: Sequence[Hop], longest: int | None = None) -> list[Route]:
-    """Every route, the shortest first. Raises `UsageError` if there are more than `MAX_ROUTES`."""
+    """Return every route, the shortest first. Raises `UsageError` if there are more than `MAX_ROUTES`."""
     found: list[Route] = []
     waiting: list[Route] = [(hop,) for hop in hops]
     while waiting:
@@ -134,7 +134,7 @@ def _is_new(route: Route, hop: Hop) -> bool:
 
 
 def loops_of(hops: Sequence[Hop]) -> list[Route]:
-    """Every loop, once, beginning at the first of its clusters by name."""
+    """Return every loop, once, beginning at the first of its clusters by name."""
     closed = [
         (*route, hop)
         for route in routes_of(hops)
@@ -167,7 +167,7 @@ def endless(stations: Sequence[Station], returned: Iterable[str]) -> Iterator[st
 
 
 def along(route: Route, hops: Sequence[PathState]) -> PathState:
-    """What the hops of a route prove together; `hops` are in the route's order.
+    """Return what the hops of a route prove together; `hops` are in the route's order.
 
     The route is complete only if each hop is, and carries only what every hop ships.
     """
@@ -189,7 +189,7 @@ def along(route: Route, hops: Sequence[PathState]) -> PathState:
 
 
 def between(routes: Sequence[PathState]) -> PathState:
-    """What the routes between two clusters prove together.
+    """Return what the routes between two clusters prove together.
 
     Of routes that carry everything that any of them carries, the best counts; else the worst of all.
     """
@@ -210,7 +210,7 @@ def between(routes: Sequence[PathState]) -> PathState:
 
 
 def verdict_of(reaches: Iterable[Reach]) -> Verdict:
-    """The worst of what is in scope; pairs that are not connected count only if there are no others."""
+    """Return the worst of what is in scope; pairs that are not connected count only if there are no others."""
     found = [reach for reach in reaches if reach is not Reach.UNCONNECTED]
     return VERDICTS[max(found, key=_RANKS.__getitem__, default=Reach.UNCONNECTED)]
 
@@ -226,6 +226,6 @@ def _weakest(found: Sequence[PathState]) -> Evidence | None:
 
 
 def _less(one: Families, other: Families) -> dict[str, frozenset[str]]:
-    """The families of one that are not of the other."""
+    """Return the families of one that are not of the other."""
     rest = {table: families - other.get(table, frozenset()) for table, families in one.items()}
     return {table: families for table, families in rest.items() if families}

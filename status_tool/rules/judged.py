@@ -68,7 +68,7 @@ class JudgedRegion:
     """Severity."""
     findings: tuple[Finding, ...]
     table_status: int | None
-    """Severity of its table as such; None where the table is not known."""
+    """Severity of its table as such; None if the table is not known."""
     evidence: Evidence
     heads: int
     written_ms: int | None
@@ -119,7 +119,7 @@ class JudgedFile:
     code: str
     note: str | None
     findings: tuple[Finding, ...]
-    """None where it matches."""
+    """None if it matches."""
     is_of_master: bool
     master: Row | None
     """What is compared of it; of several contents one."""
@@ -127,19 +127,19 @@ class JudgedFile:
 
 
 def region_rows(rows: Iterable[Row], side: str) -> list[Row]:
-    """Those rows of a side that regions are judged by."""
+    """Return those rows of a side that regions are judged by."""
     kinds = REGION_KINDS[side]
     return [row for row in rows if row["kind"] in kinds and row.get("region") is not None]
 
 
 def judge_regions(rows: Iterable[Row], context: RunContext) -> Iterator[JudgedRegion]:
-    """The regions in scope. Of the rows of both sides (`region_rows`) those of one region follow each other."""
+    """Yield the regions in scope. Of the rows of both sides (`region_rows`) those of one region follow each other."""
     judge = _by_timestamps if context.evidence is Evidence.TIMESTAMPS else _by_streams
     return (judged for region in _regions(rows, context) if (judged := judge(region, context)) is not None)
 
 
 def judge_streams(rows: Iterable[Row], context: RunContext) -> Iterator[JudgedStream]:
-    """The streams in scope, over the same rows."""
+    """Yield the streams in scope, over the same rows."""
     for region in _regions(rows, context):
         verdict = judge_region(region, context)
         if verdict is not None:
@@ -147,7 +147,7 @@ def judge_streams(rows: Iterable[Row], context: RunContext) -> Iterator[JudgedSt
 
 
 def judge_files(rows: Iterable[Row], cut_ms: int) -> Iterator[JudgedFile]:
-    """Every path, of `file` rows with their `side`. Those of one path follow each other."""
+    """Yield every path, of `file` rows with their `side`. Those of one path follow each other."""
     for path, members in groupby(rows, itemgetter("path")):
         sides: dict[str, list[Row]] = {MASTER: [], SLAVE: []}
         for row in members:
@@ -206,7 +206,7 @@ def _by_streams(region: Region, context: RunContext) -> JudgedRegion | None:
 
 
 def _later(verdict: RegionVerdict, context: RunContext) -> list[int]:
-    """When streams were last written to, of those that were after the shutdown time."""
+    """Return when streams were last written to, of those that were after the shutdown time."""
     found = []
     for head, judged in verdict.streams:
         bound_ms = later_bound(context.master, context.origin_rule(head.origin).after_ms)

@@ -1,4 +1,4 @@
-"""What is kept of a table's past: a baseline that a comparison of rows has proven, or that the operator vouches for.
+"""Proofs kept of a table's past: a baseline that a comparison of rows has proven, or that the operator vouches for.
 
 The slave's state table keeps it (`ProvenRow`). Whatever was written up to `until_ms` is there, so that streams have to
 show only what came later. It knows what the slave's trackers had `seen` of the table by then; anything else that they
@@ -38,7 +38,7 @@ _KEPT = {
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What the slave's trackers had seen of a table's content; each is the slave's own time of the newest event.
+    """Events of a table's content that the slave's trackers had seen; each is the slave's own time of the newest one.
 
     Another value later is something that has happened since, whatever the clocks show.
     """
@@ -61,7 +61,7 @@ NOTHING_SEEN = Seen()
 
 @dataclass(frozen=True, slots=True)
 class KeptBaseline:
-    """What is kept of one table's past."""
+    """Proof kept of one table's past."""
 
     until_ms: int
     """What was written up to then, on whatever server's clock, is vouched for."""
@@ -70,13 +70,13 @@ class KeptBaseline:
     by: str = BY_ROWS
 
     def to_json(self) -> dict[str, Any]:
-        """As the state table keeps it."""
+        """Return the JSON that the state table keeps."""
         seen = {name: value for name, value in asdict(self.seen).items() if value}
         return {"until_ms": self.until_ms, "families": sorted(self.families), "seen": seen, "by": self.by}
 
 
 def kept_baselines(slave_tables: Iterable[Row], master_id: str) -> dict[str, KeptBaseline]:
-    """By table what its `table` row has against this master; what cannot be parsed is none."""
+    """Return by table what its `table` row has against this master. What cannot be parsed counts as none."""
     found: dict[str, KeptBaseline] = {}
     for row in slave_tables:
         try:
@@ -89,7 +89,7 @@ def kept_baselines(slave_tables: Iterable[Row], master_id: str) -> dict[str, Kep
 
 
 def kept_of(detail: Any) -> KeptBaseline | None:
-    """From its JSON; None where it cannot be parsed."""
+    """Parse the JSON; None if that fails."""
     if not fits(detail, _KEPT):
         return None
     families = frozenset(detail["families"])
@@ -97,12 +97,12 @@ def kept_of(detail: Any) -> KeptBaseline | None:
 
 
 def seen_of(detail: Mapping[str, Any]) -> Seen:
-    """From its JSON."""
+    """Read the JSON."""
     return Seen(dropped_ms=detail.get("dropped_ms") or {}, **{name: detail.get(name) for name in _MOMENTS})
 
 
 def told(kept: Mapping[str, KeptBaseline], undo: str = "; --forget TABLE takes it back") -> Iterator[str]:
-    """What is kept, in words; of many tables only some are named, with the earliest time."""
+    """Yield what is kept, in words. Of many tables only some are named, with the earliest time."""
     for by, way in {BY_ROWS: "an earlier comparison of rows (--rows)", BY_WORD: "your word (--since)"}.items():
         if names := sorted(table for table in kept if kept[table].by == by):
             until = iso(min(kept[table].until_ms for table in names)) + " or later" * (len(names) > 1)
@@ -113,7 +113,7 @@ def told(kept: Mapping[str, KeptBaseline], undo: str = "; --forget TABLE takes i
 
 
 def told_by_master(stored: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
-    """What the state table keeps, in words; `stored` has JSON by table and master."""
+    """Yield what the state table keeps, in words; `stored` has JSON by table and master."""
     for master in sorted({master for by_master in stored.values() for master in by_master}):
         found = {table: kept_of(by_master.get(master)) for table, by_master in stored.items()}
         yield from (f"against master {master}, {line}" for line in told({t: one for t, one in found.items() if one}))
@@ -122,7 +122,7 @@ def told_by_master(stored: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
 def still_holding(
     kept: Mapping[str, KeptBaseline], families: Mapping[str, Iterable[str] | None]
 ) -> dict[str, KeptBaseline]:
-    """Those that cover all families in scope, by table; None: families that are not known."""
+    """Return the proofs that cover all families in scope, by table; None stands for families that are not known."""
     return {
         table: one
         for table, one in kept.items()
@@ -131,13 +131,13 @@ def still_holding(
 
 
 def baseline_with(since: Baseline, kept: Mapping[str, KeptBaseline]) -> Baseline:
-    """The baseline of each table, the one that is given or the one that is kept, whichever is later."""
+    """Return the baseline of each table, the one that is given or the one that is kept, whichever is later."""
     later = {table: max(one.until_ms, since.by_table.get(table, one.until_ms)) for table, one in kept.items()}
     return Baseline(since.everything_ms, {**since.by_table, **later})
 
 
 def servers_since(since: Baseline, tables: Iterable[str], proofs: Mapping[str, KeptBaseline]) -> int | None:
-    """Up to when servers that are gone are accepted: what they wrote is among the proven rows of every table.
+    """Return up to when servers that are gone are accepted: what they wrote is among the proven rows of every table.
 
     An operator's word for single tables does not accept servers, so `proofs` are those by rows.
     """
@@ -149,7 +149,7 @@ def servers_since(since: Baseline, tables: Iterable[str], proofs: Mapping[str, K
 
 
 def proven_until(servers: Iterable[Row]) -> int | None:
-    """Up to when a proof by rows that were read after FILE holds, by the master's `server` rows in FILE.
+    """Return up to when a proof by rows that were read after FILE holds, by the master's `server` rows in FILE.
 
     Each live region server read the barrier's token before the rows were read: what it appended later bears a later
     time. None: one has not, so that its clock is not known.

@@ -32,18 +32,18 @@ def later_bound(master: Header, after_ms: int | None) -> int | None:
 
 
 def written_later(code: str, write_ms: int | None, bound_ms: int | None) -> bool:
-    """Whether a stream was written to beyond its `later_bound`; writes within the baseline do not count."""
+    """Return True if a stream was written to beyond its `later_bound`. Writes within the baseline do not count."""
     return code != "baseline" and bound_ms is not None and (write_ms or 0) > bound_ms
 
 
 def later_writes(counts: Counts) -> tuple[LaterWrites, ...]:
-    """By table, the newest write first."""
+    """Return the later writes by table, the newest write first."""
     found = [LaterWrites(table, streams, newest) for table, (streams, newest) in counts.items() if streams]
     return tuple(sorted(found, key=lambda one: (-one.newest_ms, one.table or "")))
 
 
 def accepted_by(master: Header, scope: Scope, evidence: Evidence) -> str | None:
-    """Who accepted later writes, in words; None: nobody, so they are doubtful.
+    """Return who accepted later writes, in words; None if nobody did, so that they are doubtful.
 
     The original's rule for timestamps is unchanged: there they are only reported.
     """
@@ -55,7 +55,7 @@ def accepted_by(master: Header, scope: Scope, evidence: Evidence) -> str | None:
 
 
 def later_findings(later: Iterable[LaterWrites], master: Header) -> list[Finding]:
-    """One a table."""
+    """Return one finding for each table with later writes."""
     return [
         Finding(
             "later-writes",
@@ -69,7 +69,7 @@ def later_findings(later: Iterable[LaterWrites], master: Header) -> list[Finding
 
 
 def later_notice(later: tuple[LaterWrites, ...], accepted: str) -> str:
-    """The notice about later writes that were accepted."""
+    """Return the notice about later writes that were accepted."""
     streams = sum(one.streams for one in later)
     tables = ", ".join(plain_name(one.table or "unknown") for one in later[:5])
     more = f" and {len(later) - 5} more" if len(later) > 5 else ""

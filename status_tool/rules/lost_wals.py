@@ -68,7 +68,7 @@ def _tables(wal: LostWal, heads: Iterable[Row]) -> dict[str, WriteTimes]:
 
 
 def _misses(wal: LostWal, first: int | None, last: int | None) -> bool:
-    """Whether a stream has no entry of the WAL's time."""
+    """Return True if a stream has no entry of the WAL's time."""
     is_before = last is not None and wal.from_ms is not None and last < wal.from_ms
     return is_before or (first is not None and wal.to_ms is not None and first > wal.to_ms)
 

@@ -1,4 +1,4 @@
-"""Which origins are settled: known to have written every head up to the cut into the state table."""
+"""Settled origins: those known to have written every head up to the cut into the state table."""
 
 from __future__ import annotations
 
@@ -57,13 +57,13 @@ def judge_origins(
 
 
 def slave_is_settled(rows: Iterable[Row]) -> bool:
-    """Whether every live region server of the slave has echoed this run's barrier (`r` or unknown role)."""
+    """Return True if every live region server of the slave has echoed this run's barrier (`r` or unknown role)."""
     live = [row for row in rows if row.get("live") and row.get("role") in (REPLICATOR, None)]
     return bool(live) and all(row.get("echoed") is True for row in live)
 
 
 def origin_name(origin: int | None, names: Mapping[int, str]) -> str | None:
-    """The server name of an origin, or its id in hex where the name is unknown."""
+    """Return the server name of an origin, or its id in hex where the name is unknown."""
     if origin is None:
         return None
     return names.get(origin) or as_hex(origin)
@@ -105,7 +105,7 @@ def _reason(row: Row, live: bool, tracked: bool, since_ms: int | None) -> str | 
 
 
 def _last_resort(row: Row) -> str:
-    """The last resort: the baseline that covers a crashed server that nothing settles."""
+    """Return the last resort: the baseline that covers a crashed server that nothing settles."""
     gone_ms = row.get("gone_ms")
     if gone_ms is None:
         return "no tracker has recorded yet that it is gone, which takes up to a minute: run `run -m` again"
@@ -113,12 +113,12 @@ def _last_resort(row: Row) -> str:
 
 
 def has_doubts(row: Row) -> bool:
-    """Whether the tracker of a `server` row's server may have missed entries."""
+    """Return True if the tracker of a `server` row's server may have missed entries."""
     return _blind_spot(row, None) is not None
 
 
 def _blind_spot(row: Row, since_ms: int | None) -> str | None:
-    """Why a write-time tracker with errors may have missed entries; None without errors.
+    """Return why a write-time tracker with errors may have missed entries; None without errors.
 
     What it missed was written before the last error, so a baseline that is accepted beyond that covers it.
     """
@@ -150,7 +150,7 @@ def _last_error_ms(row: Row, health: Mapping[str, Any]) -> int | None:
 
 
 def _after_ms(row: Row, master: Header) -> int | None:
-    """The shutdown time plus how far the origin's clock may be ahead of the clock that recorded it.
+    """Return the shutdown time plus how far the origin's clock may be ahead of the clock that recorded it.
 
     The origin read the token after it was issued, so `read - issued` bounds its offset from above, unless its clock
     had been ahead by more before and was set back: then a late write time does not prove a late entry.
@@ -167,5 +167,5 @@ def _after_ms(row: Row, master: Header) -> int | None:
 
 
 def known_shutdown(master: Header) -> bool:
-    """Whether an explicit shutdown time is known."""
+    """Return True if an explicit shutdown time is known."""
     return master.shutdown_ms is not None and master.shutdown_ms > 0

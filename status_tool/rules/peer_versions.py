@@ -1,4 +1,4 @@
-"""Whether a server that crashed had loaded the peer's present version before: by versions, independent of clocks.
+"""Versions of a peer: whether a crashed server had loaded the present one before, independent of clocks.
 
 Trackers record which versions of a peer's znode were in force on their region server (docs/formats.md, `q` of the state
 table's `o` rows). A server on which the present one was in force before its last flush has put
@@ -32,12 +32,12 @@ class Span:
 
 
 def spans_of(rows: Iterable[Row], peer: Mapping[str, Any]) -> list[Span]:
-    """What all `server` rows of a run record of the peer."""
+    """Return what all `server` rows of a run record of the peer."""
     return [span for span in (span_of(row, peer) for row in rows) if span is not None]
 
 
 def in_force_before_flush(row: Row, spans: Sequence[Span], peer: Mapping[str, Any]) -> bool:
-    """Whether the present version of the peer was in force on the server of a `server` row before its last flush.
+    """Return True if a `server` row's server had the present version of the peer in force before its last flush.
 
     Other servers' spans are merged where they share a version: an HBase master that starts rewrites every peer's
     znode, which only servers that were up then can distinguish from a change. Where the peer has been changed since
@@ -53,7 +53,7 @@ def in_force_before_flush(row: Row, spans: Sequence[Span], peer: Mapping[str, An
 
 
 def shipped_since(rows: Iterable[Row], peer: Mapping[str, Any]) -> dict[int, int | None]:
-    """By origin: what it wrote after this (its clock, epoch ms) was shipped by the peer as it is configured now.
+    """Return by origin the time (its clock, epoch ms) after which the peer as configured now shipped its writes.
 
     None: unknown. Where holes are expected (the peer leaves families out), one from before may be of families that
     it ships by now. A live server knows since when it has had the present configuration; one that crashed leaves the
@@ -101,7 +101,7 @@ def _joined(own: Span, others: Sequence[Span]) -> tuple[int, int]:
 
 
 def span_of(row: Row, peer: Mapping[str, Any]) -> Span | None:
-    """What a row records of this incarnation of the peer; a value that cannot be parsed counts as absent."""
+    """Return what a row records of this incarnation of the peer. A value that cannot be parsed counts as absent."""
     try:
         document = loads(row.get("detail"))
     except ValueError:

@@ -1,4 +1,4 @@
-"""Which of the master's replication peers leads to this slave."""
+"""Peers of the master, and the one that leads to this slave."""
 
 from __future__ import annotations
 
@@ -39,29 +39,32 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class FamilyFilter:
-    """Which families of tables a peer ships, by its own lists: so it does for families that no longer exist, too."""
+    """Families of tables that a peer ships, by its own lists, also for families that no longer exist."""
 
     listed: Mapping[str, frozenset[str]] = field(default_factory=dict)
     """By table that the peer names families of."""
     is_exclusive: bool = False
-    """Whether these are the families that it leaves out."""
+    """True if these are the families that it leaves out."""
 
     def ships(self, table: str | None, family: str | None) -> bool:
-        """Whether it may ship a stream. One without a family's name is of several: it is never left out."""
+        """Return True if the peer may ship a stream.
+
+        One without a family's name is of several: it is never left out.
+        """
         if table is None or not family or table not in self.listed:
             return True
         return (family in self.listed[table]) != self.is_exclusive
 
 
 def parse_peer(detail: str | None) -> PeerFacts:
-    """The `detail` of a `peer` row; `StatusFileError` where it cannot be parsed."""
+    """Return the `detail` of a `peer` row; raises `StatusFileError` if it cannot be parsed."""
     return parse_detail(detail, _FIELDS, "replication peer")
 
 
 def choose_peer(peers: Sequence[PeerFacts], slave_id: str, slave_key: str, wanted: str | None) -> Choice:
-    """The peer that leads to the slave, by cluster id, else by cluster key.
+    """Return the peer that leads to the slave, by cluster id, else by cluster key.
 
-    Raises `StatusFileError` where none or several do, or where only `--peer` can decide.
+    Raises `StatusFileError` if none or several do, or where only `--peer` can decide.
     """
     if wanted is not None:
         return _wanted(peers, slave_id, wanted)
@@ -82,21 +85,21 @@ def choose_peer(peers: Sequence[PeerFacts], slave_id: str, slave_key: str, wante
 
 
 def leads_to(peer: PeerFacts, slave_id: str, slave_key: str) -> bool:
-    """Whether a peer is the slave: its cluster id decides; its key only where no id was known."""
+    """Return True if a peer is the slave. Its cluster id decides; its key only if no id was known."""
     if peer.get("cluster_id"):
         return bool(peer["cluster_id"] == slave_id)
     return bool(slave_key) and normal_key(str(peer.get("cluster_key", ""))) == normal_key(slave_key)
 
 
 def normal_key(key: str) -> tuple[frozenset[str], str]:
-    """A cluster key `hosts:port:/znode` with its hosts as a set, each with its port."""
+    """Return a cluster key `hosts:port:/znode` with its hosts as a set, each with its port."""
     quorum, _, znode = key.partition(":/")
     hosts, _, port = quorum.rpartition(":")
     return frozenset(h if ":" in h else f"{h.strip()}:{port}" for h in hosts.split(",")), znode.rstrip("/")
 
 
 def ships(peer: PeerFacts, table: str) -> bool:
-    """Whether the peer replicates at least a family of the table (ReplicationPeerConfig.needToReplicate)."""
+    """Return True if the peer replicates at least one family of the table (ReplicationPeerConfig.needToReplicate)."""
     namespace = namespace_of(table)
     if peer.get("replicate_all", True):
         excluded = (peer.get("exclude_table_cfs") or {}).get(table)
@@ -105,7 +108,7 @@ def ships(peer: PeerFacts, table: str) -> bool:
 
 
 def own_shipping(peer: Mapping[str, Any]) -> str | None:
-    """Which user code decides what the peer ships, in words; None: only HBase's own.
+    """Return which user code decides what the peer ships, in words; None for only HBase's own.
 
     A filter may drop cells inside an entry, and an endpoint may do anything: the stamp arrives regardless.
     """
@@ -118,13 +121,13 @@ def own_shipping(peer: Mapping[str, Any]) -> str | None:
 
 
 def filtered_tables(peer: PeerFacts) -> list[str]:
-    """Tables of which it may ship only some families, so that holes are expected in their streams."""
+    """Return tables of which it may ship only some families, so that holes are expected in their streams."""
     listed = peer.get("exclude_table_cfs") if peer.get("replicate_all", True) else peer.get("table_cfs")
     return sorted(table for table, families in (listed or {}).items() if families)
 
 
 def family_filter(peer: PeerFacts) -> FamilyFilter:
-    """The families that the peer names of tables that it ships."""
+    """Return the families that the peer names of tables that it ships."""
     everything = peer.get("replicate_all", True)
     listed = (peer.get("exclude_table_cfs") if everything else peer.get("table_cfs")) or {}
     whole = () if everything else peer.get("namespaces") or ()
@@ -135,7 +138,7 @@ def family_filter(peer: PeerFacts) -> FamilyFilter:
 
 
 def withheld(peer: PeerFacts, replicated: Mapping[str, Collection[str]]) -> dict[str, tuple[str, ...]]:
-    """By table, the replicated families that this peer does not ship; only tables that it ships partially."""
+    """Return by table the replicated families that this peer does not ship, of tables that it ships partially."""
     parts = {
         table: tuple(sorted(family for family in replicated[table] if not _ships_family(peer, table, family)))
         for table in filtered_tables(peer)
@@ -145,7 +148,7 @@ def withheld(peer: PeerFacts, replicated: Mapping[str, Collection[str]]) -> dict
 
 
 def not_replicated(peer: PeerFacts, tables: Mapping[str, tuple[Collection[str], Collection[str]]]) -> NotReplicated:
-    """What the peer does not ship to its slave; `tables` maps names to the replicated families and the others."""
+    """Return what the peer does not ship to its slave; `tables` maps names to replicated families and others."""
     whole = {table for table, (replicated, _) in tables.items() if not replicated or not ships(peer, table)}
     rest = {table: families for table, families in tables.items() if table not in whole}
     left_out = withheld(peer, {table: replicated for table, (replicated, _) in rest.items()})

@@ -1,4 +1,4 @@
-"""Which rows of long-gone region servers no verdict needs any more (docs/correctness.md, Pruning).
+"""Pruning: rows of long-gone region servers that no verdict needs any more (docs/correctness.md, Pruning).
 
 A head is not needed once every slave that its table is shipped to is known to have applied the whole stream, segments
 once the master has dropped their head, and a server's row once nothing refers to it. For a verdict about another
@@ -37,11 +37,11 @@ class Target:
     """Streams with an entry that arrived only in part."""
 
     def is_shipped(self, table: str) -> bool:
-        """Whether some peer ships at least a family of the table."""
+        """Return True if some peer ships at least a family of the table."""
         return any(ships(peer, table) for peer in self.peers)
 
     def has_all(self, head: Row) -> bool:
-        """Whether every entry of the stream has been applied there, or none is ever shipped there."""
+        """Return True if every entry of the stream has been applied there, or none is ever shipped there."""
         if not is_shipped(head.get("via_ids"), self.cluster_id):
             return True
         key = key_of(head)
@@ -59,13 +59,15 @@ class Applied:
 
 
 def key_of(row: Row) -> StreamKey:
-    """The stream that a `stream`, `segment` or `partial` row belongs to."""
+    """Return the stream that a `stream`, `segment` or `partial` row belongs to."""
     return row["region"], row["origin"], row.get("via") or 0
 
 
 def is_over(row: Row, peers: Iterable[PeerFacts], before_ms: int) -> bool:
-    """Whether nothing more can come from a `server` row's server: it ended before that time, and all that it wrote is
-    in the table or, after a crash, has left the queues of all these peers.
+    """Return True if nothing more can come from a `server` row's server.
+
+    It ended before that time, and all that it wrote is in the table or, after a crash, has left the queues of all these
+    peers.
     """
     if row.get("live") is not False or row.get("role") not in (WRITER, None) or row.get("origin") is None:
         return False
@@ -78,7 +80,7 @@ def is_over(row: Row, peers: Iterable[PeerFacts], before_ms: int) -> bool:
 def prunable_heads(
     heads: Iterable[Row], over: Container[int], targets: Sequence[Target]
 ) -> Iterator[tuple[Row, bytes]]:
-    """Heads that no verdict needs, each with the ids of the clusters that have the stream or are never sent it.
+    """Yield heads that no verdict needs, each with the ids of the clusters that have the stream or are never sent it.
 
     `heads` are `stream` rows, those of a region one after the other; `targets` are the slaves of all peers. The head of
     a region that was written last always stays: it shows that the region existed, and when it was written to.
@@ -93,7 +95,7 @@ def prunable_heads(
 
 
 def prunable_segments(rows: Iterable[Applied], heads: Container[StreamKey], over: Container[int]) -> Iterator[Applied]:
-    """Rows of segments that no verdict needs: their server has ended, and the master no longer has their heads.
+    """Yield rows of segments that no verdict needs: their server has ended, and the master no longer has their heads.
 
     Rows of a region come one after the other; the one with its newest replicated write stays. So do rows with a
     hole, which is a gap where the queues have settled the server, and rows that record partially applied entries.
@@ -126,7 +128,7 @@ def prunable_servers(
 
 
 def prunable_sinks(rows: Iterable[Row], before_ms: int) -> list[Row]:
-    """`server` rows of sinks that ended long ago: only those of live servers carry information."""
+    """Return `server` rows of sinks that ended long ago: only those of live servers carry information."""
     ended = ((row, [t for t in (row.get("final_ms"), row.get("gone_ms")) if t is not None]) for row in rows)
     return [
         row
@@ -136,7 +138,7 @@ def prunable_sinks(rows: Iterable[Row], before_ms: int) -> list[Row]:
 
 
 def marks_of(pruned: Iterable[tuple[Row, bytes]]) -> dict[tuple[str, bytes], int]:
-    """By table and the clusters that have them: until when the streams that are pruned were written."""
+    """Return until when pruned streams were written, by table and the clusters that have them."""
     marks: dict[tuple[str, bytes], int] = {}
     for head, ids in pruned:
         key = head["table"], ids
@@ -208,7 +210,7 @@ def _is_left(row: Applied, heads: Container[StreamKey], over: Container[int]) ->
 
 
 def _is_covered(row: Row, others: Iterable[Row], peer: PeerFacts) -> bool:
-    """Whether other rows record everything about a peer's versions that this row does."""
+    """Return True if other rows record everything about a peer's versions that this row does."""
     own = span_of(row, peer)
     return own is None or any(_holds(span_of(other, peer), own) for other in others)
 

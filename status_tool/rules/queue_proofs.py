@@ -1,4 +1,4 @@
-"""What the replication queues prove: that nothing of a crashed origin, and no bulk load, is left to be shipped.
+"""Proofs by replication queues: that nothing of a crashed origin, and no bulk load, is left to be shipped.
 
 Rules, each needed (the simulation breaks each): the queues were read whole and after the barrier; the origin's WALs
 have been split, so nothing can be appended any more; no queue of the peer, on any server, holds one of them or came
@@ -50,7 +50,7 @@ _SUMMARY = {
 
 @dataclass(frozen=True, slots=True)
 class QueueFacts:
-    """What a run knows of its peer and from the queues. The default is nothing, as for a file without queues."""
+    """Facts that a run has of its peer and from the queues. The default is nothing, as for a file without queues."""
 
     drained: frozenset[int] = frozenset()
     """Crashed origins with nothing left to ship to this peer."""
@@ -143,7 +143,7 @@ def queue_facts(
 def newly_settled(
     queue_rows: Iterable[Row], server_rows: Iterable[Row], peer: Mapping[str, Any], at_ms: int
 ) -> list[tuple[Row, dict[str, Any]]]:
-    """`server` rows that the queues of this peer settle now, each with the proof that is not recorded yet."""
+    """Return `server` rows that the queues of this peer settle now, each with the proof that is not recorded yet."""
     rows, proof = list(server_rows), proof_of(peer, at_ms)
     drained = queue_facts(queue_rows, rows, peer).drained if proof is not None else frozenset()
     return [
@@ -154,7 +154,7 @@ def newly_settled(
 
 
 def known_writers(queue_rows: Iterable[Row]) -> set[str] | None:
-    """Servers that still have a WAL or a queue; None: not known for certain.
+    """Return servers that still have a WAL or a queue; None: not known for certain.
 
     Raises `StatusFileError` for `queue` rows that cannot be parsed.
     """
@@ -170,19 +170,19 @@ def known_writers(queue_rows: Iterable[Row]) -> set[str] | None:
 
 
 def start_code(server: str) -> int | None:
-    """When a region server `host,port,startcode` was started, on its own clock (epoch ms)."""
+    """Return when a region server `host,port,startcode` was started, on its own clock (epoch ms)."""
     code = server.rpartition(",")[2]
     return int(code) if code.isdigit() else None
 
 
 def left_bytes(queues: Iterable[Mapping[str, Any]], peer_id: str | None) -> int | None:
-    """Bytes that a peer's queues still have to ship; None where a WAL's length is unknown."""
+    """Return bytes that a peer's queues still have to ship; None if a WAL's length is unknown."""
     lefts = [wal.get("left") for queue in queues if queue["peer"] == peer_id for wal in queue["wals"]]
     return None if None in lefts else sum(lefts)
 
 
 def backlog(queues: Iterable[Mapping[str, Any]], server: str | None = None) -> str:
-    """What queues still hold (of one server's WALs, or of all), in words: WALs, bytes, age, and where."""
+    """Return what queues still hold (of one server's WALs, or of all), in words: WALs, bytes, age, and where."""
     queues = list(queues)
     wals = [wal for queue in queues for wal in queue["wals"] if server is None or wal.get("server") == server]
     known = [wal["left"] for wal in wals if wal.get("left") is not None]
@@ -239,7 +239,7 @@ def _crashed(row: Row) -> bool:
 
 
 def _why_not(row: Row, spans: Sequence[Span], state: _State) -> str | None:
-    """Why the queues do not settle a crashed server; None: they do."""
+    """Return why the queues do not settle a crashed server; None: they do."""
     server = str(row["server"])
     if not state.summary.get("consistent"):
         return "the replication queues kept moving while they were read: run `run -m` again"
@@ -264,7 +264,7 @@ def _why_not(row: Row, spans: Sequence[Span], state: _State) -> str | None:
 
 
 def _is_undrained(row: Row, state: _State) -> bool:
-    """Whether waiting may change what the queues show for a crashed server."""
+    """Return True if waiting may change what the queues show for a crashed server."""
     server = str(row["server"])
     moving = not state.summary.get("consistent") or server in (state.summary.get("unsplit") or ())
     return moving or any(_concerns(queue, server) for queue in state.queues)
@@ -283,7 +283,7 @@ def undrained_servers(
 
 
 def _concerns(queue: Mapping[str, Any], server: str) -> bool:
-    """Whether a queue is the server's, was claimed from it, or holds one of its WALs (or one of an unknown server)."""
+    """Return True if a queue is the server's, was claimed from it, or has a WAL of it or of an unknown server."""
     if queue["holder"] == server or server in queue["dead_servers"]:
         return True
     return any(wal.get("server") in (server, None) for wal in queue["wals"])
@@ -297,7 +297,7 @@ def _unchanged_since_start(server: str, peer: Mapping[str, Any]) -> bool:
 
 
 def _times(peer: Mapping[str, Any]) -> tuple[Any, Any]:
-    """When a peer was added and last changed (ZooKeeper's clock, epoch ms); None: not known."""
+    """Return when a peer was added and last changed (ZooKeeper's clock, epoch ms); None if not known."""
     return peer.get("created_ms"), peer.get("modified_ms")
 
 

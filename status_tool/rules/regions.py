@@ -88,7 +88,7 @@ class RegionVerdict:
     streams: tuple[tuple[Head, StreamVerdict], ...]
     evidence: Evidence
     is_proven: bool = False
-    """Whether its table's rows are equal on both sides, whatever its streams show."""
+    """True if its table's rows are equal on both sides, whatever its streams show."""
 
     @property
     def lag_ms(self) -> int | None:
@@ -123,12 +123,12 @@ def _judge_stream(
 
 
 def _is_accepted(table: str | None, context: RunContext) -> bool:
-    """Whether what is known of a table's regions rests on the operator's word."""
+    """Return True if what is known of a table's regions rests on the operator's word."""
     return context.accepted.of(table) is not None and table not in context.unaffected
 
 
 def _evidence_of(table: str | None, context: RunContext, is_ordered: bool, *, in_doubt: bool) -> Evidence:
-    """What the verdict on a region of a table rests on, `in_doubt` by its streams.
+    """Return the evidence of the verdict on a region of a table, `in_doubt` by its streams.
 
     ORDERED where one of its streams `is_ordered`; ACCEPTED where `--since` may have accepted something of it; ROWS
     where they, now or earlier, prove more than that.
@@ -145,7 +145,7 @@ def _evidence_of(table: str | None, context: RunContext, is_ordered: bool, *, in
 
 
 def region_findings(region: Region, table: TableFacts | None, context: RunContext) -> Iterator[Finding]:
-    """What is wrong with the region as such."""
+    """Yield the findings about the region as such."""
 
     def is_asked(row: Row, covered_ms: int | None = None) -> bool:
         return is_later(row.get("write_ms"), latest(context.scope.since.of(row.get("table")), covered_ms))
@@ -197,7 +197,7 @@ def _newest(rows: Iterable[Row]) -> int | None:
 
 
 def host_code(state: str | None, server: str | None, tracked_servers: frozenset[str]) -> str | None:
-    """Why a region's server cannot vouch for it; None: it can, or the region needs none."""
+    """Return why a region's server cannot vouch for it; None: it can, or the region needs none."""
     if state in _NOT_HOSTED:
         return None
     if server is None or state not in (RegionState.HOSTED, None):
@@ -215,7 +215,7 @@ def _is_member(region: Region, table: TableFacts | None) -> bool:
 
 
 def _is_or_was_member(region: Region, table: TableFacts | None) -> bool:
-    """Whether it, or what a split or merge has made of it, is a region of a replicated table."""
+    """Return True if it, or what a split or merge has made of it, is a region of a replicated table."""
     is_known = bool(region.rows) or bool({fact.get("state") for fact in region.facts} & set(LINEAGE))
     return is_known and table is not None and table.replicated
 

@@ -1,4 +1,4 @@
-"""Which tables are in scope."""
+"""Scope: the tables that a run is about."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from status_tool.vocabulary.scope import Scope, TableFilter
 
 
 def asked_filter(scope: Scope) -> TableFilter:
-    """The scope that the user chose."""
+    """Return the scope that the user chose."""
     return TableFilter.of(scope.tables, scope.namespaces)
 
 
 def recorded_filter(header: Header) -> TableFilter:
-    """What a side's status was recorded for."""
+    """Return the filter that a side's status was recorded with."""
     own = (plain_name(header.state_table), header.status_table) if header.side == MASTER else ()
     return TableFilter.of(header.tables, header.namespaces, [name for name in own if name])
 
 
 def own_status_table(state_table: str, families: Mapping[str, Collection[str]]) -> str:
-    """The cluster's table of published status files; empty if there is none, or a user's table has its name.
+    """Return the cluster's table of published status files; empty if there is none, or a user's table has its name.
 
     `families` are those of each table.
     """
@@ -30,5 +30,5 @@ def own_status_table(state_table: str, families: Mapping[str, Collection[str]]) 
 
 
 def in_scope(table: str | None, filters: Sequence[TableFilter]) -> bool:
-    """Whether a table is in the scope of the run and of both files."""
+    """Return True if a table is in the scope of the run and of both files."""
     return all(one.holds(table) for one in filters)

@@ -24,11 +24,11 @@ class Segment(NamedTuple):
     write_ms: int | None = None
     recorded_ms: int | None = None
     prev_ms: int | None = None
-    """The highest write time of the stream up to `prev`; None where the tracker did not record it yet."""
+    """The highest write time of the stream up to `prev`; None if the tracker did not record it yet."""
 
     @property
     def valid(self) -> bool:
-        """Whether it is a valid segment; others are ignored."""
+        """Return True if the segment is valid. Others are ignored."""
         return 0 <= self.prev < self.seq
 
 
@@ -48,7 +48,7 @@ class Hole:
 
 @dataclass(frozen=True, slots=True)
 class Fold:
-    """What the union of a stream's segments covers, with holes in the accepted baseline bridged."""
+    """Range that a stream's segments cover together, with holes in the accepted baseline bridged."""
 
     prefix_end: int
     """`(0, prefix_end]`, as far as it is in scope, has arrived; 0 when nothing that starts at 0 has.
@@ -65,7 +65,7 @@ class Fold:
 
 
 def union(segments: Iterable[Segment]) -> list[tuple[int, int]]:
-    """The maximal covered intervals `(prev, seq]`, ascending."""
+    """Return the maximal covered intervals `(prev, seq]`, ascending."""
     covered: list[tuple[int, int]] = []
     for segment in sorted((s for s in segments if s.valid), key=_order):
         if covered and segment.prev <= covered[-1][1]:
@@ -110,22 +110,22 @@ def fold(segments: Iterable[Segment], head: int, since_ms: int | None = None) ->
 
 
 def latest(*times: int | None) -> int | None:
-    """The highest of the known times; None when none is known."""
+    """Return the highest of the known times; None when none is known."""
     return max((time for time in times if time is not None), default=None)
 
 
 def earliest(*times: int | None) -> int | None:
-    """The lowest of the known times; None when none is known."""
+    """Return the lowest of the known times; None when none is known."""
     return min((time for time in times if time is not None), default=None)
 
 
 def is_later(time_ms: int | None, bound_ms: int | None) -> bool:
-    """Whether a time is later than a bound; unknown ones are taken to be."""
+    """Return True if a time is later than a bound. Unknown ones count as later."""
     return time_ms is None or bound_ms is None or time_ms > bound_ms
 
 
 def _baseline(after: Segment, since_ms: int | None) -> bool:
-    """Whether the hole before a segment belongs to the baseline."""
+    """Return True if the hole before a segment belongs to the baseline."""
     if since_ms is None:
         return False
     if after.prev_ms is not None:

@@ -45,14 +45,14 @@ class _Server:
 
 @dataclass(frozen=True, slots=True)
 class ServerSettings:
-    """What the settings of both sides' region servers mean for a run."""
+    """Consequences of both sides' region server settings for a run."""
 
     findings: tuple[Finding, ...] = ()
     notices: tuple[str, ...] = ()
     drops_loads: bool = False
-    """Whether markers of bulk loads may have been dropped on the way."""
+    """True if markers of bulk loads may have been dropped on the way."""
     keeps_tags: bool = False
-    """Whether all servers are known to ship and to take cells with their tags."""
+    """True if all servers are known to ship and to take cells with their tags."""
 
 
 def judge_settings(ours: Iterable[Row], theirs: Iterable[Row], since_ms: int | None) -> ServerSettings:
@@ -77,7 +77,7 @@ def judge_settings(ours: Iterable[Row], theirs: Iterable[Row], since_ms: int | N
 
 
 def _servers(rows: Iterable[Row]) -> list[_Server]:
-    """One per name: a server's two rows record the same settings."""
+    """Return one server per name: a server's two rows record the same settings."""
     found: dict[str, _Server] = {}
     for row in sorted(rows, key=lambda row: str(row.get("role"))):
         server = _Server(
@@ -103,7 +103,7 @@ def _settings(detail: str | None) -> Mapping[str, str] | None:
 
 
 def _having(servers: list[_Server], key: str) -> dict[str, list[_Server]]:
-    """By value, the servers that have the setting."""
+    """Return the servers that have the setting, by value."""
     having: dict[str, list[_Server]] = {}
     for server in servers:
         value = (server.settings or {}).get(key)
@@ -151,7 +151,7 @@ def _loads_notice(drops: Mapping[str, list[_Server]]) -> str:
 
 
 def _keeps_tags(live: list[_Server], counted: list[_Server]) -> bool:
-    """Whether all live servers reported the codec that keeps tags, and no server that is gone reported another."""
+    """Return True if all live servers reported the codec that keeps tags, and no server that has gone another one."""
     codecs = [codec for server in (*live, *counted) if (codec := (server.settings or {}).get(_CODEC)) is not None]
     known = bool(live) and all(server.settings is not None and _CODEC in server.settings for server in live)
     return known and all(codec.endswith(_KEEPS_TAGS) for codec in codecs)

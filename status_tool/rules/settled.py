@@ -1,4 +1,4 @@
-"""What the queues have once proven about a crashed server, as `run -m` recorded it in the server's row.
+"""Proofs that the queues once gave about a crashed server, as `run -m` recorded them in the server's row.
 
 A crashed server appends nothing more, and what has been shipped stays shipped: so a proof outlives later changes of the
 peer. It holds for the peer's incarnation (its znode's czxid: one that was added again may lead elsewhere), and for what
@@ -20,13 +20,13 @@ _FILTER = ("namespaces", "exclude_namespaces", "table_cfs", "exclude_table_cfs")
 
 
 def proof_of(peer: Mapping[str, Any], at_ms: int) -> dict[str, Any] | None:
-    """What is recorded for a server that the queues of this peer settle; None: the peer's znode is unknown."""
+    """Return the record for a server that the queues of this peer settle; None if the peer's znode is unknown."""
     incarnation = peer.get("incarnation")
     return None if incarnation is None else {"incarnation": incarnation, "at_ms": at_ms, "filter": _filter(peer)}
 
 
 def settled_before(row: Row, peer: Mapping[str, Any]) -> int | None:
-    """When the queues of this peer settled the server of a row, as recorded; None: never."""
+    """Return when the queues of this peer settled the server of a row, as recorded; None for never."""
     try:
         document = loads(row.get("detail"))
     except ValueError:
@@ -41,7 +41,7 @@ def settled_before(row: Row, peer: Mapping[str, Any]) -> int | None:
 
 
 def with_proofs(detail: str | None, proofs: Mapping[str, str]) -> str | None:
-    """A server row's `detail` with its proofs, JSON each; what cannot be parsed proves nothing."""
+    """Return a server row's `detail` with its proofs, JSON each; what cannot be parsed proves nothing."""
     try:
         document = loads(detail or "{}")
         known = {peer: loads(proof) for peer, proof in proofs.items()}
@@ -51,7 +51,7 @@ def with_proofs(detail: str | None, proofs: Mapping[str, str]) -> str | None:
 
 
 def _filter(peer: Mapping[str, Any]) -> dict[str, Any]:
-    """What the peer does not ship, or ships alone; empty: it ships everything."""
+    """Return what the peer does not ship, or ships alone; empty if it ships everything."""
     limits = {name: peer.get(name) for name in _FILTER if peer.get(name)}
     normal = json.loads(json.dumps({**limits, "replicate_all": peer.get("replicate_all", True)}, sort_keys=True))
     return {} if not limits and normal["replicate_all"] else dict(normal)

@@ -1,4 +1,4 @@
-"""What two sides' headers show: are they different clusters, and was the slave's status read after the cut?"""
+"""Checks of two sides' headers: different clusters, and a slave's status that was read after the cut."""
 
 from __future__ import annotations
 
@@ -35,19 +35,19 @@ def _health(row: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def same_hdfs(master: Header, slave: Header) -> bool:
-    """Whether both sides listed one and the same HDFS, or views that share one."""
+    """Return True if both sides listed one and the same HDFS, or views that share one."""
     pools = [set(header.hdfs_pool_id.split(",")) - {"", LOCAL_POOL} for header in (master, slave)]
     return bool(pools[0] & pools[1])
 
 
 def is_pruned(master: Header, slave: Header) -> bool:
-    """Whether FILE may need segments that the slave has pruned because a newer FILE did not need them any more."""
+    """Return True if FILE may need segments that the slave has pruned because a newer FILE needed them no more."""
     pruned_ms = slave.pruned.get(master.cluster_id)
     return pruned_ms is not None and (master.barrier_issued_ms or 0) < pruned_ms
 
 
 def identity_notice(master: Header, slave: Header) -> str | None:
-    """The notice where it would go undetected that both sides are the same HDFS."""
+    """Return the notice where it would go undetected that both sides are the same HDFS."""
     unknown = [header.side for header in (master, slave) if not header.hdfs_pool_id]
     if not unknown:
         return None
@@ -59,7 +59,7 @@ def identity_notice(master: Header, slave: Header) -> str | None:
 
 
 def older_findings(master: Header, slave: Header, scope: Scope) -> list[Finding]:
-    """A slave's file that was written before the cut cannot show what had arrived by then."""
+    """Return a finding for a slave's file from before the cut: it cannot show what had arrived by then."""
     age_ms = master.cut_ms - slave.created_ms
     if not scope.offline or age_ms <= CLOCK_TOLERANCE_MS:
         return []
@@ -67,7 +67,10 @@ def older_findings(master: Header, slave: Header, scope: Scope) -> list[Finding]
 
 
 def older_notice(master: Header, slave: Header, scope: Scope) -> str | None:
-    """A slave's file from between the cut and FILE: right for HBase, older than the files that it is compared with."""
+    """Return a notice for a slave's file from between the cut and FILE.
+
+    Such a file is right for HBase, but older than the files that it is compared with.
+    """
     age_ms = master.created_ms - slave.created_ms
     if not scope.offline or age_ms <= CLOCK_TOLERANCE_MS or master.cut_ms - slave.created_ms > CLOCK_TOLERANCE_MS:
         return None

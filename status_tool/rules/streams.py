@@ -48,7 +48,7 @@ class Head:
 
 @dataclass(frozen=True, slots=True)
 class StreamRule:
-    """What holds for all streams of a run."""
+    """Rules for all streams of a run."""
 
     since: Baseline
     slave_settled: bool
@@ -60,12 +60,12 @@ class StreamRule:
     """Tables of which the slave may have applied entries that it has no record of: holes are no evidence of a loss."""
 
     def is_ordered(self, head: Head) -> bool:
-        """Whether holes of a stream are expected."""
+        """Return True if holes of a stream are expected."""
         return head.family is None and head.table in self.ordered
 
     @classmethod
     def of(cls, slave: Header, since: Baseline, settled: bool, ordered: frozenset[str]) -> StreamRule:
-        """The rule for a slave as its header and its servers show it."""
+        """Return the rule for a slave, by its header and its servers."""
         return cls(since, settled, slave.created_ms - 2 * slave.flush_period_ms, ordered)
 
 
@@ -105,7 +105,7 @@ def came_through(via_ids: bytes | None, master_cluster_id: str) -> bool:
 
 
 def head_of(region: str, origin: int | None, via: int, rows: Collection[Row]) -> Head:
-    """The head that the `stream` rows of one stream add up to."""
+    """Return the head that the `stream` rows of one stream add up to."""
     return Head(
         region=region,
         origin=origin,
@@ -129,7 +129,7 @@ DRAINED_COLUMNS = ("table", "region", "origin", "via", "family", "seq", "first_m
 
 
 def drained_heads(slave_rows: Iterable[Row], drained: frozenset[int]) -> list[Row]:
-    """Of crashed origins that the queues settled: heads as the slave knows them, one per segment.
+    """Return heads of crashed origins that the queues settled, as the slave knows them, one per segment.
 
     The last heads were lost with the origin. Whatever the slave has of it is in scope as well, so that a hole below
     the highest segment is a gap, whether the head is known or not.
@@ -176,7 +176,7 @@ def judge_stream(
 
 
 def stream_finding(head: Head, verdict: StreamVerdict) -> Finding | None:
-    """The finding of a stream; None when it is complete."""
+    """Return the finding of a stream; None when it is complete."""
     if verdict.status is Status.COMPLETE:
         return None
     found = Finding(
@@ -215,7 +215,7 @@ def _complete_code(head: Head, arrived: Fold, rule: StreamRule, after_ms: int | 
 
 
 def _filter_changed(head: Head, rule: StreamRule, shipped_ms: int | None) -> bool:
-    """Whether holes that are accepted may be of families that were left out then and are shipped now."""
+    """Return True if an accepted hole may contain edits to families that the peer has shipped only since a change."""
     if not rule.is_ordered(head):
         return False
     asked_from_ms = latest(head.first_ms, rule.since.of(head.table))
@@ -236,7 +236,7 @@ def _tailed(code: str, head: Head, arrived: Fold, rule: StreamRule, lag: int | N
 
 
 def arrived_to(head: Head, arrived: Fold, rule: StreamRule) -> tuple[int, int | None]:
-    """How far the stream has arrived, and the highest write time up to there."""
+    """Return how far the stream has arrived, and the highest write time up to there."""
     if rule.is_ordered(head):
         return arrived.reach, arrived.reach_ms
     return arrived.prefix_end, arrived.prefix_ms

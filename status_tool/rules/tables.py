@@ -32,7 +32,7 @@ AGE_COLUMNS = ("kind", "table", "state", "region_id")
 
 @dataclass(frozen=True, slots=True)
 class TableAge:
-    """What the region ids (creation times, epoch ms) of a table's regions and their parents show."""
+    """Ages of a table by the region ids (creation times, epoch ms) of its regions and their parents."""
 
     table: str
     regions: int
@@ -41,7 +41,7 @@ class TableAge:
     newest: int | None
     """Of the regions that exist now."""
     unknown: bool
-    """Whether some region's or parent's creation time is not known."""
+    """True if some region's or parent's creation time is not known."""
 
     @property
     def created_ms(self) -> int | None:
@@ -49,29 +49,29 @@ class TableAge:
         return None if self.unknown else self.oldest
 
     def is_younger_than(self, since_ms: int | None) -> bool:
-        """Whether the table was certainly created after a time: then it held nothing to accept."""
+        """Return True if the table was certainly created after a time: then it held nothing to accept."""
         return self.created_ms is not None and since_ms is not None and self.created_ms > since_ms
 
 
 @dataclass(frozen=True, slots=True)
 class TableFacts:
-    """What is known of one table of the master."""
+    """Facts of one table of the master."""
 
     table: str
     described: bool
-    """Whether its descriptor was recorded."""
+    """True if its descriptor was recorded."""
     replicated: bool
     families: tuple[str, ...] = ()
     """Its replicated families."""
     findings: tuple[Finding, ...] = field(default=())
     gone_accepted: bool = False
-    """Whether a region that is gone belongs to the accepted baseline."""
+    """True if a region that is gone belongs to the accepted baseline."""
     loads_shipped: bool = False
-    """Whether all bulk loads into the table that are not of the baseline have been shipped."""
+    """True if all bulk loads into the table that are not of the baseline have been shipped."""
     notices: tuple[str, ...] = ()
     """Notices about it that are not problems."""
     is_compared: bool = True
-    """Whether both sides' descriptors record what they keep."""
+    """True if both sides' descriptors record what they keep."""
     written_ms: int | None = None
     """When others than this master last wrote to it on the slave; None: never, not known, or accepted."""
     deleted_ms: int | None = None
@@ -83,9 +83,9 @@ class TableFacts:
     seen: Seen = NOTHING_SEEN
     """What the slave's trackers have seen of its content by now."""
     is_unrecorded: bool = False
-    """Whether the slave may have applied entries of it that it has no record of."""
+    """True if the slave may have applied entries of it that it has no record of."""
     accepts: KeptBaseline | None = None
-    """What the operator's word of this run makes of what is kept; None: nothing new."""
+    """Return what the operator's word of this run makes of what is kept of a table; None for nothing new."""
 
     @property
     def family_ids(self) -> frozenset[str]:
@@ -99,7 +99,7 @@ class TableFacts:
 
 
 def proven(table: TableFacts) -> TableFacts:
-    """A table whose rows are equal on both sides: no doubt about its rows remains."""
+    """Return the table without doubts about its rows: these are equal on both sides."""
     return replace(table, findings=tuple(found for found in table.findings if not CODES[found.code].is_about_rows))
 
 
@@ -114,13 +114,13 @@ def table_ages(rows: Iterable[Row]) -> list[TableAge]:
 
 
 def has_age_sql() -> str:
-    """Whether a master's row carries information on its table's age."""
+    """Return SQL that is true if a master's row carries information on its table's age."""
     lineage = f"kind = 'fact' AND {is_in('state', LINEAGE)}"
     return f"(kind = 'region' OR ({lineage})) AND `table` IS NOT NULL"
 
 
 def age_aggregates_sql() -> dict[str, str]:
-    """As `TableAge`, over a table's rows with an age; `unknown` counts them."""
+    """Return SQL for `TableAge`, over a table's rows with an age; `unknown` counts them."""
     existing = f"kind = 'region' AND NOT (state <=> '{RegionState.SPLIT}')"
     return {
         "regions": f"count_if({existing})",
@@ -132,7 +132,7 @@ def age_aggregates_sql() -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class TableQuestion:
-    """What a run asks of tables, and what it knows of all of them."""
+    """Question of a run about tables, with what it knows of all of them."""
 
     master: Header
     in_scope: Callable[[str | None], bool]
@@ -178,7 +178,7 @@ def judge_tables(
 
 
 def replicated_families(detail: str | None) -> tuple[str, ...] | None:
-    """Families with replication scope 1 in a master's descriptor; None when it cannot be read."""
+    """Return families with replication scope 1 in a master's descriptor; None when it cannot be read."""
     descriptor = _descriptor(detail)
     if descriptor is None:
         return None
@@ -186,13 +186,13 @@ def replicated_families(detail: str | None) -> tuple[str, ...] | None:
 
 
 def families_in_scope(detail: str | None, withheld: Iterable[str]) -> tuple[str, ...] | None:
-    """The replicated families of a master's descriptor without those that the peer withholds; None as above."""
+    """Return the replicated families of a master's descriptor without those that the peer withholds; None as above."""
     ours, left_out = replicated_families(detail), set(withheld)
     return None if ours is None else tuple(family for family in ours if family not in left_out)
 
 
 def local_families(detail: str | None) -> tuple[str, ...] | None:
-    """Families that are not replicated in a master's descriptor; None when it cannot be read."""
+    """Return families that are not replicated in a master's descriptor; None when it cannot be read."""
     descriptor, replicated = _descriptor(detail), replicated_families(detail)
     if descriptor is None or replicated is None:
         return None
@@ -200,7 +200,7 @@ def local_families(detail: str | None) -> tuple[str, ...] | None:
 
 
 def _with(age: TableAge, row: Row) -> TableAge:
-    """With one more region or parent."""
+    """Return the age with one more region or parent."""
     region_id, exists = row.get("region_id"), row["kind"] == "region" and row.get("state") != RegionState.SPLIT
     newest = latest(age.newest, region_id) if exists else age.newest
     unknown = age.unknown or region_id is None
@@ -267,7 +267,7 @@ def _facts(
 def _accepted(
     table: str, families: tuple[str, ...], age: TableAge | None, question: TableQuestion, now: Seen, before: Seen
 ) -> KeptBaseline | None:
-    """What the operator's word of this run makes of what is kept of a table; None: nothing new.
+    """Return what the operator's word of this run makes of what is kept of a table; None for nothing new.
 
     It vouches for what was written, not for what has happened to the slave's table: only a word that is given together
     with `--forget` does that.
@@ -284,7 +284,7 @@ def _accepted(
 
 
 def _is_older_than_the_barrier(age: TableAge | None, master: Header) -> bool:
-    """Whether a table was certainly there when the trackers wrote down the descriptors."""
+    """Return True if a table was certainly there when the trackers recorded the descriptors."""
     if age is None or not age.regions or age.newest is None or master.barrier_issued_ms is None:
         return False
     return age.newest < master.barrier_issued_ms - 2 * CLOCK_MARGIN_MS
@@ -301,7 +301,7 @@ def _since(moment_ms: Any, since_ms: int | None) -> int | None:
 
 
 def _compared(descriptor: dict[str, Any] | None, slave: _SlaveTable | None, families: tuple[str, ...]) -> Compared:
-    """Nothing is compared where a side is absent or unreadable: that has its own finding."""
+    """Compare the sides. Skips a side that is absent or unreadable, which has its own finding."""
     if descriptor is None or slave is None or slave.families is None:
         return Compared()
     return compare_descriptors(descriptor, slave.descriptor, families)
@@ -317,7 +317,7 @@ def _drift_notices(table: str, compared: Compared, accepted: bool) -> Iterator[s
 
 
 def _begins_after(moment_ms: int, age: TableAge | None, since_ms: int | None) -> bool:
-    """Whether everything in scope of a table was written after a time.
+    """Return True if everything in scope of a table was written after a time.
 
     A region records only its newest bulk load, so an earlier one must be ruled out for the whole table.
     """
@@ -361,7 +361,7 @@ _SLAVE_EVENTS = {
 
 @dataclass(frozen=True, slots=True)
 class _SlaveTable:
-    """What a slave's `table` row records: `{"families": [...]}` or `{"families": {...}}`, and its events."""
+    """Record of a slave's `table` row: `{"families": [...]}` or `{"families": {...}}`, and its events."""
 
     families: frozenset[str] | None
     """None: the row cannot be parsed."""
@@ -387,20 +387,20 @@ class _SlaveTable:
 
     @property
     def held_from_ms(self) -> int | None:
-        """When it first held what a verdict may rely on, or its birth if nothing has arrived; None: not known."""
+        """Time when it first held what a verdict may rely on, or its birth if nothing has arrived; None if unknown."""
         return self.born_ms if self.arrived_ms is None else self.arrived_ms
 
     def held_before(self, moment_ms: int | None) -> bool:
-        """Whether it is known to have held something before a time."""
+        """Return True if it is known to have held something before a time."""
         return moment_ms is not None and self.held_from_ms is not None and self.held_from_ms < moment_ms
 
     def seen(self, changed_ms: int | None, back_ms: int | None, master_id: str) -> Seen:
-        """What the trackers have seen of the table, with what its regions' ledgers and its state table show."""
+        """Return what the trackers have seen of the table, with what its regions' ledgers and its state table show."""
         written = (_newest_of_others(self.descriptor.get(name), master_id) for name in ("written_by", "deleted_by"))
         return Seen(self.born_ms, self.dropped_ms, changed_ms, back_ms, *written)
 
     def before_arrival(self, now: Seen) -> Seen:
-        """What of it took nothing away, as it had happened before the first entry arrived.
+        """Return the part of `now` that took nothing away, as it had happened before the first entry arrived.
 
         The slave's servers' clocks may differ. So what could have come first counts as later, but for the table's one
         birth, and a change of its store files. A state table that went back is one where the table has held nothing
@@ -424,7 +424,7 @@ class _SlaveTable:
 
 
 def _newest_of_others(by_clusters: Mapping[str, int] | None, master_id: str) -> int | None:
-    """The newest time of what has not passed the master; each by the ids of the clusters that it has passed."""
+    """Return the newest time of what has not passed the master; each by the ids of the clusters that it has passed."""
     known = (by_clusters or {}).items()
     return latest(*(moment for ids, moment in known if not ids or master_id not in ids.split(",")))
 
@@ -446,7 +446,7 @@ def _slave_findings(table: str, families: tuple[str, ...], slave: Mapping[str, _
 
 
 def _later_events(table: str, families: tuple[str, ...], now: Seen, expected: Seen) -> Iterator[Finding]:
-    """What has happened to the slave's table beside what was expected, whatever the clocks show."""
+    """Yield what has happened to the slave's table beside what was expected, whatever the clocks show."""
     born_ms = None if now.born_ms == expected.born_ms else now.born_ms
     drops = (now.dropped_ms.get(one) for one in families if now.dropped_ms.get(one) != expected.dropped_ms.get(one))
     moments = {
@@ -467,7 +467,7 @@ def _pruned_findings(
 
 
 def newest_changes(rows: Iterable[Row]) -> dict[str, int]:
-    """When store files last changed beside the WAL, by table, from a slave's `fact` rows."""
+    """Return when store files last changed beside the WAL, by table, from a slave's `fact` rows."""
     newest: dict[str, int] = {}
     for row in rows:
         table, moment = row.get("table"), row.get("write_ms")
@@ -477,7 +477,7 @@ def newest_changes(rows: Iterable[Row]) -> dict[str, int]:
 
 
 def is_content_sql() -> str:
-    """Whether `newest_changes` or `custody.unattended` counts a slave's row."""
+    """Return SQL that is true if `newest_changes` or `custody.unattended` counts a slave's row."""
     return f"kind = 'fact' AND {is_in('state', (FactState.CHANGED, FactState.UNATTENDED))} AND `table` IS NOT NULL"
 
 
@@ -492,7 +492,7 @@ def _age_findings(table: str, age: TableAge | None, master: Header, since_ms: in
 
 
 def _descriptor(detail: str | None) -> dict[str, Any] | None:
-    """The descriptor's JSON object; None when it cannot be read."""
+    """Return the descriptor's JSON object; None when it cannot be read."""
     try:
         parsed = loads(detail)
     except ValueError:

@@ -26,7 +26,7 @@ def timestamps_code(region: Region, context: RunContext) -> str:
 
 
 def judge_by_timestamps(region: Region, context: RunContext) -> tuple[str, Finding | None] | None:
-    """The code of a region and its finding; None for a region that is not in scope."""
+    """Return the code of a region and its finding; None for a region that is not in scope."""
     if not region.heads:
         return None
     code, written_ms, replicated_ms = timestamps_code(region, context), region.written_ms, region.replicated_ms
@@ -45,6 +45,6 @@ def judge_by_timestamps(region: Region, context: RunContext) -> tuple[str, Findi
 
 
 def written_later(region: Region, context: RunContext) -> bool:
-    """Whether the region was written to after the shutdown time."""
+    """Return True if the region was written to after the shutdown time."""
     bound_ms = later_bound(context.master, None)
     return bound_ms is not None and (region.written_ms or 0) > bound_ms

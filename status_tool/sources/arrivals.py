@@ -68,7 +68,7 @@ class WitnessSource(Source):
         return [0]
 
     def read(self, partition: int) -> Iterator[pa.RecordBatch]:
-        """All rows."""
+        """Yield all rows."""
         yield from codec.batches(row for stream in self._streams.items() for row in self._rows(*stream))
 
     def small_rows(self) -> Iterator[NewRow]:
@@ -174,7 +174,7 @@ _Stream = tuple[str, str, tuple[bytes, ...], str]
 
 
 def read_arrivals(folder: Path) -> Arrivals:
-    """Everything that the witness with this folder has acknowledged, and maybe more; it may be running.
+    """Read everything that the witness with this folder has acknowledged, and maybe more; it may be running.
 
     Raises `ConfigurationError` where the folder is none, or damaged.
     """
@@ -199,7 +199,7 @@ def _read(folder: Path) -> Arrivals:
 
 
 def _records(path: Path) -> Iterator[tuple[ArrivalKey, Entries]]:
-    """A record at the end that is not whole was not acknowledged."""
+    """Yield the whole records. One at the end that is not whole was not acknowledged."""
     data, at = path.read_bytes(), 0
     keys: list[ArrivalKey] = []
     while (body := _body(data, at)) is not None:

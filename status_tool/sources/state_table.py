@@ -170,7 +170,7 @@ class Generation:
     back: bytes = b""
     """When a tracker last found that the table had lost rows or gone back."""
     is_torn: bool = False
-    """Whether a region of the table lost its rows, which no tracker has found yet."""
+    """True if a region of the table lost its rows, which no tracker has found yet."""
 
 
 def generation(endpoint: ThriftEndpoint, table: str) -> Generation:

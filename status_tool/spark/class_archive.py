@@ -37,10 +37,10 @@ class NewArchive:
     written: Path
     """The JVM writes it under this name: `spark-KEY.PID`."""
     abandoned: bool = False
-    """Whether the run was ended early: then nobody waits for it."""
+    """True if the run was ended early: then nobody waits for it."""
 
     def keep(self, jvm: subprocess.Popen[bytes]) -> None:
-        """When this process ends, end the JVM, and give the archive its name once it is whole.
+        """End the JVM when this process ends, and give the archive its name once it is whole.
 
         The verdict has been printed by then, so what ends this process meanwhile loses the archive and nothing else.
         """
@@ -88,7 +88,7 @@ def jvm_option(start: str) -> tuple[str, NewArchive | None]:
 
 
 def drop_archive(options: str) -> str | None:
-    """Delete the archive that a JVM's options name, and return them without it; None where they name none."""
+    """Delete the archive that a JVM's options name, and return them without it; None if they name none."""
     for option in options.split():
         if option.startswith(_USE) and option.endswith(_ENDING):
             Path(option.removeprefix(_USE)).unlink(missing_ok=True)
@@ -97,7 +97,7 @@ def drop_archive(options: str) -> str | None:
 
 
 def _synced_size(file: Path) -> int:
-    """In bytes, once all of it is on the disk."""
+    """Sync the file to the disk, and return its size in bytes."""
     with file.open("rb") as stream:
         os.fsync(stream.fileno())
         return os.fstat(stream.fileno()).st_size
@@ -112,7 +112,7 @@ def _drop_others(archive: Path) -> None:
 
 
 def _java() -> Path | None:
-    """The JDK's `release` file; None where it is too old to write an archive, or unknown."""
+    """Return the JDK's `release` file; None if it is too old to write an archive, or unknown."""
     home = os.environ.get("JAVA_HOME")
     java = Path(home, "bin", "java") if home else Path(shutil.which("java") or "java")
     release = java.resolve().parents[1] / "release"
@@ -125,7 +125,11 @@ def _java() -> Path | None:
 
 
 def start_key(what: str) -> str | None:
-    """Of something that depends on the JDK's build and Spark's jars, which a JVM compares by name, size and time.
+    """Return a cache key.
+
+    The JVM rejects an archive if the JDK build or any Spark jar (name, size, mtime) differs.
+
+    The JVM rejects an archive if the JDK build or any Spark jar (name, size, mtime) differs.
 
     None where either is not there, or the JDK too old to write an archive.
     """

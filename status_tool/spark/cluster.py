@@ -42,7 +42,7 @@ def ship_code(context: SparkContext, folder: Path) -> None:
 
 
 def read_status(session: SparkSession, file: StatusFile, folder: Path) -> DataFrame:
-    """A status file's rows. Executors elsewhere are sent the file; they cannot open this machine's.
+    """Return a status file's rows. Executors elsewhere are sent the file; they cannot open this machine's.
 
     `folder` must exist as long as the rows are used.
     """
@@ -50,7 +50,7 @@ def read_status(session: SparkSession, file: StatusFile, folder: Path) -> DataFr
 
 
 def read_parquet(session: SparkSession, file: Path, folder: Path, name: str) -> DataFrame:
-    """The same of any Parquet file of this schema; `name` is for people."""
+    """Return the same of any Parquet file of this schema; `name` is for people."""
     if runs_here(session.sparkContext.master):
         return _with_all_columns(session.read.parquet(f"file://{file.absolute()}"))
     # Executors know a sent file by its name alone: two files of one name must not be confused.
@@ -81,7 +81,7 @@ class SentFile(Source):
         return range(self.groups)
 
     def read(self, partition: int) -> Iterator[pa.RecordBatch]:
-        """One row group; the file's digest was checked before it was sent."""
+        """Yield one row group; the file's digest was checked before it was sent."""
         with pq.ParquetFile(SparkFiles.get(self.name)) as parquet:
             for batch in parquet.iter_batches(_BATCH_ROWS, row_groups=[partition], use_threads=False):
                 yield conform(batch)

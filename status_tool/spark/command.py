@@ -46,7 +46,11 @@ _UNUSED = (
 
 
 def direct_command(settings: dict[str, str], folder: Path) -> list[str] | None:
-    """With every setting as a property, as `spark-submit` sets them; None: Spark's launcher gives no options.
+    """Return a command with every setting as a property, as `spark-submit` sets them.
+
+    None if Spark's launcher gives no options.
+
+    None if Spark's launcher gives no options.
 
     `folder` takes the temporary files of the JVM. Raises `ConfigurationError` where there is no Java.
     """

@@ -1,4 +1,4 @@
-"""All findings by table and cause, and regions by table and status: two small actions over what is judged."""
+"""Counts: all findings by table and cause, regions by table and status, in two small actions over what is judged."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ MAX_DRAWN_PROBLEMS = 50_000
 
 
 def overview_of(check: Verification, outcome: Outcome, drawn: bool = False) -> Overview:
-    """The overview of a check that has been decided; `drawn` adds what a page's pictures need."""
+    """Return the overview of a check that has been decided; `drawn` adds what a page's pictures need."""
     context = check.context
     found = causes(
         [*context.run_findings, *context.table_findings, *check.header_findings] if context.check_hbase else []
@@ -73,7 +73,7 @@ def _drawing(check: Verification, outcome: Outcome) -> Drawing:
 
 
 def _tiles(regions: DataFrame, total: int) -> Iterator[Tile]:
-    """At most `MAX_TILES` plus one per table are collected, however many regions there are."""
+    """Yield the tiles: at most `MAX_TILES` plus one per table, however many regions there are."""
     each = max(1, -(-total // MAX_TILES))
     place = "(row_number() OVER (PARTITION BY `table` ORDER BY start_key, region) - 1)"
     placed = regions.select("table", "region", "status", "lag_ms", *named({"bin": f"CAST({place} / {each} AS INT)"}))
@@ -123,7 +123,7 @@ def _servers(check: Verification) -> Iterator[ServerState]:
 
 
 def _folded(found: list[Cause]) -> list[Cause]:
-    """What holds for a table and what holds for its regions may have the same code."""
+    """Merge causes of the same table and code: what holds for a table and for its regions may have the same code."""
     by_key: dict[tuple[str | None, str], Cause] = {}
     for cause in found:
         key = (cause.worst.table, cause.worst.code)
@@ -132,7 +132,7 @@ def _folded(found: list[Cause]) -> list[Cause]:
 
 
 def _causes(judged: DataFrame) -> list[Cause]:
-    """As `explain.overview.causes`."""
+    """Return what `explain.overview.causes` does."""
     found = judged.select(F.inline("findings"))
     # `Finding`'s order: rank, lag, then names; within one table and code rank is the same.
     order = "struct(-coalesce(lag_ms, -1), region, origin, via, path)"

@@ -21,7 +21,7 @@ _KEYS = {"ignoreNullFields": "false"}
 
 
 def debug_rows(check: Verification) -> dict[str, DataFrame]:
-    """`streams`, `regions` and `files` of the halves that are checked, one row each, in no order."""
+    """Return `streams`, `regions` and `files` of the halves that are checked, one row each, in no order."""
     frames: dict[str, DataFrame] = {}
     if check.context.check_hbase:
         frames["regions"] = _regions(check.regions())

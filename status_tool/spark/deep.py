@@ -25,7 +25,7 @@ from status_tool.vocabulary.selection import PathMap
 def with_crc(
     check: Verification, endpoint: HdfsEndpoint | RpcEndpoint, load: Load, path_map: PathMap, folder: Path
 ) -> DataFrame:
-    """The slave's rows, with the CRC32C of each file that only it can settle.
+    """Yield the slave's rows, with the CRC32C of each file that only it can settle.
 
     The executors read the files, or this process does (`reads_alone`); what it has read is put into `folder`, which
     must exist as long as the rows are used.
@@ -58,7 +58,7 @@ def with_crc(
 def _read_rows(
     files: Iterable[SparkRow], endpoint: HdfsEndpoint | RpcEndpoint, load: Load, path_map: PathMap
 ) -> Iterator[NewRow]:
-    """The rows with their CRC32C, under the paths that they have on the master."""
+    """Yield the rows with their CRC32C, under the paths that they have on the master."""
     hdfs, waiting = client_for(endpoint, load), iter(files)
     while listed := [row.asDict() for row in islice(waiting, FILES_PER_BATCH)]:
         read = with_content(hdfs, [{**row, "path": path_map.to_slave(row["path"])} for row in listed])

@@ -20,12 +20,12 @@ def named(columns: dict[str, str]) -> list[Column]:
 
 
 def worst_first() -> list[Column]:
-    """The order of `findings.sort_key`, over the struct's fields as columns."""
+    """Return the order of `findings.sort_key`, over the struct's fields as columns."""
     return [F.col("rank").asc(), F.col("lag_ms").desc_nulls_last(), *(F.col(name).asc() for name in _ORDER)]
 
 
 def to_finding(row: Row) -> Finding:
-    """The finding of a collected row."""
+    """Return the finding of a collected row."""
     values: dict[str, Any] = {name: row[name] for name in FIELDS}
     for name in ("start_key", "end_key"):
         values[name] = None if values[name] is None else bytes(values[name])

@@ -29,7 +29,7 @@ FILE_SCHEMA = pa.schema(
 
 
 def mapped_paths(rows: DataFrame, pairs: Sequence[tuple[str, str]]) -> DataFrame:
-    """The slave's rows under the paths that they have on the master (`--map-path`, longest master prefix first).
+    """Return the slave's rows under the paths that they have on the master (`--map-path`, longest master prefix first).
 
     The slave's own files under a master path that is mapped elsewhere have no counterpart, and are dropped.
     """
@@ -47,7 +47,7 @@ def mapped_paths(rows: DataFrame, pairs: Sequence[tuple[str, str]]) -> DataFrame
 
 
 def rows_of_files(master_df: DataFrame, slave_df: DataFrame) -> DataFrame:
-    """All rows that files are judged by, with their `side`."""
+    """Return all rows by which files are judged, with their `side`."""
     ours, theirs = (
         rows.where("kind = 'file' AND path IS NOT NULL").select("path", *COLUMNS, F.lit(side).alias("side"))
         for rows, side in ((master_df, MASTER), (slave_df, SLAVE))
@@ -56,13 +56,13 @@ def rows_of_files(master_df: DataFrame, slave_df: DataFrame) -> DataFrame:
 
 
 def files_of(rows: DataFrame, cut_ms: int) -> DataFrame:
-    """A `JudgedFile` each."""
+    """Return a `JudgedFile` for each path."""
     by_path = rows.repartition("path").sortWithinPartitions("path", "side")
     return map_in_arrow(by_path, partial(_judged, cut_ms=cut_ms), FILE_SCHEMA)
 
 
 def _judged(given: Iterator[pa.RecordBatch], cut_ms: int) -> Iterator[pa.RecordBatch]:
-    """What evidently matches a batch at a time, all others one by one."""
+    """Yield what evidently matches a batch at a time, and all others one by one."""
     for batch in _whole_paths(given):
         ours, theirs, others = evident_matches(batch)
         yield _matching(ours, theirs)
@@ -70,7 +70,7 @@ def _judged(given: Iterator[pa.RecordBatch], cut_ms: int) -> Iterator[pa.RecordB
 
 
 def _whole_paths(given: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The same rows, no path in two batches."""
+    """Yield the same rows, no path in two batches."""
     kept: pa.RecordBatch | None = None
     for batch in given:
         both = pa.Table.from_batches([batch] if kept is None else [kept, batch])

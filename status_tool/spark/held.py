@@ -29,12 +29,12 @@ class HeldRows:
 
     @classmethod
     def of(cls, master: pa.Table, slave: pa.Table, left_out: Collection[str] = ()) -> HeldRows:
-        """Of all rows of both sides."""
+        """Hold all rows of both sides."""
         return cls(_asked(master, left_out), _asked(slave, left_out))
 
     @property
     def region_rows(self) -> list[Row]:
-        """Those that regions are judged by, sorted by region."""
+        """Return the rows by which regions are judged, sorted by region."""
         both = [*region_rows(self.master, MASTER), *region_rows(self.slave, SLAVE)]
         return sorted(both, key=itemgetter("region"))
 
@@ -50,7 +50,7 @@ class HeldRows:
 
 
 def small_file(file: StatusFile) -> pa.Table | None:
-    """All rows of a small file; None: it is not small. Raises `StatusFileError`."""
+    """Return all rows of a small file; None if it is not small. Raises `StatusFileError`."""
     if file.parquet_path.stat().st_size > SMALL_BYTES:
         return None
     batches = list(file.rows())
@@ -58,12 +58,12 @@ def small_file(file: StatusFile) -> pa.Table | None:
 
 
 def frame_of(session: SparkSession, rows: DataFrame | pa.Table) -> DataFrame:
-    """The rows for Spark."""
+    """Return the rows for Spark."""
     return session.createDataFrame(rows) if isinstance(rows, pa.Table) else rows
 
 
 def _asked(rows: pa.Table, left_out: Collection[str]) -> list[Row]:
-    """All but files."""
+    """Return all rows but those of files."""
     columns = [name for name in rows.column_names if name not in _NOT_ASKED]
     found: list[Row] = rows.select(columns).filter(pc.not_equal(rows["kind"], "file")).to_pylist()
     return [row for row in found if row["table"] not in left_out]

@@ -23,7 +23,7 @@ _JAR = re.compile(r"spark-core_[\d.]+-(\d+)\.(\d+)(.*)\.jar")
 def take_spark() -> None:
     """Before PySpark is imported: put SPARK_HOME's on the path.
 
-    Raises `ConfigurationError` where there is none, or one that is too old, or no PySpark at all.
+    Raises `ConfigurationError` if there is none, or one that is too old, or no PySpark at all.
     """
     home = os.environ.get("SPARK_HOME")
     if home:
@@ -37,7 +37,7 @@ def take_spark() -> None:
 
 
 def _python(home: Path) -> list[str]:
-    """The archives that hold PySpark and Py4J, which every Spark brings."""
+    """Return the archives of PySpark and Py4J, which every Spark brings."""
     jars = [found for jar in home.glob("jars/spark-core_*.jar") if (found := _JAR.fullmatch(jar.name))]
     archives = [*map(str, home.glob("python/lib/py4j-*-src.zip")), *map(str, home.glob("python/lib/pyspark.zip"))]
     if not jars or len(archives) < 2:

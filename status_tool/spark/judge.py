@@ -63,7 +63,7 @@ def rows_of_regions(
     left_out: Collection[str],
     columns: Iterable[Column | str] = REGION_COLUMNS,
 ) -> DataFrame:
-    """All rows that regions are judged by, without tables that are left out."""
+    """Return all rows by which regions are judged, without tables that are left out."""
     sides = [
         rows.where(F.col("kind").isin(*REGION_KINDS[side]) & F.col("region").isNotNull())
         for rows, side in ((master_df, MASTER), (slave_df, SLAVE))
@@ -74,27 +74,27 @@ def rows_of_regions(
 
 
 def regions_of(rows: DataFrame, context: RunContext) -> DataFrame:
-    """A `JudgedRegion` each, of `rows_of_regions`; `findings` with their `rank`."""
+    """Return a `JudgedRegion` for each region of `rows_of_regions`; `findings` with their `rank`."""
     return _by_region(rows, partial(judge_regions, context=context), REGION_SCHEMA)
 
 
 def judged_streams(rows: DataFrame, context: RunContext) -> DataFrame:
-    """A `JudgedStream` each, of the same rows."""
+    """Return a `JudgedStream` for each stream of the same rows."""
     return _by_region(rows, partial(judge_streams, context=context), STREAM_SCHEMA)
 
 
 def frame_of_records(session: SparkSession, records: Iterable[Any], schema: pa.Schema) -> DataFrame:
-    """What this process has judged, for Spark."""
+    """Return what this process has judged, for Spark."""
     return session.createDataFrame(pa.Table.from_batches([batch_of(list(records), schema)]))
 
 
 def batch_of(records: list[Any], schema: pa.Schema) -> pa.RecordBatch:
-    """Records as columns."""
+    """Return the records as columns."""
     return pa.RecordBatch.from_arrays([_column(records, field) for field in schema], schema=schema)
 
 
 def collected(rows: DataFrame, by: str) -> list[Row]:
-    """All of them, in this process, sorted."""
+    """Return all of them, in this process, sorted."""
     found: list[Row] = rows.toArrow().to_pylist()
     return sorted(found, key=itemgetter(by))
 
@@ -109,7 +109,7 @@ def _by_region(rows: DataFrame, judge: Callable[[Iterable[Row]], Iterable[Any]],
 
 
 def map_in_arrow(rows: DataFrame, batches: Batches, schema: pa.Schema) -> DataFrame:
-    """As `DataFrame.mapInArrow`, which asks for pandas although it does not use it."""
+    """Call `DataFrame.mapInArrow`, which asks for pandas although it does not use it."""
     judging = UserDefinedFunction(
         batches, from_arrow_schema(schema), "judge", evalType=PythonEvalType.SQL_MAP_ARROW_ITER_UDF
     )

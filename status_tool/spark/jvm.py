@@ -44,7 +44,7 @@ class _Early:
     """Where it tells its port, and puts its temporary files."""
     console: IO[bytes]
     is_taken: bool = False
-    """Whether a session uses it."""
+    """Return True if a session uses a JVM that was started directly, whose temporary files go with it."""
 
     @property
     def port_file(self) -> Path:
@@ -72,7 +72,7 @@ class _Known(subprocess.Popen[bytes]):
 def begin(settings: dict[str, str]) -> None:
     """Start it now, if it can be started directly, for a session with these very settings later.
 
-    Raises `ConfigurationError` where there is no Java, and OSError.
+    Raises `ConfigurationError` if there is no Java, and OSError.
     """
     if not starts_directly(settings) or (_process is not None and _process.poll() is None):
         return
@@ -94,7 +94,7 @@ def gateway(settings: dict[str, str], conf: Any, console: IO[bytes]) -> Any:
 
 
 def is_direct() -> bool:
-    """Whether a session uses one that was started directly, whose temporary files go with it."""
+    """Return True if a session uses a JVM that was started directly, whose temporary files go with it."""
     return _early is not None and _early.is_taken
 
 
@@ -128,12 +128,12 @@ def end() -> None:
 
 
 def process() -> subprocess.Popen[bytes] | None:
-    """What was started last."""
+    """Return the process that was started last."""
     return _process
 
 
 def _in_thread(call: Callable[[], Any]) -> Any:
-    """As Python handles signals in the main one: their exception might hit after the fork and before it is known."""
+    """Call in another thread. In the main one a signal's exception might hit after the fork, with the child unknown."""
     global _is_wanted
     with ThreadPoolExecutor(1) as pool:
         try:
@@ -191,7 +191,7 @@ def _connected(early: _Early, console: IO[bytes]) -> Any:
 
 
 def _submit(conf: Any, console: IO[bytes]) -> Any:
-    """By Spark's scripts."""
+    """Start the JVM by Spark's scripts."""
     from pyspark import java_gateway
 
     streams = {"stdout": console, "stderr": console}

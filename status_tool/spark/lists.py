@@ -66,7 +66,7 @@ def _opened(one: FullList) -> Iterator[TextIO]:
 
 
 def _findings(check: Verification, one: FullList) -> Iterator[Finding]:
-    """A partition at a time: nothing is collected."""
+    """Yield the findings a partition at a time: nothing is collected."""
     kinds, context = LIST_KINDS[one.name], check.context
     # An unknown code is unverifiable, as in `problems.kind_of`.
     wanted = [name for name, code in CODES.items() if str(code.status) in kinds]
@@ -83,7 +83,7 @@ def _findings(check: Verification, one: FullList) -> Iterator[Finding]:
 
 
 def _write_line(one: FullList, finding: Finding, check: Verification, stream: TextIO) -> bool:
-    """Whether the finding could be written: a list of paths holds no regions."""
+    """Write a finding; returns False if that is impossible: a list of paths holds no regions."""
     if one.paths_only:
         if finding.path is None:
             return False

@@ -105,7 +105,7 @@ def small_query(session: SparkSession) -> Iterator[None]:
 
 
 def _create_or_again(settings: dict[str, str]) -> SparkSession:
-    """A session; once more without the archive of classes where that has crashed the JVM."""
+    """Return a session. Tries again without the archive of classes if that has crashed the JVM."""
     try:
         return _create(settings)
     except ConfigurationError as error:
@@ -142,17 +142,17 @@ def _own_interrupt() -> Iterator[None]:
 
 
 def _gateway(settings: dict[str, str], conf: SparkConf, console: IO[bytes]) -> Any:
-    """A new JVM whose output goes to `console`, permanently; None: one is already running."""
+    """Return a new JVM whose output goes to `console`, permanently; None: one is already running."""
     return None if _has_jvm() else jvm.gateway(settings, conf, console)
 
 
 def _has_jvm() -> bool:
-    """Whether none has to be started."""
+    """Return True if no JVM has to be started."""
     return submitted() or getattr(SparkContext, "_gateway", None) is not None
 
 
 def _reason(error: Exception, console: IO[bytes]) -> str:
-    """The line with the reason: the exception's, or the JVM's."""
+    """Return the line with the reason: the exception's, or the JVM's."""
     if isinstance(error, PySparkException) and error.getCondition() == "JAVA_GATEWAY_EXITED":
         return last_words(console) or "the Java process ended; is Java 17 installed and JAVA_HOME right?"
     text = str(getattr(error, "java_exception", None) or error)

@@ -1,4 +1,4 @@
-"""How Spark is set for a check: known without PySpark, so that its JVM can start before that is imported."""
+"""Settings of Spark for a check, known without PySpark, so that its JVM can start before that is imported."""
 
 from __future__ import annotations
 
@@ -65,17 +65,17 @@ _OF_PYSPARK = ("SPARK_AUTH_SOCKET_TIMEOUT", "SPARK_BUFFER_SIZE")
 
 
 def submitted() -> bool:
-    """Whether this process was started by spark-submit, which has chosen the master."""
+    """Return True if this process was started by spark-submit, which has chosen the master."""
     return _SUBMITTED in os.environ
 
 
 def runs_here(master: str | None) -> bool:
-    """Whether Spark's tasks run in the driver's own JVM, and so see this machine's files and code."""
+    """Return True if Spark's tasks run in the driver's own JVM, and so see this machine's files and code."""
     return _LOCAL_NAME.fullmatch(master or "") is not None
 
 
 def is_short(status_file: Path) -> bool:
-    """Whether a check of this status file is a short run; also where the file cannot be seen."""
+    """Return True if a check of this status file is a short run, or if the file cannot be seen."""
     try:
         return status_file.stat().st_size <= SHORT_RUN_BYTES
     except OSError:
@@ -83,7 +83,7 @@ def is_short(status_file: Path) -> bool:
 
 
 def spark_settings_with(master: str | None, conf: dict[str, str], small: bool) -> dict[str, str]:
-    """All settings of a session; `conf` overrides, and its JVM options are added to ours."""
+    """Return all settings of a session. `conf` overrides, and its JVM options are added to ours."""
     settings = dict(_DEFAULTS)
     if not submitted():
         settings["spark.master"] = master or LOCAL_MASTER
@@ -97,7 +97,7 @@ def spark_settings_with(master: str | None, conf: dict[str, str], small: bool) -
 
 
 def starts_directly(settings: dict[str, str]) -> bool:
-    """Whether the JVM can be started without Spark's scripts: PySpark's own Spark, here, as we set it."""
+    """Return True if the JVM can start without Spark's scripts: PySpark's own Spark, here, with our settings."""
     return (
         not submitted()
         and runs_here(settings.get("spark.master"))
@@ -107,7 +107,7 @@ def starts_directly(settings: dict[str, str]) -> bool:
 
 
 def archived(settings: dict[str, str]) -> tuple[dict[str, str], NewArchive | None]:
-    """With the archive of classes, where a JVM is started here; a user's own choice of one stands."""
+    """Return the settings with the archive of classes if a JVM is started here. A user's own choice of one stands."""
     options = settings.get(JVM_OPTIONS, "")
     local = not submitted() and settings.get("spark.master", "").startswith("local")
     if not local or "Archive" in options or "-Xshare" in options:

@@ -42,7 +42,7 @@ class Decided:
 
 @dataclass(frozen=True)
 class Evident:
-    """What the short way has decided, and which regions it leaves in doubt."""
+    """Decisions of the short way, and the regions that it leaves in doubt."""
 
     decided: tuple[Decided, ...]
     in_doubt: int
@@ -52,12 +52,12 @@ class Evident:
     """All that were looked at, to be looked at again: with their names, and whether each `is_evident`."""
 
     def in_doubt_of(self, rows: DataFrame) -> DataFrame:
-        """The rows of regions in doubt, with the columns that regions are judged by."""
+        """Return the rows of regions in doubt, with the columns that regions are judged by."""
         names = self.kept.where("region IS NOT NULL").select("region")
         return rows.select(*REGION_COLUMNS).join(F.broadcast(names), "region", "left_semi")
 
     def regions_of(self, master_df: DataFrame) -> DataFrame:
-        """Those that are decided and in scope, by name: `table`, `region`, `start_key`, `status`."""
+        """Return those that are decided and in scope, by name: `table`, `region`, `start_key`, `status`."""
         # Each has one such row (`evident.kind_sql`).
         keys = master_df.where("kind = 'region'").select("region", "start_key")
         decided = self.regions.where("is_evident AND in_scope").select("table", "region", "status")
@@ -67,7 +67,7 @@ class Evident:
 def judge_evident(
     session: SparkSession, master_df: DataFrame, slave_df: DataFrame, left_out: Collection[str], context: RunContext
 ) -> Evident | None:
-    """Decide what is evident, in one action; None where the short way leads nowhere."""
+    """Decide what is evident, in one action; None if the short way leads nowhere."""
     kinds = list(evident.verdicts_of(context))
     if context.evidence is Evidence.TIMESTAMPS or not kinds:
         return None

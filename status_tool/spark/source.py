@@ -33,9 +33,9 @@ _OTHER_PYTHON = re.compile(r"Python in worker has different version: ([\d.]+) th
 
 
 def load(session: SparkSession, source: Source) -> DataFrame:
-    """The rows of a source in the wide schema. Nothing is read before an action, which may read it twice.
+    """Return the rows of a source in the wide schema. Nothing is read before an action, which may read it twice.
 
-    Raises `ConfigurationError` where this host cannot run the executors' Python, which Spark asks for the schema.
+    Raises `ConfigurationError` if this host cannot run the executors' Python, which Spark asks for the schema.
     """
     session.dataSource.register(StatusRows)
     dumped: bytes = cloudpickle.dumps(source)  # type: ignore[no-untyped-call]
@@ -64,7 +64,7 @@ def explain(error: BaseException) -> StatusToolError | None:
 
 
 def _python_trouble(said: str) -> str | None:
-    """What is wrong with the Python that Spark runs, and what to do."""
+    """Return what is wrong with the Python that Spark runs, and what to do; None if nothing shows."""
     if program := _NO_PROGRAM.search(said):
         return (
             f"Spark cannot run the Python {program[1]} (PYSPARK_PYTHON; {program[2]}): it has to be there by this "
@@ -88,15 +88,15 @@ class StatusRows(DataSource):
 
     @classmethod
     def name(cls) -> str:
-        """The name for `read.format`."""
+        """Return the name for `read.format`."""
         return FORMAT
 
     def schema(self) -> StructType:
-        """The wide schema."""
+        """Return the wide schema."""
         return from_arrow_schema(STATUS_SCHEMA)
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        """A reader of the source."""
+        """Return a reader of the source."""
         with _marked():
             source: Source = cloudpickle.loads(base64.b64decode(self.options[_OPTION]))
         return _Reader(source)

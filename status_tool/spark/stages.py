@@ -1,4 +1,4 @@
-"""How far Spark has come, by its own status tracker."""
+"""Progress of Spark, by its own status tracker."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Reached(Protocol):
     """Takes what is done, and of how much."""
 
     def reach(self, done: int, total: int) -> None:
-        """Of what is known of the whole by now."""
+        """Report `done` of the `total` known by now."""
 
 
 Opens = Callable[[str], AbstractContextManager[Reached]]
@@ -55,7 +55,7 @@ def _watch(phase: Opens, every_s: float, over: threading.Event) -> None:
 
 
 def tasks() -> tuple[int, int]:
-    """How many tasks of the stages that run are done, and how many there are; zeros while nothing runs."""
+    """Return how many tasks of the running stages are done, and how many there are; zeros while nothing runs."""
     done = total = 0
     with suppress(Exception):
         context = SparkContext._active_spark_context

@@ -127,7 +127,7 @@ class Verification:
 
     @cached_property
     def _small(self) -> tuple[Sequence[Row], Sequence[Row], Sequence[TableAge]]:
-        """Of the master and of the slave what `build_context` judges."""
+        """Return what `build_context` judges of the master and of the slave."""
         if not self._scope.check_hbase or self._level == Evidence.TIMESTAMPS:
             return [], [], []
         if self._held is not None:
@@ -176,7 +176,7 @@ class Verification:
         return [*later, *older_findings(context.master, context.slave, context.scope)]
 
     def problems(self, limit: int) -> tuple[Problem, ...]:
-        """The worst problems, as `outcome` lists them."""
+        """Return the worst problems, as `outcome` lists them."""
         context = self.context
         run = [*context.run_findings, *context.table_findings] if context.check_hbase else []
         frames = [self.regions_in_doubt()] * context.check_hbase + [self.files()] * context.check_hdfs
@@ -185,23 +185,23 @@ class Verification:
         return tuple(to_problem(finding, context) for finding in bound(run, found, limit))
 
     def regions(self) -> DataFrame:
-        """One row per region in scope."""
+        """Return one row per region in scope."""
         return self._regions
 
     def drawn_regions(self) -> DataFrame:
-        """The same with what a picture shows alone: `table`, `region`, `start_key`, `status` and `lag_ms`."""
+        """Return the same with what a picture shows alone: `table`, `region`, `start_key`, `status` and `lag_ms`."""
         judged = self.regions_in_doubt().select("table", "region", "start_key", "status", "lag_ms")
         if self._evident is None:
             return judged
         return judged.unionByName(self._evident.regions_of(self._master_df), allowMissingColumns=True)
 
     def regions_in_doubt(self) -> DataFrame:
-        """Those of `regions` that are not evidently complete: all that anything is wrong with are among them."""
+        """Return those of `regions` that are not evidently complete: all that anything is wrong with are among them."""
         return self._regions_in_doubt
 
     @property
     def evident(self) -> tuple[Decided, ...]:
-        """What was decided of all others; nothing where the check is small."""
+        """Return what was decided of all others; empty if the check is small."""
         return self._evident.decided if self._evident is not None else ()
 
     @cached_property
@@ -261,23 +261,23 @@ class Verification:
         return self._kept[-1]
 
     def streams(self) -> DataFrame:
-        """One row per stream in scope."""
+        """Return one row per stream in scope."""
         return judged_streams(self._region_rows, self.context)
 
     def files(self) -> DataFrame:
-        """One row per path of either side."""
+        """Return one row per path of either side."""
         if self._held is not None:
             return frame_of_records(self._session, self._held_files, FILE_SCHEMA)
         return files_of(rows_of_files(self._master_df, self._slave_df), self.context.master.cut_ms)
 
     @property
     def session(self) -> SparkSession:
-        """Where it runs."""
+        """Session that the check runs in."""
         return self._session
 
     @property
     def parallelism(self) -> int:
-        """How many tasks run at once."""
+        """Number of tasks that run at once."""
         return self._session.sparkContext.defaultParallelism
 
     @property
@@ -286,7 +286,7 @@ class Verification:
         return self._slave_df
 
     def servers(self) -> list[dict[str, Any]]:
-        """The `server` rows of both sides, with `side` and, for the master's, why an origin is not settled."""
+        """Return the `server` rows of both sides, with `side` and, for the master's, why an origin is not settled."""
         reasons = {origin.id: origin.reason for origin in self.context.origins}
         ours, theirs, _ = self._small
         return [
@@ -308,7 +308,7 @@ class Verification:
 
 
 def _is_small(rows: DataFrame) -> bool:
-    """Whether rows come from small local files; unknown sizes are not small."""
+    """True if rows come from small local files; unknown sizes are not small."""
     paths = [urlsplit(uri) for uri in rows.inputFiles()]
     if not paths or any(path.scheme != "file" for path in paths):
         return False
@@ -335,14 +335,14 @@ def _small_rows(master_df: DataFrame, slave_df: DataFrame) -> DataFrame:
 
 
 def _unstamped_sources(slave_df: DataFrame) -> DataFrame:
-    """Which clusters entries without a valid stamp came through."""
+    """Return the clusters that entries without a valid stamp came through."""
     sources = slave_df.where("kind = 'unstamped' AND via_ids IS NOT NULL").select("via_ids").distinct()
     rest = {name: "NULL" for name in (*_SMALL_COLUMNS, *_AGES) if name not in ("kind", "via_ids")}
     return sources.select("via_ids", *named({"kind": "'unstamped'", "side": "'slave'", **rest}))
 
 
 def _contents(slave_df: DataFrame) -> DataFrame:
-    """As `rules.tables.newest_changes` and `rules.custody.unattended`: one row per table and state."""
+    """Return what `rules.tables.newest_changes` and `rules.custody.unattended` read: one row per table and state."""
     sums = {
         "write_ms": "max(write_ms)",
         "entries": "sum(coalesce(nullif(entries, 0), 1))",
@@ -366,7 +366,7 @@ def _age(row: Row) -> TableAge:
 
 
 def _observed(rows: DataFrame, counts: list[Column], fill: Any, observed: list[tuple[Observation, Any]]) -> DataFrame:
-    """The findings of rows; the counts are taken in passing, over all rows."""
+    """Return the findings of rows, and take the counts in passing, over all rows."""
     observation = Observation()
     observed.append((observation, fill))
     return rows.observe(observation, *counts).select(F.inline("findings"))
@@ -406,7 +406,7 @@ def _tally_regions(tally: Tally, counted: dict[str, Any]) -> None:
 
 
 def _later(regions: DataFrame) -> dict[str | None, tuple[int, int]]:
-    """By table what was written after the shutdown time; a third action, where there is anything."""
+    """Return by table what was written after the shutdown time, by a third action if there is anything."""
     counts = regions.where("later > 0").groupBy("table").agg(*named({"later": "sum(later)", "newest": "max(later_ms)"}))
     return {row["table"]: (row["later"], row["newest"]) for row in counts.collect()}
 
@@ -418,7 +418,7 @@ def _file_counts() -> list[Column]:
 
 
 def _entries(master_df: DataFrame, slave_df: DataFrame) -> dict[tuple[str, str], int]:
-    """The `count` rows by side and name; a small third action."""
+    """Return the `count` rows by side and name; a small third action."""
     sides = ((master_df, MASTER), (slave_df, SLAVE))
     counts = [df.where("kind = 'count'").select(F.lit(side).alias("side"), "name", "entries") for df, side in sides]
     summed = counts[0].unionByName(counts[1]).groupBy("side", "name").agg(F.sum("entries").alias("entries"))

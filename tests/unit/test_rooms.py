@@ -91,3 +91,41 @@ def test_no_module_is_loose_and_no_name_occurs_twice() -> None:
 def test_a_public_name_is_defined_once() -> None:
     """The exception: the rule of the original's timestamps answers a question that another one answers as well."""
     assert set(twice()) == {"written_later"}
+
+
+FRAGMENTS = [
+    "What",
+    "Whether",
+    "Of",
+    "As",
+    "Where",
+    "How",
+    "That",
+    "To",
+    "In",
+    "By",
+    "With",
+    "For",
+    "From",
+    "Which",
+    "When",
+    "Who",
+    "All",
+    "Those",
+    "Since",
+    "If",
+    "On",
+    "At",
+]
+
+
+def test_no_docstring_begins_with_a_fragment() -> None:
+    """A function's begins with a verb, a class's, module's or property's with a noun (CONTRIBUTING, English)."""
+    kinds = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+    said = [
+        (path.name, text)
+        for path in modules()
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, kinds) and (text := ast.get_docstring(node))
+    ]
+    assert [(name, text) for name, text in said if text.split()[0] in FRAGMENTS] == []
