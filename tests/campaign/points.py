@@ -151,7 +151,8 @@ def judged(journal: Journal, present: Cells, found: Result, crashes: str, killed
     assert found.exit_code in (0, 1, 3), found
     point_ms = answer["recovery_point_ms"]
     acknowledged = journal.before(point_ms) if point_ms is not None else frozenset()
-    best_ms = journal.best_ms(present)
+    # A point after the kill would say no more.
+    best_ms = min(journal.best_ms(present), killed_ms)
     return End(
         crashes=crashes,
         killed_ms=killed_ms,
