@@ -66,7 +66,7 @@ final class Barrier {
     }
   }
 
-  /** Whether a region of the table was opened between the last two tokens, as of the last {@link #read}. */
+  /** Returns true if a region of the table was opened between the last two tokens, as of the last {@link #read}. */
   boolean isReopened() {
     return reopened;
   }
