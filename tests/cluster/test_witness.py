@@ -222,8 +222,8 @@ def test_kill_9_of_witnesses_and_of_a_server_under_load_loses_nothing(
     reached = master.admin.load_count(load)
     wait_until(lambda: master.admin.load_count(load) > reached + 100, 120, "the other server has its regions")
     master.admin.load_stop(load)
+    wait_for(witnesses, "killed", written(master, "killed"))  # before a server that has just started rolls no WAL
     master.region_servers[0].start()
-    wait_for(witnesses, "killed", written(master, "killed"))
     pair.wait_same("killed")
     assert write_witnessed(pair, witnesses, tmp_path / "f").exit_code == 0
     assert_unverifiable(pair.check(tmp_path / "f", "--table", "killed", "--wait", "10"))
