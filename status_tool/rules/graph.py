@@ -209,6 +209,11 @@ def between(routes: Sequence[PathState]) -> PathState:
     return PathState(_worst(open_ones), _weakest(open_ones), tuple(reasons), None, tuple(stopped))
 
 
+def covers(found: PathState, brought: Families | None) -> bool:
+    """Return True if nothing of what is brought elsewhere lacks in what was found; None may be anything."""
+    return brought is not None and not _less(brought, found.carried or {})
+
+
 def verdict_of(reaches: Iterable[Reach]) -> Verdict:
     """Return the worst of what is in scope; pairs that are not connected count only if there are no others."""
     found = [reach for reach in reaches if reach is not Reach.UNCONNECTED]

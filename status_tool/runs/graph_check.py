@@ -28,6 +28,7 @@ from status_tool.gather.snapshot import SLAVE_SETTLE_S, Request, peer_rows, snap
 from status_tool.printable import counted
 from status_tool.rules.graph import (
     VERDICTS,
+    Families,
     Hop,
     PathState,
     Reach,
@@ -35,6 +36,7 @@ from status_tool.rules.graph import (
     Station,
     along,
     between,
+    covers,
     endless,
     hops_of,
     outside,
@@ -47,9 +49,10 @@ from status_tool.rules.peers import parse_peer
 from status_tool.rules.sides import CLOCK_TOLERANCE_MS
 from status_tool.runs.check import Check
 from status_tool.runs.graph_holdings import Holding, WrittenBy, holdings_of, written_on
-from status_tool.runs.live_rounds import RECHECK_S, question_in
-from status_tool.runs.master_side import MasterSide, facts_of
+from status_tool.runs.live_rounds import RECHECK_S
+from status_tool.runs.master_side import facts_of
 from status_tool.runs.offline import check_offline
+from status_tool.runs.question import shipped_by
 from status_tool.runs.recovery import words_of_group
 from status_tool.runs.write import Say, source_of
 from status_tool.sources.state_table import now_ms
@@ -420,9 +423,10 @@ class _Search:
     def _judge(self, hop: Hop, number: int) -> tuple[PathState, Outcome | None]:
         master = self.desk.masters.get((hop.source, number))
         slave = self.desk.slaves.get((hop.target, number)) or self.desk.slaves.get((hop.target, 0))
+        carried = None if master is None else _carried(master, hop, self.asked.scope)
         if master is None or slave is None:
             name, side = (hop.source, MASTER) if master is None else (hop.target, SLAVE)
-            return PathState(Reach.UNVERIFIABLE, None, (f"{name}: {self.desk.why_not(name, side)}",)), None
+            return PathState(Reach.UNVERIFIABLE, None, (f"{name}: {self.desk.why_not(name, side)}",), carried), None
         check = Check(
             master.file,
             dataclasses.replace(self.asked.scope, peer_id=hop.peer),
@@ -432,7 +436,6 @@ class _Search:
         )
         self.say(f"checking {hop.source} to {hop.target}")
         try:
-            carried = _carried(master, slave, check)
             outcome = check_offline(check, lambda _: None)
         except StatusFileError as error:
             return PathState(Reach.UNVERIFIABLE, None, (f"{hop.source} to {hop.target}: {error}",)), None
@@ -475,16 +478,30 @@ class _Search:
     def _cell(
         self, source: str, target: str, own: Sequence[PathState], stations: Sequence[Station], hops: Sequence[Hop]
     ) -> PathState:
-        """Return what all paths between two clusters prove. A cluster whose peers are unknown may have more of them."""
+        """Return what all paths between two clusters prove.
+
+        A cluster whose peers are unknown may bring the target more than the paths that are known.
+        """
         found = between(own)
-        if found.reach is not Reach.UNCONNECTED:
+        if found.reach not in (Reach.UNCONNECTED, Reach.COMPLETE):
             return found
-        near = {source, *(route[-1].target for route in routes_of(hops) if route[0].source == source)} - {target}
-        unknown = [one.name for one in stations if one.peers is None and one.name in near]
-        if not unknown:
-            return found
-        why = tuple(f"{name}: {self.desk.why_not(name, MASTER)}" for name in unknown)
-        return PathState(Reach.UNVERIFIABLE, None, why)
+        silent = {one.name for one in stations if one.peers is None} - {target}
+        around = routes_of([hop for hop in hops if target not in (hop.source, hop.target)])
+        ways = (route for route in around if route[0].source == source and route[-1].target in silent)
+        names = silent & {source} | {route[-1].target for route in ways if not covers(found, self._brought(route))}
+        why = tuple(f"{name}: {self.desk.why_not(name, MASTER)}" for name in sorted(names))
+        return PathState(Reach.UNVERIFIABLE, None, why, found.carried, found.stopped) if why else found
+
+    def _brought(self, route: Route) -> Families | None:
+        """Return the families that a route brings to its end; None if a cluster on it was not read as a master."""
+        masters = [self.desk.masters.get((hop.source, 0)) for hop in route]
+        carried = [
+            None if master is None else _carried(master, hop, self.asked.scope)
+            for master, hop in zip(masters, route, strict=True)
+        ]
+        if None in carried:
+            return None
+        return along(route, [PathState(Reach.COMPLETE, carried=one) for one in carried]).carried
 
 
 def reach_of(outcome: Outcome) -> Reach:
@@ -536,11 +553,11 @@ def _not_in_order(hop: Hop, judged: PathState) -> PathState:
     return dataclasses.replace(judged, reach=reach, reasons=(why, *judged.reasons))
 
 
-def _carried(master: ReadSide, slave: ReadSide, check: Check) -> Mapping[str, frozenset[str]]:
+def _carried(master: ReadSide, hop: Hop, scope: Scope) -> Families:
     """Return the families that the edge ships, by table."""
-    with open_status(master.file) as ours, open_status(slave.file) as theirs:
-        question = question_in(MasterSide(ours, ours.header), facts_of(theirs, theirs.header), check)
-    return {table: frozenset(families) for table, families in question.shipped.items()}
+    with open_status(master.file) as file:
+        shipped = shipped_by(facts_of(file, file.header), hop.peer, scope)
+    return {table: frozenset(families) for table, families in shipped.items()}
 
 
 def _refuse_twice(stations: Sequence[Station]) -> None:

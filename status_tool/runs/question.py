@@ -313,6 +313,12 @@ def _left_out(master: SideFacts, peer: PeerFacts) -> tuple[str, ...]:
     return tuple(sorted(table for table in master.tables if not ships(peer, table)))
 
 
+def shipped_by(master: SideFacts, peer_id: str, scope: Scope) -> Mapping[str, tuple[str, ...]]:
+    """Return the families in scope that a peer of the master ships, by table."""
+    peer = next(one for one in master.peers if str(one["id"]) == peer_id)
+    return _shipped(master, peer, scope, _queue_facts(master, peer, scope).withheld)
+
+
 def _shipped(
     master: SideFacts, peer: PeerFacts, scope: Scope, kept_back: Mapping[str, tuple[str, ...]]
 ) -> dict[str, tuple[str, ...]]:

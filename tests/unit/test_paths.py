@@ -163,19 +163,46 @@ def test_what_a_peer_in_the_middle_leaves_out_is_named(tmp_path: Path) -> None:
     assert (cell(result, "sun", "venus")["verdict"], result.exit_code) == ("not connected", 3), result
 
 
-def test_two_peers_between_two_clusters(tmp_path: Path) -> None:
-    """Each is an edge of its own; that one of them is disabled is told."""
-    files = chain(tmp_path)
-    with open_status(files["sun-master"]) as file:
+def with_a_second_peer(path: Path, **changes: Any) -> None:
+    """Peer 2, as peer 1 but for these changes."""
+    with open_status(path) as file:
         rows = [row for batch in file.rows() for row in batch.to_pylist()]
         header = file.header
     (peer,) = (row for row in rows if row["kind"] == "peer")
-    detail = json.loads(peer["detail"]) | {"id": "2", "enabled": False}
-    with StatusWriter(files["sun-master"], header) as writer:
+    detail = json.loads(peer["detail"]) | {"id": "2"} | changes
+    with StatusWriter(path, header) as writer:
         writer.write(pa.Table.from_pylist([*rows, peer | {"name": "2", "detail": json.dumps(detail)}], STATUS_SCHEMA))
+
+
+def test_two_peers_between_two_clusters(tmp_path: Path) -> None:
+    """Each is an edge of its own; that one of them is disabled is told."""
+    files = chain(tmp_path)
+    with_a_second_peer(files["sun-master"], enabled=False)
     result = paths(files, "--json", "--from", "sun", "--to", "earth")
     assert [(edge["peer"], edge["enabled"]) for edge in result.json["edges"]] == [("1", True), ("2", False)], result
     assert "peer 2 of sun (to earth) is disabled" in paths(files, "--from", "sun", "--to", "earth").stdout
+
+
+@pytest.mark.parametrize(
+    ("left_out", "verdict", "exit_code"),
+    [({}, "complete", 0), ({"exclude_table_cfs": {"orders": []}}, "unverifiable", 3)],
+)
+def test_what_a_cluster_that_is_down_may_bring(
+    tmp_path: Path, left_out: dict[str, Any], verdict: str, exit_code: int
+) -> None:
+    """Sun replicates to Venus, and to Earth, whose peers are unknown: Earth may bring Venus what Sun does not send."""
+    down = tmp_path / "down"
+    down.mkdir()
+    (down / "hbase-site.xml").write_text(SITE)
+    master = recorded(tmp_path, "sun-master", "complete", "venus")
+    with_a_second_peer(master, cluster_id="", cluster_key="127.0.0.1:1:/hbase")
+    if left_out:
+        recorded(tmp_path, "sun-master", "complete", "venus", **left_out)
+        with_a_second_peer(master, cluster_id="", cluster_key="127.0.0.1:1:/hbase", exclude_table_cfs={})
+    files = {"sun-master": master, "venus-slave": recorded(tmp_path, "venus-slave", "complete"), "earth": down}
+    result = paths(files, "--json", "--from", "sun", "--to", "venus")
+    assert (cell(result, "sun", "venus")["verdict"], result.exit_code) == (verdict, exit_code), result
+    assert any(words.startswith("earth: ") for words in cell(result, "sun", "venus")["held_back_by"]) == bool(exit_code)
 
 
 def test_a_loop_in_which_entries_came_back(tmp_path: Path) -> None:
