@@ -312,7 +312,7 @@ def test_master_region_server_killed_before_its_flush(fragile: Pair, status: Pat
         assert result.exit_code == 3, result
         problem = next(p for p in result.json["problems"] if p["origin"] == killed)
         assert "final flush" in problem["detail"]
-        assert "WALs" in problem["detail"]
+        assert "left to ship" in problem["detail"]
     finally:
         fragile.master.admin.enable_peer(PEER)
     fragile.wait_same("crash", timeout=180)
