@@ -395,8 +395,12 @@ def test_a_wal_that_is_lost(three: Three, status: Path, monkeypatch: pytest.Monk
     b.disable_peer(PEER)
     b.put_rows("t", "f", 5, prefix="gone")
     b.roll_wal()
-    held = [wal for queue in queues(three.bc).json["queues"] for wal in queue["wals"][:-1]]
-    assert held
+
+    def closed() -> list[Any]:
+        return [wal for queue in queues(three.bc).json["queues"] for wal in queue["wals"][:-1]]
+
+    wait_until(lambda: bool(closed()), 30, "the WALs that were rolled are behind others in their queues")
+    held = closed()
     for wal in held:
         b.hdfs_delete(wal["path"])
     time.sleep(2)
