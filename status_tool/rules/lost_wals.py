@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from status_tool.printable import iso
+from status_tool.rules.segments import earliest, latest
 from status_tool.vocabulary.ids import origin_id
 from status_tool.vocabulary.schema import Row
 
@@ -61,9 +62,9 @@ def _tables(wal: LostWal, heads: Iterable[Row]) -> dict[str, WriteTimes]:
         table, first, last = head["table"], head["first_ms"], head["write_ms"]
         if table is None or head["origin"] != origin or _misses(wal, first, last):
             continue
-        span = (_of(max, first, wal.from_ms), _of(min, last, wal.to_ms))
+        span = (latest(first, wal.from_ms), earliest(last, wal.to_ms))
         before = found.get(table, span)
-        found[table] = (_of(min, before[0], span[0]), _of(max, before[1], span[1]))
+        found[table] = (earliest(before[0], span[0]), latest(before[1], span[1]))
     return dict(sorted(found.items()))
 
 
@@ -71,8 +72,3 @@ def _misses(wal: LostWal, first: int | None, last: int | None) -> bool:
     """Return True if a stream has no entry of the WAL's time."""
     is_before = last is not None and wal.from_ms is not None and last < wal.from_ms
     return is_before or (first is not None and wal.to_ms is not None and first > wal.to_ms)
-
-
-def _of(choose: Any, *times: int | None) -> int | None:
-    known = [time for time in times if time is not None]
-    return choose(known) if known else None

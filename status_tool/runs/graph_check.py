@@ -16,6 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 
 from status_tool.clients.config import Settings
@@ -52,7 +53,7 @@ from status_tool.runs.graph_holdings import Holding, WrittenBy, holdings_of, wri
 from status_tool.runs.live_rounds import RECHECK_S
 from status_tool.runs.master_side import facts_of
 from status_tool.runs.offline import check_offline
-from status_tool.runs.question import shipped_by
+from status_tool.runs.question import SideFacts, shipped_by
 from status_tool.runs.recovery import words_of_group
 from status_tool.runs.write import Say, source_of
 from status_tool.sources.state_table import now_ms
@@ -109,6 +110,12 @@ class ReadSide:
     file: Path
     header: Header
     round_number: int | None = None
+
+    @cached_property
+    def facts(self) -> SideFacts:
+        """Small rows of the side; every hop of a cluster asks for them."""
+        with open_status(self.file) as status:
+            return facts_of(status, self.header)
 
     def follows(self, slave: ReadSide) -> bool:
         """Return True if this master's side has everything that the same cluster's side as a slave shows.
@@ -261,9 +268,7 @@ class _Desk:
         master = self.masters.get((cluster.name, 0))
         known = master or self.slaves.get((cluster.name, 0))
         if master is not None:
-            with open_status(master.file) as file:
-                peers = tuple(facts_of(file, file.header).peers)
-            return Station(cluster.name, master.header.cluster_id, master.header.cluster_key, peers)
+            return Station(cluster.name, master.header.cluster_id, master.header.cluster_key, tuple(master.facts.peers))
         if known is not None:
             return Station(cluster.name, known.header.cluster_id, known.header.cluster_key)
         return (
@@ -555,8 +560,7 @@ def _not_in_order(hop: Hop, judged: PathState) -> PathState:
 
 def _carried(master: ReadSide, hop: Hop, scope: Scope) -> Families:
     """Return the families that the edge ships, by table."""
-    with open_status(master.file) as file:
-        shipped = shipped_by(facts_of(file, file.header), hop.peer, scope)
+    shipped = shipped_by(master.facts, hop.peer, scope)
     return {table: frozenset(families) for table, families in shipped.items()}
 
 

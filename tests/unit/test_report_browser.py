@@ -142,18 +142,24 @@ window.addEventListener("load", function () {{
 """
 
 
-@needs_chromium
-def test_search_sort_and_a_narrow_screen(tmp_path: Path) -> None:
-    text = page(tmp_path / "page.html", outcome(3, 400))
+def measured_by(template: str, page: str, folder: Path) -> dict[str, Any]:
+    """Return what a driver's script measures of a page inside it. The console stays empty."""
     # The driver's own script is not in the page's policy, which a page inside another inherits nothing of.
-    bare = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", text)
-    driver = tmp_path / "driver.html"
-    driver.write_text(_DRIVER.format(page=html.escape(bare)), encoding="utf-8")
-    document, console = in_browser(driver, tmp_path / "profile")
+    bare = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", page)
+    driver = folder / "driver.html"
+    driver.write_text(template.format(page=html.escape(bare)), encoding="utf-8")
+    document, console = in_browser(driver, folder / "profile")
     assert console == []
     found = re.search(r'<pre id="result">(.*?)</pre>', document, re.DOTALL)
     assert found is not None
     measured: dict[str, Any] = json.loads(html.unescape(found[1]))
+    return measured
+
+
+@needs_chromium
+def test_search_sort_and_a_narrow_screen(tmp_path: Path) -> None:
+    text = page(tmp_path / "page.html", outcome(3, 400))
+    measured = measured_by(_DRIVER, text, tmp_path)
     assert measured["width"] <= 390, "the page itself does not scroll sideways"
     assert measured["folded"] > 3
     assert measured["cut"] == 0, "no table and no command is cut off"
@@ -196,14 +202,7 @@ def test_the_page_of_a_recovery_point(tmp_path: Path) -> None:
     (tmp_path / "page.html").write_text(stream.getvalue(), encoding="utf-8")
     _, console = in_browser(tmp_path / "page.html", tmp_path / "profile")
     assert console == []
-    bare = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", stream.getvalue())
-    driver = tmp_path / "driver.html"
-    driver.write_text(_MEASURE.format(page=html.escape(bare)), encoding="utf-8")
-    document, console = in_browser(driver, tmp_path / "profile")
-    assert console == []
-    found = re.search(r'<pre id="result">(.*?)</pre>', document, re.DOTALL)
-    assert found is not None
-    measured: dict[str, Any] = json.loads(html.unescape(found[1]))
+    measured = measured_by(_MEASURE, stream.getvalue(), tmp_path)
     assert measured["width"] <= 390, "the page itself does not scroll sideways"
     assert measured["names"] == [*tables]
     assert measured["marks"] == 3
