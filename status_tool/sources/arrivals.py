@@ -13,11 +13,11 @@ from functools import cached_property
 from itertools import accumulate, islice
 from pathlib import Path
 
-import google_crc32c
 import pyarrow as pa
 
 from status_tool.errors import ConfigurationError
 from status_tool.sources import codec
+from status_tool.sources.crc import crc32c
 from status_tool.sources.interface import Source
 from status_tool.vocabulary.ids import origin_id, via_id
 from status_tool.vocabulary.schema import NewRow
@@ -216,7 +216,7 @@ def _body(data: bytes, at: int) -> bytes | None:
         return None
     length, crc = _HEAD.unpack_from(data, at)
     body = data[at + _HEAD.size : at + _HEAD.size + length] if length > 0 else b""
-    is_whole = len(body) == length > 0 and google_crc32c.value(body) == crc & 0xFFFFFFFF
+    is_whole = len(body) == length > 0 and crc32c(body) == crc & 0xFFFFFFFF
     return body if is_whole else None
 
 
