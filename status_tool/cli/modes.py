@@ -1,6 +1,6 @@
 """Rules for the options of `status-tool run`: which go with which form, and which with each other.
 
-An option is obeyed or refused, never ignored. `python -m status_tool.cli.modes` prints docs/options.md.
+An option is obeyed or refused, never ignored.
 """
 
 from __future__ import annotations
@@ -93,48 +93,25 @@ def _is_followed(name: str, mode: Mode) -> bool:
     return mode is Mode.FOLLOW and name in ("shutdown", "ignore_later_writes")
 
 
-def options_markdown() -> str:
-    """Return the text of docs/options.md."""
-    lines = [
-        "# Which options go together",
-        "",
-        "An option of `status-tool run` is obeyed or refused (exit code 2, one line that names both), never ignored.",
-        "The table is printed by `python -m status_tool.cli.modes`; a test holds the two equal.",
-        "",
-        f"| options | {' | '.join(f'`{mode}`' for mode in Mode)} | with `--only` the other half |",
-        f"|---|{'---|' * (len(Mode) + 1)}",
+SHORT = {
+    Mode.MASTER: "m",
+    Mode.SLAVE: "o",
+    Mode.LIVE: "i",
+    Mode.OFFLINE: "i2",
+    Mode.FOLLOW: "f",
+    Mode.DUMP: "d",
+}
+"""The modes as docs/options.md abbreviates them."""
+
+
+def told(name: str) -> str:
+    """Return the modes that obey an option, as a cell of docs/options.md."""
+    option = OPTIONS[name]
+    pairs = {where: OPTIONS[other].flag for one, where, other, _ in PAIRS if one == name}
+    modes = [
+        f"{SHORT[mode]} (`{pairs[mode]}`)" if mode in pairs else SHORT[mode] for mode in Mode if mode in option.modes
     ]
-    alike: dict[tuple[str, ...], list[str]] = {}
-    for name, option in OPTIONS.items():
-        half = "obeyed" if option.half is None else f"refused with `--only {_other(option.half)}`"
-        alike.setdefault((*(_cell(name, mode) for mode in Mode), half), []).append(f"`{option.flag}`")
-    lines += [f"| {', '.join(flags)} | {' | '.join(cells)} |" for cells, flags in alike.items()]
-    lines += [
-        "",
-        "Besides: `--wait` is refused with `--only hdfs` where it waits for region servers only",
-        f"({', '.join(f'`{mode}`' for mode in Mode if mode in BARRIER_MODES)}).",
-        "`--file-mode` is refused for a check that writes no file.",
-        "With a FILE that holds one half only, options about the other one are refused; with one of the original tool",
-        f"{', '.join(f'`{one.flag}`' for one in OPTIONS.values() if one.needs_streams)}.",
-        "`--deep` is refused with a FILE in which no file's CRC32C was recorded (`run -m --deep` does), and with",
-        "`-o FILE.json`; `--layout` where no `file://` folder is read. `--conf-dir` with `--slave-status` is read and",
-        "checked; nothing in it is needed.",
-    ]
-    return "\n".join(lines) + "\n"
-
-
-def _cell(name: str, mode: Mode) -> str:
-    if mode not in OPTIONS[name].modes:
-        return "refused"
-    needed = [OPTIONS[other].flag for one, where, other, _ in PAIRS if (one, where) == (name, mode)]
-    needs = OPTIONS[name].needs
-    needed += [OPTIONS[needs].flag] if needs else []
-    return f"with `{needed[0]}`" if needed else "yes"
-
-
-def _other(half: str) -> str:
-    return "hdfs" if half == "hbase" else "hbase"
-
-
-if __name__ == "__main__":
-    print(options_markdown(), end="")
+    parts = ["all" if modes == list(SHORT.values()) else " ".join(modes)]
+    parts += [f"with `{OPTIONS[option.needs].flag}`"] if option.needs else []
+    parts += [f"{option.half.replace('hbase', 'HBase').replace('hdfs', 'HDFS')} only"] if option.half else []
+    return ", ".join(parts)

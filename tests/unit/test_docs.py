@@ -69,9 +69,7 @@ def test_the_readme_is_short() -> None:
 
 def test_the_command_reference_is_the_commands() -> None:
     """docs/commands.md is printed from the code."""
-    assert (DOCS / "commands.md").read_text() == commands_markdown(), (
-        "python -m status_tool.cli.reference > docs/commands.md"
-    )
+    assert (DOCS / "commands.md").read_text() == commands_markdown(), "python -m status_tool.cli.reference docs"
 
 
 def test_every_document_is_reached_from_the_readme() -> None:

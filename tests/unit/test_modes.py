@@ -10,7 +10,8 @@ import pyarrow as pa
 import pytest
 
 from status_tool.cli.main import main
-from status_tool.cli.modes import options_markdown, refusal
+from status_tool.cli.modes import refusal
+from status_tool.cli.reference import options_markdown
 from status_tool.cli.run import run
 from status_tool.cli.run_options import OPTIONS, Mode
 from status_tool.errors import EXIT_ERROR, StatusToolError
