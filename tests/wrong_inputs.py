@@ -12,7 +12,7 @@ import shutil
 import socket
 import socketserver
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -174,12 +174,35 @@ WRONG: tuple[Wrong, ...] = (
         "give what `run -m -o` wrote",
         _parquet,
     ),
-    Wrong("FILE is some text", "run -i f", "f is not a status file", "the same", _content("f", b"hello\n")),
-    Wrong("FILE is huge, and none", "run -i f", "f is not a status file", "the same", _huge),
+    Wrong(
+        "FILE is some text",
+        "run -i f",
+        "f is not a status file",
+        "give what `run -m -o` wrote",
+        _content("f", b"hello\n"),
+    ),
+    Wrong("FILE is huge, and none", "run -i f", "f is not a status file", "give what `run -m -o` wrote", _huge),
     Wrong("FILE is a folder", "run -i .", ". is a folder, not a status file", "name the file in it"),
-    Wrong("FILE is a pipe", "run -i f", "f is not a regular file", "save it first", lambda at: os.mkfifo(at / "f")),
-    Wrong("FILE is a socket", "run -i f", "f is not a regular file", "name a file", _socket),
-    Wrong("FILE is a device", "run -i /dev/zero", "/dev/zero is not a regular file", "name a file"),
+    Wrong(
+        "FILE is a pipe",
+        "run -i f",
+        "f is not a regular file",
+        "name a file; save what comes through a pipe",
+        lambda at: os.mkfifo(at / "f"),
+    ),
+    Wrong(
+        "FILE is a socket",
+        "run -i f",
+        "f is not a regular file",
+        "name a file; save what comes through a pipe",
+        _socket,
+    ),
+    Wrong(
+        "FILE is a device",
+        "run -i /dev/zero",
+        "/dev/zero is not a regular file",
+        "name a file; save what comes through a pipe",
+    ),
     Wrong(
         "the two sides exchanged",
         f"run -i {SLAVE} --slave-status {MASTER}",
@@ -190,7 +213,7 @@ WRONG: tuple[Wrong, ...] = (
         "the same side twice",
         f"run -i {MASTER} --slave-status {MASTER}",
         "is a master's status, but a slave's is needed here",
-        "the same",
+        "FILE is the master's, FILE2 the slave's",
     ),
     Wrong(
         "the same cluster twice",
@@ -215,13 +238,32 @@ WRONG: tuple[Wrong, ...] = (
     Wrong("an output that is an input", "run -i f --report f", "--report f is what -i reads", "another file", _copied),
     Wrong("two outputs in one file", "run -i f --report x --metrics ./x", "name the same file", "another file"),
     Wrong("an output's folder is not there", "run -i f --report no/r", "there is no folder", "create it"),
-    Wrong("an output that is a device", "run -i f --report /dev/full", "it is not a regular file", "name a file"),
-    Wrong("-f without a path", "run -m -o o -f f", "no path in it", "one path a line", _content("f", b"# none\n")),
     Wrong(
-        "-f that is no text", "run -m -o o -f f", "is not UTF-8 text", "save it as UTF-8", _content("f", b"\xff\xfe")
+        "an output that is a device",
+        "run -i f --report /dev/full",
+        "it is not a regular file",
+        "name a file; save what comes through a pipe",
     ),
     Wrong(
-        "-f with a relative path", "run -m -o o -f f", "is not an absolute HDFS path", "`/data`", _content("f", b"x")
+        "-f without a path",
+        "run -m -o o -f f",
+        "no path in it",
+        "absolute paths, one a line, in UTF-8",
+        _content("f", b"# none\n"),
+    ),
+    Wrong(
+        "-f that is no text",
+        "run -m -o o -f f",
+        "is not UTF-8 text",
+        "absolute paths, one a line, in UTF-8",
+        _content("f", b"\xff\xfe"),
+    ),
+    Wrong(
+        "-f with a relative path",
+        "run -m -o o -f f",
+        "is not an absolute HDFS path",
+        "absolute paths, one a line, in UTF-8",
+        _content("f", b"x"),
     ),
     Wrong("no such --conf-dir", "config --conf-dir no", "--conf-dir no: no such folder", "correct it"),
     Wrong(
@@ -249,7 +291,7 @@ WRONG: tuple[Wrong, ...] = (
         "a key that is too short",
         "run -i f --sign-key key",
         "holds no key of",
-        "docs/operating.md makes one",
+        "[make one](operating.md#signed-status-files)",
         _content("key", b"k"),
     ),
     Wrong(
@@ -328,9 +370,21 @@ def line_of(wrong: Wrong, folder: Path) -> list[str]:
 
 
 def table() -> str:
-    """Of docs/troubleshooting.md."""
-    rows = [f"| {wrong.what} | `{wrong.said}` | {wrong.todo} |" for wrong in (*WRONG, EXPIRED)]
+    """Of docs/troubleshooting.md: inputs that are mended in the same way share a row."""
+    by_todo: dict[str, list[Wrong]] = {}
+    for wrong in (*WRONG, EXPIRED):
+        by_todo.setdefault(wrong.todo, []).append(wrong)
+    rows = [f"| {_listed(one.what for one in alike)} | {_said(alike)} | {todo} |" for todo, alike in by_todo.items()]
     return "\n".join(["| wrong | the line says | what to do |", "|---|---|---|", *rows]) + "\n"
+
+
+def _said(alike: list[Wrong]) -> str:
+    return _listed(f"``{one.said}``" if "`" in one.said else f"`{one.said}`" for one in alike)
+
+
+def _listed(parts: Iterable[str]) -> str:
+    """Each part once."""
+    return "; ".join(dict.fromkeys(parts))
 
 
 if __name__ == "__main__":

@@ -33,7 +33,7 @@ def commands_markdown() -> str:
         "# Commands",
         "",
         fill(
-            f"{_GENERATED} `status-tool COMMAND -h` shows one command. Exit codes: "
+            f"{_GENERATED} `-h` behind a command shows its options. Exit codes: "
             "[README](../README.md#reading-a-verdict). Options in the last column are [those of `run`](options.md).",
             120,
         ),
