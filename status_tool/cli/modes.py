@@ -104,7 +104,7 @@ SHORT = {
 """The modes as docs/options.md abbreviates them."""
 
 
-def told(name: str) -> str:
+def forms_of(name: str) -> str:
     """Return the modes that obey an option, as a cell of docs/options.md."""
     option = OPTIONS[name]
     pairs = {where: OPTIONS[other].flag for one, where, other, _ in PAIRS if one == name}

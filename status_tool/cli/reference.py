@@ -15,7 +15,7 @@ import typer
 from typer.main import get_command
 
 from status_tool.cli.main import app
-from status_tool.cli.modes import BARRIER_MODES, SHORT, told
+from status_tool.cli.modes import BARRIER_MODES, SHORT, forms_of
 from status_tool.cli.run_options import OPTIONS, Mode
 
 PROGRAM = "status-tool"
@@ -73,7 +73,7 @@ def options_markdown() -> str:
     by_flag = {option.flag: name for name, option in OPTIONS.items()}
     for record in _records(("run",), command):
         name = by_flag.get(_words(record)[0])
-        lines.append(f"| {_option(record)} | {_cell(record[1])} | {told(name) if name else 'chooses the form'} |")
+        lines.append(f"| {_option(record)} | {_cell(record[1])} | {forms_of(name) if name else 'chooses the form'} |")
     return "\n".join(lines) + "\n\n" + fill(_besides(), 120, break_on_hyphens=False) + "\n"
 
 
@@ -126,11 +126,11 @@ def _cell(text: str) -> str:
     return " ".join(text.split())
 
 
-def main(folder: Path) -> None:
+def write_pages(folder: Path) -> None:
     """Write both pages."""
     for name, text in (("commands.md", commands_markdown()), ("options.md", options_markdown())):
         (folder / name).write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    write_pages(Path(sys.argv[1]))
