@@ -23,7 +23,6 @@ HASH_TABLE = f"{_MAPREDUCE}.HashTable"
 SYNC_TABLE = f"{_MAPREDUCE}.SyncTable"
 ALL_VERSIONS = 2**31 - 1
 HOLES = repaired_by(Copy.HOLE)
-REGION_COPIES = (*HOLES, *repaired_by(Copy.PART))
 TABLE_COPIES, CONTENTS, FILE_COPIES = map(repaired_by, (Copy.TABLE, Copy.CONTENT, Copy.FILE))
 UNDER_REPAIRS = "the commands are under Repairs"
 """In the words of `todo`."""
@@ -65,12 +64,8 @@ def advise(finding: Finding, context: RunContext) -> str | None:
     """Return the advice for a finding; None if nothing helps or is needed."""
     if finding.code in HOLES:
         return _repair(finding, context)
-    if finding.code == "partial" and (repair := repair_of(finding, context)) is not None:
-        return f"{_text(finding, context)}: {repair.copy_table}{_afterwards(finding)}"
     if finding.code in TABLE_COPIES and (repair := repair_of(finding, context)) is not None:
         return f"{_text(finding, context)}: {repair.copy_table}"
-    if finding.code == "filter-changed":
-        return _filter_advice(finding, context)
     if finding.code == "keeps-less":
         return (
             "alter the slave's table to match the master's, then compare it once (--rows) and copy what is"
@@ -195,17 +190,6 @@ def _repair(finding: Finding, context: RunContext) -> str:
     return f"{_look(finding, server, context.queues.disabled_peer)}{copy}{_afterwards(finding)}"
 
 
-def _filter_advice(finding: Finding, context: RunContext) -> str:
-    commands = repair_of(finding, context)
-    copy = f" or copy what was written until then: {commands.copy_table};" if commands else ""
-    since = (
-        f"then accept the past with {since_option(finding.table, finding.written_to_ms)}"
-        if finding.written_to_ms is not None
-        else ("run ReplicateTimeTracker on the master, too: it records since when a peer has been unchanged")
-    )
-    return f"compare the table once (--rows),{copy} {since}"
-
-
 def _look(finding: Finding, server: str | None, disabled_peer: str | None) -> str:
     if finding.code == "gap":
         return "these entries will not arrive by themselves; copy them from the master: "
@@ -222,7 +206,7 @@ def _look(finding: Finding, server: str | None, disabled_peer: str | None) -> st
 
 def repair_of(finding: Finding, context: RunContext) -> Repair | None:
     """Return the commands that repair a finding; None where copying repairs nothing, or the table is unknown."""
-    if finding.table is None or finding.code not in (*REGION_COPIES, *TABLE_COPIES, *CONTENTS, "filter-changed"):
+    if finding.table is None or finding.code not in (*HOLES, *TABLE_COPIES, *CONTENTS):
         return None
     return repair(
         finding.table,

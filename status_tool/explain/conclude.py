@@ -118,7 +118,6 @@ def _hbase(context: RunContext, tally: Tally, run: list[Finding]) -> HBaseOutcom
         tally.worst_lag_ms,
         tally.timestamps_complete,
         tally.evidence,
-        context.ordered_tables if tally.evidence[Evidence.ORDERED] else (),
         context.accepted_tables if tally.evidence[Evidence.ACCEPTED] else (),
         later=later_writes(tally.later),
     )

@@ -30,7 +30,6 @@ from status_tool.report.text import (
     headline,
     not_replicated_line,
     notices,
-    ordered_tables,
     shell_lines,
     sync_for,
     unlisted,
@@ -192,8 +191,6 @@ def _facts(outcome: Outcome) -> list[tuple[str, str]]:
     if outcome.hbase is not None:
         evidence = outcome.hbase.evidence
         facts.append(("Evidence", f"{evidence.value}: {EVIDENCE_WORDS[evidence]}"))
-        if outcome.hbase.ordered_tables:
-            facts.append(("Tables with evidence ordered", ordered_tables(outcome.hbase)))
         if outcome.hbase.accepted_tables:
             facts.append(("Accepted", accepted_line(outcome.hbase)))
         if left_out := not_replicated_line(outcome.hbase):

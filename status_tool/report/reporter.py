@@ -31,7 +31,6 @@ VERDICT_WORDS = {
 EVIDENCE_WORDS = {
     Evidence.EXACT: "every entry of every stream is traced, one by one",
     Evidence.ROWS: "the rows themselves, compared by digest",
-    Evidence.ORDERED: "only the highest sequence id of each stream; holes below it are not looked for",
     Evidence.ACCEPTED: "your word (--since) that what was written before is there; nothing has compared it",
     Evidence.TIMESTAMPS: "only last write and last replicated times; a loss in between cannot be seen",
 }

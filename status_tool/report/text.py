@@ -148,9 +148,6 @@ def _note_lines(outcome: Outcome) -> Iterator[str]:
     """Yield the lines that are neither counts nor problems. A missing shutdown time is told beside the cut instead."""
     about_cut = outcome.shutdown_ms is None
     hbase = outcome.hbase
-    if hbase is not None and hbase.ordered_tables:
-        words = f"ordered: {ordered_tables(hbase)}: the peer ships only some of their replicated families"
-        yield from hanging("Note   ", words)
     if hbase is not None and hbase.accepted_tables:
         yield from hanging("Note   ", f"accepted: {accepted_line(hbase)}")
     if hbase is not None and (left_out := not_replicated_line(hbase)):
@@ -300,11 +297,6 @@ def _evidence(hbase: HBaseOutcome) -> Iterator[str]:
     counts = {level.value: count for level, count in hbase.evidence_by.items() if count}
     if len(counts) > 1:
         yield f"       {_counts(counts, 'region')}"
-
-
-def ordered_tables(hbase: HBaseOutcome) -> str:
-    """Name the tables with evidence `ordered`, sanitised; of many only the first."""
-    return _few(hbase.ordered_tables)
 
 
 def accepted_line(hbase: HBaseOutcome) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
@@ -44,6 +45,8 @@ from status_tool.vocabulary.schema import Row
 from status_tool.vocabulary.scope import NOTHING_ACCEPTED, Baseline, Scope, TableFilter
 from status_tool.vocabulary.verdicts import Evidence
 
+_Rows = Mapping[str, list[Row]]
+"""Rows by kind; none for a kind that there is not."""
 MAX_NAMES = 10
 """How many tables a notice names."""
 SMALL_KINDS = ("server", "table")
@@ -58,11 +61,9 @@ class OriginRule(NamedTuple):
     settled: bool
     after_ms: int | None
     """A write time beyond this is after the cut; None: not known."""
-    shipped_ms: int | None
-    """`peer_versions.shipped_since`."""
 
 
-UNKNOWN_ORIGIN = OriginRule(False, None, None)
+UNKNOWN_ORIGIN = OriginRule(False, None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +74,7 @@ class RunContext:
     slave: Header
     scope: Scope
     evidence: Evidence
-    """TIMESTAMPS for a file of the original tool, else EXACT; `ordered_tables` rest on less."""
+    """TIMESTAMPS for a file of the original tool, else EXACT."""
     filters: tuple[TableFilter, ...]
     rule: StreamRule
     origins: tuple[Origin, ...] = ()
@@ -107,7 +108,7 @@ class RunContext:
         made = {
             "facts": {known.table: known for known in reversed(self.tables)},
             "tracked_servers": frozenset(known.name for known in self.origins if known.live and known.tracked),
-            "origin_rules": _origin_rules(self.origins, self.queues),
+            "origin_rules": _origin_rules(self.origins),
             "_names": {known.id: known.name for known in self.origins if known.id is not None},
             "_reasons": {known.id: known.reason for known in reversed(self.origins) if known.reason},
             "_families": {known.table: known.families for known in reversed(self.tables)},
@@ -129,12 +130,6 @@ class RunContext:
     def table_findings(self) -> tuple[Finding, ...]:
         """Return the findings about tables as such."""
         return tuple(finding for table in self.tables for finding in table.findings)
-
-    @property
-    def ordered_tables(self) -> tuple[str, ...]:
-        """The tables in scope whose streams are expected to have holes."""
-        ordered = () if self.evidence is Evidence.TIMESTAMPS else sorted(self.rule.ordered)
-        return tuple(table for table in ordered if self.in_scope(table))
 
     @property
     def accepted_tables(self) -> tuple[str, ...]:
@@ -167,14 +162,43 @@ class RunContext:
         return in_scope(table, self.filters)
 
 
-def _origin_rules(origins: Iterable[Origin], queues: QueueFacts) -> dict[int, OriginRule]:
+def _origin_rules(origins: Iterable[Origin]) -> dict[int, OriginRule]:
     rules: dict[int, OriginRule] = {}
     for origin in origins:
         if origin.id is not None:
-            known = rules.get(origin.id, OriginRule(True, origin.after_ms, None))
+            known = rules.get(origin.id, OriginRule(True, origin.after_ms))
             settled, after_ms = known.settled and origin.reason is None, known.after_ms and origin.after_ms
-            rules[origin.id] = OriginRule(settled, after_ms, queues.shipped_since.get(origin.id))
+            rules[origin.id] = OriginRule(settled, after_ms)
     return rules
+
+
+@dataclass(frozen=True, slots=True)
+class _Past:
+    """Vouchers for the past of the tables in scope: the operator's word of this run, and what the slave keeps."""
+
+    word: Baseline
+    families: Mapping[str, tuple[str, ...] | None]
+    """Of each table in scope those that the peer ships; None: not known."""
+    recorded: Mapping[str, KeptBaseline]
+
+    @property
+    def holding(self) -> dict[str, KeptBaseline]:
+        """Records that the slave keeps of all families of a table."""
+        return still_holding(self.recorded, self.families)
+
+    def kept(self, by: str) -> dict[str, KeptBaseline]:
+        """Return the part of `holding` that was proven by rows, or that rests on an earlier word."""
+        return {name: one for name, one in self.holding.items() if one.by == by}
+
+    @property
+    def accepted(self) -> Baseline:
+        """Times up to which only the operator's word vouches."""
+        return baseline_with(self.word, self.kept(BY_WORD))
+
+    @property
+    def servers_ms(self) -> int | None:
+        """Time up to which everything that a server of the master has written is accepted."""
+        return servers_since(self.word, self.families, self.kept(BY_ROWS))
 
 
 def build_context(
@@ -188,82 +212,100 @@ def build_context(
     rows: RowProofs = NO_PROOFS,
 ) -> RunContext:
     """Judge servers and tables, by the rows of `SMALL_KINDS` and a slave's `fact` rows; other rows are ignored."""
-    queues = queues or QueueFacts()
-    level = Evidence(master.evidence)
-    ours, theirs, ages = list(master_rows), list(slave_rows), list(ages)
-    if not scope.check_hbase or level is Evidence.TIMESTAMPS:
-        ours, theirs, ages = [], [], []
-    families = _families(_kind(ours, "table"), asked_filter(scope), queues)
-    recorded = kept_baselines(_kind(theirs, "table"), master.cluster_id)
-    kept = still_holding(recorded, families)
-    proofs, words = ({name: one for name, one in kept.items() if one.by == by} for by in (BY_ROWS, BY_WORD))
-    asked, scope = scope, replace(scope, since=baseline_with(scope.since, kept))
-    accepted, servers_ms = baseline_with(asked.since, words), servers_since(asked.since, families, proofs)
-    filters = (asked_filter(scope), recorded_filter(master), recorded_filter(slave))
-    settled = slave_is_settled(_kind(theirs, "server"))
-    rule = StreamRule.of(slave, scope.since, settled, queues.ordered)
-    bare = RunContext(master, slave, scope, level, filters, rule)
+    queues, level = queues or QueueFacts(), Evidence(master.evidence)
+    is_asked = scope.check_hbase and level is not Evidence.TIMESTAMPS
+    ours, theirs = (_by_kind(side if is_asked else ()) for side in (master_rows, slave_rows))
+    families = _families(ours["table"], asked_filter(scope), queues)
+    past = _Past(scope.since, families, kept_baselines(theirs["table"], master.cluster_id))
+    widened = replace(scope, since=baseline_with(scope.since, past.holding))
+    bare = RunContext(
+        master=master,
+        slave=slave,
+        scope=widened,
+        evidence=level,
+        filters=(asked_filter(scope), recorded_filter(master), recorded_filter(slave)),
+        rule=StreamRule.of(slave, widened.since, slave_is_settled(theirs["server"])),
+    )
     notices = (
         *_half_notices(master, slave, scope),
         *_side_notices(bare),
-        *_notices(replace(bare, scope=asked)),
-        *told(kept),
+        *_notices(replace(bare, scope=scope)),
+        *told(past.holding),
         *queues.notices,
     )
-    if bare.check_hbase and level is not Evidence.TIMESTAMPS:
-        notices = (*notices, *_strangers(master, _kind(theirs, "unstamped")))
     if level is Evidence.TIMESTAMPS:
-        return RunContext(master, slave, scope, level, (), rule, notices=notices)
-    origins = judge_origins(_kind(ours, "server"), master, servers_ms, queues.drained, queues.left)
-    settings = judge_settings(_kind(ours, "server"), _kind(theirs, "server"), servers_ms)
-    question = TableQuestion(
-        master,
-        bare.in_scope,
-        scope.since,
-        loads_from_ms=None if settings.drops_loads else queues.loads_from_ms,
-        withheld=queues.withheld,
-        accepted_drift=scope.accepted_drift,
-        changed=newest_changes(_kind(theirs, "fact")),
-        unattended=unattended(_kind(theirs, "fact")),
-        slave_id=slave.cluster_id,
-        slave_back_ms=slave.state_back_ms,
-        slave_coverage_ms=slave.coverage_ms,
-        accepted=asked.since,
-        kept=recorded,
-        forgotten=scope.forgotten,
-    )
-    judged = judge_tables(_kind(ours, "table"), _kind(theirs, "table"), ages, question)
-    tables = tuple(proven(table) if table.table in rows.equal else table for table in judged)
-    settled_tables = {one.table for one, other in zip(judged, tables, strict=True) if one.findings != other.findings}
-    found: tuple[Finding, ...] = (
+        return replace(bare, filters=(), notices=notices)
+    strangers = _strangers(master, theirs["unstamped"]) if bare.check_hbase else []
+    bare = replace(bare, queues=queues, rows=rows, notices=(*notices, *strangers))
+    return _judged(bare, ours, theirs, list(ages) if is_asked else [], past)
+
+
+def _judged(bare: RunContext, ours: _Rows, theirs: _Rows, ages: list[TableAge], past: _Past) -> RunContext:
+    """Return the context with its servers and tables judged."""
+    queues, equal, servers_ms = bare.queues, bare.rows.equal, past.servers_ms
+    origins = judge_origins(ours["server"], bare.master, servers_ms, queues.drained, queues.left)
+    settings = judge_settings(ours["server"], theirs["server"], servers_ms)
+    question = _question(bare, theirs["fact"], past, drops_loads=settings.drops_loads)
+    judged = judge_tables(ours["table"], theirs["table"], ages, question)
+    tables = tuple(proven(table) if table.table in equal else table for table in judged)
+    found = (
         *_origin_findings(origins),
-        *(Finding("origin", note=stray) for stray in queues.strays),
-        *([Finding("witnessed")] if master.witnesses else []),
-        *([Finding("own-shipping", note=queues.own_shipping)] if queues.own_shipping else []),
+        *_run_findings(bare),
         *settings.findings,
-        *_table_gaps(_kind(ours, "table"), _kind(theirs, "table")),
-        *_scope_findings(filters, tables),
+        *_table_gaps(ours["table"], theirs["table"]),
+        *_scope_findings(bare.filters, tables),
     )
     compared = {table.table for table in tables if table.replicated}
-    certain = tuple(one for one in found if not (compared and compared <= rows.equal and CODES[one.code].is_about_rows))
-    shown = (
-        *notices,
-        *settings.notices,
-        *_table_notices(tables, asked, bool(_kind(theirs, "table")), settings),
-        *rows.notices,
-    )
-    run = (*certain, *rows.findings)
-    rule = replace(rule, unrecorded=frozenset(table.table for table in judged if table.is_unrecorded))
-    known = RunContext(master, slave, scope, level, filters, rule, origins, tables, queues, run, notices=shown)
+    is_settled = bool(compared) and compared <= equal
+    certain = tuple(one for one in found if not (is_settled and CODES[one.code].is_about_rows))
     return replace(
-        known,
-        rows=rows,
-        kept=frozenset(proofs),
-        accepted=accepted,
-        unaffected=_unaffected(accepted, ages, proofs),
+        bare,
+        rule=replace(bare.rule, unrecorded=frozenset(table.table for table in judged if table.is_unrecorded)),
+        origins=origins,
+        tables=tables,
+        run_findings=(*certain, *bare.rows.findings),
+        kept=frozenset(past.kept(BY_ROWS)),
+        accepted=past.accepted,
+        unaffected=_unaffected(past.accepted, ages, past.kept(BY_ROWS)),
         is_settled_by_rows=len(certain) < len(found),
-        settled_tables=frozenset(settled_tables),
+        settled_tables=frozenset(
+            one.table for one, other in zip(judged, tables, strict=True) if one.findings != other.findings
+        ),
+        notices=(
+            *bare.notices,
+            *settings.notices,
+            *_table_notices(tables, replace(bare.scope, since=past.word), bool(theirs["table"]), settings),
+            *bare.rows.notices,
+        ),
     )
+
+
+def _question(bare: RunContext, facts: list[Row], past: _Past, *, drops_loads: bool) -> TableQuestion:
+    return TableQuestion(
+        master=bare.master,
+        in_scope=bare.in_scope,
+        since=bare.scope.since,
+        loads_from_ms=None if drops_loads else bare.queues.loads_from_ms,
+        withheld=bare.queues.withheld,
+        accepted_drift=bare.scope.accepted_drift,
+        changed=newest_changes(facts),
+        unattended=unattended(facts),
+        slave_id=bare.slave.cluster_id,
+        slave_back_ms=bare.slave.state_back_ms,
+        slave_coverage_ms=bare.slave.coverage_ms,
+        accepted=past.word,
+        kept=past.recorded,
+        forgotten=bare.scope.forgotten,
+    )
+
+
+def _run_findings(context: RunContext) -> Iterator[Finding]:
+    """Yield what the queues, the peer and the kind of FILE say against the run as a whole."""
+    yield from (Finding("origin", note=stray) for stray in context.queues.strays)
+    if context.master.witnesses:
+        yield Finding("witnessed")
+    if context.queues.own_shipping:
+        yield Finding("own-shipping", note=context.queues.own_shipping)
 
 
 def _unaffected(since: Baseline, ages: Iterable[TableAge], kept: Mapping[str, KeptBaseline]) -> frozenset[str]:
@@ -366,8 +408,11 @@ def _few(names: list[str]) -> str:
     return f"{', '.join(names[:MAX_NAMES])}{f' and {more} tables more' if more > 0 else ''}"
 
 
-def _kind(rows: list[Row], kind: str) -> list[Row]:
-    return [row for row in rows if row["kind"] == kind]
+def _by_kind(rows: Iterable[Row]) -> _Rows:
+    kinds = defaultdict[str, list[Row]](list)
+    for row in rows:
+        kinds[row["kind"]].append(row)
+    return kinds
 
 
 def _holds(half: str, *headers: Header) -> bool:

@@ -99,7 +99,6 @@ def row_sql(context: RunContext) -> dict[str, str]:
 def _is_doubtful_sql(context: RunContext) -> str:
     """True if a row is of a region or stream that is judged by more than its numbers."""
     differs = known_true(is_in("region", sorted(context.rows.differing)))
-    ordered = f"kind IN ('stream', 'segment') AND family IS NULL AND {is_in('`table`', sorted(context.rule.ordered))}"
     through = f"kind = 'stream' AND {_came_by_slave(context)} AND NOT {_is_never_sent_sql(context)}"
     families = context.queues.families
     known = [
@@ -110,8 +109,8 @@ def _is_doubtful_sql(context: RunContext) -> str:
     ]
     shipped = is_in("concat(`table`, '/', family)", known)
     listed = is_in("`table`", sorted(families.listed))
-    narrow = f"kind IN ('stream', 'segment') AND {listed} AND family IS NOT NULL AND NOT {shipped}"
-    return " OR ".join(f"({known_true(one)})" for one in (differs, ordered, through, narrow))
+    narrow = f"kind IN ('stream', 'segment') AND (family IS NULL OR {listed} AND NOT {shipped})"
+    return " OR ".join(f"({known_true(one)})" for one in (differs, through, narrow))
 
 
 def _came_by_slave(context: RunContext) -> str:

@@ -16,7 +16,6 @@ from status_tool.rules.segments import latest
 from status_tool.rules.streams import (
     Head,
     StreamVerdict,
-    arrived_to,
     came_through,
     drained_heads,
     is_shipped,
@@ -30,7 +29,7 @@ from status_tool.vocabulary.verdicts import SEVERITY, Evidence
 
 REGION_KINDS = {
     MASTER: ("stream", "region", "fact"),
-    SLAVE: ("segment", "partial", "replicated", "unstamped"),
+    SLAVE: ("segment", "replicated", "unstamped"),
 }
 """What is read of a region, by side."""
 REGION_COLUMNS = (
@@ -103,7 +102,6 @@ class JudgedStream:
     holes: int
     origin_settled: bool | None
     after_cut_ms: int | None
-    filter_unchanged_since_ms: int | None
     from_seq: int | None
     to_seq: int | None
     written_from_ms: int | None
@@ -241,7 +239,7 @@ def _by_timestamps(region: Region, context: RunContext) -> JudgedRegion | None:
 
 
 def _stream(head: Head, verdict: StreamVerdict, context: RunContext) -> JudgedStream:
-    settled, after_ms, shipped_ms = context.origin_rule(head.origin)
+    settled, after_ms = context.origin_rule(head.origin)
     arrived, found = verdict.fold, stream_finding(head, verdict) or Finding(verdict.code)
     is_known = head.origin in context.origin_rules
     return JudgedStream(
@@ -255,13 +253,13 @@ def _stream(head: Head, verdict: StreamVerdict, context: RunContext) -> JudgedSt
         head.first_ms,
         head.write_ms,
         arrived.segments,
-        *arrived_to(head, arrived, context.rule),
+        arrived.prefix_end,
+        arrived.prefix_ms,
         arrived.reach,
         arrived.reach_ms,
         len(arrived.holes),
         settled if is_known else None,
         after_ms,
-        shipped_ms,
         found.from_seq,
         found.to_seq,
         found.written_from_ms,

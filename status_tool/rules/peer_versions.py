@@ -13,13 +13,10 @@ from typing import Any
 
 from status_tool.vocabulary.details import is_number, loads
 from status_tool.vocabulary.schema import Row
-from status_tool.vocabulary.state_rows import WRITER
 
 REFRESHED_MS = 60_000
 """How long after the first server a change is in force on all: HBase has them refresh the peer in one procedure."""
 _FIELDS = 4
-_MOST_MS = 1 << 60
-"""Later than any time: what comes from a file may be any 64-bit number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,42 +47,6 @@ def in_force_before_flush(row: Row, spans: Sequence[Span], peer: Mapping[str, An
     first, last = _joined(own, spans)
     was_changed = first > 0
     return first <= version <= last and not (was_changed and own.since_ms + REFRESHED_MS > flush_ms)
-
-
-def shipped_since(rows: Iterable[Row], peer: Mapping[str, Any]) -> dict[int, int | None]:
-    """Return by origin the time (its clock, epoch ms) after which the peer as configured now shipped its writes.
-
-    None: unknown. Where holes are expected (the peer leaves families out), one from before may be of families that
-    it ships by now. A live server knows since when it has had the present configuration; one that crashed leaves the
-    rest of its WALs to others, which have it a minute after the first at the latest. A peer that has never been changed
-    has been so since it was added. Without the trackers' spans only the znode's own time is left, which an HBase
-    master that starts makes more recent than the change was.
-    """
-    servers = [row for row in rows if row.get("role") in (WRITER, None) and row.get("origin") is not None]
-    known = spans_of(servers, peer)
-    first, last, began_ms = _present(known, peer)
-    latest_ms = None if began_ms is None else min(began_ms, _MOST_MS) + REFRESHED_MS
-    found: dict[int, int | None] = {}
-    for row in servers:
-        own, crashed = span_of(row, peer), row.get("live") is False and row.get("final_ms") is None
-        joins = own is not None and own.first <= last and first <= own.last
-        if own is None or crashed or not joins or latest_ms is None:
-            found[row["origin"]] = latest_ms
-        else:
-            found[row["origin"]] = min(own.since_ms, latest_ms)
-    return found
-
-
-def _present(spans: Sequence[Span], peer: Mapping[str, Any]) -> tuple[int, int, int | None]:
-    """First and last version with the present configuration as far as known, and when the first server had it."""
-    version, modified_ms = peer.get("version"), peer.get("modified_ms")
-    present = [span for span in spans if version is not None and span.first <= version <= span.last]
-    if not present:
-        return (1, 0, modified_ms)
-    first, last = _joined(present[0], spans)
-    if first == 0 and peer.get("created_ms") is not None:
-        return first, last, peer["created_ms"]
-    return first, last, min(span.since_ms for span in spans if span.first <= last and first <= span.last)
 
 
 def _joined(own: Span, others: Sequence[Span]) -> tuple[int, int]:

@@ -33,8 +33,6 @@ class Target:
     cluster_id: str
     peers: tuple[PeerFacts, ...]
     segments: Mapping[StreamKey, Sequence[Segment]]
-    partial: Container[StreamKey]
-    """Streams with an entry that arrived only in part."""
 
     def is_shipped(self, table: str) -> bool:
         """Return True if some peer ships at least a family of the table."""
@@ -44,8 +42,7 @@ class Target:
         """Return True if every entry of the stream has been applied there, or none is ever shipped there."""
         if not is_shipped(head.get("via_ids"), self.cluster_id):
             return True
-        key = key_of(head)
-        return key not in self.partial and fold(self.segments.get(key, ()), head["seq"]).prefix_end >= head["seq"]
+        return bool(fold(self.segments.get(key_of(head), ()), head["seq"]).prefix_end >= head["seq"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,12 +51,11 @@ class Applied:
 
     key: StreamKey
     segments: tuple[Segment, ...]
-    partial: bool
     replicated_ms: int | None
 
 
 def key_of(row: Row) -> StreamKey:
-    """Return the stream that a `stream`, `segment` or `partial` row belongs to."""
+    """Return the stream that a `stream` or `segment` row belongs to."""
     return row["region"], row["origin"], row.get("via") or 0
 
 
@@ -98,7 +94,7 @@ def prunable_segments(rows: Iterable[Applied], heads: Container[StreamKey], over
     """Yield rows of segments that no verdict needs: their server has ended, and the master no longer has their heads.
 
     Rows of a region come one after the other; the one with its newest replicated write stays. So do rows with a
-    hole, which is a gap where the queues have settled the server, and rows that record partially applied entries.
+    hole, which is a gap where the queues have settled the server.
     """
     region: list[Applied] = []
     for row in (*rows, None):
@@ -206,7 +202,7 @@ def _split(ids: str) -> set[bytes] | None:
 
 def _is_left(row: Applied, heads: Container[StreamKey], over: Container[int]) -> bool:
     covered = union(row.segments)
-    return row.key[1] in over and row.key not in heads and not row.partial and len(covered) == 1 and covered[0][0] == 0
+    return row.key[1] in over and row.key not in heads and len(covered) == 1 and covered[0][0] == 0
 
 
 def _is_covered(row: Row, others: Iterable[Row], peer: PeerFacts) -> bool:

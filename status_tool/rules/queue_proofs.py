@@ -71,11 +71,6 @@ class QueueFacts:
     """By table, replicated families that this peer does not ship: they are not in scope for the slave."""
     families: FamilyFilter = field(default_factory=FamilyFilter)
     """Which families this peer ships: streams of the others are not in scope."""
-    ordered: frozenset[str] = frozenset()
-    """Tables of which the peer ships only some replicated families, or may ship only some: holes are expected there in
-    streams that are not of one family (of trackers before version 3 of the stamp)."""
-    shipped_since: Mapping[int, int | None] = field(default_factory=dict)
-    """By origin: `peer_versions.shipped_since`."""
     notices: tuple[str, ...] = ()
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from status_tool.rules.context import RunContext
 from status_tool.rules.segments import Segment, is_later, latest
@@ -18,7 +18,6 @@ from status_tool.rules.streams import (
 )
 from status_tool.rules.tables import TableFacts
 from status_tool.vocabulary.findings import Finding
-from status_tool.vocabulary.ids import UNKNOWN_FAMILY
 from status_tool.vocabulary.schema import Row
 from status_tool.vocabulary.states import LINEAGE, FactState, RegionState
 from status_tool.vocabulary.verdicts import INCOMPLETE_REGIONS, Evidence, Status, worst
@@ -44,7 +43,6 @@ class Region:
     facts: list[Row] = field(default_factory=list)
     replicated_ms: int | None = None
     unstamped: list[Row] = field(default_factory=list)
-    partial: list[Row] = field(default_factory=list)
 
     @property
     def keys(self) -> tuple[bytes | None, bytes | None]:
@@ -75,8 +73,6 @@ class Region:
                 self.replicated_ms = latest(self.replicated_ms, row.get("write_ms"))
             case "unstamped":
                 self.unstamped.append(row)
-            case "partial":
-                self.partial.append(row)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,8 +106,7 @@ def judge_region(region: Region, context: RunContext) -> RegionVerdict | None:
     by_rows = Status.DIFFERS if region.name in context.rows.differing else Status.COMPLETE
     status = worst([by_rows, Status.COMPLETE if is_proven else by_streams, table.status if table else Status.COMPLETE])
     found = [finding for finding in (stream_finding(*stream) for stream in judged) if finding]
-    is_ordered = any(context.rule.is_ordered(head) for head, _ in judged)
-    evidence = _evidence_of(region.table, context, is_ordered, in_doubt=by_streams is not Status.COMPLETE)
+    evidence = _evidence_of(region.table, context, in_doubt=by_streams is not Status.COMPLETE)
     return RegionVerdict(status, () if is_proven else (*found, *own), tuple(judged), evidence, is_proven)
 
 
@@ -127,20 +122,17 @@ def _is_accepted(table: str | None, context: RunContext) -> bool:
     return context.accepted.of(table) is not None and table not in context.unaffected
 
 
-def _evidence_of(table: str | None, context: RunContext, is_ordered: bool, *, in_doubt: bool) -> Evidence:
+def _evidence_of(table: str | None, context: RunContext, *, in_doubt: bool) -> Evidence:
     """Return the evidence of the verdict on a region of a table, `in_doubt` by its streams.
 
-    ORDERED where one of its streams `is_ordered`; ACCEPTED where `--since` may have accepted something of it; ROWS
-    where they, now or earlier, prove more than that.
+    ACCEPTED where `--since` may have accepted something of it; ROWS where they, now or earlier, prove more than that.
     """
     in_doubt = in_doubt or context.is_settled_by_rows or table in context.settled_tables
     is_accepted = _is_accepted(table, context)
-    if table in context.rows.equal and (in_doubt or is_ordered or is_accepted):
+    if table in context.rows.equal and (in_doubt or is_accepted):
         return Evidence.ROWS
     if is_accepted:
         return Evidence.ACCEPTED
-    if is_ordered:
-        return Evidence.ORDERED
     return Evidence.ROWS if table in context.kept else Evidence.EXACT
 
 
@@ -182,10 +174,6 @@ def region_findings(region: Region, table: TableFacts | None, context: RunContex
         yield found("localload", _newest(local))
     if any(is_asked(row, context.master.coverage_ms) for row in region.unstamped):
         yield found("unstamped", _newest(region.unstamped))
-    partial = [row for row in region.partial if _is_asked_family(row.get("name"), table)]
-    accepted_ms = context.scope.since.of(region.table)
-    if member and any(is_later(row.get("write_ms"), accepted_ms) for row in partial):
-        yield replace(found("partial", _newest(partial)), repair_to_ms=_newest(partial))
 
 
 def _facts(region: Region, state: FactState) -> list[Row]:
@@ -203,10 +191,6 @@ def host_code(state: str | None, server: str | None, tracked_servers: frozenset[
     if server is None or state not in (RegionState.HOSTED, None):
         return "unhosted"
     return None if server in tracked_servers else "untracked"
-
-
-def _is_asked_family(family: str | None, table: TableFacts | None) -> bool:
-    return table is None or family in (None, UNKNOWN_FAMILY) or family in table.family_ids
 
 
 def _is_member(region: Region, table: TableFacts | None) -> bool:

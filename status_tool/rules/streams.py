@@ -1,7 +1,6 @@
 """The stream rule: has everything that one origin appended to one region, with one via, arrived?
 
-A via stands for the clusters that entries came through and for their family; only entries of trackers before version 3
-of the stamp are one stream, whatever their families.
+A via stands for the clusters that entries came through and for their family.
 """
 
 from __future__ import annotations
@@ -11,7 +10,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from status_tool.rules.segments import (
-    SINCE_MARGIN_MS,
     Fold,
     Hole,
     Segment,
@@ -43,7 +41,7 @@ class Head:
     start_key: bytes | None = None
     end_key: bytes | None = None
     family: str | None = None
-    """Empty: several families share the stream. None: it is of all families, as before version 3 of the stamp."""
+    """Empty: several families share the stream. None: unknown, as of a row that no tracker of today has written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,19 +52,13 @@ class StreamRule:
     slave_settled: bool
     recorded_before_ms: int
     """A segment recorded before this has had its two flush periods: a hole before it stays."""
-    ordered: frozenset[str] = frozenset()
-    """Tables whose streams without a family have holes that are no loss: only how far they reach can be known."""
     unrecorded: frozenset[str] = frozenset()
     """Tables of which the slave may have applied entries that it has no record of: holes are no evidence of a loss."""
 
-    def is_ordered(self, head: Head) -> bool:
-        """Return True if holes of a stream are expected."""
-        return head.family is None and head.table in self.ordered
-
     @classmethod
-    def of(cls, slave: Header, since: Baseline, settled: bool, ordered: frozenset[str]) -> StreamRule:
+    def of(cls, slave: Header, since: Baseline, settled: bool) -> StreamRule:
         """Return the rule for a slave, by its header and its servers."""
-        return cls(since, settled, slave.created_ms - 2 * slave.flush_period_ms, ordered)
+        return cls(since, settled, slave.created_ms - 2 * slave.flush_period_ms)
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,32 +139,25 @@ def _is_possible(row: Row) -> bool:
 
 
 def judge_stream(
-    head: Head,
-    segments: Iterable[Segment],
-    rule: StreamRule,
-    settled: bool,
-    after_ms: int | None,
-    shipped_ms: int | None = None,
+    head: Head, segments: Iterable[Segment], rule: StreamRule, settled: bool, after_ms: int | None
 ) -> StreamVerdict:
-    """Judge a stream in scope; `settled`, `after_ms`, `shipped_ms` are its origin's (`peer_versions.shipped_since`)."""
+    """Judge a stream in scope; `settled` and `after_ms` are its origin's."""
     if head.seq is None or head.seq <= 0 or head.origin is None:
         return StreamVerdict("unreadable-head", fold((), 0))
     arrived = fold(segments, head.seq, rule.since.of(head.table))
     code = _complete_code(head, arrived, rule, after_ms)
-    if code and settled and code != "baseline" and _filter_changed(head, rule, shipped_ms):
-        until_ms = None if shipped_ms is None else shipped_ms + SINCE_MARGIN_MS
-        extent = Hole(0, head.seq, head.first_ms, until_ms, None)
-        return StreamVerdict("filter-changed", arrived, extent, 1, until_ms)
+    if head.family is None and code != "baseline":
+        return StreamVerdict("unreadable-head", arrived)
     if code:
         return StreamVerdict(code if settled else "unsettled", arrived)
     if head.table in rule.unrecorded:
-        return _tailed("unrecorded", head, arrived, rule, None)
-    lag = _lag(head, *arrived_to(head, arrived, rule))
+        return _tailed("unrecorded", head, arrived, None)
+    lag = _lag(head, arrived)
     if not arrived.segments:
-        return _tailed("missing", head, arrived, rule, lag)
-    if not rule.is_ordered(head) and arrived.holes:
+        return _tailed("missing", head, arrived, lag)
+    if arrived.holes:
         return _holed(arrived, rule, lag)
-    return _tailed("behind", head, arrived, rule, lag)
+    return _tailed("behind", head, arrived, lag)
 
 
 def stream_finding(head: Head, verdict: StreamVerdict) -> Finding | None:
@@ -204,22 +189,13 @@ def stream_finding(head: Head, verdict: StreamVerdict) -> Finding | None:
 
 
 def _complete_code(head: Head, arrived: Fold, rule: StreamRule, after_ms: int | None) -> str | None:
-    end, end_ms = arrived_to(head, arrived, rule)
     if not is_later(head.write_ms, rule.since.of(head.table)):
         return "baseline"
-    if head.seq is not None and end >= head.seq:
+    if head.seq is not None and arrived.prefix_end >= head.seq:
         return "covered"
-    if after_ms is not None and (_after(head.first_ms, after_ms) or _after(end_ms, after_ms)):
+    if after_ms is not None and (_after(head.first_ms, after_ms) or _after(arrived.prefix_ms, after_ms)):
         return "after-cut"
     return None
-
-
-def _filter_changed(head: Head, rule: StreamRule, shipped_ms: int | None) -> bool:
-    """Return True if an accepted hole may contain edits to families that the peer has shipped only since a change."""
-    if not rule.is_ordered(head):
-        return False
-    asked_from_ms = latest(head.first_ms, rule.since.of(head.table))
-    return shipped_ms is None or asked_from_ms is None or asked_from_ms < shipped_ms + SINCE_MARGIN_MS
 
 
 def _holed(arrived: Fold, rule: StreamRule, lag: int | None) -> StreamVerdict:
@@ -229,25 +205,17 @@ def _holed(arrived: Fold, rule: StreamRule, lag: int | None) -> StreamVerdict:
     return StreamVerdict("gap" if stays else "may-fill", arrived, shown[0], len(shown), repair_to_ms, lag)
 
 
-def _tailed(code: str, head: Head, arrived: Fold, rule: StreamRule, lag: int | None) -> StreamVerdict:
-    end, end_ms = arrived_to(head, arrived, rule)
-    tail = Hole(end, head.seq or 0, end_ms, head.write_ms, None)
+def _tailed(code: str, head: Head, arrived: Fold, lag: int | None) -> StreamVerdict:
+    tail = Hole(arrived.prefix_end, head.seq or 0, arrived.prefix_ms, head.write_ms, None)
     return StreamVerdict(code, arrived, tail, 1, head.write_ms, lag)
-
-
-def arrived_to(head: Head, arrived: Fold, rule: StreamRule) -> tuple[int, int | None]:
-    """Return how far the stream has arrived, and the highest write time up to there."""
-    if rule.is_ordered(head):
-        return arrived.reach, arrived.reach_ms
-    return arrived.prefix_end, arrived.prefix_ms
 
 
 def _old(hole: Hole, rule: StreamRule) -> bool:
     return hole.recorded_ms is not None and hole.recorded_ms < rule.recorded_before_ms
 
 
-def _lag(head: Head, end: int, end_ms: int | None) -> int | None:
-    since = end_ms if end > 0 else head.first_ms
+def _lag(head: Head, arrived: Fold) -> int | None:
+    since = arrived.prefix_ms if arrived.prefix_end > 0 else head.first_ms
     return max(0, head.write_ms - since) if head.write_ms is not None and since is not None else None
 
 

@@ -17,7 +17,6 @@ from status_tool.vocabulary.codes import CODES, TABLE_CODES
 from status_tool.vocabulary.details import fits, is_number, is_text, list_of, loads, map_of, optional
 from status_tool.vocabulary.findings import Finding
 from status_tool.vocabulary.header import SLAVE, Header
-from status_tool.vocabulary.ids import family_id
 from status_tool.vocabulary.schema import Row
 from status_tool.vocabulary.scope import NOTHING_ACCEPTED, Baseline
 from status_tool.vocabulary.states import LINEAGE, FactState, RegionState
@@ -88,11 +87,6 @@ class TableFacts:
     """Return what the operator's word of this run makes of what is kept of a table; None for nothing new."""
 
     @property
-    def family_ids(self) -> frozenset[str]:
-        """The ids by which the trackers know its replicated families."""
-        return frozenset(family_id(family) for family in self.families)
-
-    @property
     def status(self) -> Status:
         """The worst finding of the table as such."""
         return worst(TABLE_CODES[finding.code] for finding in self.findings)
@@ -158,6 +152,8 @@ class TableQuestion:
     """By table, what the slave keeps of its past, of whatever families."""
     forgotten: Collection[str] = ()
     """Tables of which the operator's word accepts what has happened to them on the slave, too."""
+    has_descriptors: bool = False
+    """True if the trackers have recorded the descriptor of some table in scope."""
 
 
 def judge_tables(
@@ -170,8 +166,19 @@ def judge_tables(
     descriptors = {row["table"]: row.get("detail") for row in master_rows if question.in_scope(row.get("table"))}
     slave = {row["table"]: _SlaveTable.of(row.get("detail")) for row in slave_rows if row.get("table")}
     by_name = {age.table: age for age in ages if question.in_scope(age.table)}
+    question = replace(question, has_descriptors=bool(descriptors))
     return tuple(
-        _facts(table, descriptors, slave, by_name.get(table), question)
+        _facts(
+            _Table(
+                name=table,
+                question=question,
+                age=by_name.get(table),
+                described=table in descriptors,
+                descriptor=_descriptor(descriptors.get(table)),
+                families=families_in_scope(descriptors.get(table), question.withheld.get(table, ())) or (),
+                slave=slave,
+            )
+        )
         for table in sorted(descriptors.keys() | by_name.keys())
         if table is not None
     )
@@ -207,87 +214,138 @@ def _with(age: TableAge, row: Row) -> TableAge:
     return TableAge(age.table, age.regions + exists, earliest(age.oldest, region_id), newest, unknown)
 
 
-def _facts(
-    table: str,
-    descriptors: Mapping[str, str | None],
-    slave: dict[str, _SlaveTable],
-    age: TableAge | None,
-    question: TableQuestion,
-) -> TableFacts:
-    described, descriptor = table in descriptors, _descriptor(descriptors.get(table))
-    since_ms, loads_from_ms = question.since.of(table), question.loads_from_ms
-    families = families_in_scope(descriptors.get(table), question.withheld.get(table, ())) or ()
-    replicated = described and (descriptor is None or bool(families))
-    gone = bool(age and age.regions and not age.unknown and since_ms is not None and since_ms >= (age.newest or 0))
-    shipped = loads_from_ms is not None and _begins_after(loads_from_ms, age, since_ms)
-    if not described and _is_older_than_the_barrier(age, question.master) and descriptors:
-        return TableFacts(table, False, True, findings=(Finding("not-described", table=table),), gone_accepted=gone)
-    if not replicated:
-        return TableFacts(table, described, False, gone_accepted=gone, loads_shipped=shipped)
-    compared = _compared(descriptor, slave.get(table), families)
-    here = slave.get(table, _SlaveTable(None))
-    now = here.seen(question.changed.get(table), question.slave_back_ms, question.master.cluster_id)
-    before = here.before_arrival(now)
-    kept = question.kept.get(table)
-    accepts = _accepted(table, families, age, question, now, before)
-    holding = accepts or (kept if kept is not None and kept.families >= set(families) else None)
-    expected = before if holding is None else holding.seen
-    is_accepted = table in question.accepted_drift
-    drift = [Finding("keeps-less", table=table, note="; ".join(compared.less))] if compared.less else []
-    findings = [
-        *_descriptor_findings(table, descriptor, families, since_ms),
-        *_slave_findings(table, families, slave),
-        *([] if is_accepted else drift),
-        *_later_events(table, families, now, expected),
-        *(custody_findings(table, here.descriptor, question.unattended.get(table)) if table in slave else []),
-        *_pruned_findings(table, descriptor, question.slave_id, since_ms),
-        *_age_findings(table, age, question.master, since_ms),
-    ]
-    return TableFacts(
-        table,
-        True,
-        True,
-        families,
-        tuple(findings),
-        gone,
-        shipped,
-        tuple(_drift_notices(table, compared, is_accepted)),
-        compared.known,
-        None if now.written_ms == expected.written_ms else now.written_ms,
-        None if now.deleted_ms == expected.deleted_ms else now.deleted_ms,
-        _since((descriptor or {}).get("tagged_ms"), since_ms),
-        _observers(descriptor or {}, here.descriptor),
-        now,
-        any(found.code == "slave-state-lost" for found in findings)
-        or (holding is None and here.held_before(question.slave_coverage_ms)),
-        accepts,
+@dataclass(frozen=True, slots=True)
+class _Table:
+    """A table of the master, with what both sides record of it."""
+
+    name: str
+    question: TableQuestion
+    age: TableAge | None
+    described: bool
+    descriptor: dict[str, Any] | None
+    """None: there is none, or it cannot be read."""
+    families: tuple[str, ...]
+    """Those that the peer ships, as far as they are known."""
+    slave: Mapping[str, _SlaveTable]
+
+    @property
+    def here(self) -> _SlaveTable:
+        """The slave's table."""
+        return self.slave.get(self.name, _SlaveTable(None))
+
+    @property
+    def since_ms(self) -> int | None:
+        """Time up to which its past is accepted."""
+        return self.question.since.of(self.name)
+
+    @property
+    def seen(self) -> Seen:
+        """Events that the slave's trackers have seen of it by now."""
+        question = self.question
+        return self.here.seen(question.changed.get(self.name), question.slave_back_ms, question.master.cluster_id)
+
+    @property
+    def replicated(self) -> bool:
+        """True if the peer ships some of it, as far as is known."""
+        return self.described and (self.descriptor is None or bool(self.families))
+
+    @property
+    def gone_accepted(self) -> bool:
+        """True if all its regions are of the accepted baseline, and so is one that is gone."""
+        age, since_ms = self.age, self.since_ms
+        return bool(age and age.regions and not age.unknown and since_ms is not None and since_ms >= (age.newest or 0))
+
+    @property
+    def loads_shipped(self) -> bool:
+        """True if all bulk loads in scope have been shipped."""
+        loads_from_ms = self.question.loads_from_ms
+        return loads_from_ms is not None and _begins_after(loads_from_ms, self.age, self.since_ms)
+
+    @property
+    def is_silent(self) -> bool:
+        """True if it has no descriptor although the trackers have recorded those of other tables since it was made."""
+        age, issued_ms = self.age, self.question.master.barrier_issued_ms
+        if self.described or age is None or not age.regions or age.newest is None or issued_ms is None:
+            return False
+        return age.newest < issued_ms - 2 * CLOCK_MARGIN_MS
+
+    @property
+    def accepts(self) -> KeptBaseline | None:
+        """Record that the operator's word of this run makes of what is kept of it; None for nothing new.
+
+        It vouches for what was written, not for what has happened to the slave's table: only a word that is given
+        together with `--forget` does that.
+        """
+        question, now = self.question, self.seen
+        word_ms, kept, families = (
+            question.accepted.of(self.name),
+            question.kept.get(self.name),
+            frozenset(self.families),
+        )
+        if word_ms is None or (self.age is not None and self.age.is_younger_than(word_ms)):
+            return None
+        if kept is not None:
+            is_new = word_ms > kept.until_ms or not kept.families >= families
+            return KeptBaseline(word_ms, families, kept.seen, BY_WORD) if is_new else None
+        if self.name in question.forgotten:
+            return KeptBaseline(word_ms, families, now, BY_WORD)
+        # With a state table that went back, an earlier record may have gone: nobody knows what has happened since that
+        # one.
+        before = self.here.before_arrival(now)
+        known = replace(before, back_ms=None, written_ms=now.written_ms, deleted_ms=now.deleted_ms)
+        return KeptBaseline(word_ms, families, known, BY_WORD)
+
+    @property
+    def holding(self) -> KeptBaseline | None:
+        """Voucher for its past: the operator's word of this run, or what is kept of all its families."""
+        kept = self.question.kept.get(self.name)
+        return self.accepts or (kept if kept is not None and kept.families >= set(self.families) else None)
+
+
+def _facts(table: _Table) -> TableFacts:
+    facts = TableFacts(table.name, table.described, table.replicated, gone_accepted=table.gone_accepted)
+    if table.is_silent and table.question.has_descriptors:
+        return replace(facts, replicated=True, findings=(Finding("not-described", table=table.name),))
+    facts = replace(facts, loads_shipped=table.loads_shipped)
+    return _compared_facts(table, facts) if table.replicated else facts
+
+
+def _compared_facts(table: _Table, facts: TableFacts) -> TableFacts:
+    """Return the facts with what a comparison of both sides adds."""
+    now, holding, since_ms = table.seen, table.holding, table.since_ms
+    expected = table.here.before_arrival(now) if holding is None else holding.seen
+    compared = _compared(table)
+    findings = tuple(_findings(table, compared, now, expected))
+    is_accepted = table.name in table.question.accepted_drift
+    return replace(
+        facts,
+        families=table.families,
+        findings=findings,
+        notices=tuple(_drift_notices(table.name, compared, is_accepted)),
+        is_compared=compared.known,
+        written_ms=None if now.written_ms == expected.written_ms else now.written_ms,
+        deleted_ms=None if now.deleted_ms == expected.deleted_ms else now.deleted_ms,
+        tagged_ms=_since((table.descriptor or {}).get("tagged_ms"), since_ms),
+        observers=_observers(table.descriptor or {}, table.here.descriptor),
+        seen=now,
+        is_unrecorded=any(found.code == "slave-state-lost" for found in findings)
+        or (holding is None and table.here.held_before(table.question.slave_coverage_ms)),
+        accepts=table.accepts,
     )
 
 
-def _accepted(
-    table: str, families: tuple[str, ...], age: TableAge | None, question: TableQuestion, now: Seen, before: Seen
-) -> KeptBaseline | None:
-    """Return what the operator's word of this run makes of what is kept of a table; None for nothing new.
-
-    It vouches for what was written, not for what has happened to the slave's table: only a word that is given together
-    with `--forget` does that.
-    """
-    word_ms, kept = question.accepted.of(table), question.kept.get(table)
-    if word_ms is None or (age is not None and age.is_younger_than(word_ms)):
-        return None
-    if kept is not None:
-        is_new = word_ms > kept.until_ms or not kept.families >= set(families)
-        return KeptBaseline(word_ms, frozenset(families), kept.seen, BY_WORD) if is_new else None
-    # With a state table that went back, an earlier record may have gone: nobody knows what has happened since that one.
-    known = replace(before, back_ms=None, written_ms=now.written_ms, deleted_ms=now.deleted_ms)
-    return KeptBaseline(word_ms, frozenset(families), now if table in question.forgotten else known, BY_WORD)
-
-
-def _is_older_than_the_barrier(age: TableAge | None, master: Header) -> bool:
-    """Return True if a table was certainly there when the trackers recorded the descriptors."""
-    if age is None or not age.regions or age.newest is None or master.barrier_issued_ms is None:
-        return False
-    return age.newest < master.barrier_issued_ms - 2 * CLOCK_MARGIN_MS
+def _findings(table: _Table, compared: Compared, now: Seen, expected: Seen) -> Iterator[Finding]:
+    yield from _descriptor_findings(table)
+    yield from _slave_findings(table)
+    if compared.less and table.name not in table.question.accepted_drift:
+        yield Finding("keeps-less", table=table.name, note="; ".join(compared.less))
+    yield from _later_events(table, now, expected)
+    if table.name in table.slave:
+        yield from custody_findings(table.name, table.here.descriptor, table.question.unattended.get(table.name))
+    pruned_ms = unproven_ms((table.descriptor or {}).get("pruned", []), table.question.slave_id)
+    if _happened_after(pruned_ms, table.since_ms):
+        yield Finding("pruned", table=table.name, written_to_ms=pruned_ms)
+    yield from _age_findings(table)
 
 
 def _observers(master: Mapping[str, Any], slave: Mapping[str, Any]) -> tuple[str, ...]:
@@ -300,11 +358,11 @@ def _since(moment_ms: Any, since_ms: int | None) -> int | None:
     return moment_ms if _happened_after(moment_ms, since_ms) else None
 
 
-def _compared(descriptor: dict[str, Any] | None, slave: _SlaveTable | None, families: tuple[str, ...]) -> Compared:
+def _compared(table: _Table) -> Compared:
     """Compare the sides. Skips a side that is absent or unreadable, which has its own finding."""
-    if descriptor is None or slave is None or slave.families is None:
+    if table.descriptor is None or table.here.families is None:
         return Compared()
-    return compare_descriptors(descriptor, slave.descriptor, families)
+    return compare_descriptors(table.descriptor, table.here.descriptor, table.families)
 
 
 def _drift_notices(table: str, compared: Compared, accepted: bool) -> Iterator[str]:
@@ -326,22 +384,21 @@ def _begins_after(moment_ms: int, age: TableAge | None, since_ms: int | None) ->
     return age is not None and age.created_ms is not None and age.created_ms >= moment_ms
 
 
-def _descriptor_findings(
-    table: str, descriptor: dict[str, Any] | None, families: tuple[str, ...], since_ms: int | None
-) -> list[Finding]:
+def _descriptor_findings(table: _Table) -> list[Finding]:
+    name, descriptor = table.name, table.descriptor
     if descriptor is None:
-        return [Finding("descriptor-unreadable", table=table)]
-    if META_FAMILY in families:
-        return [Finding("meta-family", table=table)]
+        return [Finding("descriptor-unreadable", table=name)]
+    if META_FAMILY in table.families:
+        return [Finding("meta-family", table=name)]
     if descriptor.get("durability") == "SKIP_WAL":
-        return [Finding("skip-wal", table=table)]
+        return [Finding("skip-wal", table=name)]
     found = []
-    if _happened_after(descriptor.get("skipped_ms"), since_ms):
-        found.append(Finding("skipped-wal", table=table, written_to_ms=descriptor["skipped_ms"]))
+    if _happened_after(descriptor.get("skipped_ms"), table.since_ms):
+        found.append(Finding("skipped-wal", table=name, written_to_ms=descriptor["skipped_ms"]))
     raised: Any = descriptor.get("raised_ms")
-    for family in families if isinstance(raised, dict) else ():
-        if _happened_after(raised.get(family), since_ms):
-            found.append(Finding("scope-raised", table=table, note=family, written_to_ms=raised[family]))
+    for family in table.families if isinstance(raised, dict) else ():
+        if _happened_after(raised.get(family), table.since_ms):
+            found.append(Finding("scope-raised", table=name, note=family, written_to_ms=raised[family]))
     return found
 
 
@@ -433,22 +490,23 @@ def _until(moment_ms: int | None, bound_ms: int) -> int | None:
     return moment_ms if moment_ms is not None and moment_ms <= bound_ms else None
 
 
-def _slave_findings(table: str, families: tuple[str, ...], slave: Mapping[str, _SlaveTable]) -> list[Finding]:
-    if not slave:
+def _slave_findings(table: _Table) -> list[Finding]:
+    if not table.slave:
         return []
-    if table not in slave:
-        return [Finding("absent", table=table)]
-    present = slave[table].families
+    if table.name not in table.slave:
+        return [Finding("absent", table=table.name)]
+    present = table.here.families
     if present is None:
-        return [Finding("descriptor-unreadable", table=table, note=SLAVE)]
-    absent = [family for family in families if family not in present]
-    return [Finding("family-absent", table=table, note=", ".join(absent))] if absent else []
+        return [Finding("descriptor-unreadable", table=table.name, note=SLAVE)]
+    absent = [family for family in table.families if family not in present]
+    return [Finding("family-absent", table=table.name, note=", ".join(absent))] if absent else []
 
 
-def _later_events(table: str, families: tuple[str, ...], now: Seen, expected: Seen) -> Iterator[Finding]:
+def _later_events(table: _Table, now: Seen, expected: Seen) -> Iterator[Finding]:
     """Yield what has happened to the slave's table beside what was expected, whatever the clocks show."""
     born_ms = None if now.born_ms == expected.born_ms else now.born_ms
-    drops = (now.dropped_ms.get(one) for one in families if now.dropped_ms.get(one) != expected.dropped_ms.get(one))
+    before = expected.dropped_ms
+    drops = (now.dropped_ms.get(one) for one in table.families if now.dropped_ms.get(one) != before.get(one))
     moments = {
         "emptied": latest(born_ms, *drops),
         "slave-state-lost": None if now.back_ms == expected.back_ms else now.back_ms,
@@ -456,14 +514,7 @@ def _later_events(table: str, families: tuple[str, ...], now: Seen, expected: Se
     }
     for code, moment_ms in moments.items():
         if moment_ms is not None:
-            yield Finding(code, table=table, written_to_ms=moment_ms)
-
-
-def _pruned_findings(
-    table: str, descriptor: dict[str, Any] | None, slave_id: str, since_ms: int | None
-) -> list[Finding]:
-    until_ms = unproven_ms((descriptor or {}).get("pruned", []), slave_id)
-    return [Finding("pruned", table=table, written_to_ms=until_ms)] if _happened_after(until_ms, since_ms) else []
+            yield Finding(code, table=table.name, written_to_ms=moment_ms)
 
 
 def newest_changes(rows: Iterable[Row]) -> dict[str, int]:
@@ -481,14 +532,14 @@ def is_content_sql() -> str:
     return f"kind = 'fact' AND {is_in('state', (FactState.CHANGED, FactState.UNATTENDED))} AND `table` IS NOT NULL"
 
 
-def _age_findings(table: str, age: TableAge | None, master: Header, since_ms: int | None) -> list[Finding]:
+def _age_findings(table: _Table) -> list[Finding]:
+    age, since_ms, covered_from = table.age, table.since_ms, table.question.master.coverage_ms
     if age is None or not age.regions:
-        return [Finding("no-regions", table=table)]
-    covered_from = master.coverage_ms
+        return [Finding("no-regions", table=table.name)]
     if covered_from is not None and since_ms is not None and since_ms >= covered_from:
         return []
     young = age.created_ms is not None and covered_from is not None and age.created_ms >= covered_from
-    return [] if young else [Finding("older-than-tracker", table=table, written_to_ms=covered_from)]
+    return [] if young else [Finding("older-than-tracker", table=table.name, written_to_ms=covered_from)]
 
 
 def _descriptor(detail: str | None) -> dict[str, Any] | None:

@@ -139,7 +139,7 @@ class _Pruner:
         peers = self._peers()
         elsewhere = [peer for peer in peers if not leads_to(peer, header.cluster_id, header.cluster_key)]
         if not elsewhere:
-            self._own_heads(lambda _: [Target(header.cluster_id, (), {}, ())], peers)
+            self._own_heads(lambda _: [Target(header.cluster_id, (), {})], peers)
         self._servers(peers, None if peers else set())
 
     def _peers(self) -> list[PeerFacts]:
@@ -252,9 +252,8 @@ def _target(file: StatusFile, peers: tuple[PeerFacts, ...], digit: str, seen: se
     for row in _rows(file, "segment", digit):
         times = (row["first_ms"], row["write_ms"], row["recorded_ms"], row["started_ms"])
         segments.setdefault(key_of(row), []).append(Segment(row["prev"], row["seq"], *times))
-    partial = {key_of(row) for row in _rows(file, "partial", digit)}
-    seen |= {origin for _, origin, _ in (*segments, *partial)}
-    return Target(file.header.cluster_id, peers, segments, partial)
+    seen |= {origin for _, origin, _ in segments}
+    return Target(file.header.cluster_id, peers, segments)
 
 
 def _rows(file: StatusFile, kind: str, digit: str) -> Iterator[NewRow]:
@@ -274,7 +273,7 @@ def _applied(key: bytes, cells: Cells) -> Iterator[Applied]:
     if (stream := codec.stream_key(key)) is not None:
         parts = tuple(Segment(row["prev"], row["seq"]) for row in rows if row["kind"] == "segment")
         replicated = next((row["write_ms"] for row in rows if row["kind"] == "replicated"), None)
-        yield Applied(stream, parts, any(row["kind"] == "partial" for row in rows), replicated)
+        yield Applied(stream, parts, replicated)
 
 
 def _newest(cells: Cells) -> int:

@@ -14,13 +14,11 @@ from functools import cached_property
 from status_tool.errors import StatusFileError, UsageError
 from status_tool.explain.cluster_map import KnownSide, known_clusters
 from status_tool.printable import iso
-from status_tool.rules.peer_versions import shipped_since
 from status_tool.rules.peers import (
     Choice,
     PeerFacts,
     choose_peer,
     family_filter,
-    filtered_tables,
     not_replicated,
     own_shipping,
     parse_peer,
@@ -287,26 +285,14 @@ def _refuse_same_hdfs(master: Header, slave: Header, scope: Scope) -> None:
 
 def _queue_facts(master: SideFacts, peer: PeerFacts, scope: Scope) -> QueueFacts:
     """Return what the master's queues prove for the peer, and what its configuration means for the tables."""
-    header, servers = master.header, master.kind("server")
+    header = master.header
     window = (latest(header.coverage_ms, scope.since.everything_ms), header.barrier_issued_ms)
-    kept_back = withheld(peer, master.replicated)
     return dataclasses.replace(
-        queue_facts(master.kind("queue"), servers, peer, window),
-        withheld=kept_back,
+        queue_facts(master.kind("queue"), master.kind("server"), peer, window),
+        withheld=withheld(peer, master.replicated),
         families=family_filter(peer),
-        ordered=_ordered(master, peer, kept_back),
-        shipped_since=shipped_since(servers, peer),
         own_shipping=own_shipping(peer),
     )
-
-
-def _ordered(master: SideFacts, peer: PeerFacts, kept_back: Iterable[str]) -> frozenset[str]:
-    """Return the tables with replicated families that the peer leaves out, or may leave out (unknown families).
-
-    Each table is judged by itself: a partially shipped one does not affect the others.
-    """
-    unsure = {table for table in filtered_tables(peer) if table in master.tables and table not in master.families}
-    return frozenset({*kept_back, *unsure})
 
 
 def _left_out(master: SideFacts, peer: PeerFacts) -> tuple[str, ...]:

@@ -41,7 +41,6 @@ BATCH_ROWS = 10_000
 _COLUMN = column(b"")
 _ID = 16  # hex digits of an origin or via
 _WRITER = 9  # `SegmentRow.WRITER` + who writes it
-_PARTIAL = 5  # `SegmentRow.PARTIAL` + family
 _COLUMN_VERSION = 1
 _PART = struct.Struct(">6q")  # prev, seq, write times of first and last entry and of prev, recorded
 _TENURE_PREFIX = column(ContentRow.TENURE)
@@ -107,7 +106,7 @@ def heads(rows: Iterable[tuple[bytes, Cells]]) -> Iterator[NewRow]:
 
 
 def segments(rows: Iterable[tuple[bytes, Cells]]) -> Iterator[NewRow]:
-    """Yield `segment` and `partial` rows of `s` rows, and one `replicated` row per region.
+    """Yield `segment` rows of `s` rows, and one `replicated` row per region.
 
     Rows of a region follow one another, so the newest `r` is known when the region changes.
     """
@@ -137,8 +136,6 @@ def segments(rows: Iterable[tuple[bytes, Cells]]) -> Iterator[NewRow]:
                 "started_ms": part.prev_ms,
                 "family": family,
             }
-        for lacking, written in _partial(cells):
-            yield {"kind": "partial", **base, "name": lacking, "write_ms": written}
     if newest is not None:
         yield newest
 
@@ -167,14 +164,6 @@ def _parts(cells: Cells) -> Iterator[Segment]:
 
 def _is_whole(value: bytes) -> bool:
     return (len(value) - 1) % _PART.size == 0
-
-
-def _partial(cells: Cells) -> Iterator[tuple[str, int]]:
-    """Yield the families of an `s` row with cells that did not arrive, and the newest write time of such entries."""
-    for name, (value, _) in cells.items():
-        qualifier = name[len(FAMILY) + 1 :]
-        if len(qualifier) == _PARTIAL and qualifier[:1] == SegmentRow.PARTIAL and len(value) == 8:
-            yield qualifier[1:].hex(), int.from_bytes(value, "big", signed=True)
 
 
 def unstamped(rows: Iterable[tuple[bytes, Cells]]) -> Iterator[NewRow]:

@@ -16,11 +16,9 @@ from pyspark.sql import DataFrame, SparkSession
 import status_tool
 from status_tool.sources.interface import Source
 from status_tool.spark import source as spark_source
-from status_tool.spark.expressions import named
 from status_tool.spark.settings import runs_here
 from status_tool.status_file.reader import StatusFile
 from status_tool.status_file.writer import conform
-from status_tool.vocabulary.schema import COLUMNS_SINCE
 
 _ARCHIVE = "status_tool.zip"
 _BATCH_ROWS = 16_384
@@ -52,7 +50,7 @@ def read_status(session: SparkSession, file: StatusFile, folder: Path) -> DataFr
 def read_parquet(session: SparkSession, file: Path, folder: Path, name: str) -> DataFrame:
     """Return the same of any Parquet file of this schema; `name` is for people."""
     if runs_here(session.sparkContext.master):
-        return _with_all_columns(session.read.parquet(f"file://{file.absolute()}"))
+        return session.read.parquet(f"file://{file.absolute()}")
     # Executors know a sent file by its name alone: two files of one name must not be confused.
     state = file.stat()
     sent = folder / f"{name}-{state.st_ino:x}-{state.st_mtime_ns:x}.parquet"
@@ -62,11 +60,6 @@ def read_parquet(session: SparkSession, file: Path, folder: Path, name: str) -> 
     with pq.ParquetFile(file) as parquet:
         groups = parquet.metadata.num_row_groups
     return spark_source.load(session, SentFile(sent.name, groups))
-
-
-def _with_all_columns(rows: DataFrame) -> DataFrame:
-    missing = [name for name in COLUMNS_SINCE if name not in rows.columns]
-    return rows.select("*", *named(dict.fromkeys(missing, "CAST(NULL AS STRING)")))
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,7 @@ from status_tool.status_file.legacy import legacy_header, legacy_rows, read_lega
 from status_tool.status_file.signature import SIGNATURE_PATTERN, SignKey
 from status_tool.status_file.writer import StatusWriter, conform
 from status_tool.vocabulary.header import Header
-from status_tool.vocabulary.schema import COLUMNS_SINCE, FORMAT_VERSION, STATUS_SCHEMA
+from status_tool.vocabulary.schema import FORMAT_VERSION, STATUS_SCHEMA
 
 _MAGIC = b"PAR1"
 _CHUNK_BYTES = 1 << 20
@@ -279,8 +279,7 @@ def _describe(file: BinaryIO, path: str | os.PathLike[str], digest: bytes | None
 def _check_layout(
     metadata: pq.FileMetaData, schema: pa.Schema, counts: Mapping[str, int], path: str | os.PathLike[str]
 ) -> None:
-    earlier = pa.schema(field for field in STATUS_SCHEMA if field.name not in COLUMNS_SINCE)
-    if not (schema.equals(STATUS_SCHEMA) or schema.equals(earlier)):
+    if not schema.equals(STATUS_SCHEMA):
         raise _refusal(path, "is not a valid status file: its columns are not those of a status file")
     if metadata.num_rows != sum(counts.values()):
         raise _refusal(path, "is not a valid status file: its row counts do not add up")

@@ -22,8 +22,6 @@ class Copy(Enum):
 
     HOLE = auto()
     """The rows of a region that were written in a time range: entries that have not arrived."""
-    PART = auto()
-    """The same, of entries of which some cells have arrived."""
     TABLE = auto()
     """A whole table, or its families."""
     CONTENT = auto()
@@ -62,19 +60,13 @@ STREAMS: dict[str, Code[Status]] = {
         "unsettled: everything known of this stream has arrived, but origin {origin} {reason}",
         advice="see the problem of this origin",
     ),
-    # The head has no sequence id or no origin.
+    # The head has no sequence id, no origin, or no family.
     "unreadable-head": Code(
         Status.UNVERIFIABLE,
         "unreadable: the stream's head could not be read",
-        advice="the row of this stream in the master's state table is damaged; see the region server's log",
-    ),
-    # Holes are expected, but some may be of families that the peer ships only since it was changed.
-    "filter-changed": Code(
-        Status.UNVERIFIABLE,
-        (
-            "filter changed: the peer ships only some of the table's replicated families, and it was changed or"
-            " added at {written_to}, after the stream began: entries left out before may belong to families that it"
-            " ships now"
+        advice=(
+            "the row of this stream in the master's state table is damaged, or of trackers of an earlier version; see"
+            " the region server's log, or compare the table once (--rows)"
         ),
     ),
     # Entries may have been applied without a record of it.
@@ -184,16 +176,6 @@ REGIONS: dict[str, Code[Status]] = {
             "some entries came from a server without the tracker; compare the region's rows (--rows) and accept the"
             " past with {since}"
         ),
-    ),
-    # Only some cells of an entry arrived.
-    "partial": Code(
-        Status.UNVERIFIABLE,
-        (
-            "partial: of entries written up to {written_to} only part of the cells arrived: the peer shipped fewer"
-            " families then, or a filter of the peer or the slave's sink dropped cells"
-        ),
-        advice="copy the region's rows from the master",
-        repair=Copy.PART,
     ),
 }
 """Why a region as such is unverifiable."""

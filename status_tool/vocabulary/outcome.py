@@ -77,8 +77,6 @@ class HBaseOutcome:
     """How many of the regions the original's timestamps rule alone would call complete."""
     evidence_by: dict[Evidence, int] = field(default_factory=dict)
     """How many regions rest on each evidence; `evidence` is the weakest of them."""
-    ordered_tables: tuple[str, ...] = ()
-    """The tables in scope of which the peer ships only some replicated families, so that holes are expected."""
     accepted_tables: tuple[str, ...] = ()
     """The tables in scope of which the past rests on the operator's word."""
     not_replicated: NotReplicated | None = None

@@ -25,7 +25,6 @@ KINDS = (
     "fact",
     "stream",
     "segment",
-    "partial",
     "replicated",
     "unstamped",
     "peer",
@@ -76,5 +75,3 @@ STATUS_SCHEMA = pa.schema(
         pa.field("family", pa.string()),
     ]
 )
-COLUMNS_SINCE = ("family",)
-"""Columns that status files of earlier versions do not have: null there."""

@@ -44,8 +44,6 @@ class SegmentRow:
     TYPE: Final = "s"
     WRITER: Final = b"c"
     """Prefix, followed by 8 random bytes: the segments that one writer knows."""
-    PARTIAL: Final = b"m"
-    """Prefix, followed by a family id."""
     REPLICATED_MS: Final = b"r"
     TABLE: Final = b"t"
     FAMILY: Final = b"f"

@@ -56,7 +56,6 @@ class Evidence(StrEnum):
     EXACT = "exact"
     ROWS = "rows"
     """Digests of the rows themselves; no status file rests on it alone."""
-    ORDERED = "ordered"
     ACCEPTED = "accepted"
     """The operator's word (`--since`); no status file rests on it alone."""
     TIMESTAMPS = "timestamps"

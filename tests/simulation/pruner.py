@@ -52,7 +52,7 @@ class Pruning:
             return
         target = target_of(applied, tuple(peers))
         over = {row["origin"] for row in servers if pruning.is_over(row, peers, world.now - GONE_FOR_MS)}
-        used = {row["origin"] for row in applied if row["kind"] in ("segment", "partial")}
+        used = {row["origin"] for row in applied if row["kind"] == "segment"}
         for region in REGIONS:
             yield
             stored = [(key, row) for key, row in store.scan(b"h", b"i") if key[1:].startswith(region.encode())]
@@ -146,7 +146,7 @@ def target_of(rows: list[Row], peers: tuple[Any, ...]) -> Target:
             segments.setdefault(key_of(row), []).append(
                 Segment(row["prev"], row["seq"], recorded_ms=row["recorded_ms"])
             )
-    return Target(SLAVE_ID, peers, segments, {key_of(row) for row in rows if row["kind"] == "partial"})
+    return Target(SLAVE_ID, peers, segments)
 
 
 def applied_of(key: bytes, row: Cells) -> Generator[Applied, None, None]:
@@ -155,4 +155,4 @@ def applied_of(key: bytes, row: Cells) -> Generator[Applied, None, None]:
     if stream is not None:
         parts = tuple(Segment(part["prev"], part["seq"]) for part in rows if part["kind"] == "segment")
         newest = next((part["write_ms"] for part in rows if part["kind"] == "replicated"), None)
-        yield Applied(stream, parts, any(part["kind"] == "partial" for part in rows), newest)
+        yield Applied(stream, parts, newest)

@@ -14,7 +14,6 @@ from status_tool.rules.peers import FamilyFilter
 from status_tool.rules.queue_proofs import QueueFacts
 from status_tool.vocabulary.findings import Finding
 from status_tool.vocabulary.header import Header
-from status_tool.vocabulary.ids import UNKNOWN_FAMILY, family_id
 from status_tool.vocabulary.outcome import Outcome, Problem
 from status_tool.vocabulary.row_proofs import RowProofs
 from status_tool.vocabulary.scope import Baseline, Scope
@@ -42,10 +41,12 @@ REGION = {"kind": "region", "table": "ns:t", "region": "r1", "state": "hosted", 
 STREAM = {
     **{"kind": "stream", "table": "ns:t", "region": "r1", "origin": 1, "via": 0, "seq": 10},
     **{"first_ms": 3_000, "write_ms": 30_000, "start_key": b"a\x00", "end_key": b"b'"},
+    "family": "f",
 }
 SEGMENT = {
     **{"kind": "segment", "table": "ns:t", "region": "r1", "origin": 1, "via": 0, "prev": 0, "seq": 10},
     **{"first_ms": 3_000, "write_ms": 30_000, "recorded_ms": 31_000},
+    "family": "f",
 }
 REPLICATED = {"kind": "replicated", "table": "ns:t", "region": "r1", "write_ms": 30_000}
 OURS: list[Row] = [{**SERVER, "role": "w", "read_ms": 40_100}, TABLE, REGION, STREAM]
@@ -149,37 +150,16 @@ def test_the_repair_that_the_advice_names_is_accepted() -> None:
     assert check(theirs=holed, scope=replace(HBASE, since=Baseline(12_000))).verdict is Verdict.COMPLETE
 
 
-def test_a_table_that_is_shipped_in_part_excuses_no_other() -> None:
-    """Evidence is decided table by table: a hole beside a family-filtered table is a gap."""
-    holed = {**SEGMENT, "prev": 4}
-    ours = [*OURS, *({**row, "table": "part", "region": "r2"} for row in (TABLE, REGION, STREAM))]
-    theirs = [*without(THEIRS, "segment"), {**TABLE, "table": "part"}]
-    part = {**holed, "table": "part", "region": "r2"}
-    queues = QueueFacts(ordered=frozenset({"part"}), shipped_since={1: 0})
-    outcome = check(ours, [*theirs, holed, part], queues=queues)
-    assert (outcome.verdict, only(outcome).table, only(outcome).kind) == (Verdict.INCOMPLETE, "ns:t", "gap")
-    whole = check(ours, [*theirs, SEGMENT, part], queues=queues)
-    assert (whole.verdict, whole.problems) == (Verdict.COMPLETE, ())
-    assert whole.hbase is not None
-    assert (whole.hbase.evidence, whole.hbase.ordered_tables) == (Evidence.ORDERED, ("part",))
-    assert whole.hbase.evidence_by == {**dict.fromkeys(Evidence, 0), Evidence.EXACT: 1, Evidence.ORDERED: 1}
-    narrow = check(ours, [*theirs, SEGMENT, part], replace(HBASE, tables=frozenset({"ns:t"})), queues=queues)
-    assert narrow.hbase is not None
-    assert (narrow.hbase.evidence, narrow.hbase.ordered_tables) == (Evidence.EXACT, ())
-
-
 def test_streams_of_a_table_that_is_shipped_in_part_are_exact() -> None:
     """Each family is a chain; one that the peer leaves out is not in scope, whatever has arrived of it."""
     one, other = {**STREAM, "via": 5, "family": "f"}, {**STREAM, "via": 6, "family": "g", "seq": 90}
     ours = [*without(OURS, "stream"), one, other]
     theirs = changed(THEIRS, "segment", via=5, family="f")
-    queues = QueueFacts(
-        families=FamilyFilter({"ns:t": frozenset("f")}), ordered=frozenset({"ns:t"}), shipped_since={1: 40_000}
-    )
+    queues = QueueFacts(families=FamilyFilter({"ns:t": frozenset("f")}))
     outcome = check(ours, theirs, queues=queues)
     assert (outcome.verdict, outcome.problems) == (Verdict.COMPLETE, ())
     assert outcome.hbase is not None
-    assert (outcome.hbase.evidence, outcome.hbase.ordered_tables) == (Evidence.EXACT, ())
+    assert outcome.hbase.evidence is Evidence.EXACT
     holed = check(ours, changed(theirs, "segment", prev=4), queues=queues)
     assert (holed.verdict, only(holed).kind) == (Verdict.INCOMPLETE, "gap")
     assert check(ours, without(theirs, "segment"), queues=queues).verdict is Verdict.INCOMPLETE
@@ -190,18 +170,6 @@ def test_streams_of_a_table_that_is_shipped_in_part_are_exact() -> None:
     assert only(check(ours, [*theirs, later])).kind == "gap"
 
 
-def test_a_stream_of_trackers_before_keeps_its_excuse_and_its_evidence() -> None:
-    """Beside one of a family, of which the excuse is none."""
-    ours = [*OURS, {**STREAM, "via": 5, "family": "f"}]
-    theirs = [*changed(THEIRS, "segment", prev=4), {**SEGMENT, "via": 5, "family": "f"}]
-    queues = QueueFacts(families=FamilyFilter({"ns:t": frozenset("f")}), ordered=frozenset({"ns:t"}))
-    assert only(check(ours, theirs, queues=queues)).kind == "unverifiable"
-    outcome = check(ours, theirs, queues=replace(queues, shipped_since={1: 0}))
-    assert outcome.hbase is not None
-    assert (outcome.verdict, outcome.hbase.evidence) == (Verdict.COMPLETE, Evidence.ORDERED)
-    assert outcome.hbase.ordered_tables == ("ns:t",)
-
-
 def test_a_family_that_is_left_out_is_in_no_head_that_the_slave_implies() -> None:
     """Of a crashed server that the queues settled; before the peer was narrowed some of it had arrived."""
     crashed = {"kind": "server", "role": "w", "server": "z,1,1", "origin": 9, "live": False, "gone_ms": 7_000}
@@ -210,18 +178,6 @@ def test_a_family_that_is_left_out_is_in_no_head_that_the_slave_implies() -> Non
     assert check([*OURS, crashed], [*THEIRS, holed], queues=queues).verdict is Verdict.COMPLETE
     asked = check([*OURS, crashed], [*THEIRS, {**holed, "family": "f"}], queues=queues)
     assert (only(asked).kind, only(asked).to_seq) == ("gap", 50)
-
-
-def test_a_peer_that_was_changed_since_is_named_with_a_way_out() -> None:
-    """Where holes are expected, those from before the change may be of families that are shipped now."""
-    queues = QueueFacts(ordered=frozenset({"ns:t"}), shipped_since={1: 20_000})
-    problem = only(check(queues=queues))
-    assert (problem.kind, problem.written_to_ms) == ("unverifiable", 21_000)
-    assert "filter changed" in problem.detail
-    assert problem.advice is not None
-    assert all(word in problem.advice for word in ("--rows", "CopyTable", "--since ns:t=21000"))
-    assert check(queues=queues, scope=replace(HBASE, since=Baseline(21_000))).verdict is Verdict.COMPLETE
-    assert check(queues=queues, scope=replace(HBASE, since=Baseline(20_999))).verdict is Verdict.UNVERIFIABLE
 
 
 def test_nothing_is_complete_where_other_code_decides_what_is_shipped() -> None:
@@ -491,43 +447,6 @@ def test_a_family_that_was_not_always_replicated(family: str, since_ms: int | No
     outcome = check(changed(OURS, "table", detail=detail), scope=replace(HBASE, since=Baseline(since_ms)))
     assert outcome.verdict is verdict
     assert verdict is Verdict.COMPLETE or "replicated only since" in only(outcome).detail
-
-
-def partial(family: str, write_ms: int) -> Row:
-    return {
-        "kind": "partial",
-        "table": "ns:t",
-        "region": "r1",
-        "origin": 1,
-        "via": 0,
-        "name": family,
-        "write_ms": write_ms,
-    }
-
-
-def test_entries_that_arrived_in_part_are_no_proof() -> None:
-    """What was shipped when the peer's filter was narrower is not whole, and its stamp does not make it so."""
-    theirs = [*THEIRS, partial(family_id("f"), 20_000), partial(family_id("f"), 10_000)]
-    problem = only(check(theirs=theirs))
-    assert (problem.kind, problem.written_to_ms) == ("unverifiable", 20_000)
-    assert "partial" in problem.detail
-    assert problem.advice is not None
-    assert "CopyTable" in problem.advice
-    assert "--since ns:t=21000" in problem.advice
-    assert check(theirs=theirs, scope=replace(HBASE, since=Baseline(20_000))).verdict is Verdict.COMPLETE
-    assert check(theirs=theirs, scope=replace(HBASE, since=Baseline(19_999))).verdict is Verdict.UNVERIFIABLE
-    assert check(theirs=[*THEIRS, partial(UNKNOWN_FAMILY, 5)]).verdict is Verdict.UNVERIFIABLE
-
-
-def test_only_families_that_the_peer_ships_now_are_asked_for() -> None:
-    """A table that is shipped in part is whole for this slave when the families that are shipped are."""
-    theirs = [*THEIRS, partial(family_id("local"), 20_000), partial(family_id("w"), 20_000)]
-    assert check(theirs=theirs).verdict is Verdict.COMPLETE
-    detail = json.dumps({"families": {"f": {"scope": 1}, "w": {"scope": 1}}, "durability": "USE_DEFAULT"})
-    slave = {"kind": "table", "table": "ns:t", "detail": json.dumps({"families": ["f", "w"], "regions": 1})}
-    ours, wide = changed(OURS, "table", detail=detail), [slave, *without(theirs, "table")]
-    assert check(ours=ours, theirs=wide).verdict is Verdict.UNVERIFIABLE
-    assert check(ours=ours, theirs=wide, queues=QueueFacts(withheld={"ns:t": ("w",)})).verdict is Verdict.COMPLETE
 
 
 def test_entries_without_a_stamp_that_cannot_be_of_the_master_are_left_out() -> None:

@@ -17,7 +17,7 @@ from status_tool.vocabulary.scope import Baseline
 from status_tool.vocabulary.verdicts import Status
 
 SLAVE = "0e5a9b0c-1111-4222-8333-444455556666"
-HEAD = Head("region", origin=1, via=0, seq=10, first_ms=1_000, write_ms=2_000, table="t")
+HEAD = Head("region", origin=1, via=0, seq=10, first_ms=1_000, write_ms=2_000, table="t", family="f")
 SETTLED_SLAVE = StreamRule(Baseline(), True, 0)
 FRESH_SLAVE = StreamRule(Baseline(), False, recorded_before_ms=500)
 
@@ -28,9 +28,8 @@ def decide(
     settled: bool = True,
     after_ms: int | None = None,
     head: Head = HEAD,
-    shipped_ms: int | None = None,
 ) -> StreamVerdict:
-    return judge_stream(head, segments, rule, settled, after_ms, shipped_ms)
+    return judge_stream(head, segments, rule, settled, after_ms)
 
 
 def since(time: int) -> StreamRule:
@@ -106,10 +105,12 @@ def test_a_damaged_head_is_unverifiable() -> None:
         assert decide(Segment(0, 10), head=head).code == "unreadable-head"
 
 
-def test_ordered_evidence_does_not_look_at_holes() -> None:
-    rule = StreamRule(Baseline(), True, 0, frozenset({"t"}))
-    assert decide(Segment(9, 10), rule=rule, shipped_ms=0).code == "covered"
-    assert decide(Segment(5, 9), rule=rule, shipped_ms=0).code == "behind"
+def test_a_stream_of_no_family_is_accepted_at_most() -> None:
+    """As trackers before version 3 of the stamp had it: what arrived of an entry only in part looks whole there."""
+    head = replace(HEAD, family=None)
+    assert decide(Segment(0, 10), head=head).code == "unreadable-head"
+    assert decide(Segment(0, 10), head=head, rule=since(2_000)).code == "baseline"
+    assert decide(Segment(0, 10), head=replace(HEAD, family="")).code == "covered", "several families share it"
 
 
 def test_a_stream_is_not_recorded_where_the_slaves_records_are_not_whole() -> None:
@@ -118,36 +119,6 @@ def test_a_stream_is_not_recorded_where_the_slaves_records_are_not_whole() -> No
     for segments in ((), (Segment(0, 9),), (Segment(0, 4), Segment(6, 10))):
         verdict = decide(*segments, rule=rule)
         assert (verdict.code, verdict.status, verdict.lag_ms) == ("unrecorded", Status.UNVERIFIABLE, None)
-
-
-def test_a_stream_of_a_family_has_no_holes_that_are_expected() -> None:
-    rule = StreamRule(Baseline(), True, 0, frozenset({"t"}))
-    for family in ("f", ""):
-        head = replace(HEAD, family=family)
-        assert decide(Segment(9, 10), rule=rule, shipped_ms=0, head=head).code == "gap"
-        assert decide(rule=rule, head=head).code == "missing", "nor after the peer was widened"
-        assert decide(Segment(0, 10), rule=rule, shipped_ms=1, head=head).code == "covered"
-
-
-def test_ordered_evidence_is_that_of_its_table_alone() -> None:
-    rule = StreamRule(Baseline(), True, 0, frozenset({"other"}))
-    assert decide(Segment(9, 10), rule=rule, shipped_ms=0).code == "gap"
-    assert decide(Segment(9, 10), rule=rule, head=replace(HEAD, table=None)).code == "gap", "not known: no excuse"
-
-
-def test_a_hole_from_before_the_peer_was_changed_may_be_a_loss() -> None:
-    """What a narrower filter left out is shipped by now: of entries from before that is unknown."""
-    rule = StreamRule(Baseline(), True, 0, frozenset({"t"}))
-    assert decide(Segment(9, 10), rule=rule, shipped_ms=0).code == "covered"
-    assert decide(Segment(9, 10), rule=rule, shipped_ms=1).code == "filter-changed"
-    assert decide(Segment(9, 10), rule=rule).code == "filter-changed", "not known since when"
-    assert decide(Segment(9, 10), shipped_ms=None).code == "gap"
-    later = StreamRule(Baseline(1_500), True, 0, frozenset({"t"}))
-    assert decide(Segment(9, 10), rule=later, shipped_ms=500).code == "covered"
-    verdict = decide(Segment(9, 10), rule=later, shipped_ms=501)
-    found = stream_finding(HEAD, verdict)
-    assert found is not None
-    assert (verdict.status, found.written_from_ms, found.written_to_ms) == (Status.UNVERIFIABLE, 1_000, 1_501)
 
 
 def test_a_stream_that_has_passed_through_the_slave_is_not_asked_of_it() -> None:
@@ -182,7 +153,7 @@ def test_never_complete_while_an_entry_from_before_the_shutdown_is_missing(
 
     arrived = [entry for entry in entries if random.random() < 0.7]
     segments = [Segment(p, s, w, w) for p, s, w, _ in arrived]
-    head = Head("r", 1, 0, prev, entries[0][2], max(entry[2] for entry in entries))
+    head = Head("r", 1, 0, prev, entries[0][2], max(entry[2] for entry in entries), family="f")
     verdict = judge_stream(head, segments, SETTLED_SLAVE, origin.reason is None, origin.after_ms)
     in_scope = [entry for entry in entries if unlimited or entry[3] < shutdown]
     if verdict.status is Status.COMPLETE:

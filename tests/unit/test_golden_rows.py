@@ -93,7 +93,7 @@ def test_the_golden_rows_have_every_kind_that_trackers_write(table: dict[bytes, 
 
 
 def test_heads(table: dict[bytes, Cells]) -> None:
-    """Of local writes, of a region that lives again, of edits that came through two clusters, and an old one."""
+    """Of local writes, of a region that lives again, and of edits that came through two clusters."""
     found = {row["via"]: row for row in codec.heads(of(table, "h"))}
     clusters, life = via_of(ONE + TWO), 345805037546843405
     written = STREAM | {"via": stream_via(0, "g"), "via_ids": None, "family": "g"}
@@ -102,26 +102,20 @@ def test_heads(table: dict[bytes, Cells]) -> None:
     relayed = again | {"via_ids": ONE + TWO, "seq": 6, "first_ms": 1006, "write_ms": 1006}
     relayed |= {"via": stream_via(clusters, "g")}
     joint = relayed | {"via": stream_via(clusters, None), "family": ""}
-    old = local | {"region": OTHER, "via": 0, "seq": 2, "entries": 1, "start_key": b"", "end_key": b"", "family": None}
-    assert found == {row["via"]: row for row in (local, again, relayed, joint, old)}
+    assert found == {row["via"]: row for row in (local, again, relayed, joint)}
 
 
 def test_segments(table: dict[bytes, Cells]) -> None:
-    """Of a family's stream, and of stamps before version 3 with families that arrived in part."""
+    """Of two streams of a family, and the newest write of their region."""
     own, first, second, *others = codec.segments(of(table, "s"))
-    segment = APPLIED | {"kind": "segment", "recorded_ms": NOW, "family": None}
+    segment = APPLIED | {"kind": "segment", "recorded_ms": NOW, "family": "g"}
     assert own == segment | {
-        **{"via": stream_via(0, "g"), "family": "g", "prev": 0, "seq": 4},
+        **{"via": stream_via(0, "g"), "prev": 0, "seq": 4},
         **{"first_ms": 1004, "write_ms": 1004, "started_ms": 0},
     }
     assert first == segment | {"via": -2, "prev": 0, "seq": 5, "first_ms": 1004, "write_ms": 1003, "started_ms": 0}
     assert second == segment | {"via": -2, "prev": 7, "seq": 9, "first_ms": 1009, "write_ms": 1009, "started_ms": None}
-    partial = APPLIED | {"kind": "partial", "via": -2}
-    assert others == [
-        partial | {"name": "00000000", "write_ms": 1009},
-        partial | {"name": "e771a4d8", "write_ms": 1004},
-        {"kind": "replicated", "table": "ns:t", "region": OTHER, "write_ms": 1009},
-    ]
+    assert others == [{"kind": "replicated", "table": "ns:t", "region": OTHER, "write_ms": 1009}]
 
 
 def test_unstamped(table: dict[bytes, Cells]) -> None:

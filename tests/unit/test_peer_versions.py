@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from status_tool.rules.peer_versions import REFRESHED_MS, in_force_before_flush, shipped_since, spans_of
+from status_tool.rules.peer_versions import REFRESHED_MS, in_force_before_flush, spans_of
 
 PEER = {"id": "1", "incarnation": 70, "version": 3}
 FLUSHED = 1_000_000
@@ -52,38 +52,6 @@ KNOWN = {**PEER, "created_ms": 10, "modified_ms": 500}
 def writer(number: int, *span: Any, **more: Any) -> dict[str, Any]:
     """A master's `server` row."""
     return {**row(*span), "origin": number, "role": "w", "live": True, **more}
-
-
-@pytest.mark.parametrize(
-    ("rows", "peer", "expected"),
-    [
-        # A live server knows best; one that started later has loaded what was there.
-        ([writer(1, 70, 3, 3, 100)], KNOWN, {1: 100}),
-        ([writer(1, 70, 3, 3, 100), writer(2, 70, 3, 3, 150)], KNOWN, {1: 100, 2: 150}),
-        ([writer(1, 70, 3, 3, 100), writer(2, 70, 3, 3, 10**7)], KNOWN, {1: 100, 2: 100 + MINUTE}),
-        # An HBase master has written the znode anew since: the version before is the same.
-        ([writer(1, 70, 2, 2, 90), writer(2, 70, 2, 3, 95), writer(3, 70, 3, 3, 10**7)], KNOWN,
-         {1: 90, 2: 95, 3: 90 + MINUTE}),
-        # Of another configuration, of another peer of the name, or of nothing: a minute after who had it first.
-        ([writer(1, 70, 3, 3, 100), writer(2, 70, 0, 2, 5)], KNOWN, {1: 100, 2: 100 + MINUTE}),
-        ([writer(1, 70, 3, 3, 100), writer(2, 69, 0, 3, 5)], KNOWN, {1: 100, 2: 100 + MINUTE}),
-        # What a crashed server left is shipped by others.
-        ([writer(1, 70, 3, 3, 100, live=False)], KNOWN, {1: 100 + MINUTE}),
-        ([writer(1, 70, 3, 3, 100, live=False, final_ms=700)], KNOWN, {1: 100}),
-        # Never changed: so since it was added.
-        ([writer(1, 70, 0, 3, 100)], KNOWN, {1: 100}),
-        ([writer(1, 70, 0, 3, 10**7)], KNOWN, {1: 10 + MINUTE}),
-        # No tracker recorded it: the znode's own time.
-        ([writer(1, 69, 0, 3, 100)], KNOWN, {1: 500 + MINUTE}),
-        ([writer(1, 69, 0, 3, 100)], PEER, {1: None}),
-        ([writer(1, 70, 3, 3, 100) | {"role": "r"}], KNOWN, {}),
-    ],
-)  # fmt: skip
-def test_since_when_the_peer_ships_as_it_does_now(
-    rows: list[dict[str, Any]], peer: dict[str, Any], expected: dict[int, int | None]
-) -> None:
-    """By origin, on its own clock."""
-    assert shipped_since(rows, peer) == expected
 
 
 @pytest.mark.parametrize(

@@ -55,9 +55,9 @@ def head(origin: int, seq: int = 10, write_ms: int = 100, **more: Any) -> dict[s
     return {**base, "write_ms": write_ms, **more}
 
 
-def target(*segments: Segment, peer: dict[str, Any] = PEER, origin: int = GONE, partial: bool = False) -> Target:
+def target(*segments: Segment, peer: dict[str, Any] = PEER, origin: int = GONE) -> Target:
     key = ("a1", origin, 0)
-    return Target(peer["cluster_id"], (peer,), {key: segments}, {key} if partial else set())
+    return Target(peer["cluster_id"], (peer,), {key: segments})
 
 
 def dropped(heads: Sequence[dict[str, Any]], *targets: Target) -> list[tuple[int, bytes]]:
@@ -74,7 +74,6 @@ ALL = Segment(0, 10)
         pytest.param([head(GONE), NEWEST], [target(Segment(0, 9))], id="behind"),
         pytest.param([head(GONE), NEWEST], [target(Segment(0, 4), Segment(6, 10))], id="a hole"),
         pytest.param([head(GONE), NEWEST], [target(Segment(4, 10))], id="its beginning is missing"),
-        pytest.param([head(GONE), NEWEST], [target(ALL, partial=True)], id="an entry arrived in part"),
         pytest.param([head(GONE), NEWEST], [target(ALL, origin=9)], id="another stream"),
         pytest.param([head(GONE), NEWEST], [], id="no slave"),
         pytest.param([head(3), NEWEST], [target(ALL, origin=3)], id="a server that is not over"),
@@ -236,8 +235,8 @@ def test_servers_with_wals_stay_known() -> None:
 def test_segments_that_go_and_stay() -> None:
     """Those of a server that is over, whole, without a head on the master; the newest write of a region stays."""
 
-    def applied(origin: int, *parts: Segment, partial: bool = False, region: str = "a1", newest: int = 5) -> Applied:
-        return Applied((region, origin, 0), parts, partial, newest)
+    def applied(origin: int, *parts: Segment, region: str = "a1", newest: int = 5) -> Applied:
+        return Applied((region, origin, 0), parts, newest)
 
     kept = applied(GONE, ALL, newest=9)
     whole = applied(1, Segment(0, 4), Segment(4, 9))
@@ -247,7 +246,6 @@ def test_segments_that_go_and_stay() -> None:
     assert list(prunable_segments([whole, kept], set(), {2})) == [], "of another master, or alive"
     for doubtful in (applied(1, Segment(0, 4), Segment(6, 9)), applied(1, Segment(2, 9)), applied(1)):
         assert list(prunable_segments([doubtful, kept], set(), {1})) == []
-    assert list(prunable_segments([applied(1, ALL, partial=True), kept], set(), {1})) == []
     elsewhere = applied(1, ALL, region="b2")
     assert list(prunable_segments([whole, kept, elsewhere], set(), {1})) == [whole]
 

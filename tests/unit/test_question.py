@@ -50,15 +50,8 @@ def test_tables_that_the_peer_does_not_ship_are_left_out() -> None:
     found = question(facts(narrow, table("a", f=1, g=1, h=0), table("b", f=1), region_tables=frozenset({"a", "c"})))
     assert found.left_out == ("b", "c")
     assert found.not_replicated == NotReplicated(("b",), (("a", "g"), ("a", "h")))
-    assert (found.queues.withheld, found.queues.ordered) == ({"a": ("g",)}, frozenset({"a"}))
+    assert found.queues.withheld == {"a": ("g",)}
     assert found.queues.families == FamilyFilter({"a": frozenset("f")})
-
-
-def test_a_table_of_unknown_families_may_be_shipped_in_part() -> None:
-    """Only if it is there at all, and only that table."""
-    narrow = peer(replicate_all=False, table_cfs={"a": ["f"], "gone": ["f"]})
-    found = question(facts(narrow, {"kind": "table", "table": "a", "detail": "broken"}, table("b", f=1)))
-    assert found.queues.ordered == {"a"}
 
 
 def test_what_is_not_replicated_is_told_within_the_scope() -> None:

@@ -113,7 +113,7 @@ def hostile(name: str) -> Outcome:
         slave_cluster_id=name,
         peer_id=name,
         notices=(name,),
-        hbase=replace(HBASE, ordered_tables=(name,), not_replicated=NotReplicated((name,), ((name, name),))),
+        hbase=replace(HBASE, accepted_tables=(name,), not_replicated=NotReplicated((name,), ((name, name),))),
         clusters=ClusterMap(
             (Cluster("m", name, "master"), Cluster(name, name)),
             (PeerLink("m", name, name, name, broken=True), PeerLink(name, "m", "2"), PeerLink("m", "m", "3")),
@@ -122,20 +122,20 @@ def hostile(name: str) -> Outcome:
 
 
 def test_both_levels_of_evidence_and_what_is_left_out_are_told() -> None:
-    """The weakest evidence, how many regions rest on which, which tables are "ordered", and what nobody ships."""
-    levels = {**dict.fromkeys(Evidence, 0), Evidence.EXACT: 3, Evidence.ORDERED: 1}
+    """The weakest evidence, how many regions rest on which, which tables are "accepted", and what nobody ships."""
+    levels = {**dict.fromkeys(Evidence, 0), Evidence.EXACT: 3, Evidence.ACCEPTED: 1}
     hbase = replace(
-        HBASE, evidence=Evidence.ORDERED, evidence_by=levels, ordered_tables=("ns:part",), not_replicated=LEFT_OUT
+        HBASE, evidence=Evidence.ACCEPTED, evidence_by=levels, accepted_tables=("ns:part",), not_replicated=LEFT_OUT
     )
     outcome = replace(OUTCOME, hbase=hbase)
     text = unfolded(printed(TextReporter(), outcome))
-    assert "evidence ordered: " in text
-    assert "4 regions: 3 exact, 1 ordered" in text
-    assert "ordered: ns:part: " in text
+    assert "evidence accepted: " in text
+    assert "4 regions: 3 exact, 1 accepted" in text
+    assert "accepted: 1 region of 1 table: ns:part" in text
     assert "not replicated to this slave, and so not in scope: 2 tables (audit, ns:log) and 3 families" in text
     document = json.loads(printed(JsonReporter(), outcome))["hbase"]
-    assert document["evidence_by"] == {"exact": 3, "rows": 0, "ordered": 1, "accepted": 0, "timestamps": 0}
-    assert document["ordered_tables"] == ["ns:part"]
+    assert document["evidence_by"] == {"exact": 3, "rows": 0, "ordered": 0, "accepted": 1, "timestamps": 0}
+    assert document["accepted_tables"] == ["ns:part"]
     assert document["not_replicated"] == {
         "tables": 2,
         "families": 3,

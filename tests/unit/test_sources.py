@@ -126,13 +126,10 @@ def test_the_columns_of_a_streams_row_are_one_union() -> None:
         column(b"c" + int64(78)): cell(b"\x01" + part(6, 7, 65, 70, 60, 650), 3),
         column(b"c" + int64(80)): cell(b"\x02" + part(7, 9, 75, 80, 70, 680), 3),  # of a later version
         column(b"c" + int64(79)): cell(b"\x01" + part(7, 9), 3),
-        column(b"m" + bytes.fromhex("0a0b0c0d")): cell(int64(55)),
     }
     found = [row for row in codec.segments([(key, cells)]) if row["kind"] == "segment"]
     names = ("prev", "seq", "first_ms", "write_ms", "started_ms", "recorded_ms")
     assert [tuple(row[name] for name in names) for row in found] == [(0, 7, 10, 70, 0, 500), (9, 12, 90, 120, 80, 700)]
-    (partial,) = [row for row in codec.segments([(key, cells)]) if row["kind"] == "partial"]
-    assert (partial["region"], partial["origin"], partial["name"], partial["write_ms"]) == (REGION, 1, "0a0b0c0d", 55)
 
 
 def test_entries_without_a_stamp_by_the_clusters_that_they_came_through() -> None:

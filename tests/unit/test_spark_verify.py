@@ -28,7 +28,6 @@ from status_tool.spark.session import spark_session
 from status_tool.spark.verify import Verification
 from status_tool.vocabulary.findings import Finding
 from status_tool.vocabulary.header import Header
-from status_tool.vocabulary.ids import UNKNOWN_FAMILY, family_id
 from status_tool.vocabulary.outcome import Outcome
 from status_tool.vocabulary.row_proofs import RowProofs
 from status_tool.vocabulary.schema import STATUS_SCHEMA
@@ -97,7 +96,7 @@ TIMES = st.integers(NOW - 60_000, NOW + 3_000).map(lambda ms: ms // 500 * 500)
 SEQS = st.integers(0, 14)
 ORIGINS = st.integers(1, 6)
 VIAS = st.integers(0, 2)
-FAMILIES = st.sampled_from([None, None, "f", "f", "g", "it's", ""])
+FAMILIES = st.sampled_from(["f", "f", "f", "g", "it's", "", None])
 TABLES = mostly("a", optional(st.sampled_from(["a", "b", "ns:c", "gone", "hbase:meta", "replicationstate"])))
 SERVERS = [f"host{n},16020,{n}" for n in range(1, 7)]
 
@@ -189,8 +188,6 @@ def region_rows(draw: st.DrawFn, name: str) -> tuple[list[Row], list[Row]]:
         sources = draw(mostly(None, st.sampled_from([MASTER_BYTES, OTHER_BYTES, OTHER_BYTES + MASTER_BYTES, b"odd"])))
         via_ids = sources if kind == "unstamped" else None
         theirs.append({"kind": kind, **at, "write_ms": draw(optional(TIMES)), "via_ids": via_ids})
-    for name in draw(mostly([], st.lists(st.sampled_from([*map(family_id, "fgx"), UNKNOWN_FAMILY, None]), max_size=3))):
-        theirs.append({"kind": "partial", **at, "origin": 1, "name": name, "write_ms": draw(optional(TIMES))})
     return ours, theirs
 
 
@@ -282,9 +279,7 @@ def worlds(draw: st.DrawFn) -> World:
         draw(st.frozensets(ORIGINS, max_size=2)),
         {1: "something is left"},
         loads_from_ms=draw(optional(TIMES)),
-        ordered=draw(mostly(frozenset(), st.frozensets(st.sampled_from(["a", "b", "ns:c"])))),
         families=draw(mostly(FamilyFilter(), family_filters())),
-        shipped_since=draw(st.dictionaries(ORIGINS, mostly(NOW - 59_000, optional(TIMES)), max_size=6)),
     )
     return (draw(st.permutations(ours)), draw(st.permutations(theirs)), *draw(headers()), scope, queues, draw(proofs()))
 
@@ -375,8 +370,6 @@ def together(worlds: list[Judged], question: Question) -> World:
     queues = QueueFacts(
         frozenset(moved(origin, number) for number, one in facts for origin in one.drained),
         {moved(origin, number): why for number, one in facts for origin, why in one.left.items()},
-        shipped_since={moved(origin, number): ms for number, one in facts for origin, ms in one.shipped_since.items()},
-        ordered=frozenset(f"table{number}-{TABLE}" for number, _ in facts if number % 5 == 0),
         families=FamilyFilter(
             {f"table{number}-{TABLE}": families for number, one in facts for families in one.families.listed.values()}
         ),
@@ -440,7 +433,7 @@ EVIDENT: dict[str, tuple[list[Row], bool]] = {
     "two holes of the same length": ([*chain(2), *chain(5, since=4), *chain(9, since=7)], False),
     "an overlap as long as the hole": ([*chain(4), *chain(4, since=2), *chain(9, since=6)], False),
     "a hole between doubled segments": ([*chain(2), *chain(2), *chain(9, since=5), *chain(9, since=5)], False),
-    "in part": ([*chain(9), {"kind": "partial", "name": family_id("f"), "write_ms": NOW - 5_000}], False),
+    "of no family": ([{**row, "family": None} for row in chain(9)], False),
     "without a stamp": ([*chain(9), {"kind": "unstamped", "write_ms": NOW - 5_000}], False),
     "of another table": ([*chain(9), {"kind": "replicated", "table": "b", "write_ms": NOW - 5_000}], False),
     "unknown to the original's rule": (chain(9), False),
@@ -449,7 +442,7 @@ EVIDENT: dict[str, tuple[list[Row], bool]] = {
 
 
 def test_the_short_way_decides_what_is_evident_and_nothing_else(session: SparkSession) -> None:
-    stream = {"origin": 1, "via": 0}
+    stream = {"origin": 1, "via": 0, "family": "f"}
     detail = json.dumps({"families": {"f": {"scope": 1}}, "durability": "USE_DEFAULT", "regions": 9})
     live = {"live": True, "tracked": True, "echoed": True, "read_ms": NOW, "flush_ms": NOW}
     servers = [{"kind": "server", "origin": 1, "server": SERVERS[0], **live}]

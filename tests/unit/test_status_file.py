@@ -28,7 +28,7 @@ from status_tool.status_file.footer import _CHECKS, DIGEST_KEY, DIGEST_PATTERN, 
 from status_tool.status_file.reader import open_status
 from status_tool.status_file.writer import StatusWriter
 from status_tool.vocabulary.header import Header
-from status_tool.vocabulary.schema import COLUMNS_SINCE, KINDS, STATUS_SCHEMA
+from status_tool.vocabulary.schema import KINDS, STATUS_SCHEMA
 
 HEADER = Header(side="master", cluster_id="11-22", created_ms=1_700_000_000_000, cut_ms=1_700_000_000_001)
 
@@ -235,22 +235,6 @@ def test_columns_left_out_are_null_and_tables_are_taken(tmp_path: Path) -> None:
         writer.write(rows)
         assert writer.counts == {"peer": 1, "queue": 1}
     assert [(row["name"], row["path"]) for row in read(tmp_path / "f")] == [("1", None), ("2", None)]
-
-
-def test_a_file_of_an_earlier_version_is_read_without_its_later_columns(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """They are null."""
-    with monkeypatch.context() as earlier:
-        schema = pa.schema(field for field in STATUS_SCHEMA if field.name not in COLUMNS_SINCE)
-        earlier.setattr(writer_module, "STATUS_SCHEMA", schema)
-        earlier.setattr(writer_module, "ORDER", [one for one in writer_module.ORDER if one[0] in schema.names])
-        with StatusWriter(tmp_path / "f", HEADER) as writer:
-            writer.write(pa.RecordBatch.from_pylist([STREAM], schema=schema))
-    with open_status(tmp_path / "f") as status:
-        (rows,) = status.rows()
-    assert rows.schema.equals(STATUS_SCHEMA)
-    assert rows.to_pylist() == [{**dict.fromkeys(STATUS_SCHEMA.names), **STREAM}]
 
 
 @pytest.mark.parametrize("columns", [{"kind": ["nonsense"]}, {"kind": [None]}, {"kind": ["file"], "colour": ["red"]}])

@@ -66,8 +66,6 @@ public final class StateTable {
     public static final char TYPE = 's';
     /** Prefix, followed by 8 random bytes: the segments that one writer knows. */
     public static final byte[] WRITER = Bits.ascii("c");
-    /** Prefix, followed by a family id. */
-    public static final byte[] PARTIAL = Bits.ascii("m");
     public static final byte[] REPLICATED_MS = Bits.ascii("r");
     public static final byte[] TABLE = Bits.ascii("t");
     public static final byte[] FAMILY = Bits.ascii("f");

@@ -2,8 +2,6 @@ package io.github.statustool.streams;
 
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Map;
-import java.util.TreeMap;
 
 /** The entries of one stream that one replication request has applied. Immutable; made by its {@link Builder}. */
 final class AppliedEntries {
@@ -14,12 +12,11 @@ final class AppliedEntries {
 
   final StreamId id;
   final String table;
-  /** The name of the stream's family; empty where several share the stream, null where it is not of a family. */
+  /** The name of the stream's family; empty where several share the stream. */
   final byte[] family;
   /** True if each entry stands for itself alone: then a hole between two may be none, and all are kept. */
   final boolean single;
   private final SegmentSet segments;
-  private final Map<Integer, Long> partial;
   private final long newest;
 
   private AppliedEntries(Builder of, SegmentSet segments) {
@@ -28,17 +25,11 @@ final class AppliedEntries {
     this.family = of.family;
     this.single = of.single;
     this.segments = segments;
-    this.partial = of.partial;
     this.newest = of.newest;
   }
 
   List<Segment> segments() {
     return segments.asList();
-  }
-
-  /** Returns the newest write time of an entry that arrived without some cells of a family, by family id. */
-  Map<Integer, Long> partial() {
-    return partial;
   }
 
   long newest() {
@@ -52,7 +43,6 @@ final class AppliedEntries {
     private final byte[] family;
     private final boolean single;
     private final List<Segment> closed = new ArrayList<>(1);
-    private final Map<Integer, Long> partial = new TreeMap<>();
     private boolean open;
     private long prev;
     private long prevTime;
@@ -79,11 +69,6 @@ final class AppliedEntries {
       seq = entrySeq;
       lastTime = writeTime;
       newest = Math.max(newest, writeTime);
-    }
-
-    /** Records that an entry arrived with a different number of cells of the family than it was written with. */
-    void partial(int family, long writeTime) {
-      partial.merge(family, writeTime, Math::max);
     }
 
     private void closeSegment() {

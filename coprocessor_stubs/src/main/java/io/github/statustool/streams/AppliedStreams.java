@@ -7,7 +7,6 @@ import java.util.List;
 final class AppliedStreams {
   private final StreamId entries;
   private final String table;
-  private AppliedEntries.Builder ofAll;
   private int[] families = new int[1];
   private AppliedEntries.Builder[] streams = new AppliedEntries.Builder[1];
   private int size;
@@ -15,14 +14,6 @@ final class AppliedStreams {
   AppliedStreams(StreamId entries, String table) {
     this.entries = entries;
     this.table = table;
-  }
-
-  /** Returns the stream of all families, as stamps before version 3 have it. */
-  AppliedEntries.Builder ofAll() {
-    if (ofAll == null) {
-      ofAll = new AppliedEntries.Builder(entries, table, null, false);
-    }
-    return ofAll;
   }
 
   /** Returns null for a family of which nothing was added. */
@@ -55,9 +46,6 @@ final class AppliedStreams {
   }
 
   void build(long now, List<AppliedEntries> into) {
-    if (ofAll != null) {
-      into.add(ofAll.build(now));
-    }
     for (int i = 0; i < size; i++) {
       into.add(streams[i].build(now));
     }

@@ -82,11 +82,6 @@ final class FamilyCells {
     return prevTimes[index];
   }
 
-  int of(int id) {
-    int index = indexOf(id);
-    return index < 0 ? 0 : counts[index];
-  }
-
   /** Returns a negative number for a family that is not counted. */
   int indexOf(int id) {
     for (int i = 0; i < size; i++) {

@@ -15,13 +15,6 @@ final class SegmentColumn {
     return Bits.concat(SegmentRow.WRITER, Bits.ofLong(writer));
   }
 
-  /** Returns the qualifier for a family some of whose cells did not arrive. */
-  static byte[] partial(int family) {
-    byte[] id = new byte[Integer.BYTES];
-    Bits.putInt(id, 0, family);
-    return Bits.concat(SegmentRow.PARTIAL, id);
-  }
-
   static byte[] value(List<Segment> segments) {
     byte[] bytes = new byte[1 + segments.size() * Segment.LENGTH];
     bytes[0] = VERSION;

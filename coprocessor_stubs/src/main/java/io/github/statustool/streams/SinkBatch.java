@@ -28,7 +28,6 @@ public final class SinkBatch {
   private final Map<String, UnstampedEntries> unstamped = new HashMap<>();
   private final StampCodec codec = new StampCodec();
   private final byte[] stamp = new byte[StampCodec.MAX_LENGTH];
-  private final FamilyCells arrived = new FamilyCells();
   private final StreamVias vias = new StreamVias();
   /** The mutations of the last entry; those of an entry are adjacent. */
   private final List<Mutation> mutations = new ArrayList<>();
@@ -36,7 +35,7 @@ public final class SinkBatch {
   private final boolean unstampedEntries;
   private WALEntry lastEntry;
   private boolean lastIsUnstamped;
-  private boolean lastIsCounted;
+  private boolean lastIsStamped;
   private long arrivedCells;
   private ByteString lastRegion;
   private long lastOrigin;
@@ -53,10 +52,10 @@ public final class SinkBatch {
       endEntry();
       begin(entry);
     }
-    if (lastIsCounted) {
+    if (lastIsStamped) {
       arrivedCells += mutation.size();
     }
-    if (lastIsCounted || lastIsUnstamped) {
+    if (lastIsStamped || lastIsUnstamped) {
       mutations.add(mutation);
     }
   }
@@ -64,31 +63,20 @@ public final class SinkBatch {
   private void begin(WALEntry entry) {
     lastEntry = entry;
     WALKey key = entry.getKey();
-    if (readStamp(key)) {
-      if (!codec.isByFamily()) {
-        streams(key).ofAll().add(codec.prev(), codec.prevTime(), key.getLogSequenceNumber(), key.getWriteTime());
-      }
-      lastIsCounted = codec.isCounted();
-    } else {
+    lastIsStamped = readStamp(key);
+    if (!lastIsStamped) {
       addUnstamped(key);
       lastIsUnstamped = unstampedEntries && key.getClusterIdsCount() > 0;
     }
   }
 
-  /**
-   * Checks what of the last entry has arrived. An entry with other cells than it was written with has arrived
-   * partially: the peer ships only some of its families, a filter removed cells, or the sink took some for HBase's own
-   * markers and dropped them.
-   */
   private void endEntry() {
     if (lastIsUnstamped) {
       addSingly(lastEntry.getKey());
-    } else if (lastIsCounted && codec.isByFamily()) {
+    } else if (lastIsStamped) {
       addFamilies(lastEntry.getKey());
-    } else if (lastIsCounted && arrivedCells != codec.cells().total()) {
-      notePartial(lastEntry.getKey().getWriteTime());
     }
-    lastIsCounted = false;
+    lastIsStamped = false;
     lastIsUnstamped = false;
     arrivedCells = 0;
     mutations.clear();
@@ -118,7 +106,11 @@ public final class SinkBatch {
     }
   }
 
-  /** Adds the entry to the streams of the families of which all cells have arrived; the others have a hole there. */
+  /**
+   * Adds the entry to the streams of the families of which all cells have arrived; the others have a hole there. Cells
+   * are missing if the peer ships only some families, if a filter removed cells, or if the sink took some for HBase's
+   * own markers and dropped them.
+   */
   private void addFamilies(WALKey key) {
     FamilyCells written = codec.cells();
     long[] counts = arrivedCells == written.total() ? null : countArrived();
@@ -165,27 +157,6 @@ public final class SinkBatch {
       }
     }
     return new byte[0];
-  }
-
-  private void notePartial(long writeTime) {
-    AppliedEntries.Builder lastStream = lastStreams.ofAll();
-    arrived.clear();
-    for (Mutation mutation : mutations) {
-      for (Map.Entry<byte[], List<Cell>> family : mutation.getFamilyCellMap().entrySet()) {
-        arrived.add(FamilyCells.id(family.getKey()), family.getValue().size());
-      }
-    }
-    FamilyCells written = codec.cells();
-    boolean isKnown = false;
-    for (int i = 0; i < written.size(); i++) {
-      if (arrived.of(written.id(i)) != written.count(i)) {
-        lastStream.partial(written.id(i), writeTime);
-        isKnown = true;
-      }
-    }
-    if (!isKnown) {
-      lastStream.partial(FamilyCells.UNKNOWN, writeTime);
-    }
   }
 
   private boolean readStamp(WALKey key) {
@@ -258,7 +229,7 @@ public final class SinkBatch {
     streams.clear();
     unstamped.clear();
     mutations.clear();
-    lastIsCounted = false;
+    lastIsStamped = false;
     lastIsUnstamped = false;
     arrivedCells = 0;
     lastEntry = null;

@@ -6,14 +6,13 @@ import java.util.zip.CRC32C;
 /**
  * Encodes and decodes the stamp of an entry: version, origin, via, and for each replicated family the number of cells
  * and the previous entry with cells of that family. A CRC32C also covers the entry's own sequence id, so that a stamp
- * is valid only for the entry that it was made for. Also decodes versions 1 and 2, in which all families of a region
- * are one stream.
+ * is valid only for the entry that it was made for.
  *
  * <p>Reuses its buffers and the last decoded stamp: nothing but a new stamp is allocated. Not thread-safe.
  */
 final class StampCodec {
   static final String ATTRIBUTE = "status-tool";
-  /** The write time of prev in a stamp of version 1, which has none. */
+  /** The write time of an entry's previous one where nobody has recorded it: the entry has no stamp. */
   static final long UNKNOWN_TIME = -1;
   private static final byte VERSION = 3;
   private static final int ORIGIN = 1;
@@ -31,11 +30,8 @@ final class StampCodec {
   private final CRC32C crc = new CRC32C();
   private final byte[] sequenceId = new byte[Long.BYTES];
   private final FamilyCells cells = new FamilyCells();
-  private byte version;
   private long origin;
-  private long prev;
   private long via;
-  private long prevTime;
 
   /** @param newCells with the previous entry of each family */
   byte[] encode(long newOrigin, long newVia, FamilyCells newCells, long seq) {
@@ -62,12 +58,8 @@ final class StampCodec {
     if (!isOfKnownForm(bytes, end) || Bits.getInt(bytes, end) != crc(bytes, end, seq)) {
       return false;
     }
-    version = bytes[0];
     origin = Bits.getLong(bytes, ORIGIN);
     cells.clear();
-    if (version < VERSION) {
-      return decodeEarlier(bytes, end, seq);
-    }
     via = Bits.getLong(bytes, VIA);
     for (int at = FIRST_FAMILY; at < end; at += FAMILY_LENGTH) {
       long before = Bits.getLong(bytes, at + PREV);
@@ -80,57 +72,18 @@ final class StampCodec {
     return true;
   }
 
-  private boolean decodeEarlier(byte[] bytes, int end, long seq) {
-    prev = Bits.getLong(bytes, Earlier.PREV);
-    via = Bits.getLong(bytes, Earlier.VIA);
-    prevTime = isCounted() ? Bits.getLong(bytes, Earlier.PREV_TIME) : UNKNOWN_TIME;
-    for (int at = Earlier.FIRST_FAMILY; isCounted() && at < end; at += Earlier.FAMILY_LENGTH) {
-      cells.add(Bits.getInt(bytes, at), Bits.getInt(bytes, at + Integer.BYTES));
-    }
-    return prev >= 0 && prev < seq;
-  }
-
   private static boolean isOfKnownForm(byte[] bytes, int end) {
-    if (end == Earlier.FIRST_VERSION_END) {
-      return bytes[0] == Earlier.FIRST_VERSION;
-    }
-    if (end >= Earlier.FIRST_FAMILY && bytes[0] == Earlier.SECOND_VERSION) {
-      return end == Earlier.FIRST_FAMILY + (bytes[Earlier.FAMILIES] & 0xff) * Earlier.FAMILY_LENGTH;
-    }
     return end > FIRST_FAMILY && bytes[0] == VERSION
         && end == FIRST_FAMILY + (bytes[FAMILIES] & 0xff) * FAMILY_LENGTH;
-  }
-
-  /** Returns true if each family is a stream of its own, and {@link #cells} contains the previous entry of each. */
-  boolean isByFamily() {
-    return version == VERSION;
   }
 
   long origin() {
     return origin;
   }
 
-  /** Returns the stream's previous entry, where the stamp is not by family. */
-  long prev() {
-    return prev;
-  }
-
   /** Returns the via of the entry. */
   long via() {
     return via;
-  }
-
-  /**
-   * Returns the highest write time of the stream up to prev, where the stamp is not by family; 0 for its first entry,
-   * or {@link #UNKNOWN_TIME}.
-   */
-  long prevTime() {
-    return prevTime;
-  }
-
-  /** Returns true if the stamp contains the number of the entry's cells. */
-  boolean isCounted() {
-    return version > Earlier.FIRST_VERSION;
   }
 
   /** Returns the number of cells by replicated family, as the entry was written. */
@@ -144,18 +97,5 @@ final class StampCodec {
     crc.update(stamp, 0, end);
     crc.update(sequenceId, 0, sequenceId.length);
     return (int) crc.getValue();
-  }
-
-  /** Positions of the fields of versions 1 and 2. */
-  private static final class Earlier {
-    private static final byte FIRST_VERSION = 1;
-    private static final byte SECOND_VERSION = 2;
-    private static final int PREV = 9;
-    private static final int VIA = 17;
-    private static final int FIRST_VERSION_END = 25;
-    private static final int PREV_TIME = 25;
-    private static final int FAMILIES = 33;
-    private static final int FIRST_FAMILY = 34;
-    private static final int FAMILY_LENGTH = 2 * Integer.BYTES;
   }
 }

@@ -5,9 +5,7 @@ import io.github.statustool.state.Change;
 import io.github.statustool.state.StateRow;
 import io.github.statustool.state.StateTable.SegmentRow;
 import java.security.SecureRandom;
-import java.util.HashMap;
 import java.util.List;
-import java.util.Map;
 
 /**
  * Segments known of one stream, and the column of the stream's row that stores them.
@@ -31,7 +29,6 @@ final class StreamSegments {
   private final boolean single;
   private final byte[] qualifier;
   private final SegmentSet segments = new SegmentSet();
-  private final Map<Integer, Long> partial = new HashMap<>(0);
   private long newest;
   private long lastTimestamp;
   private long lastUsed;
@@ -40,7 +37,7 @@ final class StreamSegments {
   private int mergeAt = MERGE_AT;
 
   /**
-   * @param family the name of the stream's family; null where the stream has none
+   * @param family the name of the stream's family; empty where several share the stream
    * @param single as {@link AppliedEntries#single}
    */
   StreamSegments(StreamId id, String table, byte[] family, boolean single) {
@@ -64,7 +61,6 @@ final class StreamSegments {
   synchronized boolean add(AppliedEntries applied, long now) {
     boolean isNew = version == 0;
     applied.segments().forEach(segments::add);
-    applied.partial().forEach((lacking, time) -> partial.merge(lacking, time, Math::max));
     newest = Math.max(newest, applied.newest());
     lastUsed = now;
     version++;
@@ -89,11 +85,8 @@ final class StreamSegments {
     StateRow row = new StateRow(id.rowKey(SegmentRow.TYPE))
         .add(qualifier, SegmentColumn.value(segments.asList()), lastTimestamp)
         .add(SegmentRow.REPLICATED_MS, newest, newest)
-        .add(SegmentRow.TABLE, Bits.utf8(table), StateRow.SERVER_TIME);
-    if (family != null) {
-      row.add(SegmentRow.FAMILY, family, StateRow.SERVER_TIME);
-    }
-    partial.forEach((lacking, time) -> row.add(SegmentColumn.partial(lacking), time, time));
+        .add(SegmentRow.TABLE, Bits.utf8(table), StateRow.SERVER_TIME)
+        .add(SegmentRow.FAMILY, family, StateRow.SERVER_TIME);
     return new Change(row, () -> stored(written));
   }
 

@@ -9,7 +9,6 @@ import java.util.List;
 import java.util.NavigableMap;
 import java.util.TreeMap;
 import java.util.UUID;
-import java.util.zip.CRC32C;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.hbase.KeyValue;
 import org.apache.hadoop.hbase.TableName;
@@ -122,27 +121,6 @@ public final class Fixtures {
       cells.follow(i, prev, prevTime);
     }
     return new StampCodec().encode(ORIGIN, 0, cells, seq);
-  }
-
-  /** As trackers of version 2 made it. */
-  public static byte[] secondStamp(long prev, long seq, byte[]... families) {
-    FamilyCells cells = cells(families);
-    byte[] stamp = new byte[38 + 8 * cells.size()];
-    stamp[0] = 2;
-    long[] numbers = {ORIGIN, prev, 0, prev == 0 ? 0 : 1000 + prev};
-    for (int i = 0; i < numbers.length; i++) {
-      Bits.putLong(stamp, 1 + 8 * i, numbers[i]);
-    }
-    stamp[33] = (byte) cells.size();
-    for (int i = 0; i < cells.size(); i++) {
-      Bits.putInt(stamp, 34 + 8 * i, cells.id(i));
-      Bits.putInt(stamp, 38 + 8 * i, cells.count(i));
-    }
-    CRC32C crc = new CRC32C();
-    crc.update(stamp, 0, stamp.length - 4);
-    crc.update(Bits.ofLong(seq));
-    Bits.putInt(stamp, stamp.length - 4, (int) crc.getValue());
-    return stamp;
   }
 
   /** The stream of a family's local writes. */

@@ -10,9 +10,7 @@ import io.github.statustool.state.StateRow;
 import io.github.statustool.state.StateTable.UnstampedRow;
 import java.util.Arrays;
 import java.util.List;
-import java.util.Map;
 import java.util.UUID;
-import java.util.stream.Collectors;
 import java.util.zip.CRC32C;
 import org.apache.hadoop.hbase.shaded.protobuf.generated.AdminProtos.WALEntry;
 import org.apache.hadoop.hbase.shaded.protobuf.generated.HBaseProtos;
@@ -172,11 +170,6 @@ class SinkBatchTest {
     assertTrue(batch.streams(NOW).isEmpty());
   }
 
-  /** An entry as it was written, of a cell of either family, by trackers of version 2. */
-  private static WALEntry ofTwo(long prev, long seq) {
-    return Fixtures.entry("a", seq, Fixtures.secondStamp(prev, seq, Fixtures.GLOBAL, Fixtures.LOCAL));
-  }
-
   /** An entry as it was written, of a cell of either family. */
   private static WALEntry ofBoth(long prev, long seq) {
     return Fixtures.entry("a", seq, Fixtures.stamp(prev, 1000 + prev, seq, Fixtures.GLOBAL, Fixtures.LOCAL));
@@ -192,10 +185,7 @@ class SinkBatchTest {
     assertEquals(2, batch.streams(NOW).size());
     assertEquals(List.of(segment(0, 4)), segments(batch, "a"));
     assertEquals(List.of(segment(0, 3)), segments(batch, Fixtures.stream("a", Fixtures.LOCAL)));
-    batch.streams(NOW).forEach(stream -> {
-      assertEquals(Fixtures.stream("a", stream.family), stream.id);
-      assertEquals(Map.of(), stream.partial());
-    });
+    batch.streams(NOW).forEach(stream -> assertEquals(Fixtures.stream("a", stream.family), stream.id));
   }
 
   @Test
@@ -205,8 +195,6 @@ class SinkBatchTest {
     batch.add(ofBoth(3, 5), Fixtures.put(Fixtures.GLOBAL, Fixtures.LOCAL));
     assertEquals(List.of(segment(0, 5)), segments(batch, "a"));
     assertEquals(List.of(segment(3, 5)), segments(batch, Fixtures.stream("a", Fixtures.LOCAL)));
-    assertEquals(List.of(Map.of(), Map.of()),
-        batch.streams(NOW).stream().map(AppliedEntries::partial).collect(Collectors.toList()));
   }
 
   @Test
@@ -251,72 +239,6 @@ class SinkBatchTest {
     lacking.add(Fixtures.entry("a", 3, Fixtures.stamp(0, 0, 3, families)), Fixtures.put(fewer));
     assertEquals(254, lacking.streams(NOW).size());
     assertEquals(List.of(), segments(lacking, joint));
-  }
-
-  /** As while a master is upgraded. */
-  @Test
-  void stampsOfAllVersionsMayComeInOneRequest() {
-    SinkBatch batch = new SinkBatch(false);
-    batch.add(ofTwo(0, 3), Fixtures.put(Fixtures.GLOBAL, Fixtures.LOCAL));
-    batch.add(ofBoth(0, 4), Fixtures.put(Fixtures.GLOBAL, Fixtures.LOCAL));
-    batch.add(ofTwo(3, 5), Fixtures.put(Fixtures.GLOBAL));
-    StreamId old = new StreamId("a", Fixtures.ORIGIN, Ids.LOCAL);
-    assertEquals(List.of(segment(0, 5)), segments(batch, old));
-    assertEquals(List.of(segment(0, 4)), segments(batch, "a"));
-    for (AppliedEntries stream : batch.streams(NOW)) {
-      assertEquals(stream.id.equals(old), stream.family == null);
-      assertEquals(stream.id.equals(old) ? Map.of(OTHER, 1005L) : Map.of(), stream.partial());
-    }
-  }
-
-  private static Map<Integer, Long> partial(SinkBatch batch) {
-    return batch.streams(NOW).get(0).partial();
-  }
-
-  @Test
-  void anEntryThatCameWholeIsNotPartial() {
-    SinkBatch batch = new SinkBatch(false);
-    batch.add(ofTwo(0, 3), Fixtures.put(Fixtures.GLOBAL, Fixtures.LOCAL));
-    WALEntry second = ofTwo(3, 4);
-    batch.add(second, Fixtures.put(Fixtures.GLOBAL));
-    batch.add(second, Fixtures.put(Fixtures.LOCAL));
-    assertEquals(Map.of(), partial(batch));
-  }
-
-  @Test
-  void aFamilyThatWasLeftOutIsNamedWithTheNewestSuchEntry() {
-    SinkBatch batch = new SinkBatch(false);
-    batch.add(ofTwo(0, 3), Fixtures.put(Fixtures.GLOBAL));
-    batch.add(ofTwo(3, 4), Fixtures.put(Fixtures.GLOBAL));
-    batch.add(ofTwo(4, 5), Fixtures.put(Fixtures.GLOBAL, Fixtures.LOCAL));
-    batch.add(ofTwo(5, 6), Fixtures.put(Fixtures.LOCAL));
-    assertEquals(Map.of(OTHER, 1004L, GLOBAL, 1006L), partial(batch));
-    assertEquals(List.of(segment(0, 6)), segments(batch, new StreamId("a", Fixtures.ORIGIN, Ids.LOCAL)));
-  }
-
-  /** As the sink drops a cell that it takes for HBase's marker: the family is there, the cell is not. */
-  @Test
-  void aCellThatIsMissingIsSeenThoughItsFamilyIsThere() {
-    byte[] stamp = Fixtures.secondStamp(0, 3, Fixtures.GLOBAL, Fixtures.GLOBAL);
-    SinkBatch batch = new SinkBatch(false);
-    batch.add(Fixtures.entry("a", 3, stamp), Fixtures.put(Fixtures.GLOBAL));
-    assertEquals(Map.of(GLOBAL, 1003L), partial(batch));
-  }
-
-  @Test
-  void cellsThatWereAddedOnTheWayAreOfAnUnknownFamily() {
-    SinkBatch batch = new SinkBatch(false);
-    byte[] stamp = Fixtures.secondStamp(0, 3, Fixtures.GLOBAL);
-    batch.add(Fixtures.entry("a", 3, stamp), Fixtures.put(Fixtures.GLOBAL, Fixtures.LOCAL));
-    assertEquals(Map.of(FamilyCells.UNKNOWN, 1003L), partial(batch));
-  }
-
-  @Test
-  void aStampWithoutCountsTellsNothingOfThem() {
-    SinkBatch batch = new SinkBatch(false);
-    byte[] first = Bits.unhex("01010203040506070800000000000000050000000000000000ebc3f486");
-    batch.add(Fixtures.entry("a", 9, first), Fixtures.put(Fixtures.GLOBAL, Fixtures.LOCAL));
-    assertEquals(Map.of(), partial(batch));
   }
 
   @Test

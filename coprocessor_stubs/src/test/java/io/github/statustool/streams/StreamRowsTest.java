@@ -1,10 +1,8 @@
 package io.github.statustool.streams;
 
-import io.github.statustool.state.Bits;
 import io.github.statustool.state.GoldenRows;
 import io.github.statustool.state.Ids;
 import io.github.statustool.state.StateRow;
-import io.github.statustool.state.StateTable.HeadRow;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
@@ -36,22 +34,15 @@ class StreamRowsTest {
     FamilyHeads life = observed.heads.anotherLife(region, Fixtures.ORIGIN, List.of(), 3, 1007);
     Fixtures.head(life, Fixtures.GLOBAL).advance(3, 1007);
     observed.headChanges().forEach(change -> rows.add(change.row));
-    long before = 1_002L; // a head of trackers before version 3
-    rows.add(new StateRow(new StreamId(OTHER_REGION, Fixtures.ORIGIN, 0).rowKey(HeadRow.TYPE))
-        .add(HeadRow.SEQ, 2, 2).add(HeadRow.WRITE_MS, before, 2).add(HeadRow.FIRST_MS, before, 2)
-        .add(HeadRow.ENTRIES, 1, 2).add(HeadRow.TABLE, Bits.utf8(TABLE), 2)
-        .add(HeadRow.START_KEY, new byte[0], 2).add(HeadRow.END_KEY, new byte[0], 2));
   }
 
   private void segments() {
     StreamId id = new StreamId(OTHER_REGION, Fixtures.ORIGIN, -2);
-    AppliedEntries.Builder applied = new AppliedEntries.Builder(id, TABLE, null, false);
+    AppliedEntries.Builder applied = new AppliedEntries.Builder(id, TABLE, Fixtures.GLOBAL, false);
     applied.add(0, 0, 4, 1004);
     applied.add(4, 1004, 5, 1003);
     applied.add(7, StampCodec.UNKNOWN_TIME, 9, 1009);
-    applied.partial(FamilyCells.id(Bits.ascii("g")), 1004);
-    applied.partial(0, 1009);
-    StreamSegments record = new StreamSegments(id, TABLE, null, false, 0x1112131415161718L);
+    StreamSegments record = new StreamSegments(id, TABLE, Fixtures.GLOBAL, false, 0x1112131415161718L);
     record.add(applied.build(NOW), NOW);
     rows.add(record.toChange(NOW).row);
     StreamId stream = Fixtures.stream(OTHER_REGION);
