@@ -71,7 +71,7 @@ def advise(finding: Finding, context: RunContext) -> str | None:
             "alter the slave's table to match the master's, then compare it once (--rows) and copy what is"
             f" already gone; or accept that it keeps less with --accept-drift {finding.table}"
         )
-    if finding.code == "own-service" and finding.written_to_ms is not None:
+    if finding.code == "own-code" and finding.written_to_ms is not None:
         return f"compare the tables (--rows), then accept what was written with --since {finding.written_to_ms}"
     if finding.code == "origin" and finding.origin in context.queues.undrained:
         return UNDRAINED

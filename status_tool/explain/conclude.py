@@ -64,7 +64,7 @@ def conclude(context: RunContext, tally: Tally, findings: Iterable[Finding]) -> 
     """Return the outcome. `findings` are those of regions, streams and files; the worst `max_problems` suffice."""
     run = [*context.run_findings, *context.table_findings] if context.check_hbase else []
     if context.check_hbase and not sum(tally.regions.values()):
-        run.append(Finding("nothing"))
+        run.append(Finding("not-replicated"))
     later = later_writes(tally.later) if context.check_hbase else ()
     accepted = accepted_by(context.master, context.scope, context.evidence)
     run += [] if accepted else later_findings(later, context.master)
@@ -125,7 +125,7 @@ def _hbase(context: RunContext, tally: Tally, run: list[Finding]) -> HBaseOutcom
 
 def _file_findings(context: RunContext, tally: Tally) -> list[Finding]:
     """Return findings for named paths that do not exist, or for a scope without files that proves nothing."""
-    absent = [Finding("root-absent", path=path) for path in context.master.hdfs_absent]
+    absent = [Finding("no-files", path=path) for path in context.master.hdfs_absent]
     if not absent and _names_nothing(context, tally):
         return [Finding("no-files")]
     return absent

@@ -83,9 +83,15 @@ def fields(finding: Finding, context: RunContext) -> dict[str, object]:
         "origin": context.origin_name(finding.origin),
         "reason": context.unsettled_reason(finding.origin) or "has no server row",
         "coverage": "no tracker coverage is known" if covered_ms is None else covered,
-        "selected": f"table {finding.table}" if finding.table else f"namespace {finding.note}",
+        "selected": _selected(finding),
         "side": side,
         "on_side": on_side,
         "note": finding.note,
         "unread": finding.note or "the file could not be read",
     }
+
+
+def _selected(finding: Finding) -> str:
+    if finding.table:
+        return f"table {finding.table}"
+    return f"namespace {finding.note}" if finding.note else "what is in scope"

@@ -305,7 +305,7 @@ def _run_findings(context: RunContext) -> Iterator[Finding]:
     if context.master.witnesses:
         yield Finding("witnessed")
     if context.queues.own_shipping:
-        yield Finding("own-shipping", note=context.queues.own_shipping)
+        yield Finding("own-code", note=f"the peer has {context.queues.own_shipping}")
 
 
 def _unaffected(since: Baseline, ages: Iterable[TableAge], kept: Mapping[str, KeptBaseline]) -> frozenset[str]:
@@ -430,7 +430,7 @@ def _origin_findings(origins: tuple[Origin, ...]) -> list[Finding]:
 
 
 def _table_gaps(ours: list[Row], theirs: list[Row]) -> list[Finding]:
-    found = [] if ours else [Finding("no-descriptors")]
+    found = [] if ours else [Finding("not-described", note="of any table")]
     return found if theirs else [*found, Finding("slave-tables-unknown")]
 
 

@@ -20,16 +20,16 @@ ENCRYPTED = " encrypted"
 def judge_file(path: str, master: Iterable[Row], slave: Iterable[Row], cut_ms: int) -> Finding:
     """Compare one path's rows of both sides; code `match` when they agree.
 
-    A difference in a file that the master changed after `cut_ms` is `file-changed`: what it was at the cut is unknown.
+    A difference in a file that the master changed after `cut_ms` is `file-written`: what it was at the cut is unknown.
     """
     ours, theirs = _distinct(master), _distinct(slave)
     code, note = _compare(ours, theirs)
     if code in CHANGEABLE and any((row.get("modified_ms") or 0) > cut_ms for row in ours):
-        code, note = "file-changed", None
+        code, note = "file-written", "changed on the master after the cut: its content at the cut is unknown"
     return Finding(code, path=path, note=note)
 
 
-CHANGEABLE = ("file-missing", "file-open", "size", "checksum", "content", "algorithm", "no-checksum")
+CHANGEABLE = ("file-missing", "file-written", "file-differs", "algorithm", "no-checksum")
 """What a change after the cut may explain."""
 
 
@@ -39,15 +39,15 @@ def _compare(ours: list[Row], theirs: list[Row]) -> tuple[str, str | None]:
     if any(row.get("state") == FileState.UNREADABLE and row.get("length") is None for row in ours):
         return "file-unreadable", _first_detail(ours, theirs)  # a folder: nothing of it can be compared
     if any(row.get("state") == FileState.OPEN for row in ours):
-        return "file-open", MASTER
+        return "file-written", f"still open for writing: {MASTER}"
     if not theirs:
         return "file-missing", None
     if any(row.get("state") == FileState.UNREADABLE for row in (*ours, *theirs)):
         return "file-unreadable", _first_detail(ours, theirs)
     if any(row.get("state") == FileState.OPEN for row in theirs):
-        return "file-open", SLAVE
+        return "file-written", f"still open for writing: {SLAVE}"
     if len(ours) > 1 or len(theirs) > 1:
-        return "file-ambiguous", None
+        return "file-written", "listed more than once with different contents"
     return _compare_contents(ours[0], theirs[0])
 
 
@@ -55,18 +55,21 @@ def _compare_contents(ours: Row, theirs: Row) -> tuple[str, str | None]:
     if ours.get("length") is None or theirs.get("length") is None:
         return "no-checksum", None
     if ours["length"] != theirs["length"]:
-        return "size", f"{ours['length']} bytes on the master, {theirs['length']} on the slave"
+        return "file-differs", f"size differs: {ours['length']} bytes on the master, {theirs['length']} on the slave"
     if ours["length"] == 0:
         return "match", None
     read = ours.get("crc32c") is not None and theirs.get("crc32c") is not None
     if read and ours["crc32c"] != theirs["crc32c"]:
-        return "content", f"{ours['crc32c']} on the master, {theirs['crc32c']} on the slave"
+        return (
+            "file-differs",
+            f"content differs: CRC32C: {ours['crc32c']} on the master, {theirs['crc32c']} on the slave",
+        )
     known = ours.get("checksum") is not None and theirs.get("checksum") is not None
     alike = known and ours.get("algorithm") == theirs.get("algorithm")
     if alike and ours["checksum"] == theirs["checksum"]:
         return "match", None
     if alike and not (ours.get("algorithm") or "").endswith(ENCRYPTED):
-        return "checksum", None
+        return "file-differs", "checksum differs"
     if read:
         return "match", None
     if not known:

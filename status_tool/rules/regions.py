@@ -26,8 +26,9 @@ RegionStream = tuple[int | None, int]
 
 _NOT_HOSTED = (RegionState.SPLIT, RegionState.DISABLED)
 """Regions that no region server needs to have."""
-_OWN_CODES = frozenset({"bulkload", "localload", "unstamped", "truncated", "content-changed"})
+_OWN_CODES = frozenset({"bulkload", "unstamped", "truncated", "content-changed"})
 """What makes a region count although it has neither a stream nor a place in a replicated table."""
+_LOCAL_LOAD = "with replication disabled for the load (disableReplication), so that they never reach a queue or a slave"
 _HOST_ORDER = (None, "untracked", "unhosted")
 
 
@@ -144,12 +145,13 @@ def region_findings(region: Region, table: TableFacts | None, context: RunContex
 
     keys = region.keys
 
-    def found(code: str, written_ms: int | None = None) -> Finding:
+    def found(code: str, written_ms: int | None = None, note: str | None = None) -> Finding:
         return Finding(
             code,
             table=region.table,
             region=region.name,
             written_to_ms=written_ms,
+            note=note,
             start_key=keys[0],
             end_key=keys[1],
         )
@@ -162,16 +164,16 @@ def region_findings(region: Region, table: TableFacts | None, context: RunContex
     if _is_gone(region, table, context):
         yield found("truncated")
     if region.heads and region.rows and context.tables and not (table and table.described):
-        yield found("undescribed")
+        yield found("not-described")
     changes = _facts(region, FactState.CHANGED)
     if _is_or_was_member(region, table) and any(map(is_asked, changes)):
         yield found("content-changed", _newest(changes))
     loads = _facts(region, FactState.BULK_LOAD)
     if any(map(is_asked, loads)) and not (table and table.loads_shipped):
-        yield found("bulkload", _newest(loads))
+        yield found("bulkload", _newest(loads), "which the WAL does not carry")
     local = _facts(region, FactState.LOCAL_LOAD)
     if any(map(is_asked, local)):
-        yield found("localload", _newest(local))
+        yield found("bulkload", _newest(local), _LOCAL_LOAD)
     if any(is_asked(row, context.master.coverage_ms) for row in region.unstamped):
         yield found("unstamped", _newest(region.unstamped))
 

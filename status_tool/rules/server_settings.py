@@ -118,9 +118,8 @@ def _own_code(counted: Mapping[str, list[_Server]]) -> Iterator[Finding]:
             for value, servers in sorted(_having(counted[side], key).items()):
                 ends = [server.until_ms for server in servers]
                 until_ms = None if any(s.live for s in servers) or None in ends else latest(*ends)
-                yield Finding(
-                    "own-service", note=f"{side}|{key} is {value} on {_names(servers)}", written_to_ms=until_ms
-                )
+                where = f"on the {side} {key} is {value} on {_names(servers)}"
+                yield Finding("own-code", note=where, written_to_ms=until_ms)
 
 
 def _notices(counted: Mapping[str, list[_Server]]) -> Iterator[str]:

@@ -305,7 +305,8 @@ class _Table:
 def _facts(table: _Table) -> TableFacts:
     facts = TableFacts(table.name, table.described, table.replicated, gone_accepted=table.gone_accepted)
     if table.is_silent and table.question.has_descriptors:
-        return replace(facts, replicated=True, findings=(Finding("not-described", table=table.name),))
+        silent = Finding("not-described", table=table.name, note="of the table, which has regions")
+        return replace(facts, replicated=True, findings=(silent,))
     facts = replace(facts, loads_shipped=table.loads_shipped)
     return _compared_facts(table, facts) if table.replicated else facts
 

@@ -131,12 +131,6 @@ REGIONS: dict[str, Code[Status]] = {
         repair=Copy.TABLE,
         is_by_hand=True,
     ),
-    # Which of its table's families are replicated is not recorded.
-    "undescribed": Code(
-        Status.UNVERIFIABLE,
-        "undescribed: the table's descriptor was not recorded",
-        advice="run `run -m` again: the table is newer than the recorded descriptors",
-    ),
     # It opened with other store files than it was closed with.
     "content-changed": Code(
         Status.UNVERIFIABLE,
@@ -147,25 +141,14 @@ REGIONS: dict[str, Code[Status]] = {
         ),
         repair=Copy.CONTENT,
     ),
-    # Files were bulk loaded that the queues do not prove to have been shipped.
+    # Files were bulk loaded that the queues do not prove to have been shipped, or with replication switched off.
     "bulkload": Code(
         Status.UNVERIFIABLE,
-        "bulk load: files were loaded at {written_to}, which the WAL does not carry",
+        "bulk load: files were loaded at {written_to}, {note}",
         advice=(
-            "check that hbase.replication.bulkload.enabled is on and its queue has drained, or copy the files"
-            " (CopyTable, ExportSnapshot); then accept the past with {since}"
-        ),
-    ),
-    # Files were bulk loaded with replication switched off.
-    "localload": Code(
-        Status.UNVERIFIABLE,
-        (
-            "bulk load: files were loaded at {written_to} with replication disabled for the load"
-            " (disableReplication), so that they never reach a queue or a slave"
-        ),
-        advice=(
-            "load the same files on the slave, or copy them (CopyTable, ExportSnapshot); then accept the past with"
-            " {since}"
+            "where hbase.replication.bulkload.enabled is on and its queue has only to drain, run `run -m` again when it"
+            " has; else load the same files on the slave, or copy them (CopyTable, ExportSnapshot), and accept the past"
+            " with {since}"
         ),
     ),
     # Entries of this master arrived without a valid stamp, so that it is not known which.
@@ -318,11 +301,11 @@ TABLES: dict[str, Code[Status]] = {
         "descriptor unreadable: the table's families on the {side} are unknown",
         advice="record the status again; if it persists, check the trackers' log lines",
     ),
-    # It has regions, but no descriptor, so that nobody knows whether it is replicated.
+    # It has regions, but no descriptor, or nothing has: nobody knows what is replicated.
     "not-described": Code(
         Status.UNVERIFIABLE,
-        "not described: the table has regions, but the trackers recorded no descriptor of it",
-        advice="run `run -m` again with --wait, so that a tracker records all tables",
+        "not described: the trackers recorded no descriptor",
+        advice=("run `run -m` again with --wait, so that a tracker records all tables; if it persists, see their log"),
         is_about_rows=True,
     ),
     # It is described, but none of its regions was recorded.
@@ -351,23 +334,15 @@ FILES: dict[str, Code[FileStatus]] = {
         "unreadable: {unread}",
         advice="check permissions and missing blocks (hdfs fsck) on that side",
     ),
-    # It was open for writing on a side, so its length and checksum are not final.
-    "file-open": Code(
+    # It was open for writing, changed on the master after the cut, or listed twice with different contents: what it was
+    # at the cut is not known.
+    "file-written": Code(
         FileStatus.UNVERIFIABLE,
-        "still open for writing",
-        advice="let its writer close it (hdfs debug recoverLease when the writer is gone), then check again",
-    ),
-    # It differs, and the master changed it after the cut: what it was at the cut is not known.
-    "file-changed": Code(
-        FileStatus.UNVERIFIABLE,
-        "changed on the master after the cut: its content at the cut is unknown",
-        advice="stop whatever still writes there, record the master's status again, and check again",
-    ),
-    # A side lists it more than once, with different contents.
-    "file-ambiguous": Code(
-        FileStatus.UNVERIFIABLE,
-        "listed more than once with different contents",
-        advice="the path was listed twice with different contents: record the status again",
+        "{note}",
+        advice=(
+            "let its writer close it (hdfs debug recoverLease when the writer is gone), record the master's status"
+            " again, and check again"
+        ),
     ),
     # The lengths agree, or one is not known, and a side has no checksum.
     "no-checksum": Code(
@@ -384,39 +359,26 @@ FILES: dict[str, Code[FileStatus]] = {
     ),
     # Only the master has it.
     "file-missing": Code(FileStatus.MISSING, "absent on the slave", advice="copy the file", repair=Copy.FILE),
-    # The lengths differ.
-    "size": Code(
+    # Lengths, checksums of one algorithm, or what was read of both contents differ.
+    "file-differs": Code(
         FileStatus.MISMATCH,
-        "size differs",
+        "{note}",
         advice="check that nobody writes the file any more, then copy it again",
         repair=Copy.FILE,
     ),
-    # The lengths agree, and checksums of one algorithm differ.
-    "checksum": Code(FileStatus.MISMATCH, "checksum differs", advice="copy the file again", repair=Copy.FILE),
-    # Both sides' content was read, and its CRC32C differs.
-    "content": Code(FileStatus.MISMATCH, "content differs: CRC32C", advice="copy the file again", repair=Copy.FILE),
 }
 """Why a file has its status."""
 
 RUNS: dict[str, Code[Status]] = {
-    "own-shipping": Code(
-        Status.UNVERIFIABLE,
-        "shipped by other code: the peer has {note}, which may drop or change cells of entries that count as applied",
-        advice=(
-            "compare the tables (--rows), without which no run can say complete while the peer has them: remove"
-            " them, add the peer again, and accept what was compared until then with --since"
-        ),
-        is_about_rows=True,
-    ),
-    "own-service": Code(
+    "own-code": Code(
         Status.UNVERIFIABLE,
         (
-            "replicated by other code: on the {side} {on_side}, which may leave out or change entries, or cells of"
-            " entries that count as applied"
+            "replicated by other code: {note}, which may leave out or change entries, or cells of entries that count as"
+            " applied"
         ),
         advice=(
-            "remove the setting from those servers, restart them, compare the tables (--rows), and accept what was"
-            " written until then with --since"
+            "compare the tables (--rows), without which no run can say complete while it is there: remove it (add the"
+            " peer again, restart those servers), and accept what was compared until then with --since"
         ),
         is_about_rows=True,
     ),
@@ -453,11 +415,6 @@ RUNS: dict[str, Code[Status]] = {
         ),
         advice="for a proof, let the master's region servers run the trackers, or compare the tables by other means",
     ),
-    "no-descriptors": Code(
-        Status.UNVERIFIABLE,
-        "table descriptors not recorded on the master",
-        advice="run `run -m` with --wait, so that a tracker sees a barrier, and check the trackers' log lines",
-    ),
     "slave-tables-unknown": Code(
         Status.UNVERIFIABLE,
         "slave tables unknown",
@@ -470,22 +427,15 @@ RUNS: dict[str, Code[Status]] = {
     ),
     "not-replicated": Code(
         Status.UNVERIFIABLE,
-        "not replicated: {selected} was selected, but has no replicated family on the master",
-        advice="check the name; `alter 'TABLE', {NAME => 'FAMILY', REPLICATION_SCOPE => 1}` replicates a family",
-    ),
-    "nothing": Code(
-        Status.UNVERIFIABLE,
-        "nothing to check: no replicated region in scope",
-        advice="check --table and --namespace, and that the tables have a family with REPLICATION_SCOPE 1",
+        "nothing to check: {selected} has no replicated region on the master",
+        advice=(
+            "check --table and --namespace; `alter 'TABLE', {NAME => 'FAMILY', REPLICATION_SCOPE => 1}` replicates a"
+            " family"
+        ),
     ),
     "no-files": Code(
         Status.UNVERIFIABLE,
-        "nothing to check: the master's status lists no files",
-        advice="check the configured paths or the -f file on the master",
-    ),
-    "root-absent": Code(
-        Status.UNVERIFIABLE,
-        "nothing to check: the path does not exist on the master, or FILE does not cover it",
+        "nothing to check: the master's status lists no files: the path does not exist, or FILE does not cover it",
         advice="correct the -f file or the configured paths, and record the master's status again",
     ),
     "slave-older": Code(

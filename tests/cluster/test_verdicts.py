@@ -547,7 +547,7 @@ def test_what_only_the_peer_or_the_loader_decides_is_named(pair: Pair, status: P
     # Without the filters again: what was loaded on the master alone is copied by other means, and accepted.
     pair.write_master(status, "--table=decided")
     past = pair.check(status, "--table=decided")
-    assert [problem["code"] for problem in past.json["problems"]] == ["localload"], past
+    assert [problem["code"] for problem in past.json["problems"]] == ["bulkload"], past
     assert_complete(pair.check(status, "--table=decided", "--since", str(past.json["cut_ms"])), "accepted")
 
 

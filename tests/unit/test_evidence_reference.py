@@ -239,7 +239,7 @@ def test_what_the_master_cannot_vouch_for_is_unverifiable(kind: str, columns: Ro
 
 @pytest.mark.parametrize(
     ("kind", "word"),
-    [("server", "no tracker has ever flushed"), ("table", "descriptors not recorded"), ("region", "no regions")],
+    [("server", "no tracker has ever flushed"), ("table", "no descriptor: of any table"), ("region", "no regions")],
 )
 def test_facts_that_the_master_lacks_are_unverifiable(kind: str, word: str) -> None:
     outcome = check(ours=without(OURS, kind))

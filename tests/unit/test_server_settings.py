@@ -45,7 +45,7 @@ def test_nothing_is_complete_where_other_code_replicates(side: str, key: str) ->
     problem = only(outcome)
     assert (outcome.verdict, problem.kind) == (Verdict.UNVERIFIABLE, "unverifiable")
     assert f"on the {side} {key} is com.x.F on a,1,1" in problem.detail
-    assert "remove the setting" in str(problem.advice)
+    assert "restart those servers" in str(problem.advice)
     assert check(ours, theirs, replace(HBASE, since=Baseline(99_000))).verdict is Verdict.UNVERIFIABLE
 
 
