@@ -24,8 +24,8 @@ from status_tool.vocabulary.scope import TableFilter
 @with_options(
     *("peer", "table", "namespace", "since", "missing", "unverifiable", "spark_master", "spark_conf", "as_json"),
     *("quiet", "verbose", "log_file"),
-    wait="For the flush of every region server here (default 60).",
-    rows="Where streams leave a table in doubt, compare its rows; with --rows=all those of every table.",
+    wait="How long to wait for every region server here to flush (default 60).",
+    rows="Compare the rows of tables that streams leave in doubt; with --rows=all of every table.",
 )
 def lost(
     settings: Settings,
@@ -35,7 +35,7 @@ def lost(
             "--since-recovery-point",
             expose_value=False,
             show_default=False,
-            help="The default, said aloud: whatever the slave lacks is later than its recovery point.",
+            help="The default: whatever the slave lacks is later than its recovery point.",
         ),
     ] = True,
     slave_conf: Annotated[
@@ -51,7 +51,7 @@ def lost(
 ) -> int:
     """List, after an unplanned failover, what the old master holds that the slave never got. Ships nothing.
 
-    Exit code 0 nothing, 1 something, 2 error, 3 nothing is known to be lost and something could not be verified.
+    Exit code 0 nothing is lost, 1 something is, 2 error, 3 no loss was found, but something could not be verified.
     """
     one = SimpleNamespace(**options)
     if not (slave_conf or (slave_thrift and slave_zookeeper)):

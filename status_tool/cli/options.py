@@ -48,16 +48,18 @@ Cert = Annotated[
 ]
 Principal = Annotated[
     str | None,
-    typer.Option("--principal", metavar="NAME", help="Kerberos: whose ticket is used, with --keytab whose key."),
+    typer.Option(
+        "--principal", metavar="NAME", help="Kerberos: the principal whose ticket, or with --keytab whose key, to use."
+    ),
 ]
 Keytab = Annotated[
     Path | None,
     typer.Option(
-        "--keytab", metavar="FILE", help="Kerberos: log in with the key in FILE, again before tickets expire."
+        "--keytab", metavar="FILE", help="Kerberos: log in with the key in FILE, and again before tickets expire."
     ),
 ]
-Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="No progress, and of a check's text the verdict alone.")]
-Verbose = Annotated[bool, typer.Option("-v", "--verbose", help="A line for each step, which stays.")]
+Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="Show no progress, and only the verdict of a check.")]
+Verbose = Annotated[bool, typer.Option("-v", "--verbose", help="Keep a line for each step.")]
 LogFile = Annotated[
     Path | None,
     typer.Option("--log-file", metavar="FILE", help="Also append progress to FILE, with times."),

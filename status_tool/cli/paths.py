@@ -28,11 +28,13 @@ def paths(
     cluster: ClusterOption = None,
     source: Annotated[
         list[str] | None,
-        typer.Option("--from", metavar="NAME", help="Only entries that began on this cluster (repeatable)."),
+        typer.Option(
+            "--from", metavar="NAME", help="Only entries that were first written to this cluster (repeatable)."
+        ),
     ] = None,
     target: Annotated[
         list[str] | None,
-        typer.Option("--to", metavar="NAME", help="Only what is to reach this cluster (repeatable)."),
+        typer.Option("--to", metavar="NAME", help="Only entries that are to reach this cluster (repeatable)."),
     ] = None,
     table: Annotated[
         list[str] | None, typer.Option("--table", metavar="NS:TABLE", help="Only this table (repeatable).")
@@ -45,7 +47,8 @@ def paths(
         typer.Option("--since", metavar="[TABLE=]TIME", help="Accept as baseline what was written up to this time."),
     ] = None,
     wait: Annotated[
-        float, typer.Option("--wait", metavar="SECONDS", min=0, help="Read again until nothing is on its way.")
+        float,
+        typer.Option("--wait", metavar="SECONDS", min=0, help="How long to read again until nothing is on its way."),
     ] = 0.0,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON document on stdout, nothing else there.")] = False,
     report: Annotated[

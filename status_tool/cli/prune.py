@@ -33,12 +33,13 @@ def prune(
         ),
     ],
     gone_for: Annotated[
-        float, typer.Option("--gone-for", metavar="DAYS", min=0, help="Keep servers that ended later.")
+        float,
+        typer.Option("--gone-for", metavar="DAYS", min=0, help="Keep rows of servers that ended later than this."),
     ] = DEFAULT_DAYS,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would be dropped.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON document on stdout, nothing else there.")] = False,
     sign_key: Annotated[
-        Path | None, typer.Option("--sign-key", metavar="FILE", help="Accept only files signed with this key.")
+        Path | None, typer.Option("--sign-key", metavar="FILE", help="Only files signed with the key in FILE count.")
     ] = None,
 ) -> None:
     """Drop rows of long-gone region servers from this cluster's state table, as far as the other side's status files

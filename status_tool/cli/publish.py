@@ -45,24 +45,27 @@ def publish(
     interval: Annotated[
         float,
         typer.Option(
-            "--interval", metavar="SECONDS", min=1, help="From round to round (default 30), give or take 10 %."
+            "--interval", metavar="SECONDS", min=1, help="Time between rounds (default 30), give or take 10 %."
         ),
     ] = DEFAULT_INTERVAL_S,
     files_every: Annotated[
         float | None,
         typer.Option(
-            "--files-every", metavar="MINUTES", min=0, help="Include the checksums of HDFS files so often; else never."
+            "--files-every",
+            metavar="MINUTES",
+            min=0,
+            help="How often to include the checksums of HDFS files (default: never).",
         ),
     ] = None,
     rounds: Annotated[
-        int | None, typer.Option("--rounds", metavar="N", min=1, help="End after N rounds; else a signal ends it.")
+        int | None, typer.Option("--rounds", metavar="N", min=1, help="End after N rounds; otherwise a signal ends it.")
     ] = None,
     **options: Any,
 ) -> int:
     """Write the master's status again and again into the table replicationstatus, which replication ships.
 
     The slave then answers by itself: `recovery-point`, `run -i --published`. Takes the options of `run -m` as well
-    (no samples of rows are taken unless --sample asks for them). Ends with the exit code of its last round, by Ctrl-C
+    (it samples rows only with --sample). Ends with the exit code of its last round, by Ctrl-C
     with 130, by SIGTERM with 143.
     """
     command, arguments = run_command(), list(context.args)

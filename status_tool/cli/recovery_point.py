@@ -41,7 +41,7 @@ def recovery_point(
     ] = None,
     **options: Any,
 ) -> int:
-    """Print, on the slave alone, up to when everything is proven to be here, by what `publish` has sent.
+    """Print up to when everything is proven to be on this slave, from what `publish` has sent. Asks the slave alone.
 
     Exit code 0 the point is fresh, 1 older than --max-age, 2 error, 3 there is none.
     """

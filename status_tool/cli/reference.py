@@ -46,9 +46,12 @@ def commands_markdown() -> str:
         taken = "all" if name == "run" else ", ".join(flags) or "-"
         lines.append(f"| `{name}` | {_cell(command.help or '')} | {taken} |")
     lines += ["", "## Options of their own", "", "| command | option | meaning |", "|---|---|---|"]
+    owners: dict[_Record, list[str]] = {}
     for name, _, records in commands:
-        own = [] if name == "run" else [record for record in records if record not in shared]
-        lines += [f"| `{name}` | {_option(record)} | {_cell(record[1])} |" for record in own]
+        for record in records:
+            if record not in shared:
+                owners.setdefault(record, []).append(f"`{name}`")
+    lines += [f"| {', '.join(names)} | {_option(record)} | {_cell(record[1])} |" for record, names in owners.items()]
     return "\n".join(lines) + "\n"
 
 

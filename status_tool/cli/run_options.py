@@ -144,7 +144,8 @@ OPTION_GROUPS: Mapping[str, Mapping[str, Option]] = {
             str,
             "--published",
             metavar="[=CLUSTER]",
-            help="With -i, without FILE: the newest that `publish` has sent; where several masters do, CLUSTER's.",
+            help="With -i, instead of FILE: check the newest status that `publish` has sent, CLUSTER's if "
+            "several masters publish.",
             is_letter=True,
         ),
         "slave_status": Option(
@@ -157,7 +158,7 @@ OPTION_GROUPS: Mapping[str, Mapping[str, Option]] = {
         "follow": Option(
             bool,
             "--follow",
-            help="With -i: keep reading the master, too, until complete, --wait is over or Ctrl-C.",
+            help="With -i: read the master again in each round, until complete, --wait is over, or Ctrl-C.",
             unwatched="give --master-conf without -i: the master is read anew in each round",
             is_letter=True,
         ),
@@ -191,7 +192,8 @@ OPTION_GROUPS: Mapping[str, Mapping[str, Option]] = {
             "--wait",
             metavar="SECONDS",
             min=0,
-            help="With -m (default 60): for the flush of every region server. With -i (default 0): until complete.",
+            help="With -m (default 60): how long to wait for every region server to flush. With -i (default 0): "
+            "how long to check again until complete.",
             modes=CLUSTER,
             why=f"{_OFFLINE}: nothing can change",
             in_file=True,
@@ -272,7 +274,7 @@ OPTION_GROUPS: Mapping[str, Mapping[str, Option]] = {
         "drained": Option(
             bool,
             "--drained",
-            help="With -m: wait, as long as --wait says, until queues of crashed servers are drained.",
+            help="With -m: wait, for at most --wait, until the queues of crashed servers are drained.",
             modes=frozenset({Mode.MASTER}),
             half="hbase",
             why="it waits for the master's queues",
@@ -282,9 +284,8 @@ OPTION_GROUPS: Mapping[str, Mapping[str, Option]] = {
             str,
             "--rows",
             metavar="[=all]",
-            help="Where streams leave a table in doubt, have region servers digest its rows: with -m "
-            "into FILE, with -i to compare them with FILE's, or with the master's if that is "
-            "named; with --rows=all every table.",
+            help="Have region servers digest the rows of tables that streams leave in doubt (with --rows=all: of "
+            "every table). With -m: into FILE. With -i: compare them with FILE's, or with the master's if it is named.",
             modes=frozenset({Mode.LIVE, Mode.MASTER}),
             half="hbase",
             why=_DIGESTS,
@@ -296,8 +297,8 @@ OPTION_GROUPS: Mapping[str, Mapping[str, Option]] = {
             str,
             "--sample",
             metavar="SECONDS|off",
-            help="How long region servers digest random samples of rows at most, beside everything "
-            "else (default 5): with -m into FILE, with -i to compare them with FILE's.",
+            help="How long region servers may digest random samples of rows (default 5), beside everything else. "
+            "With -m: into FILE. With -i: compare them with FILE's.",
             modes=frozenset({Mode.LIVE, Mode.MASTER}),
             half="hbase",
             why=_SAMPLES,
@@ -307,8 +308,8 @@ OPTION_GROUPS: Mapping[str, Mapping[str, Option]] = {
             list[str],
             "--forget",
             metavar="TABLE",
-            help="With -i: take back what this slave has recorded of the table's past, by --since or --rows "
-            "(repeatable). With --since TABLE=TIME: accept it anew, and what has happened to it on the slave.",
+            help="With -i: forget what --since or --rows has recorded of the table on this slave (repeatable). "
+            "With --since TABLE=TIME: then accept its past anew, including what has happened to it on the slave.",
             modes=_WITH_MASTER,
             half="hbase",
             why="-i FILE records acceptances on a live slave",
@@ -348,8 +349,8 @@ OPTION_GROUPS: Mapping[str, Mapping[str, Option]] = {
             str,
             "--deep",
             metavar="[=all]",
-            help="Read content: with -m every file's CRC32C is recorded; with -i files of different "
-            "layout are settled by it, with --deep=all every file.",
+            help="Compare content by CRC32C. With -m: read every file. With -i: read files of which the layout "
+            "differs, with --deep=all every file.",
             modes=CLUSTER,
             half="hdfs",
             why=f"{_OFFLINE}: what CRC32C they hold is compared anyway",
@@ -369,8 +370,8 @@ OPTION_GROUPS: Mapping[str, Mapping[str, Option]] = {
         "hdfs_client": Option(
             HdfsClient,
             "--hdfs-client",
-            help="How files are read: by Hadoop's own client, over WebHDFS, or (auto, the default) the "
-            "first where RPC addresses are known and the files are many.",
+            help="How to read files: by Hadoop's own client (native), over WebHDFS, or (auto, the default) by "
+            "the former if RPC addresses are known and there are many files.",
             modes=CLUSTER,
             half="hdfs",
             why=f"{_OFFLINE}: no NameNode is queried",

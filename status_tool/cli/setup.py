@@ -105,10 +105,13 @@ def setup(
     settings: Settings,
     create: Annotated[bool, typer.Option("--create/--no-create", help="Create the state table if missing.")] = True,
     check: Annotated[
-        bool, typer.Option("--check", help="Change and explain nothing: look at this cluster, name what to mend.")
+        bool,
+        typer.Option(
+            "--check", help="Change and explain nothing; only look at this cluster and name each thing to mend."
+        ),
     ] = False,
     jar_to: Annotated[
-        Path | None, typer.Option("--jar-to", metavar="DIR", help=f"Only put {JAR} into this folder.")
+        Path | None, typer.Option("--jar-to", metavar="DIR", help=f"Only copy {JAR} to this folder.")
     ] = None,
 ) -> int:
     """Create the state table, print how to install the trackers, and look at the live cluster: exit code 0 all is well,

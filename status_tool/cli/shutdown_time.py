@@ -49,7 +49,7 @@ def record(
 def clear(
     settings: Settings,
 ) -> None:
-    """Forget the recorded shutdown time: then everything up to the moment of `run -m` is in question."""
+    """Forget the recorded shutdown time: a check then covers all writes up to `run -m`."""
     state = _state_table(settings)
     moment = state.shutdown_ms()
     state.clear_shutdown()

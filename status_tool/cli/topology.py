@@ -26,20 +26,20 @@ def topology(
     settings: Settings,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON document on stdout, nothing else there.")] = False,
     report: Annotated[
-        Path | None, typer.Option("--report", metavar="FILE.html", help="Also write it as a picture.")
+        Path | None, typer.Option("--report", metavar="FILE.html", help="Also draw it as a page.")
     ] = None,
     since: Annotated[
         list[str] | None,
         typer.Option(
             "--since",
             metavar="[TABLE=]TIME",
-            help="Tables truncated or dropped up to this time (epoch ms or ISO 8601) are accepted: one table "
+            help="Accept tables that were truncated or dropped up to this time (epoch ms or ISO 8601): one table "
             "(repeatable) or all.",
         ),
     ] = None,
     peer_conf: Annotated[
         list[Path] | None,
-        typer.Option("--peer-conf", metavar="DIR", help="Site files of a peer's cluster: its families are compared."),
+        typer.Option("--peer-conf", metavar="DIR", help="Site files of a peer's cluster, to compare its families."),
     ] = None,
 ) -> int:
     """Show this cluster, its peers and theirs as a tree, and tables that drift: exit code 0, 1 if a link is broken or

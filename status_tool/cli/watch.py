@@ -35,10 +35,10 @@ def watch(
     ] = None,
     every: Annotated[
         float,
-        typer.Option("--every", metavar="SECONDS", min=1, help="From round to round (default 300), give or take 10 %."),
+        typer.Option("--every", metavar="SECONDS", min=1, help="Time between rounds (default 300), give or take 10 %."),
     ] = DEFAULT_EVERY_S,
     rounds: Annotated[
-        int | None, typer.Option("--rounds", metavar="N", min=1, help="End after N rounds; else a signal ends it.")
+        int | None, typer.Option("--rounds", metavar="N", min=1, help="End after N rounds; otherwise a signal ends it.")
     ] = None,
     listen: Annotated[
         str | None,
@@ -50,18 +50,18 @@ def watch(
     ] = None,
     history: Annotated[
         Path | None,
-        typer.Option("--history", metavar="FILE", help="Keep what the rounds found in this SQLite file, for 90 days."),
+        typer.Option("--history", metavar="FILE", help="Keep the findings of 90 days in this SQLite file."),
     ] = None,
     webhook: Annotated[
         str | None,
         typer.Option("--webhook", metavar="URL", help="Post each round's verdict there, as a CloudEvent in JSON."),
     ] = None,
 ) -> int:
-    """Check again and again, with one Spark session and one line a round; takes the options of `run -i` as well.
+    """Check again and again, with one Spark session and one line a round. Takes the options of `run -i` as well.
 
-    What is checked: FILE as it is then (-i FILE), the newest that was published here (--published), the newest FILE of
-    a folder (--from DIR), or the master as it is (--master-conf DIR). Ends with the exit code of its last round, by
-    Ctrl-C with 130, by SIGTERM with 143.
+    It checks FILE as it is in each round (-i FILE), the newest status that was published here (--published), the newest
+    FILE of a folder (--from DIR), or the master as it is (--master-conf DIR). Ends with the exit code of its last
+    round, by Ctrl-C with 130, by SIGTERM with 143.
     """
     known, made = _run_options(context, folder)
     if folder is not None and is_default(context, "folder") and _names_a_source(known):

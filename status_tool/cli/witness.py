@@ -23,14 +23,19 @@ def witness(
         typer.Option(
             "--register",
             metavar="ZKHOST:PORT[,…]/ZNODE",
-            help="Where sources find it: a ZooKeeper that the master reaches, and a znode that no cluster has.",
+            help="Where the master finds it: a ZooKeeper that it reaches, and a znode that no cluster has.",
         ),
     ],
     listen: Annotated[
         str, typer.Option("--listen", metavar="HOST:PORT", help="This machine's name, as the master reaches it.")
     ],
     store: Annotated[
-        Path, typer.Option("--store", metavar="DIR", help="What it was sent; a folder of its own for each witness.")
+        Path,
+        typer.Option(
+            "--store",
+            metavar="DIR",
+            help="Where to keep which entries it was sent; each witness needs a folder of its own.",
+        ),
     ],
     hbase_home: Annotated[
         Path | None,
