@@ -11,9 +11,9 @@ from status_tool.rules.judged import judge_files, judge_regions
 from status_tool.rules.queue_proofs import QueueFacts
 from status_tool.rules.tables import table_ages
 from status_tool.spark.held import HeldRows
+from status_tool.vocabulary.findings import NO_PROOFS, RowProofs
 from status_tool.vocabulary.header import MASTER, SLAVE, Header
 from status_tool.vocabulary.outcome import Outcome
-from status_tool.vocabulary.row_proofs import NO_PROOFS, RowProofs
 from status_tool.vocabulary.schema import Row
 from status_tool.vocabulary.scope import Scope
 

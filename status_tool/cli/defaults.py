@@ -16,7 +16,7 @@ from status_tool.cli.help_groups import write_examples, write_groups
 from status_tool.cli.modes import given_of, mode_of, refusal
 from status_tool.cli.named_clusters import CLUSTER_KEYS
 from status_tool.cli.run_options import OPTIONS
-from status_tool.cli.toml_file import FILE_VARIABLE, NAME, places
+from status_tool.cli.targets import FILE_VARIABLE, NAME, places
 from status_tool.errors import ConfigurationError, UsageError
 
 PROFILES = "profile"

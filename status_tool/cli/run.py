@@ -28,10 +28,9 @@ from status_tool.printable import safe
 from status_tool.spark import jvm
 from status_tool.spark.home import take_spark
 from status_tool.spark.settings import archived, is_short, spark_settings_with
-from status_tool.status_file.legacy_name import is_legacy_name
 from status_tool.status_file.signature import SignKey, read_key
 from status_tool.vocabulary.header import MASTER, SLAVE
-from status_tool.vocabulary.names import plain_name
+from status_tool.vocabulary.names import is_legacy_name, plain_name
 from status_tool.vocabulary.scope import Baseline, Scope, TableFilter
 from status_tool.vocabulary.selection import PathMap, read_path_file
 

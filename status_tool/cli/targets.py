@@ -9,12 +9,14 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from status_tool.cli.toml_file import places
 from status_tool.clients.sitefiles import SITE_FILES
 from status_tool.errors import UsageError
 from status_tool.printable import safe
-from status_tool.sources.journal_name import journal_path
+from status_tool.vocabulary.names import journal_path
 
+NAME = "status-tool.toml"
+FILE_VARIABLE = "STATUS_TOOL_CONFIG"
+"""The file instead of the ones that are looked for; `off`: none."""
 Named = tuple[str, Path]
 """A file and the words that name it on the command line."""
 INPUTS: Mapping[str, str] = {
@@ -139,3 +141,12 @@ def _is_stdout(path: Path) -> bool:
         found, stdout = path.stat(), os.fstat(1)
         return stat.S_ISREG(stdout.st_mode) and (found.st_dev, found.st_ino) == (stdout.st_dev, stdout.st_ino)
     return False
+
+
+def places() -> Sequence[Path]:
+    """Return the paths where `status-tool.toml` is looked for. The first that exists counts."""
+    chosen = os.environ.get(FILE_VARIABLE)
+    if chosen:
+        return () if chosen == "off" else (Path(chosen),)
+    user = Path(os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config"))
+    return (Path(NAME), user / "status-tool" / NAME, Path("/etc/status-tool") / NAME)

@@ -24,8 +24,8 @@ from kazoo.retry import KazooRetry
 
 from status_tool.clients import hbase_pb2
 from status_tool.clients.config import ZooKeeperEndpoint
+from status_tool.clients.sasl import SaslLogin
 from status_tool.clients.tls import distrust, tls_context
-from status_tool.clients.zookeeper_sasl import SaslLogin
 from status_tool.errors import ConfigurationError, ConnectionFailed
 from status_tool.vocabulary.names import full_name
 

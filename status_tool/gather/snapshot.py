@@ -26,8 +26,7 @@ from status_tool.printable import counted
 from status_tool.rules.custody import survey
 from status_tool.rules.peers import parse_peer
 from status_tool.rules.queue_proofs import newly_settled, undrained_servers
-from status_tool.rules.scoping import own_status_table
-from status_tool.rules.sides import LOCAL_POOL
+from status_tool.rules.sides import LOCAL_POOL, own_status_table
 from status_tool.sources import codec, meta
 from status_tool.sources.arrivals import WitnessSource, WitnessStores, witness_stores
 from status_tool.sources.crc import Layout

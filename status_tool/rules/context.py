@@ -21,10 +21,9 @@ from status_tool.rules.kept_proofs import (
 )
 from status_tool.rules.origins import Origin, judge_origins, origin_name, slave_is_settled
 from status_tool.rules.queue_proofs import QueueFacts
-from status_tool.rules.scoping import asked_filter, in_scope, recorded_filter
 from status_tool.rules.segments import is_later
 from status_tool.rules.server_settings import ServerSettings, judge_settings
-from status_tool.rules.sides import identity_notice, older_notice
+from status_tool.rules.sides import asked_filter, identity_notice, in_scope, older_notice, recorded_filter
 from status_tool.rules.streams import StreamRule, came_through
 from status_tool.rules.tables import (
     TableAge,
@@ -36,11 +35,10 @@ from status_tool.rules.tables import (
     proven,
 )
 from status_tool.vocabulary.codes import CODES
-from status_tool.vocabulary.findings import Finding
+from status_tool.vocabulary.findings import NO_PROOFS, Finding, RowProofs
 from status_tool.vocabulary.header import Header
 from status_tool.vocabulary.ids import cluster_names
 from status_tool.vocabulary.names import namespace_of
-from status_tool.vocabulary.row_proofs import NO_PROOFS, RowProofs
 from status_tool.vocabulary.schema import Row
 from status_tool.vocabulary.scope import NOTHING_ACCEPTED, Baseline, Scope, TableFilter
 from status_tool.vocabulary.verdicts import Evidence

@@ -218,7 +218,7 @@ def _by_timestamps(region: Region, context: RunContext) -> JudgedRegion | None:
     if judged is None:
         return None
     code, found = judged
-    is_later = timestamps.written_later(region, context)
+    is_later = written_later(code, region.written_ms, later_bound(context.master, None))
     return JudgedRegion(
         region.table,
         region.name,

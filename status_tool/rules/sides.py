@@ -1,15 +1,16 @@
-"""Checks of two sides' headers: different clusters, and a slave's status that was read after the cut."""
+"""Checks of two sides by their headers: the tables in scope, different clusters, a slave read after the cut."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from status_tool.printable import duration
 from status_tool.vocabulary.details import loads
 from status_tool.vocabulary.findings import Finding
-from status_tool.vocabulary.header import Header
-from status_tool.vocabulary.scope import Scope
+from status_tool.vocabulary.header import MASTER, Header
+from status_tool.vocabulary.names import PUBLISHED_FAMILY, plain_name, status_table_of
+from status_tool.vocabulary.scope import Scope, TableFilter
 
 LOCAL_POOL = "file:"
 """Stands for the identity of local folders."""
@@ -78,3 +79,28 @@ def older_notice(master: Header, slave: Header, scope: Scope) -> str | None:
         f"the slave's status is {duration(age_ms)} older than FILE: what has arrived or changed on the slave since"
         " then is not in it"
     )
+
+
+def asked_filter(scope: Scope) -> TableFilter:
+    """Return the scope that the user chose."""
+    return TableFilter.of(scope.tables, scope.namespaces)
+
+
+def recorded_filter(header: Header) -> TableFilter:
+    """Return the filter that a side's status was recorded with."""
+    own = (plain_name(header.state_table), header.status_table) if header.side == MASTER else ()
+    return TableFilter.of(header.tables, header.namespaces, [name for name in own if name])
+
+
+def own_status_table(state_table: str, families: Mapping[str, Collection[str]]) -> str:
+    """Return the cluster's table of published status files; empty if there is none, or a user's table has its name.
+
+    `families` are those of each table.
+    """
+    name = status_table_of(state_table)
+    return name if set(families.get(name, ())) == {PUBLISHED_FAMILY} else ""
+
+
+def in_scope(table: str | None, filters: Sequence[TableFilter]) -> bool:
+    """Return True if a table is in the scope of the run and of both files."""
+    return all(one.holds(table) for one in filters)

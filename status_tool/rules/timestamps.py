@@ -6,7 +6,6 @@ It decides for the original's status files, which hold nothing else. Elsewhere i
 from __future__ import annotations
 
 from status_tool.rules.context import RunContext
-from status_tool.rules.later_writes import later_bound
 from status_tool.rules.origins import known_shutdown
 from status_tool.rules.regions import Region
 from status_tool.vocabulary.findings import Finding
@@ -42,9 +41,3 @@ def judge_by_timestamps(region: Region, context: RunContext) -> tuple[str, Findi
         repair_to_ms=written_ms,
         lag_ms=lag,
     )
-
-
-def written_later(region: Region, context: RunContext) -> bool:
-    """Return True if the region was written to after the shutdown time."""
-    bound_ms = later_bound(context.master, None)
-    return bound_ms is not None and (region.written_ms or 0) > bound_ms

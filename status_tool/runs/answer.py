@@ -26,8 +26,8 @@ from status_tool.spark.hdfs import mapped_paths
 from status_tool.spark.held import HeldRows, frame_of
 from status_tool.spark.lists import write_lists
 from status_tool.spark.verify import Verification
+from status_tool.vocabulary.findings import NO_PROOFS, RowProofs
 from status_tool.vocabulary.outcome import Outcome
-from status_tool.vocabulary.row_proofs import NO_PROOFS, RowProofs
 from status_tool.vocabulary.verdicts import FileStatus
 
 Last = Callable[[Outcome], bool]

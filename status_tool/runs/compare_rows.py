@@ -33,10 +33,9 @@ from status_tool.sources import meta
 from status_tool.sources.meta import HostedRegion
 from status_tool.sources.state_table import StateTable, now_ms
 from status_tool.vocabulary.codes import RUNS
-from status_tool.vocabulary.findings import Finding
+from status_tool.vocabulary.findings import NO_PROOFS, Finding, RowProofs
 from status_tool.vocabulary.header import Header
 from status_tool.vocabulary.outcome import Outcome
-from status_tool.vocabulary.row_proofs import NO_PROOFS, RowProofs
 from status_tool.vocabulary.schema import Row
 
 AT_ONCE = 3

@@ -31,8 +31,8 @@ from status_tool.runs.sampling import Repeated, disprove, repeating
 from status_tool.runs.slave_side import Scratch, gather, segment_rows, slave_request, slave_rows
 from status_tool.runs.write import Say
 from status_tool.sources.hdfs_files import HdfsSource
+from status_tool.vocabulary.findings import NO_PROOFS, RowProofs
 from status_tool.vocabulary.outcome import Outcome
-from status_tool.vocabulary.row_proofs import NO_PROOFS, RowProofs
 from status_tool.vocabulary.verdicts import Status, Verdict
 
 Repeating = Callable[[], Repeated]

@@ -26,9 +26,8 @@ from status_tool.rules.peers import (
     withheld,
 )
 from status_tool.rules.queue_proofs import QueueFacts, queue_facts
-from status_tool.rules.scoping import asked_filter, recorded_filter
 from status_tool.rules.segments import latest
-from status_tool.rules.sides import cannot_report, is_pruned, same_hdfs
+from status_tool.rules.sides import asked_filter, cannot_report, is_pruned, recorded_filter, same_hdfs
 from status_tool.rules.tables import local_families, replicated_families
 from status_tool.vocabulary.header import MASTER, SLAVE, Header
 from status_tool.vocabulary.outcome import ClusterMap, NotReplicated, Outcome

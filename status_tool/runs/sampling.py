@@ -26,16 +26,15 @@ from status_tool.digests.requests import Requests, Sampled
 from status_tool.digests.wire import Query
 from status_tool.errors import StatusToolError
 from status_tool.printable import counted, printable_key
-from status_tool.rules.scoping import own_status_table
+from status_tool.rules.sides import own_status_table
 from status_tool.runs.file_digests import FiledTable, digest_row, filed_samples
 from status_tool.runs.question import Question
 from status_tool.sources import meta
 from status_tool.sources.meta import HostedRegion
 from status_tool.sources.state_table import StateTable, now_ms
 from status_tool.vocabulary.details import fits, loads, map_of, object_of
-from status_tool.vocabulary.findings import Finding
+from status_tool.vocabulary.findings import NO_PROOFS, Finding, RowProofs
 from status_tool.vocabulary.outcome import Outcome
-from status_tool.vocabulary.row_proofs import NO_PROOFS, RowProofs
 from status_tool.vocabulary.schema import NewRow, Row
 from status_tool.vocabulary.scope import TableFilter
 

@@ -35,13 +35,12 @@ from status_tool.sources.codec import batches
 from status_tool.sources.hdfs_files import endpoint_of
 from status_tool.sources.interface import Source
 from status_tool.sources.journal import Journal, forget, opened, remove
-from status_tool.sources.journal_name import journal_path
 from status_tool.sources.state_table import StateTableSource, now_ms
 from status_tool.status_file.legacy import open_writer
-from status_tool.status_file.legacy_name import is_legacy_name
 from status_tool.status_file.reader import open_status
 from status_tool.status_file.signature import SignKey
 from status_tool.vocabulary.header import MASTER, Header
+from status_tool.vocabulary.names import is_legacy_name, journal_path
 from status_tool.vocabulary.schema import NewRow, Row
 
 Say = Callable[[str], None]

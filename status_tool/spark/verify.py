@@ -39,10 +39,9 @@ from status_tool.spark.judge import (
 from status_tool.spark.session import small_query
 from status_tool.spark.short_way import Decided, Evident, judge_evident
 from status_tool.vocabulary.codes import FILE_CODES
-from status_tool.vocabulary.findings import Finding
+from status_tool.vocabulary.findings import NO_PROOFS, Finding, RowProofs
 from status_tool.vocabulary.header import MASTER, SLAVE, Header
 from status_tool.vocabulary.outcome import LaterWrites, Outcome, Problem
-from status_tool.vocabulary.row_proofs import NO_PROOFS, RowProofs
 from status_tool.vocabulary.schema import Row
 from status_tool.vocabulary.scope import Scope
 from status_tool.vocabulary.verdicts import SEVERITY, Evidence, FileStatus

@@ -20,10 +20,10 @@ from status_tool.atomic import atomic_write, check_target
 from status_tool.errors import StatusFileError
 from status_tool.printable import safe
 from status_tool.status_file.footer import parse_json, time_ms
-from status_tool.status_file.legacy_name import is_legacy_name
 from status_tool.status_file.signature import SignKey
 from status_tool.status_file.writer import RowWriter, StatusWriter, conform, split_kinds
 from status_tool.vocabulary.header import MASTER, Header
+from status_tool.vocabulary.names import is_legacy_name
 from status_tool.vocabulary.selection import strip_uri
 from status_tool.vocabulary.verdicts import Evidence
 

@@ -63,3 +63,19 @@ def sort_key(finding: Finding) -> tuple[tuple[bool, int | str], ...]:
     lag = finding.lag_ms
     head: list[tuple[bool, int | str]] = [(True, finding.rank), (lag is None, -(lag or 0))]
     return (*head, *((value is not None, value if value is not None else 0) for value in known))
+
+
+@dataclass(frozen=True, slots=True)
+class RowProofs:
+    """Evidence from the rows themselves, whatever the streams do."""
+
+    equal: frozenset[str] = frozenset()
+    """Tables of which every visible cell that is compared is the same on both sides."""
+    differing: frozenset[str] = frozenset()
+    """Encoded names of the master's regions that hold cells that are not."""
+    findings: tuple[Finding, ...] = ()
+    """The cells that differ, or the tables whose cells could not be listed."""
+    notices: tuple[str, ...] = ()
+
+
+NO_PROOFS = RowProofs()

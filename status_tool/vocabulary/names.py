@@ -1,6 +1,9 @@
-"""Names of tables as HBase prints them, `name` or `namespace:name`."""
+"""Names: of tables as HBase prints them (`name` or `namespace:name`), and of files beside a status file."""
 
 from __future__ import annotations
+
+import os
+from pathlib import Path
 
 SYSTEM_NAMESPACE = "hbase"
 DEFAULT_NAMESPACE = "default"
@@ -33,3 +36,16 @@ def status_table_of(state_table: str) -> str:
 def is_system(table: str) -> bool:
     """Return True if a table is HBase's own. Such tables are never in scope."""
     return namespace_of(table) == SYSTEM_NAMESPACE
+
+
+def is_legacy_name(path: str | os.PathLike[str]) -> bool:
+    """Return True if a file of this name is written as the original's JSON."""
+    return os.fspath(path).lower().endswith(".json")
+
+
+JOURNAL_SUFFIX = ".resume"
+
+
+def journal_path(output: Path) -> Path:
+    """Return the path of the journal beside a status file."""
+    return Path(f"{output}{JOURNAL_SUFFIX}")

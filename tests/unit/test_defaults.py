@@ -13,7 +13,7 @@ from status_tool.cli.defaults import KEYS
 from status_tool.cli.main import main
 from status_tool.cli.repeated import RoundParameters
 from status_tool.cli.run_options import OPTIONS, Mode
-from status_tool.cli.toml_file import FILE_VARIABLE, NAME
+from status_tool.cli.targets import FILE_VARIABLE, NAME
 from status_tool.cli.watching import Service
 from status_tool.errors import EXIT_ERROR
 from tests.pair import REPOSITORY

@@ -12,10 +12,9 @@ import pytest
 from status_tool.printable import printable_key
 from status_tool.rules.peers import FamilyFilter
 from status_tool.rules.queue_proofs import QueueFacts
-from status_tool.vocabulary.findings import Finding
+from status_tool.vocabulary.findings import Finding, RowProofs
 from status_tool.vocabulary.header import Header
 from status_tool.vocabulary.outcome import Outcome, Problem
-from status_tool.vocabulary.row_proofs import RowProofs
 from status_tool.vocabulary.scope import Baseline, Scope
 from status_tool.vocabulary.verdicts import Evidence, FileStatus, Status, Verdict
 from tests.judgement import verify_rows

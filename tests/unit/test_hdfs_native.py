@@ -27,9 +27,9 @@ from status_tool.gather.snapshot import FileOptions, Request
 from status_tool.runs.write import write_side
 from status_tool.sources.hdfs_files import HdfsSource, content_crc
 from status_tool.sources.interface import Source
-from status_tool.sources.journal_name import journal_path
 from status_tool.spark.session import spark_session
 from status_tool.status_file.reader import open_status
+from status_tool.vocabulary.names import journal_path
 from status_tool.vocabulary.selection import Exclusions
 from tests.fake_hdfs_reader import ALGORITHM
 from tests.lab.config import write_site

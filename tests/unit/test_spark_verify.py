@@ -26,10 +26,9 @@ from status_tool.spark.counts import overview_of
 from status_tool.spark.held import HeldRows
 from status_tool.spark.session import spark_session
 from status_tool.spark.verify import Verification
-from status_tool.vocabulary.findings import Finding
+from status_tool.vocabulary.findings import Finding, RowProofs
 from status_tool.vocabulary.header import Header
 from status_tool.vocabulary.outcome import Outcome
-from status_tool.vocabulary.row_proofs import RowProofs
 from status_tool.vocabulary.schema import STATUS_SCHEMA
 from status_tool.vocabulary.scope import Baseline, Scope
 from status_tool.vocabulary.verdicts import SEVERITY, Evidence, Status

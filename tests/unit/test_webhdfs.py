@@ -35,10 +35,10 @@ from status_tool.runs.write import write_side
 from status_tool.sources.crc import Layout
 from status_tool.sources.hdfs_files import HdfsSource, Part
 from status_tool.sources.journal import Journal
-from status_tool.sources.journal_name import journal_path
 from status_tool.sources.spool import read_spool
 from status_tool.spark.session import spark_session
 from status_tool.status_file.reader import open_status
+from status_tool.vocabulary.names import journal_path
 from status_tool.vocabulary.selection import Exclusions
 from tests.pair import REPOSITORY
 
