@@ -14,6 +14,8 @@ from typing import Any
 
 from mkdocs.structure.files import File, Files
 
+from status_tool.cli.reference import full_markdown
+
 REPOSITORY = Path(__file__).resolve().parent.parent
 DOCS = "docs"
 PAGES = {
@@ -36,6 +38,7 @@ def on_files(files: Files, config: Any) -> Files:
     """Add the pages that lie elsewhere."""
     for source, name in PAGES.items():
         files.append(File.generated(config, name, content=(REPOSITORY / source).read_text()))
+    files.append(File.generated(config, "options-in-full.md", content=full_markdown()))
     return files
 
 

@@ -1,4 +1,4 @@
-"""The reference of commands and options, docs/commands.md and docs/options.md, as the command line describes them.
+"""The reference of commands and options, docs/commands.md, docs/options.md and a page of the site.
 
 `python -m status_tool.cli.reference FOLDER` writes both; `tests/unit/test_docs.py` fails while they differ.
 """
@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from pathlib import Path
 from textwrap import fill
 from typing import Any
@@ -26,28 +26,63 @@ _Record = tuple[str, str]
 
 
 def commands_markdown() -> str:
-    """Return every command, and the options that `run` does not have in the same words."""
-    commands = [(" ".join(names), command, _records(names, command)) for names, command in _commands((), _root())]
-    shared = set(next(records for name, _, records in commands if name == "run"))
+    """Return every command with the names of its options."""
+    shared = _shared()
     lines = [
         "# Commands",
         "",
         fill(
-            f"{_GENERATED} `-h` behind a command shows its options. Exit codes: "
-            "[README](../README.md#reading-a-verdict). Options in the last column are [those of `run`](options.md).",
+            f"{_GENERATED} `-h` behind a command explains its options, as the site does (`make docs`, *Options in "
+            "full*). [Those of `run`](options.md) mean the same in every command. Exit codes: "
+            "[README](../README.md#reading-a-verdict).",
             120,
         ),
         "",
-        "| command | what it does | takes of `run`'s options |",
-        "|---|---|---|",
+        "| command | what it does | options of its own | of `run`'s |",
+        "|---|---|---|---|",
     ]
-    for name, command, records in commands:
-        flags = [_flag(record) for record in records if record in shared]
-        taken = "all" if name == "run" else ", ".join(flags) or "-"
-        lines.append(f"| `{name}` | {_cell(command.help or '')} | {taken} |")
-    lines += ["", "## Options of their own", "", "| command | option | meaning |", "|---|---|---|"]
+    for name, command, records in _described():
+        own = ", ".join(_flag(record) for record in records if record not in shared) or "-"
+        taken = ", ".join(_flag(record) for record in records if record in shared) or "-"
+        lines.append(
+            f"| `{name}` | {_cell(command.help or '')} | {'- | all' if name == 'run' else f'{own} | {taken}'} |"
+        )
+    return "\n".join(lines) + "\n"
+
+
+def options_markdown() -> str:
+    """Return the options of `run` by the forms that obey them."""
+    modes = "; ".join(f"{SHORT[mode]}: `{mode}`" for mode in Mode)
+    lines = [
+        "# Options of `run`",
+        "",
+        fill(
+            f"{_GENERATED} `status-tool run -h` explains each, as the site does (`make docs`, *Options in full*). An "
+            "option is obeyed or refused (exit code 2, one line that says why), never ignored. The first column has "
+            f"the forms of `run` that obey it ({modes}), and its half: with `--only` the other one it is refused.",
+            120,
+            break_on_hyphens=False,
+        ),
+        "",
+        "| goes with | options |",
+        "|---|---|",
+    ]
+    alike: dict[str, list[str]] = {}
+    for name, option in OPTIONS.items():
+        alike.setdefault(forms_of(name), []).append(f"`{option.flag}`")
+    lines += [f"| {forms} | {', '.join(flags)} |" for forms, flags in alike.items()]
+    return "\n".join(lines) + "\n\n" + fill(_besides(), 120, break_on_hyphens=False) + "\n"
+
+
+def full_markdown() -> str:
+    """Return the meaning of every option, for the site."""
+    shared, described = _shared(), _described()
+    (run,) = (records for name, _, records in described if name == "run")
+    lines = ["# Options in full", "", "## Of `run`", "", "| option | meaning |", "|---|---|"]
+    lines += [f"| {_option(record)} | {_cell(record[1])} |" for record in run]
+    lines += ["", "## Of other commands", "", "| command | option | meaning |", "|---|---|---|"]
     owners: dict[_Record, list[str]] = {}
-    for name, _, records in commands:
+    for name, _, records in described:
         for record in records:
             if record not in shared:
                 owners.setdefault(record, []).append(f"`{name}`")
@@ -55,29 +90,13 @@ def commands_markdown() -> str:
     return "\n".join(lines) + "\n"
 
 
-def options_markdown() -> str:
-    """Return the options of `run`: meaning, and the modes that obey them."""
-    (command,) = (command for names, command in _commands((), _root()) if names == ("run",))
-    modes = "; ".join(f"{SHORT[mode]}: `{mode}`" for mode in Mode)
-    lines = [
-        "# Options of `run`",
-        "",
-        fill(
-            f"{_GENERATED} An option is obeyed or refused (exit code 2, one line that says why), never ignored. The "
-            f"last column has the forms of `run` that obey it ({modes}), and its half: with `--only` the other one it "
-            "is refused.",
-            120,
-            break_on_hyphens=False,
-        ),
-        "",
-        "| option | meaning | goes with |",
-        "|---|---|---|",
-    ]
-    by_flag = {option.flag: name for name, option in OPTIONS.items()}
-    for record in _records(("run",), command):
-        name = by_flag.get(_words(record)[0])
-        lines.append(f"| {_option(record)} | {_cell(record[1])} | {forms_of(name) if name else 'chooses the form'} |")
-    return "\n".join(lines) + "\n\n" + fill(_besides(), 120, break_on_hyphens=False) + "\n"
+def _described() -> list[tuple[str, Any, list[_Record]]]:
+    return [(" ".join(names), command, _records(names, command)) for names, command in _commands((), get_command(app))]
+
+
+def _shared() -> Set[_Record]:
+    """Return the options of `run`, which others may take in the same words."""
+    return {record for name, _, records in _described() if name == "run" for record in records}
 
 
 def _besides() -> str:
@@ -90,10 +109,6 @@ def _besides() -> str:
         f"options about the other one are refused; with a FILE of the original tool, {streams}. "
         "`--conf-dir` beside `--slave-status` is read and checked, but nothing in it is needed."
     )
-
-
-def _root() -> Any:
-    return get_command(app)
 
 
 def _commands(names: tuple[str, ...], command: Any) -> Iterator[tuple[tuple[str, ...], Any]]:

@@ -84,6 +84,7 @@ def test_every_document_is_a_page(site: Path) -> None:
     named = {path.relative_to(REPOSITORY / "docs").with_suffix(".html") for path in (REPOSITORY / "docs").rglob("*.md")}
     wanted = {str(path.with_name("index.html") if path.stem == "README" else path) for path in named}
     assert wanted | {"index.html", "trackers.html", "contributing.html", "changes.html"} <= pages
+    assert "--max-age SECONDS" in (site / "options-in-full.html").read_text()
     assert "Has everything that was written on the master" in (site / "index.html").read_text()
 
 
