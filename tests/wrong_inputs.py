@@ -163,7 +163,7 @@ class Wrong:
 
 
 WRONG: tuple[Wrong, ...] = (
-    Wrong("FILE is not there", "run -i f", "there is no status file f", "look at the name"),
+    Wrong("FILE is not there", "run -i f", "there is no status file f", "create it, or correct the name"),
     Wrong("FILE is empty", "run -i f", "f is empty", "copy it again", _content("f", b"")),
     Wrong("FILE is cut short", "run -i f", "f is truncated: copy it again", "copy it again", _cut_short),
     Wrong("a byte of FILE has changed", "run -i f", "f has been altered or damaged", "copy it again", _changed),
@@ -182,7 +182,12 @@ WRONG: tuple[Wrong, ...] = (
         _content("f", b"hello\n"),
     ),
     Wrong("FILE is huge, and none", "run -i f", "f is not a status file", "give what `run -m -o` wrote", _huge),
-    Wrong("FILE is a folder", "run -i .", ". is a folder, not a status file", "name the file in it"),
+    Wrong(
+        "FILE is a folder",
+        "run -i .",
+        ". is a folder, not a status file",
+        "name a file; save what comes through a pipe",
+    ),
     Wrong(
         "FILE is a pipe",
         "run -i f",
@@ -222,22 +227,37 @@ WRONG: tuple[Wrong, ...] = (
         "write FILE on the master, check on the slave",
         _one_cluster,
     ),
-    Wrong("letters that contradict each other", "run -m -o f -i g", "-i checks FILE on the slave", "give either"),
+    Wrong("letters that contradict each other", "run -m -o f -i g", "-i checks FILE on the slave", "leave one out"),
     Wrong("no letter", "run", "nothing to do: -m -o FILE on the master", "as it says"),
     Wrong(
-        "an option of another form", "run -m -o f --report r", "--report does not go with -m -o FILE", "leave it out"
+        "an option of another form", "run -m -o f --report r", "--report does not go with -m -o FILE", "leave one out"
     ),
-    Wrong("a word that is no number", "run -i f --wait soon", "Invalid value for '--wait'", "seconds"),
+    Wrong(
+        "a word that is no number",
+        "run -i f --wait soon",
+        "Invalid value for '--wait'",
+        "seconds; epoch milliseconds or ISO 8601; at most 1000000 problems",
+    ),
     Wrong(
         "a number beyond all measure",
         "run -i f --max-problems 99999999999999999999",
         "Invalid value for '--max-problems'",
-        "at most 1000000; the lists have them all",
+        "seconds; epoch milliseconds or ISO 8601; at most 1000000 problems",
     ),
-    Wrong("a time in seconds", "run -i f -s 1700000000", "looks like seconds", "epoch milliseconds, or ISO 8601"),
+    Wrong(
+        "a time in seconds",
+        "run -i f -s 1700000000",
+        "looks like seconds",
+        "seconds; epoch milliseconds or ISO 8601; at most 1000000 problems",
+    ),
     Wrong("an output that is an input", "run -i f --report f", "--report f is what -i reads", "another file", _copied),
     Wrong("two outputs in one file", "run -i f --report x --metrics ./x", "name the same file", "another file"),
-    Wrong("an output's folder is not there", "run -i f --report no/r", "there is no folder", "create it"),
+    Wrong(
+        "an output's folder is not there",
+        "run -i f --report no/r",
+        "there is no folder",
+        "create it, or correct the name",
+    ),
     Wrong(
         "an output that is a device",
         "run -i f --report /dev/full",
@@ -265,7 +285,9 @@ WRONG: tuple[Wrong, ...] = (
         "absolute paths, one a line, in UTF-8",
         _content("f", b"x"),
     ),
-    Wrong("no such --conf-dir", "config --conf-dir no", "--conf-dir no: no such folder", "correct it"),
+    Wrong(
+        "no such --conf-dir", "config --conf-dir no", "--conf-dir no: no such folder", "create it, or correct the name"
+    ),
     Wrong(
         "a site file that is no XML",
         "config --conf-dir .",
@@ -277,48 +299,48 @@ WRONG: tuple[Wrong, ...] = (
         "a site file of something else",
         "config --conf-dir .",
         "is not a site file: its outermost element is <html>",
-        "copy it from the cluster",
+        "copy it again",
         _content("core-site.xml", b"<html/>"),
     ),
     Wrong(
         "a key that others may read",
         "run -i f --sign-key key",
         "must belong to you and be readable by you only: chmod 600 it",
-        "as it says",
+        "[signed status files](operating.md#signed-status-files)",
         _content("key", b"k" * 40, 0o644),
     ),
     Wrong(
         "a key that is too short",
         "run -i f --sign-key key",
         "holds no key of",
-        "[make one](operating.md#signed-status-files)",
+        "[signed status files](operating.md#signed-status-files)",
         _content("key", b"k"),
     ),
     Wrong(
         "FILE is not signed",
         "run -i f --sign-key key",
         "f is not signed: write it with --sign-key FILE",
-        "sign it on the master",
+        "[signed status files](operating.md#signed-status-files)",
         _both(_copied, _content("key", b"k" * 40)),
     ),
     Wrong(
         "a host that nobody knows",
         "shutdown-time show --thrift host.invalid:9090",
         "cannot reach the HBase Thrift server at host.invalid:9090",
-        "the name, or DNS",
+        "the right host and port; Thrift's own is 9090",
     ),
     Wrong(
         "a port without a server",
         "topology --thrift 127.0.0.1:PORT --zookeeper 127.0.0.1:PORT/hbase",
         "cannot reach ZooKeeper at 127.0.0.1:…",
-        "start it, or the right port",
+        "the right host and port; Thrift's own is 9090",
         _silent_port,
     ),
     Wrong(
         "a web server instead of Thrift",
         "shutdown-time show --thrift 127.0.0.1:PORT",
         "does not answer as the binary protocol",
-        "Thrift's own port (9090)",
+        "the right host and port; Thrift's own is 9090",
         _answers_http,
     ),
     Wrong(
@@ -339,13 +361,13 @@ WRONG: tuple[Wrong, ...] = (
         "too little memory for Spark",
         f"{CHECK} --spark-conf spark.driver.memory=1k",
         "Spark cannot start: Too small maximum heap",
-        "512m or more",
+        "512m or more of `spark.driver.memory`",
     ),
     Wrong(
         "a profile that no file has",
         "--profile no run -i f",
         "--profile no: there is no status-tool.toml that could have it",
-        "its name in status-tool.toml",
+        "create it, or correct the name",
     ),
 )
 
