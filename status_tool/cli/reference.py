@@ -57,7 +57,7 @@ def options_markdown() -> str:
         "# Options of `run`",
         "",
         fill(
-            f"{_GENERATED} `status-tool run -h` explains each, as the site does (`make docs`, *Options in full*). An "
+            f"{_GENERATED} `run -h` explains each, as the site does (`make docs`, *Options in full*). An "
             "option is obeyed or refused (exit code 2, one line that says why), never ignored. The first column has "
             f"the forms of `run` that obey it ({modes}), and its half: with `--only` the other one it is refused.",
             120,
