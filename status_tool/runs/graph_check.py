@@ -127,6 +127,15 @@ class ReadSide:
         read_ms = slave.header.read_until_ms
         return read_ms is not None and read_ms + CLOCK_TOLERANCE_MS <= self.header.cut_ms
 
+    def lost_wals(self, peer_id: str) -> list[LostWal]:
+        """Return the WALs of a peer's queues that are lost, with what they may have held."""
+        with open_status(self.file) as file:
+            queues = [
+                json.loads(row["detail"]) for batch in file.rows({"queue"}) for row in batch.to_pylist() if row["name"]
+            ]
+            heads = (row for batch in file.rows({"stream"}) for row in batch.to_pylist())
+            return lost_wals([queue for queue in queues if queue["peer"] == peer_id], heads)
+
 
 @dataclass(frozen=True)
 class Edge:
@@ -432,22 +441,21 @@ class _Search:
         if master is None or slave is None:
             name, side = (hop.source, MASTER) if master is None else (hop.target, SLAVE)
             return PathState(Reach.UNVERIFIABLE, None, (f"{name}: {self.desk.why_not(name, side)}",), carried), None
-        check = Check(
-            master.file,
-            dataclasses.replace(self.asked.scope, peer_id=hop.peer),
-            slave_status=slave.file,
-            spark_master=self.asked.spark_master,
-            spark_conf=self.asked.spark_conf,
-        )
         self.say(f"checking {hop.source} to {hop.target}")
         try:
-            outcome = check_offline(check, lambda _: None)
+            outcome = self._compared(master, slave, dataclasses.replace(self.asked.scope, peer_id=hop.peer))
         except StatusFileError as error:
             return PathState(Reach.UNVERIFIABLE, None, (f"{hop.source} to {hop.target}: {error}",)), None
         evidence = None if outcome.hbase is None else outcome.hbase.evidence
-        return PathState(
-            reach_of(outcome), evidence, tuple(_reasons(hop, outcome, _lost_of(master, hop))), carried
-        ), outcome
+        reasons = tuple(_reasons(hop, outcome, master.lost_wals(hop.peer)))
+        return PathState(reach_of(outcome), evidence, reasons, carried), outcome
+
+    def _compared(self, master: ReadSide, slave: ReadSide, scope: Scope) -> Outcome:
+        asked = self.asked
+        check = Check(
+            master.file, scope, slave_status=slave.file, spark_master=asked.spark_master, spark_conf=asked.spark_conf
+        )
+        return check_offline(check, lambda _: None)
 
     def _found(self, stations: Sequence[Station], hops: Sequence[Hop], paths: tuple[CheckedPath, ...]) -> PathsFound:
         unread = self.desk.unread()
@@ -516,16 +524,6 @@ def reach_of(outcome: Outcome) -> Reach:
     kinds = {group.kind for group in groups_in(outcome)}
     lasting = kinds & {Status.GAP, Status.MISSING, Status.DIFFERS}
     return Reach.BEHIND if Status.BEHIND in kinds and not lasting else Reach.GAP
-
-
-def _lost_of(master: ReadSide, hop: Hop) -> list[LostWal]:
-    """Return the WALs of an edge's queues that are lost, with what they may have held."""
-    with open_status(master.file) as file:
-        queues = [
-            json.loads(row["detail"]) for batch in file.rows({"queue"}) for row in batch.to_pylist() if row["name"]
-        ]
-        heads = (row for batch in file.rows({"stream"}) for row in batch.to_pylist())
-        return lost_wals([queue for queue in queues if queue["peer"] == hop.peer], heads)
 
 
 def _reasons(hop: Hop, outcome: Outcome, lost: Sequence[LostWal]) -> Iterator[str]:

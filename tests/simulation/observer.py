@@ -23,7 +23,7 @@ from status_tool.vocabulary.scope import Baseline, Scope
 from tests.judgement import verify_rows
 from tests.simulation.store import Cells, Store, cells
 from tests.simulation.tracker import CHANGED_ROW, TABLE, WHOLE, hex16
-from tests.simulation.world import PEER, REGIONS, START_MS, World
+from tests.simulation.world import PEER, START_MS, World
 
 MASTER_ID = "00000000-0000-4000-8000-000000000001"
 SLAVE_ID = "0b0b0b0b-0b0b-0b0b-0b0b-0b0b0b0b0b0b"
@@ -49,7 +49,7 @@ class Observation:
         """The question, and the rows of the two sides that it was put to; None where there could be none."""
         self.refused = False
         """Whether the run ends with an error instead of a verdict."""
-        self.slave_id = SLAVE_ID
+        self.master_id, self.slave_id = MASTER_ID, SLAVE_ID
         self.slave_began_ms = world.now
         """When the run on the slave began: what is taken away from its tables later it cannot see."""
         self.families = WHOLE
@@ -112,12 +112,12 @@ class Observation:
         yield
         rows += yield from self._replication()
         self._write_down_settled(store, rows)
-        for region in REGIONS:
+        for region in world.regions:
             rows += codec.heads(_region_rows(store, spooled, b"h", region))
             self.refused = self.refused or _is_other(store, before)
             yield
         header = Header(
-            *("master", MASTER_ID, world.now, self.cut),
+            *("master", self.master_id, world.now, self.cut),
             shutdown_ms=self.shutdown_ms,
             barrier_issued_ms=barrier.issued_ms,
             coverage_ms=coverage,
@@ -136,15 +136,15 @@ class Observation:
         rows = self._servers(store, spooled, barrier, live, "r")
         events = codec.table_events(store.scan(b"n", b"o")).get(TABLE, {})
         families = {family: {"scope": 1, "versions": world.slave_versions} for family in sorted(world.slave_families)}
-        detail = {"families": families, "regions": len(REGIONS), **events}
+        detail = {"families": families, "regions": len(world.regions), **events}
         rows.append({"kind": "table", "table": TABLE, "detail": json.dumps(detail)})
         back_ms = codec.number(store.rows.get(b"c", {}), b"b")
         yield
         if changed_ms := codec.number(store.rows.get(CHANGED_ROW, {}), b"c"):
             rows.append(
-                {"kind": "fact", "table": TABLE, "region": REGIONS[0], "state": "changed", "write_ms": changed_ms}
+                {"kind": "fact", "table": TABLE, "region": world.regions[0], "state": "changed", "write_ms": changed_ms}
             )
-        for region in REGIONS:
+        for region in world.applied_regions:
             rows += codec.segments(_region_rows(store, spooled, b"s", region))
             rows += codec.unstamped(_region_rows(store, spooled, b"u", region))
             self.refused = self.refused or _is_other(store, before)
@@ -200,7 +200,7 @@ class Observation:
     def _regions(self, live: Sequence[str]) -> list[Row]:
         """Rows of hbase:meta; a region whose server is gone is on its way."""
         rows = []
-        for region in REGIONS:
+        for region in self.world.regions:
             host = self.world.host[region].name
             state = "hosted" if host in live else "unhosted"
             named = {"table": TABLE, "region": region, "region_id": self.world.created_ms}
@@ -226,7 +226,7 @@ class Observation:
         servers, queued = ([row for row in rows if row["kind"] == kind] for kind in ("server", "queue"))
         for peer in (json.loads(row["detail"]) for row in rows if row["kind"] == "peer"):
             for server, proof in newly_settled(queued, servers, peer, self.world.now):
-                proven = cells(self.world.now, **{"n": server["server"], f"d{PEER}": json.dumps(proof)})
+                proven = cells(self.world.now, **{"n": server["server"], f"d{peer['id']}": json.dumps(proof)})
                 store.apply([(b"o" + hex16(server["origin"]) + b"w", proven)])
 
     def _queues(self) -> Generator[None, None, list[Row]]:

@@ -8,6 +8,7 @@ an entry arrives is modelled: which WALs a queue holds, from where on, and who s
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 from status_tool.vocabulary.ids import origin_id
@@ -127,7 +128,9 @@ Queues = dict[tuple[str, str], list[Position]]
 class World:
     """Both clusters, and the truth: which acknowledged entries have not been applied on the slave."""
 
-    def __init__(self) -> None:
+    def __init__(self, name: str = "", regions: tuple[str, ...] = REGIONS) -> None:
+        """`name` begins the names of its region servers."""
+        self.name, self.regions, self.applied_regions = name, regions, regions
         self.now = START_MS
         self.master_store, self.slave_store = Store(), Store()
         self.master_marks: list[int] = []
@@ -142,7 +145,7 @@ class World:
         self.queues: Queues = {}
         self.cversion = 0
         self.host: dict[str, MasterServer] = {}
-        self.next_seq = dict.fromkeys(REGIONS, 1)
+        self.next_seq = dict.fromkeys(regions, 1)
         self.floor: dict[str, int] = {}
         """By region, the highest sequence id that some WAL has durably."""
         self.numbers = 0
@@ -183,7 +186,7 @@ class World:
         self.settle_in()
         self.now += 10
         self.created_ms = self.now
-        for index, region in enumerate(REGIONS):
+        for index, region in enumerate(regions):
             self.host[region] = self.masters[index % 2]
         self.hosting().tracker.born(self.created_ms)
 
@@ -264,7 +267,7 @@ class World:
     def start_master(self, offset: int, *, tracked: bool) -> MasterServer:
         """A new region server, whose queue exists from its first WAL on."""
         self.advance(1)
-        name = f"m{len(self.masters)},1,{self.now + offset}"
+        name = f"{self.name}m{len(self.masters)},1,{self.now + offset}"
         server = MasterServer(name, offset, None, Wal(name, self.now + offset))
         clock = lambda: self.now + server.offset  # noqa: E731
         if tracked:
@@ -277,9 +280,7 @@ class World:
             server.tracker = tracker
         self.masters.append(server)
         if self.peer is not None:
-            server.knows_peer = True
-            self.refresh(server)
-            self.queues[name, PEER] = [Position(server.wal)]
+            self.introduce(server)
         self.say(f"start {name}{'' if tracked else ' untracked'}")
         return server
 
@@ -287,7 +288,7 @@ class World:
         """A new region server of the slave."""
         self.advance(1)
         offset = (0, 9_000, -14_000)[len(self.slaves) % 3]
-        name = f"s{len(self.slaves)},1,{self.now + offset}"
+        name = f"{self.name}s{len(self.slaves)},1,{self.now + offset}"
         sink = SlaveServer(
             SinkTracker(name, "r", self.slave_store, lambda: self.now + offset, self.now + offset), offset
         )
@@ -483,7 +484,8 @@ class World:
         old.closed = True
         server.wal = Wal(server.name, max(self.now + server.offset, old.started_ms + 1))
         if server.knows_peer:
-            self.queues[server.name, PEER].append(Position(server.wal))
+            for peer in self.peer_ids():
+                self.queues[server.name, peer].append(Position(server.wal))
         for entry in again:
             self.into_wal(server, entry)
 
@@ -513,7 +515,12 @@ class World:
         """A region server starts the peer with its current WAL: what is in earlier ones is not shipped."""
         server.knows_peer = True
         self.refresh(server)
-        self.queues[server.name, PEER] = [Position(server.wal)]
+        for peer in self.peer_ids():
+            self.queues[server.name, peer] = [Position(server.wal)]
+
+    def peer_ids(self) -> Iterable[str]:
+        """Of the peers that its region servers ship to."""
+        return (PEER,)
 
     def remove_peer(self) -> None:
         """`remove_peer`: all its queues are deleted."""
@@ -534,7 +541,7 @@ class World:
             if not first.wal.closed:
                 return None
             positions.pop(0)
-        if key[1] != PEER:
+        if "-" in key[1]:
             del self.queues[key]
         return None
 
