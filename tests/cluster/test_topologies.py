@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -11,12 +12,14 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from status_tool.explain.role_change import SHELL, TOOL
 from status_tool.gather import measured_queues
 from status_tool.runs.graph_check import _Desk
 from status_tool.vocabulary.header import SLAVE
 from status_tool.vocabulary.verdicts import EXIT_CODES
 from tests.cluster.test_verdicts import assert_complete, dump, since_told
 from tests.lab.lab import Lab
+from tests.lab.shell import do
 from tests.lab.waiting import wait_until
 from tests.pair import PEER, Pair, Result, move_table, tool_here, tracked_spec
 from tests.schema import assert_valid
@@ -56,11 +59,15 @@ def topology(pair: Pair) -> Result:
     return tool_here("topology", "--json", conf=pair.master)
 
 
+def named(three: Three) -> list[str]:
+    """The options that name all three."""
+    clusters = zip("abc", (three.ab.master, three.ab.slave, three.bc.slave), strict=True)
+    return [f"--cluster={name}={cluster.conf_dir}" for name, cluster in clusters]
+
+
 def paths(three: Three, *arguments: str) -> Result:
     """`status-tool paths --json` on all three."""
-    clusters = zip("abc", (three.ab.master, three.ab.slave, three.bc.slave), strict=True)
-    given = [f"--cluster={name}={cluster.conf_dir}" for name, cluster in clusters]
-    result = tool_here("paths", *given, "--json", *arguments)
+    result = tool_here("paths", *named(three), "--json", *arguments)
     assert_valid(result.json, "paths")
     return result
 
@@ -71,11 +78,42 @@ def cells(result: Result) -> dict[str, str]:
     return {source + target: one["verdict"] for source, row in matrix.items() for target, one in row.items()}
 
 
+def test_a_switch_as_it_is_printed(three: Three, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From a to b, step by step as the text has them, each with its check; a has b's writes then, and c all of them."""
+    a, b, c = three.ab.master, three.ab.slave, three.bc.slave
+    a.admin.put_rows("t", "f", 5, prefix="before")
+    a.admin.disable_peer(PEER)
+    told = tool_here("switchover", *named(three), "--from", "a", "--to", "b")
+    assert told.exit_code == 0, told
+    steps = re.findall(r"\n\d+\. (\w+), ([^:]+):\n   (.+)\n   check: (.+)", told.stdout)
+    assert f"{len(steps)} steps" in told.stdout, told
+    assert [command[:11] for _, how, command, _ in steps if how == SHELL] == ["enable_peer", "add_peer 'a"]
+    monkeypatch.chdir(tmp_path)
+    for name, how, command, check in steps:
+        cluster = {"a": a, "b": b}[name]
+        if how == SHELL:
+            do(cluster.admin, command)
+            peer, state = re.findall(r"list_peers: (\w+) is (ENABLED|DISABLED)", check)[0]
+            assert {one.id: one.enabled for one in cluster.admin.list_peers()}[peer] == (state == "ENABLED"), command
+        elif how == TOOL:
+            done = tool_here(*shlex.split(command)[1:])
+            assert done.exit_code == 0, (command, done)
+            assert "exit code 0" in check or tool_here("shutdown-time", "show", conf=cluster).exit_code == 0
+        else:
+            writes = command.startswith("start")
+            assert cluster.admin.put_rows("t", "f", 5 * writes, prefix="after") == 5 * writes
+    for cluster in (a, c):
+        assert {b"before00000004", b"after00000004"} <= set(cluster.admin.rows("t"))
+    assert "No shutdown time is recorded" in tool_here("shutdown-time", "show", conf=a).stdout
+    b.admin.remove_peer("a")
+
+
 def test_a_chain(three: Three, status: Path) -> None:
     """Edits relayed by b are in scope on c with b's file; a's own file has nothing to say to c."""
     three.ab.master.admin.put_rows("t", "f", 20)
     three.bc.master.admin.put_rows("t", "f", 5, prefix="own")
-    wait_until(lambda: len(three.bc.slave.admin.rows("t")) == 25, 60, "both have reached c")
+    last = {b"row00000019", b"own00000004"}
+    wait_until(lambda: last <= set(three.bc.slave.admin.rows("t")), 60, "both have reached c")
     # b holds rows that a never had: by rows they differ, by what a has written they do not.
     assert_complete(three.ab.verdict(status, "t", "--wait", "20"))
     refused = three.ac.check(status, "--table", "t")
@@ -93,6 +131,8 @@ def test_a_chain(three: Three, status: Path) -> None:
 def test_an_entry_that_reaches_the_middle_late(three: Three, monkeypatch: pytest.MonkeyPatch) -> None:
     """It comes to b after b's side as a master was read: both edges are complete, and it is not on c."""
     a, b = three.ab.master.admin, three.bc.master.admin
+    a.put_rows("t", "f", 1, prefix="soon")
+    wait_until(lambda: b"soon00000000" in three.bc.slave.admin.rows("t"), 60, "c has what came before")
     a.disable_peer(PEER)
     a.put_rows("t", "f", 1, prefix="late")
     read = _Desk.read

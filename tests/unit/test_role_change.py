@@ -13,6 +13,7 @@ from status_tool.errors import UsageError
 from status_tool.explain.role_change import BY_HAND, SHELL, TOOL, Move, switch_steps
 from status_tool.rules.graph import Station
 from status_tool.runs import graph_check
+from tests.lab.shell import parsed
 from tests.unit.test_doc_commands import parse
 from tests.unit.test_graph import graph
 
@@ -81,7 +82,12 @@ def test_disabled_peers_on_the_way_are_enabled() -> None:
 )
 def test_a_peer_back_has_the_filters_of_the_one_forth(filters: dict[str, Any], commands: list[str]) -> None:
     """It ships nothing else before it has them."""
-    assert [one for _, one in shell(steps(graph("ab", **filters)))] == commands
+    told = [one for _, one in shell(steps(graph("ab", **filters)))]
+    assert told == commands
+    read = [parsed(one) for one in told]
+    assert [name for name, _ in read] == [one.partition(" ")[0] for one in commands]
+    if "table_cfs" in filters:
+        assert read[0][1][1]["TABLE_CFS"] == filters["table_cfs"]
 
 
 def test_clusters_that_are_not_connected_are_refused() -> None:
