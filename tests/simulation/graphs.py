@@ -135,7 +135,7 @@ class Reading(_Desk):
     def read(self, side: str, number: int, names: Iterable[str]) -> None:
         """One step of one of them at a time."""
         self.failures |= {(name, side): "it is down" for name in names if name in self.silent}
-        looks = {name: Look(self.graph.places[name]).side(side) for name in names if name not in self.silent}
+        looks = {name: Look(self.graph.places[name]).side(side) for name in sorted({*names} - self.silent)}
         while looks:
             name = self.graph.random.choice(list(looks))
             try:

@@ -26,11 +26,10 @@ GRAPH_STEPS = int(os.environ.get("GRAPH_STEPS", "2000"))
 def test_no_cell_is_complete_while_an_entry_is_missing() -> None:
     """And each is complete in the end, where nothing was lost on the way."""
     seen = played(itertools.count(), GRAPH_STEPS)
-    share = seen["steps"] / 20_000
-    assert seen["complete"] > 100 * share, seen
-    assert seen["complete by way of others"] > 20 * share, seen
-    assert seen["judged while something was missing"] > 200 * share, seen
-    assert seen["judged at rest"] > 10 * share, seen
+    assert seen["complete"] > 10, seen
+    assert seen["complete by way of others"] > 1, seen
+    assert seen["judged while something was missing"] > 10, seen
+    assert seen["judged at rest"] > 0, seen
 
 
 def test_nor_in_runs_that_differ_each_time() -> None:
