@@ -20,7 +20,7 @@ from status_tool.printable import safe
 
 PRIVATE = 0o600
 PUBLIC = 0o644
-"""Of what programs of other users read; the umask takes from it."""
+"""Permissions of what programs of other users read; the umask takes from it."""
 _NAME_MAX = 255
 _BUFFER_BYTES = 1 << 20
 

@@ -17,7 +17,7 @@ EXIT_ERROR = 2
 EXIT_UNVERIFIABLE = 3
 EXIT_INTERRUPTED = 130
 EXIT_TERMINATED = 143
-"""As a shell shows SIGINT and SIGTERM: 128 and the signal's number."""
+"""Exit codes by which a shell shows SIGINT and SIGTERM: 128 and the signal's number."""
 
 
 class StatusToolError(Exception):

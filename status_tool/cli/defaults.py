@@ -28,7 +28,7 @@ PARAMETERS: Mapping[str, str] = {
     for name, option in OPTIONS.items()
     if option.in_file
 } | {key: "folder" if key == "from" else key.replace("-", "_") for key in _OF_OTHERS}
-"""What a file may set: by key, the commands' parameter. A key is the option's long name (`paths` is `-f`)."""
+"""Settings of a file: by key, the commands' parameter. A key is the option's long name (`paths` is `-f`)."""
 KEYS = tuple(sorted(PARAMETERS))
 _OWN_METRICS = frozenset({"publish", "recovery-point"})
 """Commands whose textfile is another one than that of checks, which a file names."""

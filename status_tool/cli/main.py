@@ -98,7 +98,7 @@ def _root(
 
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 _DYING_S = 1.0
-"""How long a JVM may take to end that is about to."""
+"""Time that a JVM that is about to end may take."""
 _SIGNALLED: Mapping[int | None, int] = {code: number for number in SIGNALS for code in (-number, 128 + number)}
 """By the exit code of a JVM, the signal that has ended it."""
 _BARE = {"--deep": "--deep=different", "--rows": "--rows=doubtful", "--published": f"--published={ANY_MASTER}"}

@@ -27,7 +27,7 @@ ClusterOption = Annotated[
 ]
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,31}")
 CLUSTER_KEYS = ("conf-dir", "thrift", "webhdfs", "zookeeper")
-"""What a table `[clusters.NAME]` may set."""
+"""Keys that a table `[clusters.NAME]` may set."""
 
 
 def named_clusters(

@@ -43,7 +43,7 @@ from status_tool.watch.rounds import Rhythm
 ENDED_S = 1.5
 """After a signal it ends within this time, wherever that has hit it."""
 PEERS_S = 600.0
-"""How long what was seen of the peers' clusters counts."""
+"""Time that what was seen of the peers' clusters counts."""
 MINUTE_S = 60.0
 
 

@@ -25,7 +25,7 @@ class RoundParameters:
     folder: Path | None = None
     """Where the newest status file is the FILE of the round."""
     master: dict[str, Any] | None = None
-    """How FILE is written before it is checked; `output` is still to be set."""
+    """Way in which FILE is written before it is checked; `output` is still to be set."""
 
     def asked(self, parameters: dict[str, Any]) -> AskedRun:
         """Return the request of `run` with these parameters, as Typer converts them. Raises what `asked_of` raises."""

@@ -55,7 +55,7 @@ class AskedRun:
     options: SimpleNamespace
     """The values of all options, by parameter."""
     settings: Settings
-    """Of this cluster."""
+    """Settings of this cluster."""
     key: SignKey | None
     shutdown_ms: int | None
     sample_s: float

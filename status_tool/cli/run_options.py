@@ -63,13 +63,13 @@ class _Rules:
     needs: str | None = None
     """The parameter that it requires."""
     why: str = ""
-    """Why other modes refuse it."""
+    """Reason why other modes refuse it."""
     needs_streams: bool = False
     """True if a FILE of the original tool, without tables, streams and contents, cannot support it."""
     in_file: bool = False
     """True if status-tool.toml may set it: not what decides the question of one run."""
     unwatched: str = ""
-    """Why `watch` refuses it; empty: it takes it."""
+    """Reason why `watch` refuses it; empty: it takes it."""
     is_letter: bool = False
     """True if it is one of those that choose the mode."""
 
@@ -79,7 +79,7 @@ class Option(_Rules):
     """An option of `run`."""
 
     type: Any
-    """Of its value, or the shared declaration of `cli.options`."""
+    """Type of its value, or the shared declaration of `cli.options`."""
     flag: str
     help: str = ""
     metavar: str | None = None

@@ -58,7 +58,7 @@ TRACKER_PROPERTIES = {
     "hbase.coprocessor.regionserver.classes": "io.github.statustool.ReplicateTimeTracker",
 }
 ENABLED_KEY = "hbase.coprocessor.enabled"
-"""Of HBase's `CoprocessorHost`: false keeps every coprocessor from being loaded."""
+"""Setting of HBase's `CoprocessorHost`: false keeps every coprocessor from being loaded."""
 
 
 def steps(site: SiteConfig, table: str) -> str:

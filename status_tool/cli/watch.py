@@ -24,7 +24,7 @@ REFUSED = {name: option.unwatched for name, option in DECLARED.items() if option
 """Options of `run` that do not go with it, and why."""
 _MASTER_ENDPOINTS = {"master_conf": "conf_dir", "master_thrift": "thrift", "master_zookeeper": "zookeeper"}
 _ONE_SIDE = frozenset({"wait", "shutdown", "conf_dir", "thrift", "webhdfs", "zookeeper"})
-"""Of the check only, although writing FILE would take them as well."""
+"""Options of the check only, although writing FILE would take them as well."""
 
 
 def watch(

@@ -48,9 +48,9 @@ STALE_ROUNDS = 3
 """After so many pauses without a round, and `STALE_S` for a long one, `/healthz` says that it is stuck."""
 STALE_S = 600.0
 STOP_S = 1.0
-"""How long a Spark session may take to stop before its JVM is killed."""
+"""Time that a Spark session may take to stop before its JVM is killed."""
 AFTER_JVM_S = 0.2
-"""How long after the end of a JVM this process's own signal may come."""
+"""Time after the end of a JVM within which this process's own signal may come."""
 END_S = 1.5
 """After a signal it ends within this time, wherever that has hit it."""
 _JVM_OPTIONS = "spark.driver.extraJavaOptions"
@@ -65,7 +65,7 @@ _BOUNDED = tuple(
         "cleaner.periodicGC.interval": "5min",
     }.items()
 )
-"""What Spark keeps of finished jobs, although nobody looks: else its JVM would grow for a thousand rounds."""
+"""Bounds of what Spark keeps of finished jobs, although nobody looks: else its JVM would grow for a thousand rounds."""
 
 
 @dataclass(frozen=True)

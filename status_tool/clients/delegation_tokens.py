@@ -27,7 +27,7 @@ class _Held:
     """A token that is to be renewed and cancelled."""
 
     endpoint: HdfsEndpoint
-    """As it was without the token: by the ticket."""
+    """Endpoint without the token: by the ticket."""
     token: str
     until: float
 

@@ -56,7 +56,7 @@ class RpcEndpoint:
     site: tuple[tuple[str, str], ...] = field(default=(), repr=False)
     """The properties of the site files, which may name secrets."""
     mounts: Mounts = field(default=(), repr=False)
-    """Of a view."""
+    """Mount points of a view."""
 
     def __str__(self) -> str:
         return self.filesystem
@@ -84,7 +84,7 @@ class NativeHdfs(FileClient):
     """
 
     files_at_once = FILES_AT_ONCE
-    """So many checksums go into one request."""
+    """Number of checksums in one request."""
 
     def __init__(self, endpoint: RpcEndpoint, load: Load = Load(), patience_s: float = PATIENCE_S) -> None:
         super().__init__(load.concurrency, patience_s)

@@ -40,7 +40,7 @@ OPERATIONS = {
     "RENEWDELEGATIONTOKEN": "PUT",
     "CANCELDELEGATIONTOKEN": "PUT",
 }
-"""What is asked of a NameNode, and by which method."""
+"""Operations of a NameNode, by method."""
 BUSY = (429, 503, 504)
 """HTTP statuses of a server that may answer later."""
 UNAUTHORIZED = "Unauthorized"

@@ -261,7 +261,7 @@ def why_no_ticket(error: Any, service: ServiceName | None = None) -> str:
 
 _UNKNOWN_CLIENT, _UNKNOWN_SERVER, _REVOKED, _KEY_EXPIRED, _WRONG_KEY = 6, 7, 18, 23, 24
 _BAD_INTEGRITY = 31
-"""What Kerby says instead of `_WRONG_KEY`: what was encrypted with the key cannot be decrypted."""
+"""Message of Kerby in place of `_WRONG_KEY`: what was encrypted with the key cannot be decrypted."""
 _EXPIRED, _NOT_YET, _SKEW, _WRONG_REALM = 32, 33, 37, 68
 _NO_CACHE, _REPLY_SKEW, _UNKNOWN_REALM, _NO_KDC, _NO_KEY = 141, 148, 154, 156, 181
 _FILE_FORBIDDEN, _FILE_NOT_THERE, _NO_REALM_ADDRESS, _NO_DEFAULT_REALM = 194, 195, 220, 224

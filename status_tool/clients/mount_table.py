@@ -17,7 +17,7 @@ _PREFIX = "fs.viewfs.mounttable."
 _DEFAULT_NAME = f"{_PREFIX}default.name.key"
 _LINK = "link."
 _WHOLE = ("linkFallback", "linkMergeSlash")
-"""What stands for all paths without a link of their own: a mount point at `/`."""
+"""Name that stands for all paths without a link of their own: a mount point at `/`."""
 
 Mounts = tuple[tuple[str, str], ...]
 """Paths of the view and the URLs that they lead to, in order of path."""

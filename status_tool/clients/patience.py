@@ -10,7 +10,7 @@ from status_tool.clients.hdfscli import ELSEWHERE, LATER, Refused
 from status_tool.errors import ConnectionFailed
 
 PATIENCE_S = 120.0
-"""How long a NameNode that is down, in safe mode or in standby is retried: a restart takes about a minute."""
+"""Time that a NameNode that is down, in safe mode or in standby is retried: a restart takes about a minute."""
 SETTLING_S, SETTLED_S = 20.0, 60.0
 """For how long requests for a block that cannot be reached are retried, and after how long without such a refusal
 retries start again: after a restart DataNodes need seconds to register, but a lost block stays lost.
@@ -23,7 +23,7 @@ _CUT_OFF = (
     *ELSEWHERE,
     *LATER,
 )
-"""What a client of Hadoop's answers that cannot reach an active NameNode: it says nothing about the file."""
+"""Answer of a client of Hadoop's that cannot reach an active NameNode: it says nothing about the file."""
 _CALL_FAILED = "Failed on local exception"
 """By Hadoop's NetUtils.wrapException, for what has no class of its own."""
 

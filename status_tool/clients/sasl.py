@@ -45,7 +45,7 @@ class GssapiClient:
         self._context = _context(service, where, encrypts="auth-conf" in qops)
         self.complete = False
         self.qop = ""
-        """What was agreed upon, once complete."""
+        """Quality that was agreed upon, once complete."""
         self._chunk = 0
 
     @property
@@ -156,7 +156,7 @@ class SaslLogin:
         """Prepare the login; `where` names the ensemble in errors."""
         self._where = where
         self.refusal: StatusToolError | None = None
-        """Why there is no login, as far as that was seen on this side."""
+        """Reason why there is no login, as far as that was seen on this side."""
         self.user = ""
         """Whose ticket was used, once logged in."""
         self._service = ""

@@ -35,7 +35,7 @@ READ_TIMEOUT_S = 120
 CONCURRENCY = 16
 DATANODE_TRIES = 5
 PASSED_OVER, AVOIDED_S = 20, 5.0
-"""How often, for one file, a DataNode that has failed within so many seconds is skipped."""
+"""Number of times that a DataNode is skipped for one file if it has failed within so many seconds."""
 REFUSAL_TRIES = 2
 """A refused checksum is requested once more: a DataNode that has just died makes another one refuse."""
 _READ_BYTES = 1 << 20

@@ -32,7 +32,7 @@ from status_tool.vocabulary.names import full_name
 TIMEOUT_S = 10.0
 PEER_TIMEOUT_S = 3.0
 REFUSED_S = 1.0
-"""How long kazoo may try before hosts that all refuse the connection are taken to be down."""
+"""Time that kazoo may try before hosts that all refuse the connection are taken to be down."""
 _MAGIC = b"PBUF"
 _TLS_HINT = "; if it expects TLS there, set hbase.zookeeper.property.client.secure=true in the site files"
 _ENTRY_FILTERS = "hbase.replication.source.custom.walentryfilters"
@@ -65,7 +65,7 @@ class Peer:
     incarnation: int | None = None
     """The transaction that added it."""
     version: int | None = None
-    """How often its znode was written since: by a change, and by every HBase master that starts."""
+    """Number of times that its znode was written since: by a change, and by every HBase master that starts."""
 
     def to_json(self) -> str:
         """Return the `detail` column of a `peer` row."""

@@ -30,9 +30,9 @@ LEAF_ROWS = 64
 MAX_NARROWED = 1_000
 """Ranges that are queried again at once; differences beyond are not listed."""
 MAX_DEPTH = 8
-"""How often what differs is narrowed, by 64 each time, once the time is over."""
+"""Number of times that what differs is narrowed, by 64 each time, once the time is over."""
 SETTLE_S = 5.0
-"""How long both sides must be unchanged, and differ, before a difference is reported."""
+"""Time that both sides must be unchanged, and differ, before a difference is reported."""
 PAUSE_S = 1.0
 
 
@@ -53,7 +53,7 @@ class Limits:
 
     cut_ms: int
     wait_s: float = 30.0
-    """How long ranges that differ are queried again while they change."""
+    """Time that ranges that differ are queried again while they change."""
     rate: int = 0
     """Bytes a second and region server at most; 0: as the servers are configured."""
     max_problems: int = 100

@@ -61,7 +61,7 @@ def _left(word: int, bits: int) -> int:
 SUM_BITS = 128
 _MODULUS = 1 << SUM_BITS
 FOREVER = -(1 << 63)
-"""As `Family.oldest`: no cell is too old."""
+"""Value of `Family.oldest`: no cell is too old."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,7 @@ class Sums:
     up_to: int = 0
     cells_up_to: int = 0
     beyond: int = 0
-    """Of cells with a timestamp beyond the cut."""
+    """Sum of cells with a timestamp beyond the cut."""
     cells_beyond: int = 0
     rows: int = 0
     bytes: int = 0

@@ -22,7 +22,7 @@ DESCRIBED_S = 30.0
 HORIZON_MS = 20 * 60_000
 """Cells that may outlive their TTL so soon are not compared."""
 CLOCKS_MS = 5 * 60_000
-"""How far clocks may differ."""
+"""Difference that clocks may have."""
 _FAMILY = {
     "scope": is_number,
     "versions": is_number,
@@ -49,7 +49,7 @@ class Comparable:
 
     families: Mapping[bytes, Family]
     doubts: tuple[str, ...]
-    """Why the same history may have left other cells on the two sides; equal sums prove equality all the same."""
+    """Reasons why one history may have left other cells on the two sides; equal sums prove equality all the same."""
     horizon_ms: int | None
     """After it, cells that are compared may have outlived their TTL; None: none has one."""
     notices: tuple[str, ...] = ()

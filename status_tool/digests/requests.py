@@ -83,7 +83,7 @@ class Asked:
 
     coverages: Mapping[int, Coverage]
     unanswered: tuple[str, ...] = ()
-    """Why parts have gaps."""
+    """Reasons why parts have gaps."""
 
 
 @dataclass

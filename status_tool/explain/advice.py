@@ -30,7 +30,7 @@ UNDRAINED = (
     "waiting here does not help: its queue was not drained when FILE was written, and FILE does not change."
     " Write a new FILE on the master, `run -m -o FILE --wait 300 --drained`, and check against that"
 )
-"""What to do about an origin whose queue was not drained when FILE was written."""
+"""Advice about an origin whose queue was not drained when FILE was written."""
 
 
 ROWS = "--rows --master-conf DIR"

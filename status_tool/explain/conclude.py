@@ -27,7 +27,7 @@ class Tally:
 
     regions: dict[Status, int] = field(default_factory=lambda: dict.fromkeys(Status, 0))
     evidence: dict[Evidence, int] = field(default_factory=lambda: dict.fromkeys(Evidence, 0))
-    """How many regions rest on which evidence."""
+    """Number of regions by evidence."""
     worst_lag_ms: int | None = None
     timestamps_complete: int = 0
     later: dict[str | None, tuple[int, int]] = field(default_factory=dict)
@@ -36,7 +36,7 @@ class Tally:
     """Their number, where they have not been broken down by table yet."""
     files: dict[FileStatus, int] = field(default_factory=lambda: dict.fromkeys(FileStatus, 0))
     master_files: int = 0
-    """How many paths the master's status names."""
+    """Number of paths that the master's status names."""
     entries: dict[tuple[str, str], int] = field(default_factory=dict)
     """By side and name, what was found besides files: empty folders, symbolic links."""
 

@@ -29,9 +29,9 @@ from status_tool.vocabulary.state_rows import REPLICATOR, WRITER
 
 TRACKERS = {WRITER: "WriteTimeTracker", REPLICATOR: "ReplicateTimeTracker"}
 ECHO_S = 10.0
-"""How long trackers get to answer a barrier; they look for one every second."""
+"""Time that trackers get to answer a barrier; they look for one every second."""
 BEHIND_MS = 1_000
-"""What two clocks that are kept by NTP never differ by."""
+"""Difference that two clocks that are kept by NTP never have."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Checked:
 
     what: str
     mend: str | None = None
-    """What to do; None: all is well."""
+    """Advice; None: all is well."""
 
 
 def inspect(settings: Settings) -> Iterator[Checked]:

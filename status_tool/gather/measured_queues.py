@@ -39,7 +39,7 @@ class Measured:
     bulkload: bool
     """Return True if the site files have bulk loads replicated."""
     hdfs_problem: str | None = None
-    """Why lengths are unknown."""
+    """Reason why lengths are unknown."""
     writers: tuple[Writer, ...] = ()
     """Whose WALs are archived."""
     lost: frozenset[str] = frozenset()

@@ -54,7 +54,7 @@ TYPES = {
     SLAVE: SegmentRow.TYPE + UnstampedRow.TYPE + ContentRow.TYPE,
 }
 SLAVE_SETTLE_S = 5.0
-"""How long a slave run waits for its own trackers' flush; they poll the barrier about once a second."""
+"""Time that a slave run waits for its own trackers' flush; they poll the barrier about once a second."""
 ECHO_POLL_S = 0.05
 """At least; as long as the look before took, where servers or regions are many."""
 DRAIN_POLL_S = 1.0
@@ -151,7 +151,7 @@ class PackedRows(Source):
 
 NO_ROWS = PackedRows.of(())
 _PLACED = ("table", "region", "state", "server", "start_key", "end_key")
-"""What tells of a slave's region."""
+"""Columns that tell of a slave's region."""
 
 
 @dataclass(frozen=True)

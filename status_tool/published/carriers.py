@@ -29,7 +29,7 @@ class Carried:
     is_there: bool | None
     """True if the peer's cluster has the table; None: it cannot be seen from here."""
     problem: str | None
-    """What to do about it; None: all is well, or unknown."""
+    """Advice about it; None: all is well, or unknown."""
 
 
 def carried(zookeeper: ZooKeeper, table: str) -> list[Carried]:

@@ -11,7 +11,7 @@ from status_tool.report.reporter import Reporter, evidence_counts, file_counts, 
 from status_tool.vocabulary.outcome import NotReplicated, Outcome, Overview, Problem
 
 MAX_JSON_TABLES = 100
-"""How many tables `not_replicated` names."""
+"""Number of tables that `not_replicated` names."""
 
 
 class JsonReporter(Reporter):

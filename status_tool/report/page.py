@@ -57,9 +57,9 @@ LANES = 30
 CELL = 3
 """Resolution of the time axis, in units."""
 AXIS = 750
-"""How long the time axis is, in the drawing's units."""
+"""Length of the time axis, in the drawing's units."""
 OPEN_UP_TO = 10
-"""So many rows of a cause are shown at once; more are folded."""
+"""Number of rows of a cause that are shown at once; more are folded."""
 PRINTED_UP_TO = CHUNK
 """More rows of a cause are not unfolded on paper."""
 

@@ -22,7 +22,7 @@ from status_tool.errors import OutputError
 from status_tool.printable import duration, iso, safe
 
 EVERY_S = 30.0
-"""How often a line says how far a run has come where nothing can redraw itself."""
+"""Pause between two lines that say how far a run has come where nothing can redraw itself."""
 
 
 class Counted:

@@ -45,7 +45,7 @@ DEFAULT_ADVICE = {
     "incomparable": "The two sides lay the file out differently: run with --deep to compare the content.",
     "extra": "The file is on the slave only: remove it if it should not be there.",
 }
-"""What to do about a problem without advice of its own, by kind."""
+"""Advice about a problem without advice of its own, by kind."""
 
 
 """One tracked region server as the HTML report shows it."""

@@ -28,12 +28,12 @@ WIDTH = 80
 """Columns of a terminal: text is wrapped there, commands continue with a backslash."""
 MAX_TABLES = 50
 MAX_REPAIRS = 10
-"""How many tables' repairs are printed; the script and the JSON document have them all."""
+"""Number of tables of which the repairs are printed; the script and the JSON document have them all."""
 MAX_NAME = 40
 NO_SHUTDOWN = "no shutdown time was recorded"
-"""How a notice of a side begins whose cut is the moment of its dump."""
+"""Beginning of a notice about a side whose cut is the moment of its dump."""
 MAX_LISTED_NAMES = 20
-"""How many tables a line names; the JSON document has them all."""
+"""Number of tables that a line names; the JSON document has them all."""
 NUMBERED = ("gap", "behind", "may-fill", "missing")
 """Codes whose detail names the sequence ids."""
 SHUTDOWN_WORDS = {

@@ -10,7 +10,7 @@ from status_tool.vocabulary.outcome import Moment
 from status_tool.vocabulary.verdicts import Verdict
 
 _WIDTH = 750
-"""How long the time axis is, in the drawing's units."""
+"""Length of the time axis, in the drawing's units."""
 _LANE = 34
 """Height of a curve."""
 _KEYS = {str(Verdict.COMPLETE): "c", str(Verdict.INCOMPLETE): "g", str(Verdict.UNVERIFIABLE): "u", None: "m"}

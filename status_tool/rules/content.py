@@ -14,7 +14,7 @@ from status_tool.rules.segments import latest
 from status_tool.vocabulary.details import fits, is_number, list_of, loads, map_of, optional
 
 SKEW_MS = 30_000
-"""How far clocks of region servers may differ: HBase rejects servers with more skew."""
+"""Difference that clocks of region servers may have: HBase rejects servers with more skew."""
 
 
 @dataclass(frozen=True, slots=True)

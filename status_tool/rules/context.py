@@ -46,11 +46,11 @@ from status_tool.vocabulary.verdicts import Evidence
 _Rows = Mapping[str, list[Row]]
 """Rows by kind; none for a kind that there is not."""
 MAX_NAMES = 10
-"""How many tables a notice names."""
+"""Number of tables that a notice names."""
 SMALL_KINDS = ("server", "table")
 """Kinds with one row per server or table: these are judged in plain Python, on the driver."""
 MOST_STRANGERS = 10
-"""How many other clusters a notice names."""
+"""Number of other clusters that a notice names."""
 
 
 class OriginRule(NamedTuple):
@@ -79,12 +79,12 @@ class RunContext:
     tables: tuple[TableFacts, ...] = ()
     queues: QueueFacts = field(default_factory=QueueFacts)
     run_findings: tuple[Finding, ...] = ()
-    """What makes the HBase half unverifiable, or incomplete, regardless of the regions."""
+    """Findings that make the HBase half unverifiable, or incomplete, regardless of the regions."""
     rows: RowProofs = NO_PROOFS
     kept: frozenset[str] = frozenset()
     """Tables of which the past rests on an earlier proof by rows."""
     accepted: Baseline = NOTHING_ACCEPTED
-    """What rests on the operator's word alone, of this run or as recorded, without what was proven by rows."""
+    """Times up to which only the operator's word vouches, of this run or as recorded; not what rows have proven."""
     unaffected: frozenset[str] = frozenset()
     """Tables of which the operator's word accepts nothing: they are younger, or their rows were proven."""
     is_settled_by_rows: bool = False
@@ -97,7 +97,7 @@ class RunContext:
     tracked_servers: frozenset[str] = field(init=False, repr=False, compare=False)
     """Names of the master's live servers that run the tracker."""
     origin_rules: Mapping[int, OriginRule] = field(init=False, repr=False, compare=False)
-    """Of each known origin."""
+    """Rule of each known origin."""
     _names: Mapping[int, str] = field(init=False, repr=False, compare=False)
     _reasons: Mapping[int | None, str] = field(init=False, repr=False, compare=False)
     _families: Mapping[str, tuple[str, ...]] = field(init=False, repr=False, compare=False)
@@ -176,7 +176,7 @@ class _Past:
 
     word: Baseline
     families: Mapping[str, tuple[str, ...] | None]
-    """Of each table in scope those that the peer ships; None: not known."""
+    """Families that the peer ships, by table in scope; None: not known."""
     recorded: Mapping[str, KeptBaseline]
 
     @property

@@ -32,7 +32,7 @@ class Place:
     server: str
     """Empty: no live server has them, or the table is disabled."""
     why: str
-    """What is wrong with a region there that nobody vouches for."""
+    """Reason why nobody vouches for a region there."""
     is_watched: bool = False
     """True if its opening may still be on its way into the content ledger."""
 

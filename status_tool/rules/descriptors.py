@@ -25,7 +25,7 @@ class Compared:
     """Differences of a slave's table from the master's."""
 
     less: tuple[str, ...] = ()
-    """What it keeps less of, each in words with both values."""
+    """Settings by which it keeps less, each in words with both values."""
     other: tuple[str, ...] = ()
     """Differences that lose nothing by themselves."""
     known: bool = True

@@ -30,7 +30,7 @@ def judge_file(path: str, master: Iterable[Row], slave: Iterable[Row], cut_ms: i
 
 
 CHANGEABLE = ("file-missing", "file-written", "file-differs", "algorithm", "no-checksum")
-"""What a change after the cut may explain."""
+"""Codes that a change after the cut may explain."""
 
 
 def _compare(ours: list[Row], theirs: list[Row]) -> tuple[str, str | None]:

@@ -31,7 +31,7 @@ REGION_KINDS = {
     MASTER: ("stream", "region", "fact"),
     SLAVE: ("segment", "replicated", "unstamped"),
 }
-"""What is read of a region, by side."""
+"""Kinds of rows that are read of a region, by side."""
 REGION_COLUMNS = (
     "kind",
     "table",
@@ -52,7 +52,7 @@ REGION_COLUMNS = (
     "started_ms",
     "family",
 )
-"""What is read of these rows."""
+"""Columns that are read of these rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,10 +73,10 @@ class JudgedRegion:
     written_ms: int | None
     replicated_ms: int | None
     timestamps: str
-    """What the original's rule says: a code of `STREAM_CODES`."""
+    """Answer of the original's rule: a code of `STREAM_CODES`."""
     lag_ms: int | None
     later: int = 0
-    """How many streams were written to after the shutdown time."""
+    """Number of streams that were written to after the shutdown time."""
     later_ms: int | None = None
     """The newest of these writes."""
 
@@ -120,7 +120,7 @@ class JudgedFile:
     """None if it matches."""
     is_of_master: bool
     master: Row | None
-    """What is compared of it; of several contents one."""
+    """Part of it that is compared; of several contents one."""
     slave: Row | None
 
 

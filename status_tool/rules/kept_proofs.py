@@ -25,7 +25,7 @@ that of a server that starts later.
 BY_ROWS, BY_WORD = "rows", "word"
 """Who vouches: the rows were compared, or the operator says so (`--since`)."""
 MOST_NAMES = 10
-"""How many tables a notice names."""
+"""Number of tables that a notice names."""
 _MOMENTS = ("born_ms", "changed_ms", "back_ms", "written_ms", "deleted_ms")
 _SEEN = {**dict.fromkeys(_MOMENTS, optional(is_number)), "dropped_ms": optional(map_of(is_number))}
 _KEPT = {
@@ -64,7 +64,7 @@ class KeptBaseline:
     """Proof kept of one table's past."""
 
     until_ms: int
-    """What was written up to then, on whatever server's clock, is vouched for."""
+    """Time up to which what was written, on whatever server's clock, is vouched for."""
     families: frozenset[str]
     seen: Seen
     by: str = BY_ROWS

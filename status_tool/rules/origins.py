@@ -28,7 +28,7 @@ class Origin:
     live: bool
     tracked: bool
     reason: str | None
-    """Why it is not settled; None: settled."""
+    """Reason why it is not settled; None: settled."""
     after_ms: int | None
     """A write time beyond this, on the origin's own clock, is certainly after the shutdown; None: unknown."""
 

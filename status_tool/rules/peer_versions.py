@@ -15,7 +15,7 @@ from status_tool.vocabulary.details import is_number, loads
 from status_tool.vocabulary.schema import Row
 
 REFRESHED_MS = 60_000
-"""How long after the first server a change is in force on all: HBase has them refresh the peer in one procedure."""
+"""Time from a change's first server until it is in force on all: HBase has them refresh the peer in one procedure."""
 _FIELDS = 4
 
 

@@ -63,7 +63,7 @@ class QueueFacts:
     loads_from_ms: int | None = None
     """All bulk loads since this time have been shipped; None: unknown."""
     left_bytes: int | None = None
-    """How much of this peer's WALs was still to be shipped when the queues were read; None: unknown."""
+    """Bytes of this peer's WALs that were still to be shipped when the queues were read; None: unknown."""
     disabled_peer: str | None = None
     own_shipping: str | None = None
     """`peers.own_shipping` of this peer."""

@@ -27,7 +27,7 @@ RegionStream = tuple[int | None, int]
 _NOT_HOSTED = (RegionState.SPLIT, RegionState.DISABLED)
 """Regions that no region server needs to have."""
 _OWN_CODES = frozenset({"bulkload", "unstamped", "truncated", "content-changed"})
-"""What makes a region count although it has neither a stream nor a place in a replicated table."""
+"""Codes that make a region count although it has neither a stream nor a place in a replicated table."""
 _LOCAL_LOAD = "with replication disabled for the load (disableReplication), so that they never reach a queue or a slave"
 _HOST_ORDER = (None, "untracked", "unhosted")
 

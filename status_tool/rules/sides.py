@@ -15,7 +15,7 @@ from status_tool.vocabulary.scope import Scope, TableFilter
 LOCAL_POOL = "file:"
 """Stands for the identity of local folders."""
 CLOCK_TOLERANCE_MS = 30_000
-"""How far the clocks of two hosts that run the tool may differ without a notice; HBase allows its servers as much."""
+"""Difference that the clocks of the tool's two hosts may have without a notice; HBase allows its servers as much."""
 
 
 def cannot_report(rows: Iterable[Mapping[str, Any]]) -> list[str]:

@@ -23,7 +23,7 @@ from status_tool.vocabulary.states import LINEAGE, FactState, RegionState
 from status_tool.vocabulary.verdicts import Status, worst
 
 META_FAMILY = "METAFAMILY"
-"""What HBase calls the family of its WAL markers (`WALEdit.METAFAMILY`)."""
+"""Name that HBase gives the family of its WAL markers (`WALEdit.METAFAMILY`)."""
 
 
 AGE_COLUMNS = ("kind", "table", "state", "region_id")
@@ -35,10 +35,10 @@ class TableAge:
 
     table: str
     regions: int
-    """How many regions the master has; 0: none was recorded."""
+    """Number of regions that the master has; 0: none was recorded."""
     oldest: int | None
     newest: int | None
-    """Of the regions that exist now."""
+    """Newest of the regions that exist now."""
     unknown: bool
     """True if some region's or parent's creation time is not known."""
 
@@ -80,7 +80,7 @@ class TableFacts:
     observers: tuple[str, ...] = ()
     """Coprocessors that are not HBase's and that it has on both sides."""
     seen: Seen = NOTHING_SEEN
-    """What the slave's trackers have seen of its content by now."""
+    """Events that the slave's trackers have seen of its content by now."""
     is_unrecorded: bool = False
     """True if the slave may have applied entries of it that it has no record of."""
     accepts: KeptBaseline | None = None

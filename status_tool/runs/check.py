@@ -62,7 +62,7 @@ class Check:
     rows: RowsAsked | None = None
     """True if the rows themselves settle what streams leave in doubt."""
     sample_s: float = 0.0
-    """How long FILE's samples of rows are compared at most; 0: not at all."""
+    """Time for which FILE's samples of rows are compared at most; 0: not at all."""
 
 
 def kind_of_check(check: Check, header: Header) -> RunKind:

@@ -41,7 +41,7 @@ from status_tool.vocabulary.schema import Row
 AT_ONCE = 3
 """Tables that are compared at a time: a region server works on one more request than that."""
 DRAIN_S = 10.0
-"""How long to wait for the queues without --wait: what was just written is shipped within a second or two."""
+"""Time to wait for the queues without --wait: what was just written is shipped within a second or two."""
 CHANGING_S = 30.0
 POLL_S = 0.5
 MOST_MARKS = 20
@@ -67,7 +67,7 @@ class _Queues:
         self._master, self._peer_id = master, peer_id
         self._lock = threading.Lock()
         self._marks: list[tuple[float, Measured]] = []
-        """What they held earlier, of which not all is known to be shipped; in order."""
+        """Entries that they held earlier, of which not all is known to be shipped; in order."""
         self._until = float("-inf")
 
     def shipped_until(self) -> float:

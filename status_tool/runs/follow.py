@@ -36,7 +36,7 @@ from status_tool.vocabulary.scope import TableFilter
 from status_tool.vocabulary.verdicts import Evidence
 
 MASTER_WAIT_S = 10.0
-"""How long a round waits for the master's servers to echo the barrier; the others have until the next round."""
+"""Time that a round waits for the master's servers to echo the barrier; the others have until the next round."""
 
 
 class LiveMaster(Master):

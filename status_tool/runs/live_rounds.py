@@ -102,7 +102,7 @@ class LiveRounds:
     scratch: Scratch
     progress: Progress = field(default_factory=Progress)
     told: list[str] = field(default_factory=list)
-    """What was recorded on the slave, and what was taken back."""
+    """Records that were made on the slave, and those that were taken back."""
 
     def run(self) -> Outcome:
         """Check until complete, until no change is possible, or until the deadline; return the last outcome."""

@@ -35,7 +35,7 @@ class LostTable:
     """Entries of a table that the slave lacks. Times are write times, epoch ms; None if unknown."""
 
     regions: int
-    """So many regions lack something."""
+    """Number of regions that lack something."""
     of_regions: int
     entries: int | None
     """About how many entries, as heads and segments tell."""
@@ -49,7 +49,7 @@ class LostData:
     """The answer."""
 
     outcome: Outcome
-    """Of the check: its verdict decides the exit code."""
+    """Outcome of the check: its verdict decides the exit code."""
     tables: Mapping[str, LostTable]
     unproven: Mapping[str, str]
     """By table, or empty for the whole, why not even that is certain."""

@@ -17,7 +17,7 @@ from status_tool.printable import duration, iso
 _NAME = "runs.json"
 _VERSION = 1
 _KINDS = 100
-"""How many kinds of runs are kept, the latest ones."""
+"""Number of kinds of runs that are kept, the latest ones."""
 _MAX_BYTES = 1 << 20
 _READ = ("stream", "segment", "file")
 """Kinds of rows whose number decides how long a run takes."""
@@ -28,7 +28,7 @@ class RunKind:
     """Runs that take about as long for as many rows."""
 
     form: str
-    """What is done, as `run -m -o`."""
+    """Form of the run, as `run -m -o`."""
     cluster: str
     """The cluster's key; of a check the id of FILE's cluster."""
     hbase: bool

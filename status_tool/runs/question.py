@@ -36,9 +36,9 @@ from status_tool.vocabulary.scope import Baseline, Scope, TableFilter
 from status_tool.vocabulary.selection import exclusion_regexes, glob_regex
 
 NAMED_LIMITS = 3
-"""How many tables or paths a restriction names."""
+"""Number of tables or paths that a restriction names."""
 HDFS_NOTICE = "HDFS: "
-"""How notices about that half begin; where it is not checked they say nothing of the check."""
+"""Beginning of notices about that half; where it is not checked they say nothing of the check."""
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ class Question:
     peer: PeerFacts | None
     """The master's peer that leads to the slave; None: HBase is not in scope, or FILE is of the original tool."""
     queues: QueueFacts
-    """What the queues and the peer's configuration prove, and on which evidence each table rests."""
+    """Proofs by the queues and the peer's configuration, and on which evidence each table rests."""
     left_out: tuple[str, ...]
     """Tables of the master that the peer does not replicate."""
     shipped: Mapping[str, tuple[str, ...]]

@@ -47,7 +47,7 @@ SAMPLE_ROWS = 4_000
 PER_REGION = 4
 """Where there are few regions, so many ranges of each."""
 AGAIN_S = 30.0
-"""How long those that are not equal are looked at again."""
+"""Time that those that are not equal are looked at again."""
 UNHEARD = 0.5
 """Where no server has answered in this share of the time, none is waited for: a tracker looks each second."""
 

@@ -115,7 +115,7 @@ def _samples(settings: Settings, request: Request, path: Path) -> AbstractContex
 
 
 UNASKED_FILES = 10_000
-"""So many files and folders are read within seconds: where HDFS has no more, nobody needs to be asked."""
+"""Number of files and folders that are read within seconds: where HDFS has no more, nobody needs to be asked."""
 
 
 def unasked(settings: Settings, request: Request) -> str | None:

@@ -41,7 +41,7 @@ PART_FILES = 5_000
 LARGE_FILES = 2_000
 """From so many on files are read by Hadoop's own client: its start costs what WebHDFS does for some hundred."""
 LOOK_PAGES = 64
-"""So many pages are listed to see how large a tree is."""
+"""Number of pages that are listed to see how large a tree is."""
 GROUPS = 512
 _HEADER = 12  # bytesPerCRC and crcPerBlock
 _MD5_BYTES, _CRC_BYTES = 16, 4

@@ -24,7 +24,7 @@ from status_tool.vocabulary.states import RegionState
 
 META = "hbase:meta"
 _HOSTED = [b"info:regioninfo", b"info:server", b"info:serverstartcode", b"info:state"]
-"""What tells of a region and who has it; HBase has more there, also of other replicas."""
+"""Columns that tell of a region and who has it; HBase has more there, also of other replicas."""
 _OPENED = [*_HOSTED, b"info:seqnumDuringOpen"]
 FEW_TABLES = 20
 """Of more, all of `hbase:meta` is read at once."""

@@ -19,7 +19,7 @@ from status_tool.clients.zookeeper import ZooKeeper, unwrap
 from status_tool.errors import ConfigurationError
 
 READ_ATTEMPTS = 20
-"""How often the queues are read again while some are being claimed."""
+"""Number of times that the queues are read again while some are being claimed."""
 _REPLICATION = "replication"
 _LOCK = "cversion_"
 """HBase creates and deletes `rs/cversion_<queue>` with every claim, so that the parent's cversion changes."""

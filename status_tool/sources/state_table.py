@@ -55,7 +55,7 @@ LOOKS_AGAIN = 4
 LOOK_AGAIN_S = 1.0
 """A tracker writes an opening about a second after it."""
 MOST_LOOKED_AT = 1_000
-"""So many regions may be on their way at once, of a sixteenth of all."""
+"""Number of regions that may be on their way at once, of a sixteenth of all."""
 
 
 @dataclass(frozen=True, slots=True)

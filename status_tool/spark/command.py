@@ -42,7 +42,7 @@ _UNUSED = (
     "vertx",
     "volcano",
 )
-"""How the names of jars begin that no check uses: other clusters' resource managers, Hive, machine learning."""
+"""Beginnings of the names of jars that no check uses: other clusters' resource managers, Hive, machine learning."""
 
 
 def direct_command(settings: dict[str, str], folder: Path) -> list[str] | None:

@@ -18,7 +18,7 @@ from status_tool.vocabulary.schema import STATUS_SCHEMA
 from status_tool.vocabulary.selection import LOCAL
 
 COLUMNS = (*COMPARED, "modified_ms", "detail")
-"""What files are judged by."""
+"""Columns by which files are judged."""
 _CONTENT = pa.struct([STATUS_SCHEMA.field(name) for name in COMPARED])
 FILE_SCHEMA = pa.schema(
     {

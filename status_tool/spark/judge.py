@@ -26,7 +26,7 @@ from status_tool.vocabulary.schema import Row
 
 Batches = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 BATCH = 10_000
-"""How many records make a batch for Spark."""
+"""Number of records in a batch for Spark."""
 
 _MS, _TEXT, _KEY, _NUMBER = pa.int64(), pa.string(), pa.binary(), pa.int64()
 FINDING = pa.struct(

@@ -29,7 +29,7 @@ from status_tool.spark.settings import (
 )
 
 _CRASH = "fatal error has been detected"
-"""What a JVM prints that crashes."""
+"""Line that a JVM prints when it crashes."""
 
 _SMALL_QUERY = {
     "spark.sql.adaptive.enabled": "false",

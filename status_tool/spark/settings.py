@@ -57,9 +57,9 @@ _NOT_DIRECT = (
     "spark.sql.hive",
     "spark.submit",
 )
-"""How settings begin that `spark-submit` acts on before the JVM starts, or that ask for jars that we leave out."""
+"""Beginnings of settings that `spark-submit` acts on before the JVM starts, or that ask for jars that we leave out."""
 _OF_A_USER = ("SPARK_", "PYSPARK_SUBMIT_ARGS")
-"""How variables begin that Spark's scripts and its launcher act on."""
+"""Beginnings of variables that Spark's scripts and its launcher act on."""
 _OF_PYSPARK = ("SPARK_AUTH_SOCKET_TIMEOUT", "SPARK_BUFFER_SIZE")
 """Those that PySpark sets in this process, once it has run."""
 

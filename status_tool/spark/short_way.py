@@ -26,7 +26,7 @@ _COLUMNS = ("region", "origin", "prev", "seq", "write_ms")
 _KIND = ("table_key", "has_streams", "is_split")
 _DECIDED = ("table", "status", "evidence")
 MOST_IN_DOUBT = 200_000
-"""So many names, about 10 MB, are sent to every task; where more regions are in doubt, all are judged one by one."""
+"""Number of names, about 10 MB, that are sent to every task; with more regions in doubt, all are judged one by one."""
 
 
 @dataclass(frozen=True, slots=True)

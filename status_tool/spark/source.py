@@ -26,10 +26,10 @@ _OPTION = "source_token"
 _MARK = "status-tool-error:"
 _MARKED = re.compile(re.escape(_MARK) + r"([A-Za-z0-9+/=]+)")
 _NO_PROGRAM = re.compile(r'Cannot run program "([^"]+)": error=\d+, ([^\n]+)')
-"""What a JVM says that cannot start Python."""
+"""Message of a JVM that cannot start Python."""
 _NO_MODULE = re.compile(r"ModuleNotFoundError: No module named '((?!status_tool)[^']+)'")
 _OTHER_PYTHON = re.compile(r"Python in worker has different version: ([\d.]+) than that in driver: ([\d.]+)")
-"""What PySpark says of executors' Pythons that cannot run the tool's code."""
+"""Message of PySpark about executors' Pythons that cannot run the tool's code."""
 
 
 def load(session: SparkSession, source: Source) -> DataFrame:

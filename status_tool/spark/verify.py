@@ -69,7 +69,7 @@ _SMALL_COLUMNS = (
 )
 
 FEW_IN_DOUBT = 10_000
-"""So few regions are judged by this process, whatever size the whole is of."""
+"""Number of regions up to which all are judged by this process, whatever size the whole is of."""
 _AGES = age_aggregates_sql()
 
 

@@ -50,9 +50,9 @@ class StatusFile:
     """A status file that has been checked. Close it (or use it as a context manager) when done."""
 
     path: Path
-    """What the user named."""
+    """Path that the user named."""
     parquet_path: Path
-    """What Spark reads: `path` itself, or something temporary that stands for it (see `uri`)."""
+    """Path that Spark reads: `path` itself, or something temporary that stands for it (see `uri`)."""
     header: Header
     counts: Mapping[str, int]
     """Rows by kind; kinds without rows are absent."""

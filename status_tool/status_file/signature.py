@@ -20,7 +20,7 @@ from status_tool.printable import safe
 SIGNATURE_KEY = b"status-tool-signature"
 NO_SIGNATURE = b"0" * 64
 SIGNATURE_PATTERN = re.compile(re.escape(SIGNATURE_KEY) + rb"\x18\x40([0-9a-f]{64})")
-"""As `DIGEST_PATTERN` of the header: no JSON text can hold these bytes."""
+"""Pattern like `DIGEST_PATTERN` of the header: no JSON text can hold these bytes."""
 
 _CONTEXT = b"status-tool status file 1\n"
 _LEAST_BYTES, _MOST_BYTES = 16, 1 << 16

@@ -42,9 +42,9 @@ class Code(Generic[_S]):
     is_by_hand: bool = False
     """True if a step by hand comes before copying helps."""
     is_about_rows: bool = False
-    """Of a table or a run: whether equal rows refute it. They do not where it is about a table's form, or about what
-    digests do not compare. A run's codes are refuted by equal rows of every table: entries may have gone unseen, or
-    been changed."""
+    """True if equal rows refute what it says of a table, or equal rows of every table what it says of a run: entries
+    may have gone unseen, or been changed. They do not where it is about a table's form, or about what digests do not
+    compare."""
 
 
 STREAMS: dict[str, Code[Status]] = {
@@ -102,7 +102,7 @@ STREAMS: dict[str, Code[Status]] = {
         repair=Copy.HOLE,
     ),
 }
-"""Why a stream has its status."""
+"""Codes of a stream's status."""
 
 REGIONS: dict[str, Code[Status]] = {
     # No region server hosts it, so that what it appended last may not be known.
@@ -161,7 +161,7 @@ REGIONS: dict[str, Code[Status]] = {
         ),
     ),
 }
-"""Why a region as such is unverifiable."""
+"""Codes of regions that are unverifiable as such."""
 
 TABLES: dict[str, Code[Status]] = {
     # The slave does not have it.
@@ -317,7 +317,7 @@ TABLES: dict[str, Code[Status]] = {
     # Rows of both sides were compared, and differ for good.
     "differs": Code(Status.DIFFERS, "differs", repair=Copy.CONTENT, is_about_rows=True),
 }
-"""Why every region of a table is affected."""
+"""Codes of tables of which every region is affected."""
 
 FILES: dict[str, Code[FileStatus]] = {
     # Both sides have it, with the same content according to the checksums, or it is empty on both.
@@ -367,7 +367,7 @@ FILES: dict[str, Code[FileStatus]] = {
         repair=Copy.FILE,
     ),
 }
-"""Why a file has its status."""
+"""Codes of a file's status."""
 
 RUNS: dict[str, Code[Status]] = {
     "own-code": Code(
@@ -464,7 +464,7 @@ RUNS: dict[str, Code[Status]] = {
         ),
     ),
 }
-"""Why the run as a whole is unverifiable."""
+"""Codes of runs that are unverifiable as a whole."""
 
 
 def _statuses(codes: Mapping[str, Code[_S]]) -> dict[str, _S]:

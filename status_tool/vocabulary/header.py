@@ -60,8 +60,8 @@ class Header:
     shutdown_from: str = ""
     """The source of the shutdown time: one of `SHUTDOWN_SOURCES`; empty: unknown, or there is none."""
     pruned: Mapping[str, int] = field(default_factory=dict)
-    """Of a slave, by master cluster id: FILEs with an earlier barrier need segments that are pruned."""
+    """Prunings of a slave, by master cluster id: FILEs with an earlier barrier need segments that are pruned."""
     witnesses: tuple[str, ...] = ()
-    """Of a FILE from witnesses: the ids of their folders. Such a file has what was shipped, not what was written."""
+    """Ids of the folders of a FILE from witnesses. Such a file has what was shipped, not what was written."""
     read_until_ms: int | None = None
     """When the last row had been read; None: unknown."""

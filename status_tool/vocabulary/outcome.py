@@ -74,9 +74,9 @@ class HBaseOutcome:
     regions: dict[Status, int]
     worst_lag_ms: int | None = None
     timestamps_complete: int = 0
-    """How many of the regions the original's timestamps rule alone would call complete."""
+    """Number of regions that the original's timestamps rule alone would call complete."""
     evidence_by: dict[Evidence, int] = field(default_factory=dict)
-    """How many regions rest on each evidence; `evidence` is the weakest of them."""
+    """Number of regions by evidence; `evidence` is the weakest of them."""
     accepted_tables: tuple[str, ...] = ()
     """The tables in scope of which the past rests on the operator's word."""
     not_replicated: NotReplicated | None = None
@@ -114,7 +114,7 @@ class PeerLink:
     state: str = ""
     """The verdict that colours it; empty: none."""
     href: str = ""
-    """What it opens, within the page; empty: nothing."""
+    """Place that it opens, within the page; empty: nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,19 +142,19 @@ class Outcome:
     clusters: ClusterMap | None = None
     """Which clusters replicate to which, as far as the run knows; None if no peer was recorded."""
     max_problems: int = 100
-    """How many problems, or groups of them, are to be listed."""
+    """Number of problems, or of groups of them, to be listed."""
     overview: Overview | None = None
     """All of it by table and cause; None if it was not requested, as while a run still waits."""
     shutdown_from: str = ""
-    """As `Header.shutdown_from`."""
+    """Source of it, as `Header.shutdown_from`."""
     queued_bytes: int | None = None
-    """How much of the peer's WALs was still to be shipped when FILE was written; None: unknown, or not in scope."""
+    """Bytes of the peer's WALs that were still to be shipped when FILE was written; None: unknown, or not in scope."""
     seen: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """By table what the slave's trackers had seen of its content, as a proof by rows keeps it (`rules.kept_proofs`)."""
     accepts: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """By table what the slave has to record of the operator's word (`rules.kept_proofs`)."""
     limits: tuple[str, ...] = ()
-    """What restricts the verdict, in words: tables and namespaces that were chosen, a half that was not checked."""
+    """Restrictions of the verdict, in words: tables and namespaces that were chosen, a half that was not checked."""
     master_address: str = ""
     """`quorum:port:/znode`, or the NameNode's; empty if no header knows it."""
     slave_address: str = ""
@@ -192,7 +192,7 @@ class Group:
     from_ms: int | None = None
     to_ms: int | None = None
     command: str = ""
-    """What repairs the example, where a table's repair does not: quoted for a shell."""
+    """Command that repairs the example, where a table's repair does not: quoted for a shell."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,7 +205,7 @@ class TableRepair:
     stuck: bool
     """True if waiting cannot resolve it; else the rows may still arrive by themselves."""
     first: tuple[str, ...]
-    """What has to be done by hand first."""
+    """Steps by hand that come first."""
     commands: Repair
     dry_run: str
     """To be run on the slave after `commands.hash_table`: compares and changes nothing."""
@@ -288,7 +288,7 @@ class Drawing:
     folders: tuple[Folder, ...] = ()
     more_folders: int = 0
     lags: tuple[int, ...] = ()
-    """How many regions are behind by less than each of `LAG_BOUNDS_MS`, and by more."""
+    """Number of regions that are behind by less than each of `LAG_BOUNDS_MS`, and by more."""
     problems: tuple[Problem, ...] = ()
     """More than the outcome lists."""
     servers: tuple[ServerState, ...] = ()
@@ -305,4 +305,4 @@ class Overview:
     """Worst first; empty if they were not requested."""
     oldest_hole_ms: int | None = None
     drawing: Drawing | None = None
-    """What a page draws; None if there is to be none."""
+    """Drawing of a page; None if there is to be none."""

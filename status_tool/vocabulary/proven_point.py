@@ -37,7 +37,7 @@ class RecoveryPoint:
     """By how much the clocks of the master's servers and of the publisher may differ at most; None: unknown."""
     held_back_by: str | None
     evidence: str | None
-    """What the point rests on, as `hbase.evidence` of a check; None: there is no point."""
+    """Evidence of the point, as `hbase.evidence` of a check; None: there is no point."""
     tables: Mapping[str, TablePoint]
     newest_ms: int | None
     """The cut of the newest file that is here."""

@@ -53,7 +53,7 @@ class Baseline:
     """Past that `--since` accepts: all writes up to a time (epoch ms), in all tables or in one."""
 
     everything_ms: int | None = None
-    """Of all tables, and of servers that are gone: what these did cannot be told apart by table."""
+    """Time for all tables, and for servers that are gone: what these did cannot be told apart by table."""
     by_table: Mapping[str, int] = field(default_factory=dict)
 
     def of(self, table: str | None) -> int | None:

@@ -19,10 +19,10 @@ _VERSION = 1
 KEPT_MS = 90 * 86_400_000
 """Rounds are forgotten after this time."""
 MOMENTS = 2_000
-"""How many rounds the page draws at most."""
+"""Number of rounds that the page draws at most."""
 _MEMORY = ":memory:"
 _WAIT_S = 5.0
-"""How long another process may hold the file."""
+"""Time that another process may hold the file."""
 _TABLES = """
 CREATE TABLE round (
   id INTEGER PRIMARY KEY, pair TEXT NOT NULL, started_ms INTEGER NOT NULL, took_ms INTEGER NOT NULL,

@@ -16,7 +16,7 @@ from status_tool.errors import ConfigurationError
 
 LOOPBACK = "127.0.0.1"
 _REQUEST_S = 10.0
-"""How long a client may take to ask."""
+"""Time that a client may take to ask."""
 _TEXT = "text/plain; charset=utf-8"
 _METRICS = "text/plain; version=0.0.4; charset=utf-8"
 _JSON = "application/json"

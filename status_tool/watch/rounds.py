@@ -17,7 +17,7 @@ from status_tool.watch.history import CheckRound, History
 JITTER = 0.1
 """Pauses vary by this share, so that many watches of one cluster do not all begin at the same moment."""
 NAMED_TABLES = 5
-"""How many tables a line names."""
+"""Number of tables that a line names."""
 _WORDS = {
     Verdict.COMPLETE: "complete",
     Verdict.INCOMPLETE: "NOT complete",

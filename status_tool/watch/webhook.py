@@ -26,9 +26,9 @@ POST_TIMEOUT_S = 10.0
 PAUSES_S = (1.0, 4.0, 16.0)
 """Before each further try."""
 WAITING = 100
-"""So many events wait for a receiver that does not answer; then the oldest is dropped."""
+"""Number of events that wait for a receiver that does not answer; then the oldest is dropped."""
 LAST_S = 5.0
-"""How long the end of a watch waits for its last event."""
+"""Time that the end of a watch waits for its last event."""
 
 
 class Webhook:
