@@ -11,6 +11,8 @@ StatusToolError                  one clear line, exit code 2
 
 from __future__ import annotations
 
+import os
+
 EXIT_COMPLETE = 0
 EXIT_INCOMPLETE = 1
 EXIT_ERROR = 2
@@ -50,3 +52,19 @@ class Interrupted(StatusToolError):
     """Stopped by the user."""
 
     exit_code = EXIT_INTERRUPTED
+
+
+def unexpected(error: BaseException) -> str:
+    """Return what to say of an error that no user can cause."""
+    try:
+        said = str(error)
+    except Exception:
+        said = "no message"  # Spark's errors ask the JVM for theirs, which may be gone
+    return (
+        f"unexpected {type(error).__name__}: {said}; this is a bug in status-tool (STATUS_TOOL_TRACEBACK=1 shows where)"
+    )
+
+
+def is_traceback_wanted() -> bool:
+    """Return True if an unexpected error shall not end as one line."""
+    return bool(os.environ.get("STATUS_TOOL_TRACEBACK"))

@@ -37,7 +37,15 @@ from status_tool.cli.switchover import switchover
 from status_tool.cli.topology import topology
 from status_tool.cli.watch import WatchCommand, watch
 from status_tool.cli.witness import witness
-from status_tool.errors import EXIT_ERROR, EXIT_INTERRUPTED, EXIT_TERMINATED, Interrupted, StatusToolError
+from status_tool.errors import (
+    EXIT_ERROR,
+    EXIT_INTERRUPTED,
+    EXIT_TERMINATED,
+    Interrupted,
+    StatusToolError,
+    is_traceback_wanted,
+    unexpected,
+)
 from status_tool.printable import safe
 from status_tool.spark import jvm
 from status_tool.spark.jvm import end_unused
@@ -176,12 +184,9 @@ def _main(arguments: list[str]) -> int:
             _write_no_more()
             _complain(f"cannot write to stdout, or a temporary file in {tempfile.gettempdir()}: {error.strerror}")
             return EXIT_ERROR
-        if os.environ.get("STATUS_TOOL_TRACEBACK"):
+        if is_traceback_wanted():
             raise
-        _complain(
-            f"unexpected {type(error).__name__}: {error}; this is a bug in status-tool "
-            "(STATUS_TOOL_TRACEBACK=1 shows where)"
-        )
+        _complain(unexpected(error))
         return EXIT_ERROR
     # Typer itself turns Ctrl-C into this result, silently.
     return _interrupted() if result == EXIT_INTERRUPTED else int(result or 0)

@@ -21,6 +21,7 @@ from pyspark.util import PythonEvalType
 
 from status_tool.rules.context import RunContext
 from status_tool.rules.judged import REGION_COLUMNS, REGION_KINDS, judge_regions, judge_streams
+from status_tool.spark.source import marked
 from status_tool.vocabulary.header import MASTER, SLAVE
 from status_tool.vocabulary.schema import Row
 
@@ -109,9 +110,17 @@ def _by_region(rows: DataFrame, judge: Callable[[Iterable[Row]], Iterable[Any]],
 
 
 def map_in_arrow(rows: DataFrame, batches: Batches, schema: pa.Schema) -> DataFrame:
-    """Call `DataFrame.mapInArrow`, which asks for pandas although it does not use it."""
+    """Call `DataFrame.mapInArrow`, which asks for pandas although it does not use it.
+
+    `source.explain` turns an error of a worker into the tool's.
+    """
+
+    def judged(given: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        with marked():
+            yield from batches(given)
+
     judging = UserDefinedFunction(
-        batches, from_arrow_schema(schema), "judge", evalType=PythonEvalType.SQL_MAP_ARROW_ITER_UDF
+        judged, from_arrow_schema(schema), "judge", evalType=PythonEvalType.SQL_MAP_ARROW_ITER_UDF
     )
     column = judging(*(rows[name] for name in rows.columns))
     return DataFrame(rows._jdf.mapInArrow(column._jc, False, None), rows.sparkSession)

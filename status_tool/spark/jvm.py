@@ -44,7 +44,9 @@ class _Early:
     """Where it tells its port, and puts its temporary files."""
     console: IO[bytes]
     is_taken: bool = False
-    """Return True if a session uses a JVM that was started directly, whose temporary files go with it."""
+    """True once a session uses it."""
+    client: Any = None
+    """Py4J's, once connected."""
 
     @property
     def port_file(self) -> Path:
@@ -119,6 +121,11 @@ def kill() -> None:
 def end() -> None:
     """The same, and wait."""
     global _early
+    if _early is not None and _early.client is not None:
+        # A thread of Py4J tells it of each object that Python has collected, and would print that it cannot, unless it
+        # may try again; then it finds that there is no connection.
+        _early.client._should_retry = lambda *_: True
+        _early.client.is_connected = False
     kill()
     if _process is not None:
         _process.wait()
@@ -186,7 +193,7 @@ def _connected(early: _Early, console: IO[bytes]) -> Any:
     finally:
         for name in connection:
             os.environ.pop(name)
-    gateway.proc = _process
+    gateway.proc, early.client = _process, gateway._gateway_client
     return gateway
 
 

@@ -83,6 +83,9 @@ def spark_session(
 def forget_session() -> None:
     """Drop a session whose JVM has ended or does not answer, so that the next one starts another JVM."""
     gateway = getattr(SparkContext, "_gateway", None)
+    server = getattr(SparkContext._active_spark_context, "_accumulatorServer", None)
+    if server is not None:
+        server.handle_error = lambda *_: None  # it prints that the JVM has gone
     jvm.end()
     with suppress(Exception):
         if gateway is not None:

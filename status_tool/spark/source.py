@@ -16,7 +16,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
 from status_tool import errors
-from status_tool.errors import ConfigurationError, StatusToolError
+from status_tool.errors import ConfigurationError, StatusToolError, is_traceback_wanted, unexpected
 from status_tool.sources.interface import Source
 from status_tool.vocabulary.schema import STATUS_SCHEMA
 
@@ -49,16 +49,19 @@ def load(session: SparkSession, source: Source) -> DataFrame:
 
 
 def explain(error: BaseException) -> StatusToolError | None:
-    """The tool's own error that a Spark exception carries, however deep, or what it means; None for another one's."""
+    """The tool's own error that a Spark exception carries, however deep, or what it means; None for another one's.
+
+    Ask while Spark's JVM lives: it has the words.
+    """
     seen: BaseException | None = error
     while seen is not None:
         if isinstance(seen, StatusToolError):
             return seen
-        found = _MARKED.search(str(seen))
-        if found:
-            return _decoded(found.group(1))
-        if reason := _python_trouble(str(seen)):
+        said = str(seen)
+        if reason := _python_trouble(said):
             return ConfigurationError(reason)
+        if found := _MARKED.search(said):
+            return _decoded(found.group(1))
         seen = seen.__cause__ or seen.__context__
     return None
 
@@ -97,7 +100,7 @@ class StatusRows(DataSource):
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """Return a reader of the source."""
-        with _marked():
+        with marked():
             source: Source = cloudpickle.loads(base64.b64decode(self.options[_OPTION]))
         return _Reader(source)
 
@@ -107,22 +110,32 @@ class _Reader(DataSourceReader):
         self._source = source
 
     def partitions(self) -> Sequence[InputPartition]:
-        with _marked():
+        with marked():
             return [InputPartition(partition) for partition in self._source.partitions()]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        with _marked():
+        with marked():
             yield from self._source.read(partition.value)
 
 
 @contextmanager
-def _marked() -> Iterator[None]:
-    """Let an error of the tool cross from a worker to the driver as a mark in the message."""
+def marked() -> Iterator[None]:
+    """Let an error cross from a worker to the driver as a mark in the message; an unexpected one becomes one line."""
     try:
         yield
+    except ImportError:
+        raise  # of a Python that lacks something: PySpark says the same where the tool's code is not even reached
     except StatusToolError as error:
-        mark = json.dumps([type(error).__name__, str(error)])
-        raise RuntimeError(_MARK + base64.b64encode(mark.encode()).decode("ascii")) from None
+        raise _mark(error, str(error)) from None
+    except Exception as error:
+        if is_traceback_wanted():
+            raise
+        raise _mark(error, unexpected(error)) from None
+
+
+def _mark(error: Exception, message: str) -> RuntimeError:
+    mark = json.dumps([type(error).__name__, message])
+    return RuntimeError(_MARK + base64.b64encode(mark.encode()).decode("ascii"))
 
 
 def _decoded(encoded: str) -> StatusToolError:

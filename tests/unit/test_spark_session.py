@@ -16,10 +16,11 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from status_tool.errors import ConfigurationError, ConnectionFailed
+from status_tool.errors import ConfigurationError, ConnectionFailed, StatusFileError, StatusToolError
 from status_tool.sources.interface import Source
 from status_tool.spark.debug import write_debug
 from status_tool.spark.held import HeldRows
+from status_tool.spark.judge import map_in_arrow
 from status_tool.spark.session import spark_session
 from status_tool.spark.source import explain, load
 from status_tool.spark.stages import TASKS_NAME, stages_shown, tasks
@@ -28,6 +29,7 @@ from status_tool.vocabulary.schema import STATUS_SCHEMA
 from status_tool.vocabulary.scope import Scope
 from status_tool.vocabulary.verdicts import Verdict
 from tests.lab.waiting import wait_until
+from tests.pair import REPOSITORY
 from tests.unit.test_evidence_reference import FILE, MASTER, OURS, SLAVE, THEIRS
 
 pytestmark = pytest.mark.spark
@@ -125,6 +127,46 @@ def test_a_python_of_another_version() -> None:
     assert "run Python 3.9, and the tool Python 3.11: set PYSPARK_PYTHON" in str(explain(RuntimeError(words)))
 
 
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (StatusFileError("row 7 is damaged"), "row 7 is damaged"),
+        (ValueError("row 7"), "unexpected ValueError: row 7; this is a bug in status-tool"),
+    ],
+)
+def test_an_error_of_a_judging_worker_comes_out_as_itself(session: SparkSession, error: Exception, said: str) -> None:
+    def broken(given: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        raise error
+        yield from given
+
+    with pytest.raises(Exception, match=r".") as raised:
+        map_in_arrow(session.range(1), broken, pa.schema({"id": pa.int64()})).collect()
+    clear = explain(raised.value)
+    assert isinstance(clear, StatusFileError if isinstance(error, StatusFileError) else StatusToolError)
+    assert str(clear).startswith(said)
+
+
+@pytest.mark.slow
+def test_an_error_of_a_judging_worker_is_one_line() -> None:
+    """With exit code 2, and nothing of the worker's or of Spark's own."""
+    script = """
+import sys
+from status_tool.cli.main import main
+from status_tool.spark import held, judge, verify
+def broken(rows, context):
+    raise ValueError("two\\nlines")
+    yield
+held.SMALL_BYTES, verify.FEW_IN_DOUBT, judge.judge_regions = 0, -1, broken
+sys.exit(main(["run", "-q", "-i", *sys.argv[1:]]))
+"""
+    sample = REPOSITORY / "sample_status" / "gap"
+    files = [str(sample / "master.status"), "--slave-status", str(sample / "slave.status")]
+    done = subprocess.run([sys.executable, "-c", script, *files], capture_output=True, text=True, check=False)
+    said = "status-tool: unexpected ValueError: two lines; this is a bug in status-tool (STATUS_TOOL_TRACEBACK=1"
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1), done
+    assert done.stderr.startswith(said), done
+
+
 def test_an_existing_session_is_used_and_left_running(session: SparkSession) -> None:
     with spark_session("local[1]") as inner:
         assert inner is session
@@ -196,3 +238,22 @@ def test_no_java(home: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JAVA_HOME", home) if home else monkeypatch.delenv("JAVA_HOME", raising=False)
     with pytest.raises(ConfigurationError, match=r"^(JAVA_HOME is /nowhere|Spark needs Java).*JDK 17"), spark_session():
         pass
+
+
+@pytest.mark.slow
+def test_a_jvm_that_is_ended_is_not_missed() -> None:
+    """Py4J goes on telling it what Python has collected, and nothing is printed of that."""
+    script = """
+from contextlib import suppress
+from status_tool.spark import jvm
+from status_tool.spark.session import spark_session
+with spark_session("local[1]") as session:
+    client, frame = session.sparkContext._gateway._gateway_client, session.range(3)
+    assert frame.count() == 3
+jvm.end()
+client.garbage_collect_object(frame._jdf._target_id, False)
+with suppress(Exception):
+    client.send_command("as if it was under way")
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, cwd=REPOSITORY, check=False)
+    assert (done.returncode, done.stderr) == (0, ""), done
