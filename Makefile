@@ -7,6 +7,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 BENCH := .venv-bench
 JAR := coprocessor_stubs/target/status-tool-coprocessors.jar
+ARCHIVE := tests/lab/target/classes-2.6.1.jsa
 JAVA_SOURCES := $(shell find coprocessor_stubs/src -name '*.java' 2>/dev/null) coprocessor_stubs/pom.xml
 MVN := mvn -q -B -ntp
 
@@ -34,8 +35,11 @@ $(JAR): $(JAVA_SOURCES)
 	cd coprocessor_stubs && $(MVN) package -DskipTests
 	@touch $@
 
-setup: $(VENV)/installed kerberos $(JAR) ## Install the tool and build the trackers
+# Of the servers' classes. A JVM that it does not fit, because another one made it, does without.
+$(ARCHIVE): tests/lab/pom.xml tests/lab/warm.py | $(VENV)/installed
 	@$(BIN)/python -m tests.lab warm
+
+setup: $(VENV)/installed kerberos $(JAR) $(ARCHIVE) ## Install the tool and build the trackers
 	@$(BIN)/python -m tests.spark_classes
 
 setup-tool: $(VENV)/installed kerberos ## Install the tool alone
@@ -49,7 +53,11 @@ image: wheel ## An OCI image in dist/image, of Debian's packages: needs root, mm
 demo: setup ## Two real clusters: a complete verdict, then a caught loss
 	$(BIN)/python -m tests.demo
 
-test: setup lint test-java test-python ## All tests
+# Lint and Java's tests run beside the first of the others, and print what they have to say at once.
+test: $(VENV)/installed $(JAR) ## All tests
+	@(output=$$($(MAKE) --no-print-directory lint test-java 2>&1); code=$$?; printf '\n%s\n' "$$output"; exit $$code) & \
+	beside=$$!; trap 'kill $$beside 2>/dev/null' INT TERM; \
+	$(MAKE) --no-print-directory test-python; code=$$?; wait $$beside && exit $$code || { echo "lint or Java's tests failed, see above"; exit 1; }
 
 lint: $(VENV)/installed ## Style and types
 	$(BIN)/ruff check .
@@ -57,10 +65,10 @@ lint: $(VENV)/installed ## Style and types
 	$(BIN)/mypy
 
 test-java: ## Tests of the trackers
-	cd coprocessor_stubs && mvn -B -ntp verify
+	cd coprocessor_stubs && mvn -B -ntp test
 
 test-python: setup ## Unit, property and cluster tests
-	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
+	$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder
 
 test-unit: $(VENV)/installed ## Tests that need no cluster, without slow ones, with a tenth of the simulation's steps
 	@$(BIN)/python -m tests.spark_classes

@@ -45,9 +45,19 @@ def pair(request: pytest.FixtureRequest, warm_spark: None) -> Iterator[Pair]:
             yield start_pair(lab)
 
 
+LONGEST = ("content", "state_table_back", "queues", "witness", "rows", "secure_client", "verdicts", "setup", "faults")
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Modules with clusters come first, so that two workers end at about the same time."""
-    items.sort(key=lambda item: item.get_closest_marker("cluster") is None)
+    """Modules with clusters come first, the longest before the others, so that workers end at about the same time."""
+    order = {f"tests.cluster.test_{name}": number for number, name in enumerate(LONGEST)}
+
+    def place(item: pytest.Item) -> tuple[bool, int]:
+        module = item.getparent(pytest.Module)
+        assert module is not None
+        return item.get_closest_marker("cluster") is None, order.get(module.obj.__name__, len(order))
+
+    items.sort(key=place)
 
 
 @pytest.fixture
