@@ -18,7 +18,7 @@ _ENDS = (
     ("0", "Complete: proven."),
     ("1", "Not complete: something is missing or differs."),
     ("2", "An error, in one line; nothing was decided."),
-    ("3", "Could not be verified: nothing is known to be missing, and something is not proven."),
+    ("3", "Could not be verified: no loss was found, but something is not proven."),
     ("130, 143", "Interrupted by Ctrl-C or SIGTERM."),
 )
 _TYPE = re.compile(r" <list\[\w+\]>")

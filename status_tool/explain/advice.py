@@ -192,7 +192,7 @@ def _repair(finding: Finding, context: RunContext) -> str:
 
 def _look(finding: Finding, server: str | None, disabled_peer: str | None) -> str:
     if finding.code == "gap":
-        return "these entries will not arrive by themselves; copy them from the master: "
+        return "replication will not resend these entries; copy them from the master: "
     if disabled_peer is not None:
         return (
             f"peer {disabled_peer} is disabled on the master: `enable_peer '{disabled_peer}'` there, then check again"
