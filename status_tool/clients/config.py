@@ -262,6 +262,10 @@ class Settings:
         """Return the base URLs of the NameNodes that hold the WALs (`hbase.wal.dir`, else `hbase.rootdir`)."""
         return self.webhdfs(self.site.get("hbase.wal.dir") or self.site.get("hbase.rootdir"))
 
+    def root_webhdfs(self) -> tuple[str, ...]:
+        """Return the base URLs of the NameNodes of HBase's own folder. Raises `ConfigurationError`."""
+        return self.webhdfs(self.site.get("hbase.rootdir"))
+
     def spool_webhdfs(self) -> tuple[str, ...]:
         """Return the base URLs of the NameNodes that hold the trackers' spool."""
         return self.webhdfs(self.site.get(SPOOL_DIR_KEY) or self.site.get("hbase.rootdir"))

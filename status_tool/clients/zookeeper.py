@@ -127,10 +127,14 @@ def _refusal(hosts: str) -> str | None:
     return reasons[0] if reasons else None
 
 
+def content(data: bytes) -> bytes:
+    """Return what HBase's client wrote to a znode, without its own name in front of it."""
+    return data[5 + int.from_bytes(data[1:5], "big") :] if data[:1] == b"\xff" else data
+
+
 def unwrap(data: bytes) -> bytes:
     """Return the protobuf inside a znode or `info:` cell; raises ValueError for anything else."""
-    if data[:1] == b"\xff":
-        data = data[5 + int.from_bytes(data[1:5], "big") :]
+    data = content(data)
     if data[:4] != _MAGIC:
         raise ValueError("not a PBUF value")
     return data[4:]
@@ -248,6 +252,12 @@ class ZooKeeper:
             except NoNodeError:
                 return None
         return data, int(stat.ctime)
+
+    def sync(self) -> None:
+        """Catch up with what the quorum had agreed on when this was called: a follower may be behind."""
+        path = self._path()
+        with self._asking(path):
+            self._client.sync(path)
 
     def children_version(self, *parts: str) -> int | None:
         """Return a number that grows whenever a child is added or removed; None if the znode is not there."""

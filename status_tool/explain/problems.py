@@ -67,7 +67,9 @@ def fields(finding: Finding, context: RunContext) -> dict[str, object]:
     """Return the values that the words of a code may name."""
     side, _, on_side = (finding.note or MASTER).partition("|")
     from_ms, to_ms, covered_ms = finding.written_from_ms, finding.written_to_ms, context.master.coverage_ms
-    covered = f"some region servers were untracked before {iso(covered_ms)}"
+    is_witnessed = bool(context.master.witnesses)
+    doubt = "the witness may have been sent less" if is_witnessed else "some region servers were untracked"
+    covered = f"{doubt} before {iso(covered_ms)}"
     by_times = f"replicated up to {iso(from_ms)}, written up to {iso(to_ms)}"
     by_ids = f"arrived up to sequence id {finding.from_seq}, written up to {finding.to_seq}"
     return {
@@ -83,6 +85,7 @@ def fields(finding: Finding, context: RunContext) -> dict[str, object]:
         "origin": context.origin_name(finding.origin),
         "reason": context.unsettled_reason(finding.origin) or "has no server row",
         "coverage": "no tracker coverage is known" if covered_ms is None else covered,
+        "recorder": "witness" if is_witnessed else "tracker",
         "selected": _selected(finding),
         "side": side,
         "on_side": on_side,

@@ -7,6 +7,7 @@ from typing import Any
 
 from status_tool.clients.zookeeper import Peer
 from status_tool.gather.measured_queues import Measured
+from status_tool.printable import counted
 from status_tool.sources.replication_queues import Queue
 
 Document = dict[str, Any]
@@ -43,14 +44,37 @@ def has_shipped(mark: Measured, now: Measured, peer: str) -> bool:
     then has to lie behind the queue's position, which HBase moves once the sink has confirmed. A WAL that has left a
     queue of a live server has been shipped. What crashed servers left has to be gone, and no queue to be missing.
     """
-    before, after = ({q.id + q.holder: q for q in one.queues.queues if q.peer == peer} for one in (mark, now))
-    if not (mark.queues.consistent and now.queues.consistent) or not before.keys() <= after.keys():
+    before, after = _queues_of(mark, peer), _queues_of(now, peer)
+    if not (mark.queues.consistent and now.queues.consistent and has_same_queues(mark, now, peer)):
         return False
     if any(not queue.live or queue.dead_servers for queue in (*before.values(), *after.values())):
         return False
     if _loads(mark, peer) & _loads(now, peer):
         return False
     return all(_has_passed(mark, queue, after[key]) for key, queue in before.items())
+
+
+def has_same_queues(mark: Measured, now: Measured, peer: str) -> bool:
+    """Return True if every queue of a peer is still there."""
+    return _queues_of(mark, peer).keys() <= _queues_of(now, peer).keys()
+
+
+def why_not_shipped(now: Measured, peer: str) -> str:
+    """Return what may still have to be shipped to a peer, in words."""
+    if not now.queues.consistent:
+        return "the replication queues kept moving while they were read"
+    if now.hdfs_problem:
+        return f"the lengths of the WALs are unknown ({now.hdfs_problem})"
+    queues = _queues_of(now, peer).values()
+    dead = sorted(f"{queue.id} on {queue.holder}" for queue in queues if not queue.live or queue.dead_servers)
+    if dead:
+        return f"what crashed servers have left is not shipped: queue {', '.join(dead)}"
+    left = sum(wal["left"] or 0 for queue in queues for wal in now.facts(queue)["wals"])
+    return f"about {counted(left, 'byte')} of WALs are still to be shipped to peer {peer}"
+
+
+def _queues_of(measured: Measured, peer: str) -> dict[str, Queue]:
+    return {queue.id + queue.holder: queue for queue in measured.queues.queues if queue.peer == peer}
 
 
 def _loads(measured: Measured, peer: str) -> set[str]:

@@ -17,18 +17,19 @@ from status_tool.clients.config import HdfsClient, Settings, ZooKeeperEndpoint
 from status_tool.clients.hdfs_native import RpcEndpoint
 from status_tool.clients.thrift import Cells
 from status_tool.clients.webhdfs import Load, WebHdfs
-from status_tool.clients.zookeeper import ZooKeeper, parse_cluster_key, peer_cluster_id
+from status_tool.clients.zookeeper import ZooKeeper, content, parse_cluster_key, peer_cluster_id
 from status_tool.errors import ConfigurationError, UsageError
 from status_tool.gather.hdfs_side import absent_roots, files_endpoint, identity_of
 from status_tool.gather.measured_queues import measure, queue_rows
-from status_tool.gather.queue_backlog import has_shipped
+from status_tool.gather.queue_backlog import has_same_queues, has_shipped, why_not_shipped
 from status_tool.printable import counted
 from status_tool.rules.custody import survey
-from status_tool.rules.peers import parse_peer
+from status_tool.rules.peers import PeerFacts, parse_peer
 from status_tool.rules.queue_proofs import newly_settled, undrained_servers
 from status_tool.rules.sides import LOCAL_POOL, own_status_table
+from status_tool.rules.witnessed import covered_since
 from status_tool.sources import codec, meta
-from status_tool.sources.arrivals import WitnessSource, WitnessStores, witness_stores
+from status_tool.sources.arrivals import Mark, WitnessSource, WitnessStores, witness_stores
 from status_tool.sources.crc import Layout
 from status_tool.sources.hdfs_files import HdfsSource, endpoint_at
 from status_tool.sources.interface import Source
@@ -41,12 +42,15 @@ from status_tool.sources.state_table import (
     StateTableSource,
     now_ms,
 )
+from status_tool.sources.table_files import table_rows
 from status_tool.vocabulary.header import BY_OPTION, MASTER, RECORDED, SLAVE, Header
 from status_tool.vocabulary.ids import origin_id
 from status_tool.vocabulary.schema import STATUS_SCHEMA, NewRow, Row
 from status_tool.vocabulary.scope import TableFilter
-from status_tool.vocabulary.selection import LOCAL, TEMPORARY_FOLDERS, Exclusions, by_system, root_of
+from status_tool.vocabulary.selection import LOCAL, TEMPORARY_FOLDERS, Exclusions, by_system, plain_path, root_of
 from status_tool.vocabulary.state_rows import REPLICATOR, WRITER, ContentRow, FactRow, HeadRow, SegmentRow, UnstampedRow
+from status_tool.vocabulary.states import FactState
+from status_tool.vocabulary.verdicts import Evidence
 
 ROLES = {MASTER: WRITER, SLAVE: REPLICATOR}
 TYPES = {
@@ -63,12 +67,6 @@ NEWCOMER_MS = 60_000
 
 FOLLOWING = (
     "following: everything written on the master up to the last look at it is in scope, also after a shutdown time"
-)
-
-WITNESSED = "the master's streams are those of its witnesses, which had been sent what was in its WALs at the cut"
-NOT_WITNESSED = (
-    "the master's streams are those of its witnesses, which had not been sent all that was in its WALs at the cut: a"
-    " longer --wait, or a look at `status-tool queues`"
 )
 
 Spooled = tuple[tuple[bytes, Cells], ...]
@@ -316,59 +314,116 @@ def _hbase(
 def _witnessed(
     settings: Settings, request: Request, gathered: Snapshot, zookeeper: ZooKeeper, say: Callable[[str], None]
 ) -> Snapshot:
-    """A master without trackers: its streams by what witnesses were sent, the rest from HBase itself."""
-    peers = peer_rows(zookeeper)
+    """A master without trackers: its streams by what witnesses were sent, the rest from HBase itself.
+
+    Whatever was acknowledged before is in a WAL that a queue of their peer holds by now, or was sent to them.
+    """
+    cut_ms = now_ms()
+    zookeeper.sync()
     stores = witness_stores(request.witnesses)
-    peer_id = _require_all(stores, peers, zookeeper.endpoint)
+    peer = _peer_of(stores, peer_rows(zookeeper), zookeeper.endpoint)
     deadline = time.monotonic() + request.wait_s
     say("waiting until the witnesses have been sent what the master had written by the cut")
-    notice = WITNESSED if _has_shipped(settings, zookeeper, peer_id, deadline) else NOT_WITNESSED
+    why = _why_not_shipped(settings, zookeeper, str(peer["id"]), deadline)
+    marks, known_since_ms = _acknowledged(stores, peer, zookeeper.endpoint)
     live = zookeeper.live_servers()
     say("reading regions")
     regions = _hosted_regions(settings, request, live, deadline)
     queued, notices = queue_rows(settings, zookeeper)
+    # After the queues, which HBase deletes with their peer.
+    peers = peer_rows(zookeeper)
+    if _peer_of(stores, peers, zookeeper.endpoint) != peer:
+        why = f"peer {peer['id']} was changed while FILE was written"
     say("reading what the witnesses were sent")
-    source = WitnessSource(request.witnesses, gathered.header.cluster_id, request.only)
+    folders = {folder: marks[store] for store, folder in stores.folders.items()}
+    source = WitnessSource(folders, gathered.header.cluster_id, request.only)
     header = dataclasses.replace(
-        gathered.header, witnesses=tuple(sorted(stores.ids)), notices=(*gathered.header.notices, notice, *notices)
+        gathered.header,
+        evidence=Evidence.WITNESSED,
+        witnesses=tuple(sorted(stores.folders)),
+        witness_peer=str(peer["id"]),
+        unwitnessed=why,
+        cut_ms=cut_ms,
+        barrier_issued_ms=cut_ms,
+        coverage_ms=covered_since(peer, known_since_ms),
+        notices=(*gathered.header.notices, *notices),
     )
     header = with_shutdown(header, request.shutdown_ms, None)
-    rows = (*source.small_rows(), *peers, *queued)
-    return Snapshot(header, rows, (source,), (), regions)
+    tables = sorted({row["table"] for row in regions.rows("table")})
+    rows = (*source.small_rows(), *_tables(settings, zookeeper, tables), *peers, *queued)
+    return Snapshot(header, rows, (source,), (f"the witness may lack entries: {why}",) if why else (), regions)
 
 
-def _has_shipped(settings: Settings, zookeeper: ZooKeeper, peer_id: str, deadline: float) -> bool:
-    """Return True if the peer was sent, before the deadline, everything that was in a WAL when this began."""
+def _why_not_shipped(settings: Settings, zookeeper: ZooKeeper, peer_id: str, deadline: float) -> str:
+    """Return the empty text once the peer was sent everything that was in a WAL when this began; else why it was not.
+
+    Where a queue has gone, as that of a crashed server once it is drained, what counts is in a WAL of a later look.
+    """
     mark = now = measure(settings, zookeeper)
     while not has_shipped(mark, now, peer_id):
         if time.monotonic() >= deadline:
-            return False
+            return why_not_shipped(now, peer_id)
         time.sleep(DRAIN_POLL_S)
         now = measure(settings, zookeeper)
-    return True
+        if not has_same_queues(mark, now, peer_id):
+            mark = now
+    return ""
 
 
-def _require_all(stores: WitnessStores, peers: Sequence[NewRow], of: ZooKeeperEndpoint) -> str:
-    """The id of the folders' peer.
-
-    Raises `ConfigurationError` unless they are all that its witnesses ever had: each was sent a part.
-    """
-    known = [json.loads(row["detail"]) for row in peers]
-    ours = next((peer for peer in known if peer["cluster_id"] == stores.cluster_id), None)
-    endpoint = None if ours is None else parse_cluster_key(ours["cluster_key"], of)
-    if ours is None or endpoint is None:
+def _peer_of(stores: WitnessStores, peers: Sequence[NewRow], of: ZooKeeperEndpoint) -> PeerFacts:
+    """Return the peer of these folders. Raises `ConfigurationError` if the master has none."""
+    known = [parse_peer(row["detail"]) for row in peers]
+    ours = [peer for peer in known if peer["cluster_id"] == stores.cluster_id]
+    if len(ours) != 1 or parse_cluster_key(ours[0]["cluster_key"], of) is None:
         raise ConfigurationError(
-            f"no peer of the master is the witness of these folders ({stores.cluster_id}): is it registered, and is it "
-            "this master's?"
+            f"{'no peer' if not ours else 'more than one peer'} of the master is the witness of these folders"
+            f" ({stores.cluster_id}): is it registered, and is it this master's?"
         )
+    return ours[0]
+
+
+def _acknowledged(stores: WitnessStores, peer: PeerFacts, of: ZooKeeperEndpoint) -> tuple[dict[str, Mark], int]:
+    """Return how much of each folder was acknowledged, and since when their names have been known (epoch ms).
+
+    Raises `ConfigurationError` unless they are all that the peer's witnesses ever had: each was sent a part.
+    """
+    endpoint = parse_cluster_key(peer["cluster_key"], of)
+    assert endpoint is not None
     with ZooKeeper(endpoint) as session:
-        registered = frozenset(session.children("stores"))
-    if lacking := sorted(registered - stores.ids):
+        session.sync()
+        known = session.read("stores")
+        znodes = {name: session.read("stores", name) for name in session.children("stores")}
+    if lacking := sorted(znodes.keys() - stores.folders.keys()):
         raise ConfigurationError(
-            f"the witness at {endpoint} has had {counted(len(registered), 'folder')}, and the master may have sent any "
+            f"the witness at {endpoint} has had {counted(len(znodes), 'folder')}, and the master may have sent any "
             f"part to any of them: --witness does not name {', '.join(lacking)}"
         )
-    return str(ours["id"])
+    try:
+        marks = {name: Mark.of(content(znode[0])) for name, znode in znodes.items() if znode is not None}
+    except ValueError:
+        marks = {}
+    if known is None or stores.folders.keys() - marks.keys():
+        raise ConfigurationError(
+            f"the witness at {endpoint} does not say how much it has acknowledged: was its znode removed, or is it of"
+            " an earlier version? Begin anew with another folder, znode and peer"
+        )
+    return marks, known[1]
+
+
+def _tables(settings: Settings, zookeeper: ZooKeeper, tables: Sequence[str]) -> Iterator[NewRow]:
+    """Yield the descriptors of a master without trackers, and when each table was certainly not there yet.
+
+    Regions alone do not tell how old their table is: they may be of a split. HBase deletes a table's znode with it.
+    """
+    root = settings.hbase_root
+    if root is None:
+        raise ConfigurationError("hbase.rootdir is in no site file, and the tables' descriptors lie there")
+    endpoint = endpoint_at(settings, settings.root_webhdfs())
+    yield from table_rows(endpoint, plain_path(root), tables)
+    for table in tables:
+        znode = zookeeper.read("table", table)
+        created_ms = None if znode is None else znode[1]
+        yield {"kind": "fact", "table": table, "state": FactState.SPLIT, "region_id": created_ms}
 
 
 def _families_of(small: Descriptors) -> dict[str, Collection[str]]:

@@ -31,6 +31,7 @@ VERDICT_WORDS = {
 EVIDENCE_WORDS = {
     Evidence.EXACT: "every entry of every stream is traced, one by one",
     Evidence.ROWS: "the rows themselves, compared by digest",
+    Evidence.WITNESSED: "every entry that a witness was sent is traced; what came beside the WAL is not seen",
     Evidence.ACCEPTED: "your word (--since) that what was written before is there; nothing has compared it",
     Evidence.TIMESTAMPS: "only last write and last replicated times; a loss in between cannot be seen",
 }

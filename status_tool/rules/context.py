@@ -34,6 +34,7 @@ from status_tool.rules.tables import (
     newest_changes,
     proven,
 )
+from status_tool.rules.witnessed import unwitnessed
 from status_tool.vocabulary.codes import CODES
 from status_tool.vocabulary.findings import NO_PROOFS, Finding, RowProofs
 from status_tool.vocabulary.header import Header
@@ -72,7 +73,7 @@ class RunContext:
     slave: Header
     scope: Scope
     evidence: Evidence
-    """TIMESTAMPS for a file of the original tool, else EXACT."""
+    """That of the master's file."""
     filters: tuple[TableFilter, ...]
     rule: StreamRule
     origins: tuple[Origin, ...] = ()
@@ -285,6 +286,7 @@ def _question(bare: RunContext, facts: list[Row], past: _Past, *, drops_loads: b
         since=bare.scope.since,
         loads_from_ms=None if drops_loads else bare.queues.loads_from_ms,
         withheld=bare.queues.withheld,
+        unwitnessed=bare.queues.witness.withheld if bare.queues.witness else {},
         accepted_drift=bare.scope.accepted_drift,
         changed=newest_changes(facts),
         unattended=unattended(facts),
@@ -300,8 +302,7 @@ def _question(bare: RunContext, facts: list[Row], past: _Past, *, drops_loads: b
 def _run_findings(context: RunContext) -> Iterator[Finding]:
     """Yield what the queues, the peer and the kind of FILE say against the run as a whole."""
     yield from (Finding("origin", note=stray) for stray in context.queues.strays)
-    if context.master.witnesses:
-        yield Finding("witnessed")
+    yield from (Finding("witnessed", note=why) for why in unwitnessed(context.master, context.queues.witness))
     if context.queues.own_shipping:
         yield Finding("own-code", note=f"the peer has {context.queues.own_shipping}")
 

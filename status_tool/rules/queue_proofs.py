@@ -17,6 +17,7 @@ from status_tool.rules.lost_wals import lost_wals
 from status_tool.rules.peer_versions import Span, in_force_before_flush, spans_of
 from status_tool.rules.peers import FamilyFilter, own_shipping
 from status_tool.rules.settled import proof_of, settled_before
+from status_tool.rules.witnessed import WitnessFacts
 from status_tool.vocabulary.details import (
     is_flag,
     is_number,
@@ -71,6 +72,8 @@ class QueueFacts:
     """By table, replicated families that this peer does not ship: they are not in scope for the slave."""
     families: FamilyFilter = field(default_factory=FamilyFilter)
     """Which families this peer ships: streams of the others are not in scope."""
+    witness: WitnessFacts | None = None
+    """Facts of the peer of a FILE from witnesses; None: FILE does not say which it is."""
     notices: tuple[str, ...] = ()
 
 

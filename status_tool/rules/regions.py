@@ -134,7 +134,7 @@ def _evidence_of(table: str | None, context: RunContext, *, in_doubt: bool) -> E
         return Evidence.ROWS
     if is_accepted:
         return Evidence.ACCEPTED
-    return Evidence.ROWS if table in context.kept else Evidence.EXACT
+    return Evidence.ROWS if table in context.kept else context.evidence
 
 
 def region_findings(region: Region, table: TableFacts | None, context: RunContext) -> Iterator[Finding]:
@@ -159,9 +159,11 @@ def region_findings(region: Region, table: TableFacts | None, context: RunContex
     member = bool(region.heads) or _is_member(region, table)
     hosts = [host_code(r.get("state"), r.get("server"), context.tracked_servers) for r in region.rows]
     host = max(hosts, key=_HOST_ORDER.index, default=None)
-    if member and host:
+    # To a witness it does not matter who has a region: a WAL that was not shipped is in a queue.
+    if member and host and not context.master.witnesses:
         yield found(host)
-    if _is_gone(region, table, context):
+    # A witness is not told of splits, whose parents are gone as well.
+    if not context.master.witnesses and _is_gone(region, table, context):
         yield found("truncated")
     if region.heads and region.rows and context.tables and not (table and table.described):
         yield found("not-described")
@@ -174,7 +176,8 @@ def region_findings(region: Region, table: TableFacts | None, context: RunContex
     local = _facts(region, FactState.LOCAL_LOAD)
     if any(map(is_asked, local)):
         yield found("bulkload", _newest(local), _LOCAL_LOAD)
-    if any(is_asked(row, context.master.coverage_ms) for row in region.unstamped):
+    # Entries that a witness was sent have no stamp.
+    if not context.master.witnesses and any(is_asked(row, context.master.coverage_ms) for row in region.unstamped):
         yield found("unstamped", _newest(region.unstamped))
 
 

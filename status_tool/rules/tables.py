@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from status_tool.rules import witnessed
 from status_tool.rules.custody import Unattended, custody_findings
 from status_tool.rules.descriptors import Compared, compare_descriptors
 from status_tool.rules.kept_proofs import BY_WORD, NOTHING_SEEN, KeptBaseline, Seen
@@ -135,6 +136,8 @@ class TableQuestion:
     """Bulk loads since then are known to have been shipped."""
     withheld: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """By table, families that are not replicated to this slave."""
+    unwitnessed: Mapping[str, Collection[str]] = field(default_factory=dict)
+    """By table, families that the witnesses of FILE are not sent."""
     accepted_drift: Collection[str] = ()
     """Tables for which the user accepts that the slave keeps less."""
     changed: Mapping[str, int] = field(default_factory=dict)
@@ -337,6 +340,9 @@ def _compared_facts(table: _Table, facts: TableFacts) -> TableFacts:
 
 def _findings(table: _Table, compared: Compared, now: Seen, expected: Seen) -> Iterator[Finding]:
     yield from _descriptor_findings(table)
+    if table.question.master.witnesses:
+        withheld = table.question.unwitnessed.get(table.name, ())
+        yield from witnessed.table_findings(table.name, table.descriptor, withheld, table.since_ms)
     yield from _slave_findings(table)
     if compared.less and table.name not in table.question.accepted_drift:
         yield Finding("keeps-less", table=table.name, note="; ".join(compared.less))

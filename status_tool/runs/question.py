@@ -29,6 +29,7 @@ from status_tool.rules.queue_proofs import QueueFacts, queue_facts
 from status_tool.rules.segments import latest
 from status_tool.rules.sides import asked_filter, cannot_report, is_pruned, recorded_filter, same_hdfs
 from status_tool.rules.tables import local_families, replicated_families
+from status_tool.rules.witnessed import witness_facts
 from status_tool.vocabulary.header import MASTER, SLAVE, Header
 from status_tool.vocabulary.outcome import ClusterMap, NotReplicated, Outcome
 from status_tool.vocabulary.schema import Row
@@ -185,6 +186,8 @@ def question_of(
     _refuse_same_hdfs(header, slave.header, scope)
     refuse_pruned(header, slave.header, scope)
     queues = _queue_facts(master, choice.peer, scope) if choice else QueueFacts()
+    if choice and header.witnesses:
+        queues = _witnessed(master, choice.peer, scope, queues)
     return Question(
         master=header,
         slave=slave.header,
@@ -292,6 +295,16 @@ def _queue_facts(master: SideFacts, peer: PeerFacts, scope: Scope) -> QueueFacts
         families=family_filter(peer),
         own_shipping=own_shipping(peer),
     )
+
+
+def _witnessed(master: SideFacts, peer: PeerFacts, scope: Scope, queues: QueueFacts) -> QueueFacts:
+    """Return the facts with those of the witnesses' peer, which was sent what any server wrote, known or not."""
+    witness = next((one for one in master.peers if str(one["id"]) == master.header.witness_peer), None)
+    if witness is None:
+        return dataclasses.replace(queues, strays=())
+    ours = _shipped(master, peer, scope, queues.withheld)
+    theirs = _shipped(master, witness, scope, withheld(witness, master.replicated))
+    return dataclasses.replace(queues, strays=(), witness=witness_facts(witness, theirs, ours))
 
 
 def _left_out(master: SideFacts, peer: PeerFacts) -> tuple[str, ...]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import operator
 import struct
 import uuid
 from array import array
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import accumulate, islice
@@ -23,6 +23,26 @@ from status_tool.vocabulary.ids import origin_id, via_id
 from status_tool.vocabulary.schema import NewRow
 from status_tool.vocabulary.scope import TableFilter
 from status_tool.vocabulary.state_rows import WRITER
+from status_tool.vocabulary.states import FactState
+
+META_FAMILY = "METAFAMILY"
+"""Of the markers of bulk loads, which have no other family."""
+SKEW_MS = 60_000
+"""Two region servers' clocks differ by less: each by 30 s at most from the HBase master's."""
+
+
+@dataclass(frozen=True, order=True, slots=True)
+class Mark:
+    """How much of a folder a witness has acknowledged, as ZooKeeper has it: the file's number, and its length then."""
+
+    number: int = 0
+    length: int = 0
+
+    @classmethod
+    def of(cls, znode: bytes) -> Mark:
+        """Parse `HOST:PORT NUMBER LENGTH`. Raises ValueError."""
+        _, number, length = znode.decode().split()
+        return cls(int(number), int(length))
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +51,8 @@ class WitnessStores:
 
     cluster_id: str
     """Of the cluster that they pose as."""
-    ids: frozenset[str]
-    """Of the folders."""
+    folders: Mapping[str, Path]
+    """By their ids."""
 
 
 def witness_stores(folders: Sequence[Path]) -> WitnessStores:
@@ -40,7 +60,7 @@ def witness_stores(folders: Sequence[Path]) -> WitnessStores:
     peers = {_id(folder, "cluster.id") for folder in folders}
     if len(peers) > 1:
         raise ConfigurationError(f"the folders are those of {len(peers)} different witnesses' peers: name one peer's")
-    return WitnessStores(peers.pop(), frozenset(_id(folder, "store.id") for folder in folders))
+    return WitnessStores(peers.pop(), {_id(folder, "store.id"): folder for folder in folders})
 
 
 def _id(folder: Path, name: str) -> str:
@@ -58,7 +78,8 @@ class WitnessSource(Source):
     wrote them. A `segment` row, which a master's status has only then, says that no entry is between `prev` and `seq`.
     """
 
-    folders: tuple[Path, ...]
+    folders: Mapping[Path, Mark]
+    """With what their witnesses had acknowledged when that was last asked."""
     sender: str
     """The master's cluster id: entries that another cluster sent are none of its."""
     only: TableFilter
@@ -69,12 +90,11 @@ class WitnessSource(Source):
 
     def read(self, partition: int) -> Iterator[pa.RecordBatch]:
         """Yield all rows."""
-        yield from codec.batches(row for stream in self._streams.items() for row in self._rows(*stream))
+        streams, events = self._found
+        yield from codec.batches((*events, *(row for stream in streams.items() for row in self._rows(*stream))))
 
     def small_rows(self) -> Iterator[NewRow]:
-        """The one origin that all streams have, and of each table the families that were sent."""
-        if not self._streams:
-            return
+        """The one origin that all streams have."""
         yield {
             "kind": "server",
             "server": f"any of cluster {self.sender}",
@@ -84,26 +104,32 @@ class WitnessSource(Source):
             "tracked": True,
             "echoed": True,
         }
-        families: dict[str, set[str]] = {}
-        for table, _, _, family in self._streams:
-            families.setdefault(table, set()).add(family)
-        for table, names in sorted(families.items()):
-            yield {
-                "kind": "table",
-                "table": table,
-                "detail": json.dumps({"families": {name: {"scope": 1} for name in sorted(names)}}),
-            }
+
+    def arrivals(self) -> Iterator[Arrivals]:
+        """Yield what each folder holds. Raises `ConfigurationError`."""
+        yield from (read_arrivals(folder, mark) for folder, mark in self.folders.items())
 
     @cached_property
-    def _streams(self) -> dict[_Stream, Entries]:
-        found: dict[_Stream, Entries] = {}
-        for folder in self.folders:
-            for key, entries in read_arrivals(folder).items():
-                if key.clusters[-1:] == (self.sender,) and self.only.holds(key.table):
-                    clusters = tuple(sorted(uuid.UUID(one).bytes for one in key.clusters))
-                    for family in key.families:
-                        found.setdefault((key.table, key.region, clusters, family), Entries()).extend(entries)
-        return {stream: entries.as_set() for stream, entries in found.items()}
+    def _found(self) -> tuple[dict[_Stream, Entries], list[NewRow]]:
+        """The streams, and the regions' events."""
+        streams: dict[_Stream, Entries] = {}
+        regions: dict[tuple[str, str], Entries] = defaultdict(Entries)
+        loads: dict[tuple[str, str], int] = {}
+        for arrivals in self.arrivals():
+            for key, entries in arrivals.items():
+                if key.clusters[-1:] != (self.sender,) or not self.only.holds(key.table):
+                    continue
+                regions[key.table, key.region].extend(entries)
+                clusters = tuple(sorted(uuid.UUID(one).bytes for one in key.clusters))
+                for family in key.families:
+                    if family == META_FAMILY:
+                        newest = max(entries.write_times)
+                        loads[key.table, key.region] = max(newest, loads.get((key.table, key.region), newest))
+                    else:
+                        streams.setdefault((key.table, key.region, clusters, family), Entries()).extend(entries)
+        lives = {key: again_ms for key, entries in regions.items() if (again_ms := began_again(entries)) is not None}
+        events = [*_events(loads, FactState.BULK_LOAD), *_events(lives, FactState.CHANGED)]
+        return {stream: entries.as_set() for stream, entries in streams.items()}, events
 
     def _rows(self, stream: _Stream, entries: Entries) -> Iterator[NewRow]:
         table, region, clusters, family = stream
@@ -129,6 +155,27 @@ class WitnessSource(Source):
             if sequence_id > before + 1:
                 yield {"kind": "segment", **base, "prev": before, "seq": sequence_id, "started_ms": highest}
             before, highest = sequence_id, max(highest, write_ms)
+
+
+def _events(newest: Mapping[tuple[str, str], int], state: FactState) -> Iterator[NewRow]:
+    for (table, region), write_ms in newest.items():
+        yield {"kind": "fact", "table": table, "region": region, "state": state, "write_ms": write_ms}
+
+
+def began_again(entries: Entries) -> int | None:
+    """Return the newest write time of entries that a region wrote with sequence ids that it had passed; None: it never
+    went back.
+
+    It was truncated, or dropped and cloned, and an entry of its new life may have the sequence id of one of the old.
+    """
+    ordered = entries.as_set()
+    found: int | None = None
+    last = highest = 0
+    for sequence_id, write_ms in zip(ordered.sequence_ids, ordered.write_times, strict=True):
+        if sequence_id == last or highest > write_ms + SKEW_MS:
+            found = max(found or 0, highest, write_ms)
+        last, highest = sequence_id, max(highest, write_ms)
+    return found
 
 
 _HEAD = struct.Struct(">ii")
@@ -160,11 +207,11 @@ class Entries:
         self.write_times.extend(more.write_times)
 
     def as_set(self) -> Entries:
-        """The same by sequence id, each once."""
+        """The same by sequence id, each once; of one id several only where the region lived several times."""
         ids = self.sequence_ids
         if all(map(operator.lt, ids, islice(ids, 1, None))):
             return self
-        ordered = sorted(dict(zip(ids, self.write_times, strict=True)).items())
+        ordered = sorted(set(zip(ids, self.write_times, strict=True)))
         return Entries(array("q", (one for one, _ in ordered)), array("q", (ms for _, ms in ordered)))
 
 
@@ -173,42 +220,62 @@ _Stream = tuple[str, str, tuple[bytes, ...], str]
 """Table, region, clusters (sorted) and family."""
 
 
-def read_arrivals(folder: Path) -> Arrivals:
+def read_arrivals(folder: Path, acknowledged: Mark = Mark()) -> Arrivals:
     """Read everything that the witness with this folder has acknowledged, and maybe more; it may be running.
 
-    Raises `ConfigurationError` where the folder is none, or damaged.
+    Raises `ConfigurationError` where the folder is none, or damaged, or has less than was `acknowledged`.
     """
     if not (folder / "store.id").is_file():
         raise ConfigurationError(f"{folder} is no folder of a witness")
     for _ in range(_ATTEMPTS):
         try:
-            return _read(folder)
+            return _read(folder, acknowledged)
         except FileNotFoundError:
             continue  # a full log has just become a set
     raise ConfigurationError(f"{folder} changes too fast to be read")
 
 
-def _read(folder: Path) -> Arrivals:
+def _read(folder: Path, acknowledged: Mark) -> Arrivals:
     found: Arrivals = {}
-    for path in sorted(
-        (one for one in folder.iterdir() if one.suffix in (".log", ".set")), key=lambda one: int(one.stem)
-    ):
-        for key, entries in _records(path):
+    paths = sorted((one for one in folder.iterdir() if one.suffix in (".log", ".set")), key=lambda one: int(one.stem))
+    reach = Mark()
+    for path in paths:
+        file = _File(path.read_bytes())
+        for key, entries in file.sets():
             found.setdefault(key, Entries()).extend(entries)
+        file.refuse_damage(path)
+        # A set is made of a whole log.
+        reach = max(reach, Mark(int(path.stem), file.end) if path.suffix == ".log" else Mark(int(path.stem) + 1))
+    missing = set(range(1, acknowledged.number)) - {int(path.stem) for path in paths}
+    if missing or reach < acknowledged:
+        raise ConfigurationError(
+            f"{folder} has less than its witness has acknowledged: if it is a copy, copy it again; if it was restored"
+            " from a backup, remove the witness's peer, and begin anew with another folder, znode and peer"
+        )
     return {key: entries.as_set() for key, entries in found.items()}
 
 
-def _records(path: Path) -> Iterator[tuple[ArrivalKey, Entries]]:
-    """Yield the whole records. One at the end that is not whole was not acknowledged."""
-    data, at = path.read_bytes(), 0
-    keys: list[ArrivalKey] = []
-    while (body := _body(data, at)) is not None:
-        yield from _Record(body, keys).sets()
-        at += _HEAD.size + len(body)
-    if at + _HEAD.size < len(data):
-        (length, _) = _HEAD.unpack_from(data, at)
-        if _body(data, at + _HEAD.size + max(0, length)) is not None:
-            raise ConfigurationError(f"{path} is damaged at byte {at}: entries that were acknowledged are lost")
+class _File:
+    """The whole records of a file. One at the end that is not whole was not acknowledged."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data, self.end = data, 0
+
+    def sets(self) -> Iterator[tuple[ArrivalKey, Entries]]:
+        """Yield what the records hold."""
+        keys: list[ArrivalKey] = []
+        while (body := _body(self._data, self.end)) is not None:
+            yield from _Record(body, keys).sets()
+            self.end += _HEAD.size + len(body)
+
+    def refuse_damage(self, path: Path) -> None:
+        """Raise `ConfigurationError` if a whole record follows one that is not."""
+        if self.end + _HEAD.size < len(self._data):
+            (length, _) = _HEAD.unpack_from(self._data, self.end)
+            if _body(self._data, self.end + _HEAD.size + max(0, length)) is not None:
+                raise ConfigurationError(
+                    f"{path} is damaged at byte {self.end}: entries that were acknowledged are lost"
+                )
 
 
 def _body(data: bytes, at: int) -> bytes | None:

@@ -292,8 +292,17 @@ TABLES: dict[str, Code[Status]] = {
     # It may hold rows from before every region server was tracked.
     "older-than-tracker": Code(
         Status.UNVERIFIABLE,
-        "older than the tracker: {coverage}, the table may hold rows from before",
+        "older than the {recorder}: {coverage}, the table may hold rows from before",
         is_about_rows=True,
+    ),
+    # The witness may not have been sent all its entries.
+    "not-witnessed": Code(
+        Status.UNVERIFIABLE,
+        "not witnessed: {note}",
+        advice=(
+            "compare the table by other means (HashTable and SyncTable), and accept what was written before with"
+            " {since}; from then on the witness has all, as long as the reason is gone"
+        ),
     ),
     # A side's descriptor cannot be read.
     "descriptor-unreadable": Code(
@@ -409,11 +418,11 @@ RUNS: dict[str, Code[Status]] = {
     ),
     "witnessed": Code(
         Status.UNVERIFIABLE,
-        (
-            "witnessed: FILE has what the master shipped to a witness, not what was written: a gap in it is one, but"
-            " entries from before the witness was a peer, or not shipped yet, are not in it"
+        "not witnessed: the witness may lack entries from before the cut: {note}",
+        advice=(
+            "write a new FILE (`run -m --witness`) with a longer --wait, once `status-tool queues` shows the witness's"
+            " queues drained; a gap in this one is a gap all the same"
         ),
-        advice="for a proof, let the master's region servers run the trackers, or compare the tables by other means",
     ),
     "slave-tables-unknown": Code(
         Status.UNVERIFIABLE,

@@ -55,7 +55,7 @@ class Header:
     """`both`, `hbase` or `hdfs`: what the file holds."""
     tool_version: str = ""
     evidence: str = "exact"
-    """`timestamps` for a file of the original tool."""
+    """`timestamps` for a file of the original tool, `witnessed` for one from witnesses."""
     notices: tuple[str, ...] = ()
     shutdown_from: str = ""
     """The source of the shutdown time: one of `SHUTDOWN_SOURCES`; empty: unknown, or there is none."""
@@ -63,5 +63,9 @@ class Header:
     """Prunings of a slave, by master cluster id: FILEs with an earlier barrier need segments that are pruned."""
     witnesses: tuple[str, ...] = ()
     """Ids of the folders of a FILE from witnesses. Such a file has what was shipped, not what was written."""
+    witness_peer: str = ""
+    """Id of their peer; empty: FILE does not say."""
+    unwitnessed: str = ""
+    """Reason for which they may lack entries from before the cut; empty: they have all that their peer was to be sent."""
     read_until_ms: int | None = None
     """When the last row had been read; None: unknown."""

@@ -56,6 +56,9 @@ class Evidence(StrEnum):
     EXACT = "exact"
     ROWS = "rows"
     """Digests of the rows themselves; no status file rests on it alone."""
+    WITNESSED = "witnessed"
+    """Every entry that the master shipped to a witness, which is every one that it wrote since the witness was a peer.
+    Nothing is known of what comes beside the WAL."""
     ACCEPTED = "accepted"
     """The operator's word (`--since`); no status file rests on it alone."""
     TIMESTAMPS = "timestamps"

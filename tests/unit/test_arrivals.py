@@ -1,24 +1,38 @@
-"""What a witness was sent, from its folder to a verdict: gaps are found exactly, and nothing is ever complete."""
+"""What a witness was sent, from its folder to a verdict: gaps are found exactly, and complete needs every proof."""
 
 from __future__ import annotations
 
+import json
 import shutil
+from array import array
 from collections.abc import Collection
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from status_tool.errors import ConfigurationError, StatusFileError
-from status_tool.sources.arrivals import ArrivalKey, WitnessSource, read_arrivals, witness_stores
+from status_tool.rules.queue_proofs import QueueFacts
+from status_tool.rules.witnessed import REFRESHED_MS, REOPENED_MS, WitnessFacts, covered_since, witness_facts
+from status_tool.sources.arrivals import (
+    SKEW_MS,
+    ArrivalKey,
+    Entries,
+    Mark,
+    WitnessSource,
+    began_again,
+    read_arrivals,
+    witness_stores,
+)
 from status_tool.sources.codec import Witnessed, following
 from status_tool.status_file.reader import open_status
 from status_tool.status_file.writer import StatusWriter
 from status_tool.vocabulary.header import Header
 from status_tool.vocabulary.ids import origin_id, via_id
 from status_tool.vocabulary.outcome import Outcome
-from status_tool.vocabulary.scope import Scope, TableFilter
-from status_tool.vocabulary.verdicts import Status, Verdict
+from status_tool.vocabulary.scope import NOTHING_ACCEPTED, Baseline, Scope, TableFilter
+from status_tool.vocabulary.verdicts import Evidence, Verdict
 from tests.judgement import verify_rows
 from tests.pair import REPOSITORY
 
@@ -31,14 +45,24 @@ LOCAL = ArrivalKey("ns:t", "r1", (SENDER,), ("f",))
 BIG = 1 << 40
 WRITTEN = (4, 5, 6, 9, 10, 12, 300, BIG)
 """Entries of the master itself with cells of f."""
-MASTER = Header("master", SENDER, MS * 2, MS * 2, witnesses=("one",))
+MASTER = Header(
+    "master",
+    SENDER,
+    MS * 2,
+    MS * 2,
+    barrier_issued_ms=MS * 2,
+    coverage_ms=1,
+    evidence="witnessed",
+    witnesses=("one",),
+    witness_peer="w",
+)
 SLAVE = Header("slave", "00000000-0000-4000-8000-000000000002", MS * 2 + 9, MS * 2 + 9)
 
 Row = dict[str, Any]
 
 
 def source() -> WitnessSource:
-    return WitnessSource((FOLDER,), SENDER, TableFilter())
+    return WitnessSource({FOLDER: Mark()}, SENDER, TableFilter())
 
 
 def rows(*kinds: str) -> list[Row]:
@@ -69,14 +93,40 @@ def witnessed() -> Witnessed:
     return found
 
 
-def check(theirs: list[Row]) -> Outcome:
+TABLE = {"families": {"f": {"scope": 1}, "gé": {"scope": 1}}}
+REGION: Row = {
+    "kind": "region",
+    "table": "ns:t",
+    "region": "r1",
+    "state": "unhosted",
+    "server": "a,1,1",
+    "region_id": 2,
+}
+SERVED = QueueFacts(witness=WitnessFacts())
+ALL_OTHERS = [*arrived([10], "gé"), *arrived([7], "f", OTHER, SENDER)]
+CREATED: Row = {"kind": "fact", "table": "ns:t", "state": "split", "region_id": 2}
+
+
+def check(
+    theirs: list[Row],
+    master: Header = MASTER,
+    facts: QueueFacts = SERVED,
+    table: Row | None = TABLE,
+    more: Collection[Row] = (CREATED,),
+    since: Baseline = NOTHING_ACCEPTED,
+) -> Outcome:
     """The verdict, where the slave has everything of the other streams."""
-    region = {"kind": "region", "table": "ns:t", "region": "r1", "state": "hosted", "server": "a,1,1", "region_id": 2}
     server = {"kind": "server", "origin": 9, "server": "b,1,1", "role": "r", "live": True, "tracked": True}
-    (table,) = rows("table")
-    theirs = [*theirs, *arrived([10], "gé"), *arrived([7], "f", OTHER, SENDER), table, {**server, "echoed": True}]
-    ours = [*rows("stream", "server", "table"), region]
-    return verify_rows(ours, theirs, MASTER, SLAVE, Scope(check_hdfs=False))
+    described = [{"kind": "table", "table": "ns:t", "detail": json.dumps(table)}] if table else []
+    held = {"kind": "table", "table": "ns:t", "detail": json.dumps({"families": ["f", "gé"], "regions": 1})}
+    unstamped = {"kind": "unstamped", "table": "ns:t", "region": "r1", "write_ms": MS, "via_ids": None}
+    theirs = [*theirs, *ALL_OTHERS, held, unstamped, {**server, "echoed": True}]
+    ours = [*rows("stream", "server", "fact"), REGION, *described, *more]
+    return verify_rows(ours, theirs, master, SLAVE, Scope(check_hdfs=False, since=since), facts)
+
+
+def codes(outcome: Outcome) -> set[str]:
+    return {problem.code for problem in outcome.problems}
 
 
 def test_the_folder_is_read_as_the_witness_writes_it() -> None:
@@ -103,14 +153,88 @@ def test_each_family_is_a_stream_and_says_what_lies_between_its_entries() -> Non
     assert between == [(0, 4), (6, 9), (10, 12), (12, 300), (300, BIG)]
 
 
-def test_what_a_witness_has_is_never_complete() -> None:
-    """Also where the slave has every entry: the witness cannot know what it was not sent."""
+def test_complete_if_nothing_is_in_doubt() -> None:
+    """The evidence says on what it rests."""
     outcome = check(arrived(WRITTEN))
-    assert outcome.verdict is Verdict.UNVERIFIABLE
-    assert "witnessed" in {problem.code for problem in outcome.problems}
+    assert outcome.verdict is Verdict.COMPLETE, outcome.problems
     assert outcome.hbase is not None
-    assert not outcome.hbase.regions.get(Status.GAP)
-    assert not outcome.hbase.regions.get(Status.BEHIND)
+    assert outcome.hbase.evidence is Evidence.WITNESSED
+
+
+LESS = QueueFacts(witness=WitnessFacts(withheld={"ns:t": ("f",)}))
+DOUBTS: dict[str, tuple[str, dict[str, Any]]] = {
+    "its queue is not drained": ("witnessed", {"master": replace(MASTER, unwitnessed="about 7 bytes of WALs")}),
+    "FILE does not say which peer it is": ("witnessed", {"facts": QueueFacts()}),
+    "its peer has code of its own": ("witnessed", {"facts": QueueFacts(witness=WitnessFacts("its peer w has"))}),
+    "its peer ships less": ("not-witnessed", {"facts": LESS}),
+    "writes that are acknowledged early": ("not-witnessed", {"table": {**TABLE, "durability": "ASYNC_WAL"}}),
+    "a table that was altered": ("not-witnessed", {"table": {**TABLE, "altered_ms": MS}}),
+    "a table without a descriptor": ("no-descriptors", {"table": None}),
+    "the table may be older than the peer": ("older-than-tracker", {"more": [{**CREATED, "region_id": 0}]}),
+    "nobody knows how old the table is": ("older-than-tracker", {"more": [{**CREATED, "region_id": None}]}),
+    "since when it is sent everything is not known": (
+        "older-than-tracker",
+        {"master": replace(MASTER, coverage_ms=None)},
+    ),
+    "a bulk load": (
+        "bulkload",
+        {"more": [CREATED, {"kind": "fact", "table": "ns:t", "region": "r1", "state": "bulkload", "write_ms": MS}]},
+    ),
+    "a region that lived again": (
+        "content-changed",
+        {"more": [CREATED, {"kind": "fact", "table": "ns:t", "region": "r1", "state": "changed", "write_ms": MS}]},
+    ),
+}
+
+
+@pytest.mark.parametrize(("code", "doubt"), DOUBTS.values(), ids=DOUBTS)
+def test_each_doubt_alone_keeps_it_from_being_complete(code: str, doubt: dict[str, Any]) -> None:
+    """Although the slave has every entry that the witness was sent."""
+    outcome = check(arrived(WRITTEN), **doubt)
+    assert outcome.verdict is Verdict.UNVERIFIABLE, outcome.problems
+    assert code in codes(outcome)
+
+
+def test_the_operators_word_is_a_way_out_of_what_was_before() -> None:
+    """For tables that are older than the witness, or that were altered."""
+    altered = {"table": {**TABLE, "altered_ms": MS}}
+    old = {"more": [{**CREATED, "region_id": 0}]}
+    for doubt, until_ms in ((altered, MS + REOPENED_MS), (old, 1)):
+        outcome = check(arrived(WRITTEN), **doubt, since=Baseline(by_table={"ns:t": until_ms}))
+        assert outcome.verdict is Verdict.COMPLETE, outcome.problems
+        assert outcome.hbase is not None
+        assert outcome.hbase.evidence is Evidence.ACCEPTED
+        earlier = check(arrived(WRITTEN), **doubt, since=Baseline(by_table={"ns:t": until_ms - 1}))
+        assert earlier.verdict is Verdict.UNVERIFIABLE
+
+
+def test_any_change_of_the_peer_begins_anew() -> None:
+    """It may have shipped less before; and nobody knows of folders that were there before what names them."""
+    peer = {"created_ms": MS, "modified_ms": MS}
+    assert covered_since(peer, 0) == MS + REFRESHED_MS
+    assert covered_since({**peer, "modified_ms": MS + 7}, 0) == MS + 7 + REFRESHED_MS
+    assert covered_since(peer, MS * 2) == MS * 2
+
+
+def test_the_peer_must_ship_what_the_slaves_ships() -> None:
+    """By table and family."""
+    peer = {"id": "w"}
+    assert witness_facts(peer, {"t": ("f", "g"), "u": ("f",)}, {"t": ("f",)}) == WitnessFacts()
+    assert witness_facts(peer, {"t": ("f",)}, {"t": ("f", "g"), "u": ("f",)}).withheld == {"t": ["g"], "u": ["f"]}
+    assert "filters" in (witness_facts({**peer, "entry_filters": "Mine"}, {}, {}).doubt or "")
+
+
+def test_a_region_that_lived_again_is_told_by_its_write_times() -> None:
+    """A sequence id of two entries, or one that was written long after a higher one; not by clocks that differ."""
+
+    def of(*pairs: tuple[int, int]) -> int | None:
+        entries = Entries(array("q", [one for one, _ in pairs]), array("q", [MS + ms for _, ms in pairs]))
+        return began_again(entries)
+
+    assert of((4, 0), (5, 10), (5, 10), (7, 5), (4, 0)) is None
+    assert of((4, SKEW_MS), (5, 0)) is None
+    assert of((4, 0), (5, 10), (5, 90)) == MS + 90
+    assert of((4, SKEW_MS + 1), (5, 0)) == MS + SKEW_MS + 1
 
 
 @pytest.mark.parametrize("lost", [(4,), (5,), (9,), (10, 12), (12, 300)])
@@ -135,8 +259,8 @@ def test_what_has_not_arrived_yet_is_behind() -> None:
 
 def test_what_the_witness_was_not_sent_is_no_gap() -> None:
     """A peer that was added later, or a witness that lags."""
-    outcome = check(arrived([2, *WRITTEN, BIG + 1]))
-    assert outcome.verdict is Verdict.UNVERIFIABLE
+    outcome = check(arrived([2, *WRITTEN, BIG + 1]), master=replace(MASTER, unwitnessed="it lags"))
+    assert codes(outcome) == {"witnessed"}
 
 
 def test_a_status_from_a_witness_is_refused_by_whoever_is_not_ready_for_it(tmp_path: Path) -> None:
@@ -167,9 +291,29 @@ def test_a_folder_that_is_none_or_damaged_is_refused(tmp_path: Path) -> None:
         read_arrivals(copy)
 
 
+def test_a_folder_with_less_than_was_acknowledged_is_refused(tmp_path: Path) -> None:
+    """As one that was restored from a backup; a set is made of a whole log."""
+    whole = (FOLDER / "2.log").stat().st_size
+    copy = Path(shutil.copytree(FOLDER, tmp_path / "copy"))
+    for mark in (Mark(1, 10**9), Mark(2, whole - 1), Mark(2, whole), Mark.of(f"host:1 2 {whole}".encode())):
+        assert len(read_arrivals(copy, mark)) == 3
+    for mark in (Mark(2, whole + 1), Mark(3, 1)):
+        with pytest.raises(ConfigurationError, match="has less than its witness has acknowledged"):
+            read_arrivals(copy, mark)
+    (copy / "2.log").write_bytes((copy / "2.log").read_bytes()[:-1])
+    with pytest.raises(ConfigurationError, match="has less than"):
+        read_arrivals(copy, Mark(2, whole))
+    shutil.copy(FOLDER / "2.log", copy)
+    (copy / "1.set").unlink()
+    with pytest.raises(ConfigurationError, match="has less than"):
+        read_arrivals(copy, Mark(2, whole))
+    with pytest.raises(ValueError, match="unpack"):
+        Mark.of(b"host:1")
+
+
 def test_folders_of_several_witnesses_are_those_of_one_peer(tmp_path: Path) -> None:
     """Others have been sent something else."""
-    assert witness_stores([FOLDER, FOLDER]).ids == {(FOLDER / "store.id").read_text().strip()}
+    assert witness_stores([FOLDER, FOLDER]).folders == {(FOLDER / "store.id").read_text().strip(): FOLDER}
     copy = Path(shutil.copytree(FOLDER, tmp_path / "copy"))
     (copy / "cluster.id").write_text(OTHER)
     with pytest.raises(ConfigurationError, match="2 different witnesses"):

@@ -75,16 +75,25 @@ final class ArrivalFile implements Closeable {
     byte[] bytes = Files.readAllBytes(file);
     int at = 0;
     while (isWhole(bytes, at)) {
-      int length = length(bytes, at);
-      byte[] body = new byte[length];
-      System.arraycopy(bytes, at + HEAD, body, 0, length);
+      byte[] body = new byte[length(bytes, at)];
+      System.arraycopy(bytes, at + HEAD, body, 0, body.length);
       codec.decode(body, arrivals);
-      at += HEAD + length;
+      at += HEAD + body.length;
     }
     if (at + HEAD < bytes.length && isWhole(bytes, at + HEAD + Math.max(0, length(bytes, at)))) {
       throw new IOException(file + " is damaged at byte " + at + ": entries that were acknowledged are lost");
     }
     return arrivals;
+  }
+
+  /** Returns where the last whole record ends. */
+  static long end(Path file) throws IOException {
+    byte[] bytes = Files.readAllBytes(file);
+    int at = 0;
+    while (isWhole(bytes, at)) {
+      at += HEAD + length(bytes, at);
+    }
+    return at;
   }
 
   private static boolean isWhole(byte[] bytes, long at) {

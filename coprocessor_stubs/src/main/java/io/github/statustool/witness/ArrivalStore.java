@@ -11,8 +11,10 @@ import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import java.nio.file.StandardOpenOption;
 import java.util.List;
+import java.util.Set;
 import java.util.UUID;
 import java.util.stream.Collectors;
+import java.util.stream.LongStream;
 import java.util.stream.Stream;
 
 /**
@@ -40,9 +42,9 @@ final class ArrivalStore implements Closeable {
   private IOException broken;
 
   /**
-   * Opens or creates a folder.
+   * Opens or creates a folder, which {@link #begin} makes ready.
    *
-   * @throws IOException also if another process has it open, or if one of its files is damaged
+   * @throws IOException also if another process has it open
    */
   ArrivalStore(Path folder, int logEntries) throws IOException {
     this.folder = Files.createDirectories(folder);
@@ -52,18 +54,59 @@ final class ArrivalStore implements Closeable {
       if (!isLocked()) {
         throw new IOException("another witness uses the folder " + folder);
       }
-      for (Path fresh : files(FRESH)) {
-        Files.delete(fresh);
-      }
-      for (Path left : files(LOG)) {
-        seal(left);
-      }
-      number = files(SET).stream().mapToLong(ArrivalStore::number).max().orElse(0);
-      openLog();
     } catch (IOException | RuntimeException error) {
       lock.close();
       throw error;
     }
+  }
+
+  /**
+   * Makes the folder ready to be filled.
+   *
+   * @param acknowledged how much of it was acknowledged, as is known elsewhere
+   * @throws IOException if the folder has less than that, as one that was restored from a backup; also if one of its
+   *     files is damaged
+   */
+  synchronized void begin(StorePosition acknowledged) throws IOException {
+    if (log != null) {
+      return;
+    }
+    if (reach().compareTo(acknowledged) < 0 || !hasAllBefore(acknowledged)) {
+      throw new IOException(
+          folder + " has less than was acknowledged, as if it were restored from a backup: remove the witness's peer,"
+              + " and begin anew with another folder, znode and peer");
+    }
+    for (Path fresh : files(FRESH)) {
+      Files.delete(fresh);
+    }
+    for (Path left : files(LOG)) {
+      seal(left);
+    }
+    number = files(SET).stream().mapToLong(ArrivalStore::number).max().orElse(0);
+    openLog();
+  }
+
+  /** Returns true once entries can be kept. */
+  synchronized boolean hasBegun() {
+    return log != null;
+  }
+
+  /** Returns how far the folder goes. A set was made of a whole log. */
+  StorePosition reach() throws IOException {
+    StorePosition reach = StorePosition.START;
+    for (Path set : files(SET)) {
+      reach = StorePosition.later(reach, new StorePosition(number(set) + 1, 0));
+    }
+    for (Path left : files(LOG)) {
+      reach = StorePosition.later(reach, new StorePosition(number(left), ArrivalFile.end(left)));
+    }
+    return reach;
+  }
+
+  private boolean hasAllBefore(StorePosition acknowledged) throws IOException {
+    Set<Long> numbers =
+        Stream.concat(files(SET).stream(), files(LOG).stream()).map(ArrivalStore::number).collect(Collectors.toSet());
+    return LongStream.range(1, acknowledged.number).allMatch(numbers::contains);
   }
 
   private boolean isLocked() throws IOException {
@@ -94,15 +137,15 @@ final class ArrivalStore implements Closeable {
   }
 
   /**
-   * Returns once the entries are on disk.
+   * Returns once the entries are on disk, with how far they reach.
    *
    * @throws IOException if they may not be; nothing is kept from then on, as nobody knows what a disk has of a file
    *     that could not be written once
    */
-  void keep(Arrivals arrivals) throws IOException {
+  StorePosition keep(Arrivals arrivals) throws IOException {
     try {
       ArrivalFile file;
-      long end;
+      StorePosition end;
       synchronized (this) {
         if (broken != null) {
           throw broken;
@@ -111,10 +154,11 @@ final class ArrivalStore implements Closeable {
           endLog();
         }
         file = log;
-        end = file.append(arrivals);
+        end = new StorePosition(number, file.append(arrivals));
         entries += arrivals.size();
       }
-      file.force(end);
+      file.force(end.length);
+      return end;
     } catch (IOException error) {
       synchronized (this) {
         broken = error;
@@ -187,7 +231,9 @@ final class ArrivalStore implements Closeable {
   @Override
   public synchronized void close() throws IOException {
     broken = new IOException("the witness ends");
-    log.close();
+    if (log != null) {
+      log.close();
+    }
     lock.close();
   }
 }

@@ -8,6 +8,9 @@ import java.util.Map;
 
 /** Entries by what they are kept under: those of a request, or of a file. */
 final class Arrivals {
+  private static final Comparator<Arrival> ORDER =
+      Comparator.<Arrival>comparingLong(each -> each.sequenceId).thenComparingLong(each -> each.writeTime);
+
   private final Map<ArrivalKey, List<Arrival>> byKey = new LinkedHashMap<>();
   private int size;
 
@@ -25,14 +28,17 @@ final class Arrivals {
     return byKey;
   }
 
-  /** Sorts the entries by sequence id and drops those that were sent again. */
+  /**
+   * Sorts the entries by sequence id and drops those that were sent again. An entry of a region that lives again may
+   * have the sequence id of one of its earlier life, and stays beside it.
+   */
   Arrivals asSets() {
     Arrivals sets = new Arrivals();
     byKey.forEach((key, all) -> {
-      all.sort(Comparator.comparingLong(each -> each.sequenceId));
+      all.sort(ORDER);
       Arrival last = null;
       for (Arrival each : all) {
-        if (last == null || each.sequenceId != last.sequenceId) {
+        if (last == null || ORDER.compare(each, last) != 0) {
           sets.add(key, each.sequenceId, each.writeTime);
         }
         last = each;

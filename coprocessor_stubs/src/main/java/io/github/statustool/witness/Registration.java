@@ -2,7 +2,9 @@ package io.github.statustool.witness;
 
 import java.io.Closeable;
 import java.io.IOException;
+import java.io.InterruptedIOException;
 import java.util.UUID;
+import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Consumer;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.hbase.Abortable;
@@ -10,7 +12,6 @@ import org.apache.hadoop.hbase.ClusterId;
 import org.apache.hadoop.hbase.ServerName;
 import org.apache.hadoop.hbase.shaded.protobuf.ProtobufUtil;
 import org.apache.hadoop.hbase.shaded.protobuf.generated.HBaseProtos.RegionServerInfo;
-import org.apache.hadoop.hbase.util.Bytes;
 import org.apache.hadoop.hbase.zookeeper.ZKClusterId;
 import org.apache.hadoop.hbase.zookeeper.ZKUtil;
 import org.apache.hadoop.hbase.zookeeper.ZKWatcher;
@@ -27,7 +28,13 @@ final class Registration implements Closeable {
   static final String STORES = "stores";
 
   private final ZKWatcher zooKeeper;
+  private final String address;
   private final String znode;
+  private final String storeZnode;
+  /** How much of the store is on disk; nobody waits for more to be recorded. */
+  private final AtomicReference<StorePosition> kept = new AtomicReference<>(StorePosition.START);
+  /** How much of it the znode says. */
+  private StorePosition recorded;
 
   /**
    * Registers.
@@ -39,23 +46,58 @@ final class Registration implements Closeable {
       throws IOException {
     zooKeeper = new ZKWatcher(configuration, "witness", new OnLoss(lost));
     ZNodePaths paths = zooKeeper.getZNodePaths();
+    address = server.getAddress().toString();
     znode = ZNodePaths.joinZNode(paths.rsZNode, server.toString());
+    String stores = ZNodePaths.joinZNode(paths.baseZNode, STORES);
+    storeZnode = ZNodePaths.joinZNode(stores, store.id().toString());
     try {
       refuseCluster(paths);
       ZKUtil.createWithParents(zooKeeper, paths.rsZNode);
       setClusterId(paths, store);
-      String stores = ZNodePaths.joinZNode(paths.baseZNode, STORES);
       ZKUtil.createWithParents(zooKeeper, stores);
-      ZKUtil.createSetData(
-          zooKeeper, ZNodePaths.joinZNode(stores, store.id().toString()), Bytes.toBytes(server.getAddress().toString()));
+      recorded = recorded(store);
+      store.begin(recorded);
+      ZKUtil.createSetData(zooKeeper, storeZnode, recorded.toZnode(address));
       RegionServerInfo info = RegionServerInfo.newBuilder().setInfoPort(-1).build();
       ZKUtil.createEphemeralNodeAndWatch(zooKeeper, znode, ProtobufUtil.prependPBMagic(info.toByteArray()));
+    } catch (InterruptedException error) {
+      zooKeeper.close();
+      throw new InterruptedIOException("interrupted");
     } catch (KeeperException error) {
       zooKeeper.close();
       throw new IOException("cannot register at ZooKeeper " + zooKeeper.getQuorum() + ": " + error.getMessage(), error);
     } catch (IOException error) {
       zooKeeper.close();
       throw error;
+    }
+  }
+
+  /** Returns how much of the store was acknowledged. Only ZooKeeper knows if the folder was restored from a backup. */
+  private StorePosition recorded(ArrivalStore store) throws KeeperException, InterruptedException, IOException {
+    byte[] data = ZKUtil.getData(zooKeeper, storeZnode);
+    StorePosition known = data == null ? StorePosition.START : StorePosition.ofZnode(data);
+    if (known == null || (data == null && store.reach().compareTo(StorePosition.START) > 0)) {
+      throw new IOException(
+          "ZooKeeper does not know how much of the folder was acknowledged (" + storeZnode
+              + "): begin anew with another folder, znode and peer");
+    }
+    return known;
+  }
+
+  /** Returns once ZooKeeper has that so much of the store is to be acknowledged. One write serves all that wait. */
+  void acknowledge(StorePosition position) throws IOException {
+    kept.accumulateAndGet(position, StorePosition::later);
+    synchronized (this) {
+      if (recorded.compareTo(position) >= 0) {
+        return;
+      }
+      StorePosition all = kept.get();
+      try {
+        ZKUtil.setData(zooKeeper, storeZnode, all.toZnode(address));
+      } catch (KeeperException error) {
+        throw new IOException("cannot record at ZooKeeper what is acknowledged: " + error.getMessage(), error);
+      }
+      recorded = all;
     }
   }
 

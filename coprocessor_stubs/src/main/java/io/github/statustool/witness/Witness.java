@@ -37,7 +37,7 @@ public final class Witness {
     this.configuration = configuration;
     this.store = store;
     server = ServerName.valueOf(address.getHostString(), address.getPort(), System.currentTimeMillis());
-    WitnessService service = new WitnessService(store, server, this::broken);
+    WitnessService service = new WitnessService(store, server, this::acknowledge, this::broken);
     rpc = listen(service.asService(), address, configuration);
   }
 
@@ -95,6 +95,14 @@ public final class Witness {
     lost = new CountDownLatch(1);
     CountDownLatch mine = lost;
     registration = new Registration(configuration, server, store, why -> mine.countDown());
+  }
+
+  private void acknowledge(StorePosition position) throws IOException {
+    Registration now = registration;
+    if (now == null) {
+      throw new IOException("the witness is not registered yet");
+    }
+    now.acknowledge(position);
   }
 
   private void broken(IOException error) {

@@ -36,12 +36,22 @@ import org.apache.hbase.thirdparty.com.google.protobuf.ServiceException;
 final class WitnessService implements InvocationHandler {
   private final ArrivalStore store;
   private final ServerName server;
+  private final Acknowledged acknowledged;
   private final Consumer<IOException> broken;
 
-  /** @param broken is called if the store cannot keep a request; the process must end */
-  WitnessService(ArrivalStore store, ServerName server, Consumer<IOException> broken) {
+  /** Where it is recorded, outside the store, how much of it is acknowledged. */
+  interface Acknowledged {
+    void reach(StorePosition position) throws IOException;
+  }
+
+  /**
+   * @param acknowledged is called before a request is acknowledged, which is refused if it throws
+   * @param broken is called if the store cannot keep a request; the process must end
+   */
+  WitnessService(ArrivalStore store, ServerName server, Acknowledged acknowledged, Consumer<IOException> broken) {
     this.store = store;
     this.server = server;
+    this.acknowledged = acknowledged;
     this.broken = broken;
   }
 
@@ -86,11 +96,20 @@ final class WitnessService implements InvocationHandler {
     } catch (IOException error) {
       throw new ServiceException(error);
     }
+    if (!store.hasBegun()) {
+      throw new ServiceException(new IOException("the witness is not registered yet: send it again"));
+    }
     if (arrivals.size() > 0) {
+      StorePosition kept;
       try {
-        store.keep(arrivals);
+        kept = store.keep(arrivals);
       } catch (IOException error) {
         broken.accept(error);
+        throw new ServiceException(error);
+      }
+      try {
+        acknowledged.reach(kept);
+      } catch (IOException error) {
         throw new ServiceException(error);
       }
     }

@@ -45,6 +45,17 @@ class ArrivalStoreTest {
     return arrivals;
   }
 
+  private ArrivalStore open(int logEntries) throws IOException {
+    ArrivalStore store = new ArrivalStore(folder, logEntries);
+    try {
+      store.begin(StorePosition.START);
+      return store;
+    } catch (IOException error) {
+      store.close();
+      throw error;
+    }
+  }
+
   /** All that the folder holds, read from its files, by key: write times by sequence ids. */
   private Map<ArrivalKey, Map<Long, Long>> content() throws IOException {
     Map<ArrivalKey, Map<Long, Long>> found = new HashMap<>();
@@ -74,7 +85,7 @@ class ArrivalStoreTest {
   @Test
   void whatIsKeptIsInTheFilesAtOnceAndAfterARestart() throws IOException {
     ArrivalKey twoFamilies = new ArrivalKey("u", "r1", List.of(A, B), List.of("f", "g"));
-    ArrivalStore store = new ArrivalStore(folder, 100);
+    ArrivalStore store = open(100);
     store.keep(request(key("r1"), 7, 9, 8));
     store.keep(request(key("r2"), 1L << 40));
     store.keep(request(twoFamilies, 1));
@@ -85,7 +96,7 @@ class ArrivalStoreTest {
     assertEquals(Map.of(1L, MS + 1), kept.get(twoFamilies));
     store.close();
     UUID id = store.id();
-    try (ArrivalStore again = new ArrivalStore(folder, 100)) {
+    try (ArrivalStore again = open(100)) {
       assertEquals(kept, content());
       assertEquals(id, again.id());
       again.keep(request(key("r1"), 13));
@@ -99,7 +110,7 @@ class ArrivalStoreTest {
     long[] times = new long[10];
     long[] next = new long[10];
     int entries = 100_000;
-    try (ArrivalStore store = new ArrivalStore(folder, entries)) {
+    try (ArrivalStore store = open(entries)) {
       for (int i = 0; i < entries; i += 10) {
         Arrivals request = new Arrivals();
         for (int j = 0; j < 10; j++) {
@@ -127,7 +138,7 @@ class ArrivalStoreTest {
 
   @Test
   void aRecordThatWasNotWrittenWholeIsNoneAndTheRestStays() throws IOException {
-    try (ArrivalStore store = new ArrivalStore(folder, 100)) {
+    try (ArrivalStore store = open(100)) {
       store.keep(request(key("r1"), 1, 2));
       store.keep(request(key("r1"), 3, 4));
     }
@@ -145,7 +156,7 @@ class ArrivalStoreTest {
     try (RandomAccessFile file = new RandomAccessFile(log().toFile(), "rw")) {
       file.setLength(whole - 1);
     }
-    try (ArrivalStore store = new ArrivalStore(folder, 100)) {
+    try (ArrivalStore store = open(100)) {
       assertEquals(List.of(1L, 2L), List.copyOf(content().get(key("r1")).keySet()));
       store.keep(request(key("r1"), 3, 4));
       assertEquals(4, content().get(key("r1")).size());
@@ -154,7 +165,7 @@ class ArrivalStoreTest {
 
   @Test
   void aRecordThatWasDamagedAmongOthersIsNoEnd() throws IOException {
-    try (ArrivalStore store = new ArrivalStore(folder, 100)) {
+    try (ArrivalStore store = open(100)) {
       store.keep(request(key("r1"), 1));
       store.keep(request(key("r1"), 2));
     }
@@ -162,23 +173,23 @@ class ArrivalStoreTest {
       file.seek(12);
       file.write(0x55);
     }
-    IOException error = assertThrows(IOException.class, () -> new ArrivalStore(folder, 100));
+    IOException error = assertThrows(IOException.class, () -> open(100));
     assertTrue(error.getMessage().contains("is damaged at byte 0"), error.getMessage());
   }
 
   @Test
   void aFolderHasOneWitness() throws IOException {
-    try (ArrivalStore store = new ArrivalStore(folder, 100)) {
-      IOException error = assertThrows(IOException.class, () -> new ArrivalStore(folder, 100));
+    try (ArrivalStore store = open(100)) {
+      IOException error = assertThrows(IOException.class, () -> open(100));
       assertTrue(error.getMessage().contains("another witness"), error.getMessage());
       store.keep(request(key("r1"), 1));
     }
-    new ArrivalStore(folder, 100).close();
+    open(100).close();
   }
 
   @Test
   void whatCannotBeKeptIsNotAcknowledgedAndNothingAfterIt() throws IOException {
-    ArrivalStore store = new ArrivalStore(folder, 1);
+    ArrivalStore store = open(1);
     store.keep(request(key("r1"), 1));
     Files.delete(log()); // no set can be made of it
     assertThrows(IOException.class, () -> store.keep(request(key("r1"), 2)));
@@ -188,7 +199,7 @@ class ArrivalStoreTest {
   @Test
   void handlersInFlightLoseNothingAcrossLogs() throws Exception {
     ExecutorService handlers = Executors.newFixedThreadPool(8);
-    try (ArrivalStore store = new ArrivalStore(folder, 50)) {
+    try (ArrivalStore store = open(50)) {
       List<Future<Void>> done = new ArrayList<>();
       for (int handler = 0; handler < 8; handler++) {
         ArrivalKey key = key("region" + handler);
@@ -210,6 +221,69 @@ class ArrivalStoreTest {
     List<Long> all = LongStream.rangeClosed(1, 100).boxed().collect(Collectors.toList());
     assertEquals(8, content().size());
     content().values().forEach(set -> assertEquals(all, List.copyOf(set.keySet())));
+  }
+
+  @Test
+  void aFolderThatHasLessThanWasAcknowledgedIsRefusedAndStaysAsItIs() throws IOException {
+    StorePosition first;
+    StorePosition second;
+    StorePosition third;
+    Path backup;
+    try (ArrivalStore store = open(2)) {
+      first = store.keep(request(key("r1"), 1));
+      backup = Files.copy(log(), folder.resolve("backup"));
+      second = store.keep(request(key("r1"), 2));
+      third = store.keep(request(key("r1"), 3));
+    }
+    assertTrue(first.compareTo(second) < 0 && second.compareTo(third) < 0);
+    assertEquals(2, third.number);
+    for (StorePosition acknowledged : List.of(first, second, third)) {
+      try (ArrivalStore store = new ArrivalStore(folder, 2)) {
+        assertTrue(store.reach().compareTo(third) >= 0);
+        store.begin(acknowledged);
+      }
+    }
+    files(".set").forEach(each -> each.toFile().delete());
+    files(".log").forEach(each -> each.toFile().delete());
+    Files.move(backup, folder.resolve("1.log"));
+    for (StorePosition acknowledged : List.of(second, third)) {
+      try (ArrivalStore store = new ArrivalStore(folder, 2)) {
+        IOException error = assertThrows(IOException.class, () -> store.begin(acknowledged));
+        assertTrue(error.getMessage().contains("restored from a backup"), error.getMessage());
+        assertEquals(first, store.reach());
+      }
+    }
+    try (ArrivalStore store = new ArrivalStore(folder, 2)) {
+      store.begin(first);
+    }
+  }
+
+  @Test
+  void aSetThatIsMissingIsNoticed() throws IOException {
+    StorePosition last;
+    try (ArrivalStore store = open(1)) {
+      store.keep(request(key("r1"), 1));
+      store.keep(request(key("r1"), 2));
+      last = store.keep(request(key("r1"), 3));
+    }
+    Files.delete(folder.resolve("1.set"));
+    try (ArrivalStore store = new ArrivalStore(folder, 1)) {
+      assertThrows(IOException.class, () -> store.begin(last));
+    }
+  }
+
+  @Test
+  void entriesOfALaterLifeOfARegionStayBesideThoseOfTheEarlierOne() throws IOException {
+    try (ArrivalStore store = open(100)) {
+      store.keep(request(key("r1"), 5));
+      Arrivals again = new Arrivals();
+      again.add(key("r1"), 5, MS + 100_000);
+      store.keep(again);
+      store.keep(again);
+    }
+    open(100).close();
+    assertEquals(1, files(".set").size());
+    assertEquals(2, ArrivalFile.read(files(".set").get(0)).size());
   }
 
   /** The tool reads the same files ({@code tests/unit/test_arrivals.py}); with {@code GOLDEN_WRITE} they are written. */

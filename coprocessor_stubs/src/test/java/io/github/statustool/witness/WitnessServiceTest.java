@@ -34,6 +34,14 @@ class WitnessServiceTest {
 
   @TempDir Path folder;
 
+  private final List<StorePosition> acknowledged = new ArrayList<>();
+
+  private ArrivalStore open() throws IOException {
+    ArrivalStore store = new ArrivalStore(folder, 100);
+    store.begin(StorePosition.START);
+    return store;
+  }
+
   private static WALEntry entry(long sequenceId, int cells) {
     WALKey.Builder key =
         WALKey.newBuilder()
@@ -51,8 +59,8 @@ class WitnessServiceTest {
 
   @Test
   void whatIsAnsweredIsKeptWithTheFamiliesOfItsCells() throws Exception {
-    try (ArrivalStore store = new ArrivalStore(folder, 100)) {
-      AdminService.BlockingInterface service = new WitnessService(store, SERVER, broken -> {}).asService();
+    try (ArrivalStore store = open()) {
+      AdminService.BlockingInterface service = new WitnessService(store, SERVER, acknowledged::add, broken -> {}).asService();
       List<Cell> cells = List.of(cell("g"), cell("f"), cell("f"), cell("f"));
       ReplicateWALEntryRequest request =
           ReplicateWALEntryRequest.newBuilder().addEntry(entry(3, 3)).addEntry(entry(4, 1)).build();
@@ -64,6 +72,7 @@ class WitnessServiceTest {
       assertEquals(1003, kept.byKey().get(both).get(0).writeTime);
       ArrivalKey one = new ArrivalKey("ns:t", "region", List.of(MASTER), List.of("f"));
       assertEquals(4, kept.byKey().get(one).get(0).sequenceId);
+      assertEquals(List.of(store.reach()), acknowledged);
       String bytes = Bytes.toString(Files.readAllBytes(folder.resolve("1.log")));
       assertTrue(!bytes.contains("secret") && !bytes.contains("row"), "nothing of a row is kept");
     }
@@ -71,8 +80,8 @@ class WitnessServiceTest {
 
   @Test
   void aRequestThatWasCutShortIsRefused() throws Exception {
-    try (ArrivalStore store = new ArrivalStore(folder, 100)) {
-      AdminService.BlockingInterface service = new WitnessService(store, SERVER, broken -> {}).asService();
+    try (ArrivalStore store = open()) {
+      AdminService.BlockingInterface service = new WitnessService(store, SERVER, acknowledged::add, broken -> {}).asService();
       ReplicateWALEntryRequest request = ReplicateWALEntryRequest.newBuilder().addEntry(entry(3, 2)).build();
       HBaseRpcControllerImpl cut = new HBaseRpcControllerImpl(CellUtil.createCellScanner(List.of(cell("f"))));
       assertThrows(ServiceException.class, () -> service.replicateWALEntry(cut, request));
@@ -83,19 +92,36 @@ class WitnessServiceTest {
 
   @Test
   void aStoreThatFailsEndsTheWitnessAndAcknowledgesNothing() throws Exception {
-    ArrivalStore store = new ArrivalStore(folder, 100);
+    ArrivalStore store = open();
     store.close();
     List<IOException> ends = new ArrayList<>();
-    AdminService.BlockingInterface service = new WitnessService(store, SERVER, ends::add).asService();
+    AdminService.BlockingInterface service = new WitnessService(store, SERVER, acknowledged::add, ends::add).asService();
     ReplicateWALEntryRequest request = ReplicateWALEntryRequest.newBuilder().addEntry(entry(3, 0)).build();
     assertThrows(ServiceException.class, () -> service.replicateWALEntry(new HBaseRpcControllerImpl(), request));
     assertEquals(1, ends.size());
   }
 
   @Test
-  void probesAreAnsweredAndOtherCallsRefused() throws Exception {
+  void whatIsNotRecordedElsewhereIsNotAcknowledgedAndEndsNothing() throws Exception {
+    List<IOException> ends = new ArrayList<>();
+    ReplicateWALEntryRequest request = ReplicateWALEntryRequest.newBuilder().addEntry(entry(3, 0)).build();
     try (ArrivalStore store = new ArrivalStore(folder, 100)) {
-      AdminService.BlockingInterface service = new WitnessService(store, SERVER, broken -> {}).asService();
+      WitnessService.Acknowledged nobody =
+          position -> {
+            throw new IOException("ZooKeeper is away");
+          };
+      AdminService.BlockingInterface service = new WitnessService(store, SERVER, nobody, ends::add).asService();
+      assertThrows(ServiceException.class, () -> service.replicateWALEntry(new HBaseRpcControllerImpl(), request));
+      store.begin(StorePosition.START);
+      assertThrows(ServiceException.class, () -> service.replicateWALEntry(new HBaseRpcControllerImpl(), request));
+    }
+    assertEquals(List.of(), ends);
+  }
+
+  @Test
+  void probesAreAnsweredAndOtherCallsRefused() throws Exception {
+    try (ArrivalStore store = open()) {
+      AdminService.BlockingInterface service = new WitnessService(store, SERVER, acknowledged::add, broken -> {}).asService();
       assertEquals(
           12505,
           service
