@@ -1,4 +1,4 @@
-"""What a FILE from witnesses proves: its streams are whole if the witnesses were sent all that was to be replicated."""
+"""Proof by witnesses: the streams of their FILE are whole if they were sent all that was to be replicated."""
 
 from __future__ import annotations
 
@@ -7,13 +7,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from status_tool.printable import iso
+from status_tool.rules.peer_versions import REFRESHED_MS
 from status_tool.rules.peers import PeerFacts, own_shipping
 from status_tool.vocabulary.details import is_number
 from status_tool.vocabulary.findings import Finding
 from status_tool.vocabulary.header import Header
 
-REFRESHED_MS = 60_000
-"""Within this time of the first region server all have loaded a peer (A4 in correctness.md)."""
 REOPENED_MS = 600_000
 """Within this time all regions of a table have been opened with a new descriptor."""
 
@@ -23,7 +22,7 @@ class WitnessFacts:
     """Facts of the witnesses' peer, beside those of the peer that leads to the slave."""
 
     doubt: str | None = None
-    """Why it may have been sent less than HBase replicates."""
+    """Reason for which it may have been sent less than HBase replicates."""
     withheld: Mapping[str, Collection[str]] = field(default_factory=dict)
     """By table, the families that the slave is sent and the witnesses are not."""
 

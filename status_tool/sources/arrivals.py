@@ -16,6 +16,8 @@ from pathlib import Path
 import pyarrow as pa
 
 from status_tool.errors import ConfigurationError
+from status_tool.rules.content import SKEW_MS
+from status_tool.rules.tables import META_FAMILY
 from status_tool.sources import codec
 from status_tool.sources.crc import crc32c
 from status_tool.sources.interface import Source
@@ -25,15 +27,10 @@ from status_tool.vocabulary.scope import TableFilter
 from status_tool.vocabulary.state_rows import WRITER
 from status_tool.vocabulary.states import FactState
 
-META_FAMILY = "METAFAMILY"
-"""Of the markers of bulk loads, which have no other family."""
-SKEW_MS = 60_000
-"""Two region servers' clocks differ by less: each by 30 s at most from the HBase master's."""
-
 
 @dataclass(frozen=True, order=True, slots=True)
 class Mark:
-    """How much of a folder a witness has acknowledged, as ZooKeeper has it: the file's number, and its length then."""
+    """Extent of a folder that its witness has acknowledged, by ZooKeeper: a file's number, and its length then."""
 
     number: int = 0
     length: int = 0
@@ -172,7 +169,7 @@ def began_again(entries: Entries) -> int | None:
     found: int | None = None
     last = highest = 0
     for sequence_id, write_ms in zip(ordered.sequence_ids, ordered.write_times, strict=True):
-        if sequence_id == last or highest > write_ms + SKEW_MS:
+        if sequence_id == last or highest > write_ms + 2 * SKEW_MS:
             found = max(found or 0, highest, write_ms)
         last, highest = sequence_id, max(highest, write_ms)
     return found

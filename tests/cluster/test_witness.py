@@ -18,7 +18,7 @@ import pytest
 from status_tool.clients.config import parse_zookeeper
 from status_tool.clients.sitefiles import load_site
 from status_tool.clients.zookeeper import ZooKeeper
-from status_tool.rules.witnessed import REFRESHED_MS
+from status_tool.rules.peer_versions import REFRESHED_MS
 from status_tool.sources.arrivals import read_arrivals
 from tests.lab.cluster import Cluster, ClusterSpec
 from tests.lab.errors import LabError, LabTimeout

@@ -14,6 +14,7 @@ import pytest
 from status_tool.gather import queue_backlog
 from status_tool.gather.measured_queues import Measured
 from status_tool.rules import witnessed as rules
+from status_tool.rules.peer_versions import REFRESHED_MS
 from status_tool.runs import question
 from status_tool.sources import arrivals
 from status_tool.vocabulary.outcome import Outcome
@@ -120,7 +121,7 @@ def set_narrow(world: World, narrow: bool) -> None:
     """The witness's peer ships one family, on all servers after a minute."""
     peer = world.peers[WITNESS]
     peer.narrow, peer.modified_ms = narrow, world.now
-    world.advance(rules.REFRESHED_MS)
+    world.advance(REFRESHED_MS)
 
 
 def not_on_every_server(world: World) -> str:
@@ -157,7 +158,7 @@ def older_than_its_regions(world: World) -> str:
     name = new_table(world)
     lost(world, name)
     world.add_peer(WITNESS)
-    world.advance(rules.REFRESHED_MS)
+    world.advance(REFRESHED_MS)
     world.split_region(world.tables[name], next(iter(world.tables[name].regions)))
     return name
 
@@ -205,7 +206,7 @@ STORIES: dict[str, tuple[Callable[[World], str], Any, str, Callable[..., Any]]] 
         narrower_before,
         rules,
         "covered_since",
-        lambda peer, _: peer["created_ms"] + rules.REFRESHED_MS,
+        lambda peer, _: peer["created_ms"] + REFRESHED_MS,
     ),
     "a peer that ships less": (narrower_now, question, "witness_facts", lambda *_: rules.WitnessFacts()),
     "tables as old as their regions": (older_than_its_regions, World, "table_rows", _without_znodes),

@@ -18,6 +18,7 @@ from status_tool.errors import ConfigurationError
 from status_tool.gather import queue_backlog
 from status_tool.gather.measured_queues import Measured
 from status_tool.rules import witnessed
+from status_tool.rules.peer_versions import REFRESHED_MS
 from status_tool.runs.question import SideFacts, question_of
 from status_tool.sources.arrivals import ArrivalKey, Arrivals, Entries, WitnessSource
 from status_tool.sources.codec import following
@@ -138,7 +139,7 @@ class World:
             self.add_peer(name)
             self.introduce_all()
         self.create_table()
-        self.advance(witnessed.REFRESHED_MS)
+        self.advance(REFRESHED_MS)
         self.create_table()
 
     def number(self) -> int:
@@ -150,7 +151,7 @@ class World:
         """Time goes by; what HBase brings to all servers within a minute is there by then."""
         self.now += millis
         for peer in self.peers.values():
-            if self.now - peer.modified_ms >= witnessed.REFRESHED_MS:
+            if self.now - peer.modified_ms >= REFRESHED_MS:
                 for server in self.live():
                     self.introduce(server, peer)
         for table in self.tables.values():
@@ -581,7 +582,7 @@ class Run:
 
     def _create(self, dice: Dice) -> None:
         if len(self.world.tables) < 6:
-            self.world.advance(dice.pick((1, witnessed.REFRESHED_MS)))
+            self.world.advance(dice.pick((1, REFRESHED_MS)))
             self.world.create_table()
 
     def _alter(self, dice: Dice) -> None:
@@ -624,7 +625,7 @@ class Run:
     def _narrow(self, dice: Dice) -> None:
         if self.world.peers:
             peer = dice.pick(list(self.world.peers.values()))
-            if self.world.now - peer.modified_ms >= witnessed.REFRESHED_MS:
+            if self.world.now - peer.modified_ms >= REFRESHED_MS:
                 peer.narrow, peer.modified_ms, peer.version = not peer.narrow, self.world.now, peer.version + 1
 
     def _restart_master(self, dice: Dice) -> None:

@@ -13,10 +13,11 @@ from typing import Any
 import pytest
 
 from status_tool.errors import ConfigurationError, StatusFileError
+from status_tool.rules.content import SKEW_MS
+from status_tool.rules.peer_versions import REFRESHED_MS
 from status_tool.rules.queue_proofs import QueueFacts
-from status_tool.rules.witnessed import REFRESHED_MS, REOPENED_MS, WitnessFacts, covered_since, witness_facts
+from status_tool.rules.witnessed import REOPENED_MS, WitnessFacts, covered_since, witness_facts
 from status_tool.sources.arrivals import (
-    SKEW_MS,
     ArrivalKey,
     Entries,
     Mark,
@@ -232,9 +233,9 @@ def test_a_region_that_lived_again_is_told_by_its_write_times() -> None:
         return began_again(entries)
 
     assert of((4, 0), (5, 10), (5, 10), (7, 5), (4, 0)) is None
-    assert of((4, SKEW_MS), (5, 0)) is None
+    assert of((4, 2 * SKEW_MS), (5, 0)) is None
     assert of((4, 0), (5, 10), (5, 90)) == MS + 90
-    assert of((4, SKEW_MS + 1), (5, 0)) == MS + SKEW_MS + 1
+    assert of((4, 2 * SKEW_MS + 1), (5, 0)) == MS + 2 * SKEW_MS + 1
 
 
 @pytest.mark.parametrize("lost", [(4,), (5,), (9,), (10, 12), (12, 300)])

@@ -1,0 +1,91 @@
+"""Descriptors from `.tableinfo`, in the form of the trackers' own."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from status_tool.clients import hbase_pb2
+from status_tool.clients.hdfscli import Refused
+from status_tool.clients.webhdfs import HdfsEndpoint, WebHdfs
+from status_tool.sources.table_files import descriptor_of, table_rows
+from tests.unit.test_descriptors import FAMILY as TRACKED
+
+
+def tableinfo(families: Mapping[str, Mapping[str, str]], attributes: Mapping[str, str]) -> bytes:
+    """As HBase writes it."""
+
+    def pairs(values: Mapping[str, str]) -> list[hbase_pb2.BytesBytesPair]:
+        return [hbase_pb2.BytesBytesPair(first=name.encode(), second=value.encode()) for name, value in values.items()]
+
+    schema = hbase_pb2.TableSchema(
+        table_name=hbase_pb2.TableName(namespace=b"ns", qualifier=b"t"),
+        attributes=pairs(attributes),
+        column_families=[
+            hbase_pb2.ColumnFamilySchema(name=name.encode(), attributes=pairs(one)) for name, one in families.items()
+        ],
+    )
+    return b"PBUF" + schema.SerializeToString()
+
+
+FAMILY = {"REPLICATION_SCOPE": "1", "VERSIONS": "3", "TTL": "2147483647", "KEEP_DELETED_CELLS": "FALSE"}
+
+
+def test_a_descriptor_is_that_of_the_trackers() -> None:
+    """What HBase leaves out is its default; coprocessors of HBase's own are none."""
+    content = tableinfo(
+        {"f": FAMILY, "g": {"TTL": "60 SECONDS", "NEW_VERSION_BEHAVIOR": "true", "IS_MOB": "true"}},
+        {
+            "DURABILITY": "ASYNC_WAL",
+            "coprocessor$1": "|org.example.Mine|1001|",
+            "coprocessor$2": "|org.apache.hadoop.hbase.Theirs|1|",
+        },
+    )
+    assert descriptor_of(content) == {
+        "families": {
+            "f": {
+                **{"scope": 1, "versions": 3, "min_versions": 0, "ttl": 2147483647, "keep_deleted": "FALSE"},
+                **{"new_version_behavior": False, "mob": False},
+            },
+            "g": {
+                **{"scope": 0, "versions": 1, "min_versions": 0, "ttl": 2147483647, "keep_deleted": "FALSE"},
+                **{"new_version_behavior": True, "mob": True},
+            },
+        },
+        "durability": "ASYNC_WAL",
+        "coprocessors": ["org.example.Mine"],
+    }
+    assert descriptor_of(content)["families"]["f"].keys() == TRACKED.keys()  # type: ignore[index]
+    assert descriptor_of(b"PBUF\xff") is None
+    assert descriptor_of(b"") is None
+
+
+def test_the_newest_file_counts_and_a_later_one_says_that_the_table_was_altered(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The first one is that of the table's creation. A table without one is left out."""
+    files = {
+        "/hbase/data/ns/t/.tabledesc": [".tableinfo.0000000001.9", ".tableinfo.0000000003.9", ".tmp"],
+        "/hbase/data/default/u/.tabledesc": [".tableinfo.0000000001.9"],
+    }
+
+    def pages(_: WebHdfs, path: str) -> Any:
+        if path not in files:
+            raise Refused("FileNotFoundException", path)
+        yield [{"pathSuffix": name, "modificationTime": 7} for name in files[path]]
+
+    def start_of(_: WebHdfs, path: str) -> tuple[bytes, int]:
+        return tableinfo({path.rpartition("/")[2][11:21]: FAMILY}, {}), 9
+
+    monkeypatch.setattr(WebHdfs, "pages", pages)
+    monkeypatch.setattr(WebHdfs, "start_of", start_of)
+    rows = table_rows(HdfsEndpoint(("http://nn:9870",), "me"), "/hbase", ["ns:t", "u", "gone"])
+    found = {row["table"]: json.loads(row["detail"]) for row in rows}
+    assert {table: list(detail["families"]) for table, detail in found.items()} == {
+        "ns:t": ["0000000003"],
+        "u": ["0000000001"],
+    }
+    assert {table: detail.get("altered_ms") for table, detail in found.items()} == {"ns:t": 7, "u": None}
