@@ -180,6 +180,15 @@ def registered(lab: Lab) -> list[str]:
         return sorted(session.live_servers())
 
 
+def by_size(witnesses: list[Witness]) -> list[Witness]:
+    """The one first whose newest log has more: a source may have sent everything to the other one."""
+
+    def size(witness: Witness) -> int:
+        return max(log.stat().st_size for log in witness.store.glob("*.log"))
+
+    return sorted(witnesses, key=size, reverse=True)
+
+
 def write_witnessed(pair: Pair, witnesses: list[Witness], file: Path, *options: str) -> Result:
     """`run -m -o FILE` from both folders."""
     folders = [part for witness in witnesses for part in ("--witness", str(witness.store))]
@@ -235,7 +244,7 @@ def test_what_keeps_a_witness_from_starting_is_one_line(
     lab: Lab, master: Cluster, witnesses: list[Witness], ports: Ports, tmp_path: Path
 ) -> None:
     """With exit code 2, and nothing is registered. One of the two is away for it: the other one goes on."""
-    one, two = witnesses
+    one, two = by_size(witnesses)
     before = registered(lab)
     assert f"cannot listen at localhost:{one.port}" in Witness(lab, tmp_path / "port", int(one.port)).refusal()
     free = ports.take()
@@ -334,10 +343,11 @@ def test_a_part_of_the_witnesses_is_no_status(pair: Pair, witnesses: list[Witnes
     refused = write_witnessed(pair, witnesses[:1], tmp_path / "part.status")
     assert refused.exit_code == 2, refused
     assert (witnesses[1].store / "store.id").read_text().strip() in refused.stderr
-    backup = shutil.copytree(witnesses[0].store, tmp_path / "backup")
+    fuller, other = by_size(witnesses)
+    backup = shutil.copytree(fuller.store, tmp_path / "backup")
     for log in backup.glob("*.log"):
         log.write_bytes(b"")
-    folders = ("--witness", backup, "--witness", witnesses[1].store)
+    folders = ("--witness", backup, "--witness", other.store)
     stale = tool_here("run", "-m", "-o", tmp_path / "f", "--only", "hbase", *folders, conf=pair.master)
     assert stale.exit_code == 2, stale
     assert "has less than its witness has acknowledged" in stale.stderr

@@ -170,7 +170,7 @@ DOUBTS: dict[str, tuple[str, dict[str, Any]]] = {
     "its peer ships less": ("not-witnessed", {"facts": LESS}),
     "writes that are acknowledged early": ("not-witnessed", {"table": {**TABLE, "durability": "ASYNC_WAL"}}),
     "a table that was altered": ("not-witnessed", {"table": {**TABLE, "altered_ms": MS}}),
-    "a table without a descriptor": ("no-descriptors", {"table": None}),
+    "a table without a descriptor": ("not-described", {"table": None}),
     "the table may be older than the peer": ("older-than-tracker", {"more": [{**CREATED, "region_id": 0}]}),
     "nobody knows how old the table is": ("older-than-tracker", {"more": [{**CREATED, "region_id": None}]}),
     "since when it is sent everything is not known": (

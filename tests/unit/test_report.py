@@ -134,7 +134,14 @@ def test_both_levels_of_evidence_and_what_is_left_out_are_told() -> None:
     assert "accepted: 1 region of 1 table: ns:part" in text
     assert "not replicated to this slave, and so not in scope: 2 tables (audit, ns:log) and 3 families" in text
     document = json.loads(printed(JsonReporter(), outcome))["hbase"]
-    assert document["evidence_by"] == {"exact": 3, "rows": 0, "witnessed": 0, "ordered": 0, "accepted": 1, "timestamps": 0}
+    assert document["evidence_by"] == {
+        "exact": 3,
+        "rows": 0,
+        "witnessed": 0,
+        "ordered": 0,
+        "accepted": 1,
+        "timestamps": 0,
+    }
     assert document["accepted_tables"] == ["ns:part"]
     assert document["not_replicated"] == {
         "tables": 2,
