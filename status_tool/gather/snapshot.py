@@ -423,7 +423,7 @@ def _tables(settings: Settings, zookeeper: ZooKeeper, tables: Sequence[str]) -> 
     for table in tables:
         znode = zookeeper.read("table", table)
         created_ms = None if znode is None else znode[1]
-        yield {"kind": "fact", "table": table, "state": FactState.SPLIT, "region_id": created_ms}
+        yield {"kind": "fact", "table": table, "region": "", "state": FactState.SPLIT, "region_id": created_ms}
 
 
 def _families_of(small: Descriptors) -> dict[str, Collection[str]]:

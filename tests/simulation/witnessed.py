@@ -352,7 +352,7 @@ class World:
             if table.altered_ms is not None:
                 detail["altered_ms"] = table.altered_ms
             yield {"kind": "table", "table": table.name, "detail": json.dumps(detail)}
-            yield {"kind": "fact", "table": table.name, "state": "split", "region_id": table.created_ms}
+            yield {"kind": "fact", "table": table.name, "region": "", "state": "split", "region_id": table.created_ms}
             for region, region_id in table.regions.items():
                 yield {"kind": "region", "table": table.name, "region": region, "region_id": region_id}
 

@@ -105,7 +105,7 @@ REGION: Row = {
 }
 SERVED = QueueFacts(witness=WitnessFacts())
 ALL_OTHERS = [*arrived([10], "gé"), *arrived([7], "f", OTHER, SENDER)]
-CREATED: Row = {"kind": "fact", "table": "ns:t", "state": "split", "region_id": 2}
+CREATED: Row = {"kind": "fact", "table": "ns:t", "region": "", "state": "split", "region_id": 2}
 
 
 def check(
