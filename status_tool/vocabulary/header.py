@@ -66,6 +66,6 @@ class Header:
     witness_peer: str = ""
     """Id of their peer; empty: FILE does not say."""
     unwitnessed: str = ""
-    """Reason for which they may lack entries from before the cut; empty: they have all that their peer was to be sent."""
+    """Reason for which they may lack entries from before the cut; empty: they have all of them."""
     read_until_ms: int | None = None
     """When the last row had been read; None: unknown."""
