@@ -70,9 +70,8 @@ test-java: ## Tests of the trackers
 test-python: setup ## Unit, property and cluster tests
 	$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder
 
-test-unit: $(VENV)/installed ## Tests that need no cluster, without slow ones, with a tenth of the simulation's steps
-	@$(BIN)/python -m tests.spark_classes
-	SIMULATION_STEPS=15000 $(BIN)/python -m pytest -m "not cluster and not slow" -n 2 --dist loadfile
+test-unit: $(VENV)/installed ## Tests without clusters, Spark and other JVMs, with a tenth of the simulation's steps
+	SIMULATION_STEPS=15000 $(BIN)/python -m pytest -m "not cluster and not slow and not spark" -n 2 --dist loadfile
 
 PYTHONS ?= python3.12 python3.13
 test-pythons: ## The same tests without clusters on other versions of Python: make test-pythons PYTHONS="python3.13"

@@ -12,8 +12,9 @@ def certificate(folder: Path, name: str, *, authority: bool = True) -> Path:
     `authority`: whether it says that it may sign others, which those that keytool makes do not.
     """
     path = folder / f"{name.replace(':', '-')}.pem"
-    command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1", "-keyout", str(path)]
-    command += ["-out", f"{path}.crt", "-subj", "/CN=lab", "-addext", f"subjectAltName={name}"]
+    key = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-keyout", str(path)]
+    command = ["openssl", "req", "-x509", *key, "-days", "1", "-out", f"{path}.crt", "-subj", "/CN=lab"]
+    command += ["-addext", f"subjectAltName={name}"]
     command += [] if authority else ["-addext", "basicConstraints=critical,CA:FALSE"]
     subprocess.run(command, check=True, capture_output=True)
     path.write_text(path.read_text() + Path(f"{path}.crt").read_text())

@@ -804,6 +804,7 @@ def _asked_while(change: Callable[[Run], None], after: int, begin: Callable[[], 
     return reads >= after
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("change", [_removed, _added_again, _ships_less, _ships_less_for_a_while])
 def test_a_peer_changes_while_the_master_is_read(change: Callable[[Run], None]) -> None:
     """Whenever that is, what it has not shipped does not count as shipped."""

@@ -121,6 +121,7 @@ def broken_rules() -> dict[str, tuple[object, str, Callable[..., object]]]:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", broken_rules())
 def test_a_rule_that_is_taken_away_is_found(rule: str, monkeypatch: pytest.MonkeyPatch) -> None:
     where, name, instead = broken_rules()[rule]

@@ -69,6 +69,7 @@ class _Logged:
             note("\n".join(self.run.world.log))
 
 
+@pytest.mark.slow
 def test_hypothesis_finds_no_broken_promise() -> None:
     """The state machine; the same steps each time in CI, and shrunk where they fail."""
     Machine.seen.clear()

@@ -121,6 +121,7 @@ def test_an_interrupted_run(namenode: NameNode) -> None:
     assert namenode.cancelled
 
 
+@pytest.mark.slow
 def test_a_run_that_is_longer_than_a_token(
     namenode: NameNode, eventually: Callable[[Callable[[], bool]], None]
 ) -> None:

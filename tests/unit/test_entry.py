@@ -88,6 +88,7 @@ def test_help_and_a_wrong_option_load_nothing_large() -> None:
     assert loaded(*lines, *wrong, ["--version"]) == [""] * (len(lines) + len(wrong) + 2)
 
 
+@pytest.mark.slow
 def test_writing_a_status_loads_no_spark(tmp_path: Path) -> None:
     """`run -m -o FILE` as far as it comes without a cluster."""
     file = tmp_path / "f"
@@ -96,6 +97,7 @@ def test_writing_a_status_loads_no_spark(tmp_path: Path) -> None:
     assert "pyspark" not in found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "command", [["queues"], ["topology"], ["run", "-m", "-o", "f", "--thrift", "localhost:1", "--all-files"]]
 )

@@ -231,7 +231,7 @@ def test_certificates_that_cannot_be_shown(tmp_path: Path, capsys: pytest.Captur
     """No key, a key with a password, another's key, a Java keystore, nothing: one line each with the way out."""
     mine, other = certificate(tmp_path, "DNS:mine"), certificate(tmp_path, "DNS:other")
     locked, alone, mixed, store = (tmp_path / name for name in ("locked", "alone", "mixed", "own.jks"))
-    command = ["openssl", "rsa", "-aes256", "-passout", "pass:secret", "-in", str(mine), "-out", str(locked)]
+    command = ["openssl", "pkey", "-aes256", "-passout", "pass:secret", "-in", str(mine), "-out", str(locked)]
     subprocess.run(command, check=True, capture_output=True)
     alone.write_text(Path(f"{mine}.crt").read_text())
     locked.write_text(locked.read_text() + alone.read_text())

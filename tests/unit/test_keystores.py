@@ -21,6 +21,7 @@ from tests.certificates import certificate
 from tests.unit.test_hdfscli import Server, server
 
 __all__ = ["server"]
+pytestmark = pytest.mark.slow
 
 PASSWORD = "only-here-7731"
 

@@ -232,6 +232,7 @@ def refused(capsys: pytest.CaptureFixture[str], *more: str) -> str:
     return capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_deep_without_recorded_content(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Nothing could be held against the slave's content; empty files need nothing, unreadable ones have nothing."""
     for deep in ("--deep", "--deep=all"):

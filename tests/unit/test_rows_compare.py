@@ -97,6 +97,7 @@ def intervals(draw: st.DrawFn) -> Interval:
     return Interval(draw(st.sampled_from([start, b""])), draw(st.sampled_from([stop, b""])))
 
 
+@pytest.mark.slow
 @given(st.lists(intervals(), max_size=4), intervals())
 def test_only_regions_with_rows_of_some_part_are_kept(parts: list[Interval], region: Interval) -> None:
     """Samples are of a few regions of very many; parts may overlap."""

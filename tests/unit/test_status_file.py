@@ -171,6 +171,7 @@ def in_order(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return sorted(rows, key=lambda row: [repr(row[name]) for name in STATUS_SCHEMA.names])
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.lists(any_row, min_size=1, max_size=6), max_size=5), st.integers(1, 4))
 def test_any_rows_in_any_order_come_back(

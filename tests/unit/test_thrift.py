@@ -194,6 +194,7 @@ def test_http(serve: Callable[..., ThriftEndpoint]) -> None:
         assert client.tables() == TABLES
 
 
+@pytest.mark.slow
 def test_another_transport_than_the_servers(serve: Callable[..., ThriftEndpoint]) -> None:
     """One line that says what to set."""
     endpoint = serve(framed=True)

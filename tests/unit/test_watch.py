@@ -431,6 +431,7 @@ def running(left: Path) -> list[str]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", ENDS)
 @pytest.mark.parametrize("in_sleep", ["hit()", "Swallowing()"], ids=["asleep", "where it is swallowed"])
 def test_a_signal_between_rounds(tmp_path: Path, number: signal.Signals, in_sleep: str) -> None:
@@ -457,6 +458,7 @@ threading.Thread(target=answer, daemon=True).start()
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", ENDS)
 def test_a_signal_while_a_cluster_does_not_answer(tmp_path: Path, number: signal.Signals) -> None:
     """A ZooKeeper that takes the connection and says nothing."""

@@ -81,6 +81,7 @@ def test_a_verdict_that_cannot_be_written_is_an_error() -> None:
     assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
 
 
+@pytest.mark.slow
 def test_metrics_are_for_exporters(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of other users; the umask takes from it, and a file that is there keeps its own."""
     monkeypatch.chdir(tmp_path)
