@@ -43,6 +43,7 @@ STEP = 400
 """Sequence ids a segment."""
 VIA = 77
 HOLE = 10
+FAMILY = "f"
 BATCH = 50_000
 OF = 1_000
 
@@ -58,7 +59,6 @@ class Regions:
     """Of each stream."""
     fact: FactState | None = None
     is_written: bool = True
-    is_partial: bool = False
 
     @property
     def streams(self) -> int:
@@ -88,8 +88,7 @@ _MIX = (
     Regions(9, origins=2, vias=2, segments=4),
     Regions(5, fact=FactState.SPLIT),
     Regions(4, fact=FactState.BULK_LOAD),
-    Regions(2, is_partial=True),
-    Regions(100, is_written=False),
+    Regions(102, is_written=False),
 )
 SHAPES = {
     "simple": Shape((Regions(OF, segments=2),)),
@@ -149,7 +148,7 @@ def _small(side: str) -> Iterator[dict[str, Any]]:
         row = {"kind": "server", "role": role, "origin": _origin_of(number), "server": _server_of(number)}
         ended = {} if is_live else {"final_ms": NOW - 1000, "gone_ms": NOW - 900}
         yield row | {"live": is_live, "tracked": True, "echoed": is_live, "read_ms": NOW} | ended
-    detail = json.dumps({"families": {"f": {"scope": 1}}, "durability": "USE_DEFAULT", "regions": 1})
+    detail = json.dumps({"families": {FAMILY: {"scope": 1}}, "durability": "USE_DEFAULT", "regions": 1})
     for table in _TABLES.to_pylist():
         yield {"kind": "table", "table": table, "detail": detail}
 
@@ -217,8 +216,6 @@ def _ours(kind: Regions, regions: _Batch) -> Iterator[pa.Table]:
 def _theirs(kind: Regions, regions: _Batch, every: int) -> Iterator[pa.Table]:
     if kind.is_written:
         yield regions.rows("replicated", write_ms=NOW - 1000)
-    if kind.is_partial:
-        yield regions.rows("partial", write_ms=NOW - 2000)  # of an unknown family
     for number, stream in enumerate(_streams(kind, regions)):
         fate = regions.modulo(every, times=8, plus=number)
         holed, cut, lost = (pc.equal(fate, which) for which in range(3))
@@ -255,7 +252,7 @@ class _Stream:
         ids = {"via_ids": bytes([self.via]) * CLUSTER_ID_BYTES} if self.via else {}
         dead = pc.add(self.regions.modulo(DEAD, plus=131 * self.age), LIVE)
         number = dead if self.age else self.regions.modulo(LIVE)
-        return {"origin": _ORIGINS.take(number), "via": VIA * self.via, **ids}
+        return {"origin": _ORIGINS.take(number), "via": VIA * self.via, "family": FAMILY, **ids}
 
     def seq(self, segments: int) -> pa.Array:
         """Where so many segments end; 0 for none. No two regions are written at the same pace."""

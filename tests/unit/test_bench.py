@@ -39,7 +39,7 @@ def test_synthetic_files_have_the_problems_that_they_were_made_with(name: str, t
     outcome = verify_rows(ours, theirs, MASTER, SLAVE, Scope(check_hdfs=False))
     assert outcome.hbase is not None
     regions = outcome.hbase.regions
-    has_facts = any(kind.fact or kind.is_partial for kind in shape.regions)
+    has_facts = any(kind.fact for kind in shape.regions)
     assert (regions[Status.UNVERIFIABLE] > 0) == has_facts
     for status in (Status.GAP, Status.BEHIND, Status.MISSING):
         assert 0 < regions[status] <= 2 * STREAMS / EVERY, status
