@@ -61,7 +61,23 @@ def named_clusters(
             "at least two clusters are needed: --cluster NAME=DIR for each, or tables [clusters.NAME] in "
             "status-tool.toml"
         )
+    for cluster in found:
+        _refuse_unknown(cluster)
     return found
+
+
+def _refuse_unknown(cluster: NamedCluster) -> None:
+    """Raise `ConfigurationError` for a live cluster whose ZooKeeper no site file names: nothing can be read of it."""
+    if cluster.settings is None:
+        return
+    try:
+        cluster.settings.zookeeper()
+    except ConfigurationError as error:
+        where = ", ".join(map(str, cluster.settings.site.folders)) or f"[clusters.{cluster.name}]"
+        raise ConfigurationError(
+            f"--cluster {cluster.name}: {where} names no ZooKeeper: it needs an hbase-site.xml with "
+            "hbase.zookeeper.quorum, or `zookeeper` in status-tool.toml"
+        ) from error
 
 
 def chosen_names(option: str, names: Sequence[str] | None, clusters: Sequence[NamedCluster]) -> frozenset[str]:

@@ -198,6 +198,9 @@ def _texts(found: PathsFound) -> Iterator[str]:
             yield from _way_out(edge)
     for lost, tables in found.lost.items():
         yield ""
+        if not tables:
+            yield from hanging("", f"{lost} cannot be reached, and none of the others has anything of it.")
+            continue
         yield f"{lost} cannot be reached. What the others have of it:"
         for table, held in tables.items():
             for words in _held(table, held):

@@ -16,6 +16,7 @@ from status_tool.cli.targets import refuse_overwriting
 from status_tool.cli.times import parse_baseline
 from status_tool.clients.kerberos import use
 from status_tool.clients.tls import read_trust
+from status_tool.errors import UsageError
 from status_tool.spark import jvm
 from status_tool.spark.home import take_spark
 from status_tool.status_file.signature import read_key
@@ -97,11 +98,14 @@ def paths(
 
     show_as(quiet=quiet, verbose=verbose, log_file=log_file)
     clusters = named_clusters(cluster, context.obj.clusters, trust)
+    sources, targets = chosen_names("--from", source, clusters), chosen_names("--to", target, clusters)
+    if len(sources | targets) == 1 and sources and targets:
+        raise UsageError(f"--from and --to are both {min(sources)}: a path has two clusters")
     asked = PathsAsked(
         clusters,
         scope,
-        chosen_names("--from", source, clusters),
-        chosen_names("--to", target, clusters),
+        sources,
+        targets,
         DEFAULT_MASTER_WAIT_S,
         wait,
         key,

@@ -201,6 +201,7 @@ def check_paths(asked: PathsAsked, say: Say) -> PathsFound:
         no_token_left(),
     ):
         desk = _Desk(asked, Path(name), say)
+        desk.open_files()
         first = pool.submit(desk.read_first)
         with spark_session(asked.spark_master, asked.spark_conf, small=True, is_last=True):
             first.result()
@@ -218,11 +219,8 @@ class _Desk:
         self.failures: dict[tuple[str, str], str] = {}
         """By name and side, why it is not there."""
 
-    def read_first(self) -> None:
-        """Read all clusters as masters, then all as slaves.
-
-        In the other order, entries shipped in between would look as if they were behind.
-        """
+    def open_files(self) -> None:
+        """Take the sides that are in status files."""
         for cluster in self._asked.clusters:
             for file in cluster.files:
                 with open_status(file, key=self._asked.key) as status:
@@ -232,6 +230,12 @@ class _Desk:
                     if status.is_json:
                         raise UsageError(f"{file} is of the original tool, which records no peers: paths cannot use it")
                     looks[cluster.name, 0] = ReadSide(file, status.header)
+
+    def read_first(self) -> None:
+        """Read all live clusters as masters, then all as slaves.
+
+        In the other order, entries shipped in between would look as if they were behind.
+        """
         live = [cluster.name for cluster in self._asked.clusters if cluster.settings is not None]
         self.read(MASTER, 0, live)
         self.read(SLAVE, 0, [name for name in live if (name, MASTER) not in self.failures])
@@ -310,7 +314,7 @@ class _Desk:
 
     def lost(self, stations: Sequence[Station]) -> dict[str, dict[str, dict[str, Holding]]]:
         """Return what others hold of clusters that could not be reached. Their streams cannot be told apart."""
-        if not any(side == MASTER and self.is_live(name) for name, side in self.failures):
+        if not self.slaves or not any(side == MASTER and self.is_live(name) for name, side in self.failures):
             return {}
         gone = [one for one in stations if (one.name, 0) not in self.masters]
         ids = frozenset(one.cluster_id for one in gone if one.cluster_id)

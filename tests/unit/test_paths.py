@@ -240,6 +240,8 @@ def test_a_loop_in_which_entries_came_back(tmp_path: Path) -> None:
         (["--cluster=sun={file}", "--cluster=sun={file}", "--cluster=earth={file}"], "two files of it are a master's"),
         (["--cluster=sun={file}", "--cluster=earth={file}"], "are one cluster"),
         (["--cluster=sun={file}", "--cluster=earth={slave}", "--from=venus"], "the clusters are sun, earth"),
+        (["--cluster=sun={file}", "--cluster=earth={slave}", "--from=sun", "--to=sun"], "are both sun"),
+        (["--cluster=sun={file}", "--cluster=earth={folder}"], "--cluster earth: {folder} names no ZooKeeper"),
         ([], "at least two clusters"),
     ],
 )
@@ -253,7 +255,7 @@ def test_what_is_refused(arguments: list[str], words: str, tmp_path: Path, capsy
     assert main(["paths", *(one.format(**places) for one in arguments)]) == 2
     told = capsys.readouterr().err.strip().splitlines()
     assert len(told) == 1
-    assert words in told[0]
+    assert words.format(**places) in told[0]
 
 
 def test_the_clusters_of_the_configuration(
@@ -271,6 +273,7 @@ def test_the_clusters_of_the_configuration(
     assert_valid(document, "paths")
     assert document["matrix"]["sun"]["earth"]["verdict"] == "unverifiable"
     assert all(cluster["unread"] for cluster in document["clusters"].values())
+    assert document["lost"] == {}, "nobody is left who could have something of them"
     file.write_text('[clusters.sun]\nconf_dir = "x"\n')
     assert main(["paths", "--json"]) == 2
     assert "'conf_dir' is not one of conf-dir" in capsys.readouterr().err
