@@ -12,14 +12,13 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from functools import partial
 
 from status_tool.clients.config import Settings
 from status_tool.clients.zookeeper import ZooKeeper
 from status_tool.digests.compare import Limits, Result, TableVerdict, compare, equal_at_once
 from status_tool.digests.counted import NOT_COUNTED, RowsCounted
 from status_tool.digests.differences import Difference, cell_in_words
-from status_tool.digests.families import DescribedCluster, comparable, describe, describe_both
+from status_tool.digests.families import Comparable, DescribedCluster, comparable, describe, describe_both
 from status_tool.errors import ConnectionFailed, StatusFileError, StatusToolError
 from status_tool.explain.advice import HOLES
 from status_tool.gather.measured_queues import Measured, measure
@@ -174,7 +173,14 @@ def _by_file(
         usable = [filed[name] for name in names if _unusable(filed.get(name), there, question, name) is None]
         return {result.table: result for result in equal_to_file(there, usable, counted)}
 
-    return _Way(drained, partial(_hold_against, filed, there, question, wait_s, counted), first_look)
+    def compare_one(stop: threading.Event, table: str) -> Result:
+        digests = filed.get(table)
+        reason = _unusable(digests, there, question, table)
+        if digests is None or reason is not None:
+            return _undecided(question, table, str(reason))
+        return compare_with_file(there, digests, wait_s, counted, stop)
+
+    return _Way(drained, compare_one, first_look)
 
 
 def _by_master(
@@ -192,41 +198,23 @@ def _by_master(
     _refuse_other("master", ours, question.master)
     _refuse_other("slave", theirs, question.slave)
     limits = Limits(now_ms(), max(CHANGING_S, wait_s), max_problems=question.scope.max_problems)
-    compare_one = partial(_compare, ours, theirs, question, limits, counted, queues.shipped_until)
-    return _Way(drained, compare_one, partial(_first_look, ours, theirs, question, limits, counted))
 
+    def how(table: str) -> Comparable | str:
+        """Return how to compare a table, or why that is not possible."""
+        reason = _uncomparable(ours, theirs, question, table)
+        return comparable(ours, theirs, table, question.shipped[table], ()) if reason is None else reason
 
-def _first_look(
-    master: DescribedCluster,
-    slave: DescribedCluster,
-    question: Question,
-    limits: Limits,
-    counted: RowsCounted,
-    tables: Sequence[str],
-) -> dict[str, Result]:
-    hows = {
-        table: comparable(master, slave, table, question.shipped[table], ())
-        for table in tables
-        if _uncomparable(master, slave, question, table) is None
-    }
-    return equal_at_once(master, slave, hows, limits, counted)
+    def first_look(names: Sequence[str]) -> dict[str, Result]:
+        hows = {name: one for name in names if not isinstance(one := how(name), str)}
+        return equal_at_once(ours, theirs, hows, limits, counted)
 
+    def compare_one(stop: threading.Event, table: str) -> Result:
+        one = how(table)
+        if isinstance(one, str):
+            return _undecided(question, table, one)
+        return compare(ours, theirs, table, one, limits, counted, queues.shipped_until, stop)
 
-def _hold_against(
-    filed: Mapping[str, FiledTable],
-    slave: DescribedCluster,
-    question: Question,
-    wait_s: float,
-    counted: RowsCounted,
-    stop: threading.Event,
-    table: str,
-) -> Result:
-    """Compare one table with FILE's digests."""
-    digests = filed.get(table)
-    reason = _unusable(digests, slave, question, table)
-    if digests is None or reason is not None:
-        return _undecided(question, table, str(reason))
-    return compare_with_file(slave, digests, wait_s, counted, stop)
+    return _Way(drained, compare_one, first_look)
 
 
 def _unusable(digests: FiledTable | None, slave: DescribedCluster, question: Question, table: str) -> str | None:
@@ -291,24 +279,6 @@ def _at_once(question: Question, compare_one: CompareOne, tables: Sequence[str])
             stop.set()
             pool.shutdown(wait=False, cancel_futures=True)
             raise
-
-
-def _compare(
-    master: DescribedCluster,
-    slave: DescribedCluster,
-    question: Question,
-    limits: Limits,
-    counted: RowsCounted,
-    shipped_until: Callable[[], float],
-    stop: threading.Event,
-    table: str,
-) -> Result:
-    """Compare one table on both clusters."""
-    reason = _uncomparable(master, slave, question, table)
-    if reason is not None:
-        return _undecided(question, table, reason)
-    how = comparable(master, slave, table, question.shipped[table], ())
-    return compare(master, slave, table, how, limits, counted, shipped_until, stop)
 
 
 def _uncomparable(master: DescribedCluster, slave: DescribedCluster, question: Question, table: str) -> str | None:

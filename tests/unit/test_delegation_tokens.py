@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-import threading
 import time
 from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -19,6 +18,7 @@ from status_tool.clients.webhdfs import HdfsEndpoint, Load, WebHdfs
 from status_tool.errors import ConnectionFailed
 from status_tool.gather.hdfs_side import files_endpoint
 from status_tool.vocabulary.selection import Exclusions
+from tests.http_server import Answer, serve, url_of
 from tests.unit.test_hdfscli import TakesTicket, kerberos  # noqa: F401  a fixture
 
 TICKET, TOKEN = "Negotiate abc", "planted-secret"
@@ -35,30 +35,13 @@ class NameNode:
         self.gives = True
         namenode = self
 
-        class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
+        def answer(request: BaseHTTPRequestHandler) -> Answer:
+            query = {name: values[0] for name, values in parse_qs(urlsplit(request.path).query).items()}
+            status, body = namenode.serve(query, request.headers.get("Authorization") == TICKET)
+            return status, {"WWW-Authenticate": "Negotiate"} if status == 401 else {}, body
 
-            def do_GET(self) -> None:
-                query = {name: values[0] for name, values in parse_qs(urlsplit(self.path).query).items()}
-                self.answer(*namenode.serve(query, self.headers.get("Authorization") == TICKET))
-
-            do_PUT = do_GET
-
-            def answer(self, status: int, body: bytes) -> None:
-                self.send_response(status)
-                if status == 401:
-                    self.send_header("WWW-Authenticate", "Negotiate")
-                self.send_header("Content-Length", str(len(body)))
-                self.end_headers()
-                self.wfile.write(body)
-
-            def log_message(self, format: str, *args: object) -> None:
-                pass
-
-        self.http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.http.daemon_threads = True
-        threading.Thread(target=self.http.serve_forever, args=(0.02,), daemon=True).start()
-        self.endpoint = HdfsEndpoint((f"http://127.0.0.1:{self.http.server_port}",), "me")
+        self.http = serve(answer, keeps_alive=True)
+        self.endpoint = HdfsEndpoint((url_of(self.http),), "me")
 
     def serve(self, query: dict[str, str], has_ticket: bool) -> tuple[int, bytes]:
         operation = query["op"]

@@ -7,10 +7,9 @@ import json
 import ssl
 import subprocess
 import sys
-import threading
 import types
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
@@ -26,6 +25,7 @@ from status_tool.clients.tls import read_trust
 from status_tool.clients.webhdfs import HdfsEndpoint, WebHdfs
 from status_tool.errors import ConnectionFailed
 from tests.certificates import certificate
+from tests.http_server import Answer, ended, serve, url_of
 
 
 class Server:
@@ -40,31 +40,16 @@ class Server:
         """The authorization without which it answers with 401 and asks for Kerberos."""
         server = self
 
-        class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
+        def answer(request: BaseHTTPRequestHandler) -> Answer:
+            parts = urlsplit(request.path)
+            server.paths.append(unquote(parts.path))
+            server.queries.append(parse_qs(parts.query, keep_blank_values=True))
+            server.sent.append(dict(request.headers))
+            is_let_in = server.takes in (None, request.headers.get("Authorization"))
+            return (server.status, server.headers, server.body) if is_let_in else (401, NEGOTIATE, server.body)
 
-            def do_GET(self) -> None:
-                parts = urlsplit(self.path)
-                server.paths.append(unquote(parts.path))
-                server.queries.append(parse_qs(parts.query, keep_blank_values=True))
-                server.sent.append(dict(self.headers))
-                is_let_in = server.takes in (None, self.headers.get("Authorization"))
-                self.send_response(server.status if is_let_in else 401)
-                headers = server.headers if is_let_in else NEGOTIATE
-                for name, value in {**headers, "Content-Length": str(len(server.body))}.items():
-                    self.send_header(name, value)
-                self.end_headers()
-                self.wfile.write(server.body)
-
-            do_PUT = do_GET
-
-            def log_message(self, format: str, *args: object) -> None:
-                pass
-
-        self.http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.http.daemon_threads = True
-        threading.Thread(target=self.http.serve_forever, args=(0.02,), daemon=True).start()
-        self.url = f"http://127.0.0.1:{self.http.server_port}"
+        self.http = serve(answer, keeps_alive=True)
+        self.url = url_of(self.http)
 
     def over_tls(self, certificate: Path, client: Path | None = None) -> None:
         """From now on; its URL is another one then. `client`: whose certificate it asks for."""
@@ -85,9 +70,8 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
     for name in ("http_proxy", "HTTP_PROXY", "no_proxy", "NO_PROXY", "all_proxy", "ALL_PROXY"):
         monkeypatch.delenv(name, raising=False)
     running = Server()
-    yield running
-    running.http.shutdown()
-    running.http.server_close()
+    with ended(running.http):
+        yield running
 
 
 def test_what_is_used_of_hdfscli() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import json
-import threading
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -20,6 +19,7 @@ from status_tool.clients.config import Settings, SiteConfig
 from status_tool.clients.nameservices import namenode_urls, rpc_filesystem, rpc_properties
 from status_tool.errors import ConfigurationError
 from status_tool.status_file.reader import open_status
+from tests.http_server import Answer, ended, serve
 from tests.lab.config import write_site
 
 Site = dict[str, str]
@@ -185,32 +185,19 @@ class FakeNameNode:
 def namenodes() -> Iterator[dict[str, FakeNameNode]]:
     """Two of the master, two of the slave."""
     nodes = {name: FakeNameNode(name[:-1]) for name in ("master0", "master1", "slave0", "slave1")}
-    servers = [_serve(node) for node in nodes.values()]
-    yield nodes
-    for server in servers:
-        server.shutdown()
-        server.server_close()
+    with ended(*(_serve(node) for node in nodes.values())):
+        yield nodes
 
 
 def _serve(node: FakeNameNode) -> ThreadingHTTPServer:
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            parts = urlsplit(self.path)
-            query = parse_qs(parts.query)
-            op = "jmx" if parts.path == "/jmx" else query["op"][0]
-            status, answer = node.answer(op, unquote(parts.path.removeprefix("/webhdfs/v1")), query)
-            body = json.dumps(answer).encode()
-            self.send_response(status)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
+    def answer(request: BaseHTTPRequestHandler) -> Answer:
+        parts = urlsplit(request.path)
+        query = parse_qs(parts.query)
+        op = "jmx" if parts.path == "/jmx" else query["op"][0]
+        status, found = node.answer(op, unquote(parts.path.removeprefix("/webhdfs/v1")), query)
+        return status, {}, json.dumps(found).encode()
 
-        def log_message(self, format: str, *args: object) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
+    server = serve(answer)
     node.port = server.server_port
     return server
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
@@ -40,6 +40,7 @@ from status_tool.spark.session import spark_session
 from status_tool.status_file.reader import open_status
 from status_tool.vocabulary.names import journal_path
 from status_tool.vocabulary.selection import Exclusions
+from tests.http_server import Answer, ended, serve, url_of
 from tests.pair import REPOSITORY
 
 PAGE = 3
@@ -108,35 +109,20 @@ class FakeHdfs:
 def fake() -> Iterator[FakeHdfs]:
     hdfs = FakeHdfs({f"/data/{folder}/{n}": b"x" * n for folder in "abc" for n in range(5)})
 
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-        disable_nagle_algorithm = True
+    def connected() -> None:
+        hdfs.connections += 1
 
-        def setup(self) -> None:
-            super().setup()
-            hdfs.connections += 1
+    def answer(request: BaseHTTPRequestHandler) -> Answer:
+        parts = urlsplit(request.path)
+        query = parse_qs(parts.query)
+        path = unquote(parts.path.removeprefix("/webhdfs/v1"))
+        status, found = hdfs.answer(query["op"][0], path, query) if "op" in query else (404, b"")
+        return status, {}, found if isinstance(found, bytes) else json.dumps(found).encode()
 
-        def do_GET(self) -> None:
-            parts = urlsplit(self.path)
-            query = parse_qs(parts.query)
-            path = unquote(parts.path.removeprefix("/webhdfs/v1"))
-            status, answer = hdfs.answer(query["op"][0], path, query) if "op" in query else (404, b"")
-            body = answer if isinstance(answer, bytes) else json.dumps(answer).encode()
-            self.send_response(status)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, format: str, *args: object) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
-    hdfs.url = f"http://127.0.0.1:{server.server_port}"
-    yield hdfs
-    server.shutdown()
-    server.server_close()
+    server = serve(answer, keeps_alive=True, connected=connected)
+    hdfs.url = url_of(server)
+    with ended(server):
+        yield hdfs
 
 
 def source(fake: FakeHdfs, **options: Any) -> HdfsSource:
