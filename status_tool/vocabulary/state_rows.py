@@ -55,8 +55,6 @@ class UnstampedRow:
     TYPE: Final = "u"
     WRITE_MS: Final = b"r"
     """Prefix, followed by cluster ids."""
-    ENTRIES: Final = b"n"
-    """Prefix, followed by cluster ids."""
     TABLE: Final = b"t"
 
 

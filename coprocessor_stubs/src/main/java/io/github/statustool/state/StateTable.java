@@ -78,8 +78,6 @@ public final class StateTable {
     public static final char TYPE = 'u';
     /** Prefix, followed by cluster ids. */
     public static final byte[] WRITE_MS = Bits.ascii("r");
-    /** Prefix, followed by cluster ids. */
-    public static final byte[] ENTRIES = Bits.ascii("n");
     public static final byte[] TABLE = Bits.ascii("t");
 
     private UnstampedRow() {}

@@ -4,16 +4,12 @@ import io.github.statustool.state.Bits;
 import io.github.statustool.state.StateRow;
 import io.github.statustool.state.StateTable.UnstampedRow;
 
-/**
- * Entries of a region that arrived without a valid stamp, by the clusters that they have passed. Nothing can be proved
- * about them, but they are counted.
- */
+/** The newest of a region's entries that arrived without a valid stamp, by the clusters that they have passed. */
 final class UnstampedEntries {
   final String region;
   final String table;
   private final byte[] clusters;
   private long newest;
-  private long count;
 
   UnstampedEntries(String region, String table, byte[] clusters) {
     this.region = region;
@@ -28,21 +24,18 @@ final class UnstampedEntries {
 
   void add(long writeTime) {
     newest = Math.max(newest, writeTime);
-    count++;
   }
 
-  /** Returns a new object with the sum: one that is being written must not change. */
+  /** Returns a new object with both: one that is being written must not change. */
   UnstampedEntries plus(UnstampedEntries other) {
-    UnstampedEntries sum = new UnstampedEntries(region, table, clusters);
-    sum.newest = Math.max(newest, other.newest);
-    sum.count = count + other.count;
-    return sum;
+    UnstampedEntries both = new UnstampedEntries(region, table, clusters);
+    both.newest = Math.max(newest, other.newest);
+    return both;
   }
 
   StateRow toRow() {
     return new StateRow(Bits.ascii(UnstampedRow.TYPE + region))
         .add(Bits.concat(UnstampedRow.WRITE_MS, clusters), newest, newest)
-        .add(Bits.concat(UnstampedRow.ENTRIES, clusters), count, newest)
         .add(UnstampedRow.TABLE, Bits.utf8(table), newest);
   }
 }
