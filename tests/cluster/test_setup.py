@@ -211,7 +211,7 @@ def test_a_lost_master_leaves_its_recovery_point(pair: Pair, tmp_path: Path) -> 
             pair.master.admin.disable_peer(PEER)
             # Until heads are recorded of entries that the slave does not get.
             time.sleep(5 * points.INTERVAL_S)
-            killed_ms = points.kill_master(pair)
+            killed_ms = pair.master.lose()
         pair.master.admin.mix_stop(mix)
         journal.read()
     found = points.recovery_point(pair, "--table", "points", "--report", str(tmp_path / "point.html"))
