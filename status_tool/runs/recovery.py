@@ -6,7 +6,8 @@ the list of published files, so that what a file is judged by is never older tha
 Which file is the newest complete one is found without judging all of them:
 
 - An entry that is missing for a file is missing for every later one: "lacking" holds for the newest files without an
-  interruption. The boundary is found by steps that double from the newest file on, and by bisecting the last step.
+  interruption. The boundary is looked for where the newest file's oldest missing entry was written, by steps that
+  double from there on, and by bisecting the last step.
 - "Unverifiable" does not: a file that was written after a crash, and before the queues settled it, may lie between two
   complete ones. From that boundary the newest complete file is looked for in the same way, but only the part between
   the last step that was not complete and the first that was is bisected.
@@ -20,11 +21,13 @@ from __future__ import annotations
 
 import dataclasses
 import tempfile
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing as closed
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -119,6 +122,11 @@ class Judgement:
             return self.error
         own = [group for group in self._groups if table is None or group.table in (table, None)]
         return _words(own[0]) if own else "the check as a whole is not complete"
+
+    def lacks_from_ms(self, table: str | None = None) -> int | None:
+        """Return about when the oldest entry was written that the whole, or a table, lacks; None if unknown."""
+        own = (group.from_ms for group in self._groups if table is None or group.table == table)
+        return min((from_ms for from_ms in own if from_ms is not None), default=None)
 
     @property
     def _groups(self) -> Sequence[Group]:
@@ -252,7 +260,7 @@ class _Search:
 
     def run(self) -> None:
         """Look for the newest complete file."""
-        _look(0, len(self._files), lambda number: self.at(number).judged)
+        _look(0, len(self._files), lambda number: self.at(number).judged, self._before_what_lacks)
 
     def run_tables(self) -> None:
         """Look for the newest file in which a table is complete, for each that is held back in the newest one."""
@@ -266,7 +274,17 @@ class _Search:
                     return Judged.UNPROVEN
                 return self.at(number).judged_of(table)
 
-            _look(0, end, judged)
+            _look(0, end, judged, partial(self._before_what_lacks, table=table))
+
+    def _before_what_lacks(self, number: int, table: str | None = None) -> int | None:
+        """Return the newest file that was written before the oldest entry that a judged one is known to lack.
+
+        None if that is unknown. It is only where to look first: clocks may differ, and the entry may be much younger.
+        """
+        from_ms = self.at(number).lacks_from_ms(table)
+        if from_ms is None:
+            return None
+        return bisect_left(self._files, -from_ms, key=lambda file: -file.barrier_ms)
 
     def tables(self) -> frozenset[str]:
         """Return the tables in scope of the newest file that could be used."""
@@ -291,17 +309,29 @@ class _Search:
         return None, holding
 
 
-def _look(start: int, end: int, judged: Callable[[int], Judged]) -> int | None:
+def _look(
+    start: int, end: int, judged: Callable[[int], Judged], before_what_lacks: Callable[[int], int | None]
+) -> int | None:
     """Return the first number of `[start, end)` that is complete, as the module describes; None: none was found."""
-    first = _first(start, end, lambda number: judged(number) is not Judged.LACKING)
-    return None if first is None else _first(first, end, lambda number: judged(number) is Judged.COMPLETE)
+    first = _first(start, end, lambda number: judged(number) is not Judged.LACKING, before_what_lacks)
+    if first is None:
+        return None
+    return _first(first, end, lambda number: judged(number) is Judged.COMPLETE, lambda _: None)
 
 
-def _first(start: int, end: int, holds: Callable[[int], bool]) -> int | None:
-    """Return the first number that holds, if all before it do not and all behind it do; else one that holds."""
-    low, at, step = start - 1, start, 1
-    while at < end and not holds(at):
-        low, at, step = at, min(at + step, end - 1) if at < end - 1 else end, 2 * step
+def _first(start: int, end: int, holds: Callable[[int], bool], guess: Callable[[int], int | None]) -> int | None:
+    """Return the first number that holds, if all before it do not and all behind it do; else one that holds.
+
+    `guess` says where to look once the first one does not hold; None: it does not know.
+    """
+    if start >= end or holds(start):
+        return start if start < end else None
+    low, at, step = start, min(max(guess(start) or 0, start + 1), end - 1), 1
+    if at > low and holds(at):
+        low, at = _down(low, at, holds)
+    else:
+        while at < end and not holds(at):
+            low, at, step = at, min(at + step, end - 1) if at < end - 1 else end, 2 * step
     if at >= end:
         return None
     while at - low > 1:
@@ -311,6 +341,17 @@ def _first(start: int, end: int, holds: Callable[[int], bool]) -> int | None:
         else:
             low = middle
     return at
+
+
+def _down(low: int, at: int, holds: Callable[[int], bool]) -> tuple[int, int]:
+    """Return a number that does not hold and one above it that does, by steps that double from `at` on."""
+    step = 1
+    while at - low > 1:
+        below = max(at - step, low + 1)
+        if not holds(below):
+            return below, at
+        at, step = below, 2 * step
+    return low, at
 
 
 def words_of_group(group: Group) -> str:

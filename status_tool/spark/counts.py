@@ -9,6 +9,8 @@ from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 
 from status_tool.explain.overview import Cause, causes, groups_of, merged_cause, overview
+from status_tool.rules.judged import JudgedRegion
+from status_tool.rules.segments import earliest, latest
 from status_tool.rules.sql import is_in
 from status_tool.spark.expressions import FIELDS, named, to_finding
 from status_tool.spark.verify import Verification
@@ -43,7 +45,10 @@ def overview_of(check: Verification, outcome: Outcome, drawn: bool = False) -> O
     found += causes(check.header_findings)
     frames = []
     if outcome.hbase is not None and any(n for status, n in outcome.hbase.regions.items() if status != Status.COMPLETE):
-        frames.append(check.regions_in_doubt())
+        if check.held_regions is None:
+            frames.append(check.regions_in_doubt())
+        else:
+            found += causes(finding for region in check.held_regions for finding in region.findings)
     if outcome.hdfs is not None and any(n for status, n in outcome.hdfs.files.items() if status != "match"):
         frames.append(check.files())
     for frame in frames:
@@ -165,6 +170,8 @@ def _cause(row: Row) -> Cause:
 
 def _tables(check: Verification) -> list[TableLine]:
     counts = {str(status): f"count_if(status = {rank})" for status, rank in SEVERITY.items()}
+    if check.held_regions is not None:
+        return _held_tables(check.held_regions)
     holes = "filter(findings, one -> one.code = 'gap')"
     oldest = f"min(array_min(transform({holes}, one -> one.written_from_ms)))"
     grouped = check.regions_in_doubt().groupBy("table")
@@ -174,3 +181,19 @@ def _tables(check: Verification) -> list[TableLine]:
         regions, *_ = lines.setdefault(one.table, (dict.fromkeys(SEVERITY, 0), None, None))
         regions[STATUSES[one.status]] += one.regions
     return [TableLine(table or _UNNAMED, *line) for table, line in lines.items()]
+
+
+def _held_tables(regions: list[JudgedRegion]) -> list[TableLine]:
+    """Return what `_tables` does, of regions that this process has judged."""
+    by_table: dict[str | None, list[JudgedRegion]] = {}
+    for region in regions:
+        by_table.setdefault(region.table, []).append(region)
+    lines = []
+    for table, own in by_table.items():
+        counts = dict.fromkeys(SEVERITY, 0)
+        for region in own:
+            counts[STATUSES[region.status]] += 1
+        holes = (one for region in own for one in region.findings if one.code == "gap")
+        oldest_ms = earliest(*(hole.written_from_ms for hole in holes))
+        lines.append(TableLine(table or _UNNAMED, counts, latest(*(region.lag_ms for region in own)), oldest_ms))
+    return lines

@@ -219,6 +219,11 @@ class Verification:
         _, _, ages = self._small
         return [age.table for age in ages if not self.context.in_scope(age.table)]
 
+    @property
+    def held_regions(self) -> list[JudgedRegion] | None:
+        """Return the regions in scope if this process has judged them; None if Spark has."""
+        return None if self._held is None else self._held_regions
+
     @cached_property
     def _held_regions(self) -> list[JudgedRegion]:
         if self._held is None or not self.context.check_hbase:

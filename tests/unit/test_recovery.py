@@ -71,10 +71,11 @@ def judgement(one: Closing, judged: Judged, *groups: Group, tables: tuple[str, .
     return Judgement(one, header(one), outcome(VERDICTS[judged], *groups), frozenset(tables))
 
 
-def search(verdicts: list[Judged]) -> _Search:
-    """Newest first."""
+def search(verdicts: list[Judged], lacks_from_ms: int | None = None) -> _Search:
+    """Newest first; whatever lacks something says that it was written after a time."""
     files = [closing(number) for number in range(len(verdicts))]
-    return _Search(files, lambda one: judgement(one, verdicts[int(one.name)], group(None)))
+    lacking = replace(group(None), from_ms=lacks_from_ms)
+    return _Search(files, lambda one: judgement(one, verdicts[int(one.name)], lacking))
 
 
 def found(verdicts: list[Judged]) -> int | None:
@@ -92,16 +93,27 @@ def test_a_point_was_always_judged_complete(verdicts: list[Judged]) -> None:
     assert number is None or verdicts[number] is C
 
 
-@given(st.integers(0, 400), st.integers(0, 400), st.integers(0, 400))
-def test_lacking_then_unproven_then_complete_is_found_exactly(lacking: int, unproven: int, complete: int) -> None:
-    """As long as nothing else breaks; with few judgements."""
+@given(st.integers(0, 400), st.integers(0, 400), st.integers(0, 400), st.none() | st.integers(8_000, 12_000))
+def test_lacking_then_unproven_then_complete_is_found_exactly(
+    lacking: int, unproven: int, complete: int, lacks_from_ms: int | None
+) -> None:
+    """As long as nothing else breaks; with few judgements, whatever time a finding names."""
     verdicts = [L] * lacking + [U] * unproven + [C] * complete
-    looked = search(verdicts)
+    looked = search(verdicts, lacks_from_ms)
     looked.run()
     point, _ = looked.point()
     expected = lacking + unproven if complete else None
     assert (None if point is None else int(point.closing.name)) == expected
     assert len(looked.done) <= 4 * len(verdicts).bit_length() + 2
+
+
+@pytest.mark.parametrize(("earlier", "most"), [(0, 3), (1, 5), (30, 12)])
+def test_the_time_of_the_oldest_missing_entry_saves_judgements(earlier: int, most: int) -> None:
+    """The newest file, and the two at the boundary; more where the entry before it is older than the file's cut."""
+    looked = search([L] * 600 + [C] * 400, closing(600).barrier_ms - earlier)
+    looked.run()
+    assert looked.point()[0] == looked.at(600)
+    assert len(looked.done) <= most
 
 
 @given(st.integers(0, 100), st.integers(1, 100), st.integers(1, 100), st.integers(1, 100))

@@ -475,3 +475,11 @@ def test_the_short_way_decides_what_is_evident_and_nothing_else(session: SparkSe
     assert found.hbase.regions == {status: list(regions.values()).count(rank) for status, rank in SEVERITY.items()}
     assert {status: sum(line.regions[status] for line in lines) for status in SEVERITY} == found.hbase.regions
     assert found == verify_rows(ours, theirs, master, slave, Scope(), QueueFacts(), RowProofs())
+    tables = (pa.Table.from_pylist(rows, schema=STATUS_SCHEMA) for rows in (ours, theirs))
+    overviews = []
+    for held in (None, HeldRows.of(*tables)):
+        with closing(Verification(session, *sides, master, slave, Scope(), small=True, held=held)) as check:
+            overviews.append(overview_of(check, check.outcome()))
+    by_name = [sorted(one.tables, key=lambda line: line.table) for one in overviews]
+    assert overviews[0].groups == overviews[1].groups
+    assert (overviews[0].repairs, by_name[0]) == (overviews[1].repairs, by_name[1])
