@@ -38,6 +38,7 @@ BENCHES = (
     Bench("verify_scale", ("10000",)),
     Bench("published", ("1000",)),
     Bench("recovery", ("1000", "50")),
+    Bench("publishing", ("1",), ("3",)),
     Bench("hdfs", ("--files", "500", "--rounds", "1")),
     Bench("hdfs_memory", ("20000", "40000")),
     Bench("state_table", ("2000", "--rounds", "1")),

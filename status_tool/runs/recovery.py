@@ -161,13 +161,14 @@ def find_point(settings: Settings, asked: PointAsked, say: Say) -> RecoveryPoint
     say("listing the published status files")
     table = PublishedTable(settings.thrift(), settings.status_table)
     table.require()
+    read_ms = now_ms()
     published = table.published()
     slave_id = own_cluster_id(settings)
     files = of_one_master(published, slave_id, asked.master_cluster_id, "--master-cluster ID")
     notices = tuple(f"published status files that are not counted: {why}" for why in published.unreadable)
     if not files:
         nothing = "no master has published a status file to this cluster: run `status-tool publish` on the master"
-        return RecoveryPoint(slave_id, None, now_ms(), None, None, nothing, None, {}, None, None, 0, 0, notices)
+        return RecoveryPoint(slave_id, None, read_ms, None, None, nothing, None, {}, None, None, 0, 0, notices)
     check = Check(Path(), asked.scope, spark_master=asked.spark_master, spark_conf=asked.spark_conf, key=asked.key)
     with ThreadPoolExecutor(1) as pool, no_token_left(), scratch_of(check) as scratch:
         reading = pool.submit(_read_slave, settings, asked, say, scratch)
@@ -178,7 +179,7 @@ def find_point(settings: Settings, asked: PointAsked, say: Say) -> RecoveryPoint
             found.run()
             found.run_tables()
             beyond = bench.beyond(found.at(found.newest_usable())) if found.has_usable() else {}
-    return _answer(slave_id, files, found, beyond, notices)
+    return _answer(slave_id, read_ms, files, found, beyond, notices)
 
 
 def _read_slave(settings: Settings, asked: PointAsked, say: Say, scratch: Scratch) -> Snapshot:
@@ -427,7 +428,12 @@ def rows_in(batches: Iterable[pa.RecordBatch]) -> Iterator[Row]:
 
 
 def _answer(
-    slave_id: str, files: Sequence[Closing], found: _Search, beyond: Mapping[str, Beyond], notices: tuple[str, ...]
+    slave_id: str,
+    read_ms: int,
+    files: Sequence[Closing],
+    found: _Search,
+    beyond: Mapping[str, Beyond],
+    notices: tuple[str, ...],
 ) -> RecoveryPoint:
     whole, holding = found.point()
     tables = {}
@@ -438,7 +444,7 @@ def _answer(
     return RecoveryPoint(
         slave_cluster_id=slave_id,
         master_cluster_id=files[0].cluster_id,
-        read_ms=now_ms(),
+        read_ms=read_ms,
         point_ms=_cut_ms(whole),
         skew_ms=None if whole is None else whole.skew_ms,
         held_back_by=holding,

@@ -27,7 +27,7 @@ class TablePoint:
 
 @dataclass(frozen=True)
 class RecoveryPoint:
-    """The answer. Times are epoch ms on the publisher's clock; `read_ms` is this host's."""
+    """The answer. Times are epoch ms on the publisher's clock; `read_ms` is this host's, of the list of files."""
 
     slave_cluster_id: str
     master_cluster_id: str | None

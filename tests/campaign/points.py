@@ -97,9 +97,9 @@ class End:
 
 
 @contextmanager
-def publisher(pair: Pair, *arguments: str) -> Iterator[subprocess.Popen[str]]:
+def publisher(pair: Pair, *, interval_s: float = INTERVAL_S) -> Iterator[subprocess.Popen[str]]:
     """A publisher on the master, as a process of its own; ended by SIGTERM if it still runs."""
-    command = [sys.executable, "-m", "status_tool", "publish", "--interval", str(INTERVAL_S), *arguments]
+    command = [sys.executable, "-m", "status_tool", "publish", "--interval", str(interval_s)]
     process = subprocess.Popen(
         [*command, "--conf-dir", str(pair.master.conf_dir)],
         stdout=subprocess.PIPE,

@@ -158,7 +158,7 @@ def test_each_table_has_its_own_point() -> None:
     looked = _Search([closing(number) for number in range(100)], judge)
     looked.run()
     looked.run_tables()
-    answer = _answer("s", looked._files, looked, {"a": Beyond(7, 3)}, ())
+    answer = _answer("s", 1, looked._files, looked, {"a": Beyond(7, 3)}, ())
     assert answer.point_ms == closing(5).cut_ms
     assert {name: table.point_ms for name, table in answer.tables.items()} == {
         "a": closing(5).cut_ms,
@@ -179,7 +179,7 @@ def test_files_that_cannot_be_used_hide_no_other() -> None:
     looked = _Search([closing(0), closing(1)], judge)
     looked.run()
     looked.run_tables()
-    answer = _answer("s", looked._files, looked, {}, ())
+    answer = _answer("s", 1, looked._files, looked, {}, ())
     assert (answer.point_ms, answer.notices) == (closing(1).cut_ms, ("0 was altered",))
     assert answer.held_back_by == "0 was altered"
 
