@@ -269,6 +269,10 @@ def _the_old_master_is_asked(pair: Pair, present: Cells) -> None:
     pair.master.admin.drop_table(STATUS_TABLE)
     refused = tool("publish", "--rounds", "1", conf=pair.master)
     assert (refused.exit_code, refused.stderr.count("does not exist on this cluster")) == (2, 1), refused
+    pair.slave.admin.drop_table(STATUS_TABLE)
+    for command in (("recovery-point",), ("run", "-i", "--published")):
+        refused = tool(*command, conf=pair.slave)
+        assert (refused.exit_code, refused.stderr.count("does not exist on this cluster")) == (2, 1), refused
 
 
 def _check_of_the_newest(pair: Pair, tmp_path: Path) -> None:

@@ -34,6 +34,7 @@ from status_tool.runs.recovery import (
 )
 from status_tool.runs.slave_side import Scratch
 from status_tool.spark.session import spark_session
+from status_tool.status_file.footer import HEADER_KEY
 from status_tool.status_file.reader import open_status
 from status_tool.status_file.signature import SignKey
 from status_tool.status_file.writer import StatusWriter
@@ -353,7 +354,7 @@ def bench(tmp_path: Path) -> Iterator[tuple[Callable[..., _Bench], Path, Header]
 def test_what_is_wrong_with_a_published_file_is_told_and_never_complete(
     bench: tuple[Callable[..., _Bench], Path, Header], tmp_path: Path
 ) -> None:
-    """Cut short, of another cluster or side, of a newer version, not signed, or older than what the slave pruned."""
+    """Cut short, of another cluster or side, of a newer version, not signed, or older than what the slave lost."""
     made, good, of = bench
 
     def written(name: str, **header: Any) -> Path:
@@ -364,9 +365,12 @@ def test_what_is_wrong_with_a_published_file_is_told_and_never_complete(
 
     short = tmp_path / "short"
     short.write_bytes(good.read_bytes()[:-1000])
+    newer = tmp_path / "newer"
+    pq.write_table(pa.table({"other": [1]}).replace_schema_metadata({HEADER_KEY: b'{"format_version": 3}'}), newer)
     files = {
         "good": good,
         "short": short,
+        "newer": newer,
         "other cluster": written("other", cluster_id="another"),
         "older barrier": written("older", barrier_issued_ms=(of.barrier_issued_ms or 0) - 1),
         "slave": REPOSITORY / "sample_status" / "complete" / "slave.status",
@@ -380,6 +384,7 @@ def test_what_is_wrong_with_a_published_file_is_told_and_never_complete(
     assert judged("good", usual).judged is C
     for name, words in (
         ("short", "is truncated"),
+        ("newer", "format version 3"),
         ("other cluster", "is another one than its closing row says"),
         ("older barrier", "is another one than its closing row says"),
         ("slave", "is a slave's status"),
@@ -393,3 +398,5 @@ def test_what_is_wrong_with_a_published_file_is_told_and_never_complete(
     assert (unsigned.judged, "is not signed" in unsigned.error) == (U, True), unsigned.error
     pruned = judged("good", made(files=table, pruned={of.cluster_id: (of.barrier_issued_ms or 0) + 1}))
     assert (pruned.judged, "segments that are pruned" in pruned.error) == (U, True), pruned.error
+    back = judged("good", made(files=table, state_back_ms=of.created_ms))
+    assert (back.judged, "slave state lost" in (back.holding() or "")) == (U, True), back.holding()
