@@ -181,6 +181,8 @@ def test_what_the_slave_never_got(pair: Pair, tmp_path: Path) -> None:
         assert [json.loads(line)["table"] for line in missing.read_text().splitlines()] == ["left"]
         told = tool_here(*ask, conf=pair.master)
         assert "left: about 3 WAL entries, in 1 of 1 regions, written between" in told.stdout, told
+        by_rows = tool_here(*ask, "--rows=all", "--json", conf=pair.master)
+        assert (by_rows.exit_code, list(by_rows.json["tables"])) == (1, ["left"]), by_rows
         assert len(pair.slave.admin.rows("left")) == 10
     finally:
         pair.master.admin.enable_peer(PEER)
