@@ -54,7 +54,7 @@ demo: setup ## Two real clusters: a complete verdict, then a caught loss
 	$(BIN)/python -m tests.demo
 
 # Lint and Java's tests run beside the first of the others, and print what they have to say at once.
-test: $(VENV)/installed $(JAR) ## All tests
+test: $(VENV)/installed kerberos $(JAR) ## All tests
 	@(output=$$($(MAKE) --no-print-directory lint test-java 2>&1); code=$$?; printf '\n%s\n' "$$output"; exit $$code) & \
 	beside=$$!; trap 'kill $$beside 2>/dev/null' INT TERM; \
 	$(MAKE) --no-print-directory test-python; code=$$?; wait $$beside && exit $$code || { echo "lint or Java's tests failed, see above"; exit 1; }
