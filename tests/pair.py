@@ -149,6 +149,11 @@ class Pair:
         """Wait until both sides hold the same cells."""
         wait_until(lambda: self.same(table, families), timeout, f"{table} is the same on both sides")
 
+    def wait_drained(self, timeout: float = 120) -> None:
+        """Wait until the master's queues are empty. Asked once a second: each time costs as much as a command."""
+        ask = partial(tool_here, "queues", conf=self.master)
+        wait_until(lambda: ask().exit_code == 0, timeout, "the queues are drained", interval=1)
+
     def write_master(self, file: Path, *arguments: str) -> Result:
         """`run -m -o FILE` on the master, the HBase half; must succeed."""
         result = tool_here("run", "-m", "-o", file, "--only", "hbase", *arguments, conf=self.master)

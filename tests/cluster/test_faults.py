@@ -316,7 +316,7 @@ def test_master_region_server_killed_before_its_flush(fragile: Pair, status: Pat
     finally:
         fragile.master.admin.enable_peer(PEER)
     fragile.wait_same("crash", timeout=180)
-    wait_until(lambda: tool_here("queues", conf=fragile.master).exit_code == 0, 120, "the claimed queue has drained")
+    fragile.wait_drained()
     result = fragile.verdict(status, "crash", "--wait", "20")
     # The queues are empty. They prove something only if the peer, which the HBase master wrote anew when it started
     # along with these servers, had been in force for a minute before the last flush of the killed one: that depends on

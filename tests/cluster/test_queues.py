@@ -98,7 +98,7 @@ def test_the_same_as_hbase_says(backlogged: Pair) -> None:
     finally:
         master.enable_peer(PEER)
     backlogged.wait_same("dumped")
-    wait_until(lambda: queues(backlogged.master).exit_code == 0, 30, "drained")
+    backlogged.wait_drained(30)
 
 
 def test_bulk_load_with_its_replication(aged: Pair, status: Path) -> None:
@@ -194,7 +194,7 @@ def test_paused_past_its_session(aged: Pair, status: Path) -> None:
     for load in loads:
         assert master.load_stop(load) > 20
     aged.wait_same("paused", timeout=180)
-    wait_until(lambda: queues(aged.master).exit_code == 0, 120, "the claimed queue is gone")
+    aged.wait_drained()
     result = aged.verdict(status, "paused", "--wait", "20")
     complete(result)
     assert any(paused in notice and "settled" in notice for notice in result.json["notices"])
@@ -222,7 +222,7 @@ def test_killed_while_the_peer_is_young(backlogged: Pair, status: Path) -> None:
     restart_hbase_master(backlogged.master)
     master.enable_peer(PEER)
     backlogged.wait_same("young", timeout=180)
-    wait_until(lambda: queues(backlogged.master).exit_code == 0, 60, "the claimed queue is gone")
+    backlogged.wait_drained(60)
     # Within ten seconds the survivor's tracker has seen the znode that the last HBase master wrote.
     time.sleep(12)
     complete(backlogged.verdict(status, "young", "--wait", "20"))

@@ -658,7 +658,7 @@ def test_a_filter_that_was_narrower_is_named_and_repaired_as_told(pair: Pair, st
     wait_until(lambda: len(pair.slave.admin.rows("parts")) == 22, 60, "the shipped part has arrived")
     pair.master.admin.roll_wal()
     # What has not been acknowledged would be shipped again, and whole.
-    wait_until(lambda: tool_here("queues", conf=pair.master).exit_code == 0, 120, "the queues are empty")
+    pair.wait_drained()
     pair.master.admin.set_peer_tables(PEER, None)
     pair.master.admin.mutate_row("parts", "wide", both)
     wait_until(lambda: b"wide" in pair.slave.admin.rows("parts"), 60, "the later row has arrived")

@@ -35,13 +35,13 @@ def test_complete_then_gap(version: str, provider: str, warm_spark: None, status
         assert pair.same("t", ["f"])
         found = tool_here("topology", "--json", "--peer-conf", pair.slave.conf_dir, conf=pair.master)
         assert (found.exit_code, found.json["shape"], found.json["unchecked"]) == (0, "master-slave", []), found
-        wait_until(lambda: tool_here("queues", conf=pair.master).exit_code == 0, 30, "the queues are drained")
+        pair.wait_drained(30)
         pair.master.admin.disable_peer(PEER)
         pair.master.admin.put_rows("t", "f", 5, prefix="held")
         waiting = tool_here("queues", "--json", conf=pair.master)
         assert (waiting.exit_code, waiting.json["totals"]["left_bytes"] > 0) == (1, True), waiting
         pair.master.admin.enable_peer(PEER)
-        wait_until(lambda: tool_here("queues", conf=pair.master).exit_code == 0, 30, "the queues are drained again")
+        pair.wait_drained(30)
         pair.master.admin.remove_peer(PEER)
         pair.master.admin.put_rows("t", "f", 5, prefix="lost")
         pair.master.admin.roll_wal()
