@@ -16,12 +16,11 @@ from pathlib import Path
 import pytest
 
 from status_tool.clients.config import parse_zookeeper
-from status_tool.clients.sitefiles import load_site
 from status_tool.clients.zookeeper import ZooKeeper
 from status_tool.rules.peer_versions import REFRESHED_MS
 from status_tool.sources.arrivals import read_arrivals
 from tests.lab.cluster import Cluster, ClusterSpec
-from tests.lab.errors import LabError, LabTimeout
+from tests.lab.errors import LabTimeout
 from tests.lab.lab import Lab
 from tests.lab.ports import Ports
 from tests.lab.waiting import wait_until
@@ -135,25 +134,13 @@ def witnesses(
 
 def written(master: Cluster, table: str) -> Entries:
     """What HBase's own printer finds in all WALs of a cluster, of the family f."""
-    root = load_site([master.conf_dir]).get("hbase.rootdir")
     master.admin.roll_wal()  # the printer reads to the end what is closed
-    listed = master.run_main("org.apache.hadoop.fs.FsShell", ["-ls", "-R", f"{root}/WALs", f"{root}/oldWALs"])
     found: Entries = {}
-    for wal in [line.split()[-1] for line in listed.splitlines() if line.startswith("-")]:
-        for entry in map(json.loads, re.findall(r'\{"sequence".*\}(?=edit heap size)', printed(master, wal, table))):
+    for wal in master.admin.printed_wals(table):
+        for entry in map(json.loads, re.findall(r'\{"sequence".*\}(?=edit heap size)', wal)):
             if any(action["family"] == "f" for action in entry["actions"]):
                 found.setdefault(entry["region"], set()).add(int(entry["sequence"]))
     return found
-
-
-def printed(master: Cluster, wal: str, table: str) -> str:
-    """One WAL's entries; of one that is being written, or was when its server was killed, up to the end."""
-    try:
-        return master.run_main("org.apache.hadoop.hbase.wal.WALPrettyPrinter", ["-j", "-t", table, wal])
-    except LabError as error:
-        if "EOF while reading" not in str(error):
-            raise
-        return str(error)
 
 
 def sent(witnesses: list[Witness], table: str) -> Entries:

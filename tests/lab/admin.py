@@ -181,6 +181,10 @@ class Admin:
         """Roll the log of that or of every live server; returns whose logs were rolled."""
         return cast(list[str], self.call("roll_wal", server=server_name))
 
+    def printed_wals(self, table: str) -> list[str]:
+        """What HBase's own printer finds of a table in each WAL, as JSON objects among other words."""
+        return cast(list[str], self.call("printed_wals", table=table))
+
     def replication_lag(self) -> list[Lag]:
         return [Lag(**lag) for lag in self.call("replication_lag")]
 

@@ -1,21 +1,30 @@
 package io.github.statustool.lab;
 
+import java.io.ByteArrayOutputStream;
+import java.io.EOFException;
 import java.io.IOException;
+import java.io.PrintStream;
+import java.nio.charset.StandardCharsets;
 import java.security.PrivilegedExceptionAction;
 import java.util.ArrayList;
 import java.util.EnumSet;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.stream.Collectors;
 import javax.security.sasl.Sasl;
 import org.apache.hadoop.fs.FileSystem;
+import org.apache.hadoop.fs.LocatedFileStatus;
+import org.apache.hadoop.fs.Path;
+import org.apache.hadoop.fs.RemoteIterator;
 import org.apache.hadoop.hbase.ClusterMetrics;
 import org.apache.hadoop.hbase.ClusterMetrics.Option;
 import org.apache.hadoop.hbase.ServerName;
 import org.apache.hadoop.hbase.client.Admin;
 import org.apache.hadoop.hbase.replication.ReplicationLoadSource;
 import org.apache.hadoop.hbase.thrift.generated.Hbase;
+import org.apache.hadoop.hbase.wal.WALPrettyPrinter;
 import org.apache.hadoop.hdfs.DistributedFileSystem;
 import org.apache.hadoop.security.UserGroupInformation;
 import org.apache.thrift.protocol.TBinaryProtocol;
@@ -40,6 +49,7 @@ final class ClusterCommands {
     commands.put("cluster_id", args -> admin.getClusterMetrics(EnumSet.of(Option.CLUSTER_ID)).getClusterId());
     commands.put("balancer", args -> admin.balancerSwitch(args.flag("on"), true));
     commands.put("roll_wal", this::rollWal);
+    commands.put("printed_wals", args -> printedWals(args.text("table")));
     commands.put("replication_lag", args -> replicationLag());
     commands.put("thrift_tables", args -> thriftTables(args.integer("port")));
     // Unlike a list of tables, this is not answered before the master has initialised.
@@ -81,6 +91,30 @@ final class ClusterCommands {
     } catch (IOException e) {
       System.err.println("roll: " + e);
     }
+  }
+
+  /** What HBase's own printer finds of a table in each WAL, up to the end of one that was not closed. */
+  private List<String> printedWals(String table) throws IOException {
+    List<String> all = new ArrayList<>();
+    for (String folder : List.of("WALs", "oldWALs")) {
+      Path root = new Path(admin.getConfiguration().get("hbase.rootdir"), folder);
+      RemoteIterator<LocatedFileStatus> wals = files.listFiles(root, true);
+      while (wals.hasNext()) {
+        all.add(printed(wals.next().getPath(), table));
+      }
+    }
+    return all;
+  }
+
+  private String printed(Path wal, String table) throws IOException {
+    ByteArrayOutputStream text = new ByteArrayOutputStream();
+    try (PrintStream out = new PrintStream(text, false, StandardCharsets.UTF_8)) {
+      new WALPrettyPrinter(false, true, -1, Set.of(table), null, null, null, false, false, out)
+          .processFile(admin.getConfiguration(), wal);
+    } catch (EOFException e) {
+      // It is being written, or was when its server was killed.
+    }
+    return text.toString(StandardCharsets.UTF_8);
   }
 
   private List<Map<String, Object>> replicationLag() throws IOException {
