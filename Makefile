@@ -7,7 +7,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 BENCH := .venv-bench
 JAR := coprocessor_stubs/target/status-tool-coprocessors.jar
-ARCHIVE := tests/lab/target/classes-2.6.1.jsa
+ARCHIVE := tests/lab/target/servers-2.6.1.jsa
 JAVA_SOURCES := $(shell find coprocessor_stubs/src -name '*.java' 2>/dev/null) coprocessor_stubs/pom.xml
 MVN := mvn -q -B -ntp
 
@@ -36,7 +36,7 @@ $(JAR): $(JAVA_SOURCES)
 	@touch $@
 
 # Of the servers' classes. A JVM that it does not fit, because another one made it, does without.
-$(ARCHIVE): tests/lab/pom.xml tests/lab/warm.py | $(VENV)/installed
+$(ARCHIVE): tests/lab/pom.xml tests/lab/warm.py tests/lab/classpath.py | $(VENV)/installed
 	@$(BIN)/python -m tests.lab warm
 
 setup: $(VENV)/installed kerberos $(JAR) $(ARCHIVE) ## Install the tool and build the trackers

@@ -456,7 +456,7 @@ def test_drift_is_named(pair: Pair, status: Path, tmp_path: Path) -> None:
     slave.create_table("onlyhere", {"f": 1})
     slave.add_family("wide", "g", 1)
     slave.truncate_table("trunc")
-    time.sleep(1)  # the trackers look at the regions once a poll
+    time.sleep(2)  # the trackers look at the regions once a poll
     pair.write_master(status, *(f"--table={table}" for table in expected))
     past = pair.check(status, *(f"--table={table}" for table in expected))
     assert {problem["table"] for problem in past.json["problems"]} == {"trunc"}, past
@@ -476,7 +476,7 @@ def test_what_wals_do_not_tell_is_named(pair: Pair, status: Path) -> None:
     pair.master.admin.put_rows("beside", "f", 10)
     pair.master.admin.put_rows("beside", "l", 5, prefix="old")
     pair.wait_same("beside", ["f"])
-    time.sleep(1)  # the trackers look at the regions once a poll
+    time.sleep(2)  # the trackers look at the regions once a poll
     assert_complete(pair.verdict(status, "beside", "--wait", "30"))
     pair.master.admin.put_rows("beside", "f", 5, prefix="skipped", durability="SKIP_WAL")
     pair.master.admin.set_scope("beside", "l", 1)

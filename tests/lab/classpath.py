@@ -7,7 +7,8 @@ import fcntl
 import hashlib
 import os
 import subprocess
-from collections.abc import Iterable, Iterator, Sequence
+import zipfile
+from collections.abc import Iterable, Iterator, Sequence, Set
 from pathlib import Path
 
 from .errors import LabError
@@ -18,6 +19,8 @@ POM = HOME / "pom.xml"
 CLASSES = TARGET / "classes"
 PROFILES: dict[str, list[str]] = {"2.6.1": [], "2.5.8": ["-P", "hbase-2.5"]}
 YARN = ["-P", "yarn"]
+_JAVA_6 = 50
+"""In a class file."""
 
 
 def servers_classpath(hbase_version: str) -> list[Path]:
@@ -51,18 +54,20 @@ def shared_classes(hbase_version: str) -> Path | None:
 
 
 def archive_path(hbase_version: str) -> Path:
-    return TARGET / f"classes-{hbase_version}.jsa"
+    return TARGET / f"servers-{hbase_version}.jsa"
 
 
 def archive_classes(hbase_version: str, lists: Iterable[Path]) -> Path:
     """Make the archive from what JVMs wrote by -XX:DumpLoadedClassList; LabError if the JVM refuses."""
-    wanted = TARGET / f"classes-{hbase_version}.lst"
+    wanted = TARGET / f"servers-{hbase_version}.lst"
+    jars = _resolve(hbase_version, PROFILES[hbase_version])
     names = {line for file in lists for line in file.read_text().splitlines() if _is_archivable(line)}
+    names -= _of_old_format(names, jars)
     wanted.write_text("".join(f"{name}\n" for name in sorted(names)))
     archive = archive_path(hbase_version)
     fresh = archive.with_suffix(f".{os.getpid()}")
     command = [java(), "-Xshare:dump", "-XX:+UseSerialGC", f"-XX:SharedClassListFile={wanted}"]
-    classpath = ":".join(map(str, _resolve(hbase_version, PROFILES[hbase_version])))
+    classpath = ":".join(map(str, jars))
     done = subprocess.run(
         [*command, f"-XX:SharedArchiveFile={fresh}", "-cp", classpath],
         stdin=subprocess.DEVNULL,
@@ -77,8 +82,24 @@ def archive_classes(hbase_version: str, lists: Iterable[Path]) -> Path:
 
 
 def _is_archivable(line: str) -> bool:
-    """Comments, lambda forms and classes of other loaders belong to the one process that wrote them."""
-    return bool(line) and not line.startswith(("#", "@")) and " source:" not in line
+    """Comments and classes of other loaders belong to the one process that wrote them."""
+    return bool(line) and not line.startswith("#") and " source:" not in line
+
+
+def _of_old_format(names: Set[str], jars: Iterable[Path]) -> set[str]:
+    """Those that were compiled for Java 5 or older: a JVM rewrites them when it links them.
+
+    It crashes where an archive has them at an address at which it is shared, and so cannot be written.
+    """
+    old = set[str]()
+    for jar in jars:
+        with zipfile.ZipFile(jar) as classes:
+            for file in classes.namelist():
+                if file.endswith(".class") and (name := file.removesuffix(".class")) in names:
+                    with classes.open(file) as opened:
+                        major = int.from_bytes(opened.read(8)[6:])
+                    old |= {name} if major < _JAVA_6 else set()
+    return old
 
 
 def java() -> str:

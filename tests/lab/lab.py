@@ -32,7 +32,9 @@ from .stores import make_stores
 def server_java(hbase_version: str, root: Path, mark: str, jvm_options: Sequence[str] | None = None) -> Java:
     """How the servers of the lab with this folder and mark are started. See `Lab` for the options."""
     archive = shared_classes(hbase_version)
-    shared = (f"-XX:SharedArchiveFile={archive}",) if archive else ()
+    # At its own address the archive is shared by all JVMs; moved elsewhere it would be a copy of 100 MB in each.
+    in_place = ("-XX:+UnlockDiagnosticVMOptions", "-XX:ArchiveRelocationMode=0")
+    shared = (f"-XX:SharedArchiveFile={archive}", *in_place) if archive else ()
     # Jetty and the native libraries unpack into it; a killed server never removes what it unpacked.
     scratch = root / "tmp"
     scratch.mkdir(exist_ok=True)

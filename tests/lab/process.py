@@ -28,6 +28,7 @@ _OPENED = (
 _JVM_OPTIONS = (
     "-XX:+UseSerialGC",
     "-XX:TieredStopAtLevel=1",
+    "-Xmn32m",  # else as much as a third of the heap is touched before anything is collected
     "-XX:-UsePerfData",
     "-XX:+ExitOnOutOfMemoryError",
     # The JVM's own warnings must not get into the admin's answers.
