@@ -13,6 +13,8 @@ import pyarrow as pa
 import pytest
 
 from status_tool.cli.main import main
+from status_tool.cli.path_telling import paths_lines
+from status_tool.runs.graph_check import PathsFound
 from status_tool.spark.session import spark_session
 from status_tool.status_file.reader import open_status
 from status_tool.status_file.writer import StatusWriter
@@ -309,6 +311,14 @@ def test_whom_to_promote_when_a_cluster_is_lost(tmp_path: Path) -> None:
     assert "another one has more of 1 stream" in " ".join(text.split())
     assert "venus has the newest entries of every table" in " ".join(text.split())
     assert max(map(len, text.splitlines())) <= 80
+
+
+def test_nothing_is_left_of_a_cluster_that_is_lost() -> None:
+    """Nobody is promoted."""
+    found = PathsFound((), {}, (), (), {}, (), (), 0, {}, {"sun": {}})
+    text = list(paths_lines(found))
+    assert "sun cannot be reached, and none of the others has anything of it." in text
+    assert not any("newest" in line for line in text)
 
 
 def test_who_wrote_where(tmp_path: Path) -> None:
