@@ -52,7 +52,7 @@ STREAM_SCHEMA = pa.schema(
         **{"table": _TEXT, "region": _TEXT, "origin": _NUMBER, "via": _NUMBER, "family": _TEXT, "code": _TEXT},
         **{"written_seq": _NUMBER, "first_written_ms": _MS, "written_ms": _MS, "segments": _NUMBER},
         **{"arrived_seq": _NUMBER, "arrived_ms": _MS, "highest_arrived_seq": _NUMBER, "highest_arrived_ms": _MS},
-        **{"holes": _NUMBER, "origin_settled": pa.bool_(), "after_cut_ms": _MS, "filter_unchanged_since_ms": _MS},
+        **{"holes": _NUMBER, "origin_settled": pa.bool_(), "after_cut_ms": _MS},
         **{"from_seq": _NUMBER, "to_seq": _NUMBER, "written_from_ms": _MS, "written_to_ms": _MS, "lag_ms": _MS},
     }
 )

@@ -8,7 +8,7 @@ import random
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
-from dataclasses import replace
+from dataclasses import fields, replace
 from itertools import pairwise
 from typing import Any
 
@@ -18,12 +18,14 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from pyspark.sql import DataFrame, SparkSession
 
+from status_tool.rules.judged import JudgedRegion, JudgedStream
 from status_tool.rules.origins import slave_is_settled
 from status_tool.rules.peers import FamilyFilter
 from status_tool.rules.queue_proofs import QueueFacts
 from status_tool.runs.question import Question
 from status_tool.spark.counts import overview_of
 from status_tool.spark.held import HeldRows
+from status_tool.spark.judge import REGION_SCHEMA, STREAM_SCHEMA
 from status_tool.spark.session import spark_session
 from status_tool.spark.verify import Verification
 from status_tool.vocabulary.findings import Finding, RowProofs
@@ -483,3 +485,8 @@ def test_the_short_way_decides_what_is_evident_and_nothing_else(session: SparkSe
     by_name = [sorted(one.tables, key=lambda line: line.table) for one in overviews]
     assert overviews[0].groups == overviews[1].groups
     assert (overviews[0].repairs, by_name[0]) == (overviews[1].repairs, by_name[1])
+
+
+@pytest.mark.parametrize(("record", "schema"), [(JudgedRegion, REGION_SCHEMA), (JudgedStream, STREAM_SCHEMA)])
+def test_workers_hand_on_every_field_of_a_judgement_and_no_other(record: type, schema: pa.Schema) -> None:
+    assert {field.name for field in fields(record)} == set(schema.names)
