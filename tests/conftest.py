@@ -40,6 +40,7 @@ class FromBothEnds(LoadFileScheduling):  # type: ignore[misc] # xdist has no typ
         super()._assign_work_unit(node)
 
 
+@pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> FromBothEnds | None:
     """Only where modules go to workers as wholes."""
     return FromBothEnds(config, log) if config.getvalue("dist") == "loadfile" else None
