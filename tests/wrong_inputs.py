@@ -25,6 +25,8 @@ SAMPLES = REPOSITORY / "sample_status"
 MASTER, SLAVE = SAMPLES / "complete" / "master.status", SAMPLES / "complete" / "slave.status"
 CHECK = f"run -i {MASTER} --slave-status {SLAVE}"
 Prepare = Callable[[Path], None]
+SAYS = ""
+"""The line itself says what to do, so the page leaves it out."""
 
 
 def _content(name: str, content: bytes, mode: int = 0o600) -> Prepare:
@@ -165,7 +167,7 @@ class Wrong:
 WRONG: tuple[Wrong, ...] = (
     Wrong("FILE is not there", "run -i f", "there is no status file f", "create it, or correct the name"),
     Wrong("FILE is empty", "run -i f", "f is empty", "copy it again", _content("f", b"")),
-    Wrong("FILE is cut short", "run -i f", "f is truncated: copy it again", "copy it again", _cut_short),
+    Wrong("FILE is cut short", "run -i f", "f is truncated: copy it again", SAYS, _cut_short),
     Wrong("a byte of FILE has changed", "run -i f", "f has been altered or damaged", "copy it again", _changed),
     Wrong(
         "FILE is another tool's Parquet",
@@ -224,34 +226,32 @@ WRONG: tuple[Wrong, ...] = (
         "the same cluster twice",
         f"run -i {MASTER} --slave-status f",
         "FILE is this cluster's own",
-        "write FILE on the master, check on the slave",
+        SAYS,
         _one_cluster,
     ),
-    Wrong("letters that contradict each other", "run -m -o f -i g", "-i checks FILE on the slave", "leave one out"),
-    Wrong("no letter", "run", "nothing to do: -m -o FILE on the master", "as it says"),
-    Wrong(
-        "an option of another form", "run -m -o f --report r", "--report does not go with -m -o FILE", "leave one out"
-    ),
+    Wrong("letters that contradict each other", "run -m -o f -i g", "-i checks FILE on the slave", SAYS),
+    Wrong("no letter", "run", "nothing to do: -m -o FILE on the master", SAYS),
+    Wrong("an option of another form", "run -m -o f --report r", "--report does not go with -m -o FILE", SAYS),
     Wrong(
         "a word that is no number",
         "run -i f --wait soon",
         "Invalid value for '--wait'",
-        "seconds; epoch milliseconds or ISO 8601; at most 1000000 problems",
+        SAYS,
     ),
     Wrong(
         "a number beyond all measure",
         "run -i f --max-problems 99999999999999999999",
         "Invalid value for '--max-problems'",
-        "seconds; epoch milliseconds or ISO 8601; at most 1000000 problems",
+        SAYS,
     ),
     Wrong(
         "a time in seconds",
         "run -i f -s 1700000000",
         "looks like seconds",
-        "seconds; epoch milliseconds or ISO 8601; at most 1000000 problems",
+        SAYS,
     ),
-    Wrong("an output that is an input", "run -i f --report f", "--report f is what -i reads", "another file", _copied),
-    Wrong("two outputs in one file", "run -i f --report x --metrics ./x", "name the same file", "another file"),
+    Wrong("an output that is an input", "run -i f --report f", "--report f is what -i reads", SAYS, _copied),
+    Wrong("two outputs in one file", "run -i f --report x --metrics ./x", "name the same file", SAYS),
     Wrong(
         "an output's folder is not there",
         "run -i f --report no/r",
@@ -306,48 +306,48 @@ WRONG: tuple[Wrong, ...] = (
         "a key that others may read",
         "run -i f --sign-key key",
         "must belong to you and be readable by you only: chmod 600 it",
-        "[signed status files](operating.md#signed-status-files)",
+        SAYS,
         _content("key", b"k" * 40, 0o644),
     ),
     Wrong(
         "a key that is too short",
         "run -i f --sign-key key",
         "holds no key of",
-        "[signed status files](operating.md#signed-status-files)",
+        SAYS,
         _content("key", b"k"),
     ),
     Wrong(
         "FILE is not signed",
         "run -i f --sign-key key",
         "f is not signed: write it with --sign-key FILE",
-        "[signed status files](operating.md#signed-status-files)",
+        SAYS,
         _both(_copied, _content("key", b"k" * 40)),
     ),
     Wrong(
         "a host that nobody knows",
         "shutdown-time show --thrift host.invalid:9090",
         "cannot reach the HBase Thrift server at host.invalid:9090",
-        "the right host and port; Thrift's own is 9090",
+        SAYS,
     ),
     Wrong(
         "a port without a server",
         "topology --thrift 127.0.0.1:PORT --zookeeper 127.0.0.1:PORT/hbase",
         "cannot reach ZooKeeper at 127.0.0.1:…",
-        "the right host and port; Thrift's own is 9090",
+        SAYS,
         _silent_port,
     ),
     Wrong(
         "a web server instead of Thrift",
         "shutdown-time show --thrift 127.0.0.1:PORT",
         "does not answer as the binary protocol",
-        "the right host and port; Thrift's own is 9090",
+        SAYS,
         _answers_http,
     ),
     Wrong(
         "a Thrift server of version 2",
         "shutdown-time show --thrift 127.0.0.1:PORT",
         "is not an HBase Thrift server of version 1 (Invalid method name: …): start `hbase thrift`, not",
-        "as it says",
+        SAYS,
         _thrift_2,
     ),
     Wrong(
@@ -376,7 +376,7 @@ EXPIRED = Wrong(
     "an expired Kerberos ticket",
     "run -m -o FILE",
     "the Kerberos ticket has expired (klist): kinit",
-    "`kinit`; `--principal` and `--keytab` for long runs",
+    SAYS,
 )
 """Tested by `tests/cluster/test_secure.py`, as it takes a KDC."""
 
@@ -394,14 +394,15 @@ def line_of(wrong: Wrong, folder: Path) -> list[str]:
 def table() -> str:
     """Of docs/troubleshooting.md: inputs that are mended in the same way share a row."""
     by_todo: dict[str, list[Wrong]] = {}
-    for wrong in (*WRONG, EXPIRED):
+    for wrong in WRONG:
         by_todo.setdefault(wrong.todo, []).append(wrong)
+    by_todo.pop(SAYS)
     rows = [f"| {_listed(one.what for one in alike)} | {_said(alike)} | {todo} |" for todo, alike in by_todo.items()]
     return "\n".join(["| wrong | the line says | what to do |", "|---|---|---|", *rows]) + "\n"
 
 
 def _said(alike: list[Wrong]) -> str:
-    return _listed(f"``{one.said}``" if "`" in one.said else f"`{one.said}`" for one in alike)
+    return _listed(f"`{one.said}`" for one in alike)
 
 
 def _listed(parts: Iterable[str]) -> str:
