@@ -231,7 +231,7 @@ def on_yarn(application: Application, yarn: Yarn) -> Application:
 @with_yarn
 def test_yarn_client_mode(on_yarn: Application, here: dict[str, Any]) -> None:
     """The driver runs here: output and exit code as without YARN."""
-    line = documented("spark-submit", "--master yarn", "client").replace(PYTHON, str(TOOL))
+    line = documented("spark-submit", "spark://", "client").replace(SPARK_MASTER, "yarn").replace(PYTHON, str(TOOL))
     assert said(on_yarn.run(line + CHECK)) == here
     assert len(on_yarn.readers()) == 2, on_yarn.readers()
 
