@@ -98,9 +98,11 @@ def measure(settings: Settings, zookeeper: ZooKeeper) -> Measured:
     read_ms = now_ms()
     queues = read_queues(zookeeper)
     try:
+        # After the positions: WALs grow meanwhile, so what is left may look like more than it is, never like less.
         extents = folder.extents(_wals(queues)) if folder else {}
         if folder and unsplit is not None:
             lost = _lost(folder, zookeeper, queues, extents)
+        # The archive last: WALs only move towards it, so one that moves meanwhile is not missed.
         writers = folder.writers() if folder else []
     except ConnectionFailed as error:
         problem = str(error)

@@ -31,6 +31,7 @@ def read_all(source: Source, threads: int = THREADS) -> Generator[pa.RecordBatch
                 pool.submit(_read_part, source, part, results, stop)
             yield from _collect(results, len(parts))
         finally:
+            # Threads that wait for room end by this. Otherwise the pool would wait for them for ever.
             stop.set()
             source.close()
 

@@ -256,6 +256,8 @@ def _hbase(
     live = settle(state, zookeeper, barrier, ROLES[request.side], deadline)
     # The spool before the table: a tracker puts a file's rows into the table before it deletes the file.
     spooled = _spooled(settings)
+    # The servers' rows before the heads, which are read last, by `source`: a row vouches for heads that were written
+    # before it. Heads read before a row may lack some that it vouches for.
     small = state.descriptors(barrier, spooled)
     servers = server_rows(small, ROLES[request.side], live)
     status_table = own_status_table(settings.state_table, _families_of(small))
@@ -319,12 +321,14 @@ def _witnessed(
     Whatever was acknowledged before is in a WAL that a queue of their peer holds by now, or was sent to them.
     """
     cut_ms = now_ms()
+    # The server of this session may be behind the others, and show queues from before the cut.
     zookeeper.sync()
     stores = witness_stores(request.witnesses)
     peer = _peer_of(stores, peer_rows(zookeeper), zookeeper.endpoint)
     deadline = time.monotonic() + request.wait_s
     say("waiting until the witnesses have been sent what the master had written by the cut")
     why = _why_not_shipped(settings, zookeeper, str(peer["id"]), deadline)
+    # After the wait: HBase moves a queue's position only after the witness has written what it acknowledges.
     marks, known_since_ms = _acknowledged(stores, peer, zookeeper.endpoint)
     live = zookeeper.live_servers()
     say("reading regions")

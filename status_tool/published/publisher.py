@@ -49,6 +49,7 @@ class Turns:
             return Turn(False, _who(found))
         mine = json.dumps({"publisher": self._id, "claimed_ms": now_ms()}).encode()
         if not self._table.claim(self._cluster_id, found, mine):
+            # Another publisher was faster. If its claim still stands at this one's next round, this one goes on.
             self._seen, self._has_looked = self._table.claimed(self._cluster_id), True
             return Turn(False, _who(self._seen))
         self._seen, self._has_looked = mine, True

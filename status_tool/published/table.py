@@ -111,6 +111,7 @@ class PublishedTable(NamedTable):
         with self._open() as table:
             for part, content in zip(closing.parts, contents, strict=True):
                 if not sent.has(part):
+                    # Before the put, so that the part never counts as younger than its cell, which expires.
                     now = sent.now()
                     table.put(closing.part_key(part), {PART: content})
                     sent.note(part, now)

@@ -138,6 +138,7 @@ final class Flusher {
     changes.addAll(heads);
     changes.addAll(late);
     changes.forEach(Change::stored);
+    // Only now: after a failure, the rows of servers go on vouching for the flush before.
     lastBegan = began;
     lastPeers = peers;
     lastEcho = echo;
@@ -255,6 +256,8 @@ final class Flusher {
     if (roles.stream().anyMatch(role -> role.role == ServerRole.WRITER)) {
       row.add(CoverageRow.START_MS, now, now);
     }
+    // Before the servers' rows are accepted: if this fails, they still differ from those expected, and the next flush
+    // notices again.
     store.put(List.of(row));
     mark.markRegions(store, above);
     lastCoverage = coverage(store);

@@ -150,6 +150,7 @@ public final class Recorder {
     observed.content.readMarkers();
     observed.tableEvents.regions(roles.openRegions());
     roles.checkPeers();
+    // Before the pause after a failure: a JVM that shuts down waits only so long for the final rows.
     endRoles();
     List<ServerRole> running = roles.running();
     if (running.isEmpty() || !nextTry.isDue()) {
@@ -197,9 +198,11 @@ public final class Recorder {
       return;
     }
     Barrier.Echo token = barrier.read(table, flusher.lastEcho());
+    // Before the flush that echoes the token: what the region may have lost is in the table again when the echo is.
     if (barrier.isReopened()) {
       observed.forgetFlushes();
     }
+    // Not ||: both remember what they were shown.
     if (digests.ring(barrier.doorbell()) | isNew(token)) {
       endOfUse.set(IN_USE_MS);
       attempt("describing the tables", () -> barrier.describeTables(table)); // heads do not wait for an HBase master

@@ -94,6 +94,7 @@ final class Sweep {
     Set<String> asked = isDrawn ? new HashSet<>(seen.keySet()) : inDoubt(keepsCoverage);
     List<StoredRow> rows = isDrawn ? all(store) : store.get(keys(asked));
     markGone(store, rows, live);
+    // Only now: after a failure the next sweep looks at them again.
     gone.clear();
     if (isDrawn) {
       tracked.clear();

@@ -59,7 +59,7 @@ public final class Compactor {
     Iterator<StreamId> ids = applied.scattered().iterator();
     while (ids.hasNext() && some.size() < rowsAStep) {
       some.add(ids.next());
-      ids.remove();
+      ids.remove(); // before its row is read: a handler that adds segments from now on puts the stream back
     }
     return some;
   }

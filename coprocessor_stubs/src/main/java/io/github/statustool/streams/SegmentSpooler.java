@@ -109,6 +109,7 @@ public final class SegmentSpooler {
     try {
       long began = clock.getAsLong();
       while (applied.hasPending()) {
+        // Before the copy: what a handler adds during it may not be in it.
         long upTo = asked();
         if (guardedCopy()) {
           copied(upTo);
@@ -187,6 +188,7 @@ public final class SegmentSpooler {
     if (!rows.isEmpty()) {
       copy.append(rows);
     }
+    // After the append: what is appended to a file that was deleted before is lost with it.
     if (!spool.has(copy.path)) {
       replace(now); // another tracker, which could reach the table, has put into it what was in the file until then
     }

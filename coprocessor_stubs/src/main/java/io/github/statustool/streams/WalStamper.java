@@ -102,6 +102,7 @@ public final class WalStamper {
         noteTime(key.getWriteTime());
       }
       stampedHeads.advance(cells, stampedStreams, key.getSequenceId(), key.getWriteTime());
+      // After the head: a WAL's end is clean if all that is counted is durable, and then the heads have to name it all.
       appended.setRelease(appended.getPlain() + 1);
     } else if (region.isMetaRegion()) {
       lineage.read(edit, key.getWriteTime());
@@ -134,6 +135,7 @@ public final class WalStamper {
     if (present != null && codec.decode(present, present.length, seq) && codec.origin() == origin) {
       return; // appended again after a failed sync: it is in the chain already
     }
+    // Sequence ids rise as long as a region lives: it was truncated, or cloned anew under its name.
     if (seq <= stampedHeads.seq()) {
       stampedHeads = streams.beginAnew(key.getClusterIds(), seq, key.getWriteTime());
     }
