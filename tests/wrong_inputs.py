@@ -1,6 +1,6 @@
 """Wrong inputs, what the tool says of each, and what to do: tested by `tests/unit/test_wrong_inputs.py`.
 
-`python -m tests.wrong_inputs` prints the table of docs/troubleshooting.md.
+`python -m tests.wrong_inputs` prints those rows of docs/troubleshooting.md whose line does not say what to do.
 """
 
 from __future__ import annotations
@@ -165,62 +165,62 @@ class Wrong:
 
 
 WRONG: tuple[Wrong, ...] = (
-    Wrong("FILE is not there", "run -i f", "there is no status file f", "create it, or correct the name"),
-    Wrong("FILE is empty", "run -i f", "f is empty", "copy it again", _content("f", b"")),
+    Wrong("FILE is not there", "run -i f", "there is no status file …", "create it, or correct the name"),
+    Wrong("FILE is empty", "run -i f", "… is empty", "copy it again", _content("f", b"")),
     Wrong("FILE is cut short", "run -i f", "f is truncated: copy it again", SAYS, _cut_short),
-    Wrong("a byte of FILE has changed", "run -i f", "f has been altered or damaged", "copy it again", _changed),
+    Wrong("a byte of FILE has changed", "run -i f", "… has been altered or damaged", "copy it again", _changed),
     Wrong(
         "FILE is another tool's Parquet",
         "run -i f",
-        "f is not a status file: another program wrote this Parquet file",
+        "… is not a status file: another program wrote this Parquet file",
         "give what `run -m -o` wrote",
         _parquet,
     ),
     Wrong(
         "FILE is some text",
         "run -i f",
-        "f is not a status file",
+        "… is not a status file",
         "give what `run -m -o` wrote",
         _content("f", b"hello\n"),
     ),
-    Wrong("FILE is huge, and none", "run -i f", "f is not a status file", "give what `run -m -o` wrote", _huge),
+    Wrong("FILE is huge, and none", "run -i f", "… is not a status file", "give what `run -m -o` wrote", _huge),
     Wrong(
         "FILE is a folder",
         "run -i .",
-        ". is a folder, not a status file",
+        "… is a folder, not a status file",
         "name a file; save what comes through a pipe",
     ),
     Wrong(
         "FILE is a pipe",
         "run -i f",
-        "f is not a regular file",
+        "… is not a regular file",
         "name a file; save what comes through a pipe",
         lambda at: os.mkfifo(at / "f"),
     ),
     Wrong(
         "FILE is a socket",
         "run -i f",
-        "f is not a regular file",
+        "… is not a regular file",
         "name a file; save what comes through a pipe",
         _socket,
     ),
     Wrong(
         "FILE is a device",
         "run -i /dev/zero",
-        "/dev/zero is not a regular file",
+        "… is not a regular file",
         "name a file; save what comes through a pipe",
     ),
     Wrong(
         "the two sides exchanged",
         f"run -i {SLAVE} --slave-status {MASTER}",
-        "is a slave's status, but a master's is needed here",
-        "FILE is the master's, FILE2 the slave's",
+        "… is a slave's status, but a master's is needed here",
+        SAYS,
     ),
     Wrong(
         "the same side twice",
         f"run -i {MASTER} --slave-status {MASTER}",
-        "is a master's status, but a slave's is needed here",
-        "FILE is the master's, FILE2 the slave's",
+        "… is a master's status, but a slave's is needed here",
+        SAYS,
     ),
     Wrong(
         "the same cluster twice",
@@ -261,7 +261,7 @@ WRONG: tuple[Wrong, ...] = (
     Wrong(
         "an output that is a device",
         "run -i f --report /dev/full",
-        "it is not a regular file",
+        "… is not a regular file",
         "name a file; save what comes through a pipe",
     ),
     Wrong(
@@ -286,19 +286,19 @@ WRONG: tuple[Wrong, ...] = (
         _content("f", b"x"),
     ),
     Wrong(
-        "no such --conf-dir", "config --conf-dir no", "--conf-dir no: no such folder", "create it, or correct the name"
+        "no such --conf-dir", "config --conf-dir no", "--conf-dir …: no such folder", "create it, or correct the name"
     ),
     Wrong(
         "a site file that is no XML",
         "config --conf-dir .",
-        "hbase-site.xml is not valid XML",
+        "… is not valid XML",
         "copy it again",
         _content("hbase-site.xml", b"<configuration>"),
     ),
     Wrong(
         "a site file of something else",
         "config --conf-dir .",
-        "is not a site file: its outermost element is <html>",
+        "… is not a site file: its outermost element is",
         "copy it again",
         _content("core-site.xml", b"<html/>"),
     ),
@@ -354,19 +354,19 @@ WRONG: tuple[Wrong, ...] = (
         "a NameNode in safe mode",
         "run -m -o o --only hdfs -f paths --webhdfs http://127.0.0.1:PORT --hdfs-client webhdfs",
         "cannot reach the NameNode at … (SafeModeException: …",
-        "wait until it has left it",
+        SAYS,
         _both(_safe_mode, _content("paths", b"/data\n")),
     ),
     Wrong(
         "too little memory for Spark",
         f"{CHECK} --spark-conf spark.driver.memory=1k",
         "Spark cannot start: Too small maximum heap",
-        "512m or more of `spark.driver.memory`",
+        SAYS,
     ),
     Wrong(
         "a profile that no file has",
         "--profile no run -i f",
-        "--profile no: there is no status-tool.toml that could have it",
+        "--profile …: there is no … that could have it",
         "create it, or correct the name",
     ),
 )
@@ -392,22 +392,24 @@ def line_of(wrong: Wrong, folder: Path) -> list[str]:
 
 
 def table() -> str:
-    """Of docs/troubleshooting.md: inputs that are mended in the same way share a row."""
+    """Rows of docs/troubleshooting.md: inputs that are mended in the same way share one."""
     by_todo: dict[str, list[Wrong]] = {}
     for wrong in WRONG:
         by_todo.setdefault(wrong.todo, []).append(wrong)
     by_todo.pop(SAYS)
-    rows = [f"| {_listed(one.what for one in alike)} | {_said(alike)} | {todo} |" for todo, alike in by_todo.items()]
-    return "\n".join(["| wrong | the line says | what to do |", "|---|---|---|", *rows]) + "\n"
+    return "".join(
+        f"| {_said(alike)} | {_listed('; ', (one.what for one in alike))} | {todo} |\n"
+        for todo, alike in by_todo.items()
+    )
 
 
 def _said(alike: list[Wrong]) -> str:
-    return _listed(f"`{one.said}`" for one in alike)
+    return _listed(", ", (f"`{one.said}`" for one in alike))
 
 
-def _listed(parts: Iterable[str]) -> str:
+def _listed(separator: str, parts: Iterable[str]) -> str:
     """Each part once."""
-    return "; ".join(dict.fromkeys(parts))
+    return separator.join(dict.fromkeys(parts))
 
 
 if __name__ == "__main__":
