@@ -93,7 +93,8 @@ final class Sweep {
     boolean isDrawn = lot.getAsDouble() * live.size() < DRAWN;
     Set<String> asked = isDrawn ? new HashSet<>(seen.keySet()) : inDoubt(keepsCoverage);
     List<StoredRow> rows = isDrawn ? all(store) : store.get(keys(asked));
-    markGone(store, rows, live);
+    // Looked at again after all rows were read: a server that has started meanwhile may be among them.
+    markGone(store, rows, isDrawn ? names(store.liveServers()) : live);
     // Only now: after a failure the next sweep looks at them again.
     gone.clear();
     if (isDrawn) {

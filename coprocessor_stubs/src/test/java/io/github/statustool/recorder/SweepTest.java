@@ -13,6 +13,7 @@ import io.github.statustool.state.StateTable.CoverageRow;
 import io.github.statustool.state.StateTable.ServerRow;
 import io.github.statustool.streams.Fixtures;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.HashSet;
@@ -129,6 +130,23 @@ class SweepTest {
     sweep.run(store, true);
     assertEquals(gone, coverage());
     assertEquals(0, store.scans);
+  }
+
+  /** Between the look at the live servers and the rows, as after a pause of the server that sweeps. */
+  @Test
+  void aServerThatStartsDuringASweepIsNotGone() throws IOException {
+    Sweep paused = new Sweep(new Settings(Fixtures.conf()), () -> now, (name, live) -> false, () -> {
+      store.live.add(PASSER_BY);
+      try {
+        tracked(PASSER_BY.getServerName());
+      } catch (IOException e) {
+        throw new UncheckedIOException(e);
+      }
+      return 0;
+    });
+    paused.run(store, false);
+    assertEquals(1, store.scans);
+    assertNull(goneMs(PASSER_BY.getServerName()));
   }
 
   @Test
