@@ -16,7 +16,7 @@ from status_tool.explain.role_change import SHELL, TOOL
 from status_tool.gather import measured_queues
 from status_tool.runs.graph_check import _Desk
 from status_tool.vocabulary.header import SLAVE
-from status_tool.vocabulary.verdicts import EXIT_CODES, Evidence
+from status_tool.vocabulary.verdicts import EXIT_CODES
 from tests.cluster.test_verdicts import assert_complete, dump, since_told
 from tests.lab.lab import Lab
 from tests.lab.shell import do

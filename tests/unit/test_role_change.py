@@ -100,11 +100,11 @@ def test_the_command(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixt
     """Text and JSON; clusters that do not answer, and files, are refused."""
     known = {one.name: one for one in graph("ab")}
     monkeypatch.setattr(graph_check, "station_by_zookeeper", lambda name, _: known[name])
-    with_zookeeper = "<configuration><property><name>hbase.zookeeper.quorum</name><value>zk</value></property></configuration>"
+    quorum = "<property><name>hbase.zookeeper.quorum</name><value>zk</value></property>"
     given = []
     for name in "ab":
         (tmp_path / name).mkdir()
-        (tmp_path / name / "hbase-site.xml").write_text(with_zookeeper)
+        (tmp_path / name / "hbase-site.xml").write_text(f"<configuration>{quorum}</configuration>")
         given.append(f"--cluster={name}={tmp_path / name}")
     assert main(["switchover", *given, "--from", "a", "--to", "b"]) == 0
     text = capsys.readouterr().out
