@@ -239,7 +239,7 @@ def _a_later_file_settles_a_crash(pair: Pair) -> None:
         found = points.recovery_point(pair, "--table", "points")
         return (found.json["recovery_point_ms"] or 0) > crashed_ms
 
-    wait_until(is_settled, 300, "a recovery point later than the crash", interval=points.INTERVAL_S)
+    wait_until(is_settled, 300, "a recovery point later than the crash", interval=4 * points.INTERVAL_S)
 
 
 def _a_table_that_went_back_or_is_gone(pair: Pair, point_ms: int) -> None:
