@@ -46,6 +46,8 @@ def named_clusters(
             name, equals, where = one.partition("=")
             if not equals or not where:
                 raise UsageError(f"--cluster {one}: expected NAME=DIR (site files) or NAME=FILE (a status file)")
+            if not Path(where).exists():
+                raise UsageError(f"--cluster {one}: there is no folder and no file {where}")
             kind = folders if Path(where).is_dir() else files
             kind.setdefault(_checked(name), []).append(Path(where))
         if both := sorted(folders.keys() & files.keys()):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence, Set
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -187,9 +187,8 @@ def _texts(found: PathsFound) -> Iterator[str]:
                 continue
             yield ""
             yield f"{source} to {target}: {judged.reach}{_evidence(judged)}"
-            for reason in judged.reasons:
-                where, _, why = reason.partition(":")
-                yield from hanging("   ", f"because of {where}:{why if reason not in told else ' see above'}")
+            for where, why in _reasons(judged.reasons, told):
+                yield from hanging("   ", f"because of {where}:{why}")
             told.update(judged.reasons)
             for words in judged.stopped:
                 yield from hanging("   ", words)
@@ -209,6 +208,12 @@ def _texts(found: PathsFound) -> Iterator[str]:
     for text in _notes(found):
         yield ""
         yield from hanging("Note: ", text)
+
+
+def _reasons(reasons: Sequence[str], told: Set[str]) -> Mapping[tuple[str, str], None]:
+    """Return where each reason lies and its words, in order; those that were told before once for each place."""
+    parts = ((reason in told, *reason.partition(":")[::2]) for reason in reasons)
+    return dict.fromkeys((where, " see above" if is_told else why) for is_told, where, why in parts)
 
 
 def _notes(found: PathsFound) -> Iterator[str]:
@@ -258,8 +263,8 @@ def _fan_in(found: PathsFound) -> Iterator[str]:
             ways = [one for one in own if one.through or len(own) > 1]
             if len(sources) > 1 and len(ways) > 1:
                 yield (
-                    f"{name}, table {table}: written {'; '.join(map(_way, ways))}. By rows it differs from each of "
-                    "its masters for that reason alone"
+                    f"{name}, table {table}: written {'; '.join(map(_way, ways))}. That alone makes its rows differ "
+                    "from those of each master"
                 )
 
 

@@ -261,6 +261,12 @@ def _compare(finding: Finding, context: RunContext) -> str:
     how = f": {commands.hash_table} on the master, then {commands.sync_table} on the slave" if commands else ""
     since = finding.written_to_ms
     accept = f"; then check again with {ROWS}"
+    table = context.facts.get(finding.table)
+    if finding.code == "differs" and table is not None and table.written_ms is not None:
+        accept += (
+            ". Others than this master wrote to the table (see the notes), and what they put or deleted differs as"
+            " well: without --rows the streams of this master are checked by themselves"
+        )
     if since is not None and finding.code != "differs":
         anew = anew_option(finding.table, since, context.master.cut_ms)
         option = anew if finding.code == "slave-changed" else since_option(finding.table, since)

@@ -399,7 +399,10 @@ def _beside(tables: tuple[TableFacts, ...], keeps_tags: bool) -> Iterator[str]:
 
 def _written(moment_ms: int, table: TableFacts) -> str:
     deletes = "" if table.deleted_ms is None else f", deletes among them, last {iso(table.deleted_ms)}"
-    return f"{table.table} (last {iso(moment_ms)}{deletes})"
+    ways = [f"through {' and '.join(ids.split(','))}" if ids else "by its own clients" for ids in table.writers]
+    more = f" and {len(ways) - MAX_NAMES} ways more" if len(ways) > MAX_NAMES else ""
+    came = f"; {', '.join(ways[:MAX_NAMES])}{more}" if ways else ""
+    return f"{table.table} (last {iso(moment_ms)}{deletes}{came})"
 
 
 def _few(names: list[str]) -> str:

@@ -76,6 +76,8 @@ class TableFacts:
     """When others than this master last wrote to it on the slave; None: never, not known, or accepted."""
     deleted_ms: int | None = None
     """When deletes were last among that."""
+    writers: tuple[str, ...] = ()
+    """The ways by which that came, as the ids of the clusters that it had passed; empty: the slave's own clients."""
     tagged_ms: int | None = None
     """When cells with tags were last written on the master."""
     observers: tuple[str, ...] = ()
@@ -329,6 +331,7 @@ def _compared_facts(table: _Table, facts: TableFacts) -> TableFacts:
         is_compared=compared.known,
         written_ms=None if now.written_ms == expected.written_ms else now.written_ms,
         deleted_ms=None if now.deleted_ms == expected.deleted_ms else now.deleted_ms,
+        writers=table.here.writers(expected.written_ms, table.question.master.cluster_id),
         tagged_ms=_since((table.descriptor or {}).get("tagged_ms"), since_ms),
         observers=_observers(table.descriptor or {}, table.here.descriptor),
         seen=now,
@@ -463,6 +466,12 @@ class _SlaveTable:
         written = (_newest_of_others(self.descriptor.get(name), master_id) for name in ("written_by", "deleted_by"))
         return Seen(self.born_ms, self.dropped_ms, changed_ms, back_ms, *written)
 
+    def writers(self, after_ms: int | None, master_id: str) -> tuple[str, ...]:
+        """Return the ways by which others than the master wrote to it after a time, sorted."""
+        known: Mapping[str, int] = self.descriptor.get("written_by") or {}
+        later = (ids for ids, moment in known.items() if after_ms is None or moment > after_ms)
+        return tuple(sorted(ids for ids in later if _is_of_others(ids, master_id)))
+
     def before_arrival(self, now: Seen) -> Seen:
         """Return the part of `now` that took nothing away, as it had happened before the first entry arrived.
 
@@ -490,7 +499,11 @@ class _SlaveTable:
 def _newest_of_others(by_clusters: Mapping[str, int] | None, master_id: str) -> int | None:
     """Return the newest time of what has not passed the master; each by the ids of the clusters that it has passed."""
     known = (by_clusters or {}).items()
-    return latest(*(moment for ids, moment in known if not ids or master_id not in ids.split(",")))
+    return latest(*(moment for ids, moment in known if _is_of_others(ids, master_id)))
+
+
+def _is_of_others(ids: str, master_id: str) -> bool:
+    return not ids or master_id not in ids.split(",")
 
 
 def _until(moment_ms: int | None, bound_ms: int) -> int | None:

@@ -213,6 +213,7 @@ class _Desk:
 
     def __init__(self, asked: PathsAsked, folder: Path, say: Say) -> None:
         self._asked, self._folder, self._say = asked, folder, say
+        self._only = TableFilter(asked.scope.tables, asked.scope.namespaces)
         self._named = {cluster.name: cluster for cluster in asked.clusters}
         self.masters: dict[tuple[str, int], ReadSide] = {}
         self.slaves: dict[tuple[str, int], ReadSide] = {}
@@ -254,10 +255,9 @@ class _Desk:
     def _read_one(self, side: str, number: int, name: str) -> ReadSide | None:
         settings, asked = self._named[name].settings, self._asked
         assert settings is not None
-        only = TableFilter(asked.scope.tables, asked.scope.namespaces)
         wait_s = asked.echo_s if side == MASTER else max(SLAVE_SETTLE_S, min(asked.wait_s, 60.0))
         # Everything up to now counts: a shutdown time of one cluster says nothing of what it relays.
-        request = Request(side, wait_s, only, hdfs=False, following=side == MASTER)
+        request = Request(side, wait_s, self._only, hdfs=False, following=side == MASTER)
         file = Path(tempfile.mkdtemp(dir=self._folder)) / f"{side}.status"
         try:
             gathered = snapshot(settings, request, lambda _: None)
@@ -294,7 +294,8 @@ class _Desk:
 
     def why_not(self, name: str, side: str) -> str:
         """Return why a side is not there, in words."""
-        given = f"no status file of it as a {side} is given"
+        writes = "run -m -o FILE" if side == MASTER else "run -o FILE"
+        given = f"no status file of it as a {side} is given: `status-tool {writes}` writes it there"
         # A cluster that could not be read as a master is not read as a slave.
         return self.failures.get((name, side)) or self.failures.get((name, MASTER)) or given
 
@@ -310,7 +311,7 @@ class _Desk:
     def written(self, stations: Sequence[Station]) -> dict[str, dict[str, tuple[WrittenBy, ...]]]:
         """Return who wrote to each cluster, by cluster and table."""
         with self._slave_files() as slaves:
-            return {name: written_on(file, stations) for name, file in slaves.items()}
+            return {name: written_on(file, stations, self._only) for name, file in slaves.items()}
 
     def lost(self, stations: Sequence[Station]) -> dict[str, dict[str, dict[str, Holding]]]:
         """Return what others hold of clusters that could not be reached. Their streams cannot be told apart."""
@@ -323,7 +324,7 @@ class _Desk:
             masters = [
                 opened.enter_context(open_status(look.file)) for (_, at), look in self.masters.items() if at == 0
             ]
-            found = holdings_of(ids, masters, slaves, known)
+            found = holdings_of(ids, masters, slaves, known, self._only)
         return {" or ".join(one.name for one in gone): found}
 
     @contextmanager

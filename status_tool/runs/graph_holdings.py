@@ -11,6 +11,7 @@ from status_tool.rules.graph import Station
 from status_tool.rules.segments import earliest, latest
 from status_tool.status_file.reader import StatusFile
 from status_tool.vocabulary.schema import Row
+from status_tool.vocabulary.scope import TableFilter
 
 _COLUMNS = ("table", "region", "origin", "via", "prev", "seq", "first_ms", "write_ms", "started_ms")
 _Key = tuple[str | None, int | None, int | None]
@@ -70,11 +71,11 @@ class _Reach:
         self.newest_ms = latest(self.newest_ms, row["write_ms"])
 
 
-def written_on(slave: StatusFile, stations: Sequence[Station]) -> dict[str, tuple[WrittenBy, ...]]:
+def written_on(slave: StatusFile, stations: Sequence[Station], only: TableFilter) -> dict[str, tuple[WrittenBy, ...]]:
     """Return by table who wrote to a cluster, as its side as a slave shows it, newest first."""
     names = {station.cluster_id: station.name for station in stations}
     found = {}
-    for table, detail in _tables(slave):
+    for table, detail in _tables(slave, only):
         deleted = detail.get("deleted_by") or {}
         own = [
             WrittenBy(tuple(names.get(one, one) for one in filter(None, ids.split(","))), moment, deleted.get(ids))
@@ -86,7 +87,11 @@ def written_on(slave: StatusFile, stations: Sequence[Station]) -> dict[str, tupl
 
 
 def holdings_of(
-    lost_ids: frozenset[str], masters: Iterable[StatusFile], slaves: Mapping[str, StatusFile], known_ids: frozenset[str]
+    lost_ids: frozenset[str],
+    masters: Iterable[StatusFile],
+    slaves: Mapping[str, StatusFile],
+    known_ids: frozenset[str],
+    only: TableFilter,
 ) -> dict[str, dict[str, Holding]]:
     """Return by table and cluster what is there of lost clusters, whose ids are `lost_ids` as far as they are known.
 
@@ -97,7 +102,7 @@ def holdings_of(
         for batch in file.rows({"server", "stream", "region"}):
             origins.update(one for one in batch.column("origin").unique().to_pylist() if one is not None)
             regions.update(one for one in batch.column("region").unique().to_pylist() if one is not None)
-    reached = {name: _reaches(file, origins, regions) for name, file in slaves.items()}
+    reached = {name: _reaches(file, origins, regions, only) for name, file in slaves.items()}
     best: dict[str, dict[_Key, tuple[int, int]]] = {}
     for tables in reached.values():
         for table, streams in tables.items():
@@ -106,7 +111,7 @@ def holdings_of(
                 best[table][key] = (max(before[0], one.whole), max(before[1], one.top))
     found: dict[str, dict[str, Holding]] = {}
     for name, file in slaves.items():
-        passed = _passed(file, lost_ids, known_ids)
+        passed = _passed(file, lost_ids, known_ids, only)
         for table in sorted(best.keys() | passed.keys()):
             own = reached[name].get(table, {})
             if own or table in passed:
@@ -120,23 +125,27 @@ def holdings_of(
     return found
 
 
-def _reaches(slave: StatusFile, origins: set[int], regions: set[str]) -> dict[str, dict[_Key, _Reach]]:
+def _reaches(
+    slave: StatusFile, origins: set[int], regions: set[str], only: TableFilter
+) -> dict[str, dict[_Key, _Reach]]:
     """Return by table and stream how far streams have arrived that have none of these origins and regions."""
     found: dict[str, dict[_Key, _Reach]] = {}
     # The rows of a stream follow one another in the order of their beginnings (`codec.segments`).
     for batch in slave.rows({"segment"}):
         for row in batch.select(_COLUMNS).to_pylist():
             is_other = row["origin"] in origins or row["region"] in regions
-            if not is_other and row["table"] not in (None, slave.header.status_table):
+            if not is_other and _is_told(row["table"], slave, only):
                 key = (row["region"], row["origin"], row["via"])
                 found.setdefault(row["table"], {}).setdefault(key, _Reach()).add(row)
     return found
 
 
-def _passed(slave: StatusFile, lost_ids: frozenset[str], known_ids: frozenset[str]) -> dict[str, int]:
+def _passed(
+    slave: StatusFile, lost_ids: frozenset[str], known_ids: frozenset[str], only: TableFilter
+) -> dict[str, int]:
     """Return by table when entries that had passed a lost cluster, or an unknown one, were last written."""
     found: dict[str, int] = {}
-    for table, detail in _tables(slave):
+    for table, detail in _tables(slave, only):
         for ids, moment in (detail.get("written_by") or {}).items():
             passed = set(filter(None, ids.split(",")))
             if passed & lost_ids or passed - known_ids:
@@ -144,9 +153,14 @@ def _passed(slave: StatusFile, lost_ids: frozenset[str], known_ids: frozenset[st
     return found
 
 
-def _tables(slave: StatusFile) -> Iterable[tuple[str, Mapping[str, Any]]]:
-    """Yield the record of each table but that of published status files."""
+def _tables(slave: StatusFile, only: TableFilter) -> Iterable[tuple[str, Mapping[str, Any]]]:
+    """Yield the record of each table in scope."""
     for batch in slave.rows({"table"}):
         for row in batch.to_pylist():
-            if row["table"] not in (None, slave.header.status_table) and row["detail"]:
+            if row["detail"] and _is_told(row["table"], slave, only):
                 yield row["table"], json.loads(row["detail"])
+
+
+def _is_told(table: str | None, slave: StatusFile, only: TableFilter) -> bool:
+    """Return True for a table in scope; that of published status files never is."""
+    return table not in (None, slave.header.status_table) and only.holds(table)

@@ -131,6 +131,7 @@ def test_what_passes_beside_replication_is_told_and_no_alarm() -> None:
     assert outcome.verdict is Verdict.COMPLETE
     written, tagged = outcome.notices
     assert "ns:t (last 1970-01-01T00:00:20.000Z, deletes among them, last 1970-01-01T00:00:15" in written
+    assert "; by its own clients)" in written
     assert "ns:t (last 1970-01-01T00:00:18.000Z)" in tagged
     scope = replace(HBASE, since=Baseline(19_000))
     rows = (changed(OURS, "table", detail=json.dumps(TABLE)), changed(THEIRS, "table", detail=json.dumps(theirs)))
@@ -148,6 +149,7 @@ def test_another_master_is_one_of_others(passed: str) -> None:
         {**TABLE, "written_by": {passed: 20_000}, "deleted_by": {passed: 15_000, MASTER.cluster_id: 1}}
     ).notices
     assert "by others than this master: ns:t (last 1970-01-01T00:00:20.000Z, deletes among them, last" in notice
+    assert f"; through {passed.replace(',', ' and ')})" in notice
 
 
 @pytest.mark.parametrize("value", [None, "x", True, [], {}, 1e99])

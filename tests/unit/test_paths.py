@@ -116,6 +116,8 @@ def test_what_holds_a_path_back(tmp_path: Path, first: str, second: str, verdict
     assert f"sun to venus: {verdict}" in text
     assert max(map(len, text.splitlines())) <= 80
     assert text.endswith("The paths are NOT complete.\n")
+    every = " ".join(paths(files, "--from", "sun", "--from", "earth", "--to", "venus").stdout.split())
+    assert every.count(f"because of {edge}: see above") == (1 if second == "behind" else 0), "once in a cell"
     quiet = paths(files, "-q", "--from", "sun", "--to", "venus").stdout
     assert ("because" in quiet, quiet.endswith("The paths are NOT complete.\n")) == (False, True)
 
@@ -237,6 +239,7 @@ def test_a_loop_in_which_entries_came_back(tmp_path: Path) -> None:
     [
         (["--cluster=sun"], "expected NAME=DIR"),
         (["--cluster=sun={file}"], "at least two clusters"),
+        (["--cluster=sun={file}", "--cluster=earth={folder}/none"], "there is no folder and no file {folder}/none"),
         (["--cluster=s/n={file}", "--cluster=earth={file}"], "a name has letters"),
         (["--cluster=sun={file}", "--cluster=sun={folder}"], "Give either"),
         (["--cluster=sun={file}", "--cluster=sun={file}", "--cluster=earth={file}"], "two files of it are a master's"),
@@ -343,3 +346,10 @@ def test_who_wrote_where(tmp_path: Path) -> None:
         {"through": [], "written_ms": 1_000, "deleted_ms": None},
         {"through": ["elsewhere"], "written_ms": 500, "deleted_ms": None},
     ]
+    with_a_second_peer(files["sun-master"], cluster_id=IDS["venus"])
+    told = " ".join(paths(files, "--from", "sun", "--from", "earth", "--to", "venus").stdout.split())
+    assert "venus, table orders: written through sun and earth up to 1970-01-01T00:00:03.000Z; through earth" in told
+    assert "deletes up to 1970-01-01T00:00:01.500Z; by its own clients up to 1970-01-01T00:00:01.000Z" in told
+    assert "That alone makes its rows differ from those of each master" in told
+    other = paths(files, "--table", "audit", "--from", "sun", "--from", "earth", "--to", "venus")
+    assert "table orders" not in other.stdout, other
