@@ -118,4 +118,4 @@ def _lost_words(table: LostTable) -> Iterator[str]:
         yield f"in {table.regions} of {table.of_regions} regions"
     if table.from_ms is not None and table.to_ms is not None:
         yield f"written between {iso(table.from_ms)} and {iso(table.to_ms)}"
-    yield f"({', '.join(dict.fromkeys(table.kinds))})"
+    yield ", ".join(dict.fromkeys(table.kinds))

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from status_tool.atomic import PUBLIC, atomic_write
 from status_tool.clients.config import Settings
 from status_tool.errors import EXIT_COMPLETE, EXIT_INCOMPLETE, EXIT_UNVERIFIABLE
-from status_tool.printable import duration, iso, safe
+from status_tool.printable import counted, duration, iso, safe
 from status_tool.report.metrics import point_metrics
 from status_tool.report.point_page import point_page
 from status_tool.report.progress import make_progress
@@ -96,7 +96,9 @@ def lines_of(point: RecoveryPoint, limit_s: float) -> Iterator[str]:
     for name, table in point.tables.items():
         yield f"  {name}: {'; '.join(_table_words(point, table))}"
     if point.newest_ms is not None:
-        yield f"Newest of {point.published} published status files: {iso(point.newest_ms)}; {point.judged} were judged."
+        judged = f"{point.judged} {'was' if point.judged == 1 else 'were'} judged"
+        files = counted(point.published, "published status file")
+        yield f"{files}, the newest of {iso(point.newest_ms)}; {judged}."
 
 
 def sentences_of(point: RecoveryPoint, limit_s: float) -> Iterator[str]:

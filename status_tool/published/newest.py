@@ -53,15 +53,17 @@ def fetch_newest(
     files = of_one_master(published, own_cluster_id(settings), wanted, "--published=CLUSTER")
     files = [one for one in files if not with_files or one.half != "hbase"]
     notices = [f"published status files that are not counted: {why}" for why in published.unreadable]
+    errors = list[str]()
     for closing in files[:TRIED]:
         try:
             table.fetch(closing, path, key)
         except StatusFileError as error:
-            notices.append(str(error))
+            errors.append(str(error))
         else:
-            return [*notices, f"checking against the status file published at {iso(closing.barrier_ms)}"]
+            return [*notices, *errors, f"checking against the status file published at {iso(closing.barrier_ms)}"]
     what = "status file with HDFS files" if with_files else "status file"
-    why = f" ({notices[-1]})" if notices else ""
+    # Of the newest, which is the one that should be here.
+    why = f" ({[*errors, *notices][0]})" if errors or notices else ""
     raise StatusFileError(
         f"no {what} of {'a master' if wanted is None else f'the master {wanted}'} that was published to this cluster "
         f"is here in whole{why}: run `status-tool publish` on the master"

@@ -13,8 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from status_tool.clients.config import Settings
+from status_tool.errors import UsageError
 from status_tool.explain.overview import groups_in
 from status_tool.gather.snapshot import Request
+from status_tool.published.newest import own_cluster_id
 from status_tool.runs.check import Check
 from status_tool.runs.live import check_live
 from status_tool.runs.live_rounds import LACKING, question_in
@@ -57,6 +59,10 @@ class LostData:
 
 def find_lost(master: Settings, slave: Settings, request: Request, check: Check, say: Say) -> LostData:
     """Hold the old master against the slave. `request` is the master's; FILE of `check` is written anew."""
+    if own_cluster_id(master) == own_cluster_id(slave):
+        raise UsageError(
+            "the slave that was named is this cluster itself: `lost` runs on the old master and needs both"
+        )
     with tempfile.TemporaryDirectory(prefix="status-tool-") as folder:
         file = Path(folder) / "master.status"
         write_side(master, request, file, None, say)

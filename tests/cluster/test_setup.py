@@ -157,6 +157,83 @@ def test_a_plan_writes_nothing(pair: Pair, tmp_path: Path) -> None:
     assert (wrong.exit_code, wrong.stdout, wrong.stderr.count("\n")) == (2, "", 1), wrong
 
 
+def _publish(pair: Pair, *arguments: str | Path, rounds: int = 1) -> Result:
+    return tool("publish", "--interval", "1", "--rounds", str(rounds), *arguments, conf=pair.master)
+
+
+@pytest.mark.spark
+def test_every_peer_has_to_ship_what_is_published(pair: Pair) -> None:
+    """A peer with listed tables is named by `publish` and `setup --check`; with no other peer nothing is published."""
+    told = "append_peer_tableCFs '2', {'replicationstatus' => []}"
+    pair.master.admin.add_peer("2", pair.slave.cluster_key, table_cfs={"other": []})
+    try:
+        done = _publish(pair)
+        assert (done.exit_code, done.stdout.count(told), done.stdout.count("published the cut")) == (0, 1, 1), done
+        looked = tool_here("setup", "--check", conf=pair.master)
+        assert looked.exit_code == 3, looked
+        assert "MEND  published status files do not reach every peer\n      peer 2 does not" in looked.stdout
+        pair.master.admin.disable_peer(PEER)
+        refused = _publish(pair)
+        assert (refused.exit_code, refused.stdout, refused.stderr.count(told)) == (2, "", 1), refused
+    finally:
+        pair.master.admin.enable_peer(PEER)
+        pair.master.admin.remove_peer("2")
+
+
+@pytest.mark.spark
+def test_what_is_published_has_all_of_a_file_and_is_in_no_scope(pair: Pair, tmp_path: Path) -> None:
+    """Rounds after the shutdown time are no writes after it. Files and digests go with them, signed."""
+    key, other, paths = tmp_path / "key", tmp_path / "other", tmp_path / "paths"
+    for name in (key, other):
+        name.write_bytes(os.urandom(32))
+        name.chmod(0o600)
+    paths.write_text("/published\n")
+    pair.create_table("shipped", {"f": 1})
+    pair.master.admin.put_rows("shipped", "f", 5)
+    for cluster in (pair.master, pair.slave):
+        cluster.admin.hdfs_put("/published/one", b"x" * 1000)
+    pair.wait_same("shipped")
+    assert tool_here("shutdown-time", "record", conf=pair.master).exit_code == 0
+    try:
+        done = _publish(
+            pair, "--files-every", "60", "-f", paths, "--rows=all", "--sign-key", key, "--table", "shipped", rounds=3
+        )
+        assert (done.exit_code, done.stdout.count("with HDFS files")) == (0, 1), done
+    finally:
+        cleared = tool_here("shutdown-time", "clear", conf=pair.master)
+    ask = ("run", "-i", "--published", "--json", "--table", "shipped", "--sign-key", key)
+
+    def found(*arguments: str) -> Result:
+        return tool_here(*ask, *arguments, conf=pair.slave)
+
+    wait_until(lambda: found("--only", "hbase").exit_code == 0, 60, "the last round has arrived")
+    checked = found("--rows=all")
+    assert (checked.exit_code, checked.json["hbase"]["regions"]["complete"]) == (0, 1), checked
+    assert any("5 rows of 1 table compared: equal" in notice for notice in checked.json["notices"]), checked
+    assert str(checked.json["shutdown_ms"]) in cleared.stdout, (checked, cleared)
+    files = found("--only", "hdfs")
+    assert (files.exit_code, files.json["hdfs"]["files"]["match"]) == (0, 1), files
+    refused = tool_here(*ask[:-1], other, conf=pair.slave)
+    assert (refused.exit_code, "was not signed with the key" in refused.json["error"]) == (2, True), refused
+    point = points.recovery_point(pair, "--table", "shipped", "--sign-key", str(key))
+    assert point.json["recovery_point_ms"] == checked.json["shutdown_ms"], point
+
+
+def test_a_publisher_that_is_killed_leaves_whole_files(pair: Pair, tmp_path: Path) -> None:
+    """With -9, at any time in its rounds: each closing row has all its parts."""
+    table = PublishedTable(Settings(load_site([pair.master.conf_dir], environ={})).thrift(), STATUS_TABLE)
+    before = len(table.published().closings)
+    for number in range(6):
+        with points.publisher(pair, interval_s=1.0) as process:
+            points.published_rounds(process, 1)
+            time.sleep(0.9 + 0.2 * number)
+            process.kill()
+    closings = table.published().closings
+    assert len(closings) >= before + 6
+    for closing in closings:
+        table.fetch(closing, tmp_path / "file")
+
+
 @pytest.mark.spark
 def test_what_the_slave_never_got(pair: Pair, tmp_path: Path) -> None:
     """The old master's peer is disabled: what it holds beyond is told by table, and nothing is shipped by asking."""
@@ -189,6 +266,8 @@ def test_what_the_slave_never_got(pair: Pair, tmp_path: Path) -> None:
     pair.wait_same("left")
     nothing = tool_here(*ask, conf=pair.master)
     assert (nothing.exit_code, nothing.stdout.count("Nothing is lost")) == (0, 1), nothing
+    itself = tool_here("lost", "--slave-conf", pair.master.conf_dir, conf=pair.master)
+    assert (itself.exit_code, itself.stderr.count("is this cluster itself")) == (2, 1), itself
     refused = tool_here("lost", conf=pair.master)
     assert (refused.exit_code, refused.stderr.count("--slave-conf DIR")) == (2, 1), refused
 
