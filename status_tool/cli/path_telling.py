@@ -162,13 +162,14 @@ def paths_lines(found: PathsFound, *, quiet: bool = False) -> Iterator[str]:
 def _matrix(found: PathsFound) -> Iterator[str]:
     """Yield a matrix: entries that began on a row's cluster, on each column's.
 
-    With many clusters, yields a line a pair.
+    With many clusters, or long names, yields a line a pair.
     """
     reached = {target for row in found.matrix.values() for target in row}
     targets = [station.name for station in found.stations if station.name in reached]
-    if len(targets) > MATRIX_CLUSTERS:
+    if len(targets) > MATRIX_CLUSTERS or any(len(name) > _NAME_WIDTH for name in (*found.matrix, *targets)):
         for source, row in found.matrix.items():
-            yield from (f"  {source} to {target}: {judged.reach}" for target, judged in row.items())
+            for target, judged in row.items():
+                yield from hanging("  ", f"{source} to {target}: {judged.reach}", "    ")
         return
     yield _row("from \\ to", targets)
     for source, row in found.matrix.items():
@@ -186,7 +187,7 @@ def _texts(found: PathsFound) -> Iterator[str]:
             if judged.reach in (Reach.COMPLETE, Reach.UNCONNECTED) and not judged.stopped:
                 continue
             yield ""
-            yield f"{source} to {target}: {judged.reach}{_evidence(judged)}"
+            yield from hanging("", f"{source} to {target}: {judged.reach}{_evidence(judged)}", "   ")
             for where, why in _reasons(judged.reasons, told):
                 yield from hanging("   ", f"because of {where}:{why}")
             told.update(judged.reasons)
@@ -277,13 +278,14 @@ def _way(one: WrittenBy) -> str:
 def _way_out(edge: Edge) -> Iterator[str]:
     hop = edge.hop
     yield ""
-    yield f"What to do for {hop.source} to {hop.target} ({hop}):"
+    yield from hanging("", f"What to do for {hop.source} to {hop.target} ({hop}):", "   ")
     advised = (group.todo for group in (groups_in(edge.outcome) if edge.outcome is not None else ()))
     for words in dict.fromkeys(filter(None, advised)):
         yield from hanging(" - ", words)
-    yield " - this edge alone, with its repairs:"
-    yield f"   status-tool run -m -o FILE --only hbase                 # on {hop.source}"
-    yield f"   status-tool run -i FILE --only hbase --peer {hop.peer:12s}# on {hop.target}"
+    yield f" - this edge alone, with its repairs: on {hop.source}"
+    yield "   status-tool run -m -o FILE --only hbase"
+    yield f"   and on {hop.target}"
+    yield f"   status-tool run -i FILE --only hbase --peer {hop.peer}"
 
 
 def _evidence(judged: PathState) -> str:

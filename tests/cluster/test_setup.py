@@ -211,7 +211,7 @@ def test_what_is_published_has_all_of_a_file_and_is_in_no_scope(pair: Pair, tmp_
     assert (checked.exit_code, checked.json["hbase"]["regions"]["complete"]) == (0, 1), checked
     assert any("5 rows of 1 table compared: equal" in notice for notice in checked.json["notices"]), checked
     assert str(checked.json["shutdown_ms"]) in cleared.stdout, (checked, cleared)
-    files = found("--only", "hdfs")
+    files = tool_here("run", "-i", "--published", "--json", "--sign-key", key, "--only", "hdfs", conf=pair.slave)
     assert (files.exit_code, files.json["hdfs"]["files"]["match"]) == (0, 1), files
     refused = tool_here(*ask[:-1], other, conf=pair.slave)
     assert (refused.exit_code, "was not signed with the key" in refused.json["error"]) == (2, True), refused

@@ -14,11 +14,13 @@ import pytest
 
 from status_tool.cli.main import main
 from status_tool.cli.path_telling import paths_lines
-from status_tool.runs.graph_check import PathsFound
+from status_tool.rules.graph import Hop, PathState, Reach, Station
+from status_tool.runs.graph_check import Edge, PathsFound
 from status_tool.spark.session import spark_session
 from status_tool.status_file.reader import open_status
 from status_tool.status_file.writer import StatusWriter
 from status_tool.vocabulary.schema import STATUS_SCHEMA
+from status_tool.vocabulary.verdicts import Evidence
 from tests.pair import REPOSITORY, Result, tool_here
 from tests.schema import assert_valid
 
@@ -322,6 +324,22 @@ def test_nothing_is_left_of_a_cluster_that_is_lost() -> None:
     text = list(paths_lines(found))
     assert "sun cannot be reached, and none of the others has anything of it." in text
     assert not any("newest" in line for line in text)
+
+
+@pytest.mark.parametrize(("letters", "is_table"), [(14, True), (15, False), (32, False)])
+def test_long_names_fit_into_80_columns(letters: int, is_table: bool) -> None:
+    """A line a pair where a column would cut them: names that begin alike stay apart."""
+    names = [letter.rjust(letters, "n") for letter in "ab"]
+    hop = Hop(names[0], "p" * 20, names[1])
+    state = PathState(Reach.UNVERIFIABLE, Evidence.TIMESTAMPS, (f"{hop.source} to {hop.target} ({hop}): why",))
+    matrix = {names[0]: {names[1]: state}}
+    found = PathsFound(tuple(map(Station, names)), {}, (Edge(hop, False, state),), (), matrix, (), (), 0)
+    lines = list(paths_lines(found))
+    assert max(map(len, lines)) <= 80
+    told = " ".join(" ".join(lines).split())
+    assert all(name in told for name in names)
+    assert any(line.startswith("from \\ to") for line in lines) is is_table
+    assert f"status-tool run -i FILE --only hbase --peer {hop.peer}" in told
 
 
 def test_who_wrote_where(tmp_path: Path) -> None:
