@@ -197,8 +197,14 @@ def test_two_peers_with_filters(three: Three, status: Path) -> None:
     # c has two masters: what came through which, by name.
     found = paths(three, "--wait", "20")
     assert (found.exit_code, cells(found)["ac"], len(found.json["edges"])) == (0, "complete", 3), found
+    assert f"; through {found.json['clusters']['b']['cluster_id']})" in reported, reported
     ways = {"".join(sorted(one["through"])): one for one in found.json["written"]["c"]["ns:t"]}
     assert {way: one["deleted_ms"] is not None for way, one in ways.items()} == {"a": False, "ab": False, "b": True}
+    text = tool_here("paths", *named(three), "--table", "ns:t", "--wait", "20").stdout
+    told = " ".join(text.split())
+    assert re.search(r"c, table ns:t: written (?:[^.]|\.\d)*through b up to [^;]*, deletes up to ", told), text
+    assert "table t:" not in text
+    assert max(map(len, text.splitlines())) <= 80
 
 
 @pytest.fixture
