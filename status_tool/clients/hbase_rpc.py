@@ -106,8 +106,8 @@ class HBaseRpc:
             yield
         except TimeoutError:
             raise ConnectionFailed(
-                f"the {self._who} at {self._address} has not answered within {ANSWER_S:.0f} s: is its disk slow, or does "
-                "another server listen there?"
+                f"the {self._who} at {self._address} has not answered within {ANSWER_S:.0f} s: is its disk slow, or is "
+                "that another server?"
             ) from None
         except (OSError, EOFError, DecodeError) as error:
             why = (isinstance(error, OSError) and error.strerror) or str(error)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from status_tool.clients.config import host_port
-from status_tool.clients.hbase_rpc import HBaseRpc, CallRefused, coprocessor_call
+from status_tool.clients.hbase_rpc import CallRefused, HBaseRpc, coprocessor_call
 from status_tool.errors import ConfigurationError, ConnectionFailed, OutputError
 
 STORE_ID, CLUSTER_ID = "store.id", "cluster.id"

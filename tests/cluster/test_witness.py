@@ -9,9 +9,11 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -19,6 +21,7 @@ from status_tool.clients.config import parse_zookeeper
 from status_tool.clients.zookeeper import ZooKeeper
 from status_tool.rules.peer_versions import REFRESHED_MS
 from status_tool.sources.arrivals import read_arrivals
+from status_tool.status_file.reader import open_status
 from tests.lab.cluster import Cluster, ClusterSpec
 from tests.lab.errors import LabTimeout
 from tests.lab.lab import Lab
@@ -39,6 +42,7 @@ class Witness:
 
     def __init__(self, lab: Lab, store: Path, port: int, *, register: str | None = None, out: str = "") -> None:
         self.store, self.port = store, str(port)
+        self.address = f"localhost:{port}"
         where = f"127.0.0.1:{lab.zk_port}{ZNODE}" if register is None else register
         self.out = store.with_name(f"{out or store.name}.out")
         self.process: subprocess.Popen[bytes] | None = None
@@ -176,10 +180,28 @@ def by_size(witnesses: list[Witness]) -> list[Witness]:
     return sorted(witnesses, key=size, reverse=True)
 
 
+def write_from(pair: Pair, places: Sequence[str | Path], file: Path, *options: str) -> Result:
+    """`run -m -o FILE` from folders and addresses."""
+    named = [part for place in places for part in ("--witness", str(place))]
+    return tool_here("run", "-m", "-o", file, "--only", "hbase", *named, *options, conf=pair.master)
+
+
 def write_witnessed(pair: Pair, witnesses: list[Witness], file: Path, *options: str) -> Result:
-    """`run -m -o FILE` from both folders."""
-    folders = [part for witness in witnesses for part in ("--witness", str(witness.store))]
-    return tool_here("run", "-m", "-o", file, "--only", "hbase", *folders, *options, conf=pair.master)
+    """The same from the folders of these."""
+    return write_from(pair, [witness.store for witness in witnesses], file, *options)
+
+
+def recorded(file: Path) -> set[tuple[Any, ...]]:
+    """The streams of a FILE, with what lies between their entries."""
+    columns = ("kind", "region", "origin", "via", "family", "prev", "seq", "first_ms", "write_ms", "started_ms")
+    with open_status(file, witnessed=True) as status:
+        batches = list(status.rows({"stream", "segment"}))
+    return {tuple(row[name] for name in columns) for batch in batches for row in batch.to_pylist()}
+
+
+def copies_left() -> list[Path]:
+    """Copies of witnesses' folders that nothing has removed."""
+    return list(Path(tempfile.gettempdir()).glob("status-tool-*/*/store.id"))
 
 
 def assert_complete(result: Result) -> None:
@@ -224,6 +246,10 @@ def test_witnesses_have_exactly_the_entries_that_were_written(
     assert len(registered(lab)) == 2
     pair.wait_same("exact", ["f"])
     assert write_witnessed(pair, witnesses, tmp_path / "f", "--table", "exact").exit_code == 0
+    by_address = write_from(pair, [one.address for one in witnesses], tmp_path / "a", "--table", "exact")
+    assert by_address.exit_code == 0, by_address
+    assert recorded(tmp_path / "a") == recorded(tmp_path / "f") != set()
+    assert not copies_left()
     assert_unverifiable(pair.check(tmp_path / "f", "--table", "exact", "--wait", "10"), "older-than-tracker")
 
 
@@ -271,7 +297,7 @@ def test_complete_behind_and_a_lost_entry(
     master.admin.put_rows(table, "l", 5)
     for number in range(5):
         master.admin.put_rows(table, "f", 1, start=20 + number)
-    assert write_witnessed(pair, witnesses, file).exit_code == 0
+    assert write_from(pair, [witnesses[0].address, witnesses[1].store], file).exit_code == 0
     assert_complete(pair.check(file, "--table", table, "--wait", "30"))
     before = sent(witnesses, table)
     for witness in witnesses:
@@ -338,3 +364,30 @@ def test_a_part_of_the_witnesses_is_no_status(pair: Pair, witnesses: list[Witnes
     stale = tool_here("run", "-m", "-o", tmp_path / "f", "--only", "hbase", *folders, conf=pair.master)
     assert stale.exit_code == 2, stale
     assert "has less than its witness has acknowledged" in stale.stderr
+
+
+def test_what_no_witness_answers_is_one_line_and_no_file(
+    pair: Pair, witnesses: list[Witness], ports: Ports, tmp_path: Path
+) -> None:
+    """A server of HBase's, of something else, of nothing, a witness of another peer, and one of two that is away."""
+    one, other = witnesses
+    file = tmp_path / "f"
+    server = pair.master.admin.live_servers()[0].split(",")
+    for address, words in {
+        f"{server[0]}:{server[1]}": "is no witness that sends its folder (UnknownProtocolException",
+        f"localhost:{pair.master.thrift_port}": "does not answer by HBase's RPC",
+        f"localhost:{ports.take()}": "cannot reach the witness at",
+    }.items():
+        refused = write_from(pair, [one.address, address], file)
+        assert refused.exit_code == 2, refused
+        assert refused.stderr.count("\n") == 1
+        assert address in refused.stderr
+        assert words in refused.stderr
+    part = write_from(pair, [one.address], file)
+    assert (part.exit_code, (other.store / "store.id").read_text().strip() in part.stderr) == (2, True), part
+    other.end(signal.SIGKILL)
+    away = write_from(pair, [one.address, other.address], file)
+    assert (away.exit_code, "cannot reach the witness at" in away.stderr) == (2, True), away
+    assert not file.exists()
+    assert not copies_left()
+    other.start()
