@@ -15,7 +15,6 @@ from status_tool.cli.witness import register_endpoint
 from status_tool.clients.config import STATE_NAME_KEY, STATE_NAMESPACE_KEY, Settings, load_site
 from status_tool.clients.java import JAR, jar
 from status_tool.clients.sitefiles import SiteConfig
-from status_tool.clients.zookeeper import parse_cluster_key
 from status_tool.errors import EXIT_UNVERIFIABLE, UsageError
 from status_tool.printable import safe
 
@@ -158,6 +157,7 @@ def setup(
 
 
 def _witness_checks(settings: Settings, znode: str, master_zookeeper: str | None) -> list[Checked]:
+    from status_tool.clients.zookeeper import parse_cluster_key
     from status_tool.gather.witness_readiness import inspect_witness
 
     witness = register_endpoint(znode, "--witness")

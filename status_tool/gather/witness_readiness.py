@@ -73,7 +73,7 @@ def _witnesses(witness: ZooKeeperEndpoint, live: Sequence[str], folders: Sequenc
         except StatusToolError as error:
             yield Checked(f"the witness at {address} does not answer from here", str(error))
         else:
-            served |= stores
+            served.update(stores)
             yield Checked(f"the witness at {address} serves, with folder {', '.join(stores)}")
     if not live:
         yield Checked(
@@ -112,6 +112,6 @@ def _peer(peer: Peer | None, whose: str, name: str, cluster_key: str) -> Checked
         return Checked(f"the master's peer {peer.id} has {own}", "no verdict about it is ever complete: remove it")
     if not peer.enabled:
         return Checked(
-            f"the master's peer {peer.id} is disabled", f"enable_peer '{peer.id}' in the master's HBase shell"
+            f"the master's peer {peer.id} is disabled", f"in the master's HBase shell: enable_peer '{peer.id}'"
         )
     return Checked(f"the master's peer {peer.id} leads to {whose}")

@@ -28,6 +28,7 @@ from tests.lab.lab import Lab
 from tests.lab.ports import Ports
 from tests.lab.waiting import wait_until
 from tests.lab.watchdog import MARK
+from tests.pair import PEER as SLAVE_PEER
 from tests.pair import Pair, Result, start_pair, tool_environment, tool_here, tracked_spec
 
 pytestmark = [pytest.mark.cluster, pytest.mark.spark]
@@ -78,10 +79,15 @@ class Witness:
         """Everything that it printed since its last start."""
         return self.out.read_text()
 
-    def end(self, number: signal.Signals = signal.SIGTERM) -> int:
-        """End it; its exit code."""
+    def send(self, number: signal.Signals) -> None:
+        """Send it a signal."""
         assert self.process is not None
         self.process.send_signal(number)
+
+    def end(self, number: signal.Signals = signal.SIGTERM) -> int:
+        """End it; its exit code."""
+        self.send(number)
+        assert self.process is not None
         return self.process.wait(60)
 
 
@@ -101,8 +107,9 @@ def lab() -> Iterator[Lab]:
 @pytest.fixture(scope="module")
 def pair(lab: Lab) -> Pair:
     """A master of two region servers without a class of ours, and a slave whose trackers keep single entries."""
-    single = {"hbase.replicationtable.unstamped.entries": "true"}
-    pair = start_pair(lab, ClusterSpec("master", 2), tracked_spec("slave", region_servers=1, site=single))
+    loads = {"hbase.replication.bulkload.enabled": "true"}
+    single = {"hbase.replicationtable.unstamped.entries": "true", **loads}
+    pair = start_pair(lab, ClusterSpec("master", 2, site=loads), tracked_spec("slave", region_servers=1, site=single))
     return pair
 
 
@@ -284,6 +291,32 @@ def test_what_keeps_a_witness_from_starting_is_one_line(
     assert len(registered(lab)) == 2
 
 
+def assert_only_the_witness_is_held_back(master: Cluster, metrics: Path) -> None:
+    """A witness that does not answer delays no other peer, and is named with the WALs that are kept for it."""
+    master.admin.roll_wal()
+
+    def looked() -> Result:
+        return tool_here("queues", "--watch", "1", "--metrics", metrics, "--json", conf=master)
+
+    def slave_is_drained() -> bool:
+        return all(queue["drained"] for queue in looked().json["queues"] if queue["peer"] == SLAVE_PEER)
+
+    wait_until(slave_is_drained, 60, "the slave's queues are drained", interval=1)
+    held = looked()
+    assert held.exit_code == 1, held
+    peers = {peer["id"]: peer for peer in held.json["peers"]}
+    assert (peers[PEER]["stuck"] > 0, peers[SLAVE_PEER]["stuck"]) == (True, 0)
+    assert peers[PEER]["wals"] > peers[SLAVE_PEER]["wals"]
+    assert peers[PEER]["left_bytes"] > 0
+    written = metrics.read_text()
+    assert f'queue_wals{{master="{held.json["cluster_id"]}",peer="{PEER}"}} {peers[PEER]["wals"]}\n' in written
+    assert re.search(rf'queue_oldest_wal_timestamp_seconds{{.*peer="{PEER}"}}', written)
+    assert not re.search(rf'queue_oldest_wal_timestamp_seconds{{.*peer="{SLAVE_PEER}"}}', written)
+    text = tool_here("queues", "--watch", "1", "--peer", PEER, conf=master).stdout
+    assert "STUCK" in text
+    assert "oldest WAL opened" in text
+
+
 def test_complete_behind_and_a_lost_entry(
     pair: Pair, master: Cluster, witnesses: list[Witness], covered: None, tmp_path: Path, warm_spark: None
 ) -> None:
@@ -301,9 +334,12 @@ def test_complete_behind_and_a_lost_entry(
     assert_complete(pair.check(file, "--table", table, "--wait", "30"))
     before = sent(witnesses, table)
     for witness in witnesses:
-        witness.end(signal.SIGKILL)
+        witness.send(signal.SIGSTOP)
     master.admin.put_rows(table, "f", 1, start=30)
     pair.wait_same(table, ["f"])
+    assert_only_the_witness_is_held_back(master, tmp_path / "queues.prom")
+    for witness in witnesses:
+        witness.end(signal.SIGKILL)
     partial = write_witnessed(pair, witnesses, file, "--wait", "2")
     assert "the witness may lack entries" in partial.stderr
     assert_unverifiable(pair.check(file, "--table", table, "--wait", "5"), "witnessed")
@@ -339,6 +375,7 @@ def test_kill_9_of_each_side_under_load_ends_complete(
     pair.slave.region_servers[0].start()
     reached = master.admin.load_count(load)
     wait_until(lambda: master.admin.load_count(load) > reached + 100, 120, "the other server has its regions")
+    wait_until(lambda: len(master.admin.live_servers()) == 1, 120, "the master has noticed")
     master.admin.load_stop(load)
     wait_for(witnesses, "killed", written(master, "killed"))  # before a server that has just started rolls no WAL
     master.region_servers[0].start()
@@ -391,3 +428,85 @@ def test_what_no_witness_answers_is_one_line_and_no_file(
     assert not file.exists()
     assert not copies_left()
     other.start()
+
+
+def looked_at(pair: Pair, lab: Lab, *options: str, znode: str = ZNODE, of: Cluster | None = None) -> Result:
+    """`setup --check --witness` on the slave."""
+    where = f"127.0.0.1:{lab.zk_port}{znode}"
+    return tool_here("setup", "--check", "--witness", where, *options, conf=of or pair.slave)
+
+
+def test_setup_names_the_next_step_to_a_check_by_witness(
+    pair: Pair, master: Cluster, witnesses: list[Witness], lab: Lab
+) -> None:
+    """In the order of the steps, until all is ready."""
+    by_master = ("--master-zookeeper", master.zookeeper)
+    ready = looked_at(pair, lab, *by_master)
+    assert (ready.exit_code, ready.stdout.splitlines()[-1]) == (0, "ready"), ready
+    assert "record entries without a stamp" in ready.stdout
+    for witness in witnesses:
+        assert f"ok    the witness at {witness.address} serves" in ready.stdout
+    steps = {
+        "Next: start one: status-tool witness --register": looked_at(pair, lab, *by_master, znode="/none"),
+        "Next: name another znode": looked_at(
+            pair, lab, *by_master, znode=f"/{pair.slave.cluster_key.partition(':/')[2]}"
+        ),
+        "Next: name its ZooKeeper: --master-zookeeper": looked_at(pair, lab),
+    }
+    witnesses[0].end()
+    steps["ready"] = looked_at(pair, lab, *by_master)
+    assert "has no witness now: `run -m --witness` needs it" in steps["ready"].stdout
+    witnesses[1].end()
+    steps["Next: start it again with the folder that it had"] = looked_at(pair, lab, *by_master)
+    for witness in witnesses:
+        witness.start()
+    master.admin.disable_peer(PEER)
+    steps[f"Next: in the master's HBase shell: enable_peer '{PEER}'"] = looked_at(pair, lab, *by_master)
+    master.admin.enable_peer(PEER)
+    backwards = looked_at(pair, lab, "--master-zookeeper", pair.slave.zookeeper)
+    steps["Next: in the master's HBase shell: add_peer 'witness', CLUSTER_KEY => '127.0.0.1:"] = backwards
+    for step, result in steps.items():
+        assert result.stdout.splitlines()[-1].startswith(step), result
+        assert result.exit_code == (0 if step == "ready" else 3), result
+
+
+def test_a_bulk_load_counts_once_both_queues_have_shipped_it(
+    pair: Pair, master: Cluster, witnesses: list[Witness], covered: None, tmp_path: Path, warm_spark: None
+) -> None:
+    """Its marker is an entry like others; its files are no part of what a witness keeps."""
+    pair.create_table("loaded", {"f": 1})
+    master.admin.put_rows("loaded", "f", 3)
+    master.admin.bulk_load("loaded", "f", 20)
+    pair.wait_same("loaded")
+
+    def checked() -> Result:
+        assert write_witnessed(pair, witnesses, tmp_path / "f").exit_code == 0
+        return pair.check(tmp_path / "f", "--table", "loaded", "--wait", "20")
+
+    # HBase takes the reference to a file away after the sink's answer: FILE may still hold it.
+    wait_until(lambda: checked().exit_code == 0, 60, "nothing is left to be shipped")
+
+
+def test_filters_of_either_peer(
+    pair: Pair, master: Cluster, witnesses: list[Witness], covered: None, tmp_path: Path, warm_spark: None
+) -> None:
+    """What the slave is not sent is not in scope; what the witness is not sent is no proof. The last test: a change of
+    the witness's peer begins anew.
+    """
+    file, table = tmp_path / "f", "filtered"
+
+    def checked(*options: str) -> Result:
+        assert write_witnessed(pair, witnesses, file).exit_code == 0
+        return pair.check(file, "--table", table, "--wait", "30", *options)
+
+    master.admin.set_peer_tables(SLAVE_PEER, {table: ["f"]})
+    pair.create_table(table, {"f": 1, "g": 1})
+    for family in "fg":
+        master.admin.put_rows(table, family, 10)
+    assert_complete(checked())
+    master.admin.set_peer_tables(SLAVE_PEER, None)
+    lacking = checked("--wait", "2")
+    assert lacking.exit_code == 1, lacking
+    assert {problem["table"] for problem in lacking.json["problems"]} == {table}
+    master.admin.set_peer_tables(PEER, {table: ["g"]})
+    assert_unverifiable(checked("--since", str(int(time.time() * 1000))), "not-witnessed")
