@@ -133,13 +133,13 @@ def queue_metrics(cluster_id: str, read_ms: int, peers: Iterable[Mapping[str, An
     """
     names, peers = {"master": cluster_id}, list(peers)
 
-    def by_peer(key: str, unit: float = 1) -> list[_Sample]:
-        return [({"peer": peer["id"]}, peer[key] / unit) for peer in peers if peer[key] is not None]
+    def by_peer(key: str) -> list[_Sample]:
+        return [({"peer": peer["id"]}, peer[key]) for peer in peers if peer[key] is not None]
 
     yield from _gauge("queues_read_timestamp_seconds", "When the queues were read.", [({}, read_ms / 1000)], names)
     yield from _gauge("queue_wals", "WALs that the queues of a peer hold.", by_peer("wals"), names)
     yield from _gauge("queue_left_bytes", "Bytes of WALs still to be shipped to a peer.", by_peer("left_bytes"), names)
-    oldest = by_peer("oldest_ms", 1000)
+    oldest = [(labels, opened_ms / 1000) for labels, opened_ms in by_peer("oldest_ms")]
     yield from _gauge("queue_oldest_wal_timestamp_seconds", "When a peer's oldest WAL was opened.", oldest, names)
     yield "# EOF"
 

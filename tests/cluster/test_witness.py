@@ -65,7 +65,7 @@ class Witness:
     def start(self) -> None:
         """Start it (again) and wait until it serves."""
         self.process = process = self._launch()
-        wait_until(lambda: "add_peer" in self.said() or process.poll() is not None, 60, "the witness serves")
+        wait_until(lambda: "add_peer" in self.said() or process.poll() is not None, 180, "the witness serves")
         assert process.poll() is None, self.said()
 
     def refusal(self) -> str:
@@ -440,6 +440,7 @@ def test_setup_names_the_next_step_to_a_check_by_witness(
     pair: Pair, master: Cluster, witnesses: list[Witness], lab: Lab
 ) -> None:
     """In the order of the steps, until all is ready."""
+    wait_until(lambda: len(registered(lab)) == 2, 120, "one that was killed before is no longer registered")
     by_master = ("--master-zookeeper", master.zookeeper)
     ready = looked_at(pair, lab, *by_master)
     assert (ready.exit_code, ready.stdout.splitlines()[-1]) == (0, "ready"), ready
@@ -504,8 +505,13 @@ def test_filters_of_either_peer(
     for family in "fg":
         master.admin.put_rows(table, family, 10)
     assert_complete(checked())
+    master.admin.roll_wal()
+    pair.wait_drained()
     master.admin.set_peer_tables(SLAVE_PEER, None)
+    master.admin.put_rows(table, "g", 1, start=10)
+    wait_until(lambda: b"row00000010" in pair.slave.admin.rows(table), 60, "the slave is sent g")
     lacking = checked("--wait", "2")
+    assert not pair.same(table)
     assert lacking.exit_code == 1, lacking
     assert {problem["table"] for problem in lacking.json["problems"]} == {table}
     master.admin.set_peer_tables(PEER, {table: ["g"]})
