@@ -420,6 +420,8 @@ def test_what_no_witness_answers_is_one_line_and_no_file(
         assert refused.stderr.count("\n") == 1
         assert address in refused.stderr
         assert words in refused.stderr
+    planned = write_from(pair, [one.address, other.store], file, "--explain")
+    assert (planned.exit_code, f"{one.address}, {other.store}" in planned.stdout) == (0, True), planned
     part = write_from(pair, [one.address], file)
     assert (part.exit_code, (other.store / "store.id").read_text().strip() in part.stderr) == (2, True), part
     other.end(signal.SIGKILL)
