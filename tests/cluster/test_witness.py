@@ -291,6 +291,46 @@ def test_what_keeps_a_witness_from_starting_is_one_line(
     assert len(registered(lab)) == 2
 
 
+def looked_at(pair: Pair, lab: Lab, *options: str, znode: str = ZNODE, of: Cluster | None = None) -> Result:
+    """`setup --check --witness` on the slave."""
+    where = f"127.0.0.1:{lab.zk_port}{znode}"
+    return tool_here("setup", "--check", "--witness", where, *options, conf=of or pair.slave)
+
+
+def test_setup_names_the_next_step_to_a_check_by_witness(
+    pair: Pair, master: Cluster, witnesses: list[Witness], lab: Lab
+) -> None:
+    """In the order of the steps, until all is ready."""
+    by_master = ("--master-zookeeper", master.zookeeper)
+    ready = looked_at(pair, lab, *by_master)
+    assert (ready.exit_code, ready.stdout.splitlines()[-1]) == (0, "ready"), ready
+    assert "record entries without a stamp" in ready.stdout
+    for witness in witnesses:
+        assert f"ok    the witness at {witness.address} serves" in ready.stdout
+    steps = {
+        "Next: start one: status-tool witness --register": looked_at(pair, lab, *by_master, znode="/none"),
+        "Next: name another znode": looked_at(
+            pair, lab, *by_master, znode=f"/{pair.slave.cluster_key.partition(':/')[2]}"
+        ),
+        "Next: name its ZooKeeper: --master-zookeeper": looked_at(pair, lab),
+    }
+    witnesses[0].end()
+    steps["ready"] = looked_at(pair, lab, *by_master)
+    assert "has no witness now: `run -m --witness` needs it" in steps["ready"].stdout
+    witnesses[1].end()
+    steps["Next: start it again with the folder that it had"] = looked_at(pair, lab, *by_master)
+    for witness in witnesses:
+        witness.start()
+    master.admin.disable_peer(PEER)
+    steps[f"Next: in the master's HBase shell: enable_peer '{PEER}'"] = looked_at(pair, lab, *by_master)
+    master.admin.enable_peer(PEER)
+    backwards = looked_at(pair, lab, "--master-zookeeper", pair.slave.zookeeper)
+    steps["Next: in the master's HBase shell: add_peer 'witness', CLUSTER_KEY => '127.0.0.1:"] = backwards
+    for step, result in steps.items():
+        assert result.stdout.splitlines()[-1].startswith(step), result
+        assert result.exit_code == (0 if step == "ready" else 3), result
+
+
 def assert_only_the_witness_is_held_back(master: Cluster, metrics: Path) -> None:
     """A witness that does not answer delays no other peer, and is named with the WALs that are kept for it."""
     master.admin.roll_wal()
@@ -430,47 +470,6 @@ def test_what_no_witness_answers_is_one_line_and_no_file(
     assert not file.exists()
     assert not copies_left()
     other.start()
-
-
-def looked_at(pair: Pair, lab: Lab, *options: str, znode: str = ZNODE, of: Cluster | None = None) -> Result:
-    """`setup --check --witness` on the slave."""
-    where = f"127.0.0.1:{lab.zk_port}{znode}"
-    return tool_here("setup", "--check", "--witness", where, *options, conf=of or pair.slave)
-
-
-def test_setup_names_the_next_step_to_a_check_by_witness(
-    pair: Pair, master: Cluster, witnesses: list[Witness], lab: Lab
-) -> None:
-    """In the order of the steps, until all is ready."""
-    wait_until(lambda: len(registered(lab)) == 2, 120, "one that was killed before is no longer registered")
-    by_master = ("--master-zookeeper", master.zookeeper)
-    ready = looked_at(pair, lab, *by_master)
-    assert (ready.exit_code, ready.stdout.splitlines()[-1]) == (0, "ready"), ready
-    assert "record entries without a stamp" in ready.stdout
-    for witness in witnesses:
-        assert f"ok    the witness at {witness.address} serves" in ready.stdout
-    steps = {
-        "Next: start one: status-tool witness --register": looked_at(pair, lab, *by_master, znode="/none"),
-        "Next: name another znode": looked_at(
-            pair, lab, *by_master, znode=f"/{pair.slave.cluster_key.partition(':/')[2]}"
-        ),
-        "Next: name its ZooKeeper: --master-zookeeper": looked_at(pair, lab),
-    }
-    witnesses[0].end()
-    steps["ready"] = looked_at(pair, lab, *by_master)
-    assert "has no witness now: `run -m --witness` needs it" in steps["ready"].stdout
-    witnesses[1].end()
-    steps["Next: start it again with the folder that it had"] = looked_at(pair, lab, *by_master)
-    for witness in witnesses:
-        witness.start()
-    master.admin.disable_peer(PEER)
-    steps[f"Next: in the master's HBase shell: enable_peer '{PEER}'"] = looked_at(pair, lab, *by_master)
-    master.admin.enable_peer(PEER)
-    backwards = looked_at(pair, lab, "--master-zookeeper", pair.slave.zookeeper)
-    steps["Next: in the master's HBase shell: add_peer 'witness', CLUSTER_KEY => '127.0.0.1:"] = backwards
-    for step, result in steps.items():
-        assert result.stdout.splitlines()[-1].startswith(step), result
-        assert result.exit_code == (0 if step == "ready" else 3), result
 
 
 def test_a_bulk_load_counts_once_both_queues_have_shipped_it(
