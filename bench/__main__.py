@@ -44,6 +44,7 @@ BENCHES = (
     Bench("state_table", ("2000", "--rounds", "1")),
     Bench("steady_load", ("--minutes", "1", "--round", "30"), ("--minutes", "3", "--round", "60")),
     Bench("watching", ("--minutes", "1")),
+    Bench("witness", ("1", "--seconds", "5"), ("3",)),
     Bench("rows", ("10000",)),
     Bench("rows_beside", ("1",), ("3",)),
     Bench("rows_tables", ("20",), ("200",)),

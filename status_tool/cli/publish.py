@@ -30,7 +30,7 @@ NOT_PUBLISHED = {
     "log_file": "it prints one line a round and no progress: redirect it",
     "drained": "the next round reads the queues again",
     "peer": "it goes with --drained, which the next round makes needless",
-    "witness": "the slave reads a witness's status only from a file: `run -m --witness DIR -o FILE`",
+    "witness": "the slave reads a witness's status only from a file: `run -m --witness HOST:PORT -o FILE`",
     "resume": "the next round reads what this one could not",
     "mode": "it writes no file but --metrics",
 }

@@ -6,10 +6,12 @@ import json
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from status_tool.atomic import PUBLIC, atomic_write, check_target
 from status_tool.cli.options import on_cluster
 from status_tool.clients.config import Settings
 from status_tool.errors import ConfigurationError
@@ -30,12 +32,18 @@ def queues(
         typer.Option("--watch", metavar="SECONDS", min=0, help="Read twice: a queue that does not move is stuck."),
     ] = 0.0,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON document on stdout, nothing else there.")] = False,
+    metrics: Annotated[
+        Path | None, typer.Option("--metrics", metavar="FILE.prom", help="Also write a Prometheus textfile.")
+    ] = None,
 ) -> int:
     """Show what replication has yet to ship: exit code 0 drained, 1 not drained, 2 error."""
     from status_tool.clients.zookeeper import ZooKeeper
     from status_tool.gather.measured_queues import measure
     from status_tool.gather.queue_backlog import standing
+    from status_tool.report.metrics import queue_metrics
 
+    if metrics is not None:
+        check_target(metrics)
     with ZooKeeper(settings.zookeeper()) as session:
         cluster_id = session.cluster_id()
         _peers(session, peer)
@@ -46,6 +54,10 @@ def queues(
         document = {"cluster_id": cluster_id, **standing(measured, _peers(session, peer), before)}
     if peer is not None:
         document["orphans"] = []
+    if metrics is not None:
+        with atomic_write(metrics, PUBLIC) as stream:
+            held = queue_metrics(document["cluster_id"], document["read_ms"], document["peers"])
+            stream.writelines(f"{line}\n" for line in held)
     lost = _lost(settings, document["queues"])
     document["lost_wals"] = list(map(asdict, lost))
     lines = _lines(document, [f"LOST: {one}" for one in lost])

@@ -67,6 +67,8 @@ class AskedRun:
     """By name, the file of each complete list; None is stdout."""
     given: frozenset[str]
     """The parameters that the command line itself gave."""
+    copies: Path = Path()
+    """A folder for this run alone."""
 
     @property
     def debug_dir(self) -> Path | None:
@@ -138,6 +140,7 @@ class AskedRun:
     def request(self) -> Request:
         """Return what `run -m`, `run -o` and `run -d` read of this cluster."""
         from status_tool.gather.snapshot import Request
+        from status_tool.sources.witness_folders import witness_place
 
         one = self.options
         return Request(
@@ -151,7 +154,8 @@ class AskedRun:
             files=dataclasses.replace(self._files(), journal="" if one.resume else None),
             drained=one.drained,
             peer_id=one.peer,
-            witnesses=tuple(one.witness or ()),
+            witnesses=tuple(map(witness_place, one.witness or ())),
+            copies=self.copies,
             rows=one.rows or "",
             sample_s=0.0 if one.witness else self.sample_s,
         )
@@ -175,11 +179,12 @@ class AskedRun:
 def run(**values: Any) -> int:
     """Write this cluster's status (-m -o, -o), check the master's on the slave (-i), or dump (-d)."""
     asked = asked_of(values)
-    if asked.options.published is None:
+    if asked.options.published is None and not asked.options.witness:
         return _run(asked)
     with tempfile.TemporaryDirectory(prefix="status-tool-") as folder:
-        asked.options.status_file = fetch_published(asked, Path(folder) / "published.status")
-        return _run(asked)
+        if asked.options.published is not None:
+            asked.options.status_file = fetch_published(asked, Path(folder) / "published.status")
+        return _run(dataclasses.replace(asked, copies=Path(folder)))
 
 
 def fetch_published(asked: AskedRun, file: Path) -> Path:

@@ -261,11 +261,11 @@ OPTION_GROUPS: Mapping[str, Mapping[str, Option]] = {
             needs_streams=True,
         ),
         "witness": Option(
-            list[Path],
+            list[str],
             "--witness",
-            metavar="DIR",
-            help="With -m: read streams from the folder of a witness (repeatable: all of its peer) instead of from "
-            "the master's trackers.",
+            metavar="HOST:PORT|DIR",
+            help="With -m: read streams from a running witness, or from its folder (repeatable: all of its peer), "
+            "instead of from the master's trackers.",
             modes=frozenset({Mode.MASTER}),
             half="hbase",
             why="only the master's streams come from a witness",

@@ -11,7 +11,8 @@ import typer
 
 from status_tool.atomic import AtomicFile
 from status_tool.cli.options import on_cluster
-from status_tool.clients.config import STATE_NAME_KEY, STATE_NAMESPACE_KEY, Settings
+from status_tool.cli.witness import register_endpoint
+from status_tool.clients.config import STATE_NAME_KEY, STATE_NAMESPACE_KEY, Settings, load_site
 from status_tool.clients.java import JAR, jar
 from status_tool.clients.sitefiles import SiteConfig
 from status_tool.errors import EXIT_UNVERIFIABLE, UsageError
@@ -110,6 +111,21 @@ def setup(
             "--check", help="Change and explain nothing; only look at this cluster and name each thing to mend."
         ),
     ] = False,
+    witness_znode: Annotated[
+        str | None,
+        typer.Option(
+            "--witness",
+            metavar="ZKHOST:PORT[,…]/ZNODE",
+            help="With --check, on the slave: also look whether a check by the witness that is registered there can be "
+            "complete; the last line is the next step.",
+        ),
+    ] = None,
+    master_zookeeper: Annotated[
+        str | None,
+        typer.Option(
+            "--master-zookeeper", metavar="HOST:PORT[,…]/ZNODE", help="With --witness: whose peers are looked at."
+        ),
+    ] = None,
     jar_to: Annotated[
         Path | None, typer.Option("--jar-to", metavar="DIR", help=f"Only copy {JAR} to this folder.")
     ] = None,
@@ -122,6 +138,10 @@ def setup(
             raise UsageError("--jar-to only puts the jar into a folder: leave --check out")
         typer.echo(f"Wrote {_put_jar(jar_to)}: copy it into HBase's lib folder on every region server")
         return 0
+    if witness_znode is not None and not check:
+        raise UsageError("--witness only looks: give --check, too")
+    if master_zookeeper is not None and witness_znode is None:
+        raise UsageError("--master-zookeeper goes with --check --witness ZKHOST:PORT/ZNODE")
     if not check:
         typer.echo(steps(settings.site, settings.state_table))
         if create:
@@ -129,9 +149,25 @@ def setup(
     from status_tool.gather.installation import inspect
 
     checks = list(inspect(settings))
+    if witness_znode is not None:
+        checks += _witness_checks(settings, witness_znode, master_zookeeper)
     typer.echo("\n".join(safe(line) for one in checks for line in _lines(one)))
-    typer.echo(_summary(checks))
+    typer.echo(_summary(checks) if witness_znode is None else safe(next_step(checks)))
     return EXIT_UNVERIFIABLE if any(one.mend for one in checks) else 0
+
+
+def _witness_checks(settings: Settings, znode: str, master_zookeeper: str | None) -> list[Checked]:
+    from status_tool.clients.zookeeper import parse_cluster_key
+    from status_tool.gather.witness_readiness import inspect_witness
+
+    witness = register_endpoint(znode, "--witness")
+    # As the peer's, whose ZooKeeper HBase asks by the cluster's own settings.
+    as_peer = parse_cluster_key(witness.cluster_key, settings.zookeeper())
+    assert as_peer is not None
+    master = None
+    if master_zookeeper is not None:
+        master = Settings(load_site([], environ={}), None, (), master_zookeeper, settings.trust)
+    return list(inspect_witness(settings, as_peer, master))
 
 
 @on_cluster("thrift", "webhdfs", "zookeeper")

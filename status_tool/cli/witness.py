@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from status_tool.cli.options import ConfDirs
-from status_tool.clients.config import host_port, load_site, parse_zookeeper
+from status_tool.clients.config import ZooKeeperEndpoint, host_port, load_site, parse_zookeeper
 from status_tool.clients.java import hbase_class_path, java
 from status_tool.errors import ConfigurationError, UsageError
 
@@ -50,9 +50,7 @@ def witness(
     Prints the master's `add_peer` once it serves. Several witnesses with one znode share the load, each with a folder
     of its own. Runs until SIGTERM (143) or Ctrl-C (130); started again with the same folder, it goes on.
     """
-    endpoint = parse_zookeeper(register, "--register")
-    if "/" not in register:
-        raise UsageError(f"--register {register}: name a znode of the witness's own, as in {register}/witness")
+    endpoint = register_endpoint(register, "--register")
     host, port = host_port(listen, "--listen")
     if conf_dir:
         load_site(conf_dir)
@@ -63,3 +61,11 @@ def witness(
         os.execve(command[0], command, {**os.environ, "CLASSPATH": classes})
     except OSError as error:
         raise ConfigurationError(f"{command[0]} cannot be started: {error.strerror}") from None
+
+
+def register_endpoint(text: str, option: str) -> ZooKeeperEndpoint:
+    """Parse the znode of a witness. Raises `UsageError` without one, and `ConfigurationError`."""
+    endpoint = parse_zookeeper(text, option)
+    if "/" not in text:
+        raise UsageError(f"{option} {text}: name a znode of the witness's own, as in {text}/witness")
+    return endpoint

@@ -29,7 +29,7 @@ from status_tool.rules.queue_proofs import newly_settled, undrained_servers
 from status_tool.rules.sides import LOCAL_POOL, own_status_table
 from status_tool.rules.witnessed import covered_since
 from status_tool.sources import codec, meta
-from status_tool.sources.arrivals import Mark, WitnessSource, WitnessStores, witness_stores
+from status_tool.sources.arrivals import Mark, WitnessSource
 from status_tool.sources.crc import Layout
 from status_tool.sources.hdfs_files import HdfsSource, endpoint_at
 from status_tool.sources.interface import Source
@@ -43,6 +43,7 @@ from status_tool.sources.state_table import (
     now_ms,
 )
 from status_tool.sources.table_files import table_rows
+from status_tool.sources.witness_folders import WitnessPlace, WitnessStores, witness_stores
 from status_tool.vocabulary.header import BY_OPTION, MASTER, RECORDED, SLAVE, Header
 from status_tool.vocabulary.ids import origin_id
 from status_tool.vocabulary.schema import STATUS_SCHEMA, NewRow, Row
@@ -109,8 +110,10 @@ class Request:
     """The peer whose queues are meant; None: every enabled peer."""
     rows: str = ""
     """`--rows`: of which tables row digests are written, `doubtful` or `all`; empty: of none."""
-    witnesses: tuple[Path, ...] = ()
+    witnesses: tuple[WitnessPlace, ...] = ()
     """`--witness`: the folders from which the master's streams are read, instead of its state table."""
+    copies: Path = Path()
+    """Where those of running witnesses are copied to; removed by whoever made it."""
     witnessed: codec.Witnessed | None = None
     """For a slave: what such a FILE knows."""
     sample_s: float = 0.0
@@ -339,12 +342,12 @@ def _witnessed(
     if _peer_of(stores, peers, zookeeper.endpoint) != peer:
         why = f"peer {peer['id']} was changed while FILE was written"
     say("reading what the witnesses were sent")
-    folders = {folder: marks[store] for store, folder in stores.folders.items()}
+    folders = {folder: marks[store] for store, folder in stores.folders(request.copies).items()}
     source = WitnessSource(folders, gathered.header.cluster_id, request.only)
     header = dataclasses.replace(
         gathered.header,
         evidence=Evidence.WITNESSED,
-        witnesses=tuple(sorted(stores.folders)),
+        witnesses=tuple(sorted(stores.places)),
         witness_peer=str(peer["id"]),
         unwitnessed=why,
         cut_ms=cut_ms,
@@ -397,7 +400,7 @@ def _acknowledged(stores: WitnessStores, peer: PeerFacts, of: ZooKeeperEndpoint)
         session.sync()
         known = session.read("stores")
         znodes = {name: session.read("stores", name) for name in session.children("stores")}
-    if lacking := sorted(znodes.keys() - stores.folders.keys()):
+    if lacking := sorted(znodes.keys() - stores.places.keys()):
         raise ConfigurationError(
             f"the witness at {endpoint} has had {counted(len(znodes), 'folder')}, and the master may have sent any "
             f"part to any of them: --witness does not name {', '.join(lacking)}"
@@ -406,7 +409,7 @@ def _acknowledged(stores: WitnessStores, peer: PeerFacts, of: ZooKeeperEndpoint)
         marks = {name: Mark.of(content(znode[0])) for name, znode in znodes.items() if znode is not None}
     except ValueError:
         marks = {}
-    if known is None or stores.folders.keys() - marks.keys():
+    if known is None or stores.places.keys() - marks.keys():
         raise ConfigurationError(
             f"the witness at {endpoint} does not say how much it has acknowledged: was its znode removed, or is it of"
             " an earlier version? Begin anew with another folder, znode and peer"

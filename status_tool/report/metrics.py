@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TextIO
+from typing import Any, TextIO
 
 from status_tool.printable import safe
 from status_tool.report.reporter import Reporter, file_counts, region_counts
@@ -123,6 +123,24 @@ def published_metrics(is_up: bool, cut_ms: int | None, size: int | None, took_s:
     ]
     for name, meaning, value in gauges:
         yield from _gauge(name, meaning, [] if value is None else [({}, value)], {})
+    yield "# EOF"
+
+
+def queue_metrics(cluster_id: str, read_ms: int, peers: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    """Yield the metrics of a master's queues, by the peers of the document of `status-tool queues`.
+
+    A peer whose queues are drained has no oldest WAL.
+    """
+    names, peers = {"master": cluster_id}, list(peers)
+
+    def by_peer(key: str) -> list[_Sample]:
+        return [({"peer": peer["id"]}, peer[key]) for peer in peers if peer[key] is not None]
+
+    yield from _gauge("queues_read_timestamp_seconds", "When the queues were read.", [({}, read_ms / 1000)], names)
+    yield from _gauge("queue_wals", "WALs that the queues of a peer hold.", by_peer("wals"), names)
+    yield from _gauge("queue_left_bytes", "Bytes of WALs still to be shipped to a peer.", by_peer("left_bytes"), names)
+    oldest = [(labels, opened_ms / 1000) for labels, opened_ms in by_peer("oldest_ms")]
+    yield from _gauge("queue_oldest_wal_timestamp_seconds", "When a peer's oldest WAL was opened.", oldest, names)
     yield "# EOF"
 
 

@@ -31,6 +31,8 @@ _COPROCESSORS = (
 _SKIPS_ERRORS = ("hbase.hlog.split.skip.errors", "hbase.hregion.edits.replay.skip.errors")
 _CODEC = "hbase.replication.rpc.codec"
 _KEEPS_TAGS = "WithTags"
+SINGLE_ENTRIES = "hbase.replicationtable.unstamped.entries"
+"""Setting of a slave's tracker, which then records entries without a stamp one by one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +102,11 @@ def _settings(detail: str | None) -> Mapping[str, str] | None:
     if settings is None:
         return None
     return settings if map_of(is_text)(settings) else {"unreadable": "what the tracker wrote"}
+
+
+def keeps_single_entries(detail: str | None) -> bool:
+    """Return True if this detail of a `server` row says that the server records entries without a stamp one by one."""
+    return (_settings(detail) or {}).get(SINGLE_ENTRIES) == "true"
 
 
 def _having(servers: list[_Server], key: str) -> dict[str, list[_Server]]:

@@ -96,11 +96,16 @@ def _hbase(settings: Settings, request: Request) -> Iterator[Step]:
             for peer in zookeeper.peers():
                 disabled = "" if peer.enabled else ", DISABLED"
                 yield Step(f"peer {peer.id}", f"to {peer.cluster_key}{disabled}, ships {what_is_shipped(peer)}")
-    state = StateTable(settings.thrift(), settings.state_table)
-    state.require()
-    yield Step("barrier", f"put into {settings.state_table}; up to {request.wait_s:.0f} s for all servers to echo it")
+    wait, recorded = f"up to {request.wait_s:.0f} s", None
+    if request.witnesses:
+        yield Step("witnesses", f"{', '.join(map(str, request.witnesses))}; {wait} until they were sent everything")
+    else:
+        state = StateTable(settings.thrift(), settings.state_table)
+        state.require()
+        yield Step("barrier", f"put into {settings.state_table}; {wait} for all servers to echo it")
+        recorded = state.shutdown_ms() if request.side == MASTER else None
     if request.side == MASTER:
-        yield Step("cut", _master_cut(request, state))
+        yield Step("cut", _master_cut(request, recorded))
     regions = Counter(
         str(row["table"]) for row in meta.regions(settings.thrift(), live, settings.state_table, request.only)
     )
@@ -111,8 +116,8 @@ def _hbase(settings: Settings, request: Request) -> Iterator[Step]:
         yield Step("samples", f"up to {RANGES} random ranges of rows, within {request.sample_s:g} s")
 
 
-def _master_cut(request: Request, state: StateTable) -> str:
-    recorded, now = state.shutdown_ms(), now_ms()
+def _master_cut(request: Request, recorded: int | None) -> str:
+    now = now_ms()
     header = with_shutdown(Header(MASTER, "", now, now), request.shutdown_ms, recorded)
     if header.shutdown_ms is not None:
         return f"{iso(header.cut_ms)}, {'-s' if header.shutdown_from == BY_OPTION else 'the recorded shutdown time'}"

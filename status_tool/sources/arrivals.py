@@ -42,31 +42,6 @@ class Mark:
         return cls(int(number), int(length))
 
 
-@dataclass(frozen=True, slots=True)
-class WitnessStores:
-    """The folders of one peer's witnesses."""
-
-    cluster_id: str
-    """Of the cluster that they pose as."""
-    folders: Mapping[str, Path]
-    """By their ids."""
-
-
-def witness_stores(folders: Sequence[Path]) -> WitnessStores:
-    """Whose folders these are. Raises `ConfigurationError`, also where they are of several peers."""
-    peers = {_id(folder, "cluster.id") for folder in folders}
-    if len(peers) > 1:
-        raise ConfigurationError(f"the folders are those of {len(peers)} different witnesses' peers: name one peer's")
-    return WitnessStores(peers.pop(), {_id(folder, "store.id"): folder for folder in folders})
-
-
-def _id(folder: Path, name: str) -> str:
-    try:
-        return (folder / name).read_text().strip()
-    except OSError as error:
-        raise ConfigurationError(f"{folder} is no folder of a witness ({name}: {error.strerror})") from None
-
-
 @dataclass(frozen=True)
 class WitnessSource(Source):
     """`stream` and `segment` rows of a master as its witnesses were sent them.

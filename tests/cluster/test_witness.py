@@ -9,9 +9,11 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -19,12 +21,14 @@ from status_tool.clients.config import parse_zookeeper
 from status_tool.clients.zookeeper import ZooKeeper
 from status_tool.rules.peer_versions import REFRESHED_MS
 from status_tool.sources.arrivals import read_arrivals
+from status_tool.status_file.reader import open_status
 from tests.lab.cluster import Cluster, ClusterSpec
 from tests.lab.errors import LabTimeout
 from tests.lab.lab import Lab
 from tests.lab.ports import Ports
 from tests.lab.waiting import wait_until
 from tests.lab.watchdog import MARK
+from tests.pair import PEER as SLAVE_PEER
 from tests.pair import Pair, Result, start_pair, tool_environment, tool_here, tracked_spec
 
 pytestmark = [pytest.mark.cluster, pytest.mark.spark]
@@ -39,6 +43,7 @@ class Witness:
 
     def __init__(self, lab: Lab, store: Path, port: int, *, register: str | None = None, out: str = "") -> None:
         self.store, self.port = store, str(port)
+        self.address = f"localhost:{port}"
         where = f"127.0.0.1:{lab.zk_port}{ZNODE}" if register is None else register
         self.out = store.with_name(f"{out or store.name}.out")
         self.process: subprocess.Popen[bytes] | None = None
@@ -60,7 +65,7 @@ class Witness:
     def start(self) -> None:
         """Start it (again) and wait until it serves."""
         self.process = process = self._launch()
-        wait_until(lambda: "add_peer" in self.said() or process.poll() is not None, 60, "the witness serves")
+        wait_until(lambda: "add_peer" in self.said() or process.poll() is not None, 180, "the witness serves")
         assert process.poll() is None, self.said()
 
     def refusal(self) -> str:
@@ -74,10 +79,15 @@ class Witness:
         """Everything that it printed since its last start."""
         return self.out.read_text()
 
-    def end(self, number: signal.Signals = signal.SIGTERM) -> int:
-        """End it; its exit code."""
+    def send(self, number: signal.Signals) -> None:
+        """Send it a signal."""
         assert self.process is not None
         self.process.send_signal(number)
+
+    def end(self, number: signal.Signals = signal.SIGTERM) -> int:
+        """End it; its exit code."""
+        self.send(number)
+        assert self.process is not None
         return self.process.wait(60)
 
 
@@ -97,8 +107,9 @@ def lab() -> Iterator[Lab]:
 @pytest.fixture(scope="module")
 def pair(lab: Lab) -> Pair:
     """A master of two region servers without a class of ours, and a slave whose trackers keep single entries."""
-    single = {"hbase.replicationtable.unstamped.entries": "true"}
-    pair = start_pair(lab, ClusterSpec("master", 2), tracked_spec("slave", region_servers=1, site=single))
+    loads = {"hbase.replication.bulkload.enabled": "true"}
+    single = {"hbase.replicationtable.unstamped.entries": "true", **loads}
+    pair = start_pair(lab, ClusterSpec("master", 2, site=loads), tracked_spec("slave", region_servers=1, site=single))
     return pair
 
 
@@ -176,10 +187,28 @@ def by_size(witnesses: list[Witness]) -> list[Witness]:
     return sorted(witnesses, key=size, reverse=True)
 
 
+def write_from(pair: Pair, places: Sequence[str | Path], file: Path, *options: str) -> Result:
+    """`run -m -o FILE` from folders and addresses."""
+    named = [part for place in places for part in ("--witness", str(place))]
+    return tool_here("run", "-m", "-o", file, "--only", "hbase", *named, *options, conf=pair.master)
+
+
 def write_witnessed(pair: Pair, witnesses: list[Witness], file: Path, *options: str) -> Result:
-    """`run -m -o FILE` from both folders."""
-    folders = [part for witness in witnesses for part in ("--witness", str(witness.store))]
-    return tool_here("run", "-m", "-o", file, "--only", "hbase", *folders, *options, conf=pair.master)
+    """The same from the folders of these."""
+    return write_from(pair, [witness.store for witness in witnesses], file, *options)
+
+
+def recorded(file: Path) -> set[tuple[Any, ...]]:
+    """The streams of a FILE, with what lies between their entries."""
+    columns = ("kind", "region", "origin", "via", "family", "prev", "seq", "first_ms", "write_ms", "started_ms")
+    with open_status(file, witnessed=True) as status:
+        batches = list(status.rows({"stream", "segment"}))
+    return {tuple(row[name] for name in columns) for batch in batches for row in batch.to_pylist()}
+
+
+def copies_left() -> list[Path]:
+    """Copies of witnesses' folders that nothing has removed."""
+    return list(Path(tempfile.gettempdir()).glob("status-tool-*/*/store.id"))
 
 
 def assert_complete(result: Result) -> None:
@@ -224,6 +253,10 @@ def test_witnesses_have_exactly_the_entries_that_were_written(
     assert len(registered(lab)) == 2
     pair.wait_same("exact", ["f"])
     assert write_witnessed(pair, witnesses, tmp_path / "f", "--table", "exact").exit_code == 0
+    by_address = write_from(pair, [one.address for one in witnesses], tmp_path / "a", "--table", "exact")
+    assert by_address.exit_code == 0, by_address
+    assert recorded(tmp_path / "a") == recorded(tmp_path / "f") != set()
+    assert not copies_left()
     assert_unverifiable(pair.check(tmp_path / "f", "--table", "exact", "--wait", "10"), "older-than-tracker")
 
 
@@ -258,6 +291,72 @@ def test_what_keeps_a_witness_from_starting_is_one_line(
     assert len(registered(lab)) == 2
 
 
+def looked_at(pair: Pair, lab: Lab, *options: str, znode: str = ZNODE, of: Cluster | None = None) -> Result:
+    """`setup --check --witness` on the slave."""
+    where = f"127.0.0.1:{lab.zk_port}{znode}"
+    return tool_here("setup", "--check", "--witness", where, *options, conf=of or pair.slave)
+
+
+def test_setup_names_the_next_step_to_a_check_by_witness(
+    pair: Pair, master: Cluster, witnesses: list[Witness], lab: Lab
+) -> None:
+    """In the order of the steps, until all is ready."""
+    by_master = ("--master-zookeeper", master.zookeeper)
+    ready = looked_at(pair, lab, *by_master)
+    assert (ready.exit_code, ready.stdout.splitlines()[-1]) == (0, "ready"), ready
+    assert "record entries without a stamp" in ready.stdout
+    for witness in witnesses:
+        assert f"ok    the witness at {witness.address} serves" in ready.stdout
+    steps = {
+        "Next: start one: status-tool witness --register": looked_at(pair, lab, *by_master, znode="/none"),
+        "Next: name another znode": looked_at(
+            pair, lab, *by_master, znode=f"/{pair.slave.cluster_key.partition(':/')[2]}"
+        ),
+        "Next: name its ZooKeeper: --master-zookeeper": looked_at(pair, lab),
+    }
+    witnesses[0].end()
+    steps["ready"] = looked_at(pair, lab, *by_master)
+    assert "has no witness now: `run -m --witness` needs it" in steps["ready"].stdout
+    witnesses[1].end()
+    steps["Next: start it again with the folder that it had"] = looked_at(pair, lab, *by_master)
+    for witness in witnesses:
+        witness.start()
+    master.admin.disable_peer(PEER)
+    steps[f"Next: in the master's HBase shell: enable_peer '{PEER}'"] = looked_at(pair, lab, *by_master)
+    master.admin.enable_peer(PEER)
+    backwards = looked_at(pair, lab, "--master-zookeeper", pair.slave.zookeeper)
+    steps["Next: in the master's HBase shell: add_peer 'witness', CLUSTER_KEY => '127.0.0.1:"] = backwards
+    for step, result in steps.items():
+        assert result.stdout.splitlines()[-1].startswith(step), result
+        assert result.exit_code == (0 if step == "ready" else 3), result
+
+
+def assert_only_the_witness_is_held_back(master: Cluster, metrics: Path) -> None:
+    """A witness that does not answer delays no other peer, and is named with the WALs that are kept for it."""
+    master.admin.roll_wal()
+
+    def looked() -> Result:
+        return tool_here("queues", "--watch", "1", "--metrics", metrics, "--json", conf=master)
+
+    def slave_is_drained() -> bool:
+        return all(queue["drained"] for queue in looked().json["queues"] if queue["peer"] == SLAVE_PEER)
+
+    wait_until(slave_is_drained, 60, "the slave's queues are drained", interval=1)
+    held = looked()
+    assert held.exit_code == 1, held
+    peers = {peer["id"]: peer for peer in held.json["peers"]}
+    assert (peers[PEER]["stuck"] > 0, peers[SLAVE_PEER]["stuck"]) == (True, 0)
+    assert peers[PEER]["wals"] > peers[SLAVE_PEER]["wals"]
+    assert peers[PEER]["left_bytes"] > 0
+    written = metrics.read_text()
+    assert f'queue_wals{{master="{held.json["cluster_id"]}",peer="{PEER}"}} {peers[PEER]["wals"]}\n' in written
+    assert re.search(rf'queue_oldest_wal_timestamp_seconds{{.*peer="{PEER}"}}', written)
+    assert not re.search(rf'queue_oldest_wal_timestamp_seconds{{.*peer="{SLAVE_PEER}"}}', written)
+    text = tool_here("queues", "--watch", "1", "--peer", PEER, conf=master).stdout
+    assert "STUCK" in text
+    assert "oldest WAL opened" in text
+
+
 def test_complete_behind_and_a_lost_entry(
     pair: Pair, master: Cluster, witnesses: list[Witness], covered: None, tmp_path: Path, warm_spark: None
 ) -> None:
@@ -271,13 +370,16 @@ def test_complete_behind_and_a_lost_entry(
     master.admin.put_rows(table, "l", 5)
     for number in range(5):
         master.admin.put_rows(table, "f", 1, start=20 + number)
-    assert write_witnessed(pair, witnesses, file).exit_code == 0
+    assert write_from(pair, [witnesses[0].address, witnesses[1].store], file).exit_code == 0
     assert_complete(pair.check(file, "--table", table, "--wait", "30"))
     before = sent(witnesses, table)
     for witness in witnesses:
-        witness.end(signal.SIGKILL)
+        witness.send(signal.SIGSTOP)
     master.admin.put_rows(table, "f", 1, start=30)
     pair.wait_same(table, ["f"])
+    assert_only_the_witness_is_held_back(master, tmp_path / "queues.prom")
+    for witness in witnesses:
+        witness.end(signal.SIGKILL)
     partial = write_witnessed(pair, witnesses, file, "--wait", "2")
     assert "the witness may lack entries" in partial.stderr
     assert_unverifiable(pair.check(file, "--table", table, "--wait", "5"), "witnessed")
@@ -313,6 +415,7 @@ def test_kill_9_of_each_side_under_load_ends_complete(
     pair.slave.region_servers[0].start()
     reached = master.admin.load_count(load)
     wait_until(lambda: master.admin.load_count(load) > reached + 100, 120, "the other server has its regions")
+    wait_until(lambda: len(master.admin.live_servers()) == 1, 120, "the master has noticed")
     master.admin.load_stop(load)
     wait_for(witnesses, "killed", written(master, "killed"))  # before a server that has just started rolls no WAL
     master.region_servers[0].start()
@@ -338,3 +441,79 @@ def test_a_part_of_the_witnesses_is_no_status(pair: Pair, witnesses: list[Witnes
     stale = tool_here("run", "-m", "-o", tmp_path / "f", "--only", "hbase", *folders, conf=pair.master)
     assert stale.exit_code == 2, stale
     assert "has less than its witness has acknowledged" in stale.stderr
+
+
+def test_what_no_witness_answers_is_one_line_and_no_file(
+    pair: Pair, witnesses: list[Witness], ports: Ports, tmp_path: Path
+) -> None:
+    """A server of HBase's, of something else, of nothing, a witness of another peer, and one of two that is away."""
+    one, other = witnesses
+    file = tmp_path / "f"
+    server = pair.master.admin.live_servers()[0].split(",")
+    for address, words in {
+        f"{server[0]}:{server[1]}": "is no witness that sends its folder (UnknownProtocolException",
+        f"localhost:{pair.master.thrift_port}": "does not answer by HBase's RPC",
+        f"localhost:{ports.take()}": "cannot reach the witness at",
+    }.items():
+        refused = write_from(pair, [one.address, address], file)
+        assert refused.exit_code == 2, refused
+        assert refused.stderr.count("\n") == 1
+        assert address in refused.stderr
+        assert words in refused.stderr
+    planned = write_from(pair, [one.address, other.store], file, "--explain")
+    assert (planned.exit_code, f"{one.address}, {other.store}" in planned.stdout) == (0, True), planned
+    part = write_from(pair, [one.address], file)
+    assert (part.exit_code, (other.store / "store.id").read_text().strip() in part.stderr) == (2, True), part
+    other.end()
+    away = write_from(pair, [one.address, other.address], file)
+    assert (away.exit_code, "cannot reach the witness at" in away.stderr) == (2, True), away
+    assert not file.exists()
+    assert not copies_left()
+    other.start()
+
+
+def test_a_bulk_load_counts_once_both_queues_have_shipped_it(
+    pair: Pair, master: Cluster, witnesses: list[Witness], covered: None, tmp_path: Path, warm_spark: None
+) -> None:
+    """Its marker is an entry like others; its files are no part of what a witness keeps."""
+    pair.create_table("loaded", {"f": 1})
+    master.admin.put_rows("loaded", "f", 3)
+    master.admin.bulk_load("loaded", "f", 20)
+    pair.wait_same("loaded")
+
+    def checked() -> Result:
+        assert write_witnessed(pair, witnesses, tmp_path / "f").exit_code == 0
+        return pair.check(tmp_path / "f", "--table", "loaded", "--wait", "20")
+
+    # HBase takes the reference to a file away after the sink's answer: FILE may still hold it.
+    wait_until(lambda: checked().exit_code == 0, 60, "nothing is left to be shipped")
+
+
+def test_filters_of_either_peer(
+    pair: Pair, master: Cluster, witnesses: list[Witness], covered: None, tmp_path: Path, warm_spark: None
+) -> None:
+    """What the slave is not sent is not in scope; what the witness is not sent is no proof. The last test: a change of
+    the witness's peer begins anew.
+    """
+    file, table = tmp_path / "f", "filtered"
+
+    def checked(*options: str) -> Result:
+        assert write_witnessed(pair, witnesses, file).exit_code == 0
+        return pair.check(file, "--table", table, "--wait", "30", *options)
+
+    master.admin.set_peer_tables(SLAVE_PEER, {table: ["f"]})
+    pair.create_table(table, {"f": 1, "g": 1})
+    for family in "fg":
+        master.admin.put_rows(table, family, 10)
+    assert_complete(checked())
+    master.admin.roll_wal()
+    pair.wait_drained()
+    master.admin.set_peer_tables(SLAVE_PEER, None)
+    master.admin.put_rows(table, "g", 1, start=10)
+    wait_until(lambda: b"row00000010" in pair.slave.admin.rows(table), 60, "the slave is sent g")
+    lacking = checked("--wait", "2")
+    assert not pair.same(table)
+    assert lacking.exit_code == 1, lacking
+    assert {problem["table"] for problem in lacking.json["problems"]} == {table}
+    master.admin.set_peer_tables(PEER, {table: ["g"]})
+    assert_unverifiable(checked("--since", str(int(time.time() * 1000))), "not-witnessed")

@@ -24,9 +24,9 @@ from status_tool.sources.arrivals import (
     WitnessSource,
     began_again,
     read_arrivals,
-    witness_stores,
 )
 from status_tool.sources.codec import Witnessed, following
+from status_tool.sources.witness_folders import witness_stores
 from status_tool.status_file.reader import open_status
 from status_tool.status_file.writer import StatusWriter
 from status_tool.vocabulary.header import Header
@@ -277,7 +277,7 @@ def test_a_status_from_a_witness_is_refused_by_whoever_is_not_ready_for_it(tmp_p
 
 def test_a_folder_that_is_none_or_damaged_is_refused(tmp_path: Path) -> None:
     """Entries that were acknowledged would be missing."""
-    with pytest.raises(ConfigurationError, match=r"is no folder of a witness \(cluster.id: No such file"):
+    with pytest.raises(ConfigurationError, match=r"is no folder of a witness \(store.id: No such file"):
         witness_stores([tmp_path])
     with pytest.raises(ConfigurationError, match="is no folder of a witness"):
         read_arrivals(tmp_path)
@@ -314,7 +314,7 @@ def test_a_folder_with_less_than_was_acknowledged_is_refused(tmp_path: Path) -> 
 
 def test_folders_of_several_witnesses_are_those_of_one_peer(tmp_path: Path) -> None:
     """Others have been sent something else."""
-    assert witness_stores([FOLDER, FOLDER]).folders == {(FOLDER / "store.id").read_text().strip(): FOLDER}
+    assert witness_stores([FOLDER, FOLDER]).places == {(FOLDER / "store.id").read_text().strip(): FOLDER}
     copy = Path(shutil.copytree(FOLDER, tmp_path / "copy"))
     (copy / "cluster.id").write_text(OTHER)
     with pytest.raises(ConfigurationError, match="2 different witnesses"):

@@ -16,13 +16,14 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families 
 from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.samples import Sample
 
-from status_tool.report.metrics import Before, MetricsReporter, point_metrics, published_metrics
+from status_tool.report.metrics import Before, MetricsReporter, point_metrics, published_metrics, queue_metrics
 from status_tool.vocabulary.outcome import Drawing, Overview
 from tests.pair import REPOSITORY
 from tests.unit.test_report import HOSTILE, OUTCOME, hostile, printed
 
 MONITORING = REPOSITORY / "docs" / "monitoring"
 POINTS = {"": 1_700_000_000_000, "a": 1_700_000_000_000, "b": None}
+HELD = {"id": "witness", "wals": 3, "left_bytes": 5, "oldest_ms": 1_700_000_000_000}
 FULL = replace(
     OUTCOME, queued_bytes=1, overview=Overview(groups=(), drawing=Drawing(), oldest_hole_ms=1_700_000_000_000)
 )
@@ -40,9 +41,11 @@ def parsed(text: str) -> list[Sample]:
 
 
 def others() -> list[str]:
-    """What `recovery-point` and `publish` write."""
+    """What `recovery-point`, `publish` and `queues` write."""
     point = point_metrics({"master": "m", "slave": "s"}, POINTS)
-    return ["\n".join(lines) + "\n" for lines in (point, published_metrics(True, 1_700_000_000_000, 10_000, 1.0))]
+    published = published_metrics(True, 1_700_000_000_000, 10_000, 1.0)
+    held = queue_metrics("m", 1_700_000_000_000, [HELD, {**HELD, "id": "2", "left_bytes": None, "oldest_ms": None}])
+    return ["\n".join(lines) + "\n" for lines in (point, published, held)]
 
 
 def series() -> dict[str, set[str]]:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from status_tool.rules.queue_proofs import QueueFacts
-from status_tool.rules.server_settings import judge_settings
+from status_tool.rules.server_settings import SINGLE_ENTRIES, judge_settings, keeps_single_entries
 from status_tool.vocabulary.outcome import Outcome
 from status_tool.vocabulary.scope import Baseline
 from status_tool.vocabulary.verdicts import Verdict
@@ -99,3 +99,19 @@ def test_tags_are_told_unless_every_server_keeps_them() -> None:
 def test_both_rows_of_a_server_count_once() -> None:
     rows = [*having([OURS[0]], {FILTER: "f"}), {**OURS[0], "role": "r", "detail": None}]
     assert len(judge_settings([], rows, None).findings) == 1
+
+
+@pytest.mark.parametrize(
+    ("detail", "keeps"),
+    [
+        (json.dumps({"settings": {SINGLE_ENTRIES: "true"}}), True),
+        (json.dumps({"settings": {SINGLE_ENTRIES: "false"}}), False),
+        (json.dumps({"settings": WITH_TAGS}), False),
+        (json.dumps({"settings": [SINGLE_ENTRIES]}), False),
+        ("no JSON", False),
+        (None, False),
+    ],
+)
+def test_a_witnesss_slave_must_say_that_it_records_single_entries(detail: str | None, keeps: bool) -> None:
+    """A tracker of an earlier version does not say it."""
+    assert keeps_single_entries(detail) is keeps

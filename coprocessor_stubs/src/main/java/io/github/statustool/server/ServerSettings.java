@@ -1,5 +1,6 @@
 package io.github.statustool.server;
 
+import io.github.statustool.state.Settings;
 import java.util.List;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.hbase.HConstants;
@@ -11,13 +12,15 @@ import org.apache.hbase.thirdparty.com.google.gson.JsonObject;
 
 /**
  * The settings of a region server that allow cells to be dropped or changed without a trace in a WAL: switches that are
- * on, and classes from elsewhere than HBase. The tool decides what each of them means.
+ * on, and classes from elsewhere than HBase; and the one of ours that a witness's slave needs. The tool decides what
+ * each of them means.
  */
 public final class ServerSettings {
   private static final List<String> SWITCHES = List.of(
       HBaseInterClusterReplicationEndpoint.REPLICATION_DROP_ON_DELETED_COLUMN_FAMILY_KEY,
       WALSplitter.SPLIT_SKIP_ERRORS_KEY,
-      HConstants.HREGION_EDITS_REPLAY_SKIP_ERRORS);
+      HConstants.HREGION_EDITS_REPLAY_SKIP_ERRORS,
+      Settings.UNSTAMPED_ENTRIES);
   private static final List<String> CLASSES = List.of(
       CoprocessorHost.WAL_COPROCESSOR_CONF_KEY,
       CoprocessorHost.REGIONSERVER_COPROCESSOR_CONF_KEY,

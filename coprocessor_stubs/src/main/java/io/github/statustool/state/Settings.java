@@ -8,6 +8,9 @@ import org.apache.hadoop.hbase.TableName;
 /** The configuration of the trackers; the README explains the keys. Times are in milliseconds. */
 public final class Settings {
   private static final String PREFIX = "hbase.replicationtable.";
+  /** Key of {@link #unstampedEntries}. */
+  public static final String UNSTAMPED_ENTRIES = PREFIX + "unstamped.entries";
+
   private static final String REQUESTS_SUFFIX = "_rows";
   private static final String STATUS_TABLE = "replicationstatus";
   private static final String SPOOL_FOLDER = ".status-tool-spool";
@@ -40,7 +43,7 @@ public final class Settings {
     operationTimeout = positive(conf, "operation.timeout", 3_000);
     stopCloseWait = positive(conf, "stop.closewait", 30_000);
     stopFlushWait = positive(conf, "stop.flushwait", 10_000);
-    unstampedEntries = conf.getBoolean(PREFIX + "unstamped.entries", false);
+    unstampedEntries = conf.getBoolean(UNSTAMPED_ENTRIES, false);
     digests = conf.getBoolean(PREFIX + "digest.enabled", true);
     digestRate = positive(conf, "digest.rate", 50_000_000);
     Path spool = new Path(conf.get(HConstants.HBASE_DIR, "/hbase"), SPOOL_FOLDER);

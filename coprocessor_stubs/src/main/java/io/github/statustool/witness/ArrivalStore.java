@@ -7,12 +7,17 @@ import java.nio.channels.FileChannel;
 import java.nio.channels.OverlappingFileLockException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import java.nio.file.StandardOpenOption;
+import java.util.Arrays;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
+import java.util.TreeMap;
 import java.util.UUID;
+import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 import java.util.stream.LongStream;
 import java.util.stream.Stream;
@@ -29,9 +34,13 @@ final class ArrivalStore implements Closeable {
   /** Entries of a log. It becomes a set in a fraction of a second, in which requests wait. */
   static final int LOG_ENTRIES = 500_000;
 
+  /** Bytes of a file that one call reads at most. */
+  static final int PART_BYTES = 4 << 20;
+
   private static final String LOG = ".log";
   private static final String SET = ".set";
   private static final String FRESH = ".fresh";
+  private static final Pattern READABLE = Pattern.compile("[0-9]+\\.(log|set)|(store|cluster)\\.id");
 
   private final Path folder;
   private final int logEntries;
@@ -101,6 +110,37 @@ final class ArrivalStore implements Closeable {
       reach = StorePosition.later(reach, new StorePosition(number(left), ArrivalFile.end(left)));
     }
     return reach;
+  }
+
+  /** Returns the files with all that was kept, and their lengths: of a log only the end changes until it is a set. */
+  synchronized Map<String, Long> lengths() throws IOException {
+    Map<String, Long> lengths = new TreeMap<>();
+    for (Path file : files("")) {
+      String name = file.getFileName().toString();
+      if (READABLE.matcher(name).matches()) {
+        lengths.put(name, Files.size(file));
+      }
+    }
+    return lengths;
+  }
+
+  /**
+   * Returns what a file has from an offset on, at most {@link #PART_BYTES}.
+   *
+   * @throws java.nio.file.NoSuchFileException if it is none of {@link #lengths} by now
+   */
+  byte[] part(String name, long offset) throws IOException {
+    if (!READABLE.matcher(name).matches()) {
+      throw new NoSuchFileException(name);
+    }
+    try (FileChannel file = FileChannel.open(folder.resolve(name), StandardOpenOption.READ)) {
+      long from = Math.max(0, offset);
+      ByteBuffer part = ByteBuffer.allocate((int) Math.min(PART_BYTES, Math.max(0, file.size() - from)));
+      while (part.hasRemaining() && file.read(part, from + part.position()) >= 0) {
+        // One read may return less than there is.
+      }
+      return Arrays.copyOf(part.array(), part.position());
+    }
   }
 
   private boolean hasAllBefore(StorePosition acknowledged) throws IOException {

@@ -17,6 +17,7 @@ import org.apache.hadoop.hbase.ipc.NettyRpcServer;
 import org.apache.hadoop.hbase.ipc.RpcServer;
 import org.apache.hadoop.hbase.ipc.RpcServer.BlockingServiceAndInterface;
 import org.apache.hadoop.hbase.shaded.protobuf.generated.AdminProtos.AdminService;
+import org.apache.hadoop.hbase.shaded.protobuf.generated.ClientProtos.ClientService;
 
 /**
  * A process to which a master replicates as to a cluster, and which keeps only what it was sent, not its content: {@code
@@ -38,18 +39,21 @@ public final class Witness {
     this.store = store;
     server = ServerName.valueOf(address.getHostString(), address.getPort(), System.currentTimeMillis());
     WitnessService service = new WitnessService(store, server, this::acknowledge, this::broken);
-    rpc = listen(service.asService(), address, configuration);
+    rpc = listen(service, new FolderService(store), address, configuration);
   }
 
-  private static RpcServer listen(AdminService.BlockingInterface service, InetSocketAddress address,
+  private static RpcServer listen(WitnessService witness, FolderService folder, InetSocketAddress address,
       Configuration configuration) throws IOException {
-    BlockingServiceAndInterface served =
-        new BlockingServiceAndInterface(
-            AdminService.newReflectiveBlockingService(service), AdminService.BlockingInterface.class);
+    List<BlockingServiceAndInterface> served =
+        List.of(
+            new BlockingServiceAndInterface(
+                AdminService.newReflectiveBlockingService(witness.asService()), AdminService.BlockingInterface.class),
+            new BlockingServiceAndInterface(
+                ClientService.newReflectiveBlockingService(folder.asService()), ClientService.BlockingInterface.class));
     // Handlers that wait for the disk fill its bounded queue; what comes then is refused, and sent again.
     FifoRpcScheduler scheduler = new FifoRpcScheduler(configuration, HANDLERS);
     try {
-      return new NettyRpcServer(null, "witness", List.of(served), address, configuration, scheduler, false);
+      return new NettyRpcServer(null, "witness", served, address, configuration, scheduler, false);
     } catch (Exception error) { // Netty throws what its transport says, declared or not
       throw new IOException("cannot listen at " + address.getHostString() + ":" + address.getPort() + ": " + reason(error),
           error);

@@ -1,10 +1,6 @@
 package io.github.statustool.witness;
 
 import java.io.IOException;
-import java.lang.reflect.InvocationHandler;
-import java.lang.reflect.InvocationTargetException;
-import java.lang.reflect.Method;
-import java.lang.reflect.Proxy;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.TreeSet;
@@ -13,7 +9,6 @@ import java.util.function.Consumer;
 import org.apache.hadoop.hbase.Cell;
 import org.apache.hadoop.hbase.CellScanner;
 import org.apache.hadoop.hbase.CellUtil;
-import org.apache.hadoop.hbase.DoNotRetryIOException;
 import org.apache.hadoop.hbase.ServerName;
 import org.apache.hadoop.hbase.TableName;
 import org.apache.hadoop.hbase.ipc.HBaseRpcController;
@@ -30,10 +25,9 @@ import org.apache.hbase.thirdparty.com.google.protobuf.ServiceException;
 
 /**
  * Calls that a replication source makes to a region server: {@code replicateWALEntry}, and {@code getServerInfo} by
- * those that only look whether it is there. Any other call of the service is refused, whatever calls this version of
- * HBase has.
+ * those that only look whether it is there.
  */
-final class WitnessService implements InvocationHandler {
+final class WitnessService extends PartialService<AdminService.BlockingInterface> {
   private final ArrivalStore store;
   private final ServerName server;
   private final Acknowledged acknowledged;
@@ -49,40 +43,24 @@ final class WitnessService implements InvocationHandler {
    * @param broken is called if the store cannot keep a request; the process must end
    */
   WitnessService(ArrivalStore store, ServerName server, Acknowledged acknowledged, Consumer<IOException> broken) {
+    super(AdminService.BlockingInterface.class);
     this.store = store;
     this.server = server;
     this.acknowledged = acknowledged;
     this.broken = broken;
   }
 
-  AdminService.BlockingInterface asService() {
-    Class<?>[] faces = {AdminService.BlockingInterface.class};
-    return (AdminService.BlockingInterface) Proxy.newProxyInstance(getClass().getClassLoader(), faces, this);
-  }
-
   @Override
-  public Object invoke(Object proxy, Method method, Object[] arguments) throws Throwable {
-    switch (method.getName()) {
+  Object answer(String call, Object controller, Object request) throws ServiceException {
+    switch (call) {
       case "replicateWALEntry":
-        return replicate((HBaseRpcController) arguments[0], (ReplicateWALEntryRequest) arguments[1]);
+        return replicate((HBaseRpcController) controller, (ReplicateWALEntryRequest) request);
       case "getServerInfo":
         return GetServerInfoResponse.newBuilder()
             .setServerInfo(ServerInfo.newBuilder().setServerName(ProtobufUtil.toServerName(server)))
             .build();
       default:
-        if (method.getDeclaringClass() == Object.class) {
-          return ofObject(method, arguments);
-        }
-        throw new ServiceException(
-            new DoNotRetryIOException(method.getName() + ": this is a witness of replication, no region server"));
-    }
-  }
-
-  private Object ofObject(Method method, Object[] arguments) throws Throwable {
-    try {
-      return method.invoke(this, arguments);
-    } catch (InvocationTargetException error) {
-      throw error.getCause();
+        return null;
     }
   }
 

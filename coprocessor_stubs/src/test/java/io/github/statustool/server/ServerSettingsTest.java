@@ -34,7 +34,9 @@ class ServerSettingsTest {
     conf.set("hbase.replication.sink.walentrysinkfilter", "com.x.Filter");
     conf.set("hbase.replication.drop.on.deleted.columnfamily", "true");
     conf.set("hbase.hlog.split.skip.errors", "true");
+    conf.set("hbase.replicationtable.unstamped.entries", "true");
     assertEquals("{\"hbase.replication.drop.on.deleted.columnfamily\":\"true\",\"hbase.hlog.split.skip.errors\":\"true\","
+        + "\"hbase.replicationtable.unstamped.entries\":\"true\","
         + "\"hbase.coprocessor.wal.classes\":\"com.x.Wal\",\"hbase.coprocessor.user.region.classes\":\"com.x.Index, com.x.Audit\","
         + "\"hbase.replication.sink.walentrysinkfilter\":\"com.x.Filter\","
         + CODEC, ServerSettings.json(conf));

@@ -1,0 +1,157 @@
+"""Calls by HBase's own RPC (simple authentication): a connection to one service of a server, one call at a time."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+from collections.abc import Iterator
+from typing import TypeVar
+
+from google.protobuf.message import DecodeError, Message
+
+from status_tool.clients.hbase_pb2 import (
+    ConnectionHeader,
+    CoprocessorServiceCall,
+    CoprocessorServiceRequest,
+    CoprocessorServiceResponse,
+    ExceptionResponse,
+    RegionSpecifier,
+    RequestHeader,
+    ResponseHeader,
+    UserInformation,
+)
+from status_tool.clients.hdfscli import reason
+from status_tool.errors import ConnectionFailed
+
+CONNECT_S, ANSWER_S = 10.0, 60.0
+MAX_ANSWER = 64 << 20
+"""Bytes of an answer, more than any server of ours sends: what looks longer is no answer of HBase's RPC."""
+_PREAMBLE = b"HBas\x00\x50"
+"""Magic, version 0, and authentication SIMPLE."""
+_USER = "status-tool"
+_Answer = TypeVar("_Answer", bound=Message)
+
+
+class CallRefused(Exception):
+    """The server answered a call with an exception."""
+
+    def __init__(self, exception: ExceptionResponse) -> None:
+        self.name = exception.exception_class_name.rpartition(".")[2] or "an exception without a name"
+        first = exception.stack_trace.partition("\n")[0]
+        super().__init__(first.partition(": ")[2] or self.name)
+
+
+class HBaseRpc:
+    """A connection; use as a context manager. Every failure to talk is a `ConnectionFailed`."""
+
+    def __init__(self, host: str, port: int, service: str, who: str) -> None:
+        """Prepare a connection. `who` is what is expected there, for errors."""
+        self._where, self._service = (host, port), service
+        self._who, self._address = who, f"{host}:{port}"
+        self._calls = 0
+        self._has_answered = False
+
+    def __enter__(self) -> HBaseRpc:
+        try:
+            self._socket = socket.create_connection(self._where, CONNECT_S)
+        except OSError as error:
+            raise ConnectionFailed(
+                f"cannot reach the {self._who} at {self._address} ({error.strerror or reason(error)}): is it running, "
+                "and is that its address?"
+            ) from None
+        self._socket.settimeout(ANSWER_S)
+        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        header = ConnectionHeader(user_info=UserInformation(effective_user=_USER), service_name=self._service)
+        try:
+            with self._talking():
+                self._socket.sendall(_PREAMBLE + _with_length(header.SerializeToString()))
+        except BaseException:
+            self._socket.close()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._socket.close()
+
+    def call(self, method: str, request: Message, answer: type[_Answer]) -> _Answer:
+        """Return the answer to a call. Raises `CallRefused` and `ConnectionFailed`."""
+        self._calls += 1
+        header = RequestHeader(call_id=self._calls, method_name=method, request_param=True)
+        with self._talking():
+            self._socket.sendall(_with_length(_delimited(header) + _delimited(request)))
+            length = int.from_bytes(self._read(4), "big")
+            if not 0 < length <= MAX_ANSWER:
+                raise DecodeError(f"an answer of {length} bytes")
+            data = self._read(length)
+            head, at = _message(data, 0, ResponseHeader)
+            if not head.HasField("exception") and head.call_id != self._calls:
+                raise DecodeError("the answer to another call")
+            self._has_answered = True
+            if not head.HasField("exception"):
+                return _message(data, at, answer)[0]
+        raise CallRefused(head.exception)
+
+    def _read(self, length: int) -> bytes:
+        data = bytearray()
+        while len(data) < length:
+            part = self._socket.recv(min(length - len(data), 1 << 20))
+            if not part:
+                raise EOFError("it closed the connection")
+            data += part
+        return bytes(data)
+
+    @contextlib.contextmanager
+    def _talking(self) -> Iterator[None]:
+        try:
+            yield
+        except TimeoutError:
+            raise ConnectionFailed(
+                f"the {self._who} at {self._address} has not answered within {ANSWER_S:.0f} s: is its disk slow, or is "
+                "that another server?"
+            ) from None
+        except (OSError, EOFError, DecodeError) as error:
+            why = (isinstance(error, OSError) and error.strerror) or str(error)
+            raise ConnectionFailed(
+                f"the {self._who} at {self._address} ended while it was read ({why}): start it, then run this again"
+                if self._has_answered and not isinstance(error, DecodeError)
+                else f"the server at {self._address} does not answer by HBase's RPC ({why}): is that the address of "
+                f"a {self._who}?"
+            ) from None
+
+
+def coprocessor_call(rpc: HBaseRpc, service: str, method: str, request: bytes = b"") -> bytes:
+    """Call a coprocessor's service of a server of `ClientService`. Raises what `HBaseRpc.call` raises."""
+    # HBase demands a region, and does not look at it.
+    region = RegionSpecifier(type=RegionSpecifier.REGION_NAME, value=b"")
+    call = CoprocessorServiceCall(row=b"", service_name=service, method_name=method, request=request)
+    asked = CoprocessorServiceRequest(region=region, call=call)
+    return rpc.call("ExecRegionServerService", asked, CoprocessorServiceResponse).value.value
+
+
+def _with_length(data: bytes) -> bytes:
+    return len(data).to_bytes(4, "big") + data
+
+
+def _delimited(message: Message) -> bytes:
+    data = message.SerializeToString()
+    length, prefix = len(data), bytearray()
+    while length >= 0x80:
+        prefix.append(length & 0x7F | 0x80)
+        length >>= 7
+    return bytes((*prefix, length)) + data
+
+
+def _message(data: bytes, at: int, kind: type[_Answer]) -> tuple[_Answer, int]:
+    """Return the message behind a varint with its length, and where it ends. Raises `DecodeError`."""
+    length = shift = 0
+    while True:
+        if at >= len(data) or shift > 28:
+            raise DecodeError("an answer that is cut short")
+        byte, at = data[at], at + 1
+        length |= (byte & 0x7F) << shift
+        shift += 7
+        if byte < 0x80:
+            break
+    if at + length > len(data):
+        raise DecodeError("an answer that is cut short")
+    return kind.FromString(data[at : at + length]), at + length

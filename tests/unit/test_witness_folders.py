@@ -1,0 +1,248 @@
+"""A witness's folder over HBase's RPC: what is copied, and each way in which it cannot be, by real sockets."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from status_tool.clients import hbase_rpc
+from status_tool.clients.hbase_pb2 import (
+    CoprocessorServiceRequest,
+    CoprocessorServiceResponse,
+    ExceptionResponse,
+    NameBytesPair,
+    RequestHeader,
+    ResponseHeader,
+)
+from status_tool.errors import ConfigurationError, ConnectionFailed
+from status_tool.sources.arrivals import read_arrivals
+from status_tool.sources.witness_folders import WitnessAddress, witness_place, witness_stores
+from tests.pair import REPOSITORY
+
+FOLDER = REPOSITORY / "coprocessor_stubs/src/test/resources/witness"
+PART = 100
+Answer = Callable[[str, str], bytes | ExceptionResponse | None]
+"""Of a method and its request; None: the connection ends."""
+
+
+@contextlib.contextmanager
+def listening(serve: Callable[[socket.socket], None]) -> Iterator[WitnessAddress]:
+    """A server that does this with each connection."""
+
+    def accept() -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                connection, _ = server.accept()
+                with connection, contextlib.suppress(OSError, EOFError):
+                    serve(connection)
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        thread = threading.Thread(target=accept, daemon=True)
+        thread.start()
+        yield WitnessAddress("127.0.0.1", server.getsockname()[1])
+        server.shutdown(socket.SHUT_RDWR)
+        thread.join(10)
+
+
+def take(connection: socket.socket, length: int) -> bytes:
+    """So many bytes."""
+    data = b""
+    while len(data) < length:
+        part = connection.recv(length - len(data))
+        if not part:
+            raise EOFError
+        data += part
+    return data
+
+
+def answering(answer: Answer) -> Callable[[socket.socket], None]:
+    """A server of HBase's RPC, as far as these calls need one."""
+
+    def serve(connection: socket.socket) -> None:
+        assert take(connection, 6) == b"HBas\x00\x50"
+        take(connection, int.from_bytes(take(connection, 4), "big"))
+        while True:
+            data = take(connection, int.from_bytes(take(connection, 4), "big"))
+            header, at = hbase_rpc._message(data, 0, RequestHeader)
+            request, _ = hbase_rpc._message(data, at, CoprocessorServiceRequest)
+            found = answer(request.call.method_name, request.call.request.decode())
+            if found is None:
+                return
+            if isinstance(found, ExceptionResponse):
+                reply = hbase_rpc._delimited(ResponseHeader(call_id=header.call_id, exception=found))
+            else:
+                value = NameBytesPair(name="", value=found)
+                reply = hbase_rpc._delimited(ResponseHeader(call_id=header.call_id)) + hbase_rpc._delimited(
+                    CoprocessorServiceResponse(region=request.region, value=value)
+                )
+            connection.sendall(len(reply).to_bytes(4, "big") + reply)
+
+    return serve
+
+
+def folder_of(folder: Path) -> Answer:
+    """The answers of a witness."""
+
+    def answer(method: str, request: str) -> bytes | ExceptionResponse:
+        if method == "list":
+            files = [one for one in folder.iterdir() if one.suffix in (".log", ".set", ".id")]
+            return "".join(f"{one.name} {one.stat().st_size}\n" for one in files).encode()
+        name, at = request.split(" ")
+        if not (folder / name).exists():
+            return ExceptionResponse(exception_class_name="java.io.FileNotFoundException", stack_trace=name)
+        return (folder / name).read_bytes()[int(at) :][:PART]
+
+    return answer
+
+
+def copied(address: WitnessAddress, to: Path) -> Path:
+    """The copy of one witness's folder."""
+    (folder,) = witness_stores([address]).folders(to).values()
+    return folder
+
+
+def failure(serve: Callable[[socket.socket], None], to: Path) -> str:
+    """Why it cannot be copied."""
+    with listening(serve) as address, pytest.raises(ConnectionFailed) as error:
+        copied(address, to)
+    assert str(address) in str(error.value)
+    assert "\n" not in str(error.value)
+    return str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ("/var/lib/witness", Path("/var/lib/witness")),
+        ("witness", Path("witness")),
+        ("./host:12505", Path("./host:12505")),
+        ("host:", Path("host:")),
+        ("host:12505", WitnessAddress("host", 12505)),
+        ("127.0.0.1:1", WitnessAddress("127.0.0.1", 1)),
+    ],
+)
+def test_a_place_is_an_address_or_a_folder_by_its_form(text: str, place: Path | WitnessAddress) -> None:
+    assert witness_place(text) == place
+
+
+@pytest.mark.parametrize("text", ["host:0", "host:65536", ":12505"])
+def test_a_port_that_cannot_be_is_refused(text: str) -> None:
+    with pytest.raises(ConfigurationError, match="expected HOST:PORT"):
+        witness_place(text)
+
+
+def test_a_copy_has_what_the_folder_has(tmp_path: Path) -> None:
+    """By the same files, in parts."""
+    with listening(answering(folder_of(FOLDER))) as address:
+        copy = copied(address, tmp_path)
+    assert max(one.stat().st_size for one in FOLDER.iterdir()) > PART
+    assert read_arrivals(copy) == read_arrivals(FOLDER)
+
+
+def test_a_log_that_becomes_a_set_meanwhile_is_copied_as_that(tmp_path: Path) -> None:
+    """The log was listed and is gone: the folder is listed anew."""
+    changing = Path(shutil.copytree(FOLDER, tmp_path / "changing"))
+    (log,) = changing.glob("*.log")
+    as_usual = folder_of(changing)
+
+    def answer(method: str, request: str) -> bytes | ExceptionResponse | None:
+        if request.startswith(log.name) and log.exists():
+            log.rename(log.with_suffix(".set"))
+        return as_usual(method, request)
+
+    (tmp_path / "copies").mkdir()
+    with listening(answering(answer)) as address:
+        copy = copied(address, tmp_path / "copies")
+    assert read_arrivals(copy) == read_arrivals(FOLDER)
+    assert (copy / log.with_suffix(".set").name).exists()
+
+
+def test_nobody_there(tmp_path: Path) -> None:
+    with listening(lambda _: None) as address:
+        pass
+    with pytest.raises(ConnectionFailed, match=r"cannot reach the witness at .*Connection refused"):
+        copied(address, tmp_path)
+    with pytest.raises(ConnectionFailed, match=r"cannot reach the witness at no-such-host\.invalid:1"):
+        copied(WitnessAddress("no-such-host.invalid", 1), tmp_path)
+
+
+@pytest.mark.parametrize(
+    "greeting", [b"", b"SSH-2.0-OpenSSH_9.2\r\n", b"HTTP/1.1 400 Bad Request\r\n\r\n", b"\0\0\0\1\x7f"]
+)
+def test_another_kind_of_server(greeting: bytes, tmp_path: Path) -> None:
+    def serve(connection: socket.socket) -> None:
+        connection.sendall(greeting)
+        connection.recv(1)
+        connection.shutdown(socket.SHUT_WR)
+        while connection.recv(1000):
+            pass
+
+    assert "does not answer by HBase's RPC" in failure(serve, tmp_path)
+
+
+def test_a_server_that_is_silent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hbase_rpc, "ANSWER_S", 0.2)
+
+    def serve(connection: socket.socket) -> None:
+        while connection.recv(1000):
+            pass
+
+    assert "has not answered within" in failure(serve, tmp_path)
+
+
+def test_a_witness_that_ends_in_the_middle(tmp_path: Path) -> None:
+    """After its ids were read, while a file is."""
+    as_usual = folder_of(FOLDER)
+    cut = answering(lambda method, request: None if ".log" in request else as_usual(method, request))
+    assert "ended while it was read" in failure(cut, tmp_path)
+
+
+def test_another_witness_in_its_place(tmp_path: Path) -> None:
+    """Between the first look and the copy: the entries of the first would be missing."""
+    other = Path(shutil.copytree(FOLDER, tmp_path / "other"))
+    with listening(answering(folder_of(other))) as address:
+        stores = witness_stores([address])
+        (other / "store.id").write_text("another\n")
+        with pytest.raises(ConnectionFailed, match="another witness"):
+            stores.folders(tmp_path)
+
+
+@pytest.mark.parametrize("listed", [b"../../etc/passwd 5\n", b"1.log\n", b"1.log x\n", b"\xff\xfe 5", b"/1.log 4\n"])
+def test_a_list_that_is_none(listed: bytes, tmp_path: Path) -> None:
+    """No name of another's choice becomes a file here."""
+    assert "its list of files is none" in failure(answering(lambda *_: listed), tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
+def test_an_id_that_is_a_path_leads_nowhere(tmp_path: Path) -> None:
+    other = Path(shutil.copytree(FOLDER, tmp_path / "other"))
+    (other / "store.id").write_text("../../elsewhere\n")
+    (tmp_path / "copies").mkdir()
+    with listening(answering(folder_of(other))) as address:
+        assert copied(address, tmp_path / "copies").parent == tmp_path / "copies"
+
+
+@pytest.mark.parametrize(
+    ("exception", "words"),
+    [
+        ("org.apache.hadoop.hbase.exceptions.UnknownProtocolException", "is no witness that sends its folder"),
+        ("org.apache.hadoop.hbase.CallQueueTooBigException", "has no room for a call"),
+    ],
+)
+def test_an_answer_that_is_an_exception(exception: str, words: str, tmp_path: Path) -> None:
+    said = ExceptionResponse(exception_class_name=exception, stack_trace=f"{exception}: why\n\tat Somewhere")
+    assert words in failure(answering(lambda *_: said), tmp_path)
+
+
+def test_a_witness_that_has_no_id_yet(tmp_path: Path) -> None:
+    with (
+        listening(answering(lambda *_: b"1.log 0\n")) as address,
+        pytest.raises(ConfigurationError, match="is not registered yet"),
+    ):
+        copied(address, tmp_path)
