@@ -234,6 +234,10 @@ def test_a_publisher_that_is_killed_leaves_whole_files(pair: Pair, tmp_path: Pat
     assert len(closings) >= before + 6
     for closing in closings:
         table.fetch(closing, tmp_path / "file")
+    for cluster in (pair.master, pair.slave):
+        with connection(ThriftEndpoint("127.0.0.1", cluster.thrift_port)) as client:
+            (family,) = client.table(STATUS_TABLE).families().values()
+            assert family["time_to_live"] == 24 * 60 * 60, family
 
 
 @pytest.mark.spark

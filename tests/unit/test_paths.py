@@ -5,7 +5,11 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
+import signal
+import subprocess
+import sys
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +25,8 @@ from status_tool.status_file.reader import open_status
 from status_tool.status_file.writer import StatusWriter
 from status_tool.vocabulary.schema import STATUS_SCHEMA
 from status_tool.vocabulary.verdicts import Evidence
-from tests.pair import REPOSITORY, Result, tool_here
+from tests.lab.waiting import wait_until
+from tests.pair import REPOSITORY, Result, tool_environment, tool_here
 from tests.schema import assert_valid
 
 pytestmark = pytest.mark.spark
@@ -89,6 +94,28 @@ def paths(files: dict[str, Path], *arguments: str) -> Result:
 
 def cell(result: Result, source: str, target: str) -> Any:
     return result.json["matrix"][source][target]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_leaves_the_older_report(number: signal.Signals, tmp_path: Path) -> None:
+    """And nothing in the folder for temporary files."""
+    report, temporary = tmp_path / "r.html", tmp_path / "temporary"
+    report.write_text("older")
+    temporary.mkdir()
+    given = [f"--cluster={name.split('-')[0]}={path}" for name, path in chain(tmp_path).items()]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "status_tool", "paths", *given, f"--report={report}"],
+        env=tool_environment() | {"TMPDIR": str(temporary)},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=partial(signal.signal, signal.SIGINT, signal.default_int_handler),
+    )
+    wait_until(lambda: any(temporary.iterdir()) or process.poll() is not None, 60, "it has begun")
+    process.send_signal(number)
+    _, said = process.communicate(timeout=60)
+    assert (process.returncode, said) == (128 + number, "status-tool: interrupted; nothing was written\n")
+    assert (report.read_text(), list(temporary.iterdir())) == ("older", [])
 
 
 def test_a_chain_of_three(tmp_path: Path) -> None:
