@@ -12,6 +12,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ from status_tool.rules.peer_versions import REFRESHED_MS
 from status_tool.sources.arrivals import read_arrivals
 from status_tool.status_file.reader import open_status
 from tests.lab.cluster import Cluster, ClusterSpec
-from tests.lab.errors import LabTimeout
+from tests.lab.errors import AdminError, LabTimeout
 from tests.lab.lab import Lab
 from tests.lab.ports import Ports
 from tests.lab.waiting import wait_until
@@ -147,11 +148,21 @@ def written(master: Cluster, table: str) -> Entries:
     """What HBase's own printer finds in all WALs of a cluster, of the family f."""
     master.admin.roll_wal()  # the printer reads to the end what is closed
     found: Entries = {}
-    for wal in master.admin.printed_wals(table):
+    for wal in wait_until(partial(printed, master, table), 60, "no WAL is moved while it is printed"):
         for entry in map(json.loads, re.findall(r'\{"sequence".*\}(?=edit heap size)', wal)):
             if any(action["family"] == "f" for action in entry["actions"]):
                 found.setdefault(entry["region"], set()).add(int(entry["sequence"]))
     return found
+
+
+def printed(master: Cluster, table: str) -> list[str] | None:
+    """What the printer says of each WAL; None if one was archived meanwhile, as those of a dead server are."""
+    try:
+        return master.admin.printed_wals(table)
+    except AdminError as error:
+        if "FileNotFoundException" not in str(error):
+            raise
+        return None
 
 
 def sent(witnesses: list[Witness], table: str) -> Entries:
