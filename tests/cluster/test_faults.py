@@ -312,7 +312,7 @@ def test_master_region_server_killed_before_its_flush(fragile: Pair, status: Pat
 def test_server_without_the_tracker(fragile: Pair, status: Path) -> None:
     """A live region server of the master that does not track is never silently fine.
 
-    Tables that are made before a sweep sees that it has gone count as older than the tracker, so no verdict comes after.
+    Tables that are made before a sweep sees that it has gone count as older than the tracker, so no verdict follows.
     """
     fragile.create_table("halfblind", {"f": 1})
     blind = fragile.master.add_region_server({"hbase.coprocessor.wal.classes": ""})

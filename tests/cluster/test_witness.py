@@ -155,14 +155,14 @@ def written(master: Cluster, table: str) -> Entries:
     return found
 
 
-def printed(master: Cluster, table: str) -> list[str] | None:
-    """What the printer says of each WAL; None if one was archived meanwhile, as those of a dead server are."""
+def printed(master: Cluster, table: str) -> list[str]:
+    """What the printer says of each WAL; nothing if one was archived meanwhile, as those of a dead server are."""
     try:
         return master.admin.printed_wals(table)
     except AdminError as error:
         if "FileNotFoundException" not in str(error):
             raise
-        return None
+        return []
 
 
 def sent(witnesses: list[Witness], table: str) -> Entries:
