@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from status_tool.atomic import PUBLIC, atomic_write
+from status_tool.atomic import atomic_write
 from status_tool.clients.config import Settings
 from status_tool.errors import EXIT_COMPLETE, EXIT_INCOMPLETE, EXIT_UNVERIFIABLE
 from status_tool.printable import counted, duration, iso, safe
-from status_tool.report.metrics import point_metrics
+from status_tool.report.metrics import point_metrics, write_metrics
 from status_tool.report.point_page import point_page
 from status_tool.report.progress import make_progress
 from status_tool.runs.recovery import INTERVALS, PointAsked, find_point
@@ -41,8 +41,7 @@ def tell(settings: Settings, asked: PointAsked, max_age_s: float | None, files: 
             point_page(point, list(sentences_of(point, limit_s)), _STYLES[exit_code_of(point, limit_s)], stream)
     if files.metrics is not None:
         names = {"master": point.master_cluster_id or "", "slave": point.slave_cluster_id}
-        with atomic_write(files.metrics, PUBLIC) as stream:
-            stream.writelines(f"{line}\n" for line in point_metrics(names, point.points))
+        write_metrics(files.metrics, point_metrics(names, point.points))
     if as_json:
         print(json.dumps(point_document(point, limit_s)))
     else:

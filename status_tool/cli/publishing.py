@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from status_tool.atomic import PUBLIC, atomic_write
 from status_tool.cli.options import settings_of
 from status_tool.cli.repeated import RoundParameters
 from status_tool.cli.run_options import OPTIONS, Half
@@ -35,7 +34,7 @@ from status_tool.published.carriers import carried
 from status_tool.published.layout import Closing
 from status_tool.published.publisher import Turns, put_file
 from status_tool.published.table import PublishedTable, SentParts
-from status_tool.report.metrics import published_metrics
+from status_tool.report.metrics import published_metrics, write_metrics
 from status_tool.report.progress import Shown, make_progress, set_shown
 from status_tool.runs.write import unasked, write_side
 from status_tool.watch.rounds import Rhythm
@@ -249,10 +248,10 @@ class _Publisher:
         path = self._service.metrics
         if path is None or received:
             return
-        with suppress(StatusToolError), atomic_write(path, PUBLIC) as stream:
-            last = self._last
-            cut_ms, size = (None, None) if last is None else (last.cut_ms, last.size)
-            stream.writelines(f"{line}\n" for line in published_metrics(not done.error, cut_ms, size, done.took_s))
+        last = self._last
+        cut_ms, size = (None, None) if last is None else (last.cut_ms, last.size)
+        with suppress(StatusToolError):
+            write_metrics(path, published_metrics(not done.error, cut_ms, size, done.took_s))
 
 
 def _unset(value: Any) -> Any:

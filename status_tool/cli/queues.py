@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from status_tool.atomic import PUBLIC, atomic_write, check_target
+from status_tool.atomic import check_target
 from status_tool.cli.options import on_cluster
 from status_tool.clients.config import Settings
 from status_tool.errors import ConfigurationError
@@ -40,7 +40,7 @@ def queues(
     from status_tool.clients.zookeeper import ZooKeeper
     from status_tool.gather.measured_queues import measure
     from status_tool.gather.queue_backlog import standing
-    from status_tool.report.metrics import queue_metrics
+    from status_tool.report.metrics import queue_metrics, write_metrics
 
     if metrics is not None:
         check_target(metrics)
@@ -55,9 +55,7 @@ def queues(
     if peer is not None:
         document["orphans"] = []
     if metrics is not None:
-        with atomic_write(metrics, PUBLIC) as stream:
-            held = queue_metrics(document["cluster_id"], document["read_ms"], document["peers"])
-            stream.writelines(f"{line}\n" for line in held)
+        write_metrics(metrics, queue_metrics(cluster_id, document["read_ms"], document["peers"]))
     lost = _lost(settings, document["queues"])
     document["lost_wals"] = list(map(asdict, lost))
     lines = _lines(document, [f"LOST: {one}" for one in lost])

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TextIO
 
+from status_tool.atomic import PUBLIC, atomic_write
 from status_tool.printable import safe
 from status_tool.report.reporter import Reporter, file_counts, region_counts
 from status_tool.vocabulary.outcome import Outcome
@@ -110,6 +111,12 @@ class MetricsReporter(Reporter):
         yield from _gauge("cut_timestamp_seconds", "Everything written before this is in scope.", cut, names)
         yield from _points(names, self._points)
         yield "# EOF"
+
+
+def write_metrics(path: str | os.PathLike[str], lines: Iterable[str]) -> None:
+    """Write a textfile that an exporter of another user can read. Raises `OutputError`."""
+    with atomic_write(path, PUBLIC) as stream:
+        stream.writelines(f"{line}\n" for line in lines)
 
 
 def published_metrics(is_up: bool, cut_ms: int | None, size: int | None, took_s: float) -> Iterator[str]:

@@ -19,6 +19,7 @@ from status_tool.published.table import PublishedTable
 from status_tool.status_file.reader import open_status
 from tests.campaign import points
 from tests.campaign.truth import Cells
+from tests.lab.cluster import Cluster
 from tests.lab.waiting import wait_until
 from tests.pair import PEER, STATE_TABLE, Pair, Result, tool, tool_environment, tool_here
 from tests.wheel import build
@@ -221,7 +222,7 @@ def test_what_is_published_has_all_of_a_file_and_is_in_no_scope(pair: Pair, tmp_
 
 def test_a_publisher_that_is_killed_leaves_whole_files(pair: Pair, tmp_path: Path) -> None:
     """With -9, at any time in its rounds: each closing row has all its parts."""
-    table = PublishedTable(Settings(load_site([pair.master.conf_dir], environ={})).thrift(), STATUS_TABLE)
+    table = _published_on(pair.master)
     before = len(table.published().closings)
     for number in range(6):
         with points.publisher(pair, interval_s=1.0) as process:
@@ -400,6 +401,10 @@ def _what_was_altered_is_not_counted(pair: Pair, point_ms: int) -> None:
 
 
 def _published(pair: Pair) -> tuple[PublishedTable, Closing]:
-    settings = Settings(load_site([pair.slave.conf_dir], environ={}))
-    table = PublishedTable(settings.thrift(), settings.status_table)
+    table = _published_on(pair.slave)
     return table, table.published().closings[0]
+
+
+def _published_on(cluster: Cluster) -> PublishedTable:
+    settings = Settings(load_site([cluster.conf_dir], environ={}))
+    return PublishedTable(settings.thrift(), settings.status_table)
