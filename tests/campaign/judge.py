@@ -13,7 +13,8 @@ from typing import Any
 from status_tool.sources.state_table import now_ms
 from tests.campaign.arena import PATIENCE_S, Arena
 from tests.campaign.schedule import TABLES
-from tests.campaign.truth import Cells, stored
+from tests.campaign.truth import Cells, newest, stored
+from tests.lab.cluster import Cluster
 from tests.lab.errors import AdminError, LabError
 from tests.pair import PEER, Result, tool_here
 
@@ -60,6 +61,11 @@ class Look:
     rows_told: str = ""
     rows_same: bool | None = None
     """Whether both sides show the same cells of replicated families, by scans of the judge's own."""
+    accepted: list[str] = field(default_factory=list)
+    """Tables of which `--accept-drift` let the slave keep less: their older versions count neither as missing nor as
+    different."""
+    rows_missing: int | None = None
+    """Missing cells, without those of `accepted` tables."""
 
     def wrong(self) -> bool:
         """Whether the tool broke its promise."""
@@ -69,7 +75,7 @@ class Look:
         """Whether rows were called equal that are not, or different that are the same."""
         if self.rows not in (COMPLETE, "incomplete"):
             return False
-        return (self.rows == COMPLETE) != (not self.missing and self.rows_same is not False)
+        return (self.rows == COMPLETE) != (not self.rows_missing and self.rows_same is not False)
 
     def as_dict(self) -> dict[str, Any]:
         """For the record."""
@@ -128,24 +134,28 @@ class Judge:
         late = stored(self.arena.master, self.tables) - stored(self.arena.slave, self.tables)
         look.alarms = self._alarms(lost | late, result)
         look.verify = self._verify() if self.is_verified else None
-        self._ask_rows(look)
+        self._ask_rows(look, lost)
         return look
 
-    def _ask_rows(self, look: Look) -> None:
+    def _ask_rows(self, look: Look, lost: Cells) -> None:
         """The same question once more, settled by the rows themselves."""
         rows = ("--rows=all", "--master-conf", str(self.arena.master.conf_dir))
         result = self._check(END_WAIT_S, *rows)
-        drifted = [] if result.exit_code == 2 else _drifted(result)
-        if drifted:
-            result = self._check(END_WAIT_S, *rows, *(f"--accept-drift={table}" for table in drifted))
+        look.accepted = [] if result.exit_code == 2 else _drifted(result)
+        if look.accepted:
+            result = self._check(END_WAIT_S, *rows, *(f"--accept-drift={table}" for table in look.accepted))
+        look.rows_missing = sum(table not in look.accepted for table, _ in lost)
         if result.exit_code == 2:
             look.rows, look.rows_told = "refused", _last_line(result)
             return
         look.rows, look.rows_told = result.json["verdict"], _reasons(result.json)
-        tables = self.in_scope()
         with suppress(AdminError, LabError):
-            ours, theirs = (stored(side, tables, visible=True) for side in (self.arena.master, self.arena.slave))
-            look.rows_same = {one for one in ours if self._ships(one)} == {one for one in theirs if self._ships(one)}
+            look.rows_same = self._shown(self.arena.master, look) == self._shown(self.arena.slave, look)
+
+    def _shown(self, side: Cluster, look: Look) -> Cells:
+        whole = [table for table in self.in_scope() if table not in look.accepted]
+        shown = stored(side, whole, visible=True) | newest(side, look.accepted)
+        return frozenset(cell for cell in shown if self._ships(cell))
 
     def _ships(self, cell: tuple[str, str]) -> bool:
         return self.arena.ships(cell[0], cell[1].split("\t")[1])

@@ -68,8 +68,8 @@ def _by_rows(ends: Sequence[dict[str, Any]]) -> list[tuple[str, int]]:
     asked = [look for look in ends if look.get("rows") is not None]
     if not asked:
         return []
-    same = [look for look in asked if look["missing"] == 0 and look["rows_same"]]
-    other = [look for look in asked if look["missing"] or look["rows_same"] is False]
+    same = [look for look in asked if not _rows_missing(look) and look["rows_same"]]
+    other = [look for look in asked if _rows_missing(look) or look["rows_same"] is False]
     return [
         ("ends asked with `--rows=all`", len(asked)),
         ("… at which both sides show the same rows", len(same)),
@@ -80,6 +80,12 @@ def _by_rows(ends: Sequence[dict[str, Any]]) -> list[tuple[str, int]]:
         ("… … **called complete**", sum(look["rows"] == COMPLETE for look in other)),
         ("… undecided, with reason", sum(look["rows"] not in (COMPLETE, "incomplete") for look in asked)),
     ]
+
+
+def _rows_missing(look: dict[str, Any]) -> int:
+    """Missing cells that count for the rows; records before 2026-11-25 know no accepted tables."""
+    missing: int = look["missing"] if look.get("rows_missing") is None else look["rows_missing"]
+    return missing
 
 
 def _false(looks: Iterable[dict[str, Any]], who: str) -> int:

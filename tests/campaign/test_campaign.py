@@ -16,6 +16,7 @@ from tests.campaign.schedule import HARMLESS, LOOK, LOSSY, Schedule, Step, draw
 from tests.campaign.shrink import shrink
 from tests.campaign.steps import ACTIONS
 from tests.campaign.summary import table
+from tests.campaign.truth import newest_of
 from tests.pair import Result
 
 ONE = Schedule(1, "plain", (), (20,), (Step("flush"), Step(LOOK, 1)))
@@ -77,6 +78,18 @@ def test_what_was_told_is_not_held_against_the_tool(tmp_path: Path) -> None:
     (tmp_path / "again").mkdir()
     blind = '[{"kind": "unverifiable", "region": null}]'
     assert not judged(tmp_path / "again", "unverifiable", REGION % "complete", blind).wrong()
+
+
+def test_accepted_drift_leaves_out_older_versions_only() -> None:
+    """A slave that keeps one version lacks older ones: rows are right to call it complete, unless they show more."""
+    look = Look("end", "unverifiable", missing=6, rows="complete", rows_same=True, accepted=["a_1_0"], rows_missing=0)
+    assert not look.rows_wrong()
+    assert replace(look, rows_same=False).rows_wrong()
+    assert replace(look, rows_missing=1).rows_wrong()
+    assert newest_of(["r\tf\tq\tPut\t2", "r\tf\tq\tPut\t1", "r\tg\tq\tPut\t1"]) == [
+        "r\tf\tq\tPut\t2",
+        "r\tg\tq\tPut\t1",
+    ]
 
 
 @pytest.fixture(scope="module")

@@ -38,6 +38,19 @@ def stored(cluster: Cluster, tables: Sequence[str], *, visible: bool = False) ->
     return frozenset(found)
 
 
+def newest(cluster: Cluster, tables: Sequence[str]) -> Cells:
+    """The newest visible cell of each column: what a reader gets, however many versions a cluster keeps."""
+    return frozenset((table, cell) for table in tables for cell in newest_of(_scan(cluster, table, True)))
+
+
+def newest_of(cells: Iterable[str]) -> list[str]:
+    """The first cell of each column; HBase's scans show a column's newest cell first."""
+    columns: dict[tuple[str, ...], str] = {}
+    for cell in cells:
+        columns.setdefault(tuple(cell.split("\t")[:3]), cell)
+    return list(columns.values())
+
+
 def _scan(cluster: Cluster, table: str, visible: bool) -> list[str]:
     end = time.monotonic() + RETRY_S
     while True:
