@@ -6,10 +6,11 @@ Tenures are facts: they come in any order, late, or twice.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from status_tool.rules.descriptors import is_retention, keeps_more
 from status_tool.rules.segments import latest
 from status_tool.vocabulary.details import fits, is_number, list_of, loads, map_of, optional
 
@@ -57,6 +58,8 @@ class Tenure:
     """Families with the replication scope 1."""
     unseen_ms: int | None = None
     """When it opened although nobody is known to have had it before: neither new nor of a split or merge."""
+    kept: Mapping[str, Sequence[int]] | None = None
+    """By family, what its table keeps (`descriptors.keeps_more`); None: not known."""
 
     @property
     def holds_replicated(self) -> bool:
@@ -74,7 +77,9 @@ class Life:
     """Facts that the tenures of a region show together."""
 
     changed_ms: int | None = None
-    """When it last opened with other files than before, or with some whose origin nobody saw; None: never."""
+    """When it last opened with other files than before, with some whose origin nobody saw, or, on a slave, with a
+    table that keeps more than before; None: never.
+    """
     loaded_ms: int | None = None
     """When it last opened, after a crash, with bulk-loaded files that had not been recorded; None: never."""
     last: Tenure | None = None
@@ -97,6 +102,8 @@ def life_of(tenures: Iterable[Tenure], *, replicated_only: bool) -> Life:
             changed.append(moment)
         elif earlier.closed_ms is None and _more(earlier, later, families, "loaded"):
             loaded.append(moment)
+    if not replicated_only:
+        changed += _raised(ordered)
     if (restarted_ms := _began_anew(ordered)) is not None:
         changed.append(restarted_ms)
     return Life(latest(*changed), latest(*loaded), max(ordered, key=lambda tenure: (tenure.began_ms, tenure.seq)))
@@ -139,6 +146,19 @@ def _follows(earlier: Tenure, later: Tenure, families: set[str] | None) -> bool:
     )
 
 
+def _raised(ordered: list[Tenure]) -> Iterator[int]:
+    """Yield when a table began to keep more: what had arrived before may be gone, and its settings tell nothing of it.
+
+    A tenure whose settings are not known had those of the one before it, or others: neither is excused.
+    """
+    kept: dict[str, Sequence[int]] = {}
+    for tenure in ordered:
+        now = tenure.kept or {}
+        if any(keeps_more(kept[family], now[family]) for family in kept.keys() & now.keys()):
+            yield tenure.began_ms
+        kept.update(now)
+
+
 def _began_anew(ordered: list[Tenure]) -> int | None:
     """Return when a region may have opened with sequence ids that began anew: after it was truncated or restored.
 
@@ -179,6 +199,7 @@ def parse_tenure(value: bytes) -> Tenure | None:
         document.get("x"),
         tuple(document["r"]),
         document.get("u"),
+        document.get("k"),
     )
 
 
@@ -194,5 +215,6 @@ _FIELDS = {
     **dict.fromkeys("ots", is_number),
     **dict.fromkeys("cmxu", optional(is_number)),
     **dict.fromkeys("ab", map_of(_is_files)),
+    "k": optional(map_of(is_retention)),
     "r": list_of(lambda value: isinstance(value, str)),
 }

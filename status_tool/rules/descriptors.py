@@ -7,7 +7,7 @@ fewer versions go away there, although they were applied. The trackers of both c
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -75,6 +75,30 @@ def compare_descriptors(master: Mapping[str, Any], slave: Mapping[str, Any], fam
     return Compared(
         tuple(less), tuple(other), isinstance(slave.get("families"), dict) and _is_recorded(common, ours, theirs)
     )
+
+
+def keeps_more(before: Sequence[int], after: Sequence[int]) -> bool:
+    """Return True if a family kept less before, so that cells may be gone that it would keep now.
+
+    Both are six numbers, as the trackers' `Retention` has them.
+    """
+    earlier, later = (
+        {
+            "versions": versions,
+            "min_versions": least,
+            "ttl": ttl,
+            "keep_deleted": _KEPT_DELETES[deleted],
+            "new_version_behavior": bool(ties),
+        }
+        for versions, least, ttl, deleted, ties, _ in (before, after)
+    )
+    # The last one is 0 where a crash may have lost cells.
+    return before[-1] < after[-1] or next(_kept_less("", later, earlier), None) is not None
+
+
+def is_retention(value: Any) -> bool:
+    """Return True for six numbers that `keeps_more` can compare."""
+    return list_of(is_number)(value) and len(value) == 6 and 0 <= value[3] < len(_KEPT_DELETES)
 
 
 def _counts_ties(ours: Any, theirs: Any) -> bool:

@@ -267,13 +267,14 @@ TABLES: dict[str, Code[Status]] = {
         advice="rename the family: a region server crash would lose its cells as well",
         is_about_rows=True,
     ),
-    # Store files of the slave's changed beside the WAL after entries had arrived.
+    # Store files of the slave's changed beside the WAL, or its table kept less, after entries had arrived.
     "slave-changed": Code(
         Status.UNVERIFIABLE,
         (
             "content changed on the slave: at {written_to}, after replicated entries had arrived, a region of the"
             " table opened with store files other than those that it was closed with (a snapshot restored or cloned,"
-            " a region truncated, files placed or removed by hand): what had arrived may be gone"
+            " a region truncated, files placed or removed by hand), or with settings that keep more than those before"
+            " (VERSIONS, TTL, KEEP_DELETED_CELLS, durability): what had arrived may be gone"
         ),
         repair=Copy.CONTENT,
         is_about_rows=True,

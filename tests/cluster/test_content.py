@@ -201,6 +201,47 @@ def test_a_family_that_is_dropped_and_comes_back(pair: Pair, status: Path) -> No
     assert (compared.exit_code, compared.json["hbase"]["regions"]["differs"]) == (1, 1), compared
 
 
+def test_a_slave_that_kept_less_for_a_while(pair: Pair, status: Path) -> None:
+    """Its cells expired under a TTL that was taken back. No server's memory tells, nor the descriptor of today."""
+    master, slave = pair.master.admin, pair.slave.admin
+    for table in ("brief", "longer"):
+        pair.create_table(table, {"f": 1})
+        master.put_rows(table, "f", 20)
+        pair.wait_same(table)
+    chosen = tables("brief", "longer")
+    pair.write_master(status, *chosen)
+    before = pair.check(status, *chosen, "--wait", "60")
+    assert before.exit_code == 0, before
+    slave.set_ttl("longer", "f", 1 << 30)
+    slave.set_ttl("brief", "f", 1)
+    wait_until(lambda: not slave.rows("brief"), 30, "all has expired")
+    slave.flush("brief")
+    slave.major_compact("brief")
+    slave.disable_table("brief")
+    for server in pair.slave.region_servers:
+        server.stop()
+        server.start()
+    slave.set_ttl("brief", "f", 2**31 - 1)
+    slave.enable_table("brief")
+    assert slave.rows("brief") == []
+    pair.write_master(status, *chosen)
+    result = pair.check(status, *chosen, "--wait", "60")
+    codes = {problem["table"]: problem["code"] for problem in result.json["problems"]}
+    # The other one keeps less now than the master, which is told by the descriptors, and loses nothing meanwhile.
+    assert (result.exit_code, codes) == (3, {"brief": "slave-changed", "longer": "keeps-less"}), result
+    rows = ("--rows", "--master-conf", str(pair.master.conf_dir))
+    compared = pair.check(status, *tables("brief"), *rows)
+    assert (compared.exit_code, compared.json["hbase"]["regions"]["differs"]) == (1, 1), compared
+    # Set right, and equal by the rows, which are proof from then on.
+    slave.set_ttl("longer", "f", 2**31 - 1)
+    doubted = pair.check(status, *tables("longer"), "--wait", "60")
+    assert [problem["code"] for problem in doubted.json["problems"]] == ["slave-changed"], doubted
+    proven = pair.check(status, *tables("longer"), "--wait", "60", *rows)
+    assert (proven.exit_code, proven.json["hbase"]["evidence"]) == (0, "rows"), proven
+    again = pair.check(status, *tables("longer"))
+    assert (again.exit_code, again.json["hbase"]["evidence"]) == (0, "rows"), again
+
+
 def test_a_table_that_is_truncated_after_it_was_accepted(pair: Pair, status: Path) -> None:
     """Its past was copied by hand, and nothing has ever been replicated to it."""
     master, slave = pair.master.admin, pair.slave.admin

@@ -244,6 +244,10 @@ class Admin:
         """Keep so many versions from now on, and no deleted cell."""
         self.call("set_versions", table=table, family=family, versions=versions)
 
+    def set_ttl(self, table: str, family: str, seconds: int) -> None:
+        """Keep cells so long from now on."""
+        self.call("set_ttl", table=table, family=family, seconds=seconds)
+
     def set_durability(self, table: str, durability: str) -> None:
         """One of HBase's, such as "SKIP_WAL" or "USE_DEFAULT"."""
         self.call("set_durability", table=table, durability=durability)

@@ -23,6 +23,8 @@ START_MS = 1_700_000_000_000
 REGIONS = ("00" * 16, "11" * 16)
 FAMILY = "f"
 NEWBORN = 2
+FEW, MANY = 1, 3
+"""Versions that a table keeps."""
 
 
 @dataclass
@@ -62,6 +64,8 @@ class Held:
     closed: int | None = None
     elsewhere: int | None = None
     unseen: int | None = None
+    kept: int | None = None
+    """How many versions its table keeps; None: nobody has looked yet."""
     stored: bool = False
     ever_stored: bool = False
     stamped: int = 0
@@ -71,7 +75,9 @@ class Held:
         """`Tenure.toJson`."""
         optional = {"c": self.closed, "m": self.flushed or None, "x": self.elsewhere, "u": self.unseen}
         ends = {"a": {FAMILY: _numbers(self.before)}, "b": {FAMILY: _numbers(files_of(self.files))}}
-        known = {key: value for key, value in optional.items() if value is not None}
+        known: dict[str, object] = {key: value for key, value in optional.items() if value is not None}
+        if self.kept is not None:
+            known["k"] = {FAMILY: [self.kept, 0, 2**31 - 1, 0, 0, 1]}
         return json.dumps({"o": self.open, "t": self.began, "s": self.seq, "r": [FAMILY], **known, **ends})
 
 
@@ -119,6 +125,12 @@ class Region:
     """Whether its files have changed beside the WAL: the truth."""
     touched: bool = False
     """Whether something was done to it beside the WAL, perhaps with the same files as before."""
+    kept: int = MANY
+    """How many versions its table keeps."""
+    least: int = MANY
+    """The fewest of those that a server has written down."""
+    grew: bool = False
+    """Whether it ever kept more than before."""
 
 
 class LedgerWorld:
@@ -274,6 +286,14 @@ class LedgerWorld:
         region.changed |= frozenset(region.files) != before
         self.open(name, dice.pick(self.living()), region.stored_seq + 1)
 
+    def alter(self, name: str, dice: Dice) -> None:
+        """The table keeps fewer versions, or more: HBase opens its regions anew."""
+        region = self.regions[name]
+        self.close(name)
+        before, region.kept = region.kept, dice.pick((FEW, MANY))
+        region.grew |= before < region.kept
+        self.open(name, dice.pick(self.living()), region.stored_seq + 1)
+
     def snapshot(self, name: str) -> None:
         """Flushes."""
         self.flush(name)
@@ -289,7 +309,15 @@ class LedgerWorld:
             if not held.stored and (not urgent or held.closed is not None or not held.ever_stored):
                 self.store.put([(b"f" + name.encode(), self.cells_of(server, held))], fate)
                 held.stored = held.ever_stored = True
+                if held.kept is not None and fate == APPLIED:
+                    self.regions[name].least = min(self.regions[name].least, held.kept)
         server.over = [(name, held) for name, held in server.over if not held.stored]
+
+    def look(self, server: Server) -> None:
+        """`ContentLedger.look`."""
+        for name, held in server.held.items():
+            if held.kept is None:
+                held.kept, held.stored, held.ever_stored, held.stamped = self.regions[name].kept, False, False, 0
 
     def cells_of(self, server: Server, held: Held) -> Cells:
         """Timestamps grow, whatever the clock does; what is written again has the one that it had."""
@@ -300,7 +328,7 @@ class LedgerWorld:
     def join(self, server: Server, fate: int = APPLIED) -> None:
         """`TenureJoiner.look`."""
         for name, held in server.held.items():
-            if not held.stored:
+            if not held.stored or held.kept is None:
                 continue
             key = b"f" + name.encode()
             others = {
@@ -337,7 +365,9 @@ class LedgerWorld:
     def follows(self, earlier: Tenure, held: Held) -> bool:
         """`Tenure.isFollowedBy`."""
         closed = earlier.closed_ms is not None and held.open == earlier.seq + 1
-        return closed and earlier.after[FAMILY].same(held.before)
+        kept = None if earlier.kept is None else earlier.kept[FAMILY][0]
+        keeps_the_same = None in (kept, held.kept) or kept == held.kept
+        return closed and earlier.after[FAMILY].same(held.before) and keeps_the_same
 
     # The end
 
@@ -345,6 +375,7 @@ class LedgerWorld:
         """Everybody writes what there is; what was on its way arrives."""
         for _ in range(8):
             for server in self.living():
+                self.look(server)
                 self.write_ledger(server, urgent=False)
             self.store.apply(self.store.late)
             self.store.late.clear()
@@ -374,7 +405,7 @@ def link(region: str, file: str) -> str:
 _STEPS = ("write",) * 6 + ("flush",) * 4 + ("tick",) * 10 + ("compact", "compact", "load", "move", "move", "move")
 
 
-def play(steps: Sequence[int], *, beside: bool, crashes: bool = True) -> LedgerWorld:
+def play(steps: Sequence[int], *, beside: bool, crashes: bool = True, alters: bool = False) -> LedgerWorld:
     """A world after random steps, settled. A round of the recorder comes after all but a few of the steps.
 
     In every other world all happens within what clocks may differ by, so that times decide nothing.
@@ -382,6 +413,7 @@ def play(steps: Sequence[int], *, beside: bool, crashes: bool = True) -> LedgerW
     world = LedgerWorld()
     pauses = (1, 40, 900, 20_000) if steps[0] % 2 else (1, 40, 900)
     rare = (*(("crash",) if crashes else ()), *(("beside", "snapshot", "snapshot") if beside else ()))
+    rare += ("alter", "alter") * alters
     for number in steps:
         dice = Dice(number)
         world.now += dice.pick(pauses)
@@ -389,7 +421,7 @@ def play(steps: Sequence[int], *, beside: bool, crashes: bool = True) -> LedgerW
         match step:
             case "write" | "flush" | "load" | "snapshot":
                 getattr(world, step)(name)
-            case "compact" | "move" | "beside":
+            case "compact" | "move" | "beside" | "alter":
                 getattr(world, step)(name, dice)
             case "crash":
                 world.crash(dice.pick(world.living()))
@@ -407,6 +439,7 @@ def tick(world: LedgerWorld, dice: Dice) -> None:
     fates = (APPLIED, APPLIED, APPLIED, REFUSED, APPLIED_BUT_FAILED, LATE)
     server = dice.pick(world.living())
     try:
+        world.look(server)
         world.write_ledger(server, urgent=not dice.below(2), fate=dice.pick(fates))
         world.join(server, dice.pick(fates[:5]))
     except StoreError:

@@ -15,10 +15,11 @@ RUNS = 200
 STEPS = 60
 
 
-def runs(*, beside: bool, crashes: bool, count: int = RUNS) -> list[LedgerWorld]:
+def runs(*, beside: bool, crashes: bool, alters: bool = False, count: int = RUNS) -> list[LedgerWorld]:
     """Random worlds, the same in every run."""
     dice = random.Random(7)
-    return [play([dice.getrandbits(62) for _ in range(STEPS)], beside=beside, crashes=crashes) for _ in range(count)]
+    steps = ([dice.getrandbits(62) for _ in range(STEPS)] for _ in range(count))
+    return [play(some, beside=beside, crashes=crashes, alters=alters) for some in steps]
 
 
 def false_alarms(worlds: list[LedgerWorld]) -> int:
@@ -64,6 +65,24 @@ def test_on_a_slave_every_region_is_in_custody_and_began_where_it_was_seen() -> 
         assert world.unattended() == set()
         assert {name for name in world.named(master=False) if name not in world.unseen} == set()
     assert all(world.unattended() == set() for world in runs(beside=True, crashes=True, count=50))
+
+
+def kept_less(worlds: list[LedgerWorld]) -> tuple[int, int]:
+    """Regions of a slave whose table keeps more now than before: not named; and all of them."""
+    regions = ((world, name, world.regions[name]) for world in worlds for name in REGIONS)
+    raised = [(world, name) for world, name, region in regions if region.least < region.kept]
+    return sum(name not in world.named(master=False) for world, name in raised), len(raised)
+
+
+def test_a_slaves_table_that_kept_less_before_is_always_named() -> None:
+    """Whoever had its regions, and whatever crashed since; on a master it is no matter."""
+    worlds = runs(beside=False, crashes=True, alters=True)
+    not_named, raised = kept_less(worlds)
+    assert (not_named, raised > RUNS // 10) == (0, True)
+    assert false_alarms(worlds) == 0
+    quiet = [(world, name) for world in worlds for name in REGIONS if not world.regions[name].grew]
+    named = [name for world, name in quiet if name in world.named(master=False) and name not in world.unseen]
+    assert (named, len(quiet) > RUNS // 2) == ([], True)
 
 
 def test_a_server_without_the_tracker_breaks_custody() -> None:
@@ -117,6 +136,7 @@ def broken_rules() -> dict[str, tuple[object, str, Callable[..., object]]]:
             "follows",
             lambda _, earlier, held: earlier.closed_ms is not None and held.open > earlier.seq,
         ),
+        "what a table kept before": (content, "keeps_more", lambda *_: False),
         "a crash in between": (ledger.LedgerWorld, "is_last", lambda *_: True),
     }
 
@@ -127,4 +147,5 @@ def test_a_rule_that_is_taken_away_is_found(rule: str, monkeypatch: pytest.Monke
     where, name, instead = broken_rules()[rule]
     monkeypatch.setattr(where, name, instead)
     worlds = [*runs(beside=True, crashes=True), *runs(beside=False, crashes=True)]
-    assert missed(worlds) + false_alarms(worlds) > 0
+    altered = runs(beside=False, crashes=True, alters=True)
+    assert missed(worlds) + false_alarms(worlds) + kept_less(altered)[0] > 0

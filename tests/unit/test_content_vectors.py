@@ -44,6 +44,7 @@ def test_the_simulations_trackers_join_the_same(case: dict[str, Any]) -> None:
     """Otherwise it would prove something of other trackers."""
     later = tenure(case["later"])
     held = Held(b"", later.open, later.began_ms, later.seq, set(), later.before["f"])
+    held.kept = None if later.kept is None else later.kept["f"][0]
     assert LedgerWorld.follows(LedgerWorld.__new__(LedgerWorld), tenure(case["earlier"]), held) is (
         case["joined"] is not None
     )

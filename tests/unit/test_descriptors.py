@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from status_tool.rules.descriptors import TTL_FOREVER, compare_descriptors
+from status_tool.rules.descriptors import TTL_FOREVER, compare_descriptors, is_retention, keeps_more
 from status_tool.sources.meta import described
 from status_tool.vocabulary.scope import Baseline
 from status_tool.vocabulary.verdicts import Verdict
@@ -167,3 +167,35 @@ def test_thrift_says_what_is_there_and_trackers_what_it_is_like() -> None:
     assert described(["f", "new"], known) == {"families": {"f": FAMILY, "new": {}}, "durability": "SYNC_WAL"}
     assert described(["f"], None) == {"families": ["f"]}
     assert described(["f"], {"families": ["f"]}) == {"families": ["f"]}
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "is_more"),
+    [
+        ([1, 0, 2**31 - 1, 0, 0, 1], [3, 0, 2**31 - 1, 0, 0, 1], True),
+        ([3, 0, 2**31 - 1, 0, 0, 1], [1, 0, 2**31 - 1, 0, 0, 1], False),
+        ([3, 0, 60, 0, 0, 1], [3, 0, 2**31 - 1, 0, 0, 1], True),
+        ([3, 0, 2**31 - 1, 0, 0, 1], [3, 0, 60, 0, 0, 1], False),
+        ([3, 1, 60, 0, 0, 1], [3, 2, 60, 0, 0, 1], True),
+        ([3, 0, 2**31 - 1, 0, 0, 1], [3, 2, 2**31 - 1, 0, 0, 1], False),
+        ([3, 0, 60, 0, 0, 1], [3, 0, 60, 1, 0, 1], True),
+        ([3, 0, 60, 2, 0, 1], [3, 0, 60, 1, 0, 1], False),
+        ([3, 0, 60, 0, 1, 1], [3, 0, 60, 0, 0, 1], True),
+        ([3, 0, 60, 0, 0, 1], [3, 0, 60, 0, 1, 1], True),
+        ([3, 0, 60, 0, 0, 0], [3, 0, 60, 0, 0, 1], True),
+        ([3, 0, 60, 0, 0, 1], [3, 0, 60, 0, 0, 0], False),
+        ([3, 0, 60, 0, 0, 1], [3, 0, 60, 0, 0, 1], False),
+    ],
+)
+def test_a_table_that_begins_to_keep_more_may_have_lost_cells(
+    before: list[int], after: list[int], is_more: bool
+) -> None:
+    """Each setting by itself. MIN_VERSIONS counts where cells expire; where ties are decided otherwise, both ways."""
+    assert keeps_more(before, after) is is_more
+    assert is_retention(before)
+
+
+@pytest.mark.parametrize("value", [None, [], [1, 0, 60, 0, 0], [1, 0, 60, 3, 0, 1], [1, 0, "60", 0, 0, 1], [True] * 6])
+def test_what_is_not_six_numbers_is_no_retention(value: Any) -> None:
+    """A tenure that has such is not read."""
+    assert not is_retention(value)

@@ -37,6 +37,7 @@ public final class ContentLedger {
   /** Tenures that have ended and are not written yet. */
   private final List<OpenTenure> over = new ArrayList<>();
   private long lastTimestamp;
+  private boolean isLookedAt;
 
   public ContentLedger(Health health, LongSupplier clock) {
     this.health = health;
@@ -52,6 +53,26 @@ public final class ContentLedger {
   Collection<OpenTenure> open() {
     readMarkers();
     return open.values();
+  }
+
+  /**
+   * Records what the tables of regions keep that opened since the last look. Called in each round on a server whose
+   * regions can be listed.
+   */
+  public void look(Collection<TableEvents.OpenRegion> regions) {
+    isLookedAt = true;
+    for (TableEvents.OpenRegion region : regions) {
+      OpenTenure tenure = open.get(region.name);
+      // A region that was closed since the last look is listed as it was; the one that is open now may keep more.
+      if (tenure != null && tenure.tenure.kept == null && region.openSeq == tenure.openSeq) {
+        tenure.keeps(region.retention.get());
+      }
+    }
+  }
+
+  /** Returns true if a tenure can be joined with an earlier one: it is known what its table keeps, or never will be. */
+  boolean isDescribed(OpenTenure tenure) {
+    return !isLookedAt || tenure.tenure.kept != null;
   }
 
   public List<Change> dirty() {

@@ -11,6 +11,7 @@ import java.util.TreeMap;
 import java.util.TreeSet;
 import java.util.function.LongSupplier;
 import org.apache.hadoop.hbase.client.RegionInfo;
+import org.apache.hbase.thirdparty.com.google.gson.JsonObject;
 
 /** A tenure that this JVM can still extend, and what is needed to write it. Used by the recorder thread only. */
 final class OpenTenure {
@@ -18,6 +19,8 @@ final class OpenTenure {
 
   final RegionInfo region;
   final byte[] qualifier;
+  /** Sequence id of its own opening; the tenure's may be that of a predecessor that it took over. */
+  final long openSeq;
   /** Regions from whose split or merge this one comes, as far as its store files show. */
   final Set<String> parents = new TreeSet<>();
   final Tenure tenure = new Tenure();
@@ -36,6 +39,7 @@ final class OpenTenure {
   OpenTenure(Marker opened, long openSeq, Map<String, ? extends Collection<String>> stores) {
     region = opened.region;
     qualifier = qualifier(opened.origin, opened.writeTime);
+    this.openSeq = openSeq;
     tenure.open = openSeq;
     tenure.began = opened.writeTime;
     tenure.seq = Math.max(openSeq, opened.seq);
@@ -78,6 +82,13 @@ final class OpenTenure {
       files.clear();
     }
     urgent |= closed;
+    touch();
+  }
+
+  /** Records what the region's table keeps. Written at once: a crash before the next flush must not lose it. */
+  void keeps(JsonObject retention) {
+    tenure.kept = retention;
+    urgent = true;
     touch();
   }
 

@@ -10,7 +10,9 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.function.Supplier;
 import org.apache.hadoop.hbase.HConstants;
+import org.apache.hbase.thirdparty.com.google.gson.JsonObject;
 
 /**
  * Events of tables that WALs do not show. For tables that replication writes to: when the first entry was applied, and
@@ -125,16 +127,19 @@ public final class TableEvents {
     final Map<String, Integer> scopes;
     /** Number of mutations in the memstore that bypassed the WAL; HBase resets it at a flush. */
     final long skipped;
+    /** {@link Retention} of its table. */
+    final Supplier<JsonObject> retention;
     final long now;
 
     public OpenRegion(String name, String table, long id, long openSeq, Map<String, Integer> scopes, long skipped,
-        long now) {
+        Supplier<JsonObject> retention, long now) {
       this.name = name;
       this.table = table;
       this.id = id;
       this.openSeq = openSeq;
       this.scopes = scopes;
       this.skipped = skipped;
+      this.retention = retention;
       this.now = now;
     }
   }

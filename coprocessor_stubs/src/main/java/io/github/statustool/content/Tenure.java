@@ -31,15 +31,18 @@ final class Tenure {
    */
   long unseen;
   List<String> replicated = List.of();
+  /** What the region's table keeps, as {@link Retention} has it; null: not known. */
+  JsonObject kept;
   Map<String, StoreFiles.Content> before = new TreeMap<>();
   Map<String, StoreFiles.Content> after = new TreeMap<>();
 
   /**
-   * Returns true if the other tenure continues this one: it begins where this one ended, with the same files, and
-   * nothing can have happened in between.
+   * Returns true if the other tenure continues this one: it begins where this one ended, with the same files, nothing
+   * can have happened in between, and the table keeps as much as before, as far as known.
    */
   boolean isFollowedBy(Tenure next) {
-    return closed > 0 && next.open == seq + 1 && after.equals(next.before);
+    return closed > 0 && next.open == seq + 1 && after.equals(next.before)
+        && (kept == null || next.kept == null || kept.equals(next.kept));
   }
 
   /** Returns true if the other one is an earlier state of this tenure, or has been taken over by it. */
@@ -55,6 +58,7 @@ final class Tenure {
     elsewhere = earlier.elsewhere;
     unseen = earlier.unseen;
     flushed = Math.max(flushed, earlier.flushed);
+    kept = kept == null ? earlier.kept : kept;
   }
 
   String toJson() {
@@ -69,6 +73,9 @@ final class Tenure {
     JsonArray families = new JsonArray();
     replicated.forEach(families::add);
     json.add("r", families);
+    if (kept != null) {
+      json.add("k", kept);
+    }
     json.add("a", toJson(before));
     json.add("b", toJson(after));
     return json.toString();
@@ -106,6 +113,7 @@ final class Tenure {
       tenure.flushed = number(json, "m");
       tenure.elsewhere = number(json, "x");
       tenure.unseen = number(json, "u");
+      tenure.kept = json.getAsJsonObject("k");
       tenure.before = families(json.getAsJsonObject("a"));
       tenure.after = families(json.getAsJsonObject("b"));
       return tenure;

@@ -64,7 +64,8 @@ public final class TenureJoiner {
     List<OpenTenure> due = new ArrayList<>();
     long now = clock.getAsLong();
     for (OpenTenure tenure : ledger.open()) {
-      if (due.size() < ROWS_A_STEP && tenure.isStored() && tenure.attempts.isDue(now)) {
+      if (due.size() < ROWS_A_STEP && tenure.isStored() && ledger.isDescribed(tenure)
+          && tenure.attempts.isDue(now)) {
         tenure.attempts.next(now);
         due.add(tenure);
       }

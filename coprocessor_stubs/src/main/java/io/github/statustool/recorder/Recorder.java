@@ -1,5 +1,6 @@
 package io.github.statustool.recorder;
 
+import io.github.statustool.content.TableEvents;
 import io.github.statustool.content.TenureJoiner;
 import io.github.statustool.digests.DigestWorker;
 import io.github.statustool.server.WalSyncer;
@@ -148,7 +149,11 @@ public final class Recorder {
     clockWatch.check();
     roles.refresh();
     observed.content.readMarkers();
-    observed.tableEvents.regions(roles.openRegions());
+    if (roles.listRegions()) {
+      List<TableEvents.OpenRegion> open = roles.openRegions();
+      observed.tableEvents.regions(open);
+      observed.content.look(open);
+    }
     roles.checkPeers();
     // Before the pause after a failure: a JVM that shuts down waits only so long for the final rows.
     endRoles();

@@ -48,6 +48,11 @@ public final class ServerRoles {
     }
   }
 
+  /** Returns true if open regions can be listed, which may be none. */
+  boolean listRegions() {
+    return !servers.isEmpty();
+  }
+
   /** Returns the open regions of this JVM's servers. */
   List<TableEvents.OpenRegion> openRegions() {
     List<TableEvents.OpenRegion> open = new ArrayList<>();

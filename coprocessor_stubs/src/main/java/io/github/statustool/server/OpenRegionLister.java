@@ -1,5 +1,6 @@
 package io.github.statustool.server;
 
+import io.github.statustool.content.Retention;
 import io.github.statustool.content.TableEvents;
 import java.util.ArrayList;
 import java.util.Collection;
@@ -53,6 +54,7 @@ final class OpenRegionLister {
       scopes.put(family.getNameAsString(), family.getScope());
     }
     return new TableEvents.OpenRegion(info.getEncodedName(), info.getTable().getNameAsString(), info.getRegionId(),
-        openSeq.applyAsLong(region), scopes, region.getNumMutationsWithoutWAL(), now);
+        openSeq.applyAsLong(region), scopes, region.getNumMutationsWithoutWAL(),
+        () -> Retention.of(region.getTableDescriptor()), now);
   }
 }

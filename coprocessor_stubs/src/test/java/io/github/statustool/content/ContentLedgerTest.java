@@ -27,8 +27,12 @@ import java.util.concurrent.atomic.AtomicLong;
 import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.hbase.ServerName;
 import org.apache.hadoop.hbase.TableName;
+import org.apache.hadoop.hbase.client.ColumnFamilyDescriptor;
+import org.apache.hadoop.hbase.client.ColumnFamilyDescriptorBuilder;
 import org.apache.hadoop.hbase.client.RegionInfo;
 import org.apache.hadoop.hbase.client.RegionInfoBuilder;
+import org.apache.hadoop.hbase.client.TableDescriptor;
+import org.apache.hadoop.hbase.client.TableDescriptorBuilder;
 import org.apache.hadoop.hbase.shaded.protobuf.ProtobufUtil;
 import org.apache.hadoop.hbase.shaded.protobuf.generated.WALProtos.FlushDescriptor.FlushAction;
 import org.apache.hadoop.hbase.shaded.protobuf.generated.WALProtos.RegionEventDescriptor.EventType;
@@ -241,6 +245,49 @@ class ContentLedgerTest {
     here.join();
     assertEquals(10, only().open);
     assertEquals(content(ONE, TWO), only().after.get("g"));
+  }
+
+  private void look(Server at, long openSeq, int versions) {
+    ColumnFamilyDescriptor family =
+        ColumnFamilyDescriptorBuilder.newBuilder(Fixtures.GLOBAL).setMaxVersions(versions).build();
+    TableDescriptor table = TableDescriptorBuilder.newBuilder(region.getTable()).setColumnFamily(family).build();
+    at.content.look(List.of(new TableEvents.OpenRegion(region.getEncodedName(), "t", 1, openSeq, Map.of(), 0,
+        () -> Retention.of(table), clock.get())));
+  }
+
+  @Test
+  void whatItsTableKeepsIsPartOfATenureAndWrittenAtOnce() throws IOException {
+    here.open(10, ONE);
+    here.write();
+    look(here, 9, 1);
+    assertTrue(here.content.urgent().isEmpty(), "the region as it was open before");
+    look(here, 10, 3);
+    assertEquals(1, here.content.urgent().size());
+    look(here, 10, 1);
+    here.write();
+    assertEquals("{\"g\":[3,0,2147483647,0,0,1]}", only().kept.toString());
+    assertTrue(here.content.urgent().isEmpty());
+  }
+
+  @Test
+  void aTenureWaitsUntilItIsKnownWhatItsTableKeepsAndJoinsOnlyOneThatKeptTheSame() throws IOException {
+    look(there, 0, 1);
+    here.open(10, ONE);
+    look(here, 10, 1);
+    here.close(14);
+    here.write();
+    there.open(15, ONE);
+    there.join();
+    assertEquals(2, stored().size());
+    look(there, 15, 1);
+    there.join();
+    assertEquals(10, only().open);
+    there.close(17);
+    there.write();
+    here.open(18, ONE);
+    look(here, 18, 3);
+    here.join();
+    assertEquals(2, stored().size(), "for the tool to judge");
   }
 
   /** As after a snapshot was restored, and as after a failed opening in between. */

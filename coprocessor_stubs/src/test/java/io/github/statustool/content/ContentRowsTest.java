@@ -17,6 +17,7 @@ import org.apache.hadoop.hbase.client.RegionInfo;
 import org.apache.hadoop.hbase.client.RegionInfoBuilder;
 import org.apache.hadoop.hbase.util.Bytes;
 import org.apache.hadoop.hbase.wal.WALEdit;
+import org.apache.hbase.thirdparty.com.google.gson.JsonObject;
 import org.junit.jupiter.api.Test;
 
 class ContentRowsTest {
@@ -68,7 +69,8 @@ class ContentRowsTest {
   }
 
   private static TableEvents.OpenRegion open(long openSeq, long skipped, Map<String, Integer> scopes) {
-    return new TableEvents.OpenRegion("r", TABLE, 900, openSeq, scopes, skipped, 2000 + openSeq);
+    return new TableEvents.OpenRegion("r", TABLE, 900, openSeq, scopes, skipped, JsonObject::new,
+        2000 + openSeq);
   }
 
   private void collect(List<Change> changes) {

@@ -34,6 +34,8 @@ final class TableCommands {
     commands.put("set_scope", args -> done(() -> setScope(args)));
     commands.put("set_durability", args -> done(() -> setDurability(args)));
     commands.put("set_versions", args -> done(() -> setVersions(args)));
+    commands.put("set_ttl", args -> done(() ->
+        admin.modifyColumnFamily(args.table(), changed(args).setTimeToLive(args.integer("seconds")).build())));
   }
 
   /** A step without a result. */
