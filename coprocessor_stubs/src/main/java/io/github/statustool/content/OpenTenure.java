@@ -87,7 +87,7 @@ final class OpenTenure {
 
   /** Records what the region's table keeps. Written at once: a crash before the next flush must not lose it. */
   void keeps(JsonObject retention) {
-    tenure.kept = retention;
+    tenure.kept = retention.toString().intern(); // one text for all regions of a table
     urgent = true;
     touch();
   }

@@ -31,8 +31,8 @@ final class Tenure {
    */
   long unseen;
   List<String> replicated = List.of();
-  /** What the region's table keeps, as {@link Retention} has it; null: not known. */
-  JsonObject kept;
+  /** What the region's table keeps, as the JSON of {@link Retention}; null: not known. */
+  String kept;
   Map<String, StoreFiles.Content> before = new TreeMap<>();
   Map<String, StoreFiles.Content> after = new TreeMap<>();
 
@@ -74,7 +74,7 @@ final class Tenure {
     replicated.forEach(families::add);
     json.add("r", families);
     if (kept != null) {
-      json.add("k", kept);
+      json.add("k", JsonParser.parseString(kept));
     }
     json.add("a", toJson(before));
     json.add("b", toJson(after));
@@ -113,7 +113,7 @@ final class Tenure {
       tenure.flushed = number(json, "m");
       tenure.elsewhere = number(json, "x");
       tenure.unseen = number(json, "u");
-      tenure.kept = json.getAsJsonObject("k");
+      tenure.kept = json.has("k") ? json.get("k").toString() : null;
       tenure.before = families(json.getAsJsonObject("a"));
       tenure.after = families(json.getAsJsonObject("b"));
       return tenure;
