@@ -1,6 +1,6 @@
 """What changes beside the WAL on real clusters, and an ordinary week: the content ledger names the first alone.
 
-The slave has `ReplicateTimeTracker` alone, as the contract allows.
+The master has `WriteTimeTracker` alone and the slave `ReplicateTimeTracker` alone, as the contract allows.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import pytest
 from tests.lab.cluster import Cluster
 from tests.lab.lab import Lab
 from tests.lab.waiting import wait_until
-from tests.pair import PEER, REPLICATE_TRACKER, Pair, Result, start_pair, tracked_spec
+from tests.pair import PEER, REPLICATE_TRACKER, WAL_TRACKER, Pair, Result, start_pair, tracked_spec
 
 pytestmark = [pytest.mark.cluster, pytest.mark.spark]
 
@@ -29,10 +29,10 @@ SITE = {
 
 @pytest.fixture(scope="module")
 def pair(warm_spark: None) -> Iterator[Pair]:
-    """A tracked master, and a slave that has only what the contract asks for."""
+    """Each side has only what the contract asks for."""
     with Lab() as lab:
         slave = tracked_spec("slave", trackers=REPLICATE_TRACKER, site=SITE)
-        yield start_pair(lab, tracked_spec("master", site=SITE), slave)
+        yield start_pair(lab, tracked_spec("master", trackers=WAL_TRACKER, site=SITE), slave)
 
 
 def named(result: Result) -> dict[str, str]:
@@ -199,6 +199,28 @@ def test_a_family_that_is_dropped_and_comes_back(pair: Pair, status: Path) -> No
     assert "content changed on the slave" in named(result)["families"], result
     compared = pair.check(status, *tables("families"), "--rows", "--master-conf", str(pair.master.conf_dir))
     assert (compared.exit_code, compared.json["hbase"]["regions"]["differs"]) == (1, 1), compared
+
+
+def test_what_wals_do_not_tell_is_seen_by_the_write_time_tracker_alone(pair: Pair, status: Path) -> None:
+    """Rows older than a family's replication, and mutations that bypass the WAL."""
+    for table in ("raised", "bypassed"):
+        pair.create_table(table, {"f": 1, "l": 0})
+        pair.master.admin.put_rows(table, "f", 10)
+        pair.master.admin.put_rows(table, "l", 5, prefix="old")
+        pair.wait_same(table, ["f"])
+    time.sleep(2)  # the trackers look at the regions once a poll
+    chosen = tables("raised", "bypassed")
+    pair.write_master(status, *chosen)
+    before = pair.check(status, *chosen, "--wait", "60")
+    assert before.exit_code == 0, before
+    pair.master.admin.set_scope("raised", "l", 1)
+    pair.master.admin.put_rows("raised", "l", 5, prefix="new")
+    pair.master.admin.put_rows("bypassed", "f", 5, prefix="skipped", durability="SKIP_WAL")
+    time.sleep(2)
+    pair.write_master(status, *chosen)
+    result = pair.check(status, *chosen, "--wait", "60")
+    codes = {problem["table"]: problem["code"] for problem in result.json["problems"]}
+    assert (result.exit_code, codes) == (3, {"raised": "scope-raised", "bypassed": "skipped-wal"}), result
 
 
 def test_a_slave_that_kept_less_for_a_while(pair: Pair, status: Path) -> None:

@@ -4,6 +4,7 @@ import io.github.statustool.recorder.Recorder;
 import io.github.statustool.recorder.RecorderThread;
 import io.github.statustool.recorder.WalTraces;
 import io.github.statustool.server.ServerSettings;
+import io.github.statustool.server.ServerWatch;
 import io.github.statustool.state.HBaseStateStore;
 import io.github.statustool.state.Settings;
 import io.github.statustool.state.Spool;
@@ -51,7 +52,7 @@ final class SharedRecorders {
     Recorder recorder = new Recorder(settings, () -> HBaseStateStore.connect(conf, settings),
         new Spool(conf, settings.spoolDir()), EnvironmentEdgeManager::currentTime,
         System::nanoTime, new WalTraces(conf, EnvironmentEdgeManager::currentTime, settings.operationTimeout),
-        SegmentSpooler::onThread, SegmentSpooler::onThread);
+        SegmentSpooler::onThread, SegmentSpooler::onThread, ServerWatch::of);
     recorder.health().serverSettings(ServerSettings.json(conf));
     RecorderThread thread = new RecorderThread(recorder);
     thread.start();

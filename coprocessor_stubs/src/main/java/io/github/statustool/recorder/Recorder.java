@@ -3,6 +3,7 @@ package io.github.statustool.recorder;
 import io.github.statustool.content.TableEvents;
 import io.github.statustool.content.TenureJoiner;
 import io.github.statustool.digests.DigestWorker;
+import io.github.statustool.server.ServerComponent;
 import io.github.statustool.server.WalSyncer;
 import io.github.statustool.state.Alarm;
 import io.github.statustool.state.Health;
@@ -19,6 +20,7 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.Executor;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Function;
 import java.util.function.LongSupplier;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -78,23 +80,24 @@ public final class Recorder {
   /** Uses the clock as a monotonic one, too, and copies nothing to the spool. */
   public Recorder(Settings settings, Connector connector, Spool spool, LongSupplier clock) {
     this(settings, connector, spool, clock, () -> TimeUnit.MILLISECONDS.toNanos(clock.getAsLong()),
-        (name, live) -> false, copies -> { }, Runnable::run);
+        (name, live) -> false, copies -> { }, Runnable::run, name -> null);
   }
 
   /**
    * @param nanos a monotonic clock, such as System.nanoTime
    * @param segmentCopies runs the copying of segments to the spool, which lasts as long as some are pending
    * @param files runs what reads or writes the file with the state table's mark
+   * @param servers returns the region server of this JVM with a name, or null
    */
   public Recorder(Settings settings, Connector connector, Spool spool, LongSupplier clock, LongSupplier nanos,
-      Sweep.Traces traces, Executor segmentCopies, Executor files) {
+      Sweep.Traces traces, Executor segmentCopies, Executor files, Function<String, ServerComponent> servers) {
     this.settings = settings;
     this.clock = clock;
     this.connector = connector;
     this.spool = spool;
     this.observed = new ObservedState(health, clock);
     this.drainer = new SpoolDrainer(spool, health);
-    this.roles = new ServerRoles(clock.getAsLong());
+    this.roles = new ServerRoles(clock.getAsLong(), servers);
     this.barrier = new Barrier(clock);
     this.sweep = new Sweep(settings, clock, traces);
     this.clockWatch = new ClockWatch(clock, nanos, health);

@@ -9,6 +9,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.function.Function;
 
 /**
  * The roles of this JVM's region servers, created as soon as the server names are known. Components may be added by any
@@ -17,11 +18,16 @@ import java.util.concurrent.CopyOnWriteArrayList;
 public final class ServerRoles {
   private final List<ServerComponent> wals = new CopyOnWriteArrayList<>();
   private final List<ServerComponent> servers = new CopyOnWriteArrayList<>();
+  /** Servers whose coprocessors watch their WALs only, so that they have no replicator's role. */
+  private final Map<String, ServerComponent> found = new TreeMap<>();
   private final Map<String, ServerRole> roles = new TreeMap<>();
   private final long started;
+  private final Function<String, ServerComponent> finder;
 
-  ServerRoles(long started) {
+  /** @param finder returns the region server of this JVM with a name, or null */
+  ServerRoles(long started, Function<String, ServerComponent> finder) {
     this.started = started;
+    this.finder = finder;
   }
 
   public void watchWal(ServerComponent wal) {
@@ -36,7 +42,24 @@ public final class ServerRoles {
   Collection<ServerRole> refresh() {
     name(wals, ServerRole.WRITER);
     name(servers, ServerRole.REPLICATOR);
+    if (servers.isEmpty()) {
+      findServers();
+    }
     return roles.values();
+  }
+
+  private void findServers() {
+    for (ServerComponent wal : wals) {
+      String name = wal.serverName();
+      if (name != null) {
+        found.computeIfAbsent(name, finder);
+      }
+    }
+  }
+
+  /** Returns the region servers of this JVM that can be looked at. */
+  private Collection<ServerComponent> watched() {
+    return servers.isEmpty() ? found.values() : servers;
   }
 
   private void name(List<ServerComponent> watched, char role) {
@@ -50,24 +73,24 @@ public final class ServerRoles {
 
   /** Returns true if open regions can be listed, which may be none. */
   boolean listRegions() {
-    return !servers.isEmpty();
+    return !watched().isEmpty();
   }
 
   /** Returns the open regions of this JVM's servers. */
   List<TableEvents.OpenRegion> openRegions() {
     List<TableEvents.OpenRegion> open = new ArrayList<>();
-    servers.forEach(server -> open.addAll(server.openRegions()));
+    watched().forEach(server -> open.addAll(server.openRegions()));
     return open;
   }
 
   void checkPeers() {
-    servers.forEach(ServerComponent::checkPeers);
+    watched().forEach(ServerComponent::checkPeers);
   }
 
   /** Returns the replication peers in force, by server name; without servers whose peers are not known. */
   Map<String, String> peers() {
     Map<String, String> peers = new TreeMap<>();
-    for (ServerComponent server : servers) {
+    for (ServerComponent server : watched()) {
       String name = server.serverName();
       String known = server.peers();
       if (name != null && known != null) {

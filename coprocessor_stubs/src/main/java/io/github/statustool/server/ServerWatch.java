@@ -2,6 +2,8 @@ package io.github.statustool.server;
 
 import io.github.statustool.content.TableEvents;
 import java.util.List;
+import java.util.function.Supplier;
+import org.apache.hadoop.hbase.ServerName;
 import org.apache.hadoop.hbase.coprocessor.RegionServerCoprocessorEnvironment;
 import org.apache.hadoop.hbase.regionserver.HRegion;
 import org.apache.hadoop.hbase.regionserver.HRegionServer;
@@ -14,14 +16,44 @@ import org.apache.hadoop.hbase.util.EnvironmentEdgeManager;
  * afterwards; the server has ended when its own thread has.
  */
 public final class ServerWatch implements ServerComponent {
-  private final RegionServerCoprocessorEnvironment env;
   private final OnlineRegions server;
+  private final Supplier<ServerName> name;
   private final OpenRegionLister regions = new OpenRegionLister(ServerWatch::openSeq);
   private PeerWatch peers;
 
   public ServerWatch(RegionServerCoprocessorEnvironment env) {
-    this.env = env;
-    this.server = env.getOnlineRegions();
+    this(env.getOnlineRegions(), env::getServerName);
+  }
+
+  private ServerWatch(OnlineRegions server, Supplier<ServerName> name) {
+    this.server = server;
+    this.name = name;
+  }
+
+  /**
+   * Finds the region server that a WAL belongs to: a WAL's coprocessor has no other way to it. A region server is a
+   * thread of its JVM.
+   *
+   * @return null if no region server of this JVM has this name
+   */
+  public static ServerWatch of(String serverName) {
+    ThreadGroup all = Thread.currentThread().getThreadGroup();
+    while (all.getParent() != null) {
+      all = all.getParent();
+    }
+    // More may start meanwhile; those that are left out are found the next time.
+    Thread[] threads = new Thread[2 * all.activeCount() + 64];
+    int count = all.enumerate(threads);
+    for (int i = 0; i < count; i++) {
+      if (threads[i] instanceof HRegionServer && serverName.equals(name((HRegionServer) threads[i]))) {
+        return new ServerWatch((HRegionServer) threads[i], ((HRegionServer) threads[i])::getServerName);
+      }
+    }
+    return null;
+  }
+
+  private static String name(HRegionServer server) {
+    return server.getServerName() == null ? null : server.getServerName().getServerName();
   }
 
   /**
@@ -31,7 +63,8 @@ public final class ServerWatch implements ServerComponent {
   @Override
   public String serverName() {
     boolean online = !(server instanceof HRegionServer) || ((HRegionServer) server).isOnline();
-    return online && env.getServerName() != null ? env.getServerName().getServerName() : null;
+    ServerName known = online ? name.get() : null;
+    return known == null ? null : known.getServerName();
   }
 
   @Override

@@ -25,6 +25,7 @@ import io.github.statustool.state.StoredRow;
 import io.github.statustool.streams.Fixtures;
 import java.io.IOException;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.atomic.AtomicLong;
@@ -372,7 +373,7 @@ class RecorderTest {
   void aClockThatWasSetBackIsToldWithTheEcho() throws IOException {
     AtomicLong steady = new AtomicLong();
     Recorder watching = new Recorder(recorder.settings(), () -> store, spool, clock::get,
-        () -> steady.get() * 1_000_000, (name, live) -> false, copies -> { }, Runnable::run);
+        () -> steady.get() * 1_000_000, (name, live) -> false, copies -> { }, Runnable::run, name -> null);
     watching.roles().watchWal(wal);
     watching.tick();
     clock.addAndGet(60_000);
@@ -386,6 +387,30 @@ class RecorderTest {
     watching.tick();
     assertArrayEquals(TOKEN, store.value(writerRow, ServerRow.ECHO));
     assertTrue(health(writerRow).contains("\"clock_back_ms\":" + (latest + 500)), health(writerRow));
+  }
+
+  /** As on a master that has the write-time tracker alone. */
+  @Test
+  void aServerWhoseWalAloneIsWatchedIsLookedAtWithoutAReplicatorsRole() throws IOException {
+    server.peers = "{\"1\":[2,3,4,5]}";
+    List<String> asked = new ArrayList<>();
+    Recorder alone = new Recorder(recorder.settings(), () -> store, spool, clock::get, () -> 0, (name, live) -> false,
+        copies -> { }, Runnable::run, name -> {
+          asked.add(name);
+          return asked.size() < 2 ? null : server; // its thread may not be there yet
+        });
+    alone.roles().watchWal(wal);
+    alone.tick();
+    assertFalse(alone.roles().listRegions());
+    issue(TOKEN);
+    clock.addAndGet(1_000);
+    alone.tick();
+    clock.addAndGet(1_000);
+    alone.tick();
+    assertTrue(alone.roles().listRegions());
+    assertEquals(List.of(Fixtures.SERVER, Fixtures.SERVER), asked);
+    assertTrue(health(writerRow).contains("\"peers\":{\"1\":[2,3,4,5]}"), health(writerRow));
+    assertEquals(1, alone.roles().running().size());
   }
 
   /** Found by the simulation: cells from before, with later timestamps, stayed, and were read as one with newer ones. */
