@@ -50,7 +50,7 @@ def rows(
 ) -> int:
     """Compare tables of the master with this cluster's by digests that the region servers compute.
 
-    Exit code 0 equal, 1 differs, 2 error, 3 could not be verified. Both clusters need ReplicateTimeTracker.
+    Exit code 0 equal, 1 differs, 2 error, 3 could not be verified. Both clusters need trackers.
     """
     tables = list(dict.fromkeys(map(plain_name, table or ())))
     if not tables:

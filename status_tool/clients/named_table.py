@@ -36,7 +36,7 @@ class NamedTable(ABC):
             if self.name.encode() not in client.tables():
                 # With Kerberos HBase lists only what a user may see.
                 return self._hidden() if self.endpoint.has_kerberos else self._absent()
-            return self._foreign(client.table(self.name)) or (
+            return self._unfit(client.table(self.name)) or (
                 None if client.is_table_enabled(self.name) else self._disabled()
             )
 
@@ -52,6 +52,6 @@ class NamedTable(ABC):
     def _disabled(self) -> str:
         """Return what to do if the table is disabled."""
 
-    def _foreign(self, table: happybase.Table) -> str | None:
-        """Return why the table belongs to somebody else; None if it is ours."""
-        return None
+    @abstractmethod
+    def _unfit(self, table: happybase.Table) -> str | None:
+        """Return why the table cannot serve as what it is for; None if it can."""

@@ -51,7 +51,8 @@ _COLLECT_AFTER = 50_000
 time of reading."""
 _TRANSPORT_ERRORS = (TException, ProtocolError, OSError, EOFError)
 _hbase = importlib.import_module("Hbase_thrift")  # generated when happybase is imported
-_SERVER_ERRORS = (_hbase.IOError, _hbase.IllegalArgument, _hbase.AlreadyExists)
+SERVER_ERRORS = (_hbase.IOError, _hbase.IllegalArgument, _hbase.AlreadyExists)
+"""Errors that HBase itself answers with, such as that a user lacks a right."""
 
 
 def connect(endpoint: ThriftEndpoint, timeout_ms: int = TIMEOUT_MS) -> happybase.Connection:
@@ -221,7 +222,7 @@ def connection(endpoint: ThriftEndpoint) -> Iterator[happybase.Connection]:
     client = connect(endpoint)
     try:
         yield client
-    except _SERVER_ERRORS as error:
+    except SERVER_ERRORS as error:
         raise ConnectionFailed(f"HBase behind the Thrift server {endpoint} failed: {_message(error)}") from None
     except _TRANSPORT_ERRORS as error:
         raise unreachable(endpoint, error) from None
@@ -260,7 +261,7 @@ def scan(
                     yield item.row, {name: (cell.value, cell.timestamp) for name, cell in item.columns.items()}
                 start = items[-1].row + b"\0"
             return
-        except (*_SERVER_ERRORS, *_TRANSPORT_ERRORS, ConnectionFailed) as error:
+        except (*SERVER_ERRORS, *_TRANSPORT_ERRORS, ConnectionFailed) as error:
             tries += 1
             if tries >= SCAN_ATTEMPTS or _is_final(error):
                 raise _scan_failed(endpoint, table, error) from None
@@ -305,7 +306,7 @@ def _is_final(error: BaseException) -> bool:
 def _scan_failed(endpoint: ThriftEndpoint, table: str, error: BaseException) -> ConnectionFailed:
     if isinstance(error, ConnectionFailed):
         return error
-    if isinstance(error, _SERVER_ERRORS):
+    if isinstance(error, SERVER_ERRORS):
         return ConnectionFailed(f"cannot read table {table} through {endpoint}: {_message(error)}")
     return unreachable(endpoint, error)
 

@@ -376,7 +376,7 @@ class _Round:
             self._heard += [(name, answer) for answer in self._requests.hear(name)]
             if self._requests.is_silent(name):
                 self._given_up[name] = (
-                    "does not answer: ReplicateTimeTracker of this version has to run there, with "
+                    "does not answer: a tracker of this version has to run there, with "
                     "hbase.replicationtable.digest.enabled not set to false"
                 )
                 self._asked = {place: ranges for place, ranges in self._asked.items() if place[0] != name}

@@ -82,7 +82,7 @@ class PublishedTable(NamedTable):
     def _disabled(self) -> str:
         return f"the table {self.name} for published status files is disabled: enable it in the HBase shell"
 
-    def _foreign(self, table: happybase.Table) -> str | None:
+    def _unfit(self, table: happybase.Table) -> str | None:
         families = sorted(name.decode(errors="replace").rstrip(":") for name in table.families())
         if families == [PUBLISHED_FAMILY]:
             return None

@@ -74,7 +74,7 @@ def refuse_sample(file: StatusFile, check: Check) -> None:
     if any(one.flag == "--sample" for one in check.given) and check.sample_s and not file.counts.get("sample"):
         raise UsageError(
             "--sample: FILE holds no samples of rows: `run -m -o FILE` takes them where the master's region servers "
-            "answer (ReplicateTimeTracker of this version)"
+            "answer (trackers of this version)"
         )
 
 

@@ -15,13 +15,15 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any
 
+import happybase
 import pyarrow as pa
 
 from status_tool.clients.config import ThriftEndpoint
 from status_tool.clients.named_table import NamedTable
-from status_tool.clients.thrift import Cells, connection, scan
+from status_tool.clients.thrift import SERVER_ERRORS, Cells, connection, scan
 from status_tool.errors import ConnectionFailed
 from status_tool.rules.custody import Place, Places, unattended_rows
+from status_tool.rules.descriptors import TTL_FOREVER
 from status_tool.sources import codec
 from status_tool.sources.interface import Source
 from status_tool.sources.meta import open_regions
@@ -305,6 +307,22 @@ class StateTable(NamedTable):
         return (
             f"the state table {self.name} is disabled: enable it, then run again (the trackers keep what they could "
             "not write)"
+        )
+
+    def _unfit(self, table: happybase.Table) -> str | None:
+        """Heads bear sequence ids for times (formats.md), so all of them expire at once under any TTL."""
+        try:
+            families = table.families()
+        except SERVER_ERRORS:
+            return None  # a user without CREATE does not see it; the trackers do
+        ttls = {name.decode().rstrip(":"): options["time_to_live"] for name, options in families.items()}
+        family, ttl = min(ttls.items(), key=itemgetter(1), default=("", TTL_FOREVER))
+        if ttl >= TTL_FOREVER:
+            return None
+        return (
+            f"the rows of the state table {self.name} expire (TTL of {ttl} s), so what the trackers record is lost: "
+            f"alter '{self.name}', {{NAME => '{family}', TTL => 'FOREVER'}} in the HBase shell; a run names the tables "
+            "that are in doubt since"
         )
 
     def put_barrier(self) -> Barrier:

@@ -164,3 +164,29 @@ def test_nightly_snapshots_restored_on_the_slave(pair: Pair, status: Path, order
     assert wanted <= codes(result), result
     result = by_rows(pair, status, table)
     assert result.exit_code == (0 if order == (STATE_TABLE,) else 1), result
+
+
+def test_a_state_table_whose_rows_expire(pair: Pair, status: Path) -> None:
+    """An administrator's TTL hides every head at once. It is refused while it lasts, and what was there is in doubt."""
+    pair.create_table("expired", {"f": 1})
+    pair.master.admin.put_rows("expired", "f", 10)
+    pair.wait_same("expired")
+    pair.master.admin.disable_peer(PEER)
+    pair.master.admin.put_rows("expired", "f", 5, prefix="later")
+    assert codes(pair.verdict(status, "expired")) == {"behind"}
+    pair.master.admin.set_ttl(STATE_TABLE, "t", 86_400)
+    try:
+        refused = tool_here("run", "-m", "-o", status, "--only", "hbase", conf=pair.master)
+        assert (refused.exit_code, refused.stderr.count("\n")) == (2, 1), refused
+        assert f"alter '{STATE_TABLE}', {{NAME => 't', TTL => 'FOREVER'}}" in refused.stderr
+        time.sleep(FLUSH_S + 1)
+    finally:
+        pair.master.admin.set_ttl(STATE_TABLE, "t", 2**31 - 1)
+    wait_until(lambda: is_written(pair, status, "expired"), 60, "the trackers have written what they know again")
+    doubted = pair.check(status, "--table=expired")
+    assert (doubted.exit_code, codes(doubted)) == (1, {"behind", "older-than-tracker"}), doubted
+    pair.master.admin.enable_peer(PEER)
+    pair.wait_same("expired")
+    rows = ("--rows", "--master-conf", str(pair.master.conf_dir))
+    proven = pair.check(status, "--table=expired", "--wait", "60", *rows)
+    assert (proven.exit_code, proven.json["hbase"]["evidence"]) == (0, "rows"), proven

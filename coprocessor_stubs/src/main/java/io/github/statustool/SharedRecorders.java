@@ -1,5 +1,6 @@
 package io.github.statustool;
 
+import io.github.statustool.digests.DigestServer;
 import io.github.statustool.recorder.Recorder;
 import io.github.statustool.recorder.RecorderThread;
 import io.github.statustool.recorder.WalTraces;
@@ -15,6 +16,7 @@ import java.util.Map;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.hbase.HBaseConfiguration;
 import org.apache.hadoop.hbase.HConstants;
+import org.apache.hadoop.hbase.regionserver.HRegionServer;
 import org.apache.hadoop.hbase.util.EnvironmentEdgeManager;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -52,7 +54,8 @@ final class SharedRecorders {
     Recorder recorder = new Recorder(settings, () -> HBaseStateStore.connect(conf, settings),
         new Spool(conf, settings.spoolDir()), EnvironmentEdgeManager::currentTime,
         System::nanoTime, new WalTraces(conf, EnvironmentEdgeManager::currentTime, settings.operationTimeout),
-        SegmentSpooler::onThread, SegmentSpooler::onThread, ServerWatch::of);
+        SegmentSpooler::onThread, SegmentSpooler::onThread);
+    recorder.roles().findServers(name -> found(name, recorder));
     recorder.health().serverSettings(ServerSettings.json(conf));
     RecorderThread thread = new RecorderThread(recorder);
     thread.start();
@@ -60,6 +63,16 @@ final class SharedRecorders {
     LOG.info("status-tool {}: recording to {} every {} ms", TrackerVersion.get(), settings.table,
         settings.updatePeriod);
     return new Running(recorder, thread);
+  }
+
+  /** Finds the server of a WAL that is watched alone, and lets it answer requests for row digests as well. */
+  private static ServerWatch found(String name, Recorder recorder) {
+    HRegionServer server = ServerWatch.find(name);
+    if (server == null) {
+      return null;
+    }
+    recorder.digests().start(new DigestServer(server));
+    return new ServerWatch(server);
   }
 
   private static void finishWithJvm(RecorderThread thread) {

@@ -1,6 +1,7 @@
 package io.github.statustool.content;
 
 import java.util.Map;
+import org.apache.hadoop.hbase.HConstants;
 import org.apache.hadoop.hbase.KeepDeletedCells;
 import org.apache.hadoop.hbase.client.ColumnFamilyDescriptor;
 import org.apache.hadoop.hbase.client.Durability;
@@ -18,6 +19,12 @@ public final class Retention {
       Map.of(KeepDeletedCells.FALSE, 0, KeepDeletedCells.TTL, 1, KeepDeletedCells.TRUE, 2);
 
   private Retention() {}
+
+  /** Returns true if each cell stays until it is overwritten or deleted, also after a crash. */
+  static boolean isUnlimited(JsonObject retention) {
+    return retention.keySet().stream().map(retention::getAsJsonArray).allMatch(numbers ->
+        numbers.get(2).getAsInt() == HConstants.FOREVER && numbers.get(5).getAsInt() == 1);
+  }
 
   public static JsonObject of(TableDescriptor table) {
     Durability durability = table.getDurability();

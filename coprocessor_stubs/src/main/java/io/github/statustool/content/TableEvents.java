@@ -142,6 +142,11 @@ public final class TableEvents {
       this.retention = retention;
       this.now = now;
     }
+
+    /** Returns true if this is a region of a table that loses cells by its own settings. */
+    public boolean loses(String ofTable) {
+      return table.equals(ofTable) && !Retention.isUnlimited(retention.get());
+    }
   }
 
   private static final class Event {

@@ -2,31 +2,51 @@ package io.github.statustool.digests;
 
 import io.github.statustool.state.Settings;
 import java.io.IOException;
+import java.util.function.Supplier;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.hbase.HBaseConfiguration;
+import org.apache.hadoop.hbase.ServerName;
 import org.apache.hadoop.hbase.coprocessor.RegionServerCoprocessorEnvironment;
 import org.apache.hadoop.hbase.regionserver.HRegion;
 import org.apache.hadoop.hbase.regionserver.HRegionServer;
+import org.apache.hadoop.hbase.regionserver.OnlineRegions;
 import org.apache.hadoop.hbase.regionserver.Region;
 
 /** The region server's services that row digests need. */
 public class DigestServer {
-  private final RegionServerCoprocessorEnvironment env;
+  private final OnlineRegions server;
+  private final Supplier<ServerName> name;
+  private final Configuration conf;
 
   public DigestServer(RegionServerCoprocessorEnvironment env) {
-    this.env = env;
+    this(env.getOnlineRegions(), env::getServerName, env.getConfiguration());
+  }
+
+  public DigestServer(HRegionServer server) {
+    this(server, server::getServerName, server.getConfiguration());
+  }
+
+  DigestServer(OnlineRegions server, Supplier<ServerName> name, Configuration conf) {
+    this.server = server;
+    this.name = name;
+    this.conf = conf;
   }
 
   /** Returns the server's name; null until the server is online. */
   String name() {
-    boolean online = !(env.getOnlineRegions() instanceof HRegionServer)
-        || ((HRegionServer) env.getOnlineRegions()).isOnline();
-    return online && env.getServerName() != null ? env.getServerName().getServerName() : null;
+    boolean online = !(server instanceof HRegionServer) || ((HRegionServer) server).isOnline();
+    ServerName known = online ? name.get() : null;
+    return known == null ? null : known.getServerName();
+  }
+
+  /** Returns true once the server stops: closing its regions waits for running scans. */
+  boolean isStopping() {
+    return server instanceof HRegionServer && ((HRegionServer) server).isStopped();
   }
 
   /** Returns a region; null if it is not open here. */
   Region region(String encodedName) {
-    return env.getOnlineRegions().getRegion(encodedName);
+    return server.getRegion(encodedName);
   }
 
   long openSeq(Region region) {
@@ -34,7 +54,6 @@ public class DigestServer {
   }
 
   RequestTable connect(Settings settings) throws IOException {
-    Configuration conf = HBaseConfiguration.create(env.getConfiguration());
-    return HBaseRequestTable.connect(conf, settings);
+    return HBaseRequestTable.connect(HBaseConfiguration.create(conf), settings);
   }
 }

@@ -73,8 +73,12 @@ public final class DigestWorker {
     return true;
   }
 
+  private boolean isStopping() {
+    return stopped || server.isStopping();
+  }
+
   private void run() {
-    while (!stopped) {
+    while (!isStopping()) {
       long pause;
       try {
         pause = tick();
@@ -137,9 +141,9 @@ public final class DigestWorker {
     }
     if (request.isSample()) {
       byte[] start = RandomRow.in(region, range, ThreadLocalRandom.current());
-      return new DigestScan(region, request, pace, () -> stopped, DigestScan.SAMPLE_BYTES).read(start, range.stop);
+      return new DigestScan(region, request, pace, this::isStopping, DigestScan.SAMPLE_BYTES).read(start, range.stop);
     }
-    return new DigestScan(region, request, pace, () -> stopped, DigestScan.MAX_BYTES).read(range.start, range.stop);
+    return new DigestScan(region, request, pace, this::isStopping, DigestScan.MAX_BYTES).read(range.start, range.stop);
   }
 
   private RequestTable connected() throws IOException {

@@ -3,7 +3,6 @@ package io.github.statustool.recorder;
 import io.github.statustool.content.TableEvents;
 import io.github.statustool.content.TenureJoiner;
 import io.github.statustool.digests.DigestWorker;
-import io.github.statustool.server.ServerComponent;
 import io.github.statustool.server.WalSyncer;
 import io.github.statustool.state.Alarm;
 import io.github.statustool.state.Health;
@@ -20,7 +19,6 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.Executor;
 import java.util.concurrent.TimeUnit;
-import java.util.function.Function;
 import java.util.function.LongSupplier;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -74,30 +72,35 @@ public final class Recorder {
   private volatile StateStore store;
   private byte[] newestToken;
   private boolean tableKnown;
+  /**
+   * True while a region of the state table is open here whose rows expire, or that a crash would lose. Until it is set
+   * right, and once more then, the table counts as one that has lost rows.
+   */
+  private boolean isExpiring;
+  private boolean hasExpired;
   private boolean sweptAsWriter;
   private long backoff = FIRST_BACKOFF_MS;
 
   /** Uses the clock as a monotonic one, too, and copies nothing to the spool. */
   public Recorder(Settings settings, Connector connector, Spool spool, LongSupplier clock) {
     this(settings, connector, spool, clock, () -> TimeUnit.MILLISECONDS.toNanos(clock.getAsLong()),
-        (name, live) -> false, copies -> { }, Runnable::run, name -> null);
+        (name, live) -> false, copies -> { }, Runnable::run);
   }
 
   /**
    * @param nanos a monotonic clock, such as System.nanoTime
    * @param segmentCopies runs the copying of segments to the spool, which lasts as long as some are pending
    * @param files runs what reads or writes the file with the state table's mark
-   * @param servers returns the region server of this JVM with a name, or null
    */
   public Recorder(Settings settings, Connector connector, Spool spool, LongSupplier clock, LongSupplier nanos,
-      Sweep.Traces traces, Executor segmentCopies, Executor files, Function<String, ServerComponent> servers) {
+      Sweep.Traces traces, Executor segmentCopies, Executor files) {
     this.settings = settings;
     this.clock = clock;
     this.connector = connector;
     this.spool = spool;
     this.observed = new ObservedState(health, clock);
     this.drainer = new SpoolDrainer(spool, health);
-    this.roles = new ServerRoles(clock.getAsLong(), servers);
+    this.roles = new ServerRoles(clock.getAsLong());
     this.barrier = new Barrier(clock);
     this.sweep = new Sweep(settings, clock, traces);
     this.clockWatch = new ClockWatch(clock, nanos, health);
@@ -156,6 +159,7 @@ public final class Recorder {
       List<TableEvents.OpenRegion> open = roles.openRegions();
       observed.tableEvents.regions(open);
       observed.content.look(open);
+      isExpiring = open.stream().anyMatch(region -> region.loses(settings.table.getNameAsString()));
     }
     roles.checkPeers();
     // Before the pause after a failure: a JVM that shuts down waits only so long for the final rows.
@@ -209,6 +213,10 @@ public final class Recorder {
     // Before the flush that echoes the token: what the region may have lost is in the table again when the echo is.
     if (barrier.isReopened()) {
       observed.forgetFlushes();
+    }
+    if ((isExpiring || hasExpired) && (token != null || isFlushDue())) {
+      flusher.wentBack(table, running);
+      hasExpired = isExpiring;
     }
     // Not ||: both remember what they were shown.
     if (digests.ring(barrier.doorbell()) | isNew(token)) {

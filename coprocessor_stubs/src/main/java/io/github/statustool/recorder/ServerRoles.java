@@ -22,12 +22,15 @@ public final class ServerRoles {
   private final Map<String, ServerComponent> found = new TreeMap<>();
   private final Map<String, ServerRole> roles = new TreeMap<>();
   private final long started;
-  private final Function<String, ServerComponent> finder;
+  private Function<String, ServerComponent> finder = name -> null;
 
-  /** @param finder returns the region server of this JVM with a name, or null */
-  ServerRoles(long started, Function<String, ServerComponent> finder) {
+  ServerRoles(long started) {
     this.started = started;
-    this.finder = finder;
+  }
+
+  /** @param by returns the region server of this JVM with a name, or null; set before the recorder runs */
+  public void findServers(Function<String, ServerComponent> by) {
+    finder = by;
   }
 
   public void watchWal(ServerComponent wal) {
@@ -43,12 +46,12 @@ public final class ServerRoles {
     name(wals, ServerRole.WRITER);
     name(servers, ServerRole.REPLICATOR);
     if (servers.isEmpty()) {
-      findServers();
+      nameServers();
     }
     return roles.values();
   }
 
-  private void findServers() {
+  private void nameServers() {
     for (ServerComponent wal : wals) {
       String name = wal.serverName();
       if (name != null) {

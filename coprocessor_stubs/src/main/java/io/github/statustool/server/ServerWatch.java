@@ -25,6 +25,10 @@ public final class ServerWatch implements ServerComponent {
     this(env.getOnlineRegions(), env::getServerName);
   }
 
+  public ServerWatch(HRegionServer server) {
+    this(server, server::getServerName);
+  }
+
   private ServerWatch(OnlineRegions server, Supplier<ServerName> name) {
     this.server = server;
     this.name = name;
@@ -36,7 +40,7 @@ public final class ServerWatch implements ServerComponent {
    *
    * @return null if no region server of this JVM has this name
    */
-  public static ServerWatch of(String serverName) {
+  public static HRegionServer find(String serverName) {
     ThreadGroup all = Thread.currentThread().getThreadGroup();
     while (all.getParent() != null) {
       all = all.getParent();
@@ -46,7 +50,7 @@ public final class ServerWatch implements ServerComponent {
     int count = all.enumerate(threads);
     for (int i = 0; i < count; i++) {
       if (threads[i] instanceof HRegionServer && serverName.equals(name((HRegionServer) threads[i]))) {
-        return new ServerWatch((HRegionServer) threads[i], ((HRegionServer) threads[i])::getServerName);
+        return (HRegionServer) threads[i];
       }
     }
     return null;

@@ -32,7 +32,7 @@ class DigestJobTest {
   private static final String ORIGIN = "00000000000000aa";
 
   private final FakeRequestTable table = new FakeRequestTable();
-  private final DigestServer server = new DigestServer(null) {
+  private final DigestServer server = new DigestServer(null, null, null) {
     @Override
     Region region(String encodedName) {
       return encodedName.startsWith("e") ? region : null;

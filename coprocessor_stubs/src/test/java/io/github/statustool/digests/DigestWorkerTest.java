@@ -30,7 +30,7 @@ class DigestWorkerTest {
 
   private DigestWorker started() {
     digests = new DigestWorker(new Settings(conf));
-    digests.start(new DigestServer(null) {
+    digests.start(new DigestServer(null, null, null) {
       @Override
       String name() {
         return SERVER;

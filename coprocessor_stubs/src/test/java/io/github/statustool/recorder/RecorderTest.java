@@ -8,12 +8,15 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.github.statustool.content.MarkerForwarder;
+import io.github.statustool.content.Retention;
+import io.github.statustool.content.TableEvents;
 import io.github.statustool.server.ServerComponent;
 import io.github.statustool.state.Bits;
 import io.github.statustool.state.FakeStore;
 import io.github.statustool.state.Settings;
 import io.github.statustool.state.Spool;
 import io.github.statustool.state.StateRow;
+import io.github.statustool.state.StateTable;
 import io.github.statustool.state.StateTable.BarrierRow;
 import io.github.statustool.state.StateTable.CoverageRow;
 import io.github.statustool.state.StateTable.HeadRow;
@@ -29,9 +32,13 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.atomic.AtomicLong;
+import org.apache.hadoop.hbase.HConstants;
 import org.apache.hadoop.hbase.KeyValue;
 import org.apache.hadoop.hbase.ServerName;
+import org.apache.hadoop.hbase.client.ColumnFamilyDescriptorBuilder;
 import org.apache.hadoop.hbase.client.RegionInfo;
+import org.apache.hadoop.hbase.client.TableDescriptor;
+import org.apache.hadoop.hbase.client.TableDescriptorBuilder;
 import org.apache.hadoop.hbase.util.Bytes;
 import org.apache.hadoop.hbase.wal.WALEdit;
 import org.junit.jupiter.api.BeforeEach;
@@ -65,6 +72,17 @@ class RecorderTest {
     private boolean torn;
     private Runnable inRingBuffer = () -> { };
     private String peers;
+    private boolean expiring;
+
+    @Override
+    public List<TableEvents.OpenRegion> openRegions() {
+      int ttl = expiring ? 86_400 : HConstants.FOREVER;
+      TableDescriptor table = TableDescriptorBuilder.newBuilder(Fixtures.STATE_TABLE)
+          .setColumnFamily(ColumnFamilyDescriptorBuilder.newBuilder(StateTable.FAMILY).setTimeToLive(ttl).build())
+          .build();
+      return List.of(new TableEvents.OpenRegion("r", Fixtures.STATE_TABLE.getNameAsString(), 1, 5, Map.of(), 0,
+          () -> Retention.of(table), 0));
+    }
 
     @Override
     public String peers() {
@@ -373,7 +391,7 @@ class RecorderTest {
   void aClockThatWasSetBackIsToldWithTheEcho() throws IOException {
     AtomicLong steady = new AtomicLong();
     Recorder watching = new Recorder(recorder.settings(), () -> store, spool, clock::get,
-        () -> steady.get() * 1_000_000, (name, live) -> false, copies -> { }, Runnable::run, name -> null);
+        () -> steady.get() * 1_000_000, (name, live) -> false, copies -> { }, Runnable::run);
     watching.roles().watchWal(wal);
     watching.tick();
     clock.addAndGet(60_000);
@@ -389,16 +407,37 @@ class RecorderTest {
     assertTrue(health(writerRow).contains("\"clock_back_ms\":" + (latest + 500)), health(writerRow));
   }
 
+  /** An administrator's TTL: heads bear sequence ids for times, so that all of them expire at once. */
+  @Test
+  void aStateTableWhoseRowsExpireHasLostRowsUntilItIsSetRightAndOnceMore() throws IOException {
+    append();
+    tick(30_000);
+    assertNull(store.number(CoverageRow.KEY, CoverageRow.BACK_MS));
+    server.expiring = true;
+    for (boolean isRight : new boolean[] {false, false, true}) {
+      server.expiring = !isRight;
+      store.log.clear();
+      tick(20_000);
+      assertEquals(clock.get(), store.number(CoverageRow.KEY, CoverageRow.BACK_MS));
+      assertEquals(clock.get(), store.number(CoverageRow.KEY, CoverageRow.START_MS));
+      assertTrue(isWritten(headRow()), "all that is known is written again");
+    }
+    long last = clock.get();
+    tick(20_000);
+    assertEquals(last, store.number(CoverageRow.KEY, CoverageRow.BACK_MS));
+  }
+
   /** As on a master that has the write-time tracker alone. */
   @Test
   void aServerWhoseWalAloneIsWatchedIsLookedAtWithoutAReplicatorsRole() throws IOException {
     server.peers = "{\"1\":[2,3,4,5]}";
     List<String> asked = new ArrayList<>();
     Recorder alone = new Recorder(recorder.settings(), () -> store, spool, clock::get, () -> 0, (name, live) -> false,
-        copies -> { }, Runnable::run, name -> {
-          asked.add(name);
-          return asked.size() < 2 ? null : server; // its thread may not be there yet
-        });
+        copies -> { }, Runnable::run);
+    alone.roles().findServers(name -> {
+      asked.add(name);
+      return asked.size() < 2 ? null : server; // its thread may not be there yet
+    });
     alone.roles().watchWal(wal);
     alone.tick();
     assertFalse(alone.roles().listRegions());
