@@ -199,15 +199,15 @@ TABLES: dict[str, Code[Status]] = {
             "replicated only since {written_to}: until then family {note} had replication scope 0, and its older"
             " rows were never shipped"
         ),
-        advice="copy the family's older rows, and accept the past with {since}",
+        advice="copy the family's older rows, then accept the past with {since}",
         repair=Copy.TABLE,
         is_about_rows=True,
     ),
     # Mutations that bypass the WAL were seen.
     "skipped-wal": Code(
         Status.UNVERIFIABLE,
-        ("SKIP_WAL: up to {written_to} some of the table's mutations bypassed the WAL, and therefore replication"),
-        advice=("copy the rows that these mutations wrote, and accept the past with {since}"),
+        "SKIP_WAL: up to {written_to} some of the table's mutations bypassed the WAL, and therefore replication",
+        advice="copy the rows that these mutations wrote, then accept the past with {since}",
         repair=Copy.TABLE,
         is_about_rows=True,
     ),
