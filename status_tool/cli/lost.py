@@ -35,7 +35,7 @@ def lost(
             "--since-recovery-point",
             expose_value=False,
             show_default=False,
-            help="The default: whatever the slave lacks is later than its recovery point.",
+            help="List entries later than the slave's recovery point: the default, as it has all earlier ones.",
         ),
     ] = True,
     slave_conf: Annotated[

@@ -73,7 +73,7 @@ app.command(
     context_settings={"allow_extra_args": True, "ignore_unknown_options": True},
 )(publish)
 app.command(name="recovery-point", short_help="Show up to when the slave is proven complete.")(recovery_point)
-app.command(short_help="What the old master holds that the slave never got.")(lost)
+app.command(short_help="List what the old master holds that the slave never got.")(lost)
 app.command(short_help="Check every edge and path of a replication graph.")(paths)
 app.command(short_help="Print the steps of a planned change of roles.")(switchover)
 app.command(short_help="Show clusters, peers, and tables that drift.")(topology)

@@ -49,7 +49,7 @@ Cert = Annotated[
 Principal = Annotated[
     str | None,
     typer.Option(
-        "--principal", metavar="NAME", help="Kerberos: the principal whose ticket, or with --keytab whose key, to use."
+        "--principal", metavar="NAME", help="Kerberos: the principal whose ticket, or key in --keytab, to use."
     ),
 ]
 Keytab = Annotated[

@@ -73,7 +73,7 @@ def paths(
     verbose: Verbose = False,
     log_file: LogFile = None,
 ) -> int:
-    """Check every edge and path of a replication graph (HBase alone): a matrix of which cluster's entries are where.
+    """Check every edge and path of a replication graph (HBase only): a matrix of which cluster has whose entries.
 
     Exit code 0 complete, 1 something is behind or lost, 2 error, 3 something could not be verified.
     """

@@ -41,7 +41,7 @@ def recovery_point(
     ] = None,
     **options: Any,
 ) -> int:
-    """Print up to when everything is proven to be on this slave, from what `publish` has sent. Asks the slave alone.
+    """Print up to when everything is proven to be on this slave, from what `publish` has sent. Reads the slave only.
 
     Exit code 0 the point is fresh, 1 older than --max-age, 2 error, 3 there is none.
     """

@@ -15,7 +15,7 @@ import typer
 from typer.main import get_command
 
 from status_tool.cli.main import app
-from status_tool.cli.modes import BARRIER_MODES, SHORT, forms_of
+from status_tool.cli.modes import SHORT, forms_of
 from status_tool.cli.run_options import OPTIONS, Mode
 
 PROGRAM = "status-tool"
@@ -71,7 +71,7 @@ def options_markdown() -> str:
     for name, option in OPTIONS.items():
         alike.setdefault(forms_of(name), []).append(f"`{option.flag}`")
     lines += [f"| {forms} | {', '.join(flags)} |" for forms, flags in alike.items()]
-    return "\n".join(lines) + "\n\n" + fill(_besides(), 120, break_on_hyphens=False) + "\n"
+    return "\n".join(lines) + "\n"
 
 
 def full_markdown() -> str:
@@ -97,18 +97,6 @@ def _described() -> list[tuple[str, Any, list[_Record]]]:
 def _shared() -> Set[_Record]:
     """Return the options of `run`, which others may take in the same words."""
     return {record for name, _, records in _described() if name == "run" for record in records}
-
-
-def _besides() -> str:
-    streams = ", ".join(f"`{one.flag}`" for one in OPTIONS.values() if one.needs_streams)
-    barriers = ", ".join(f"`{mode}`" for mode in Mode if mode in BARRIER_MODES)
-    return (
-        f"Besides, `--wait` is refused with `--only hdfs` where it waits for region servers only ({barriers}), "
-        "`--file-mode` for a check that writes no file, `--layout` where no `file://` folder is read, and `--deep` "
-        "with `-o FILE.json` and with a FILE that has no CRC32C (`run -m --deep` records it). With a FILE of one half, "
-        f"options about the other one are refused; with a FILE of the original tool, {streams}. "
-        "`--conf-dir` beside `--slave-status` is read and checked, but nothing in it is needed."
-    )
 
 
 def _commands(names: tuple[str, ...], command: Any) -> Iterator[tuple[tuple[str, ...], Any]]:

@@ -152,7 +152,7 @@ OPTION_GROUPS: Mapping[str, Mapping[str, Option]] = {
             Path,
             "--slave-status",
             metavar="FILE2",
-            help="With -i: the slave's side from FILE2, no cluster needed.",
+            help="With -i: read the slave's side from FILE2; no cluster is needed.",
             is_letter=True,
         ),
         "follow": Option(
@@ -208,7 +208,7 @@ OPTION_GROUPS: Mapping[str, Mapping[str, Option]] = {
             modes=_ALL - {Mode.SLAVE, Mode.FOLLOW, Mode.DUMP},
             why="no shutdown time counts there",
         ),
-        "only": Option(Half, "--only", help="One half of the check.", modes=_ALL),
+        "only": Option(Half, "--only", help="Check one half only.", modes=_ALL),
         "peer": Option(
             str,
             "--peer",
@@ -399,7 +399,7 @@ OPTION_GROUPS: Mapping[str, Mapping[str, Option]] = {
             list[str],
             "--map-path",
             metavar="MASTER=SLAVE",
-            help="A tree that has another path on the slave.",
+            help="Compare a tree with one that has another path on the slave.",
             modes=CHECKS,
             half="hdfs",
             why="it goes with -i FILE",

@@ -42,8 +42,8 @@ def topology(
         typer.Option("--peer-conf", metavar="DIR", help="Site files of a peer's cluster, to compare its families."),
     ] = None,
 ) -> int:
-    """Show this cluster, its peers and theirs as a tree, and tables that drift: exit code 0, 1 if a link is broken or
-    a table drifts, 2 error.
+    """Show this cluster, its peers and theirs as a tree, and tables that drift. Exit code 0 all is well, 1 a link
+    is broken or a table drifts, 2 error.
     """
     accepted = parse_baseline(since or (), TableFilter())
     if report is not None:

@@ -65,17 +65,17 @@ STREAMS: dict[str, Code[Status]] = {
         Status.UNVERIFIABLE,
         "unreadable: the stream's head could not be read",
         advice=(
-            "the row of this stream in the master's state table is damaged, or of trackers of an earlier version; see"
-            " the region server's log, or compare the table once (--rows)"
+            "the stream's row in the master's state table is damaged, or an earlier version of the trackers wrote it;"
+            " check the region server's log, or compare the table once (--rows --master-conf DIR)"
         ),
     ),
     # Entries may have been applied without a record of it.
     "unrecorded": Code(
         Status.UNVERIFIABLE,
         (
-            "not recorded: the slave has no record of all entries after sequence id {from_seq} up to {to_seq}, but it"
-            " may have applied them: its state table has lost rows or gone back, or one of its servers ran without the"
-            " tracker, since the table has held anything"
+            "not recorded: the slave has no record of entries after sequence id {from_seq} up to {to_seq}, but may have"
+            " applied them: since the table's first entry, the slave's state table lost rows or went back to an earlier"
+            " state, or one of its servers ran without the tracker"
         ),
         advice=(
             "compare the table once (--rows --master-conf DIR), which proves it anew; where the master is gone,"
@@ -135,9 +135,9 @@ REGIONS: dict[str, Code[Status]] = {
     "content-changed": Code(
         Status.UNVERIFIABLE,
         (
-            "content changed: at {written_to} the region opened with store files other than those that it was closed"
-            " with: a snapshot was restored or cloned, the region truncated, or files were placed or removed by hand,"
-            " none of which replication carries"
+            "content changed: at {written_to} the region opened with other store files than it was closed with: a"
+            " snapshot was restored or cloned, the region was truncated, or files were placed or removed by hand;"
+            " replication carries none of these"
         ),
         repair=Copy.CONTENT,
     ),
@@ -146,9 +146,9 @@ REGIONS: dict[str, Code[Status]] = {
         Status.UNVERIFIABLE,
         "bulk load: files were loaded at {written_to}, {note}",
         advice=(
-            "where hbase.replication.bulkload.enabled is on and its queue has only to drain, run `run -m` again when it"
-            " has; else load the same files on the slave, or copy them (CopyTable, ExportSnapshot), and accept the past"
-            " with {since}"
+            "if hbase.replication.bulkload.enabled is on, wait until the peer's queue is drained (`status-tool queues`)"
+            " and run `run -m` again; otherwise load the same files on the slave, or copy the rows (CopyTable,"
+            " ExportSnapshot), and accept the past with {since}"
         ),
     ),
     # Entries of this master arrived without a valid stamp, so that it is not known which.
@@ -185,8 +185,8 @@ TABLES: dict[str, Code[Status]] = {
         Status.UNVERIFIABLE,
         "SKIP_WAL: the table's writes bypass the WAL, and therefore replication",
         advice=(
-            "the table's durability SKIP_WAL bypasses replication; on the master `alter 'TABLE', DURABILITY =>"
-            " 'USE_DEFAULT'`, then copy its rows"
+            "change the durability on the master (hbase shell: `alter 'TABLE', DURABILITY => 'USE_DEFAULT'`), then"
+            " copy the table's rows"
         ),
         repair=Copy.TABLE,
         is_by_hand=True,
@@ -199,21 +199,15 @@ TABLES: dict[str, Code[Status]] = {
             "replicated only since {written_to}: until then family {note} had replication scope 0, and its older"
             " rows were never shipped"
         ),
-        advice="older rows of the family were never replicated; accept the past with {since} when it has been copied",
+        advice="copy the family's older rows, then accept the past with {since}",
         repair=Copy.TABLE,
         is_about_rows=True,
     ),
     # Mutations that bypass the WAL were seen.
     "skipped-wal": Code(
         Status.UNVERIFIABLE,
-        (
-            "SKIP_WAL: mutations that bypass the WAL were seen in the table up to {written_to}, and therefore"
-            " replication"
-        ),
-        advice=(
-            "replication never sees SKIP_WAL mutations; accept the past with {since} when what they wrote has been"
-            " copied"
-        ),
+        "SKIP_WAL: up to {written_to} some of the table's mutations bypassed the WAL, and therefore replication",
+        advice="copy the rows that these mutations wrote, then accept the past with {since}",
         repair=Copy.TABLE,
         is_about_rows=True,
     ),
@@ -222,8 +216,7 @@ TABLES: dict[str, Code[Status]] = {
         Status.UNVERIFIABLE,
         (
             "emptied: on the slave the table, part of it or a family was recreated, truncated or dropped at"
-            " {written_to}, after replicated entries had arrived or its past was accepted: what was there before is"
-            " gone"
+            " {written_to}, after replicated entries had arrived or its past was accepted: its earlier rows are gone"
         ),
         advice=(
             "copy what is missing and compare the table once (--rows --master-conf DIR), which proves it anew; where"
@@ -248,11 +241,11 @@ TABLES: dict[str, Code[Status]] = {
     # No tracker vouches for one of the slave's regions, or its regions do not cover every key once.
     "unattended": Code(
         Status.UNVERIFIABLE,
-        "unattended: no tracker vouches for what the slave's table holds",
+        "unattended: no tracker vouches for the rows of the slave's table",
         advice=(
             "open every region of the table on a server with the tracker (`status-tool setup`; hbase shell: `assign`,"
-            " `move`, `enable`), and check again with --wait; where a server without the tracker had one, compare the"
-            " table once (--rows --master-conf DIR): nobody recorded what happened to it there"
+            " `move`, `enable`), and check again with --wait; if a server without the tracker had one of them, compare"
+            " the table once (--rows --master-conf DIR), because nobody recorded changes there"
         ),
         is_about_rows=True,
     ),
@@ -264,7 +257,7 @@ TABLES: dict[str, Code[Status]] = {
     "meta-family": Code(
         Status.UNVERIFIABLE,
         "a family is named METAFAMILY: HBase treats its cells as WAL markers and does not ship them",
-        advice="rename the family: a region server crash would lose its cells as well",
+        advice="move the rows to a family of another name: a region server crash would lose its cells as well",
         is_about_rows=True,
     ),
     # Store files of the slave's changed beside the WAL, or its table kept less, after entries had arrived.
@@ -283,8 +276,8 @@ TABLES: dict[str, Code[Status]] = {
     "pruned": Code(
         Status.UNVERIFIABLE,
         (
-            "pruned: the master has dropped heads of streams that were written until {written_to}, when others were"
-            " known to have them (`status-tool prune`): whether this slave has them is no longer known"
+            "pruned: `status-tool prune` on the master dropped the heads of streams written until {written_to}, which"
+            " other slaves had; nobody can tell any more whether this slave has them"
         ),
         advice="compare the table once (--rows), copy what is missing, and accept the past with {since}",
         repair=Copy.TABLE,
@@ -309,13 +302,19 @@ TABLES: dict[str, Code[Status]] = {
     "descriptor-unreadable": Code(
         Status.UNVERIFIABLE,
         "descriptor unreadable: the table's families on the {side} are unknown",
-        advice="record the status again; if it persists, check the trackers' log lines",
+        advice=(
+            "write that side's status again; if this persists, check the lines of `status-tool` in its region servers'"
+            " logs"
+        ),
     ),
     # It has regions, but no descriptor, or nothing has: nobody knows what is replicated.
     "not-described": Code(
         Status.UNVERIFIABLE,
         "not described: the trackers recorded no descriptor",
-        advice=("run `run -m` again with --wait, so that a tracker records all tables; if it persists, see their log"),
+        advice=(
+            "run `run -m` again with --wait, so that a tracker records all tables; if this persists, check the lines of"
+            " `status-tool` in the region servers' logs"
+        ),
         is_about_rows=True,
     ),
     # It is described, but none of its regions was recorded.
@@ -383,12 +382,12 @@ RUNS: dict[str, Code[Status]] = {
     "own-code": Code(
         Status.UNVERIFIABLE,
         (
-            "replicated by other code: {note}, which may leave out or change entries, or cells of entries that count as"
-            " applied"
+            "replicated by other code: {note}, which may drop or change entries, or single cells of entries that count"
+            " as applied"
         ),
         advice=(
-            "compare the tables (--rows), without which no run can say complete while it is there: remove it (add the"
-            " peer again, restart those servers), and accept what was compared until then with --since"
+            "remove it (add the peer again, restart those servers), compare the tables (--rows), and accept what was"
+            " written until then with --since; while it is there, only --rows can prove a table complete"
         ),
         is_about_rows=True,
     ),
@@ -396,8 +395,8 @@ RUNS: dict[str, Code[Status]] = {
         Status.UNVERIFIABLE,
         "not compared: the table's rows could not settle it",
         advice=(
-            "remove the reason, or let what is written settle (--wait), and check again with --rows; without --rows"
-            " the streams decide alone"
+            "remove the reason, or wait until the rows stop changing (--wait), and check again with --rows; without"
+            " --rows the streams decide alone"
         ),
     ),
     "origin": Code(
