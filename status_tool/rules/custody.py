@@ -73,8 +73,6 @@ def survey(regions: Iterable[Row], servers: Iterable[Row]) -> tuple[Places, dict
 
     Also returns details by table.
 
-    Also returns details by table.
-
     A detail has the number of a table's regions and, if they do not cover every key exactly once, one at fault.
     """
     watchers = {row["server"]: row for row in servers if row.get("live") and row.get("role") == REPLICATOR}

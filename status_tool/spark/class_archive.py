@@ -129,8 +129,6 @@ def start_key(what: str) -> str | None:
 
     The JVM rejects an archive if the JDK build or any Spark jar (name, size, mtime) differs.
 
-    The JVM rejects an archive if the JDK build or any Spark jar (name, size, mtime) differs.
-
     None where either is not there, or the JDK too old to write an archive.
     """
     release, homes = _java(), spark_homes()

@@ -50,8 +50,6 @@ def direct_command(settings: dict[str, str], folder: Path) -> list[str] | None:
 
     None if Spark's launcher gives no options.
 
-    None if Spark's launcher gives no options.
-
     `folder` takes the temporary files of the JVM. Raises `ConfigurationError` where there is no Java.
     """
     program, homes = java("Spark"), spark_homes()
