@@ -110,6 +110,26 @@ def test_a_server_without_the_tracker_breaks_custody() -> None:
     assert world.named(master=False).keys() == {REGIONS[0], born}
 
 
+def test_what_was_written_while_no_server_had_the_tracker_is_named() -> None:
+    """All servers stop, run without it for a while, and with it again: the files tell where anything was written."""
+    world = LedgerWorld()
+    for blind in (False, True, False):
+        for server in world.living():
+            for name in tuple(server.held):
+                world.close(name)
+            world.write_ledger(server, urgent=True)
+            server.alive = False
+        world.start()
+        world.servers[-1].blind = blind
+        for name in REGIONS:
+            world.open(name, world.servers[-1], world.regions[name].stored_seq + 1)
+        if blind:
+            world.write(REGIONS[0])
+    world.settle()
+    for master in (True, False):
+        assert world.named(master=master).keys() == {REGIONS[0]}
+
+
 def broken_rules() -> dict[str, tuple[object, str, Callable[..., object]]]:
     follows, in_order = content._follows, content._in_order
     return {
