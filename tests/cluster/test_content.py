@@ -223,6 +223,25 @@ def test_what_wals_do_not_tell_is_seen_by_the_write_time_tracker_alone(pair: Pai
     assert (result.exit_code, codes) == (3, {"raised": "scope-raised", "bypassed": "skipped-wal"}), result
 
 
+def test_what_others_did_on_the_slave_is_told_by_the_replicate_time_tracker_alone(pair: Pair, status: Path) -> None:
+    """Replication's own writes are no news; deletes of a client are told apart from its puts."""
+    pair.create_table("others", {"f": 1})
+    pair.master.admin.put_rows("others", "f", 10)
+    pair.wait_same("others")
+
+    def told() -> str:
+        pair.write_master(status, "--table=others")
+        result = pair.check(status, "--table=others", "--wait", "60")
+        assert result.exit_code == 0, result
+        return " ".join(notice for notice in result.json["notices"] if "by others than this master" in notice)
+
+    assert told() == ""
+    pair.slave.admin.put_rows("others", "f", 1, prefix="own")
+    assert re.search(r"others \(last [^),]*\)", told())
+    pair.slave.admin.delete_rows("others", 1)
+    assert "deletes among them" in told()
+
+
 def test_a_slave_that_kept_less_for_a_while(pair: Pair, status: Path) -> None:
     """Its cells expired under a TTL that was taken back. No server's memory tells, nor the descriptor of today."""
     master, slave = pair.master.admin, pair.slave.admin

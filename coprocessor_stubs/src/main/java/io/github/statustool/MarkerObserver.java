@@ -2,6 +2,7 @@ package io.github.statustool;
 
 import io.github.statustool.content.MarkerForwarder;
 import io.github.statustool.content.MetaLineage;
+import io.github.statustool.content.TableWrites;
 import io.github.statustool.recorder.Recorder;
 import io.github.statustool.server.WalWatch;
 import io.github.statustool.state.Ids;
@@ -10,6 +11,7 @@ import java.util.List;
 import java.util.Optional;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.hbase.CoprocessorEnvironment;
+import org.apache.hadoop.hbase.TableName;
 import org.apache.hadoop.hbase.client.RegionInfo;
 import org.apache.hadoop.hbase.coprocessor.CoprocessorHost;
 import org.apache.hadoop.hbase.coprocessor.ObserverContext;
@@ -24,9 +26,9 @@ import org.apache.hadoop.hbase.wal.WALKey;
 import org.apache.hadoop.hbase.wal.WALKeyImpl;
 
 /**
- * Observes the markers in the WALs of a region server that runs {@link ReplicateTimeTracker} only. That tracker
- * installs this class, in time because a server creates its WALs after it has loaded its coprocessors. It reads splits
- * and merges from the WAL of hbase:meta, too, and stamps no entries.
+ * Observes the WALs of a region server that runs {@link ReplicateTimeTracker} only: markers, splits and merges in the
+ * WAL of hbase:meta, and which clusters a table's entries have passed. It stamps no entries. That tracker installs this
+ * class, in time because a server creates its WALs after it has loaded its coprocessors.
  */
 @SuppressWarnings("deprecation") // the WAL hooks: deprecated to warn of changes, without a replacement
 public final class MarkerObserver implements WALCoprocessor, WALObserver {
@@ -35,6 +37,9 @@ public final class MarkerObserver implements WALCoprocessor, WALObserver {
   private MarkerForwarder notes;
   private MetaLineage lineage;
   private boolean ignored;
+  private RegionInfo lastRegion;
+  /** Of the last region's table; null if that is a table of HBase or of the trackers. */
+  private TableWrites lastWrites;
 
   /** Called by HBase. */
   public MarkerObserver() {}
@@ -88,17 +93,30 @@ public final class MarkerObserver implements WALCoprocessor, WALObserver {
   public void postWALWrite(ObserverContext<? extends WALCoprocessorEnvironment> ctx, RegionInfo info, WALKey key,
       WALEdit edit) {
     try {
-      boolean isAsked = edit.isMetaEdit() || info.isMetaRegion();
-      if (!isAsked || (notes == null && !prepare())) {
+      if (notes == null && !prepare()) {
         return;
       }
       if (info.isMetaRegion()) {
         lineage.read(edit, key.getWriteTime());
-      } else {
+      } else if (edit.isMetaEdit()) {
         notes.note(info, (WALKeyImpl) key, edit, null);
+      } else if (!edit.isReplay()) {
+        noteWrite(info, (WALKeyImpl) key, edit);
       }
     } catch (Throwable t) {
       recorder.health().error("postWALWrite", t);
+    }
+  }
+
+  private void noteWrite(RegionInfo region, WALKeyImpl key, WALEdit edit) {
+    if (region != lastRegion) {
+      TableName table = region.getTable();
+      boolean isOurs = table.isSystemTable() || table.equals(recorder.settings().table);
+      lastWrites = isOurs ? null : recorder.observed().tableWrites.of(table.getNameAsString());
+      lastRegion = region;
+    }
+    if (lastWrites != null) {
+      lastWrites.add(key.getWriteTime(), edit, key.getClusterIds(), false);
     }
   }
 

@@ -16,7 +16,7 @@ import java.util.function.LongSupplier;
 public final class ObservedState {
   final StreamHeads heads = new StreamHeads();
   public final RegionFacts facts = new RegionFacts();
-  final TableWrites.Registry tableWrites = new TableWrites.Registry();
+  public final TableWrites.Registry tableWrites = new TableWrites.Registry();
   public final ContentLedger content;
   public final TableEvents tableEvents = new TableEvents();
   public final AppliedSegments applied = new AppliedSegments(tableEvents);
