@@ -56,9 +56,11 @@ public final class ReplicateTimeTracker implements RegionServerCoprocessor, Regi
       if (!hasSinkHook(RegionServerObserver.class)) {
         recorder.health().sinkHookIsMissing();
       }
-      MarkerObserver.install((RegionServerCoprocessorEnvironment) env);
-      recorder.roles().watchServer(new ServerWatch((RegionServerCoprocessorEnvironment) env));
-      recorder.digests().start(new DigestServer((RegionServerCoprocessorEnvironment) env));
+      RegionServerCoprocessorEnvironment server = (RegionServerCoprocessorEnvironment) env;
+      MarkerObserver.install(server);
+      ServerWatch watch = new ServerWatch(server);
+      recorder.roles().watchServer(watch);
+      recorder.digests().start(new DigestServer(server.getOnlineRegions(), watch::serverName, env.getConfiguration()));
     } catch (Throwable t) {
       recorder.health().error("starting the replicate-time tracker", t);
     }

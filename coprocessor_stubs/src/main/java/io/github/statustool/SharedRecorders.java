@@ -71,8 +71,9 @@ final class SharedRecorders {
     if (server == null) {
       return null;
     }
-    recorder.digests().start(new DigestServer(server));
-    return new ServerWatch(server);
+    ServerWatch watch = new ServerWatch(server);
+    recorder.digests().start(new DigestServer(server, watch::serverName, server.getConfiguration()));
+    return watch;
   }
 
   private static void finishWithJvm(RecorderThread thread) {

@@ -5,8 +5,6 @@ import java.io.IOException;
 import java.util.function.Supplier;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.hbase.HBaseConfiguration;
-import org.apache.hadoop.hbase.ServerName;
-import org.apache.hadoop.hbase.coprocessor.RegionServerCoprocessorEnvironment;
 import org.apache.hadoop.hbase.regionserver.HRegion;
 import org.apache.hadoop.hbase.regionserver.HRegionServer;
 import org.apache.hadoop.hbase.regionserver.OnlineRegions;
@@ -15,18 +13,11 @@ import org.apache.hadoop.hbase.regionserver.Region;
 /** The region server's services that row digests need. */
 public class DigestServer {
   private final OnlineRegions server;
-  private final Supplier<ServerName> name;
+  private final Supplier<String> name;
   private final Configuration conf;
 
-  public DigestServer(RegionServerCoprocessorEnvironment env) {
-    this(env.getOnlineRegions(), env::getServerName, env.getConfiguration());
-  }
-
-  public DigestServer(HRegionServer server) {
-    this(server, server::getServerName, server.getConfiguration());
-  }
-
-  DigestServer(OnlineRegions server, Supplier<ServerName> name, Configuration conf) {
+  /** @param name returns the server's name; null until it is online */
+  public DigestServer(OnlineRegions server, Supplier<String> name, Configuration conf) {
     this.server = server;
     this.name = name;
     this.conf = conf;
@@ -34,9 +25,7 @@ public class DigestServer {
 
   /** Returns the server's name; null until the server is online. */
   String name() {
-    boolean online = !(server instanceof HRegionServer) || ((HRegionServer) server).isOnline();
-    ServerName known = online ? name.get() : null;
-    return known == null ? null : known.getServerName();
+    return name.get();
   }
 
   /** Returns true once the server stops: closing its regions waits for running scans. */
