@@ -32,10 +32,9 @@ Install on every region server of both clusters; then failing back needs no furt
    Copy it into HBase's lib folder on every region server.
 
 2. {found}
-   A master needs only the first property, a slave only the second. With both on the master, mutations that bypass the
-   WAL are detected as well. Optional, with their defaults: hbase.replicationtable.namespace=default,
-   hbase.replicationtable.name=replicationstate, hbase.replicationtable.updatedelay=30000,
-   hbase.replicationtable.updateperiod=20000 (ms).
+   A master needs only the first property, a slave only the second. Optional, with their defaults:
+   hbase.replicationtable.namespace=default, hbase.replicationtable.name=replicationstate,
+   hbase.replicationtable.updatedelay=30000, hbase.replicationtable.updateperiod=20000 (ms).
 
    hbase-site.xml of the region servers; in Cloudera Manager: HBase, Configuration, "RegionServer Advanced Configuration
    Snippet (Safety Valve) for hbase-site.xml", View as XML:
