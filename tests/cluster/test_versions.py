@@ -1,7 +1,8 @@
-"""The same jar on other WAL providers and on HBase 2.5."""
+"""The same jar on other WAL providers and on HBase 2.5; each side has the tracker that it needs, and no other."""
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from tests.cluster.test_verdicts import assert_complete
 from tests.lab.lab import Lab
 from tests.lab.waiting import wait_until
-from tests.pair import PEER, Pair, start_pair, tool_here, tracked_spec
+from tests.pair import PEER, REPLICATE_TRACKER, WAL_TRACKER, Pair, start_pair, tool_here, tracked_spec
 
 pytestmark = [pytest.mark.cluster, pytest.mark.spark]
 
@@ -23,8 +24,9 @@ def test_complete_then_gap(version: str, provider: str, warm_spark: None, status
     """Complete under load, a caught loss, and a restored snapshot that is named."""
     site = {"hbase.wal.provider": provider}
     with Lab(hbase_version=version) as lab:
-        specs = [tracked_spec(name, region_servers=1, site=site) for name in ("master", "slave")]
-        pair = start_pair(lab, *specs)
+        master = tracked_spec("master", region_servers=1, trackers=WAL_TRACKER, site=site)
+        slave = tracked_spec("slave", region_servers=1, trackers=REPLICATE_TRACKER, site=site)
+        pair = start_pair(lab, master, slave)
         pair.create_table("t", {"f": 1, "l": 0}, [b"load00000100", b"load00000200"])
         loads = [pair.master.admin.load_start("t", family, 100) for family in "fl"]
         admin = pair.master.admin
@@ -52,6 +54,7 @@ def test_complete_then_gap(version: str, provider: str, warm_spark: None, status
         assert result.exit_code == 1, result
         assert result.json["hbase"]["regions"]["gap"] == 1
         _a_restored_snapshot_is_named(pair, status)
+        _settings_of_tables_are_seen(pair, status)
 
 
 def _a_restored_snapshot_is_named(pair: Pair, status: Path) -> None:
@@ -67,3 +70,23 @@ def _a_restored_snapshot_is_named(pair: Pair, status: Path) -> None:
     assert result.exit_code == 3, result
     details = [problem["detail"] for problem in result.json["problems"] if problem["table"] == "restored"]
     assert any("content changed: at" in detail for detail in details), result
+
+
+def _settings_of_tables_are_seen(pair: Pair, status: Path) -> None:
+    """A family that is replicated only now, and a slave's table that kept less: what a look at open regions shows."""
+    for table in ("raised", "less"):
+        pair.create_table(table, {"f": 1, "l": 0})
+        for family in "fl":
+            pair.master.admin.put_rows(table, family, 5)
+        pair.wait_same(table, ["f"])
+    pair.master.admin.set_scope("raised", "l", 1)
+    for seconds in (3_600, 2**31 - 1):
+        pair.slave.admin.set_ttl("less", "f", seconds)
+        time.sleep(2)  # the trackers look at the regions once a poll
+    chosen = ("--table=raised", "--table=less")
+    pair.write_master(status, *chosen)
+    result = pair.check(status, *chosen, "--wait", "60")
+    codes = {problem["table"]: problem["code"] for problem in result.json["problems"]}
+    assert (result.exit_code, codes) == (3, {"raised": "scope-raised", "less": "slave-changed"}), result
+    rows = ("--rows", "--master-conf", str(pair.master.conf_dir))
+    assert_complete(pair.check(status, "--table=less", "--wait", "60", *rows), "rows")

@@ -155,12 +155,7 @@ public final class Recorder {
     clockWatch.check();
     roles.refresh();
     observed.content.readMarkers();
-    if (roles.listRegions()) {
-      List<TableEvents.OpenRegion> open = roles.openRegions();
-      observed.tableEvents.regions(open);
-      observed.content.look(open);
-      isExpiring = open.stream().anyMatch(region -> region.loses(settings.table.getNameAsString()));
-    }
+    lookAtRegions();
     roles.checkPeers();
     // Before the pause after a failure: a JVM that shuts down waits only so long for the final rows.
     endRoles();
@@ -173,6 +168,21 @@ public final class Recorder {
       backoff = FIRST_BACKOFF_MS;
     } catch (IOException e) {
       postpone(e);
+    }
+  }
+
+  /** An error is counted, and stops nothing else: heads and segments are recorded without these looks. */
+  private void lookAtRegions() {
+    if (!roles.listRegions()) {
+      return;
+    }
+    try {
+      List<TableEvents.OpenRegion> open = roles.openRegions();
+      observed.tableEvents.regions(open);
+      observed.content.look(open);
+      isExpiring = open.stream().anyMatch(region -> region.loses(settings.table.getNameAsString()));
+    } catch (RuntimeException e) {
+      health.error("looking at the open regions", e);
     }
   }
 
