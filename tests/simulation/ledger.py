@@ -68,6 +68,8 @@ class Held:
     """How many versions its table keeps; None: nobody has looked yet."""
     stored: bool = False
     ever_stored: bool = False
+    urgent: bool = True
+    """Whether it has what is written without waiting for a flush."""
     stamped: int = 0
     """The timestamp of its newest change; 0: of which there is none yet."""
 
@@ -306,9 +308,10 @@ class LedgerWorld:
         if server.blind:
             return
         for name, held in (*server.over, *server.held.items()):
-            if not held.stored and (not urgent or held.closed is not None or not held.ever_stored):
+            if not held.stored and (not urgent or held.closed is not None or held.urgent):
                 self.store.put([(b"f" + name.encode(), self.cells_of(server, held))], fate)
                 held.stored = held.ever_stored = True
+                held.urgent = False
                 if held.kept is not None and fate == APPLIED:
                     self.regions[name].least = min(self.regions[name].least, held.kept)
         server.over = [(name, held) for name, held in server.over if not held.stored]
@@ -317,7 +320,7 @@ class LedgerWorld:
         """`ContentLedger.look`."""
         for name, held in server.held.items():
             if held.kept is None:
-                held.kept, held.stored, held.ever_stored, held.stamped = self.regions[name].kept, False, False, 0
+                held.kept, held.stored, held.urgent, held.stamped = self.regions[name].kept, False, True, 0
 
     def cells_of(self, server: Server, held: Held) -> Cells:
         """Timestamps grow, whatever the clock does; what is written again has the one that it had."""

@@ -11,7 +11,6 @@ import java.util.List;
 import java.util.Optional;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.hbase.CoprocessorEnvironment;
-import org.apache.hadoop.hbase.TableName;
 import org.apache.hadoop.hbase.client.RegionInfo;
 import org.apache.hadoop.hbase.coprocessor.CoprocessorHost;
 import org.apache.hadoop.hbase.coprocessor.ObserverContext;
@@ -110,9 +109,8 @@ public final class MarkerObserver implements WALCoprocessor, WALObserver {
 
   private void noteWrite(RegionInfo region, WALKeyImpl key, WALEdit edit) {
     if (region != lastRegion) {
-      TableName table = region.getTable();
-      boolean isOurs = table.isSystemTable() || table.equals(recorder.settings().table);
-      lastWrites = isOurs ? null : recorder.observed().tableWrites.of(table.getNameAsString());
+      lastWrites =
+          notes.observes(region) ? recorder.observed().tableWrites.of(region.getTable().getNameAsString()) : null;
       lastRegion = region;
     }
     if (lastWrites != null) {

@@ -65,7 +65,7 @@ public final class ContentLedger {
       OpenTenure tenure = open.get(region.name);
       // A region that was closed since the last look is listed as it was; the one that is open now may keep more.
       if (tenure != null && tenure.tenure.kept == null && region.openSeq == tenure.openSeq) {
-        tenure.keeps(region.retention.get());
+        tenure.keeps(Retention.of(region.descriptor));
       }
     }
   }

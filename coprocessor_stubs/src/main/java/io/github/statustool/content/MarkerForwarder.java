@@ -27,10 +27,15 @@ public final class MarkerForwarder {
     this.ledger = ledger;
   }
 
+  /** Returns true for a default replica of a user's table. */
+  public boolean observes(RegionInfo region) {
+    TableName table = region.getTable();
+    return !table.isSystemTable() && !table.equals(stateTable) && RegionReplicaUtil.isDefaultReplica(region);
+  }
+
   /** @param scopes replication scopes of the families before HBase removed them from the marker; or null */
   public void note(RegionInfo region, WALKeyImpl key, WALEdit edit, NavigableMap<byte[], Integer> scopes) {
-    TableName table = region.getTable();
-    if (!table.isSystemTable() && !table.equals(stateTable) && RegionReplicaUtil.isDefaultReplica(region)) {
+    if (observes(region)) {
       ledger.note(new Marker(origin, region, key.getSequenceId(), key.getWriteTime(), edit.getCells(),
           replicated(scopes)));
     }

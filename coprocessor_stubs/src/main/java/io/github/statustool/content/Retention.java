@@ -1,5 +1,6 @@
 package io.github.statustool.content;
 
+import java.util.Arrays;
 import java.util.Map;
 import org.apache.hadoop.hbase.HConstants;
 import org.apache.hadoop.hbase.KeepDeletedCells;
@@ -14,21 +15,23 @@ import org.apache.hbase.thirdparty.com.google.gson.JsonObject;
  * seconds, KEEP_DELETED_CELLS (0 FALSE, 1 TTL, 2 TRUE), NEW_VERSION_BEHAVIOR (0 or 1), and 0 if a crash may lose cells
  * (SKIP_WAL, ASYNC_WAL). The region's own descriptor counts, which is the one that it was opened with.
  */
-public final class Retention {
+final class Retention {
   private static final Map<KeepDeletedCells, Integer> KEPT_DELETES =
       Map.of(KeepDeletedCells.FALSE, 0, KeepDeletedCells.TTL, 1, KeepDeletedCells.TRUE, 2);
 
   private Retention() {}
 
   /** Returns true if each cell stays until it is overwritten or deleted, also after a crash. */
-  static boolean isUnlimited(JsonObject retention) {
-    return retention.keySet().stream().map(retention::getAsJsonArray).allMatch(numbers ->
-        numbers.get(2).getAsInt() == HConstants.FOREVER && numbers.get(5).getAsInt() == 1);
+  static boolean isUnlimited(TableDescriptor table) {
+    return isDurable(table) && Arrays.stream(table.getColumnFamilies())
+        .allMatch(family -> family.getTimeToLive() == HConstants.FOREVER);
   }
 
-  public static JsonObject of(TableDescriptor table) {
-    Durability durability = table.getDurability();
-    boolean isDurable = durability != Durability.SKIP_WAL && durability != Durability.ASYNC_WAL;
+  private static boolean isDurable(TableDescriptor table) {
+    return table.getDurability() != Durability.SKIP_WAL && table.getDurability() != Durability.ASYNC_WAL;
+  }
+
+  static JsonObject of(TableDescriptor table) {
     JsonObject families = new JsonObject();
     for (ColumnFamilyDescriptor family : table.getColumnFamilies()) {
       JsonArray numbers = new JsonArray();
@@ -37,7 +40,7 @@ public final class Retention {
       numbers.add(family.getTimeToLive());
       numbers.add(KEPT_DELETES.get(family.getKeepDeletedCells()));
       numbers.add(family.isNewVersionBehavior() ? 1 : 0);
-      numbers.add(isDurable ? 1 : 0);
+      numbers.add(isDurable(table) ? 1 : 0);
       families.add(family.getNameAsString(), numbers);
     }
     return families;

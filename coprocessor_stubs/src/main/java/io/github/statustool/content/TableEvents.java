@@ -10,9 +10,8 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
-import java.util.function.Supplier;
 import org.apache.hadoop.hbase.HConstants;
-import org.apache.hbase.thirdparty.com.google.gson.JsonObject;
+import org.apache.hadoop.hbase.client.TableDescriptor;
 
 /**
  * Events of tables that WALs do not show. For tables that replication writes to: when the first entry was applied, and
@@ -127,25 +126,25 @@ public final class TableEvents {
     final Map<String, Integer> scopes;
     /** Number of mutations in the memstore that bypassed the WAL; HBase resets it at a flush. */
     final long skipped;
-    /** {@link Retention} of its table. */
-    final Supplier<JsonObject> retention;
+    /** The one that it was opened with. */
+    final TableDescriptor descriptor;
     final long now;
 
     public OpenRegion(String name, String table, long id, long openSeq, Map<String, Integer> scopes, long skipped,
-        Supplier<JsonObject> retention, long now) {
+        TableDescriptor descriptor, long now) {
       this.name = name;
       this.table = table;
       this.id = id;
       this.openSeq = openSeq;
       this.scopes = scopes;
       this.skipped = skipped;
-      this.retention = retention;
+      this.descriptor = descriptor;
       this.now = now;
     }
 
     /** Returns true if this is a region of a table that loses cells by its own settings. */
     public boolean loses(String ofTable) {
-      return table.equals(ofTable) && !Retention.isUnlimited(retention.get());
+      return table.equals(ofTable) && !Retention.isUnlimited(descriptor);
     }
   }
 

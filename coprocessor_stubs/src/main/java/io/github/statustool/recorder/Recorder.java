@@ -173,7 +173,7 @@ public final class Recorder {
 
   /** An error is counted, and stops nothing else: heads and segments are recorded without these looks. */
   private void lookAtRegions() {
-    if (!roles.listRegions()) {
+    if (!roles.canListRegions()) {
       return;
     }
     try {

@@ -75,7 +75,7 @@ public final class ServerRoles {
   }
 
   /** Returns true if open regions can be listed, which may be none. */
-  boolean listRegions() {
+  boolean canListRegions() {
     return !watched().isEmpty();
   }
 

@@ -1,6 +1,5 @@
 package io.github.statustool.server;
 
-import io.github.statustool.content.Retention;
 import io.github.statustool.content.TableEvents;
 import java.util.ArrayList;
 import java.util.Collection;
@@ -55,6 +54,6 @@ final class OpenRegionLister {
     }
     return new TableEvents.OpenRegion(info.getEncodedName(), info.getTable().getNameAsString(), info.getRegionId(),
         openSeq.applyAsLong(region), scopes, region.getNumMutationsWithoutWAL(),
-        () -> Retention.of(region.getTableDescriptor()), now);
+        region.getTableDescriptor(), now);
   }
 }

@@ -252,7 +252,7 @@ class ContentLedgerTest {
         ColumnFamilyDescriptorBuilder.newBuilder(Fixtures.GLOBAL).setMaxVersions(versions).build();
     TableDescriptor table = TableDescriptorBuilder.newBuilder(region.getTable()).setColumnFamily(family).build();
     at.content.look(List.of(new TableEvents.OpenRegion(region.getEncodedName(), "t", 1, openSeq, Map.of(), 0,
-        () -> Retention.of(table), clock.get())));
+        table, clock.get())));
   }
 
   @Test

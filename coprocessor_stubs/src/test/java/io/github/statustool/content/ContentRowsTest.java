@@ -17,7 +17,6 @@ import org.apache.hadoop.hbase.client.RegionInfo;
 import org.apache.hadoop.hbase.client.RegionInfoBuilder;
 import org.apache.hadoop.hbase.util.Bytes;
 import org.apache.hadoop.hbase.wal.WALEdit;
-import org.apache.hbase.thirdparty.com.google.gson.JsonObject;
 import org.junit.jupiter.api.Test;
 
 class ContentRowsTest {
@@ -69,7 +68,7 @@ class ContentRowsTest {
   }
 
   private static TableEvents.OpenRegion open(long openSeq, long skipped, Map<String, Integer> scopes) {
-    return new TableEvents.OpenRegion("r", TABLE, 900, openSeq, scopes, skipped, JsonObject::new,
+    return new TableEvents.OpenRegion("r", TABLE, 900, openSeq, scopes, skipped, null,
         2000 + openSeq);
   }
 

@@ -13,7 +13,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeSet;
-import org.apache.hbase.thirdparty.com.google.gson.JsonObject;
 import org.junit.jupiter.api.Test;
 
 class TableEventsTest {
@@ -24,11 +23,11 @@ class TableEventsTest {
     for (String family : families) {
       scopes.put(family.substring(0, 1), family.endsWith("0") ? 0 : 1);
     }
-    return new TableEvents.OpenRegion(name, "t", 77, openSeq, scopes, 0, JsonObject::new, now);
+    return new TableEvents.OpenRegion(name, "t", 77, openSeq, scopes, 0, null, now);
   }
 
   private static TableEvents.OpenRegion skipping(long skipped, long now) {
-    return new TableEvents.OpenRegion("r", "t", 77, 5, Map.of("f", 1), skipped, JsonObject::new, now);
+    return new TableEvents.OpenRegion("r", "t", 77, 5, Map.of("f", 1), skipped, null, now);
   }
 
   private Set<String> written() {
@@ -72,7 +71,7 @@ class TableEventsTest {
   void ofSeveralBirthsTheFirstAndTheLastAreKept() {
     for (long id : new long[] {80, 77, 90}) {
       events.regions(List.of(new TableEvents.OpenRegion("r" + id, "t", id, TableEvents.NEWBORN, Map.of(), 0,
-          JsonObject::new, 100)));
+          null, 100)));
     }
     assertEquals(Set.of("nt b 90@90", "nt c 77@" + (TableEventRow.EARLIEST_WINS - 77)), written());
   }

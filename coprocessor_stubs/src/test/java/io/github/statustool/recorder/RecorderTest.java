@@ -8,7 +8,6 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.github.statustool.content.MarkerForwarder;
-import io.github.statustool.content.Retention;
 import io.github.statustool.content.TableEvents;
 import io.github.statustool.server.ServerComponent;
 import io.github.statustool.state.Bits;
@@ -81,7 +80,7 @@ class RecorderTest {
           .setColumnFamily(ColumnFamilyDescriptorBuilder.newBuilder(StateTable.FAMILY).setTimeToLive(ttl).build())
           .build();
       return List.of(new TableEvents.OpenRegion("r", Fixtures.STATE_TABLE.getNameAsString(), 1, 5, Map.of(), 0,
-          () -> Retention.of(table), 0));
+          table, 0));
     }
 
     @Override
@@ -440,13 +439,13 @@ class RecorderTest {
     });
     alone.roles().watchWal(wal);
     alone.tick();
-    assertFalse(alone.roles().listRegions());
+    assertFalse(alone.roles().canListRegions());
     issue(TOKEN);
     clock.addAndGet(1_000);
     alone.tick();
     clock.addAndGet(1_000);
     alone.tick();
-    assertTrue(alone.roles().listRegions());
+    assertTrue(alone.roles().canListRegions());
     assertEquals(List.of(Fixtures.SERVER, Fixtures.SERVER), asked);
     assertTrue(health(writerRow).contains("\"peers\":{\"1\":[2,3,4,5]}"), health(writerRow));
     assertEquals(1, alone.roles().running().size());
