@@ -217,9 +217,18 @@ def recorded(file: Path) -> set[tuple[Any, ...]]:
     return {tuple(row[name] for name in columns) for batch in batches for row in batch.to_pylist()}
 
 
-def copies_left() -> list[Path]:
+@pytest.fixture
+def copies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where the tool copies witnesses' folders to: a folder of this test's own."""
+    folder = tmp_path / "copies"
+    folder.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    return folder
+
+
+def copies_left(folder: Path) -> list[Path]:
     """Copies of witnesses' folders that nothing has removed."""
-    return list(Path(tempfile.gettempdir()).glob("status-tool-*/*/store.id"))
+    return list(folder.glob("status-tool-*"))
 
 
 def assert_complete(result: Result) -> None:
@@ -245,7 +254,13 @@ def covered(master: Cluster, witnesses: list[Witness]) -> None:
 
 
 def test_witnesses_have_exactly_the_entries_that_were_written(
-    lab: Lab, pair: Pair, master: Cluster, witnesses: list[Witness], tmp_path: Path, warm_spark: None
+    lab: Lab,
+    pair: Pair,
+    master: Cluster,
+    witnesses: list[Witness],
+    tmp_path: Path,
+    copies: Path,
+    warm_spark: None,
 ) -> None:
     """Together, by HBase's own reading of its WALs; a local family's entries are none of theirs.
 
@@ -267,7 +282,7 @@ def test_witnesses_have_exactly_the_entries_that_were_written(
     by_address = write_from(pair, [one.address for one in witnesses], tmp_path / "a", "--table", "exact")
     assert by_address.exit_code == 0, by_address
     assert recorded(tmp_path / "a") == recorded(tmp_path / "f") != set()
-    assert not copies_left()
+    assert not copies_left(copies)
     assert_unverifiable(pair.check(tmp_path / "f", "--table", "exact", "--wait", "10"), "older-than-tracker")
 
 
@@ -455,7 +470,7 @@ def test_a_part_of_the_witnesses_is_no_status(pair: Pair, witnesses: list[Witnes
 
 
 def test_what_no_witness_answers_is_one_line_and_no_file(
-    pair: Pair, witnesses: list[Witness], ports: Ports, tmp_path: Path
+    pair: Pair, witnesses: list[Witness], ports: Ports, tmp_path: Path, copies: Path
 ) -> None:
     """A server of HBase's, of something else, of nothing, a witness of another peer, and one of two that is away."""
     one, other = witnesses
@@ -479,7 +494,7 @@ def test_what_no_witness_answers_is_one_line_and_no_file(
     away = write_from(pair, [one.address, other.address], file)
     assert (away.exit_code, "cannot reach the witness at" in away.stderr) == (2, True), away
     assert not file.exists()
-    assert not copies_left()
+    assert not copies_left(copies)
     other.start()
 
 
