@@ -228,7 +228,7 @@ def copies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def copies_left(folder: Path) -> list[Path]:
     """Copies of witnesses' folders that nothing has removed."""
-    return list(folder.glob("status-tool-*"))
+    return list(folder.glob("*/*/store.id"))
 
 
 def assert_complete(result: Result) -> None:
