@@ -13,7 +13,7 @@ from pathlib import Path
 from status_tool.spark.session import spark_session
 from tests.campaign.arena import Arena, arena
 from tests.campaign.runner import Record, run_schedule
-from tests.campaign.schedule import ARENAS, Schedule, draw
+from tests.campaign.schedule import ARENAS, WITNESSED, Schedule, draw
 from tests.campaign.shrink import shrink
 from tests.campaign.summary import read, table, undecided
 from tests.pair import REPOSITORY, tool_here
@@ -30,7 +30,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     records: list[Record] = []
     with spark_session(), options.out.open("a") as out:
         _warm_up()
-        for kind in [options.arena] if options.arena else ARENAS:
+        for kind in [options.arena] if options.arena else (*ARENAS, WITNESSED):
             for record in _run_all(kind, [one for one in schedules if one.arena == kind]):
                 records.append(record)
                 out.write(record.to_json() + "\n")
@@ -57,7 +57,11 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--again", type=Path, help="the schedules of this file's records that lost nothing and did not end complete"
     )
-    parser.add_argument("--arena", choices=ARENAS, help="only schedules of this kind of arena")
+    parser.add_argument(
+        "--arena",
+        choices=(*ARENAS, WITNESSED),
+        help=f"only schedules of this kind of arena; {WITNESSED}: each seed's other schedule",
+    )
     parser.add_argument("--out", type=Path, default=Path("campaign.jsonl"), help="records are added to this file")
     parser.add_argument("--shrink", action="store_true", help="cut a failing schedule down")
     parser.add_argument("--tries", type=int, default=2, help="how often a shorter schedule may fail to fail")
@@ -69,7 +73,7 @@ def _schedules(options: argparse.Namespace) -> list[Schedule]:
         return [Schedule.from_json(options.schedule)]
     if options.again:
         return [Schedule.from_json(json.dumps(record["schedule"])) for record in undecided(read([options.again]))]
-    return [draw(options.seed + number * options.step) for number in range(options.count)]
+    return [draw(options.seed + number * options.step, options.arena) for number in range(options.count)]
 
 
 def _run_all(kind: str, schedules: Sequence[Schedule]) -> Iterator[Record]:

@@ -3,18 +3,28 @@
 from __future__ import annotations
 
 import contextlib
+import tempfile
 import threading
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 
-from tests.campaign.schedule import TABLES
-from tests.lab.cluster import Cluster
+from status_tool.clients.config import parse_zookeeper
+from status_tool.clients.zookeeper import ZooKeeper
+from status_tool.errors import StatusToolError
+from status_tool.rules.peer_versions import REFRESHED_MS
+from tests.campaign.schedule import TABLES, WITNESSED
+from tests.lab.cluster import Cluster, ClusterSpec
 from tests.lab.errors import AdminError, LabError, LabTimeout
 from tests.lab.lab import Lab
+from tests.lab.ports import Ports
 from tests.lab.process import RegionServer, Server
 from tests.lab.waiting import wait_until
 from tests.pair import PEER, REPLICATE_TRACKER, STATE_TABLE, WAL_TRACKER, Pair, start_pair, tracked_spec
+from tests.witness import PEER as WITNESS_PEER
+from tests.witness import ZNODE, Witness, end_quietly
 
 HBASE_ROOT = "/hbase"
 PATIENCE_S = 45.0
@@ -54,7 +64,11 @@ KINDS = {
     "slow": {"hbase.replicationtable.updateperiod": "600000"},
     "skewed": {},
     "apart": {},
+    # Without it no witness sees a bulk load.
+    WITNESSED: {"hbase.replication.bulkload.enabled": "true"},
 }
+SINGLE = {"hbase.replicationtable.unstamped.entries": "true"}
+WITNESSES = ("one", "two")
 FAILURES = (AdminError, LabError, LabTimeout)
 
 
@@ -79,6 +93,12 @@ class Arena:
     peer_there: bool = True
     timers: list[threading.Timer] = field(default_factory=list)
     zookeeper: Server | None = None
+    witnesses: list[Witness] = field(default_factory=list)
+
+    @property
+    def tracked(self) -> list[Cluster]:
+        """The clusters that have a state table."""
+        return [self.slave] if self.witnesses else [self.master, self.slave]
 
     @property
     def master(self) -> Cluster:
@@ -95,7 +115,7 @@ class Arena:
         cluster.crash(server)
         self.crashed = True
 
-    def pause(self, server: Server, seconds: float) -> None:
+    def pause(self, server: Server | Witness, seconds: float) -> None:
         """SIGSTOP now, SIGCONT after a while or when the arena is healed."""
         server.pause()
         timer = threading.Timer(seconds, _resume, [server])
@@ -119,16 +139,37 @@ class Arena:
                 if server.running:
                     server.wait_registered(90)
 
+    def start_witnesses(self) -> None:
+        """Start those that are down, each with the folder that it had."""
+        for witness in self.witnesses:
+            if not witness.running:
+                witness.start()
+
+    def wait_covered(self) -> None:
+        """Wait until every region server has the witnesses' peer as it is: younger tables need no word."""
+        if self.witnesses:
+            wait_until(self._is_covered, 2 * REFRESHED_MS / 1000, "every region server has the witnesses' peer")
+
+    def _is_covered(self) -> bool:
+        try:
+            with ZooKeeper(parse_zookeeper(self.master.zookeeper)) as session:
+                (changed_ms,) = [peer.modified_ms for peer in session.peers() if peer.id == WITNESS_PEER]
+        except StatusToolError:
+            return False
+        return changed_ms is not None and time.time() * 1000 > changed_ms + REFRESHED_MS
+
     def heal(self, tables: Sequence[str]) -> None:
         """End every fault; raises what the lab raises if that cannot be done."""
         self.finish_pauses()
         self.set_clock(back=False)
         self.slave.admin.space_quota(HBASE_ROOT, None)
         self.start_servers()
+        self.start_witnesses()
         for cluster in (self.master, self.slave):
             wait_until(partial(cluster.has_master, PATIENCE_S), 90, f"{cluster.name} has a master")
-            _enable(cluster, STATE_TABLE)
-            wait_until(partial(_answers, cluster, STATE_TABLE), 90, f"{cluster.name} answers")
+            if cluster in self.tracked:
+                _enable(cluster, STATE_TABLE)
+                wait_until(partial(_answers, cluster, STATE_TABLE), 90, f"{cluster.name} answers")
             cluster.admin.balancer(False)
         self.restore_slave_tables(tables)
         for cluster in (self.master, self.slave):
@@ -183,13 +224,13 @@ class Arena:
         """Whether another schedule may run here."""
         try:
             return all(server.running for c in (self.master, self.slave) for server in c.servers) and all(
-                _answers(cluster, STATE_TABLE) for cluster in (self.master, self.slave)
+                _answers(cluster, STATE_TABLE) for cluster in self.tracked
             )
         except FAILURES:
             return False
 
 
-def _resume(server: Server) -> None:
+def _resume(server: Server | Witness) -> None:
     with contextlib.suppress(LabError):
         server.resume()
 
@@ -213,16 +254,36 @@ def arena(kind: str) -> Iterator[Arena]:
     """Start an arena of a kind; gone at the end."""
     site = SITE | KINDS[kind]
     rs_site = ({}, SKEWED) if kind == "skewed" else ()
-    slaves = APART if kind == "apart" else {}
-    with Lab() as lab:
+    more = {"apart": APART, WITNESSED: SINGLE}.get(kind, {})
+    bare = ClusterSpec("master", 3, site=site)
+    with Lab() as lab, contextlib.ExitStack() as beside:
         pair = start_pair(
             lab,
-            # What the contract asks for, and no more: each side sees less than with both trackers.
-            tracked_spec("master", region_servers=3, trackers=WAL_TRACKER, site=site, rs_site=rs_site),
-            tracked_spec("slave", region_servers=2, trackers=REPLICATE_TRACKER, site=site | slaves),
+            bare
+            if kind == WITNESSED
+            else tracked_spec("master", region_servers=3, trackers=WAL_TRACKER, site=site, rs_site=rs_site),
+            tracked_spec("slave", region_servers=2, trackers=REPLICATE_TRACKER, site=site | more),
         )
-        built = Arena(kind, pair, zookeeper=lab.zookeeper)
+        witnesses = beside.enter_context(_witnesses(lab, pair)) if kind == WITNESSED else []
+        built = Arena(kind, pair, zookeeper=lab.zookeeper, witnesses=witnesses)
         try:
             yield built
         finally:
             built.finish_pauses()
+
+
+@contextlib.contextmanager
+def _witnesses(lab: Lab, pair: Pair) -> Iterator[list[Witness]]:
+    """Some that share the load of one peer of the master."""
+    ports = Ports()
+    with tempfile.TemporaryDirectory(prefix="status-tool-witness-") as folder:
+        witnesses = [Witness(lab, Path(folder) / name, ports.take()) for name in WITNESSES]
+        try:
+            for witness in witnesses:
+                witness.start()
+            pair.master.admin.add_peer(WITNESS_PEER, f"127.0.0.1:{lab.zk_port}:{ZNODE}")
+            yield witnesses
+        finally:
+            for witness in witnesses:
+                end_quietly(witness.process)
+            ports.release()

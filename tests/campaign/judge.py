@@ -106,7 +106,7 @@ class Judge:
         tables, shutdown = self.in_scope(), ("-s", str(now_ms())) if pick // 2 % 4 == 0 else ()
         wanted = frozenset(cell for cell in acknowledged if self._ships(cell)) - self._at_risk()
         lag = self._lag()
-        written = self._write(*shutdown)
+        written = self._write([witness.store for witness in self.arena.witnesses], "--wait", "6", *shutdown)
         if written.exit_code != 0:
             return Look("mid", "refused", _last_line(written))
         with self._frozen() if pick % 2 else ExitStack():
@@ -122,7 +122,9 @@ class Judge:
     def last_look(self, lost: Cells, acknowledged: int) -> Look:
         """The look at the end, when nothing moves any more and the truth is known."""
         lag = self._lag()
-        written = self._write()
+        # Witnesses may have to be sent what a crashed server left.
+        wait_s = "30" if self.arena.witnesses else "6"
+        written = self._write([witness.address for witness in self.arena.witnesses], "--wait", wait_s)
         if written.exit_code != 0:
             return Look("end", "refused", _last_line(written), missing=len(lost))
         result = self._check(END_WAIT_S)
@@ -134,7 +136,8 @@ class Judge:
         late = stored(self.arena.master, self.tables) - stored(self.arena.slave, self.tables)
         look.alarms = self._alarms(lost | late, result)
         look.verify = self._verify() if self.is_verified else None
-        self._ask_rows(look, lost)
+        if not self.arena.witnesses:
+            self._ask_rows(look, lost)
         return look
 
     def _ask_rows(self, look: Look, lost: Cells) -> None:
@@ -161,15 +164,16 @@ class Judge:
         return self.arena.ships(cell[0], cell[1].split("\t")[1])
 
     def _at_risk(self) -> Cells:
-        """Cells that a crash may have lost on the master as well."""
-        return frozenset(self.arena.fragile if self.arena.crashed else ())
+        """Cells that a crash may have lost on the master as well; for witnesses what may not be in a WAL yet."""
+        return frozenset(self.arena.fragile if self.arena.crashed or self.arena.witnesses else ())
 
     # -- the tool
 
-    def _write(self, *more: str) -> Result:
+    def _write(self, witnesses: Sequence[str | Path], *more: str) -> Result:
         limits = [word for table in self.in_scope() for word in ("--table", table)]
-        out = ("-o", str(self._file), *more)
-        return tool_here("run", "-m", *out, "--only", "hbase", "--wait", "6", *limits, conf=self.arena.master)
+        asked = [word for place in witnesses for word in ("--witness", str(place))]
+        out = ("-o", str(self._file), "--only", "hbase", *more)
+        return tool_here("run", "-m", *out, *limits, *asked, conf=self.arena.master)
 
     def _check(self, wait_s: int, *more: str) -> Result:
         since = () if self.since_ms is None else ("--since", str(self.since_ms))

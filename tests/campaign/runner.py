@@ -79,11 +79,13 @@ def run_schedule(arena: Arena, schedule: Schedule, folder: Path, say: Say = lamb
 
 
 def _run(arena: Arena, schedule: Schedule, folder: Path, record: Record, say: Say) -> None:
-    if arena.crashed and not arena.complete:
+    # Witnesses were sent what a crashed server wrote.
+    if arena.crashed and not arena.complete and not arena.witnesses:
         arena.since_ms = now_ms()
         time.sleep(BASELINE_MARGIN_MS / 1000 if arena.kind == "skewed" else 0)
     record.since, arena.complete = arena.since_ms is not None, False
     arena.fragile.clear()
+    arena.wait_covered()
     tables = _create_tables(arena, schedule)
     judge = Judge(arena, tables, folder, arena.since_ms, is_verified=schedule.seed % VERIFIED == 0)
     writers = Writers(arena)

@@ -13,6 +13,9 @@ TABLES: Mapping[str, Mapping[str, int]] = {"a": {"f": 1, "l": 0}, "b": {"f": 1, 
 """Families with their scopes; `c` is never replicated."""
 
 ARENAS = ("plain", "slow", "skewed", "apart")
+"""Kinds that a seed chooses from."""
+WITNESSED = "witness"
+"""No tracker on the master, and two witnesses beside the slave: every seed has another schedule for this kind."""
 
 HARMLESS = {
     "move": 4,
@@ -77,6 +80,16 @@ LOSSY = {
 }
 """Steps after which something may be missing for good."""
 
+WITNESSES = {"kill_witness": 4, "stop_witness": 2, "pause_witness": 2}
+"""Steps for witnesses, after which everything still arrives."""
+UNWITNESSED = {
+    # There are no trackers on the master, and no state table.
+    *("disable_master_state", "blind_server", "restore_set_master", "set_clock_back"),
+    # Beside the WAL, which no witness sees (docs/witness.md).
+    *("bulk_load_not_replicated", "restore_master", "clone_master"),
+}
+"""Steps that make no sense for a master without trackers."""
+
 
 @dataclass(frozen=True)
 class Step:
@@ -115,11 +128,13 @@ class Schedule:
         return replace(self, steps=steps)
 
 
-def draw(seed: int) -> Schedule:
-    """The schedule of a seed, the same on every machine and in every process."""
+def draw(seed: int, kind: str | None = None) -> Schedule:
+    """The schedule of a seed, the same on every machine and in every process; for a kind, or that of the seed."""
     rng = random.Random(seed)
     lossy = rng.random() < 0.5
     weights = HARMLESS | (LOSSY if lossy else {})
+    if kind == WITNESSED:
+        weights = {name: often for name, often in (weights | WITNESSES).items() if name not in UNWITNESSED}
     names = sorted(weights)
     steps = [
         Step(action, rng.randrange(1 << 16), rng.choice((0, 100, 300, 800)))
@@ -129,7 +144,7 @@ def draw(seed: int) -> Schedule:
         steps.insert(rng.randint(1, len(steps)), Step(LOOK, rng.randrange(1 << 16)))
     return Schedule(
         seed=seed,
-        arena=ARENAS[seed % len(ARENAS)],
+        arena=WITNESSED if kind == WITNESSED else ARENAS[seed % len(ARENAS)],
         splits=tuple(sorted(f"{rng.randrange(100, 900):03d}" for _ in range(rng.randint(0, 2)))),
         rates=tuple(rng.choice((5, 20, 60)) for _ in range(rng.randint(1, 2))),
         steps=tuple(steps),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import signal
 import time
 from collections.abc import Callable, Sequence
 
@@ -531,7 +532,7 @@ def truncate_master_region(arena: Arena, tables: Sequence[str], pick: int) -> ob
 @action
 def lose_state_region(arena: Arena, tables: Sequence[str], pick: int) -> object:
     """A region of a state table is truncated."""
-    cluster = (arena.master, arena.slave)[pick % 2]
+    cluster = arena.tracked[pick % len(arena.tracked)]
     regions = cluster.admin.call("regions", PATIENCE_S, table=STATE_TABLE)
     region = regions[pick // 2 % len(regions)]
     cluster.admin.call("truncate_region", PATIENCE_S, name=region["name"])
@@ -601,3 +602,36 @@ def pause_past_session(arena: Arena, tables: Sequence[str], pick: int) -> object
 def set_clock_back(arena: Arena, tables: Sequence[str], pick: int) -> object:
     """Until the schedule's end; only where there is a server with a wrong clock."""
     return arena.set_clock(back=True)
+
+
+@action
+def kill_witness(arena: Arena, tables: Sequence[str], pick: int) -> object:
+    """Kill -9; it is started again at once, or at the schedule's end."""
+    return _end_witness(arena, pick, signal.SIGKILL)
+
+
+@action
+def stop_witness(arena: Arena, tables: Sequence[str], pick: int) -> object:
+    """The same with SIGTERM."""
+    return _end_witness(arena, pick, signal.SIGTERM)
+
+
+def _end_witness(arena: Arena, pick: int, number: signal.Signals) -> str | None:
+    running = [witness for witness in arena.witnesses if witness.running]
+    if not running:
+        return None
+    witness = running[pick % len(running)]
+    witness.end(number)
+    if pick // 4 % 2:
+        witness.start()
+    return witness.store.name
+
+
+@action
+def pause_witness(arena: Arena, tables: Sequence[str], pick: int) -> object:
+    running = [witness for witness in arena.witnesses if witness.running]
+    if not running:
+        return None
+    witness = running[pick % len(running)]
+    arena.pause(witness, 1 + pick // 4 % 4)
+    return witness.store.name

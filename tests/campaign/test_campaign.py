@@ -12,7 +12,7 @@ from status_tool.spark.session import spark_session
 from tests.campaign.arena import Arena, arena
 from tests.campaign.judge import Judge, Look
 from tests.campaign.runner import Record, run_schedule
-from tests.campaign.schedule import HARMLESS, LOOK, LOSSY, Schedule, Step, draw
+from tests.campaign.schedule import HARMLESS, LOOK, LOSSY, UNWITNESSED, WITNESSED, WITNESSES, Schedule, Step, draw
 from tests.campaign.shrink import shrink
 from tests.campaign.steps import ACTIONS
 from tests.campaign.summary import table
@@ -31,7 +31,26 @@ def test_a_seed_is_a_schedule_and_a_schedule_is_a_line() -> None:
 
 def test_every_step_that_can_be_drawn_is_known() -> None:
     """And every step that is known is drawn."""
-    assert set(ACTIONS) == {*HARMLESS, *LOSSY}
+    assert set(ACTIONS) == {*HARMLESS, *LOSSY, *WITNESSES}
+
+
+def test_a_seed_has_another_schedule_for_witnesses() -> None:
+    """Those of the other arenas stay what they were; a witness's has what makes sense there."""
+    tracked = {step.action for seed in range(500) for step in draw(seed).steps}
+    assert tracked == {*HARMLESS, *LOSSY, LOOK}
+    witnessed = {step.action for seed in range(500) for step in draw(seed, WITNESSED).steps}
+    assert witnessed == (tracked | WITNESSES.keys()) - UNWITNESSED
+    before = (
+        "disable_peer",
+        "set_clock_back",
+        "kill_slave_rs",
+        LOOK,
+        LOOK,
+        "roll",
+        "disable_master_state",
+        "alter_slave",
+    )
+    assert tuple(step.action for step in draw(33037).steps) == before
 
 
 @pytest.mark.parametrize("needed", [{"roll"}, {"roll", "move"}, {"split", "flush", "merge"}])
