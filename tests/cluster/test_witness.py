@@ -182,6 +182,11 @@ def assert_unverifiable(result: Result, code: str) -> None:
 @pytest.fixture(scope="module")
 def covered(master: Cluster, witnesses: list[Witness]) -> None:
     """From now on each new table is younger than the moment at which every region server had the peer."""
+    wait_covered(master)
+
+
+def wait_covered(master: Cluster) -> None:
+    """Wait until every region server of a master has the witnesses' peer as it is."""
     with ZooKeeper(parse_zookeeper(master.zookeeper)) as session:
         (changed_ms,) = [peer.modified_ms for peer in session.peers() if peer.id == PEER]
     assert changed_ms is not None
@@ -451,11 +456,32 @@ def test_a_bulk_load_counts_once_both_queues_have_shipped_it(
     wait_until(lambda: checked().exit_code == 0, 60, "nothing is left to be shipped")
 
 
+def test_two_masters(
+    pair: Pair, master: Cluster, witnesses: list[Witness], covered: None, tmp_path: Path, warm_spark: None
+) -> None:
+    """The witness is sent what came from the slave as well, which is no part of the question; a loss is one."""
+    file, table = tmp_path / "f", "mutual"
+    pair.slave.admin.add_peer("back", master.cluster_key)
+    pair.create_table(table, {"f": 1})
+    master.admin.put_rows(table, "f", 10, prefix="here")
+    pair.slave.admin.put_rows(table, "f", 10, prefix="there")
+    pair.wait_same(table)
+    assert write_witnessed(pair, witnesses, file).exit_code == 0
+    passed = {key.clusters for one in witnesses for key in read_arrivals(one.store) if key.table == table}
+    assert sorted(map(len, passed)) == [1, 2]
+    assert_complete(pair.check(file, "--table", table, "--wait", "30"))
+    pair.lose(table)
+    assert write_witnessed(pair, witnesses, file).exit_code == 0
+    holed = pair.check(file, "--table", table, "--wait", "20")
+    assert (holed.exit_code, holed.json["hbase"]["regions"]["gap"]) == (1, 1), holed
+    pair.slave.admin.remove_peer("back")
+
+
 def test_filters_of_either_peer(
     pair: Pair, master: Cluster, witnesses: list[Witness], covered: None, tmp_path: Path, warm_spark: None
 ) -> None:
-    """What the slave is not sent is not in scope; what the witness is not sent is no proof. The last test: a change of
-    the witness's peer begins anew.
+    """What the slave is not sent is not in scope; what the witness is not sent is no proof. From here on what witnesses
+    were sent begins anew with each change of their peer.
     """
     file, table = tmp_path / "f", "filtered"
 
@@ -479,3 +505,61 @@ def test_filters_of_either_peer(
     assert {problem["table"] for problem in lacking.json["problems"]} == {table}
     master.admin.set_peer_tables(PEER, {table: ["g"]})
     assert_unverifiable(checked("--since", str(int(time.time() * 1000))), "not-witnessed")
+
+
+def test_namespaces_of_either_peer(
+    lab: Lab, pair: Pair, master: Cluster, witnesses: list[Witness], tmp_path: Path, warm_spark: None
+) -> None:
+    """The same with peers that ship a namespace."""
+    file, inside, outside = tmp_path / "f", "ns:inside", "outside"
+    master.admin.remove_peer(PEER)
+    master.admin.add_peer(PEER, f"127.0.0.1:{lab.zk_port}:{ZNODE}", namespaces=["ns"])
+    for cluster in (master, pair.slave):
+        cluster.admin.create_namespace("ns")
+    wait_covered(master)
+
+    def checked(table: str) -> Result:
+        assert write_witnessed(pair, witnesses, file).exit_code == 0
+        return pair.check(file, "--table", table, "--wait", "30")
+
+    for table in (inside, outside):
+        pair.create_table(table, {"f": 1})
+        master.admin.put_rows(table, "f", 10)
+        pair.wait_same(table)
+    assert_complete(checked(inside))
+    assert_unverifiable(checked(outside), "not-witnessed")
+    pair.wait_drained()
+    master.admin.remove_peer(SLAVE_PEER)
+    pair.connect(namespaces=["ns"])
+    for table in (inside, outside):
+        master.admin.put_rows(table, "f", 10, prefix="later")
+    pair.wait_same(inside)
+    assert_complete(checked(inside))
+    assert not pair.same(outside)
+    assert_unverifiable(checked(outside), "not-replicated")
+
+
+def test_hbase_2_5(tmp_path: Path, ports: Ports, warm_spark: None) -> None:
+    """Complete, then a loss, where master, slave and witness are of HBase 2.5.8."""
+    single = {"hbase.replicationtable.unstamped.entries": "true"}
+    with Lab(hbase_version="2.5.8") as lab:
+        slave = tracked_spec("slave", region_servers=1, site=single)
+        pair = start_pair(lab, ClusterSpec("master", 1), slave)
+        witness = Witness(lab, tmp_path / "one", ports.take())
+        try:
+            witness.start()
+            pair.master.admin.add_peer(PEER, f"127.0.0.1:{lab.zk_port}:{ZNODE}")
+            wait_covered(pair.master)
+            pair.create_table("t", {"f": 1, "l": 0})
+            for number in range(5):
+                pair.master.admin.put_rows("t", "f", 2, start=2 * number)
+                pair.master.admin.put_rows("t", "l", 1, start=number)
+            for place in (witness.address, witness.store):
+                assert write_from(pair, [place], tmp_path / "f").exit_code == 0
+                assert_complete(pair.check(tmp_path / "f", "--table", "t", "--wait", "30"))
+            pair.lose("t")
+            assert write_from(pair, [witness.address], tmp_path / "f").exit_code == 0
+            holed = pair.check(tmp_path / "f", "--table", "t", "--wait", "20")
+            assert (holed.exit_code, holed.json["hbase"]["regions"]["gap"]) == (1, 1), holed
+        finally:
+            end_quietly(witness.process)
