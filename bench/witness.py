@@ -17,11 +17,11 @@ from pathlib import Path
 from bench.processes import jvm_cpu_s
 from bench.results import Ratio, record
 from status_tool.sources.arrivals import read_arrivals
-from tests.cluster.test_witness import PEER, ZNODE, Witness
 from tests.lab.cluster import Cluster, ClusterSpec
 from tests.lab.lab import Lab
 from tests.lab.ports import Ports
 from tests.pair import Pair, start_pair
+from tests.witness import PEER, ZNODE, Witness
 
 TABLE = "load"
 SETTLE_S = 3.0

@@ -265,7 +265,7 @@ OPTION_GROUPS: Mapping[str, Mapping[str, Option]] = {
             "--witness",
             metavar="HOST:PORT|DIR",
             help="With -m: read streams from a running witness, or from its folder (repeatable: all of its peer), "
-            "instead of from the master's trackers.",
+            "instead of from the master's trackers, or beside them where there are any.",
             modes=frozenset({Mode.MASTER}),
             half="hbase",
             why="only the master's streams come from a witness",

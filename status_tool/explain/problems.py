@@ -67,7 +67,7 @@ def fields(finding: Finding, context: RunContext) -> dict[str, object]:
     """Return the values that the words of a code may name."""
     side, _, on_side = (finding.note or MASTER).partition("|")
     from_ms, to_ms, covered_ms = finding.written_from_ms, finding.written_to_ms, context.master.coverage_ms
-    is_witnessed = bool(context.master.witnesses)
+    is_witnessed = context.master.is_witnessed
     doubt = "the witness may have been sent less" if is_witnessed else "some region servers were untracked"
     covered = f"{doubt} before {iso(covered_ms)}"
     by_times = f"replicated up to {iso(from_ms)}, written up to {iso(to_ms)}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -226,10 +226,12 @@ def snapshot(settings: Settings, request: Request, say: Callable[[str], None]) -
     if request.hbase or settings.knows_zookeeper:
         with ZooKeeper(settings.zookeeper()) as zookeeper:
             gathered = _identified(gathered, zookeeper)
-            if request.hbase and request.witnesses:
+            if request.hbase and request.witnesses and not _is_tracked(settings, zookeeper):
                 gathered = _witnessed(settings, request, gathered, zookeeper, say)
             elif request.hbase:
                 gathered = _hbase(settings, request, gathered, zookeeper, say)
+                if request.witnesses:
+                    gathered = _beside_trackers(settings, request, gathered, zookeeper, say)
     if not request.hbase and request.shutdown_ms is not None:
         header = apply_shutdown(gathered.header, request.shutdown_ms, BY_OPTION, gathered.header.cut_ms)
         gathered = dataclasses.replace(gathered, header=header)
@@ -324,6 +326,86 @@ def _witnessed(
     Whatever was acknowledged before is in a WAL that a queue of their peer holds by now, or was sent to them.
     """
     cut_ms = now_ms()
+    asked = _ask_witnesses(settings, request, zookeeper, say)
+    live = zookeeper.live_servers()
+    say("reading regions")
+    regions = _hosted_regions(settings, request, live, asked.deadline)
+    queued, notices = queue_rows(settings, zookeeper)
+    # After the queues, which HBase deletes with their peer.
+    peers = peer_rows(zookeeper)
+    why = asked.doubt(peers, zookeeper)
+    say("reading what the witnesses were sent")
+    source = WitnessSource(asked.folders(request), gathered.header.cluster_id, request.only)
+    header = dataclasses.replace(
+        asked.header(gathered.header, why),
+        evidence=Evidence.WITNESSED,
+        cut_ms=cut_ms,
+        barrier_issued_ms=cut_ms,
+        coverage_ms=covered_since(asked.peer, asked.known_since_ms),
+        notices=(*gathered.header.notices, *notices),
+    )
+    header = with_shutdown(header, request.shutdown_ms, None)
+    tables = sorted({row["table"] for row in regions.rows("table")})
+    rows = (*source.small_rows(), *_tables(settings, zookeeper, tables), *peers, *queued)
+    return Snapshot(header, rows, (source,), (f"the witness may lack entries: {why}",) if why else (), regions)
+
+
+def _is_tracked(settings: Settings, zookeeper: ZooKeeper) -> bool:
+    """Return True if a live region server of a master has its tracker, or may still get it: a witness is asked beside.
+
+    One alone sees less, so that it never takes the place of trackers of which some are away.
+    """
+    state = StateTable(settings.thrift(), settings.state_table)
+    try:
+        state.require()
+    except ConfigurationError:
+        return False
+    servers = state.descriptors(Barrier(b"", now_ms(), set())).servers
+    tracked = {row["server"] for _, row in servers if row["role"] == ROLES[MASTER]}
+    return bool(tracked) and any(_may_echo(server, server in tracked) for server in zookeeper.live_servers())
+
+
+def _beside_trackers(
+    settings: Settings, request: Request, gathered: Snapshot, zookeeper: ZooKeeper, say: Callable[[str], None]
+) -> Snapshot:
+    """Add the streams of witnesses to those of a master's trackers: a second proof of the same regions."""
+    asked = _ask_witnesses(settings, request, zookeeper, say)
+    why = asked.doubt([row for row in gathered.rows if row["kind"] == "peer"], zookeeper)
+    source = WitnessSource(asked.folders(request), gathered.header.cluster_id, request.only, is_second=True)
+    header = asked.header(gathered.header, why)
+    return dataclasses.replace(gathered, header=header, sources=(*gathered.sources, source))
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """Witnesses that were sent what the master had written when they were asked."""
+
+    stores: WitnessStores
+    peer: PeerFacts
+    why: str
+    """Why they may not have been; empty: they were."""
+    marks: Mapping[str, Mark]
+    known_since_ms: int
+    deadline: float
+
+    def doubt(self, peers: Sequence[NewRow], zookeeper: ZooKeeper) -> str:
+        """Return why they may lack entries, by the master's peers at the end, too."""
+        if _peer_of(self.stores, peers, zookeeper.endpoint) != self.peer:
+            return f"peer {self.peer['id']} was changed while FILE was written"
+        return self.why
+
+    def folders(self, request: Request) -> dict[Path, Mark]:
+        """Return their folders, with what they had acknowledged."""
+        return {folder: self.marks[store] for store, folder in self.stores.folders(request.copies).items()}
+
+    def header(self, header: Header, why: str) -> Header:
+        """Return a header that names them."""
+        return dataclasses.replace(
+            header, witnesses=tuple(sorted(self.stores.places)), witness_peer=str(self.peer["id"]), unwitnessed=why
+        )
+
+
+def _ask_witnesses(settings: Settings, request: Request, zookeeper: ZooKeeper, say: Callable[[str], None]) -> _Asked:
     # The server of this session may be behind the others, and show queues from before the cut.
     zookeeper.sync()
     stores = witness_stores(request.witnesses)
@@ -333,32 +415,7 @@ def _witnessed(
     why = _why_not_shipped(settings, zookeeper, str(peer["id"]), deadline)
     # After the wait: HBase moves a queue's position only after the witness has written what it acknowledges.
     marks, known_since_ms = _acknowledged(stores, peer, zookeeper.endpoint)
-    live = zookeeper.live_servers()
-    say("reading regions")
-    regions = _hosted_regions(settings, request, live, deadline)
-    queued, notices = queue_rows(settings, zookeeper)
-    # After the queues, which HBase deletes with their peer.
-    peers = peer_rows(zookeeper)
-    if _peer_of(stores, peers, zookeeper.endpoint) != peer:
-        why = f"peer {peer['id']} was changed while FILE was written"
-    say("reading what the witnesses were sent")
-    folders = {folder: marks[store] for store, folder in stores.folders(request.copies).items()}
-    source = WitnessSource(folders, gathered.header.cluster_id, request.only)
-    header = dataclasses.replace(
-        gathered.header,
-        evidence=Evidence.WITNESSED,
-        witnesses=tuple(sorted(stores.places)),
-        witness_peer=str(peer["id"]),
-        unwitnessed=why,
-        cut_ms=cut_ms,
-        barrier_issued_ms=cut_ms,
-        coverage_ms=covered_since(peer, known_since_ms),
-        notices=(*gathered.header.notices, *notices),
-    )
-    header = with_shutdown(header, request.shutdown_ms, None)
-    tables = sorted({row["table"] for row in regions.rows("table")})
-    rows = (*source.small_rows(), *_tables(settings, zookeeper, tables), *peers, *queued)
-    return Snapshot(header, rows, (source,), (f"the witness may lack entries: {why}",) if why else (), regions)
+    return _Asked(stores, peer, why, marks, known_since_ms, deadline)
 
 
 def _why_not_shipped(settings: Settings, zookeeper: ZooKeeper, peer_id: str, deadline: float) -> str:

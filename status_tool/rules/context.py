@@ -21,6 +21,7 @@ from status_tool.rules.kept_proofs import (
 )
 from status_tool.rules.origins import Origin, judge_origins, origin_name, slave_is_settled
 from status_tool.rules.queue_proofs import QueueFacts
+from status_tool.rules.second_proof import SecondProof, second_notices, second_proof
 from status_tool.rules.segments import is_later
 from status_tool.rules.server_settings import ServerSettings, judge_settings
 from status_tool.rules.sides import asked_filter, identity_notice, in_scope, older_notice, recorded_filter
@@ -92,6 +93,8 @@ class RunContext:
     """True if something was in doubt for the whole run that only the rows of all tables have settled."""
     settled_tables: frozenset[str] = frozenset()
     """Tables that were in doubt as such, which only their rows have settled."""
+    second: SecondProof | None = None
+    """What a witness is asked beside the trackers; None: FILE has no such witness."""
     notices: tuple[str, ...] = ()
     facts: Mapping[str | None, TableFacts] = field(init=False, repr=False, compare=False)
     """`tables` by name. This and what follows is made once, because every region or finding asks for it."""
@@ -235,7 +238,9 @@ def build_context(
     if level is Evidence.TIMESTAMPS:
         return replace(bare, filters=(), notices=notices)
     strangers = _strangers(master, theirs["unstamped"]) if bare.check_hbase else []
-    bare = replace(bare, queues=queues, rows=rows, notices=(*notices, *strangers))
+    second = second_proof(master, queues.witness, theirs["server"]) if bare.check_hbase else None
+    notices = (*notices, *strangers, *second_notices(second))
+    bare = replace(bare, queues=queues, rows=rows, second=second, notices=notices)
     return _judged(bare, ours, theirs, list(ages) if is_asked else [], past)
 
 
@@ -302,7 +307,8 @@ def _question(bare: RunContext, facts: list[Row], past: _Past, *, drops_loads: b
 def _run_findings(context: RunContext) -> Iterator[Finding]:
     """Yield what the queues, the peer and the kind of FILE say against the run as a whole."""
     yield from (Finding("origin", note=stray) for stray in context.queues.strays)
-    yield from (Finding("witnessed", note=why) for why in unwitnessed(context.master, context.queues.witness))
+    found = unwitnessed(context.master, context.queues.witness) if context.master.is_witnessed else ()
+    yield from (Finding("witnessed", note=why) for why in found)
     if context.queues.own_shipping:
         yield Finding("own-code", note=f"the peer has {context.queues.own_shipping}")
 

@@ -159,12 +159,16 @@ def _regions(rows: Iterable[Row], context: RunContext) -> Iterator[Region]:
         region = Region(name)
         for row in members:
             if _counts(row, context):
-                region.add(row)
+                (region.add_witnessed if _is_of_witness(row, context) else region.add)(row)
             if drained and row["kind"] == "segment":
                 for head in drained_heads((row,), drained):
                     if _counts(head, context):
                         region.add(head)
         yield region
+
+
+def _is_of_witness(row: Row, context: RunContext) -> bool:
+    return context.second is not None and row["kind"] == "stream" and row.get("origin") == context.second.origin
 
 
 def _counts(row: Row, context: RunContext) -> bool:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from status_tool.rules.context import RunContext
+from status_tool.rules.second_proof import contradictions
 from status_tool.rules.segments import Segment, is_later, latest
 from status_tool.rules.streams import (
     Head,
@@ -44,6 +45,8 @@ class Region:
     facts: list[Row] = field(default_factory=list)
     replicated_ms: int | None = None
     unstamped: list[Row] = field(default_factory=list)
+    witnessed: dict[RegionStream, list[Row]] = field(default_factory=dict)
+    """Heads of what a witness was sent, beside those of the trackers."""
 
     @property
     def keys(self) -> tuple[bytes | None, bytes | None]:
@@ -54,6 +57,10 @@ class Region:
     def written_ms(self) -> int | None:
         """The newest write to the region that a head records."""
         return latest(*(row.get("write_ms") for rows in self.heads.values() for row in rows))
+
+    def add_witnessed(self, row: Row) -> None:
+        """Take in a `stream` row of a witness beside the trackers."""
+        self.witnessed.setdefault((row.get("origin"), row.get("via") or 0), []).append(row)
 
     def add(self, row: Row) -> None:
         """Take in a row of the region."""
@@ -100,6 +107,7 @@ def judge_region(region: Region, context: RunContext) -> RegionVerdict | None:
     table = context.facts.get(region.table)
     judged = [_judge_stream(region, key, rows, context) for key, rows in region.heads.items()]
     own = list(region_findings(region, table, context))
+    own += _contradictions(region, judged, context)
     if not (judged or _is_member(region, table) or _OWN_CODES & {f.code for f in own}):
         return None
     statuses = [verdict.status for _, verdict in judged] + [Status.UNVERIFIABLE for _ in own]
@@ -116,6 +124,16 @@ def _judge_stream(
 ) -> tuple[Head, StreamVerdict]:
     head = head_of(region.name, *key, rows)
     return head, judge_stream(head, region.segments[key], context.rule, *context.origin_rule(key[0]))
+
+
+def _contradictions(region: Region, judged: list[tuple[Head, StreamVerdict]], context: RunContext) -> Iterator[Finding]:
+    """Yield contradictions between the trackers and a witness beside them."""
+    if context.second is None or context.second.reason:
+        return
+    start_key, end_key = region.keys
+    found = Finding("contradiction", table=region.table, region=region.name, start_key=start_key, end_key=end_key)
+    words = contradictions(region.name, judged, region.witnessed, region.segments, context.rule, context.second)
+    yield from (replace(found, note=note) for note in words)
 
 
 def _is_accepted(table: str | None, context: RunContext) -> bool:
@@ -160,10 +178,10 @@ def region_findings(region: Region, table: TableFacts | None, context: RunContex
     hosts = [host_code(r.get("state"), r.get("server"), context.tracked_servers) for r in region.rows]
     host = max(hosts, key=_HOST_ORDER.index, default=None)
     # To a witness it does not matter who has a region: a WAL that was not shipped is in a queue.
-    if member and host and not context.master.witnesses:
+    if member and host and not context.master.is_witnessed:
         yield found(host)
     # A witness is not told of splits, whose parents are gone as well.
-    if not context.master.witnesses and _is_gone(region, table, context):
+    if not context.master.is_witnessed and _is_gone(region, table, context):
         yield found("truncated")
     if region.heads and region.rows and context.tables and not (table and table.described):
         yield found("not-described")
@@ -177,7 +195,7 @@ def region_findings(region: Region, table: TableFacts | None, context: RunContex
     if any(map(is_asked, local)):
         yield found("bulkload", _newest(local), _LOCAL_LOAD)
     # Entries that a witness was sent have no stamp.
-    if not context.master.witnesses and any(is_asked(row, context.master.coverage_ms) for row in region.unstamped):
+    if not context.master.is_witnessed and any(is_asked(row, context.master.coverage_ms) for row in region.unstamped):
         yield found("unstamped", _newest(region.unstamped))
 
 

@@ -33,6 +33,8 @@ _CODEC = "hbase.replication.rpc.codec"
 _KEEPS_TAGS = "WithTags"
 SINGLE_ENTRIES = "hbase.replicationtable.unstamped.entries"
 """Setting of a slave's tracker, which then records entries without a stamp one by one."""
+ALL_ENTRIES = "all"
+"""Value of this setting with which it records those with a stamp one by one as well."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +108,16 @@ def _settings(detail: str | None) -> Mapping[str, str] | None:
 
 def keeps_single_entries(detail: str | None) -> bool:
     """Return True if this detail of a `server` row says that the server records entries without a stamp one by one."""
-    return (_settings(detail) or {}).get(SINGLE_ENTRIES) == "true"
+    return (_settings(detail) or {}).get(SINGLE_ENTRIES) in ("true", ALL_ENTRIES)
+
+
+def lacking_all_entries(rows: Iterable[Row]) -> tuple[str, int | None]:
+    """Return the slave's live servers that do not record every entry by itself, empty for none; and until when others
+    may have applied entries so, None for never.
+    """
+    lacking = [one for one in _servers(rows) if (one.settings or {}).get(SINGLE_ENTRIES) != ALL_ENTRIES]
+    live = [one for one in lacking if one.live or one.until_ms is None]
+    return (_names(live) if live else ""), latest(*(one.until_ms for one in lacking))
 
 
 def _having(servers: list[_Server], key: str) -> dict[str, list[_Server]]:

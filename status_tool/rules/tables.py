@@ -343,7 +343,7 @@ def _compared_facts(table: _Table, facts: TableFacts) -> TableFacts:
 
 def _findings(table: _Table, compared: Compared, now: Seen, expected: Seen) -> Iterator[Finding]:
     yield from _descriptor_findings(table)
-    if table.question.master.witnesses:
+    if table.question.master.is_witnessed:
         withheld = table.question.unwitnessed.get(table.name, ())
         yield from witnessed.table_findings(table.name, table.descriptor, withheld, table.since_ms)
     yield from _slave_findings(table)

@@ -25,6 +25,8 @@ class WitnessFacts:
     """Reason for which it may have been sent less than HBase replicates."""
     withheld: Mapping[str, Collection[str]] = field(default_factory=dict)
     """By table, the families that the slave is sent and the witnesses are not."""
+    since_ms: int | None = None
+    """Since when every region server has had their peer as it is; None: not known."""
 
 
 def covered_since(peer: Mapping[str, Any], known_since_ms: int) -> int:
@@ -45,6 +47,7 @@ def witness_facts(
     return WitnessFacts(
         f"its peer {witness['id']} has its {other}" if other else None,
         {table: families for table, families in lacking.items() if families},
+        covered_since(witness, 0),
     )
 
 

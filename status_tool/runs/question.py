@@ -300,11 +300,13 @@ def _queue_facts(master: SideFacts, peer: PeerFacts, scope: Scope) -> QueueFacts
 def _witnessed(master: SideFacts, peer: PeerFacts, scope: Scope, queues: QueueFacts) -> QueueFacts:
     """Return the facts with those of the witnesses' peer, which was sent what any server wrote, known or not."""
     witness = next((one for one in master.peers if str(one["id"]) == master.header.witness_peer), None)
+    if master.header.is_witnessed:
+        queues = dataclasses.replace(queues, strays=())
     if witness is None:
-        return dataclasses.replace(queues, strays=())
+        return queues
     ours = _shipped(master, peer, scope, queues.withheld)
     theirs = _shipped(master, witness, scope, withheld(witness, master.replicated))
-    return dataclasses.replace(queues, strays=(), witness=witness_facts(witness, theirs, ours))
+    return dataclasses.replace(queues, witness=witness_facts(witness, theirs, ours))
 
 
 def _left_out(master: SideFacts, peer: PeerFacts) -> tuple[str, ...]:

@@ -26,7 +26,7 @@ def header_in_scope(header: Header, check: Check) -> Header:
         raise UsageError(f"FILE holds only the {header.half} half: it was written with --only {header.half}")
     for option in check.given:
         _refuse_option(option, header)
-        if header.witnesses and option.flag in ("--rows", "--sample"):
+        if header.is_witnessed and option.flag in ("--rows", "--sample"):
             raise UsageError(f"{option.flag} does not go with a FILE from a witness, whose master digests no rows")
     return header if check.shutdown_ms is None else _asked_shutdown(header, check.shutdown_ms)
 

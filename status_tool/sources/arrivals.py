@@ -55,6 +55,8 @@ class WitnessSource(Source):
     sender: str
     """The master's cluster id: entries that another cluster sent are none of its."""
     only: TableFilter
+    is_second: bool = False
+    """True beside trackers, which know more of the regions."""
 
     def partitions(self) -> Sequence[int]:
         """One part."""
@@ -63,7 +65,9 @@ class WitnessSource(Source):
     def read(self, partition: int) -> Iterator[pa.RecordBatch]:
         """Yield all rows."""
         streams, events = self._found
-        yield from codec.batches((*events, *(row for stream in streams.items() for row in self._rows(*stream))))
+        yield from codec.batches(
+            (*(() if self.is_second else events), *(row for stream in streams.items() for row in self._rows(*stream)))
+        )
 
     def small_rows(self) -> Iterator[NewRow]:
         """The one origin that all streams have."""

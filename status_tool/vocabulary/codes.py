@@ -151,6 +151,15 @@ REGIONS: dict[str, Code[Status]] = {
             " ExportSnapshot), and accept the past with {since}"
         ),
     ),
+    # The trackers' streams and what a witness was sent cannot both be right.
+    "contradiction": Code(
+        Status.UNVERIFIABLE,
+        "contradiction between trackers and witness: {note}; one of them is wrong, which is an error of this tool",
+        advice=(
+            "check again; if it stays, compare the table's rows, which decide it (--rows --master-conf DIR), and report"
+            " a bug with FILE, the output of `run -i FILE -d`, and that of `run -d` on both clusters"
+        ),
+    ),
     # Entries of this master arrived without a valid stamp, so that it is not known which.
     "unstamped": Code(
         Status.UNVERIFIABLE,

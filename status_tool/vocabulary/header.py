@@ -62,10 +62,15 @@ class Header:
     pruned: Mapping[str, int] = field(default_factory=dict)
     """Prunings of a slave, by master cluster id: FILEs with an earlier barrier need segments that are pruned."""
     witnesses: tuple[str, ...] = ()
-    """Ids of the folders of a FILE from witnesses. Such a file has what was shipped, not what was written."""
+    """Ids of the folders of witnesses that were asked: alone (`is_witnessed`), or beside the trackers."""
     witness_peer: str = ""
     """Id of their peer; empty: FILE does not say."""
     unwitnessed: str = ""
     """Reason for which they may lack entries from before the cut; empty: they have all of them."""
     read_until_ms: int | None = None
     """When the last row had been read; None: unknown."""
+
+    @property
+    def is_witnessed(self) -> bool:
+        """Return True for a FILE from witnesses alone: it has what was shipped, not what was written."""
+        return self.evidence == "witnessed"

@@ -219,8 +219,9 @@ def test_any_change_of_the_peer_begins_anew() -> None:
 
 def test_the_peer_must_ship_what_the_slaves_ships() -> None:
     """By table and family."""
-    peer = {"id": "w"}
-    assert witness_facts(peer, {"t": ("f", "g"), "u": ("f",)}, {"t": ("f",)}) == WitnessFacts()
+    peer = {"id": "w", "created_ms": MS, "modified_ms": MS}
+    facts = witness_facts(peer, {"t": ("f", "g"), "u": ("f",)}, {"t": ("f",)})
+    assert facts == WitnessFacts(since_ms=MS + REFRESHED_MS)
     assert witness_facts(peer, {"t": ("f",)}, {"t": ("f", "g"), "u": ("f",)}).withheld == {"t": ["g"], "u": ["f"]}
     assert "filters" in (witness_facts({**peer, "entry_filters": "Mine"}, {}, {}).doubt or "")
 

@@ -105,6 +105,7 @@ def test_both_rows_of_a_server_count_once() -> None:
     ("detail", "keeps"),
     [
         (json.dumps({"settings": {SINGLE_ENTRIES: "true"}}), True),
+        (json.dumps({"settings": {SINGLE_ENTRIES: "all"}}), True),
         (json.dumps({"settings": {SINGLE_ENTRIES: "false"}}), False),
         (json.dumps({"settings": WITH_TAGS}), False),
         (json.dumps({"settings": [SINGLE_ENTRIES]}), False),

@@ -36,7 +36,7 @@ public final class ReplicateTimeTracker implements RegionServerCoprocessor, Regi
   }
 
   private SinkBatch newBatch() {
-    return new SinkBatch(recorder.settings().unstampedEntries);
+    return new SinkBatch(recorder.settings().unstampedEntries, recorder.settings().allEntries);
   }
 
   @Override

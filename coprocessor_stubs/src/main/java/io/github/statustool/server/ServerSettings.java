@@ -19,8 +19,7 @@ public final class ServerSettings {
   private static final List<String> SWITCHES = List.of(
       HBaseInterClusterReplicationEndpoint.REPLICATION_DROP_ON_DELETED_COLUMN_FAMILY_KEY,
       WALSplitter.SPLIT_SKIP_ERRORS_KEY,
-      HConstants.HREGION_EDITS_REPLAY_SKIP_ERRORS,
-      Settings.UNSTAMPED_ENTRIES);
+      HConstants.HREGION_EDITS_REPLAY_SKIP_ERRORS);
   private static final List<String> CLASSES = List.of(
       CoprocessorHost.WAL_COPROCESSOR_CONF_KEY,
       CoprocessorHost.REGIONSERVER_COPROCESSOR_CONF_KEY,
@@ -39,6 +38,7 @@ public final class ServerSettings {
     JsonObject json = new JsonObject();
     try {
       SWITCHES.forEach(key -> addSwitch(json, conf, key));
+      addSingleEntries(json, new Settings(conf));
       CLASSES.forEach(key -> addClasses(json, conf, key));
       addCodec(json, conf);
     } catch (RuntimeException e) {
@@ -50,6 +50,12 @@ public final class ServerSettings {
   private static void addSwitch(JsonObject json, Configuration conf, String key) {
     if (conf.getBoolean(key, false)) {
       json.addProperty(key, "true");
+    }
+  }
+
+  private static void addSingleEntries(JsonObject json, Settings settings) {
+    if (settings.unstampedEntries) {
+      json.addProperty(Settings.UNSTAMPED_ENTRIES, settings.allEntries ? Settings.ALL : "true");
     }
   }
 

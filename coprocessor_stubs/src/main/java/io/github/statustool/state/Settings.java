@@ -8,8 +8,9 @@ import org.apache.hadoop.hbase.TableName;
 /** The configuration of the trackers; the README explains the keys. Times are in milliseconds. */
 public final class Settings {
   private static final String PREFIX = "hbase.replicationtable.";
-  /** Key of {@link #unstampedEntries}. */
+  /** Key of {@link #unstampedEntries}, and with the value {@link #ALL} of {@link #allEntries}. */
   public static final String UNSTAMPED_ENTRIES = PREFIX + "unstamped.entries";
+  public static final String ALL = "all";
 
   private static final String REQUESTS_SUFFIX = "_rows";
   private static final String STATUS_TABLE = "replicationstatus";
@@ -27,6 +28,8 @@ public final class Settings {
   public final long stopFlushWait;
   /** True if entries without a stamp are recorded one by one, for a witness's master. */
   public final boolean unstampedEntries;
+  /** True if those with a stamp are too, for a witness beside the trackers of a master. */
+  public final boolean allEntries;
   public final boolean digests;
   /** Bytes per second. */
   public final long digestRate;
@@ -43,7 +46,8 @@ public final class Settings {
     operationTimeout = positive(conf, "operation.timeout", 3_000);
     stopCloseWait = positive(conf, "stop.closewait", 30_000);
     stopFlushWait = positive(conf, "stop.flushwait", 10_000);
-    unstampedEntries = conf.getBoolean(UNSTAMPED_ENTRIES, false);
+    allEntries = ALL.equalsIgnoreCase(conf.getTrimmed(UNSTAMPED_ENTRIES));
+    unstampedEntries = allEntries || conf.getBoolean(UNSTAMPED_ENTRIES, false);
     digests = conf.getBoolean(PREFIX + "digest.enabled", true);
     digestRate = positive(conf, "digest.rate", 50_000_000);
     Path spool = new Path(conf.get(HConstants.HBASE_DIR, "/hbase"), SPOOL_FOLDER);

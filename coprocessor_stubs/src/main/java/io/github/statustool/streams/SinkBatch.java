@@ -33,6 +33,8 @@ public final class SinkBatch {
   private final List<Mutation> mutations = new ArrayList<>();
   /** True if entries without a stamp are also added to streams, in which nobody knows what a hole means. */
   private final boolean unstampedEntries;
+  /** True if entries with a stamp are added so, too. */
+  private final boolean allEntries;
   private WALEntry lastEntry;
   private boolean lastIsUnstamped;
   private boolean lastIsStamped;
@@ -42,8 +44,13 @@ public final class SinkBatch {
   private long lastVia;
   private AppliedStreams lastStreams;
 
-  public SinkBatch(boolean unstampedEntries) {
+  SinkBatch(boolean unstampedEntries) {
+    this(unstampedEntries, false);
+  }
+
+  public SinkBatch(boolean unstampedEntries, boolean allEntries) {
     this.unstampedEntries = unstampedEntries;
+    this.allEntries = allEntries;
   }
 
   /** Called for each mutation. An entry with several mutations counts once. */
@@ -75,6 +82,9 @@ public final class SinkBatch {
       addSingly(lastEntry.getKey());
     } else if (lastIsStamped) {
       addFamilies(lastEntry.getKey());
+      if (allEntries && lastEntry.getKey().getClusterIdsCount() > 0) {
+        addSingly(lastEntry.getKey());
+      }
     }
     lastIsStamped = false;
     lastIsUnstamped = false;
@@ -83,8 +93,8 @@ public final class SinkBatch {
   }
 
   /**
-   * Adds an entry without a stamp to a stream for each family that has arrived: of the sender's region, whatever server
-   * wrote it. It stands for itself alone, as nothing says which entry was before it.
+   * Adds an entry, whatever its stamp, to a stream for each family that has arrived: of the sender's region, whatever
+   * server wrote it. It stands for itself alone, as nothing says which entry was before it.
    */
   private void addSingly(WALKey key) {
     List<UUID> clusters = clustersOf(key);

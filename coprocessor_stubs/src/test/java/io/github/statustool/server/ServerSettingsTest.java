@@ -43,6 +43,14 @@ class ServerSettingsTest {
   }
 
   @Test
+  void whichEntriesAreRecordedOneByOneIsTold() {
+    conf.set("hbase.replicationtable.unstamped.entries", " All");
+    assertTrue(ServerSettings.json(conf).contains("\"hbase.replicationtable.unstamped.entries\":\"all\""));
+    conf.set("hbase.replicationtable.unstamped.entries", "some");
+    assertEquals("{" + CODEC, ServerSettings.json(conf));
+  }
+
+  @Test
   void aConfigurationThatCannotBeReadIsToldAndFailsNothing() {
     conf.set("hbase.replication.rpc.codec", "${hbase.a}");
     conf.set("hbase.a", "${hbase.b}x");

@@ -123,6 +123,27 @@ class SinkBatchTest {
     assertEquals(List.of(segment(0, 3)), segments(batch, "a"));
   }
 
+  /** For a witness beside the trackers: what the stamps say is checked by what arrived. */
+  @Test
+  void stampedEntriesAreRecordedOneByOneAsWellIfASettingAsksForIt() {
+    UUID sender = new UUID(3, 4);
+    SinkBatch batch = new SinkBatch(true, true);
+    for (long[] entry : new long[][] {{0, 3}, {3, 5}}) {
+      WALEntry plain = unstamped(entry[1], sender);
+      WALEntry stamped = Fixtures.entry("a", entry[0], entry[1]);
+      WALKey key = plain.getKey().toBuilder().addAllExtendedAttributes(stamped.getKey().getExtendedAttributesList()).build();
+      batch.add(stamped.toBuilder().setKey(key).build(), Fixtures.put(Fixtures.GLOBAL));
+    }
+    long via = Ids.via(Ids.via(List.of(sender)), GLOBAL);
+    StreamId single = new StreamId("a", Ids.hash(sender.toString()), via);
+    assertEquals(List.of(segment(0, 5)), segments(batch, "a"));
+    assertEquals(List.of(segment(2, 3), segment(4, 5)), segments(batch, single));
+    assertTrue(batch.unstamped().isEmpty());
+    batch.clear();
+    batch.add(Fixtures.entry("a", 5, 6), Fixtures.put(Fixtures.GLOBAL));
+    assertEquals(1, batch.streams(NOW).size());
+  }
+
   /** A hole may be none, so that nothing may be dropped between two. */
   @Test
   void manyHolesOfEntriesWithoutAStampAreKept() {
