@@ -13,7 +13,7 @@ from pathlib import Path
 from status_tool.spark.session import spark_session
 from tests.campaign.arena import Arena, arena
 from tests.campaign.runner import Record, run_schedule
-from tests.campaign.schedule import ARENAS, WITNESSED, Schedule, draw
+from tests.campaign.schedule import ARENAS, BOTH, WITNESSED, Schedule, draw
 from tests.campaign.shrink import shrink
 from tests.campaign.summary import read, table, undecided
 from tests.pair import REPOSITORY, tool_here
@@ -30,7 +30,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     records: list[Record] = []
     with spark_session(), options.out.open("a") as out:
         _warm_up()
-        for kind in [options.arena] if options.arena else (*ARENAS, WITNESSED):
+        for kind in [options.arena] if options.arena else (*ARENAS, WITNESSED, BOTH):
             for record in _run_all(kind, [one for one in schedules if one.arena == kind]):
                 records.append(record)
                 out.write(record.to_json() + "\n")
@@ -59,8 +59,8 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--arena",
-        choices=(*ARENAS, WITNESSED),
-        help=f"only schedules of this kind of arena; {WITNESSED}: each seed's other schedule",
+        choices=(*ARENAS, WITNESSED, BOTH),
+        help=f"only schedules of this kind of arena; {WITNESSED}, {BOTH}: each seed's other schedule",
     )
     parser.add_argument("--out", type=Path, default=Path("campaign.jsonl"), help="records are added to this file")
     parser.add_argument("--shrink", action="store_true", help="cut a failing schedule down")

@@ -15,7 +15,7 @@ from status_tool.clients.config import parse_zookeeper
 from status_tool.clients.zookeeper import ZooKeeper
 from status_tool.errors import StatusToolError
 from status_tool.rules.peer_versions import REFRESHED_MS
-from tests.campaign.schedule import TABLES, WITNESSED
+from tests.campaign.schedule import BOTH, TABLES, WITNESSED
 from tests.lab.cluster import Cluster, ClusterSpec
 from tests.lab.errors import AdminError, LabError, LabTimeout
 from tests.lab.lab import Lab
@@ -66,8 +66,10 @@ KINDS = {
     "apart": {},
     # Without it no witness sees a bulk load.
     WITNESSED: {"hbase.replication.bulkload.enabled": "true"},
+    BOTH: {},
 }
 SINGLE = {"hbase.replicationtable.unstamped.entries": "true"}
+ALL = {"hbase.replicationtable.unstamped.entries": "all"}
 WITNESSES = ("one", "two")
 FAILURES = (AdminError, LabError, LabTimeout)
 
@@ -98,7 +100,7 @@ class Arena:
     @property
     def tracked(self) -> list[Cluster]:
         """The clusters that have a state table."""
-        return [self.slave] if self.witnesses else [self.master, self.slave]
+        return [self.slave] if self.kind == WITNESSED else [self.master, self.slave]
 
     @property
     def master(self) -> Cluster:
@@ -254,7 +256,7 @@ def arena(kind: str) -> Iterator[Arena]:
     """Start an arena of a kind; gone at the end."""
     site = SITE | KINDS[kind]
     rs_site = ({}, SKEWED) if kind == "skewed" else ()
-    more = {"apart": APART, WITNESSED: SINGLE}.get(kind, {})
+    more = {"apart": APART, WITNESSED: SINGLE, BOTH: ALL}.get(kind, {})
     bare = ClusterSpec("master", 3, site=site)
     with Lab() as lab, contextlib.ExitStack() as beside:
         pair = start_pair(
@@ -264,7 +266,7 @@ def arena(kind: str) -> Iterator[Arena]:
             else tracked_spec("master", region_servers=3, trackers=WAL_TRACKER, site=site, rs_site=rs_site),
             tracked_spec("slave", region_servers=2, trackers=REPLICATE_TRACKER, site=site | more),
         )
-        witnesses = beside.enter_context(_witnesses(lab, pair)) if kind == WITNESSED else []
+        witnesses = beside.enter_context(_witnesses(lab, pair)) if kind in (WITNESSED, BOTH) else []
         built = Arena(kind, pair, zookeeper=lab.zookeeper, witnesses=witnesses)
         try:
             yield built

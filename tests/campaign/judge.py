@@ -12,7 +12,7 @@ from typing import Any
 
 from status_tool.sources.state_table import now_ms
 from tests.campaign.arena import PATIENCE_S, Arena
-from tests.campaign.schedule import TABLES
+from tests.campaign.schedule import TABLES, WITNESSED
 from tests.campaign.truth import Cells, newest, stored
 from tests.lab.cluster import Cluster
 from tests.lab.errors import AdminError, LabError
@@ -135,8 +135,9 @@ class Judge:
         # An operation that its client gave up may have been done after the truth was taken.
         late = stored(self.arena.master, self.tables) - stored(self.arena.slave, self.tables)
         look.alarms = self._alarms(lost | late, result)
+        look.alarms += [one["detail"] for one in result.json["problems"] if one["detail"].startswith("contradiction")]
         look.verify = self._verify() if self.is_verified else None
-        if not self.arena.witnesses:
+        if self.arena.kind != WITNESSED:
             self._ask_rows(look, lost)
         return look
 
@@ -165,7 +166,7 @@ class Judge:
 
     def _at_risk(self) -> Cells:
         """Cells that a crash may have lost on the master as well; for witnesses what may not be in a WAL yet."""
-        return frozenset(self.arena.fragile if self.arena.crashed or self.arena.witnesses else ())
+        return frozenset(self.arena.fragile if self.arena.crashed or self.arena.kind == WITNESSED else ())
 
     # -- the tool
 

@@ -13,7 +13,7 @@ from typing import Any
 from status_tool.sources.state_table import now_ms
 from tests.campaign.arena import Arena
 from tests.campaign.judge import COMPLETE, Judge, Look
-from tests.campaign.schedule import LOOK, TABLES, Schedule
+from tests.campaign.schedule import LOOK, TABLES, WITNESSED, Schedule
 from tests.campaign.steps import perform
 from tests.campaign.truth import Cells, Writers, stored
 from tests.pair import tool_here
@@ -80,7 +80,7 @@ def run_schedule(arena: Arena, schedule: Schedule, folder: Path, say: Say = lamb
 
 def _run(arena: Arena, schedule: Schedule, folder: Path, record: Record, say: Say) -> None:
     # Witnesses were sent what a crashed server wrote.
-    if arena.crashed and not arena.complete and not arena.witnesses:
+    if arena.crashed and not arena.complete and arena.kind != WITNESSED:
         arena.since_ms = now_ms()
         time.sleep(BASELINE_MARGIN_MS / 1000 if arena.kind == "skewed" else 0)
     record.since, arena.complete = arena.since_ms is not None, False

@@ -16,6 +16,8 @@ ARENAS = ("plain", "slow", "skewed", "apart")
 """Kinds that a seed chooses from."""
 WITNESSED = "witness"
 """No tracker on the master, and two witnesses beside the slave: every seed has another schedule for this kind."""
+BOTH = "both"
+"""Trackers on the master, and two witnesses: the same with all steps."""
 
 HARMLESS = {
     "move": 4,
@@ -133,8 +135,10 @@ def draw(seed: int, kind: str | None = None) -> Schedule:
     rng = random.Random(seed)
     lossy = rng.random() < 0.5
     weights = HARMLESS | (LOSSY if lossy else {})
-    if kind == WITNESSED:
-        weights = {name: often for name, often in (weights | WITNESSES).items() if name not in UNWITNESSED}
+    own = kind if kind in (WITNESSED, BOTH) else None
+    if own:
+        left_out = UNWITNESSED if own == WITNESSED else set()
+        weights = {name: often for name, often in (weights | WITNESSES).items() if name not in left_out}
     names = sorted(weights)
     steps = [
         Step(action, rng.randrange(1 << 16), rng.choice((0, 100, 300, 800)))
@@ -144,7 +148,7 @@ def draw(seed: int, kind: str | None = None) -> Schedule:
         steps.insert(rng.randint(1, len(steps)), Step(LOOK, rng.randrange(1 << 16)))
     return Schedule(
         seed=seed,
-        arena=WITNESSED if kind == WITNESSED else ARENAS[seed % len(ARENAS)],
+        arena=own or ARENAS[seed % len(ARENAS)],
         splits=tuple(sorted(f"{rng.randrange(100, 900):03d}" for _ in range(rng.randint(0, 2)))),
         rates=tuple(rng.choice((5, 20, 60)) for _ in range(rng.randint(1, 2))),
         steps=tuple(steps),

@@ -12,7 +12,7 @@ from status_tool.spark.session import spark_session
 from tests.campaign.arena import Arena, arena
 from tests.campaign.judge import Judge, Look
 from tests.campaign.runner import Record, run_schedule
-from tests.campaign.schedule import HARMLESS, LOOK, LOSSY, UNWITNESSED, WITNESSED, WITNESSES, Schedule, Step, draw
+from tests.campaign.schedule import BOTH, HARMLESS, LOOK, LOSSY, UNWITNESSED, WITNESSED, WITNESSES, Schedule, Step, draw
 from tests.campaign.shrink import shrink
 from tests.campaign.steps import ACTIONS
 from tests.campaign.summary import table
@@ -40,6 +40,8 @@ def test_a_seed_has_another_schedule_for_witnesses() -> None:
     assert tracked == {*HARMLESS, *LOSSY, LOOK}
     witnessed = {step.action for seed in range(500) for step in draw(seed, WITNESSED).steps}
     assert witnessed == (tracked | WITNESSES.keys()) - UNWITNESSED
+    both = {step.action for seed in range(500) for step in draw(seed, BOTH).steps}
+    assert both == tracked | WITNESSES.keys()
     before = (
         "disable_peer",
         "set_clock_back",
