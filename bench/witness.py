@@ -100,7 +100,7 @@ def _write(pair: Pair, rate: int, seconds: float) -> int:
 def _size(witness: Witness) -> None:
     """Bytes an entry as it comes, and in a set."""
     for kind in ("log", "set"):
-        entries = sum(len(one.sequence_ids) for one in read_arrivals(witness.store).values())
+        entries = sum(one.count() for one in read_arrivals(witness.store).values())
         size = sum(file.stat().st_size for file in witness.store.glob(f"*.{kind}"))
         print(f"{entries} entries, {size} bytes in files *.{kind}: {size / entries:.2f} bytes an entry", flush=True)
         witness.end()

@@ -335,7 +335,7 @@ def _witnessed(
     peers = peer_rows(zookeeper)
     why = asked.doubt(peers, zookeeper)
     say("reading what the witnesses were sent")
-    source = WitnessSource(asked.folders(request), gathered.header.cluster_id, request.only)
+    source = asked.source(request, gathered.header.cluster_id)
     header = dataclasses.replace(
         asked.header(gathered.header, why),
         evidence=Evidence.WITNESSED,
@@ -371,7 +371,7 @@ def _beside_trackers(
     """Add the streams of witnesses to those of a master's trackers: a second proof of the same regions."""
     asked = _ask_witnesses(settings, request, zookeeper, say)
     why = asked.doubt([row for row in gathered.rows if row["kind"] == "peer"], zookeeper)
-    source = WitnessSource(asked.folders(request), gathered.header.cluster_id, request.only, is_second=True)
+    source = asked.source(request, gathered.header.cluster_id, is_second=True)
     header = asked.header(gathered.header, why)
     return dataclasses.replace(gathered, header=header, sources=(*gathered.sources, source))
 
@@ -394,9 +394,10 @@ class _Asked:
             return f"peer {self.peer['id']} was changed while FILE was written"
         return self.why
 
-    def folders(self, request: Request) -> dict[Path, Mark]:
-        """Return their folders, with what they had acknowledged."""
-        return {folder: self.marks[store] for store, folder in self.stores.folders(request.copies).items()}
+    def source(self, request: Request, sender: str, *, is_second: bool = False) -> WitnessSource:
+        """Return what their folders have of entries that the cluster `sender` sent."""
+        folders = {folder: self.marks[store] for store, folder in self.stores.folders(request.copies).items()}
+        return WitnessSource(folders, sender, request.only, self.stores, is_second)
 
     def header(self, header: Header, why: str) -> Header:
         """Return a header that names them."""

@@ -16,6 +16,10 @@ from status_tool.vocabulary.header import Header
 REOPENED_MS = 600_000
 """Within this time all regions of a table have been opened with a new descriptor."""
 
+SETTLED_MS = 120_000
+"""An entry whose write time is so long before the cut was in a WAL by the cut: clocks differ by half a minute at most,
+and a region server that stops for longer than the rest between the two has lost its session, and its WAL is fenced."""
+
 
 @dataclass(frozen=True, slots=True)
 class WitnessFacts:

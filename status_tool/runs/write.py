@@ -31,6 +31,7 @@ from status_tool.runs.pace import LastRun, RunKind, remember, rows_read
 from status_tool.runs.question import SideFacts
 from status_tool.runs.rows_shown import rows_shown
 from status_tool.runs.sampling import sampling
+from status_tool.sources.arrivals import WitnessSource
 from status_tool.sources.codec import batches
 from status_tool.sources.hdfs_files import endpoint_of
 from status_tool.sources.interface import Source
@@ -101,10 +102,22 @@ def write_side(
             if later:
                 gathered = _with_later_writes_notice(gathered, later)
     _remember(asked, gathered.header, writer.counts, time.monotonic() - began)
+    prune_witnesses(gathered, say)
     if debug_dir is not None:
         with open_status(path, witnessed=True) as written:
             dump_rows(written.rows(), debug_dir)
     return Written(gathered.header, writer.counts, gathered.unsettled)
+
+
+def prune_witnesses(gathered: Snapshot, say: Say) -> None:
+    """Let witnesses prune what FILE has, if that is all tables, and they lack nothing of it that may come later."""
+    header = gathered.header
+    if header.unwitnessed or header.tables or header.namespaces or header.barrier_issued_ms is None:
+        return
+    for source in gathered.sources:
+        if isinstance(source, WitnessSource):
+            say("letting the witnesses prune")
+            source.prune(header.barrier_issued_ms)
 
 
 def _samples(settings: Settings, request: Request, path: Path) -> AbstractContextManager[Callable[[], list[NewRow]]]:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import operator
 import struct
 import uuid
+import zlib
 from array import array
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import accumulate, islice
@@ -18,9 +19,11 @@ import pyarrow as pa
 from status_tool.errors import ConfigurationError
 from status_tool.rules.content import SKEW_MS
 from status_tool.rules.tables import META_FAMILY
+from status_tool.rules.witnessed import SETTLED_MS
 from status_tool.sources import codec
 from status_tool.sources.crc import crc32c
 from status_tool.sources.interface import Source
+from status_tool.sources.witness_folders import WitnessStores
 from status_tool.vocabulary.ids import origin_id, via_id
 from status_tool.vocabulary.schema import NewRow
 from status_tool.vocabulary.scope import TableFilter
@@ -55,6 +58,8 @@ class WitnessSource(Source):
     sender: str
     """The master's cluster id: entries that another cluster sent are none of its."""
     only: TableFilter
+    stores: WitnessStores | None = None
+    """The witnesses; None: nobody has to be told."""
     is_second: bool = False
     """True beside trackers, which know more of the regions."""
 
@@ -64,7 +69,7 @@ class WitnessSource(Source):
 
     def read(self, partition: int) -> Iterator[pa.RecordBatch]:
         """Yield all rows."""
-        streams, events = self._found
+        streams, events, _ = self._found
         yield from codec.batches(
             (*(() if self.is_second else events), *(row for stream in streams.items() for row in self._rows(*stream)))
         )
@@ -85,9 +90,18 @@ class WitnessSource(Source):
         """Yield what each folder holds. Raises `ConfigurationError`."""
         yield from (read_arrivals(folder, mark) for folder, mark in self.folders.items())
 
+    def prune(self, cut_ms: int) -> None:
+        """Let the witnesses prune what was read, if they were sent everything that was written by the cut."""
+        if self.stores is not None:
+            self.stores.prune(cut_ms - SETTLED_MS, self.sender, self.single_lives())
+
+    def single_lives(self) -> list[str]:
+        """Return the regions that did not begin again, of those that are read."""
+        return self._found[2]
+
     @cached_property
-    def _found(self) -> tuple[dict[_Stream, Entries], list[NewRow]]:
-        """The streams, and the regions' events."""
+    def _found(self) -> tuple[dict[_Stream, Entries], list[NewRow], list[str]]:
+        """The streams, the regions' events, and the regions without a later life."""
         streams: dict[_Stream, Entries] = {}
         regions: dict[tuple[str, str], Entries] = defaultdict(Entries)
         loads: dict[tuple[str, str], int] = {}
@@ -99,13 +113,14 @@ class WitnessSource(Source):
                 clusters = tuple(sorted(uuid.UUID(one).bytes for one in key.clusters))
                 for family in key.families:
                     if family == META_FAMILY:
-                        newest = max(entries.write_times)
+                        newest = max(entries.highs)
                         loads[key.table, key.region] = max(newest, loads.get((key.table, key.region), newest))
                     else:
                         streams.setdefault((key.table, key.region, clusters, family), Entries()).extend(entries)
         lives = {key: again_ms for key, entries in regions.items() if (again_ms := began_again(entries)) is not None}
         events = [*_events(loads, FactState.BULK_LOAD), *_events(lives, FactState.CHANGED)]
-        return {stream: entries.as_set() for stream, entries in streams.items()}, events
+        single = [region for table, region in regions if (table, region) not in lives]
+        return {stream: entries.as_set() for stream, entries in streams.items()}, events, single
 
     def _rows(self, stream: _Stream, entries: Entries) -> Iterator[NewRow]:
         table, region, clusters, family = stream
@@ -121,16 +136,16 @@ class WitnessSource(Source):
             "kind": "stream",
             **base,
             "via_ids": passed or None,
-            "seq": entries.sequence_ids[-1],
-            "first_ms": entries.write_times[0],
-            "write_ms": max(entries.write_times),
-            "entries": len(entries.sequence_ids),
+            "seq": max(entries.lasts),
+            "first_ms": entries.lows[0],
+            "write_ms": max(entries.highs),
+            "entries": entries.count(),
         }
         before, highest = 0, 0
-        for sequence_id, write_ms in zip(entries.sequence_ids, entries.write_times, strict=True):
-            if sequence_id > before + 1:
-                yield {"kind": "segment", **base, "prev": before, "seq": sequence_id, "started_ms": highest}
-            before, highest = sequence_id, max(highest, write_ms)
+        for first, last, _, high in entries.runs():
+            if first > before + 1:
+                yield {"kind": "segment", **base, "prev": before, "seq": first, "started_ms": highest}
+            before, highest = max(before, last), max(highest, high)
 
 
 def _events(newest: Mapping[tuple[str, str], int], state: FactState) -> Iterator[NewRow]:
@@ -143,20 +158,32 @@ def began_again(entries: Entries) -> int | None:
     went back.
 
     It was truncated, or dropped and cloned, and an entry of its new life may have the sequence id of one of the old.
+    A run of several entries was made when nothing of it had gone back: an entry within is one of them if it was
+    written within its time, as any later life is later (`SETTLED_MS`).
     """
-    ordered = entries.as_set()
     found: int | None = None
-    last = highest = 0
-    for sequence_id, write_ms in zip(ordered.sequence_ids, ordered.write_times, strict=True):
-        if sequence_id == last or highest > write_ms + 2 * SKEW_MS:
-            found = max(found or 0, highest, write_ms)
-        last, highest = sequence_id, max(highest, write_ms)
+    highest, reach, reaching = 0, 0, list[_Run]()
+    for run in entries.as_set().runs():
+        first, last, low, _ = run
+        ended, around = reaching, list[_Run]()
+        if first <= reach:
+            ended = [one for one in reaching if one[1] < first]
+            around = [one for one in reaching if one[1] >= first]
+        for one in ended:
+            highest = max(highest, one[3])
+        is_again = bool(around) and first == last and not any(one[2] <= low <= one[3] for one in around)
+        reaching = [*around, run]
+        reach = max(reach, last)
+        if is_again or highest > low + 2 * SKEW_MS:
+            found = max(found or 0, highest, *(one[3] for one in reaching))
     return found
 
 
 _HEAD = struct.Struct(">ii")
 _UUID = struct.Struct("<QQ")
 _ATTEMPTS = 10
+_LOG, _RUNS = ".log", ".runs"
+_KINDS = (_LOG, ".set", _RUNS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,26 +199,67 @@ class ArrivalKey:
 
 @dataclass(frozen=True, slots=True)
 class Entries:
-    """Sequence ids and write times (epoch ms, the origin's clock), in 16 bytes an entry."""
+    """Runs of entries: sequence ids from one to another, with the lowest and the highest of their write times (epoch
+    ms, the origin's clock), in 32 bytes a run. Unless a witness has pruned it, each is a run of its own.
+    """
 
-    sequence_ids: array[int] = field(default_factory=lambda: array("q"))
-    write_times: array[int] = field(default_factory=lambda: array("q"))
+    firsts: array[int] = field(default_factory=lambda: array("q"))
+    lasts: array[int] = field(default_factory=lambda: array("q"))
+    lows: array[int] = field(default_factory=lambda: array("q"))
+    highs: array[int] = field(default_factory=lambda: array("q"))
+
+    @classmethod
+    def singly(cls, sequence_ids: array[int], write_times: array[int]) -> Entries:
+        """Return entries of which each has its own write time."""
+        return cls(sequence_ids, sequence_ids[:], write_times, write_times[:])
+
+    @classmethod
+    def of(cls, runs: Iterable[_Run]) -> Entries:
+        """Return entries by their runs, as `runs` yields them."""
+        found = cls()
+        for first, last, low, high in runs:
+            found.firsts.append(first)
+            found.lasts.append(last)
+            found.lows.append(low)
+            found.highs.append(high)
+        return found
 
     def extend(self, more: Entries) -> None:
         """Add others, in any order."""
-        self.sequence_ids.extend(more.sequence_ids)
-        self.write_times.extend(more.write_times)
+        self.firsts.extend(more.firsts)
+        self.lasts.extend(more.lasts)
+        self.lows.extend(more.lows)
+        self.highs.extend(more.highs)
+
+    def runs(self) -> Iterator[_Run]:
+        """Yield first and last sequence id, lowest and highest write time of each run."""
+        return zip(self.firsts, self.lasts, self.lows, self.highs, strict=True)
+
+    def sequence_ids(self) -> Iterator[int]:
+        """Yield the ids, in the order of the runs."""
+        for first, last, _, _ in self.runs():
+            yield from range(first, last + 1)
+
+    def count(self) -> int:
+        """Return the number of entries of a set."""
+        entries = before = 0
+        for first, last, _, _ in self.runs():
+            entries += max(0, last - max(first - 1, before))
+            before = max(before, last)
+        return entries
 
     def as_set(self) -> Entries:
-        """The same by sequence id, each once; of one id several only where the region lived several times."""
-        ids = self.sequence_ids
-        if all(map(operator.lt, ids, islice(ids, 1, None))):
+        """The same by sequence id, each run once, the longest first; of one id several only where the region lived
+        several times, or where it was sent again.
+        """
+        firsts = self.firsts
+        if all(map(operator.lt, firsts, islice(firsts, 1, None))):
             return self
-        ordered = sorted(set(zip(ids, self.write_times, strict=True)))
-        return Entries(array("q", (one for one, _ in ordered)), array("q", (ms for _, ms in ordered)))
+        return Entries.of(sorted(set(self.runs()), key=lambda run: (run[0], -run[1], run[2], run[3])))
 
 
 Arrivals = dict[ArrivalKey, Entries]
+_Run = tuple[int, int, int, int]
 _Stream = tuple[str, str, tuple[bytes, ...], str]
 """Table, region, clusters (sorted) and family."""
 
@@ -213,17 +281,17 @@ def read_arrivals(folder: Path, acknowledged: Mark = Mark()) -> Arrivals:
 
 def _read(folder: Path, acknowledged: Mark) -> Arrivals:
     found: Arrivals = {}
-    paths = sorted((one for one in folder.iterdir() if one.suffix in (".log", ".set")), key=lambda one: int(one.stem))
     reach = Mark()
-    for path in paths:
-        file = _File(path.read_bytes())
+    numbers = set[int]()
+    for path, first, last in _current(folder):
+        file = _File(path.read_bytes(), are_runs=path.suffix == _RUNS)
         for key, entries in file.sets():
             found.setdefault(key, Entries()).extend(entries)
         file.refuse_damage(path)
         # A set is made of a whole log.
-        reach = max(reach, Mark(int(path.stem), file.end) if path.suffix == ".log" else Mark(int(path.stem) + 1))
-    missing = set(range(1, acknowledged.number)) - {int(path.stem) for path in paths}
-    if missing or reach < acknowledged:
+        reach = max(reach, Mark(last, file.end) if path.suffix == _LOG else Mark(last + 1))
+        numbers |= {*range(first, last + 1)}
+    if not numbers >= {*range(1, acknowledged.number)} or reach < acknowledged:
         raise ConfigurationError(
             f"{folder} has less than its witness has acknowledged: if it is a copy, copy it again; if it was restored"
             " from a backup, remove the witness's peer, and begin anew with another folder, znode and peer"
@@ -231,17 +299,37 @@ def _read(folder: Path, acknowledged: Mark) -> Arrivals:
     return {key: entries.as_set() for key, entries in found.items()}
 
 
+def _current(folder: Path) -> list[tuple[Path, int, int]]:
+    """Return the files with their first and last numbers, without those of which a crash has left a successor, too."""
+    found = list[tuple[Path, int, int]]()
+    for path in folder.iterdir():
+        if path.suffix in _KINDS:
+            first, _, last = path.stem.partition("-")
+            found.append((path, int(first), int(last or first)))
+    # Of two with one number, the later kind has all that the other has.
+    found.sort(key=lambda one: (one[1], -one[2], -_KINDS.index(one[0].suffix)))
+    reach, current = 0, list[tuple[Path, int, int]]()
+    for one in found:
+        if one[2] > reach:
+            current.append(one)
+            reach = one[2]
+    return current
+
+
 class _File:
     """The whole records of a file. One at the end that is not whole was not acknowledged."""
 
-    def __init__(self, data: bytes) -> None:
-        self._data, self.end = data, 0
+    def __init__(self, data: bytes, *, are_runs: bool) -> None:
+        self._data, self._are_runs, self.end = data, are_runs, 0
 
     def sets(self) -> Iterator[tuple[ArrivalKey, Entries]]:
         """Yield what the records hold."""
         keys: list[ArrivalKey] = []
         while (body := _body(self._data, self.end)) is not None:
-            yield from _Record(body, keys).sets()
+            if self._are_runs:
+                yield from _Record(zlib.decompress(body), keys).runs()
+            else:
+                yield from _Record(body, keys).sets()
             self.end += _HEAD.size + len(body)
 
     def refuse_damage(self, path: Path) -> None:
@@ -263,6 +351,10 @@ def _body(data: bytes, at: int) -> bytes | None:
     return body if is_whole else None
 
 
+def _signed(zigzag: int) -> int:
+    return (zigzag >> 1) ^ -(zigzag & 1)
+
+
 class _Record:
     """Protobuf's varints, as `ArrivalCodec` writes them."""
 
@@ -273,7 +365,22 @@ class _Record:
         while self._at < len(self._data):
             key = self._key()
             differences = self._differences(2 * self._number())
-            yield key, Entries(array("q", accumulate(differences[::2])), array("q", accumulate(differences[1::2])))
+            ids, times = array("q", accumulate(differences[::2])), array("q", accumulate(differences[1::2]))
+            yield key, Entries.singly(ids, times)
+
+    def runs(self) -> Iterator[tuple[ArrivalKey, Entries]]:
+        while self._at < len(self._data):
+            key = self._key()
+            yield key, Entries.of(self._runs(self._number()))
+
+    def _runs(self, count: int) -> Iterator[_Run]:
+        last = high = 0
+        for _ in range(count):
+            first = last + _signed(self._number())
+            last = first + self._number()
+            low = high + _signed(self._number())
+            high = low + self._number()
+            yield first, last, low, high
 
     def _key(self) -> ArrivalKey:
         number = self._number()
@@ -304,7 +411,7 @@ class _Record:
                 self._at += 1
             else:
                 value = self._number()
-            found.append((value >> 1) ^ -(value & 1))
+            found.append(_signed(value))
         return found
 
     def _text(self) -> str:

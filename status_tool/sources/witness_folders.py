@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from status_tool.errors import ConfigurationError, ConnectionFailed, OutputError
 STORE_ID, CLUSTER_ID = "store.id", "cluster.id"
 _SERVICE = "Witness"
 """As `io.github.statustool.witness.FolderService` has it."""
-_FILE = re.compile(r"[0-9]+\.(log|set)|(store|cluster)\.id")
+_FILE = re.compile(r"[0-9]+\.(log|set)|[0-9]+-[0-9]+\.runs|(store|cluster)\.id")
 _GONE = "FileNotFoundException"
 _ATTEMPTS = 10
 
@@ -58,6 +59,17 @@ class WitnessStores:
             store: _copied(place, store, copies / str(number)) if isinstance(place, WitnessAddress) else place
             for number, (store, place) in enumerate(self.places.items())
         }
+
+    def prune(self, until_ms: int, sender: str, regions: Sequence[str]) -> None:
+        """Let the running witnesses drop what decides nothing any more of entries of some regions.
+
+        All that the cluster `sender` wrote there by a time must have been sent, and no region have begun again.
+        """
+        for store, place in self.places.items():
+            if isinstance(place, WitnessAddress):
+                # It does without: its folder stays longer, and the next run asks again.
+                with suppress(ConnectionFailed), _Remote(place) as remote:
+                    remote.prune(" ".join((store, str(until_ms), sender, *regions)))
 
 
 def witness_stores(places: Sequence[WitnessPlace]) -> WitnessStores:
@@ -144,6 +156,10 @@ class _Remote:
         if not all(map(_FILE.fullmatch, found)):
             raise ConnectionFailed(f"the server at {self._address} is no witness: its list of files is none")
         return found
+
+    def prune(self, settled: str) -> None:
+        """Drop what is no longer needed; it may take longer than the answer is waited for."""
+        self._call("prune", settled)
 
     def text(self, name: str) -> str:
         """Return the content of a small file."""

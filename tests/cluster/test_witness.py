@@ -8,6 +8,7 @@ import re
 import shutil
 import signal
 import tempfile
+import threading
 import time
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -19,6 +20,7 @@ import pytest
 from status_tool.clients.config import parse_zookeeper
 from status_tool.clients.zookeeper import ZooKeeper
 from status_tool.rules.peer_versions import REFRESHED_MS
+from status_tool.rules.witnessed import SETTLED_MS
 from status_tool.sources.arrivals import read_arrivals
 from status_tool.status_file.reader import open_status
 from tests.lab.cluster import Cluster, ClusterSpec
@@ -108,7 +110,7 @@ def sent(witnesses: list[Witness], table: str) -> Entries:
         for key, entries in read_arrivals(witness.store).items():
             if key.table == table:
                 assert key.families == ("f",)
-                found.setdefault(key.region, set()).update(entries.sequence_ids)
+                found.setdefault(key.region, set()).update(entries.sequence_ids())
     return found
 
 
@@ -364,6 +366,70 @@ def test_complete_behind_and_a_lost_entry(
     assert gap["to_seq"] in lost
     missing = set(master.admin.rows(table)) - set(pair.slave.admin.rows(table))
     # Each round of `lose` writes five rows at once, one entry.
+    assert len(missing) == 5 * len(lost)
+
+
+def size(witnesses: list[Witness]) -> int:
+    """Bytes of all that the witnesses have kept of entries."""
+    files = [file for witness in witnesses for file in witness.store.iterdir()]
+    return sum(file.stat().st_size for file in files if file.suffix in (".log", ".set", ".runs"))
+
+
+def test_a_folder_is_pruned_and_a_loss_after_that_is_found_exactly(
+    pair: Pair, master: Cluster, witnesses: list[Witness], covered: None, tmp_path: Path, warm_spark: None
+) -> None:
+    """By `run -m` itself; also with witnesses that are killed while they prune, and entries that are sent again."""
+    file, table = tmp_path / "f", "pruned"
+    pair.create_table(table, {"f": 1})
+    load = master.admin.load_start(table, "f", rate_per_s=200)
+    wait_until(lambda: master.admin.load_count(load) > 3_000, 120, "rows one by one")
+    master.admin.load_stop(load)
+    for witness in witnesses:
+        assert witness.end(signal.SIGKILL) == -signal.SIGKILL
+        witness.start()
+    pair.wait_same(table)
+    expected = written(master, table)
+    wait_for(witnesses, table, expected)
+    addresses = [witness.address for witness in witnesses]
+    assert write_from(pair, addresses, file).exit_code == 0
+    assert_complete(pair.check(file, "--table", table, "--wait", "30"))
+    before = size(witnesses)
+
+    def are_killed(seconds: float) -> None:
+        """While they prune, or before, or after."""
+        writing = threading.Thread(target=write_from, args=(pair, addresses, tmp_path / "killed"))
+        writing.start()
+        time.sleep(seconds)
+        for witness in witnesses:
+            witness.end(signal.SIGKILL)
+        writing.join()
+        for witness in witnesses:
+            witness.start()
+        assert sent(witnesses, table) == expected
+
+    def is_pruned() -> bool:
+        assert write_from(pair, addresses, file).exit_code == 0
+        return size(witnesses) < before / 4
+
+    time.sleep(SETTLED_MS / 1000)
+    for number in range(3):
+        are_killed(1 + number)
+    wait_until(is_pruned, 60, "the folders are smaller", interval=5)
+    assert sent(witnesses, table) == expected
+    assert_complete(pair.check(file, "--table", table, "--wait", "30"))
+    master.admin.put_rows(table, "f", 3)
+    pair.wait_same(table)
+    pair.lose(table)
+    assert write_from(pair, addresses, file).exit_code == 0
+    holed = pair.check(file, "--table", table, "--wait", "20")
+    assert holed.exit_code == 1, holed
+    (gap,) = [problem for problem in holed.json["problems"] if problem["kind"] == "gap"]
+    (now,), (then,) = sent(witnesses, table).values(), expected.values()
+    lost = {one for one in now if gap["from_seq"] < one <= gap["to_seq"]}
+    assert lost
+    assert not lost & then
+    assert then < now
+    missing = set(master.admin.rows(table)) - set(pair.slave.admin.rows(table))
     assert len(missing) == 5 * len(lost)
 
 

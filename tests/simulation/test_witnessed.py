@@ -174,6 +174,58 @@ def lived_again(world: World) -> str:
     return name
 
 
+def lived_again_after_pruning(world: World) -> str:
+    """The witness remembers no single write time of the earlier life."""
+    name = new_table(world)
+    for _ in range(4):
+        written(world, name)
+    prune(world, name)
+    world.truncate_region(next(iter(world.tables[name].regions)))
+    lost(world, name)
+    return name
+
+
+def lived_again_unseen(world: World) -> str:
+    """An entry of the second life is in a queue while later ones, of another server, are sent and would be pruned."""
+    name = new_table(world)
+    for _ in range(2):
+        written(world, name)
+    world.drain()
+    (region,) = world.tables[name].regions
+    world.truncate_region(region)
+    world.advance(1)
+    late = world.host[region]
+    lost(world, name)
+    world.introduce_all()
+    world.host[region] = next(server for server in world.live() if server is not late)
+    world.next_seq[region] = 3
+    world.advance(20_000)
+    for _ in range(3):
+        written(world, name)
+    peer = world.peers[WITNESS]
+    for key in [key for key in peer.queues if key[0] != late.name]:
+        world.ship(peer, key, 99, answered=True)
+        world.ship(peer, key, 99, answered=True)
+    world.advance(2 * rules.SETTLED_MS)
+    run_of(world).ask(name)
+    return name
+
+
+def prune(world: World, table: str) -> None:
+    """A run of the tool once all is shipped, and later."""
+    world.drain()
+    world.advance(2 * rules.SETTLED_MS)
+    run_of(world).ask(table)
+    assert any(first < last for _, first, last, _, _ in world.folder)
+
+
+def run_of(world: World) -> Run:
+    """A run in this world."""
+    run = Run()
+    run.world = world
+    return run
+
+
 def from_a_backup(world: World) -> str:
     """The folder lacks what was acknowledged since."""
     name = new_table(world)
@@ -212,6 +264,8 @@ STORIES: dict[str, tuple[Callable[[World], str], Any, str, Callable[..., Any]]] 
     "tables as old as their regions": (older_than_its_regions, World, "table_rows", _without_znodes),
     "tables that were altered": (raised, rules, "table_findings", _unaltered),
     "regions that live again": (lived_again, arrivals, "began_again", lambda _: None),
+    "regions that live again after pruning": (lived_again_after_pruning, arrivals, "began_again", lambda _: None),
+    "what is settled": (lived_again_unseen, witnessed, "is_settled", lambda _: True),
     "a folder from a backup": (from_a_backup, witnessed, "read_folder", lambda world, _: list(world.folder)),
 }
 

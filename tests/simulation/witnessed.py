@@ -7,9 +7,8 @@ write is durable at once: what is appended and not acknowledged is not modelled 
 from __future__ import annotations
 
 import json
-from array import array
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
@@ -39,6 +38,8 @@ START_MS = 1_000_000_000
 OFFSETS = (0, 9_000, -14_000, 20_000)
 MOST_SERVERS = 4
 Row = dict[str, Any]
+Kept = tuple[ArrivalKey, int, int, int, int]
+"""An entry in the witness's folder: first and last sequence id, lowest and highest write time of the run it is in."""
 
 
 @dataclass(eq=False)
@@ -128,10 +129,10 @@ class World:
         self.singles: dict[tuple[str, str, str], dict[int, int]] = defaultdict(dict)
         """Of the slave's state table: write times by sequence id, by table, region and family."""
         self.first_arrivals: dict[str, int] = {}
-        self.folder: list[tuple[ArrivalKey, int, int]] = []
+        self.folder: list[Kept] = []
         self.acknowledged = 0
         """How much of it ZooKeeper says is acknowledged."""
-        self.backup: list[tuple[ArrivalKey, int, int]] = []
+        self.backup: list[Kept] = []
         self.blemishes: set[str] = set()
         for _ in range(2):
             self.start()
@@ -287,12 +288,29 @@ class World:
         """To the witness's folder, or to the slave's tables and its state table."""
         if peer == WITNESS:
             key = ArrivalKey(entry.table, entry.region, (MASTER_ID,), tuple(sorted(families)))
-            self.folder.append((key, entry.seq, entry.write_ms))
+            self.folder.append((key, entry.seq, entry.seq, entry.write_ms, entry.write_ms))
             return
         self.arrived[entry] = self.arrived.get(entry, frozenset()) | families
         self.first_arrivals.setdefault(entry.table, self.now)
         for family in families:
             self.singles[entry.table, entry.region, family][entry.seq] = entry.write_ms
+
+    def prune(self, until_ms: int, regions: Collection[str]) -> None:
+        """As `Arrivals.pruned` of the witness. Each entry stays, so that a folder is as long as it was."""
+        settled = sorted(
+            {one for one in self.folder if one[4] <= until_ms and one[0].region in regions},
+            key=lambda one: (one[0].table, one[0].region, one[0].families, one[1], -one[2]),
+        )
+        runs = list[Kept]()
+        for key, first, last, low, high in settled:
+            if runs and runs[-1][0] == key and first <= runs[-1][2] + 1:
+                _, begin, end, lowest, highest = runs[-1]
+                runs[-1] = key, begin, max(end, last), min(low, lowest), max(high, highest)
+            else:
+                runs.append((key, first, last, low, high))
+        of = {(run[0], seq): run for run in runs for seq in range(run[1], run[2] + 1)}
+        known = set(settled)
+        self.folder = [of[one[0], one[1]] if one in known else one for one in self.folder]
 
     def drain(self) -> None:
         """All that is in queues."""
@@ -360,19 +378,21 @@ class World:
 class _Folder(WitnessSource):
     """The witness's folder at one moment."""
 
-    def __init__(self, held: list[tuple[ArrivalKey, int, int]]) -> None:
+    def __init__(self, held: list[Kept]) -> None:
         super().__init__({}, MASTER_ID, TableFilter())
         object.__setattr__(self, "held", held)
 
     def arrivals(self) -> Iterator[Arrivals]:
         """Yield it."""
-        found: dict[ArrivalKey, list[tuple[int, int]]] = defaultdict(list)
-        for key, seq, write_ms in self.held:  # type: ignore[attr-defined]
-            found[key].append((seq, write_ms))
-        yield {
-            key: Entries(array("q", [one for one, _ in pairs]), array("q", [ms for _, ms in pairs])).as_set()
-            for key, pairs in found.items()
-        }
+        found: dict[ArrivalKey, list[tuple[int, int, int, int]]] = defaultdict(list)
+        for key, *run in self.held:  # type: ignore[attr-defined]
+            found[key].append(tuple(run))
+        yield {key: Entries.of(runs).as_set() for key, runs in found.items()}
+
+
+def is_settled(unwitnessed: str) -> bool:
+    """As `prune_witnesses` of `runs.write`."""
+    return not unwitnessed
 
 
 def is_same_peer(before: Mapping[str, Any], after: Mapping[str, Any] | None) -> bool:
@@ -380,7 +400,7 @@ def is_same_peer(before: Mapping[str, Any], after: Mapping[str, Any] | None) -> 
     return before == after
 
 
-def read_folder(world: World, acknowledged: int) -> list[tuple[ArrivalKey, int, int]]:
+def read_folder(world: World, acknowledged: int) -> list[Kept]:
     """As `read_arrivals`, with the mark."""
     if len(world.folder) < acknowledged:
         raise ConfigurationError("less than was acknowledged")
@@ -450,6 +470,9 @@ class Observation:
             cluster_key="zk:2181:/master",
         )
         yield
+        if is_settled(why):
+            world.prune(cut_ms - witnessed.SETTLED_MS, source.single_lives())
+            yield
         self._judge(header, ours)
 
     def _witness(self) -> Mapping[str, Any] | None:

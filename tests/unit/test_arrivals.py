@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-from array import array
 from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
@@ -39,6 +38,7 @@ from tests.pair import REPOSITORY
 
 FOLDER = REPOSITORY / "coprocessor_stubs/src/test/resources/witness"
 """As `ArrivalStoreTest` writes it."""
+PRUNED = FOLDER.with_name("witness-pruned")
 SENDER = "00000000-0000-0001-0000-000000000002"
 OTHER = "00000000-0000-0003-ffff-fffffffffffc"
 MS = 1_700_000_000_000
@@ -133,12 +133,12 @@ def codes(outcome: Outcome) -> set[str]:
 def test_the_folder_is_read_as_the_witness_writes_it() -> None:
     """Of the first set and the log that was being written."""
     found = read_arrivals(FOLDER)
-    assert {key: list(entries.sequence_ids) for key, entries in found.items()} == {
+    assert {key: list(entries.sequence_ids()) for key, entries in found.items()} == {
         LOCAL: [4, 5, 6, 9, 12, 300, BIG],
         ArrivalKey("ns:t", "r1", (OTHER, SENDER), ("f",)): [7],
         ArrivalKey("ns:t", "r1", (SENDER,), ("f", "gé")): [10],
     }
-    assert list(found[LOCAL].write_times) == [MS + one for one in found[LOCAL].sequence_ids]
+    assert list(found[LOCAL].lows) == list(found[LOCAL].highs) == [MS + one for one in found[LOCAL].sequence_ids()]
 
 
 def test_each_family_is_a_stream_and_says_what_lies_between_its_entries() -> None:
@@ -230,13 +230,73 @@ def test_a_region_that_lived_again_is_told_by_its_write_times() -> None:
     """A sequence id of two entries, or one that was written long after a higher one; not by clocks that differ."""
 
     def of(*pairs: tuple[int, int]) -> int | None:
-        entries = Entries(array("q", [one for one, _ in pairs]), array("q", [MS + ms for _, ms in pairs]))
-        return began_again(entries)
+        return began_again(Entries.of((one, one, MS + ms, MS + ms) for one, ms in pairs))
 
     assert of((4, 0), (5, 10), (5, 10), (7, 5), (4, 0)) is None
     assert of((4, 2 * SKEW_MS), (5, 0)) is None
     assert of((4, 0), (5, 10), (5, 90)) == MS + 90
     assert of((4, 2 * SKEW_MS + 1), (5, 0)) == MS + 2 * SKEW_MS + 1
+
+
+def test_what_a_witness_has_pruned_is_read_as_runs() -> None:
+    """Of each run the sequence ids are known, and the bounds of its write times."""
+    found = read_arrivals(PRUNED)
+    assert list(found[LOCAL].runs()) == [
+        (4, 12, MS + 4, MS + 12),
+        (300, 300, MS + 300, MS + 300),
+        (BIG, BIG, MS + BIG, MS + BIG),
+    ]
+    assert found[LOCAL].count() == 11
+    assert list(found[LOCAL].sequence_ids()) == [*range(4, 13), 300, BIG]
+    two = ArrivalKey("ns:t", "r1", (OTHER, SENDER), ("f", "gé"))
+    assert list(found[two].runs()) == [(7, 7, MS - 1000, MS - 1000)]
+    pruned = WitnessSource({PRUNED: Mark()}, SENDER, TableFilter())
+    found_rows = [row for batch in pruned.read(0) for row in batch.to_pylist() if row["via"] == via("f", SENDER)]
+    (stream,) = [row for row in found_rows if row["kind"] == "stream"]
+    assert (stream["seq"], stream["first_ms"], stream["write_ms"]) == (BIG, MS + 4, MS + BIG)
+    assert stream["entries"] == 11
+    gaps = [(row["prev"], row["seq"], row["started_ms"]) for row in found_rows if row["kind"] == "segment"]
+    assert gaps == [(0, 4, 0), (12, 300, MS + 12), (300, BIG, MS + 300)]
+
+
+def test_entries_that_come_again_after_pruning_change_nothing() -> None:
+    """In whatever files and folders they are."""
+    run, again = (4, 12, MS + 4, MS + 12), [(one, one, MS + one, MS + one) for one in (4, 9, 12)]
+    entries = Entries.of([(9, 9, MS + 9, MS + 9), run, *again, (11, 14, MS + 11, MS + 14)]).as_set()
+    assert began_again(entries) is None
+    assert entries.count() == 11
+    streams = WitnessSource({}, SENDER, TableFilter())._rows(("t", "r", (b"",), "f"), entries)
+    assert [(row["kind"], row["seq"]) for row in streams] == [("stream", 14), ("segment", 4)]
+
+
+@pytest.mark.parametrize(
+    ("later", "again_ms"),
+    [
+        ((4, 4, 13, 13), 13),  # at the run's first id
+        ((9, 9, 13, 13), 13),  # within
+        ((12, 12, 13, 13), 13),
+        ((9, 9, 3, 3), 12),
+        ((3, 3, 5 + 2 * SKEW_MS, 5 + 2 * SKEW_MS), 5 + 2 * SKEW_MS),  # below it, and long after it
+        ((3, 3, 4, 4), None),
+        ((13, 13, 4, 4), None),
+    ],
+)
+def test_a_later_life_is_told_after_pruning(later: tuple[int, int, int, int], again_ms: int | None) -> None:
+    """Its entries were written after all of a run that have their sequence ids."""
+    assert began_again(Entries.of([(4, 12, 4, 12), later])) == again_ms
+    assert began_again(Entries.of([later, (4, 12, 4, 12)])) == again_ms
+
+
+def test_a_folder_of_which_a_crash_has_left_more_is_read_once(tmp_path: Path) -> None:
+    """Of two files with the same numbers the later one counts; numbers below it are not missing."""
+    copy = Path(shutil.copytree(FOLDER, tmp_path / "copy"))
+    shutil.copy(PRUNED / "1-2.runs", copy)
+    assert read_arrivals(copy, Mark(3, 0)) == read_arrivals(PRUNED, Mark(3, 0))
+    (copy / "1-2.runs").rename(copy / "1-1.runs")
+    found = read_arrivals(copy, Mark(2, (copy / "2.log").stat().st_size))
+    assert {*found[LOCAL].sequence_ids()} == {*range(4, 13), 300, BIG}
+    with pytest.raises(ConfigurationError, match="has less than"):
+        read_arrivals(PRUNED, Mark(3, 1))
 
 
 @pytest.mark.parametrize("lost", [(4,), (5,), (9,), (10, 12), (12, 300)])
@@ -286,7 +346,7 @@ def test_a_folder_that_is_none_or_damaged_is_refused(tmp_path: Path) -> None:
     log = bytearray((copy / "2.log").read_bytes())
     log[-1] ^= 1
     (copy / "2.log").write_bytes(log)
-    assert list(read_arrivals(copy)[LOCAL].sequence_ids) == [4, 5, 6, 9, 12]  # the end was not written whole
+    assert list(read_arrivals(copy)[LOCAL].sequence_ids()) == [4, 5, 6, 9, 12]  # the end was not written whole
     log[10] ^= 1
     (copy / "2.log").write_bytes(log)
     with pytest.raises(ConfigurationError, match="is damaged at byte 0"):

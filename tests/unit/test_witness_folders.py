@@ -7,6 +7,7 @@ import shutil
 import socket
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -21,11 +22,20 @@ from status_tool.clients.hbase_pb2 import (
     ResponseHeader,
 )
 from status_tool.errors import ConfigurationError, ConnectionFailed
-from status_tool.sources.arrivals import read_arrivals
+from status_tool.gather.snapshot import Snapshot
+from status_tool.rules.witnessed import SETTLED_MS
+from status_tool.runs.write import prune_witnesses
+from status_tool.sources import arrivals
+from status_tool.sources.arrivals import Mark, WitnessSource, read_arrivals
 from status_tool.sources.witness_folders import WitnessAddress, witness_place, witness_stores
+from status_tool.vocabulary.header import Header
+from status_tool.vocabulary.scope import TableFilter
 from tests.pair import REPOSITORY
 
 FOLDER = REPOSITORY / "coprocessor_stubs/src/test/resources/witness"
+SENDER = "00000000-0000-0001-0000-000000000002"
+MS = 1_700_000_000_000
+STORE = (FOLDER / "store.id").read_text().strip()
 PART = 100
 Answer = Callable[[str, str], bytes | ExceptionResponse | None]
 """Of a method and its request; None: the connection ends."""
@@ -91,7 +101,7 @@ def folder_of(folder: Path) -> Answer:
 
     def answer(method: str, request: str) -> bytes | ExceptionResponse:
         if method == "list":
-            files = [one for one in folder.iterdir() if one.suffix in (".log", ".set", ".id")]
+            files = [one for one in folder.iterdir() if one.suffix in (".log", ".set", ".runs", ".id")]
             return "".join(f"{one.name} {one.stat().st_size}\n" for one in files).encode()
         name, at = request.split(" ")
         if not (folder / name).exists():
@@ -143,6 +153,55 @@ def test_a_copy_has_what_the_folder_has(tmp_path: Path) -> None:
         copy = copied(address, tmp_path)
     assert max(one.stat().st_size for one in FOLDER.iterdir()) > PART
     assert read_arrivals(copy) == read_arrivals(FOLDER)
+
+
+def test_a_folder_that_was_pruned_is_copied(tmp_path: Path) -> None:
+    with listening(answering(folder_of(FOLDER.with_name("witness-pruned")))) as address:
+        assert read_arrivals(copied(address, tmp_path)) == read_arrivals(FOLDER.with_name("witness-pruned"))
+
+
+class _Pruned:
+    """A witness that notes what it is told to prune."""
+
+    def __init__(self, answer: bytes | ExceptionResponse = b"") -> None:
+        self.told: list[str] = []
+        self._answer = answer
+
+    def __call__(self, method: str, request: str) -> bytes | ExceptionResponse | None:
+        if method != "prune":
+            return folder_of(FOLDER)(method, request)
+        self.told.append(request)
+        return self._answer
+
+
+def snapshot_of(address: WitnessAddress, unwitnessed: str) -> Snapshot:
+    """What `run -m` has gathered from one witness."""
+    stores = witness_stores([address])
+    header = Header("master", SENDER, MS, MS, barrier_issued_ms=MS, unwitnessed=unwitnessed)
+    return Snapshot(header, (), (WitnessSource({FOLDER: Mark()}, SENDER, TableFilter(), stores),))
+
+
+def test_the_witnesses_prune_what_was_sent_well_before_the_cut() -> None:
+    """Only where nothing may be missing; a witness that cannot is asked again by the next run."""
+    refusal = ExceptionResponse(exception_class_name="java.io.IOException", stack_trace="java.io.IOException: full")
+    for answer in (b"", refusal):
+        witness, said = _Pruned(answer), list[str]()
+        with listening(answering(witness)) as address:
+            gathered = snapshot_of(address, "")
+            prune_witnesses(snapshot_of(address, "it lags"), said.append)
+            prune_witnesses(replace(gathered, header=replace(gathered.header, tables=("t",))), said.append)
+            assert (witness.told, said) == ([], [])
+            prune_witnesses(gathered, said.append)
+        assert witness.told == [f"{STORE} {MS - SETTLED_MS} {SENDER} r1"]
+        assert len(said) == 1
+
+
+def test_a_region_that_began_again_is_not_pruned(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(arrivals, "began_again", lambda _: MS)
+    witness = _Pruned()
+    with listening(answering(witness)) as address:
+        prune_witnesses(snapshot_of(address, ""), lambda _: None)
+    assert witness.told == [f"{STORE} {MS - SETTLED_MS} {SENDER}"]
 
 
 def test_a_log_that_becomes_a_set_meanwhile_is_copied_as_that(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 package io.github.statustool.witness;
 
+import java.io.ByteArrayInputStream;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.util.ArrayList;
@@ -7,6 +8,8 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.UUID;
+import java.util.zip.DeflaterOutputStream;
+import java.util.zip.InflaterInputStream;
 import org.apache.hbase.thirdparty.com.google.protobuf.CodedInputStream;
 import org.apache.hbase.thirdparty.com.google.protobuf.CodedOutputStream;
 
@@ -21,20 +24,62 @@ final class ArrivalCodec {
   byte[] encode(Arrivals arrivals) throws IOException {
     ByteArrayOutputStream bytes = new ByteArrayOutputStream();
     CodedOutputStream out = CodedOutputStream.newInstance(bytes);
-    for (Map.Entry<ArrivalKey, List<Arrival>> each : arrivals.byKey().entrySet()) {
+    for (Map.Entry<ArrivalKey, List<Run>> each : arrivals.byKey().entrySet()) {
       writeKey(out, each.getKey());
       out.writeUInt32NoTag(each.getValue().size());
       long sequenceId = 0;
       long writeTime = 0;
-      for (Arrival arrival : each.getValue()) {
-        out.writeSInt64NoTag(arrival.sequenceId - sequenceId);
-        out.writeSInt64NoTag(arrival.writeTime - writeTime);
-        sequenceId = arrival.sequenceId;
-        writeTime = arrival.writeTime;
+      for (Run entry : each.getValue()) {
+        out.writeSInt64NoTag(entry.first - sequenceId);
+        out.writeSInt64NoTag(entry.low - writeTime);
+        sequenceId = entry.first;
+        writeTime = entry.low;
       }
     }
     out.flush();
     return bytes.toByteArray();
+  }
+
+  /** Encodes runs of any length: differences to the end of the run before, deflated. */
+  byte[] encodeRuns(Arrivals arrivals) throws IOException {
+    ByteArrayOutputStream bytes = new ByteArrayOutputStream();
+    try (DeflaterOutputStream deflated = new DeflaterOutputStream(bytes)) {
+      CodedOutputStream out = CodedOutputStream.newInstance(deflated);
+      for (Map.Entry<ArrivalKey, List<Run>> each : arrivals.byKey().entrySet()) {
+        writeKey(out, each.getKey());
+        out.writeUInt32NoTag(each.getValue().size());
+        long sequenceId = 0;
+        long writeTime = 0;
+        for (Run run : each.getValue()) {
+          out.writeSInt64NoTag(run.first - sequenceId);
+          out.writeUInt64NoTag(run.last - run.first);
+          out.writeSInt64NoTag(run.low - writeTime);
+          out.writeUInt64NoTag(run.high - run.low);
+          sequenceId = run.last;
+          writeTime = run.high;
+        }
+      }
+      out.flush();
+    }
+    return bytes.toByteArray();
+  }
+
+  /** Adds a record of runs. */
+  void decodeRuns(byte[] record, Arrivals into) throws IOException {
+    CodedInputStream in = CodedInputStream.newInstance(new InflaterInputStream(new ByteArrayInputStream(record)));
+    in.setSizeLimit(Integer.MAX_VALUE);
+    while (!in.isAtEnd()) {
+      ArrivalKey key = readKey(in);
+      long sequenceId = 0;
+      long writeTime = 0;
+      for (int left = in.readUInt32(); left > 0; left--) {
+        long first = sequenceId + in.readSInt64();
+        sequenceId = first + in.readUInt64();
+        long low = writeTime + in.readSInt64();
+        writeTime = low + in.readUInt64();
+        into.add(key, new Run(first, sequenceId, low, writeTime));
+      }
+    }
   }
 
   /** Adds a record of the file, of which all earlier ones have been decoded. */

@@ -29,7 +29,15 @@ final class ArrivalFile implements Closeable {
 
   /** Returns the position up to which {@link #force} must be called. One thread at a time. */
   long append(Arrivals arrivals) throws IOException {
-    byte[] body = codec.encode(arrivals);
+    return append(codec.encode(arrivals));
+  }
+
+  /** Appends runs of any length. */
+  long appendRuns(Arrivals arrivals) throws IOException {
+    return append(codec.encodeRuns(arrivals));
+  }
+
+  private long append(byte[] body) throws IOException {
     ByteBuffer record = ByteBuffer.allocate(HEAD + body.length);
     record.putInt(body.length).putInt(crc(body, 0, body.length)).put(body).flip();
     while (record.hasRemaining()) {
@@ -70,6 +78,15 @@ final class ArrivalFile implements Closeable {
    * @throws IOException also if a damaged record is followed by a whole one, as that one may have been acknowledged
    */
   static Arrivals read(Path file) throws IOException {
+    return read(file, false);
+  }
+
+  /** Reads a file of {@link #appendRuns}. */
+  static Arrivals readRuns(Path file) throws IOException {
+    return read(file, true);
+  }
+
+  private static Arrivals read(Path file, boolean areRuns) throws IOException {
     Arrivals arrivals = new Arrivals();
     ArrivalCodec codec = new ArrivalCodec();
     byte[] bytes = Files.readAllBytes(file);
@@ -77,7 +94,11 @@ final class ArrivalFile implements Closeable {
     while (isWhole(bytes, at)) {
       byte[] body = new byte[length(bytes, at)];
       System.arraycopy(bytes, at + HEAD, body, 0, body.length);
-      codec.decode(body, arrivals);
+      if (areRuns) {
+        codec.decodeRuns(body, arrivals);
+      } else {
+        codec.decode(body, arrivals);
+      }
       at += HEAD + body.length;
     }
     if (at + HEAD < bytes.length && isWhole(bytes, at + HEAD + Math.max(0, length(bytes, at)))) {

@@ -11,12 +11,15 @@ import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import java.nio.file.StandardOpenOption;
+import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Comparator;
 import java.util.List;
 import java.util.Map;
-import java.util.Set;
 import java.util.TreeMap;
 import java.util.UUID;
+import java.util.concurrent.locks.Lock;
+import java.util.concurrent.locks.ReentrantLock;
 import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 import java.util.stream.LongStream;
@@ -25,7 +28,8 @@ import java.util.stream.Stream;
 /**
  * A folder with what a witness was sent. Each request is appended to one log, {@code N.log}, and is on disk before
  * {@link #keep} returns. A full log, or one that an earlier process left, becomes {@code N.set}: the same records, one a
- * key, sorted and without repetitions. Entries are in no memory, which therefore does not grow.
+ * key, sorted and without repetitions. {@link #prune} makes {@code FIRST-LAST.runs} of the sets of these numbers. A file
+ * whose numbers another one has is left of a crash. Entries are in no memory, which therefore does not grow.
  *
  * <p>A database would be more than this needs: entries are only appended, and read as a whole. HBase's class path has
  * none, and the bindings of SQLite and RocksDB bring native code.
@@ -34,17 +38,26 @@ final class ArrivalStore implements Closeable {
   /** Entries of a log. It becomes a set in a fraction of a second, in which requests wait. */
   static final int LOG_ENTRIES = 500_000;
 
+  /** Runs in memory from which {@link #prune} begins another file. */
+  private static final int MANY_RUNS = 2_000_000;
+
+  /** Length from which a file of runs stays as it is; it then has about as many. */
+  private static final long LONG_BYTES = 2 << 20;
+
   /** Bytes of a file that one call reads at most. */
   static final int PART_BYTES = 4 << 20;
 
   private static final String LOG = ".log";
   private static final String SET = ".set";
+  private static final String RUNS = ".runs";
   private static final String FRESH = ".fresh";
-  private static final Pattern READABLE = Pattern.compile("[0-9]+\\.(log|set)|(store|cluster)\\.id");
+  private static final Pattern READABLE =
+      Pattern.compile("[0-9]+\\.(log|set)|[0-9]+-[0-9]+\\.runs|(store|cluster)\\.id");
 
   private final Path folder;
   private final int logEntries;
   private final FileChannel lock;
+  private final Lock pruning = new ReentrantLock();
   private ArrivalFile log;
   private long number;
   private int entries;
@@ -88,10 +101,11 @@ final class ArrivalStore implements Closeable {
     for (Path fresh : files(FRESH)) {
       Files.delete(fresh);
     }
+    removeSuperseded();
     for (Path left : files(LOG)) {
       seal(left);
     }
-    number = files(SET).stream().mapToLong(ArrivalStore::number).max().orElse(0);
+    number = sealed().stream().mapToLong(ArrivalStore::last).max().orElse(0);
     openLog();
   }
 
@@ -103,11 +117,11 @@ final class ArrivalStore implements Closeable {
   /** Returns how far the folder goes. A set was made of a whole log. */
   StorePosition reach() throws IOException {
     StorePosition reach = StorePosition.START;
-    for (Path set : files(SET)) {
-      reach = StorePosition.later(reach, new StorePosition(number(set) + 1, 0));
+    for (Path set : sealed()) {
+      reach = StorePosition.later(reach, new StorePosition(last(set) + 1, 0));
     }
     for (Path left : files(LOG)) {
-      reach = StorePosition.later(reach, new StorePosition(number(left), ArrivalFile.end(left)));
+      reach = StorePosition.later(reach, new StorePosition(last(left), ArrivalFile.end(left)));
     }
     return reach;
   }
@@ -144,9 +158,10 @@ final class ArrivalStore implements Closeable {
   }
 
   private boolean hasAllBefore(StorePosition acknowledged) throws IOException {
-    Set<Long> numbers =
-        Stream.concat(files(SET).stream(), files(LOG).stream()).map(ArrivalStore::number).collect(Collectors.toSet());
-    return LongStream.range(1, acknowledged.number).allMatch(numbers::contains);
+    List<Path> all = new ArrayList<>(sealed());
+    all.addAll(files(LOG));
+    return LongStream.range(1, acknowledged.number)
+        .allMatch(number -> all.stream().anyMatch(each -> first(each) <= number && number <= last(each)));
   }
 
   private boolean isLocked() throws IOException {
@@ -220,15 +235,121 @@ final class ArrivalStore implements Closeable {
     openLog();
   }
 
+  /**
+   * Makes runs of the settled entries, so that the folder grows no more by entries whose sequence ids follow each other.
+   * Requests are kept meanwhile. A file is removed after the one that has all of its sequence ids is on disk.
+   */
+  void prune(Settled settled) throws IOException {
+    if (!pruning.tryLock()) {
+      return; // another run's call does it
+    }
+    try {
+      if (endLogIfUsed()) {
+        writeRuns(settled);
+      }
+    } finally {
+      pruning.unlock();
+    }
+  }
+
+  private synchronized boolean endLogIfUsed() throws IOException {
+    if (log == null || broken != null) {
+      return false;
+    }
+    try {
+      if (entries > 0) {
+        endLog();
+      }
+      return true;
+    } catch (IOException error) {
+      broken = error;
+      throw error;
+    }
+  }
+
+  private void writeRuns(Settled settled) throws IOException {
+    List<Path> sets = setsToPrune();
+    Arrivals runs = new Arrivals();
+    long first = sets.isEmpty() ? 0 : first(sets.get(0));
+    long next = first;
+    boolean hasMore = false;
+    for (Path set : sets) {
+      if (first(set) != next) {
+        throw new IOException(folder + " has no file with number " + next);
+      }
+      boolean isSet = set.toString().endsWith(SET);
+      Arrivals read = isSet ? ArrivalFile.read(set) : ArrivalFile.readRuns(set);
+      if (isSet && settled.isTooEarlyFor(read)) {
+        break; // a later call writes it once, and no file of the same name has another content
+      }
+      runs.addAll(read);
+      runs = runs.pruned(settled);
+      hasMore |= isSet;
+      next = last(set) + 1;
+      if (runs.size() >= MANY_RUNS) {
+        if (hasMore) {
+          write(runs, first, next - 1);
+        }
+        runs = new Arrivals();
+        first = next;
+        hasMore = false;
+      }
+    }
+    if (hasMore) {
+      write(runs, first, next - 1);
+    }
+  }
+
+  /** Returns the sets, after the last file of runs unless that is long. */
+  private synchronized List<Path> setsToPrune() throws IOException {
+    List<Path> found = new ArrayList<>();
+    for (Path set : sealed()) {
+      if (set.toString().endsWith(SET) || Files.size(set) < LONG_BYTES) {
+        found.add(set);
+      } else {
+        found.clear();
+      }
+    }
+    return found;
+  }
+
+  private void write(Arrivals runs, long first, long last) throws IOException {
+    Path fresh = folder.resolve(first + "-" + last + FRESH);
+    Files.deleteIfExists(fresh);
+    try (ArrivalFile file = new ArrivalFile(fresh)) {
+      file.appendRuns(runs);
+    }
+    synchronized (this) {
+      Files.move(fresh, folder.resolve(first + "-" + last + RUNS), StandardCopyOption.ATOMIC_MOVE);
+      forceFolder();
+      removeSuperseded();
+    }
+  }
+
+  private void removeSuperseded() throws IOException {
+    List<Path> kept = sealed();
+    for (Path file : files("")) {
+      boolean isOne = file.toString().endsWith(LOG) || kept.contains(file);
+      if (isOne && kept.stream().anyMatch(other -> isSuperseded(file, other))) {
+        Files.delete(file);
+      }
+    }
+  }
+
+  private static boolean isSuperseded(Path file, Path other) {
+    boolean isWithin = first(other) <= first(file) && last(file) <= last(other);
+    return isWithin && !file.equals(other) && !(file.toString().endsWith(RUNS) && other.toString().endsWith(SET));
+  }
+
   /** Makes a set of a log. A crash in between leaves the log, or both; the log is then read again. */
   private void seal(Path from) throws IOException {
     Arrivals sets = ArrivalFile.read(from).asSets();
     if (sets.size() > 0) {
-      Path fresh = folder.resolve(number(from) + FRESH);
+      Path fresh = folder.resolve(last(from) + FRESH);
       try (ArrivalFile file = new ArrivalFile(fresh)) {
         file.append(sets);
       }
-      Files.move(fresh, folder.resolve(number(from) + SET), StandardCopyOption.ATOMIC_MOVE);
+      Files.move(fresh, folder.resolve(last(from) + SET), StandardCopyOption.ATOMIC_MOVE);
       forceFolder();
     }
     Files.delete(from);
@@ -240,9 +361,25 @@ final class ArrivalStore implements Closeable {
     }
   }
 
-  private static long number(Path file) {
+  /** Returns the files that no longer change, in the order of their numbers. */
+  private List<Path> sealed() throws IOException {
+    return Stream.concat(files(SET).stream(), files(RUNS).stream())
+        .sorted(Comparator.comparingLong(ArrivalStore::last))
+        .collect(Collectors.toList());
+  }
+
+  private static long first(Path file) {
+    return Long.parseLong(numbers(file)[0]);
+  }
+
+  private static long last(Path file) {
+    String[] numbers = numbers(file);
+    return Long.parseLong(numbers[numbers.length - 1]);
+  }
+
+  private static String[] numbers(Path file) {
     String name = file.getFileName().toString();
-    return Long.parseLong(name.substring(0, name.lastIndexOf('.')));
+    return name.substring(0, name.lastIndexOf('.')).split("-");
   }
 
   private UUID readId(String name) throws IOException {

@@ -6,25 +6,36 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 
-/** Entries by what they are kept under: those of a request, or of a file. */
+/** Entries by what they are kept under: those of a request, or of files. */
 final class Arrivals {
-  private static final Comparator<Arrival> ORDER =
-      Comparator.<Arrival>comparingLong(each -> each.sequenceId).thenComparingLong(each -> each.writeTime);
+  private static final Comparator<Run> ORDER =
+      Comparator.<Run>comparingLong(each -> each.first)
+          .thenComparingLong(each -> -each.last)
+          .thenComparingLong(each -> each.low)
+          .thenComparingLong(each -> each.high);
 
-  private final Map<ArrivalKey, List<Arrival>> byKey = new LinkedHashMap<>();
+  private final Map<ArrivalKey, List<Run>> byKey = new LinkedHashMap<>();
   private int size;
 
   void add(ArrivalKey key, long sequenceId, long writeTime) {
-    byKey.computeIfAbsent(key, absent -> new ArrayList<>()).add(new Arrival(sequenceId, writeTime));
+    add(key, Run.of(sequenceId, writeTime));
+  }
+
+  void add(ArrivalKey key, Run run) {
+    byKey.computeIfAbsent(key, absent -> new ArrayList<>()).add(run);
     size++;
   }
 
-  /** Returns the number of entries; those that were sent twice count twice. */
+  void addAll(Arrivals others) {
+    others.byKey.forEach((key, all) -> all.forEach(each -> add(key, each)));
+  }
+
+  /** Returns the number of runs, each of one entry as they come; those that were sent twice count twice. */
   int size() {
     return size;
   }
 
-  Map<ArrivalKey, List<Arrival>> byKey() {
+  Map<ArrivalKey, List<Run>> byKey() {
     return byKey;
   }
 
@@ -36,14 +47,38 @@ final class Arrivals {
     Arrivals sets = new Arrivals();
     byKey.forEach((key, all) -> {
       all.sort(ORDER);
-      Arrival last = null;
-      for (Arrival each : all) {
+      Run last = null;
+      for (Run each : all) {
         if (last == null || ORDER.compare(each, last) != 0) {
-          sets.add(key, each.sequenceId, each.writeTime);
+          sets.add(key, each);
         }
         last = each;
       }
     });
     return sets;
+  }
+
+  /** Joins settled entries whose sequence ids follow each other. Their own write times go; no sequence id does. */
+  Arrivals pruned(Settled settled) {
+    Arrivals joined = new Arrivals();
+    asSets().byKey.forEach((key, all) -> {
+      Run run = null;
+      for (Run each : all) {
+        if (!settled.has(key, each)) {
+          joined.add(key, each);
+        } else if (run != null && run.touches(each)) {
+          run = run.union(each);
+        } else {
+          if (run != null) {
+            joined.add(key, run);
+          }
+          run = each;
+        }
+      }
+      if (run != null) {
+        joined.add(key, run);
+      }
+    });
+    return joined.asSets();
   }
 }

@@ -17,7 +17,8 @@ import org.apache.hbase.thirdparty.com.google.protobuf.ServiceException;
 /**
  * Calls by which {@code run -m --witness HOST:PORT} copies the folder. They come as those to a region server's
  * coprocessor do, to the service {@code Witness}: {@code list} answers a line {@code NAME LENGTH} for each file, {@code
- * read} with {@code NAME OFFSET} a part of one.
+ * read} with {@code NAME OFFSET} a part of one. {@code prune} with the folder's id and
+ * what {@link Settled} reads makes runs of it.
  */
 final class FolderService extends PartialService<ClientService.BlockingInterface> {
   static final String NAME = "Witness";
@@ -57,8 +58,23 @@ final class FolderService extends PartialService<ClientService.BlockingInterface
             .getBytes(StandardCharsets.UTF_8);
       case NAME + ".read":
         return read(call.getRequest().toStringUtf8().split(" "));
+      case NAME + ".prune":
+        return prune(call.getRequest().toStringUtf8());
       default:
-        throw new DoNotRetryIOException(method + ": a witness has only " + NAME + ".list and " + NAME + ".read");
+        throw new DoNotRetryIOException(method + ": a witness has only the calls list, read and prune of " + NAME);
+    }
+  }
+
+  private byte[] prune(String request) throws IOException {
+    String[] parts = request.split(" ", 2);
+    if (!parts[0].equals(store.id().toString())) {
+      throw new DoNotRetryIOException("another witness has begun to answer here");
+    }
+    try {
+      store.prune(Settled.of(parts[parts.length - 1]));
+      return new byte[0];
+    } catch (IllegalArgumentException error) {
+      throw new DoNotRetryIOException("expected FOLDER_ID UNTIL_MS SENDER REGION...");
     }
   }
 

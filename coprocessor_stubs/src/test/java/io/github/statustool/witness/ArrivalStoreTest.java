@@ -11,6 +11,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -63,7 +64,7 @@ class ArrivalStoreTest {
       if (file.toString().matches(".*\\.(log|set)")) {
         ArrivalFile.read(file).byKey().forEach((key, all) -> {
           Map<Long, Long> set = found.computeIfAbsent(key, absent -> new TreeMap<>());
-          all.forEach(each -> set.put(each.sequenceId, each.writeTime));
+          all.forEach(each -> set.put(each.first, each.low));
         });
       }
     }
@@ -284,6 +285,260 @@ class ArrivalStoreTest {
     open(100).close();
     assertEquals(1, files(".set").size());
     assertEquals(2, ArrivalFile.read(files(".set").get(0)).size());
+  }
+
+  private static Settled settled(long untilMs, String... regions) {
+    return Settled.of(untilMs + " " + A + " " + String.join(" ", regions));
+  }
+
+  private List<String> names() throws IOException {
+    return files("").stream()
+        .map(each -> each.getFileName().toString())
+        .filter(each -> each.matches(".*\\.(log|set|runs|fresh)"))
+        .collect(Collectors.toList());
+  }
+
+  /** What files of runs hold of a key: first and last sequence id, lowest and highest write time since {@link #MS}. */
+  private List<List<Long>> runs(ArrivalKey key) throws IOException {
+    List<List<Long>> found = new ArrayList<>();
+    for (Path file : files(".runs")) {
+      for (Run each : ArrivalFile.readRuns(file).byKey().getOrDefault(key, List.of())) {
+        found.add(List.of(each.first, each.last, each.low - MS, each.high - MS));
+      }
+    }
+    return found;
+  }
+
+  /** All sequence ids, as many times as they are there, of everything in the folder. */
+  private List<Long> ids() throws IOException {
+    List<Long> found = new ArrayList<>();
+    for (Path file : files("")) {
+      if (file.toString().matches(".*\\.(log|set|runs)")) {
+        Arrivals all = file.toString().endsWith("runs") ? ArrivalFile.readRuns(file) : ArrivalFile.read(file);
+        all.byKey().values().forEach(
+            each -> each.forEach(run -> LongStream.rangeClosed(run.first, run.last).forEach(found::add)));
+      }
+    }
+    found.sort(null);
+    return found;
+  }
+
+  private static List<Long> range(long first, long last) {
+    return LongStream.rangeClosed(first, last).boxed().collect(Collectors.toList());
+  }
+
+  @Test
+  void whatIsSettledBecomesRunsAndNoSequenceIdGoes() throws IOException {
+    ArrivalKey relayed = new ArrivalKey("ns:t", "r1", List.of(A, B), List.of("f"));
+    try (ArrivalStore store = open(100)) {
+      store.keep(request(key("r1"), 1, 2, 4, 3, 2, 7, 8));
+      store.keep(request(key("r2"), 1, 2));
+      store.keep(request(relayed, 5, 6));
+      store.prune(settled(MS + 7, "r1", "r3")); // not all of the set
+      assertEquals(List.of("1.set", "2.log"), names());
+      store.prune(settled(MS + 8, "r1", "r3"));
+      assertEquals(List.of(List.of(1L, 4L, 1L, 4L), List.of(7L, 8L, 7L, 8L)), runs(key("r1")));
+      assertEquals(List.of(List.of(1L, 1L, 1L, 1L), List.of(2L, 2L, 2L, 2L)), runs(key("r2")));
+      assertEquals(List.of(List.of(5L, 5L, 5L, 5L), List.of(6L, 6L, 6L, 6L)), runs(relayed));
+      assertEquals(List.of("1-1.runs", "2.log"), names());
+      store.prune(settled(MS + 9, "r1", "r2")); // nothing was sent since
+      assertEquals(List.of("1-1.runs", "2.log"), names());
+      store.keep(request(key("r1"), 3, 5, 6, 9)); // one of them again, and two that came late
+      Arrivals again = new Arrivals();
+      again.add(key("r3"), 2, MS + 100); // of a region that is not named
+      store.keep(again);
+      store.prune(settled(MS + 9, "r1", "r2"));
+      assertEquals(List.of(List.of(1L, 9L, 1L, 9L)), runs(key("r1")));
+      assertEquals(List.of(List.of(1L, 2L, 1L, 2L)), runs(key("r2")));
+      assertEquals(List.of(List.of(2L, 2L, 100L, 100L)), runs(key("r3")));
+      assertEquals(List.of("1-2.runs", "3.log"), names());
+    }
+  }
+
+  @Test
+  void aWitnessThatIsKilledWhileItPrunesHasEveryEntryAndGoesOn() throws IOException {
+    StorePosition last;
+    try (ArrivalStore store = open(2)) {
+      store.keep(request(key("r1"), 1, 2));
+      store.keep(request(key("r1"), 3, 4));
+      store.prune(settled(MS + 4, "r1"));
+      store.keep(request(key("r1"), 5, 6));
+      last = store.keep(request(key("r1"), 7, 8));
+    }
+    Map<String, byte[]> before = bytes();
+    try (ArrivalStore store = open(2)) {
+      store.prune(settled(MS + 8, "r1"));
+    }
+    byte[] runs = Files.readAllBytes(folder.resolve("1-4.runs"));
+    assertEquals(List.of("1-4.runs", "5.log"), names());
+    List<String> inputs = before.keySet().stream().sorted().collect(Collectors.toList());
+    assertEquals(List.of("1-2.runs", "3.set", "4.log"), inputs);
+    int states = 0;
+    for (int removed = 0; removed <= inputs.size(); removed++) {
+      for (int written : new int[] {0, 1, runs.length / 2, runs.length}) {
+        if (removed > 0 && written < runs.length) {
+          continue; // nothing is removed before the new file is whole
+        }
+        for (Path file : files("")) {
+          if (file.toString().matches(".*\\.(log|set|runs|fresh)")) {
+            Files.delete(file);
+          }
+        }
+        for (String name : inputs.subList(removed, inputs.size())) {
+          Files.write(folder.resolve(name), before.get(name));
+        }
+        Files.write(folder.resolve(removed > 0 ? "1-4.runs" : "1-4.fresh"), Arrays.copyOf(runs, written));
+        if (written == runs.length) {
+          Files.write(folder.resolve("1-4.runs"), runs);
+        }
+        try (ArrivalStore store = new ArrivalStore(folder, 2)) {
+          store.begin(last);
+          assertEquals(range(1, 8), ids());
+          store.keep(request(key("r1"), 9));
+          store.prune(settled(MS + 8, "r1"));
+          assertEquals(range(1, 9), ids());
+          assertEquals(List.of("1-4.runs", "5.set", "6.log"), names());
+          assertEquals(List.of(List.of(1L, 8L, 1L, 8L)), runs(key("r1")));
+        }
+        states++;
+      }
+    }
+    assertEquals(4 + inputs.size(), states);
+  }
+
+  private Map<String, byte[]> bytes() throws IOException {
+    Map<String, byte[]> found = new HashMap<>();
+    for (String name : names()) {
+      found.put(name, Files.readAllBytes(folder.resolve(name)));
+    }
+    return found;
+  }
+
+  @Test
+  void pruningHidesNoFileThatIsMissing() throws IOException {
+    StorePosition last;
+    try (ArrivalStore store = open(1)) {
+      for (long each = 1; each <= 4; each++) {
+        store.keep(request(key("r1"), each));
+      }
+      Files.delete(folder.resolve("2.set"));
+      IOException error = assertThrows(IOException.class, () -> store.prune(settled(MS + 9, "r1")));
+      assertTrue(error.getMessage().contains("has no file with number 2"), error.getMessage());
+      last = store.keep(request(key("r1"), 5));
+    }
+    try (ArrivalStore store = new ArrivalStore(folder, 1)) {
+      assertThrows(IOException.class, () -> store.begin(last));
+    }
+  }
+
+  @Test
+  void anOlderStateOfAFolderThatWasPrunedIsRefused() throws IOException {
+    StorePosition last;
+    Map<String, byte[]> backup;
+    try (ArrivalStore store = open(1)) {
+      store.keep(request(key("r1"), 1));
+      store.keep(request(key("r1"), 2));
+      store.prune(settled(MS + 9, "r1"));
+      backup = bytes();
+      store.keep(request(key("r1"), 3));
+      last = store.keep(request(key("r1"), 4));
+      store.prune(settled(MS + 9, "r1"));
+    }
+    try (ArrivalStore store = new ArrivalStore(folder, 1)) {
+      store.begin(last);
+    }
+    for (String name : names()) {
+      Files.delete(folder.resolve(name));
+    }
+    for (Map.Entry<String, byte[]> file : backup.entrySet()) {
+      Files.write(folder.resolve(file.getKey()), file.getValue());
+    }
+    try (ArrivalStore store = new ArrivalStore(folder, 1)) {
+      IOException error = assertThrows(IOException.class, () -> store.begin(last));
+      assertTrue(error.getMessage().contains("restored from a backup"), error.getMessage());
+    }
+  }
+
+  @Test
+  void requestsAreKeptWhileOthersArePruned() throws Exception {
+    ExecutorService handlers = Executors.newFixedThreadPool(3);
+    try (ArrivalStore store = open(20)) {
+      List<Future<Void>> done = new ArrayList<>();
+      for (int handler = 0; handler < 2; handler++) {
+        ArrivalKey key = key("region" + handler);
+        done.add(
+            handlers.submit(
+                () -> {
+                  for (long sequenceId = 1; sequenceId <= 400; sequenceId++) {
+                    store.keep(request(key, sequenceId));
+                  }
+                  return null;
+                }));
+      }
+      Future<Void> pruned =
+          handlers.submit(
+              () -> {
+                while (!done.stream().allMatch(Future::isDone)) {
+                  store.prune(settled(MS + 1000, "region0"));
+                  store.lengths();
+                }
+                return null;
+              });
+      for (Future<Void> each : done) {
+        each.get();
+      }
+      pruned.get();
+      store.keep(request(key("another"), 1));
+      store.prune(settled(MS + 1000, "region0", "region1"));
+    } finally {
+      handlers.shutdownNow();
+    }
+    for (int region = 0; region < 2; region++) {
+      assertEquals(List.of(List.of(1L, 400L, 1L, 400L)), runs(key("region" + region)));
+    }
+  }
+
+  @Test
+  void aLongFileOfRunsIsNotWrittenAgain() throws IOException {
+    Random random = new Random(1);
+    Arrivals sparse = new Arrivals();
+    for (long each = 1; each <= 700_000; each++) {
+      sparse.add(key("r1"), 3 * each + random.nextInt(2), MS + random.nextInt(1 << 20));
+    }
+    try (ArrivalStore store = open(1)) {
+      store.keep(sparse);
+      store.prune(settled(MS + (1 << 20), "r1"));
+      byte[] runs = Files.readAllBytes(folder.resolve("1-1.runs"));
+      for (long each = 1; each <= 3; each++) {
+        store.keep(request(key("r2"), each));
+        store.prune(settled(MS + 9, "r1", "r2"));
+        assertEquals(List.of("1-1.runs", "2-" + (1 + each) + ".runs", (2 + each) + ".log"), names());
+      }
+      assertArrayEquals(runs, Files.readAllBytes(folder.resolve("1-1.runs")));
+      assertEquals(700_000, runs(key("r1")).size());
+      assertEquals(List.of(List.of(1L, 3L, 1L, 3L)), runs(key("r2")));
+    }
+  }
+
+  /** The tool reads the same file; deflated bytes are not the same with every zlib. */
+  @Test
+  void theRunsAreThoseThatTheToolReads() throws IOException {
+    Arrivals arrivals = request(key("r1"), 300, 1L << 40);
+    arrivals.add(key("r1"), new Run(4, 12, MS + 4, MS + 12));
+    arrivals.add(new ArrivalKey("ns:t", "r1", List.of(B, A), List.of("f", "g\u00e9")), 7, MS - 1000);
+    Path file = folder.resolve("1-2.runs");
+    try (ArrivalFile runs = new ArrivalFile(file)) {
+      runs.appendRuns(arrivals.asSets());
+    }
+    Path golden = Path.of("src", "test", "resources", "witness-pruned", "1-2.runs");
+    if (System.getenv("GOLDEN_WRITE") != null) {
+      Files.copy(file, golden, StandardCopyOption.REPLACE_EXISTING);
+    }
+    List<List<Long>> written = runs(key("r1"));
+    assertEquals(3, written.size());
+    Files.copy(golden, file, StandardCopyOption.REPLACE_EXISTING);
+    assertEquals(written, runs(key("r1")));
+    assertEquals(List.of(4L, 12L, 4L, 12L), written.get(0));
   }
 
   /** The tool reads the same files ({@code tests/unit/test_arrivals.py}); with {@code GOLDEN_WRITE} they are written. */

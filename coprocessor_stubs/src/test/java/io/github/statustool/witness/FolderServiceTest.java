@@ -101,6 +101,28 @@ class FolderServiceTest {
   }
 
   @Test
+  void whatIsSettledIsPruned() throws Exception {
+    UUID sender = new UUID(3, 4);
+    try (ArrivalStore store = open(1)) {
+      store.keep(one(5));
+      store.keep(one(6));
+      String id = store.id() + " ";
+      String settled = "1006 " + sender + " q r";
+      for (String request : List.of("", "x", "1", "x " + sender, "1 x", "1006 ../1.set r")) {
+        assertThrows(ServiceException.class, () -> call(store, "Witness.prune", id + request));
+      }
+      for (String request : List.of(settled, sender + " " + settled, store.id().toString())) {
+        assertThrows(ServiceException.class, () -> call(store, "Witness.prune", request));
+      }
+      assertEquals(List.of("1.set", "2.log", "cluster.id", "store.id"), List.copyOf(list(store).keySet()));
+      assertEquals(0, call(store, "Witness.prune", id + settled).length);
+      assertEquals(List.of("1-2.runs", "3.log", "cluster.id", "store.id"), List.copyOf(list(store).keySet()));
+      assertArrayEquals(Files.readAllBytes(folder.resolve("1-2.runs")), call(store, "Witness.read", "1-2.runs 0"));
+      assertEquals(1, ArrivalFile.readRuns(folder.resolve("1-2.runs")).size());
+    }
+  }
+
+  @Test
   void nothingElseIsRead() throws Exception {
     Files.writeString(folder.resolveSibling("secret.set"), "secret");
     try (ArrivalStore store = open(1)) {

@@ -68,10 +68,10 @@ class WitnessServiceTest {
       Arrivals kept = ArrivalFile.read(folder.resolve("1.log"));
       assertEquals(2, kept.size());
       ArrivalKey both = new ArrivalKey("ns:t", "region", List.of(MASTER), List.of("f", "g"));
-      assertEquals(3, kept.byKey().get(both).get(0).sequenceId);
-      assertEquals(1003, kept.byKey().get(both).get(0).writeTime);
+      assertEquals(3, kept.byKey().get(both).get(0).first);
+      assertEquals(1003, kept.byKey().get(both).get(0).low);
       ArrivalKey one = new ArrivalKey("ns:t", "region", List.of(MASTER), List.of("f"));
-      assertEquals(4, kept.byKey().get(one).get(0).sequenceId);
+      assertEquals(4, kept.byKey().get(one).get(0).first);
       assertEquals(List.of(store.reach()), acknowledged);
       String bytes = Bytes.toString(Files.readAllBytes(folder.resolve("1.log")));
       assertTrue(!bytes.contains("secret") && !bytes.contains("row"), "nothing of a row is kept");
