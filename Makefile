@@ -53,11 +53,11 @@ image: wheel ## An OCI image in dist/image, of Debian's packages: needs root, mm
 demo: setup ## Two real clusters: a complete verdict, then a caught loss
 	$(BIN)/python -m tests.demo
 
-# Lint and Java's tests run beside the first of the others, and print what they have to say at once.
-test: $(VENV)/installed kerberos $(JAR) ## All tests
-	@(output=$$($(MAKE) --no-print-directory lint test-java 2>&1); code=$$?; printf '\n%s\n' "$$output"; exit $$code) & \
+# Tests on clusters wait more than they compute. What needs no cluster runs beside them, and is printed when it has ended.
+test: setup ## All tests
+	@(output=$$($(MAKE) --no-print-directory lint test-java test-local WORKERS=1 2>&1); code=$$?; printf '\n%s\n' "$$output"; exit $$code) & \
 	beside=$$!; trap 'kill $$beside 2>/dev/null' INT TERM; \
-	$(MAKE) --no-print-directory test-python; code=$$?; wait $$beside && exit $$code || { echo "lint or Java's tests failed, see above"; exit 1; }
+	$(MAKE) --no-print-directory test-clusters; code=$$?; wait $$beside && exit $$code || { echo "a test without clusters failed, see above"; exit 1; }
 
 lint: $(VENV)/installed ## Style and types
 	$(BIN)/ruff check .
@@ -67,8 +67,12 @@ lint: $(VENV)/installed ## Style and types
 test-java: ## Tests of the trackers
 	cd coprocessor_stubs && mvn -B -ntp test
 
-test-python: setup ## Unit, property and cluster tests
-	$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder
+test-clusters: setup ## Tests on real clusters
+	$(BIN)/python -m pytest -m cluster -n 3 --dist loadfile --no-loadscope-reorder
+
+WORKERS ?= 2
+test-local: setup ## All tests of Python without clusters
+	$(BIN)/python -m pytest -m "not cluster" -n $(WORKERS) --dist loadfile
 
 test-unit: $(VENV)/installed ## Tests without clusters, Spark and other JVMs, with a tenth of the simulation's steps
 	SIMULATION_STEPS=15000 $(BIN)/python -m pytest -m "not cluster and not slow and not spark" -n 2 --dist loadfile
@@ -118,4 +122,4 @@ soak: setup ## The trackers at full speed and under fault for SOAK seconds (600)
 clean: ## Remove what was built
 	rm -rf $(VENV) $(BENCH) coprocessor_stubs/target tests/lab/target *.egg-info build dist
 
-.PHONY: help kerberos setup setup-tool wheel image demo test lint test-java test-python test-unit test-pythons campaign docs playground samples bench bench-docs soak clean
+.PHONY: help kerberos setup setup-tool wheel image demo test lint test-java test-clusters test-local test-unit test-pythons campaign docs playground samples bench bench-docs soak clean

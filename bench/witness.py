@@ -21,7 +21,7 @@ from tests.lab.cluster import Cluster, ClusterSpec
 from tests.lab.lab import Lab
 from tests.lab.ports import Ports
 from tests.pair import Pair, start_pair
-from tests.witness import PEER, ZNODE, Witness
+from tests.witness import WITNESS_PEER, ZNODE, Witness
 
 TABLE = "load"
 SETTLE_S = 3.0
@@ -60,7 +60,7 @@ def _measure(lab: Lab, witness: Witness, asked: argparse.Namespace) -> None:
         if has_witness:
             # What was written before is none of its.
             pair.master.admin.roll_wal()
-            pair.master.admin.add_peer(PEER, key)
+            pair.master.admin.add_peer(WITNESS_PEER, key)
         time.sleep(SETTLE_S)
         before = _cpu(pair.master), jvm_cpu_s(witness.process.pid), _cpu(pair.slave)
         written = _write(pair, asked.rate, asked.seconds)
@@ -75,7 +75,7 @@ def _measure(lab: Lab, witness: Witness, asked: argparse.Namespace) -> None:
         if has_witness:
             sinks["witness"].append(1000 * own / written)
             sinks["slave"].append(1000 * slave / written)
-            pair.master.admin.remove_peer(PEER)
+            pair.master.admin.remove_peer(WITNESS_PEER)
     size = (asked.rate, "puts/s", "CPU ms a put")
     cost = "the master with a witness beside its slave"
     record(Ratio("witness", cost, "with the slave alone", *size, tuple(masters[True]), tuple(masters[False])))

@@ -5,14 +5,20 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
+from status_tool.clients.config import parse_zookeeper
+from status_tool.clients.zookeeper import ZooKeeper
+from status_tool.rules.peer_versions import REFRESHED_MS
+from status_tool.sources.state_table import now_ms
+from tests.lab.cluster import Cluster
 from tests.lab.lab import Lab
 from tests.lab.waiting import wait_until
 from tests.lab.watchdog import MARK
-from tests.pair import tool_environment
+from tests.pair import Pair, Result, tool_environment, tool_here
 
-PEER = "witness"
+WITNESS_PEER = "witness"
 ZNODE = "/witness"
 
 
@@ -87,3 +93,24 @@ def end_quietly(process: subprocess.Popen[bytes] | None) -> None:
     if process is not None and process.poll() is None:
         process.kill()
         process.wait()
+
+
+def wait_covered(master: Cluster) -> None:
+    """Wait until every region server of a master has the witnesses' peer as it is."""
+    with ZooKeeper(parse_zookeeper(master.zookeeper)) as session:
+        (changed_ms,) = [peer.modified_ms for peer in session.peers() if peer.id == WITNESS_PEER]
+    assert changed_ms is not None
+    until_ms = changed_ms + REFRESHED_MS
+    wait_until(lambda: now_ms() > until_ms, 120, "every region server has the witnesses' peer")
+
+
+def write_from(pair: Pair, places: Sequence[str | Path], file: Path, *options: str) -> Result:
+    """`run -m -o FILE` from folders and addresses."""
+    named = [part for place in places for part in ("--witness", str(place))]
+    return tool_here("run", "-m", "-o", file, "--only", "hbase", *named, *options, conf=pair.master)
+
+
+def assert_witnessed(result: Result) -> None:
+    """By the witnesses, and by nothing else: the master has no tracker."""
+    assert result.exit_code == 0, result
+    assert result.json["hbase"]["evidence"] == "witnessed"

@@ -23,8 +23,7 @@ from tests.lab.ports import Ports
 from tests.lab.process import RegionServer, Server
 from tests.lab.waiting import wait_until
 from tests.pair import PEER, REPLICATE_TRACKER, STATE_TABLE, WAL_TRACKER, Pair, start_pair, tracked_spec
-from tests.witness import PEER as WITNESS_PEER
-from tests.witness import ZNODE, Witness, end_quietly
+from tests.witness import WITNESS_PEER, ZNODE, Witness, end_quietly
 
 HBASE_ROOT = "/hbase"
 PATIENCE_S = 45.0

@@ -45,7 +45,7 @@ def pair(request: pytest.FixtureRequest, warm_spark: None) -> Iterator[Pair]:
             yield start_pair(lab)
 
 
-LONGEST = ("content", "state_table_back", "queues", "witness", "rows", "secure_client", "verdicts", "setup", "faults")
+LONGEST = ("content", "witness", "setup", "spark_clusters", "faults", "state_table_back", "verdicts", "rows")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

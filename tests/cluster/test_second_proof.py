@@ -11,14 +11,12 @@ import pytest
 
 from status_tool.clients.config import parse_zookeeper
 from status_tool.clients.zookeeper import ZooKeeper
-from status_tool.rules.peer_versions import REFRESHED_MS
-from status_tool.sources.state_table import now_ms
 from status_tool.vocabulary.ids import as_hex, origin_id
 from tests.lab.lab import Lab
 from tests.lab.ports import Ports
 from tests.lab.waiting import wait_until
 from tests.pair import STATE_TABLE, Pair, Result, start_pair, tracked_spec
-from tests.witness import PEER, ZNODE, Witness, end_quietly
+from tests.witness import WITNESS_PEER, ZNODE, Witness, end_quietly, wait_covered
 
 pytestmark = [pytest.mark.cluster, pytest.mark.spark]
 ALL = {"hbase.replicationtable.unstamped.entries": "all"}
@@ -44,12 +42,8 @@ def witness(lab: Lab, pair: Pair, tmp_path_factory: pytest.TempPathFactory) -> I
     witness = Witness(lab, tmp_path_factory.mktemp("witness") / "one", ports.take())
     try:
         witness.start()
-        pair.master.admin.add_peer(PEER, f"127.0.0.1:{lab.zk_port}:{ZNODE}")
-        with ZooKeeper(parse_zookeeper(pair.master.zookeeper)) as session:
-            (changed_ms,) = [peer.modified_ms for peer in session.peers() if peer.id == PEER]
-        assert changed_ms is not None
-        until_ms = changed_ms + REFRESHED_MS
-        wait_until(lambda: now_ms() > until_ms, 120, "every region server has the witness's peer")
+        pair.master.admin.add_peer(WITNESS_PEER, f"127.0.0.1:{lab.zk_port}:{ZNODE}")
+        wait_covered(pair.master)
         yield witness
     finally:
         end_quietly(witness.process)

@@ -8,9 +8,12 @@ from pathlib import Path
 import pytest
 
 from tests.cluster.test_verdicts import assert_complete
+from tests.lab.cluster import ClusterSpec
 from tests.lab.lab import Lab
+from tests.lab.ports import Ports
 from tests.lab.waiting import wait_until
 from tests.pair import PEER, REPLICATE_TRACKER, WAL_TRACKER, Pair, start_pair, tool_here, tracked_spec
+from tests.witness import WITNESS_PEER, ZNODE, Witness, assert_witnessed, end_quietly, wait_covered, write_from
 
 pytestmark = [pytest.mark.cluster, pytest.mark.spark]
 
@@ -90,3 +93,31 @@ def _settings_of_tables_are_seen(pair: Pair, status: Path) -> None:
     assert (result.exit_code, codes) == (3, {"raised": "scope-raised", "less": "slave-changed"}), result
     rows = ("--rows", "--master-conf", str(pair.master.conf_dir))
     assert_complete(pair.check(status, "--table=less", "--wait", "60", *rows), "rows")
+
+
+def test_a_witness_of_hbase_2_5(tmp_path: Path, warm_spark: None) -> None:
+    """Complete, then a loss, where master, slave and witness are of HBase 2.5.8."""
+    ports = Ports()
+    single = {"hbase.replicationtable.unstamped.entries": "true"}
+    with Lab(hbase_version="2.5.8") as lab:
+        slave = tracked_spec("slave", region_servers=1, site=single)
+        pair = start_pair(lab, ClusterSpec("master", 1), slave)
+        witness = Witness(lab, tmp_path / "one", ports.take())
+        try:
+            witness.start()
+            pair.master.admin.add_peer(WITNESS_PEER, f"127.0.0.1:{lab.zk_port}:{ZNODE}")
+            wait_covered(pair.master)
+            pair.create_table("t", {"f": 1, "l": 0})
+            for number in range(5):
+                pair.master.admin.put_rows("t", "f", 2, start=2 * number)
+                pair.master.admin.put_rows("t", "l", 1, start=number)
+            for place in (witness.address, witness.store):
+                assert write_from(pair, [place], tmp_path / "f").exit_code == 0
+                assert_witnessed(pair.check(tmp_path / "f", "--table", "t", "--wait", "30"))
+            pair.lose("t")
+            assert write_from(pair, [witness.address], tmp_path / "f").exit_code == 0
+            holed = pair.check(tmp_path / "f", "--table", "t", "--wait", "20")
+            assert (holed.exit_code, holed.json["hbase"]["regions"]["gap"]) == (1, 1), holed
+        finally:
+            end_quietly(witness.process)
+            ports.release()

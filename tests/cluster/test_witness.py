@@ -10,7 +10,7 @@ import signal
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,18 +19,17 @@ import pytest
 
 from status_tool.clients.config import parse_zookeeper
 from status_tool.clients.zookeeper import ZooKeeper
-from status_tool.rules.peer_versions import REFRESHED_MS
 from status_tool.rules.witnessed import SETTLED_MS
 from status_tool.sources.arrivals import read_arrivals
+from status_tool.sources.state_table import now_ms
 from status_tool.status_file.reader import open_status
 from tests.lab.cluster import Cluster, ClusterSpec
 from tests.lab.errors import AdminError, LabTimeout
 from tests.lab.lab import Lab
 from tests.lab.ports import Ports
 from tests.lab.waiting import wait_until
-from tests.pair import PEER as SLAVE_PEER
-from tests.pair import Pair, Result, start_pair, tool_here, tracked_spec
-from tests.witness import PEER, ZNODE, Witness, end_quietly
+from tests.pair import PEER, Pair, Result, start_pair, tool_here, tracked_spec
+from tests.witness import WITNESS_PEER, ZNODE, Witness, assert_witnessed, end_quietly, wait_covered, write_from
 
 pytestmark = [pytest.mark.cluster, pytest.mark.spark]
 Entries = dict[str, set[int]]
@@ -75,7 +74,7 @@ def witnesses(
     try:
         for witness in both:
             witness.start()
-        master.admin.add_peer(PEER, f"127.0.0.1:{lab.zk_port}:{ZNODE}")
+        master.admin.add_peer(WITNESS_PEER, f"127.0.0.1:{lab.zk_port}:{ZNODE}")
         yield both
     finally:
         for witness in both:
@@ -136,12 +135,6 @@ def by_size(witnesses: list[Witness]) -> list[Witness]:
     return sorted(witnesses, key=size, reverse=True)
 
 
-def write_from(pair: Pair, places: Sequence[str | Path], file: Path, *options: str) -> Result:
-    """`run -m -o FILE` from folders and addresses."""
-    named = [part for place in places for part in ("--witness", str(place))]
-    return tool_here("run", "-m", "-o", file, "--only", "hbase", *named, *options, conf=pair.master)
-
-
 def write_witnessed(pair: Pair, witnesses: list[Witness], file: Path, *options: str) -> Result:
     """The same from the folders of these."""
     return write_from(pair, [witness.store for witness in witnesses], file, *options)
@@ -169,12 +162,6 @@ def copies_left(folder: Path) -> list[Path]:
     return list(folder.glob("*/*/store.id"))
 
 
-def assert_complete(result: Result) -> None:
-    """By the witnesses, and by nothing else: the master has no tracker."""
-    assert result.exit_code == 0, result
-    assert result.json["hbase"]["evidence"] == "witnessed"
-
-
 def assert_unverifiable(result: Result, code: str) -> None:
     """Nothing is missing by what the witnesses have, which is no proof."""
     assert result.exit_code == 3, result
@@ -185,15 +172,6 @@ def assert_unverifiable(result: Result, code: str) -> None:
 def covered(master: Cluster, witnesses: list[Witness]) -> None:
     """From now on each new table is younger than the moment at which every region server had the peer."""
     wait_covered(master)
-
-
-def wait_covered(master: Cluster) -> None:
-    """Wait until every region server of a master has the witnesses' peer as it is."""
-    with ZooKeeper(parse_zookeeper(master.zookeeper)) as session:
-        (changed_ms,) = [peer.modified_ms for peer in session.peers() if peer.id == PEER]
-    assert changed_ms is not None
-    until_ms = changed_ms + REFRESHED_MS
-    wait_until(lambda: time.time() * 1000 > until_ms, 120, "every region server has the witnesses' peer")
 
 
 def test_witnesses_have_exactly_the_entries_that_were_written(
@@ -290,9 +268,9 @@ def test_setup_names_the_next_step_to_a_check_by_witness(
     steps["Next: start it again with the folder that it had"] = looked_at(pair, lab, *by_master)
     for witness in witnesses:
         witness.start()
-    master.admin.disable_peer(PEER)
-    steps[f"Next: in the master's HBase shell: enable_peer '{PEER}'"] = looked_at(pair, lab, *by_master)
-    master.admin.enable_peer(PEER)
+    master.admin.disable_peer(WITNESS_PEER)
+    steps[f"Next: in the master's HBase shell: enable_peer '{WITNESS_PEER}'"] = looked_at(pair, lab, *by_master)
+    master.admin.enable_peer(WITNESS_PEER)
     backwards = looked_at(pair, lab, "--master-zookeeper", pair.slave.zookeeper)
     steps["Next: in the master's HBase shell: add_peer 'witness', CLUSTER_KEY => '127.0.0.1:"] = backwards
     for step, result in steps.items():
@@ -308,26 +286,43 @@ def assert_only_the_witness_is_held_back(master: Cluster, metrics: Path) -> None
         return tool_here("queues", "--watch", "1", "--metrics", metrics, "--json", conf=master)
 
     def slave_is_drained() -> bool:
-        return all(queue["drained"] for queue in looked().json["queues"] if queue["peer"] == SLAVE_PEER)
+        return all(queue["drained"] for queue in looked().json["queues"] if queue["peer"] == PEER)
 
     wait_until(slave_is_drained, 60, "the slave's queues are drained", interval=1)
     held = looked()
     assert held.exit_code == 1, held
     peers = {peer["id"]: peer for peer in held.json["peers"]}
-    assert (peers[PEER]["stuck"] > 0, peers[SLAVE_PEER]["stuck"]) == (True, 0)
-    assert peers[PEER]["wals"] > peers[SLAVE_PEER]["wals"]
-    assert peers[PEER]["left_bytes"] > 0
-    written = metrics.read_text()
-    assert f'queue_wals{{master="{held.json["cluster_id"]}",peer="{PEER}"}} {peers[PEER]["wals"]}\n' in written
-    assert re.search(rf'queue_oldest_wal_timestamp_seconds{{.*peer="{PEER}"}}', written)
-    assert not re.search(rf'queue_oldest_wal_timestamp_seconds{{.*peer="{SLAVE_PEER}"}}', written)
-    text = tool_here("queues", "--watch", "1", "--peer", PEER, conf=master).stdout
+    assert (peers[WITNESS_PEER]["stuck"] > 0, peers[PEER]["stuck"]) == (True, 0)
+    assert peers[WITNESS_PEER]["wals"] > peers[PEER]["wals"]
+    assert peers[WITNESS_PEER]["left_bytes"] > 0
+    written, labels = metrics.read_text(), f'master="{held.json["cluster_id"]}",peer="{WITNESS_PEER}"'
+    assert f"queue_wals{{{labels}}} {peers[WITNESS_PEER]['wals']}\n" in written
+    assert re.search(rf'queue_oldest_wal_timestamp_seconds{{.*peer="{WITNESS_PEER}"}}', written)
+    assert not re.search(rf'queue_oldest_wal_timestamp_seconds{{.*peer="{PEER}"}}', written)
+    text = tool_here("queues", "--watch", "1", "--peer", WITNESS_PEER, conf=master).stdout
     assert "STUCK" in text
     assert "oldest WAL opened" in text
 
 
+@pytest.fixture(scope="module")
+def settling(pair: Pair, master: Cluster, witnesses: list[Witness], covered: None) -> Entries:
+    """Entries of a table that are old enough to be pruned once other tests have run."""
+    table = "pruned"
+    pair.create_table(table, {"f": 1})
+    load = master.admin.load_start(table, "f", rate_per_s=200)
+    wait_until(lambda: master.admin.load_count(load) > 3_000, 120, "rows one by one")
+    master.admin.load_stop(load)
+    pair.wait_same(table)
+    expected = written(master, table)
+    wait_for(witnesses, table, expected)
+    for witness in witnesses:
+        assert witness.end(signal.SIGKILL) == -signal.SIGKILL
+        witness.start()
+    return expected
+
+
 def test_complete_behind_and_a_lost_entry(
-    pair: Pair, master: Cluster, witnesses: list[Witness], covered: None, tmp_path: Path, warm_spark: None
+    pair: Pair, master: Cluster, witnesses: list[Witness], settling: Entries, tmp_path: Path, warm_spark: None
 ) -> None:
     """Complete by witness; not while they may lack something; and a gap holds exactly the entries that were lost.
 
@@ -340,7 +335,7 @@ def test_complete_behind_and_a_lost_entry(
     for number in range(5):
         master.admin.put_rows(table, "f", 1, start=20 + number)
     assert write_from(pair, [witnesses[0].address, witnesses[1].store], file).exit_code == 0
-    assert_complete(pair.check(file, "--table", table, "--wait", "30"))
+    assert_witnessed(pair.check(file, "--table", table, "--wait", "30"))
     before = sent(witnesses, table)
     for witness in witnesses:
         witness.send(signal.SIGSTOP)
@@ -369,70 +364,6 @@ def test_complete_behind_and_a_lost_entry(
     assert len(missing) == 5 * len(lost)
 
 
-def size(witnesses: list[Witness]) -> int:
-    """Bytes of all that the witnesses have kept of entries."""
-    files = [file for witness in witnesses for file in witness.store.iterdir()]
-    return sum(file.stat().st_size for file in files if file.suffix in (".log", ".set", ".runs"))
-
-
-def test_a_folder_is_pruned_and_a_loss_after_that_is_found_exactly(
-    pair: Pair, master: Cluster, witnesses: list[Witness], covered: None, tmp_path: Path, warm_spark: None
-) -> None:
-    """By `run -m` itself; also with witnesses that are killed while they prune, and entries that are sent again."""
-    file, table = tmp_path / "f", "pruned"
-    pair.create_table(table, {"f": 1})
-    load = master.admin.load_start(table, "f", rate_per_s=200)
-    wait_until(lambda: master.admin.load_count(load) > 3_000, 120, "rows one by one")
-    master.admin.load_stop(load)
-    for witness in witnesses:
-        assert witness.end(signal.SIGKILL) == -signal.SIGKILL
-        witness.start()
-    pair.wait_same(table)
-    expected = written(master, table)
-    wait_for(witnesses, table, expected)
-    addresses = [witness.address for witness in witnesses]
-    assert write_from(pair, addresses, file).exit_code == 0
-    assert_complete(pair.check(file, "--table", table, "--wait", "30"))
-    before = size(witnesses)
-
-    def are_killed(seconds: float) -> None:
-        """While they prune, or before, or after."""
-        writing = threading.Thread(target=write_from, args=(pair, addresses, tmp_path / "killed"))
-        writing.start()
-        time.sleep(seconds)
-        for witness in witnesses:
-            witness.end(signal.SIGKILL)
-        writing.join()
-        for witness in witnesses:
-            witness.start()
-        assert sent(witnesses, table) == expected
-
-    def is_pruned() -> bool:
-        assert write_from(pair, addresses, file).exit_code == 0
-        return size(witnesses) < before / 4
-
-    time.sleep(SETTLED_MS / 1000)
-    for number in range(3):
-        are_killed(1 + number)
-    wait_until(is_pruned, 60, "the folders are smaller", interval=5)
-    assert sent(witnesses, table) == expected
-    assert_complete(pair.check(file, "--table", table, "--wait", "30"))
-    master.admin.put_rows(table, "f", 3)
-    pair.wait_same(table)
-    pair.lose(table)
-    assert write_from(pair, addresses, file).exit_code == 0
-    holed = pair.check(file, "--table", table, "--wait", "20")
-    assert holed.exit_code == 1, holed
-    (gap,) = [problem for problem in holed.json["problems"] if problem["kind"] == "gap"]
-    (now,), (then,) = sent(witnesses, table).values(), expected.values()
-    lost = {one for one in now if gap["from_seq"] < one <= gap["to_seq"]}
-    assert lost
-    assert not lost & then
-    assert then < now
-    missing = set(master.admin.rows(table)) - set(pair.slave.admin.rows(table))
-    assert len(missing) == 5 * len(lost)
-
-
 def test_kill_9_of_each_side_under_load_ends_complete(
     pair: Pair, master: Cluster, witnesses: list[Witness], covered: None, tmp_path: Path, warm_spark: None
 ) -> None:
@@ -458,7 +389,7 @@ def test_kill_9_of_each_side_under_load_ends_complete(
         assert write_witnessed(pair, witnesses, tmp_path / "f", "--wait", "120").exit_code == 0
         return pair.check(tmp_path / "f", "--table", "killed", "--wait", "30")
 
-    assert_complete(checked())
+    assert_witnessed(checked())
 
 
 def test_a_part_of_the_witnesses_is_no_status(pair: Pair, witnesses: list[Witness], tmp_path: Path) -> None:
@@ -535,12 +466,65 @@ def test_two_masters(
     assert write_witnessed(pair, witnesses, file).exit_code == 0
     passed = {key.clusters for one in witnesses for key in read_arrivals(one.store) if key.table == table}
     assert sorted(map(len, passed)) == [1, 2]
-    assert_complete(pair.check(file, "--table", table, "--wait", "30"))
+    assert_witnessed(pair.check(file, "--table", table, "--wait", "30"))
     pair.lose(table)
     assert write_witnessed(pair, witnesses, file).exit_code == 0
     holed = pair.check(file, "--table", table, "--wait", "20")
     assert (holed.exit_code, holed.json["hbase"]["regions"]["gap"]) == (1, 1), holed
     pair.slave.admin.remove_peer("back")
+
+
+def kept(witnesses: list[Witness], table: str) -> list[tuple[int, int, int, int]]:
+    """Each run of sequence ids that the witnesses keep: first and last, lowest and highest write time."""
+    stored = [read_arrivals(witness.store) for witness in witnesses]
+    return [run for one in stored for key, entries in one.items() if key.table == table for run in entries.runs()]
+
+
+def test_a_folder_is_pruned_and_a_loss_after_that_is_found_exactly(
+    pair: Pair, master: Cluster, witnesses: list[Witness], settling: Entries, tmp_path: Path, warm_spark: None
+) -> None:
+    """By `run -m` itself; also with witnesses that are killed while they prune, and entries that are sent again."""
+    file, table = tmp_path / "f", "pruned"
+    addresses = [witness.address for witness in witnesses]
+    entries = sum(map(len, settling.values()))
+    settled_ms = max(high for *_, high in kept(witnesses, table)) + SETTLED_MS
+    wait_until(lambda: now_ms() > settled_ms, 150, "the entries are settled")
+
+    def are_killed(seconds: float) -> None:
+        """While they prune, or before, or after."""
+        writing = threading.Thread(target=write_from, args=(pair, addresses, tmp_path / "killed"))
+        writing.start()
+        time.sleep(seconds)
+        for witness in witnesses:
+            witness.end(signal.SIGKILL)
+        writing.join()
+        for witness in witnesses:
+            witness.start()
+        assert sent(witnesses, table) == settling
+
+    def is_pruned() -> bool:
+        assert write_from(pair, addresses, file).exit_code == 0
+        return len(kept(witnesses, table)) < entries / 100
+
+    for number in range(3):
+        are_killed(1 + number)
+    wait_until(is_pruned, 60, "the entries are joined", interval=5)
+    assert sent(witnesses, table) == settling
+    assert_witnessed(pair.check(file, "--table", table, "--wait", "30"))
+    master.admin.put_rows(table, "f", 3)
+    pair.wait_same(table)
+    pair.lose(table)
+    assert write_from(pair, addresses, file).exit_code == 0
+    holed = pair.check(file, "--table", table, "--wait", "20")
+    assert holed.exit_code == 1, holed
+    (gap,) = [problem for problem in holed.json["problems"] if problem["kind"] == "gap"]
+    (now,), (then,) = sent(witnesses, table).values(), settling.values()
+    lost = {one for one in now if gap["from_seq"] < one <= gap["to_seq"]}
+    assert lost
+    assert not lost & then
+    assert then < now
+    missing = set(master.admin.rows(table)) - set(pair.slave.admin.rows(table))
+    assert len(missing) == 5 * len(lost)
 
 
 def test_filters_of_either_peer(
@@ -555,21 +539,21 @@ def test_filters_of_either_peer(
         assert write_witnessed(pair, witnesses, file).exit_code == 0
         return pair.check(file, "--table", table, "--wait", "30", *options)
 
-    master.admin.set_peer_tables(SLAVE_PEER, {table: ["f"]})
+    master.admin.set_peer_tables(PEER, {table: ["f"]})
     pair.create_table(table, {"f": 1, "g": 1})
     for family in "fg":
         master.admin.put_rows(table, family, 10)
-    assert_complete(checked())
+    assert_witnessed(checked())
     master.admin.roll_wal()
     pair.wait_drained()
-    master.admin.set_peer_tables(SLAVE_PEER, None)
+    master.admin.set_peer_tables(PEER, None)
     master.admin.put_rows(table, "g", 1, start=10)
     wait_until(lambda: b"row00000010" in pair.slave.admin.rows(table), 60, "the slave is sent g")
     lacking = checked("--wait", "2")
     assert not pair.same(table)
     assert lacking.exit_code == 1, lacking
     assert {problem["table"] for problem in lacking.json["problems"]} == {table}
-    master.admin.set_peer_tables(PEER, {table: ["g"]})
+    master.admin.set_peer_tables(WITNESS_PEER, {table: ["g"]})
     assert_unverifiable(checked("--since", str(int(time.time() * 1000))), "not-witnessed")
 
 
@@ -578,8 +562,8 @@ def test_namespaces_of_either_peer(
 ) -> None:
     """The same with peers that ship a namespace."""
     file, inside, outside = tmp_path / "f", "ns:inside", "outside"
-    master.admin.remove_peer(PEER)
-    master.admin.add_peer(PEER, f"127.0.0.1:{lab.zk_port}:{ZNODE}", namespaces=["ns"])
+    master.admin.remove_peer(WITNESS_PEER)
+    master.admin.add_peer(WITNESS_PEER, f"127.0.0.1:{lab.zk_port}:{ZNODE}", namespaces=["ns"])
     for cluster in (master, pair.slave):
         cluster.admin.create_namespace("ns")
     wait_covered(master)
@@ -592,40 +576,14 @@ def test_namespaces_of_either_peer(
         pair.create_table(table, {"f": 1})
         master.admin.put_rows(table, "f", 10)
         pair.wait_same(table)
-    assert_complete(checked(inside))
+    assert_witnessed(checked(inside))
     assert_unverifiable(checked(outside), "not-witnessed")
     pair.wait_drained()
-    master.admin.remove_peer(SLAVE_PEER)
+    master.admin.remove_peer(PEER)
     pair.connect(namespaces=["ns"])
     for table in (inside, outside):
         master.admin.put_rows(table, "f", 10, prefix="later")
     pair.wait_same(inside)
-    assert_complete(checked(inside))
+    assert_witnessed(checked(inside))
     assert not pair.same(outside)
     assert_unverifiable(checked(outside), "not-replicated")
-
-
-def test_hbase_2_5(tmp_path: Path, ports: Ports, warm_spark: None) -> None:
-    """Complete, then a loss, where master, slave and witness are of HBase 2.5.8."""
-    single = {"hbase.replicationtable.unstamped.entries": "true"}
-    with Lab(hbase_version="2.5.8") as lab:
-        slave = tracked_spec("slave", region_servers=1, site=single)
-        pair = start_pair(lab, ClusterSpec("master", 1), slave)
-        witness = Witness(lab, tmp_path / "one", ports.take())
-        try:
-            witness.start()
-            pair.master.admin.add_peer(PEER, f"127.0.0.1:{lab.zk_port}:{ZNODE}")
-            wait_covered(pair.master)
-            pair.create_table("t", {"f": 1, "l": 0})
-            for number in range(5):
-                pair.master.admin.put_rows("t", "f", 2, start=2 * number)
-                pair.master.admin.put_rows("t", "l", 1, start=number)
-            for place in (witness.address, witness.store):
-                assert write_from(pair, [place], tmp_path / "f").exit_code == 0
-                assert_complete(pair.check(tmp_path / "f", "--table", "t", "--wait", "30"))
-            pair.lose("t")
-            assert write_from(pair, [witness.address], tmp_path / "f").exit_code == 0
-            holed = pair.check(tmp_path / "f", "--table", "t", "--wait", "20")
-            assert (holed.exit_code, holed.json["hbase"]["regions"]["gap"]) == (1, 1), holed
-        finally:
-            end_quietly(witness.process)
