@@ -269,8 +269,10 @@ def _compare(finding: Finding, context: RunContext) -> str:
         )
     if since is not None and finding.code != "differs":
         anew = anew_option(finding.table, since, context.master.cut_ms)
-        option = anew if finding.code == "slave-changed" else since_option(finding.table, since)
+        option = since_option(finding.table, since) if finding.code == "content-changed" else anew
         accept += f". Where the master is gone, {option} takes your word for it"
+    if finding.code == "slave-written":
+        accept += f". Where these writes are meant to be, --accept-drift {finding.table} accepts them for good"
     return f"compare the rows of both sides, deletes included{how}{accept}"
 
 

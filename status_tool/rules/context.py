@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -20,6 +20,7 @@ from status_tool.rules.kept_proofs import (
     told,
 )
 from status_tool.rules.origins import Origin, judge_origins, origin_name, slave_is_settled
+from status_tool.rules.peers import PeerFacts, parse_peer
 from status_tool.rules.queue_proofs import QueueFacts
 from status_tool.rules.second_proof import SecondProof, second_notices, second_proof
 from status_tool.rules.segments import is_later
@@ -49,7 +50,7 @@ _Rows = Mapping[str, list[Row]]
 """Rows by kind; none for a kind that there is not."""
 MAX_NAMES = 10
 """Number of tables that a notice names."""
-SMALL_KINDS = ("server", "table")
+SMALL_KINDS = ("server", "table", "peer")
 """Kinds with one row per server or table: these are judged in plain Python, on the driver."""
 MOST_STRANGERS = 10
 """Number of other clusters that a notice names."""
@@ -249,7 +250,8 @@ def _judged(bare: RunContext, ours: _Rows, theirs: _Rows, ages: list[TableAge], 
     queues, equal, servers_ms = bare.queues, bare.rows.equal, past.servers_ms
     origins = judge_origins(ours["server"], bare.master, servers_ms, queues.drained, queues.left)
     settings = judge_settings(ours["server"], theirs["server"], servers_ms)
-    question = _question(bare, theirs["fact"], past, drops_loads=settings.drops_loads)
+    peers = [parse_peer(row.get("detail")) for row in theirs["peer"]]
+    question = _question(bare, theirs["fact"], peers, past, drops_loads=settings.drops_loads)
     judged = judge_tables(ours["table"], theirs["table"], ages, question)
     tables = tuple(proven(table) if table.table in equal else table for table in judged)
     found = (
@@ -284,7 +286,9 @@ def _judged(bare: RunContext, ours: _Rows, theirs: _Rows, ages: list[TableAge], 
     )
 
 
-def _question(bare: RunContext, facts: list[Row], past: _Past, *, drops_loads: bool) -> TableQuestion:
+def _question(
+    bare: RunContext, facts: list[Row], peers: Sequence[PeerFacts], past: _Past, *, drops_loads: bool
+) -> TableQuestion:
     return TableQuestion(
         master=bare.master,
         in_scope=bare.in_scope,
@@ -301,6 +305,7 @@ def _question(bare: RunContext, facts: list[Row], past: _Past, *, drops_loads: b
         accepted=past.word,
         kept=past.recorded,
         forgotten=bare.scope.forgotten,
+        slave_peers=peers,
     )
 
 

@@ -27,7 +27,7 @@ BY_ROWS, BY_WORD = "rows", "word"
 MOST_NAMES = 10
 """Number of tables that a notice names."""
 _MOMENTS = ("born_ms", "changed_ms", "back_ms", "written_ms", "deleted_ms")
-_SEEN = {**dict.fromkeys(_MOMENTS, optional(is_number)), "dropped_ms": optional(map_of(is_number))}
+_SEEN = {**dict.fromkeys((*_MOMENTS, "own_ms"), optional(is_number)), "dropped_ms": optional(map_of(is_number))}
 _KEPT = {
     "until_ms": is_number,
     "families": list_of(is_text),
@@ -54,6 +54,12 @@ class Seen:
     """When others than the master wrote to it."""
     deleted_ms: int | None = None
     """When deletes were among that."""
+    own_ms: int | None = 0
+    """When clients of the slave itself wrote to it; 0: never. None: not kept by an earlier version of the tool."""
+
+    def knows_own(self, moment_ms: int) -> bool:
+        """Return True if that write of the slave's own clients is among what was seen."""
+        return moment_ms <= (self.written_ms or 0) if self.own_ms is None else moment_ms == self.own_ms
 
 
 NOTHING_SEEN = Seen()
@@ -71,7 +77,7 @@ class KeptBaseline:
 
     def to_json(self) -> dict[str, Any]:
         """Return the JSON that the state table keeps."""
-        seen = {name: value for name, value in asdict(self.seen).items() if value}
+        seen = {name: value for name, value in asdict(self.seen).items() if value or name == "own_ms"}
         return {"until_ms": self.until_ms, "families": sorted(self.families), "seen": seen, "by": self.by}
 
 
@@ -98,7 +104,8 @@ def kept_of(detail: Any) -> KeptBaseline | None:
 
 def seen_of(detail: Mapping[str, Any]) -> Seen:
     """Read the JSON."""
-    return Seen(dropped_ms=detail.get("dropped_ms") or {}, **{name: detail.get(name) for name in _MOMENTS})
+    moments = {name: detail.get(name) for name in (*_MOMENTS, "own_ms")}
+    return Seen(dropped_ms=detail.get("dropped_ms") or {}, **moments)
 
 
 def told(kept: Mapping[str, KeptBaseline], undo: str = "; --forget TABLE takes it back") -> Iterator[str]:

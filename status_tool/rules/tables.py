@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -10,6 +10,7 @@ from status_tool.rules import witnessed
 from status_tool.rules.custody import Unattended, custody_findings
 from status_tool.rules.descriptors import Compared, compare_descriptors
 from status_tool.rules.kept_proofs import BY_WORD, NOTHING_SEEN, KeptBaseline, Seen
+from status_tool.rules.peers import PeerFacts, ships
 from status_tool.rules.pruning import unproven_ms
 from status_tool.rules.queue_proofs import CLOCK_MARGIN_MS
 from status_tool.rules.segments import earliest, latest
@@ -141,7 +142,7 @@ class TableQuestion:
     unwitnessed: Mapping[str, Collection[str]] = field(default_factory=dict)
     """By table, families that the witnesses of FILE are not sent."""
     accepted_drift: Collection[str] = ()
-    """Tables for which the user accepts that the slave keeps less."""
+    """Tables for which the user accepts that the slave keeps less, or that its own clients write to them."""
     changed: Mapping[str, int] = field(default_factory=dict)
     """By table, when store files last changed beside the WAL on the slave."""
     unattended: Mapping[str, Unattended] = field(default_factory=dict)
@@ -159,6 +160,12 @@ class TableQuestion:
     """Tables of which the operator's word accepts what has happened to them on the slave, too."""
     has_descriptors: bool = False
     """True if the trackers have recorded the descriptor of some table in scope."""
+    slave_peers: Sequence[PeerFacts] = ()
+    """Peers to which the slave ships."""
+
+    def is_passed_on(self, table: str) -> bool:
+        """Return True if the slave ships the table itself, so that its clients are meant to write to it."""
+        return any(ships(peer, table) for peer in self.slave_peers)
 
 
 def judge_tables(
@@ -247,7 +254,9 @@ class _Table:
     def seen(self) -> Seen:
         """Events that the slave's trackers have seen of it by now."""
         question = self.question
-        return self.here.seen(question.changed.get(self.name), question.slave_back_ms, question.master.cluster_id)
+        return self.here.seen(
+            question.changed.get(self.name), question.slave_back_ms, question.master.cluster_id, question.slave_id
+        )
 
     @property
     def replicated(self) -> bool:
@@ -297,7 +306,7 @@ class _Table:
         # With a state table that went back, an earlier record may have gone: nobody knows what has happened since that
         # one.
         before = self.here.before_arrival(now)
-        known = replace(before, back_ms=None, written_ms=now.written_ms, deleted_ms=now.deleted_ms)
+        known = replace(before, back_ms=None, written_ms=now.written_ms, deleted_ms=now.deleted_ms, own_ms=now.own_ms)
         return KeptBaseline(word_ms, families, known, BY_WORD)
 
     @property
@@ -327,7 +336,7 @@ def _compared_facts(table: _Table, facts: TableFacts) -> TableFacts:
         facts,
         families=table.families,
         findings=findings,
-        notices=tuple(_drift_notices(table.name, compared, is_accepted)),
+        notices=tuple(_drift_notices(table.name, compared, is_accepted, bool(now.own_ms))),
         is_compared=compared.known,
         written_ms=None if now.written_ms == expected.written_ms else now.written_ms,
         deleted_ms=None if now.deleted_ms == expected.deleted_ms else now.deleted_ms,
@@ -375,11 +384,14 @@ def _compared(table: _Table) -> Compared:
     return compare_descriptors(table.descriptor, table.here.descriptor, table.families)
 
 
-def _drift_notices(table: str, compared: Compared, accepted: bool) -> Iterator[str]:
+def _drift_notices(table: str, compared: Compared, accepted: bool, has_own_writes: bool) -> Iterator[str]:
     if accepted and compared.less:
         yield f"table {table}: the slave keeps less, which was accepted (--accept-drift): {'; '.join(compared.less)}"
-    elif accepted:
-        yield f"table {table}: nothing to accept (--accept-drift): the slave does not keep less there as far as known"
+    elif accepted and not has_own_writes:
+        yield (
+            f"table {table}: nothing to accept (--accept-drift): as far as known, the slave does not keep less there,"
+            " and its own clients have not written to it"
+        )
     if compared.other:
         yield f"table {table} differs, which loses nothing by itself: {'; '.join(compared.other)}"
 
@@ -461,10 +473,14 @@ class _SlaveTable:
         """Return True if it is known to have held something before a time."""
         return moment_ms is not None and self.held_from_ms is not None and self.held_from_ms < moment_ms
 
-    def seen(self, changed_ms: int | None, back_ms: int | None, master_id: str) -> Seen:
+    def seen(self, changed_ms: int | None, back_ms: int | None, master_id: str, slave_id: str) -> Seen:
         """Return what the trackers have seen of the table, with what its regions' ledgers and its state table show."""
-        written = (_newest_of_others(self.descriptor.get(name), master_id) for name in ("written_by", "deleted_by"))
-        return Seen(self.born_ms, self.dropped_ms, changed_ms, back_ms, *written)
+        others = (_newest_of_others(self.descriptor.get(name), master_id) for name in ("written_by", "deleted_by"))
+        by_clusters: Mapping[str, int] = self.descriptor.get("written_by") or {}
+        # Those of HBase's Import name the cluster that they write to.
+        own_ms = max((moment for ids, moment in by_clusters.items() if ids in ("", slave_id)), default=0)
+        written_ms, deleted_ms = others
+        return Seen(self.born_ms, self.dropped_ms, changed_ms, back_ms, written_ms, deleted_ms, own_ms)
 
     def writers(self, after_ms: int | None, master_id: str) -> tuple[str, ...]:
         """Return the ways by which others than the master wrote to it after a time, sorted."""
@@ -485,7 +501,7 @@ class _SlaveTable:
         held_ms = self.held_from_ms
         back_ms = None if held_ms is None else _until(now.back_ms, held_ms - 2 * CLOCK_MARGIN_MS - 1)
         if self.arrived_ms is None:
-            return Seen(now.born_ms, now.dropped_ms, now.changed_ms, back_ms)
+            return Seen(now.born_ms, now.dropped_ms, now.changed_ms, back_ms, own_ms=now.own_ms)
         is_reborn = self.first_born_ms is not None and self.first_born_ms != self.born_ms
         bound_ms = self.arrived_ms - CLOCK_MARGIN_MS
         return Seen(
@@ -493,6 +509,7 @@ class _SlaveTable:
             {family: moment for family, moment in now.dropped_ms.items() if moment <= bound_ms},
             _until(now.changed_ms, self.arrived_ms),
             back_ms,
+            own_ms=_until(now.own_ms, bound_ms) or 0,
         )
 
 
@@ -531,10 +548,17 @@ def _later_events(table: _Table, now: Seen, expected: Seen) -> Iterator[Finding]
         "emptied": latest(born_ms, *drops),
         "slave-state-lost": None if now.back_ms == expected.back_ms else now.back_ms,
         "slave-changed": None if now.changed_ms == expected.changed_ms else now.changed_ms,
+        "slave-written": _own_writes(table, now, expected),
     }
     for code, moment_ms in moments.items():
         if moment_ms is not None:
             yield Finding(code, table=table.name, written_to_ms=moment_ms)
+
+
+def _own_writes(table: _Table, now: Seen, expected: Seen) -> int | None:
+    """Return when clients of the slave itself last wrote to its table, which nobody told; None if that is in order."""
+    is_in_order = table.name in table.question.accepted_drift or table.question.is_passed_on(table.name)
+    return now.own_ms if now.own_ms and not is_in_order and not expected.knows_own(now.own_ms) else None
 
 
 def newest_changes(rows: Iterable[Row]) -> dict[str, int]:

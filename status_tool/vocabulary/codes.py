@@ -281,6 +281,16 @@ TABLES: dict[str, Code[Status]] = {
         repair=Copy.CONTENT,
         is_about_rows=True,
     ),
+    # A client deleted or overwrote what had arrived, and nobody is there to be told.
+    "slave-written": Code(
+        Status.UNVERIFIABLE,
+        (
+            "written to on the slave: clients of the slave itself last wrote to the table at {written_to}, and no peer"
+            " of the slave ships it; what they deleted or overwrote may have been replicated before"
+        ),
+        repair=Copy.CONTENT,
+        is_about_rows=True,
+    ),
     # Heads of it were pruned that this slave was not proven to have.
     "pruned": Code(
         Status.UNVERIFIABLE,

@@ -7,6 +7,8 @@ import signal
 import time
 from collections.abc import Callable, Sequence
 
+import happybase
+
 from tests.campaign.arena import HBASE_ROOT, PATIENCE_S, Arena
 from tests.campaign.schedule import TABLES, Step
 from tests.lab.cluster import Cluster
@@ -557,9 +559,13 @@ def major_compact(arena: Arena, tables: Sequence[str], pick: int) -> object:
 
 @action
 def foreign_slave_rows(arena: Arena, tables: Sequence[str], pick: int) -> object:
-    """Somebody writes to the slave's table; nothing that was replicated is touched."""
+    """A client of the slave writes rows of its own to the slave's table, and sometimes deletes some that are there."""
     table = tables[pick % 2]
     arena.slave.admin.put_rows(table, "f", 3, prefix=f"{pick % 1000:03d}-foreign")
+    if pick // 2 % 2:
+        with contextlib.closing(happybase.Connection("127.0.0.1", arena.slave.thrift_port)) as thrift:
+            for row in list(arena.slave.admin.rows(table))[:3]:
+                thrift.table(table).delete(row)
     return table
 
 

@@ -223,23 +223,41 @@ def test_what_wals_do_not_tell_is_seen_by_the_write_time_tracker_alone(pair: Pai
     assert (result.exit_code, codes) == (3, {"raised": "scope-raised", "bypassed": "skipped-wal"}), result
 
 
-def test_what_others_did_on_the_slave_is_told_by_the_replicate_time_tracker_alone(pair: Pair, status: Path) -> None:
-    """Replication's own writes are no news; deletes of a client are told apart from its puts."""
+def test_a_client_of_the_slave_that_deletes_what_had_arrived(pair: Pair, status: Path) -> None:
+    """No stream shows it: the rows do. Replication's own writes are no news; deletes are told apart from puts."""
     pair.create_table("others", {"f": 1})
     pair.master.admin.put_rows("others", "f", 10)
     pair.wait_same("others")
+    pair.write_master(status, "--table=others")
 
-    def told() -> str:
-        pair.write_master(status, "--table=others")
-        result = pair.check(status, "--table=others", "--wait", "60")
-        assert result.exit_code == 0, result
+    def checked(*options: str) -> Result:
+        return pair.check(status, "--table=others", "--wait", "60", *options)
+
+    def told(result: Result) -> str:
         return " ".join(notice for notice in result.json["notices"] if "by others than this master" in notice)
 
-    assert told() == ""
+    before = checked()
+    assert (before.exit_code, told(before)) == (0, ""), before
     pair.slave.admin.put_rows("others", "f", 1, prefix="own")
-    assert re.search(r"others \(last [^),]*\)", told())
+    accepted = checked("--accept-drift=others")
+    assert accepted.exit_code == 0, accepted
+    assert re.search(r"others \(last [^),]*; by its own clients\)", told(accepted)), accepted
     pair.slave.admin.delete_rows("others", 1)
-    assert "deletes among them" in told()
+    doubted = checked()
+    codes = [problem["code"] for problem in doubted.json["problems"]]
+    assert (doubted.exit_code, codes) == (3, ["slave-written"]), doubted
+    assert "deletes among them" in told(doubted)
+    rows = ("--rows", "--master-conf", str(pair.master.conf_dir))
+    assert checked(*rows).exit_code == 1
+    pair.slave.admin.delete_rows("others", 1, prefix="own")
+    pair.master.admin.put_rows("others", "f", 1)
+    pair.wait_same("others")
+    pair.write_master(status, "--table=others")
+    proven = checked(*rows)
+    assert (proven.exit_code, proven.json["hbase"]["evidence"]) == (0, "rows"), proven
+    assert checked().exit_code == 0, "what was compared is known"
+    pair.slave.admin.put_rows("others", "f", 1)
+    assert checked().exit_code == 3, "what came later is not"
 
 
 def test_a_slave_that_kept_less_for_a_while(pair: Pair, status: Path) -> None:

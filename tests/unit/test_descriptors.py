@@ -12,7 +12,7 @@ from status_tool.rules.descriptors import TTL_FOREVER, compare_descriptors, is_r
 from status_tool.sources.meta import described
 from status_tool.vocabulary.scope import Baseline
 from status_tool.vocabulary.verdicts import Verdict
-from tests.unit.test_evidence_reference import HBASE, MASTER, OURS, THEIRS, changed, check, only
+from tests.unit.test_evidence_reference import HBASE, MASTER, OURS, SLAVE, THEIRS, changed, check, only
 
 FAMILY = {
     **{"scope": 1, "versions": 3, "min_versions": 1, "ttl": 86_400},
@@ -120,21 +120,80 @@ def test_descriptors_of_earlier_trackers_are_not_compared(old: Any) -> None:
     assert any("were not compared" in notice and "ns:t" in notice for notice in outcome.notices)
 
 
-def test_what_passes_beside_replication_is_told_and_no_alarm() -> None:
+OWN: dict[str, Any] = {
+    **TABLE,
+    "written_by": {"": 20_000, MASTER.cluster_id: 30_000},
+    "deleted_by": {"": 15_000, f"x,{MASTER.cluster_id}": 30_000},
+}
+"""A table of the slave that its own clients have written to."""
+
+
+@pytest.mark.parametrize("ids", ["", SLAVE.cluster_id])
+def test_what_the_slaves_own_clients_wrote_is_a_doubt(ids: str) -> None:
+    """They may have deleted what had arrived. HBase's Import names the cluster that it writes to."""
+    theirs = {**TABLE, "arrived_ms": 1, "written_by": {ids: 20_000}}
+    outcome = judged(theirs)
+    problem = only(outcome)
+    assert (outcome.exit_code, problem.code, problem.table) == (3, "slave-written", "ns:t")
+    assert "last wrote to the table at 1970-01-01T00:00:20.000Z" in problem.detail
+    assert "--accept-drift ns:t accepts them for good" in str(problem.advice)
+    assert "--forget ns:t --since ns:t=" in str(problem.advice)
+    accepted = judged(theirs, TABLE, "ns:t")
+    assert accepted.verdict is Verdict.COMPLETE
+    assert "by others than this master: ns:t" in " ".join(accepted.notices)
+    assert "nothing to accept" not in " ".join(accepted.notices)
+
+
+def test_own_writes_before_anything_arrived_took_nothing_away() -> None:
+    """As when a table is filled by CopyTable before its peer comes; by more than clocks differ."""
+    for arrived_ms, verdict in {60_000: Verdict.COMPLETE, 40_000: Verdict.UNVERIFIABLE}.items():
+        assert judged({**TABLE, "arrived_ms": arrived_ms, "written_by": {"": 20_000}}).verdict is verdict
+
+
+@pytest.mark.parametrize(
+    ("peer", "verdict"),
+    [
+        ({}, Verdict.COMPLETE),
+        ({"replicate_all": False, "table_cfs": {"ns:t": None}}, Verdict.COMPLETE),
+        ({"replicate_all": False, "table_cfs": {"ns:other": None}}, Verdict.UNVERIFIABLE),
+        ({"exclude_namespaces": ["ns"]}, Verdict.UNVERIFIABLE),
+    ],
+)
+def test_a_slave_that_ships_the_table_itself_has_clients_of_its_own(peer: dict[str, Any], verdict: Verdict) -> None:
+    """Two masters, or one of a ring or a chain: what they write is told, and no alarm."""
+    theirs = {**TABLE, "arrived_ms": 1, "written_by": {"": 20_000}}
+    back = {"kind": "peer", "name": "back", "detail": json.dumps({"id": "back", **peer})}
+    rows = (changed(OURS, "table", detail=json.dumps(TABLE)), changed(THEIRS, "table", detail=json.dumps(theirs)))
+    assert check(rows[0], [*rows[1], back]).verdict is verdict
+
+
+@pytest.mark.parametrize(
+    ("kept", "verdict"),
+    [
+        ({"own_ms": 20_000}, Verdict.COMPLETE),
+        ({"own_ms": 10_000, "written_ms": 25_000}, Verdict.UNVERIFIABLE),
+        ({"own_ms": 0, "written_ms": 25_000}, Verdict.UNVERIFIABLE),
+        ({"written_ms": 20_000}, Verdict.COMPLETE),
+        ({"written_ms": 19_000}, Verdict.UNVERIFIABLE),
+    ],
+)
+def test_own_writes_that_were_accepted_or_compared_are_known(kept: dict[str, int], verdict: Verdict) -> None:
+    """Any other is one that came later, whatever the clocks show. Earlier records know the newest of all others."""
+    proof = {"until_ms": 15_000, "families": ["f", "local"], "seen": kept, "by": "rows"}
+    theirs = {**TABLE, "arrived_ms": 1, "written_by": {"": 20_000}, "proven": {MASTER.cluster_id: proof}}
+    assert judged(theirs).verdict is verdict
+
+
+def test_what_passes_beside_replication_is_told() -> None:
     """Writes of others on the slave, deletes among them, and tags, with the newest time; a word covers them."""
-    theirs = {
-        **TABLE,
-        "written_by": {"": 20_000, MASTER.cluster_id: 30_000},
-        "deleted_by": {"": 15_000, f"x,{MASTER.cluster_id}": 30_000},
-    }
-    outcome = judged(theirs, {**TABLE, "tagged_ms": 18_000})
+    outcome = judged(OWN, {**TABLE, "tagged_ms": 18_000}, "ns:t")
     assert outcome.verdict is Verdict.COMPLETE
     written, tagged = outcome.notices
     assert "ns:t (last 1970-01-01T00:00:20.000Z, deletes among them, last 1970-01-01T00:00:15" in written
     assert "; by its own clients)" in written
     assert "ns:t (last 1970-01-01T00:00:18.000Z)" in tagged
     scope = replace(HBASE, since=Baseline(19_000))
-    rows = (changed(OURS, "table", detail=json.dumps(TABLE)), changed(THEIRS, "table", detail=json.dumps(theirs)))
+    rows = (changed(OURS, "table", detail=json.dumps(TABLE)), changed(THEIRS, "table", detail=json.dumps(OWN)))
     assert "by others" not in " ".join(check(*rows, scope=scope).notices)
     assert judged({**TABLE, "written_by": None}).notices == ()
     unknowns: tuple[Any, ...] = ("x", True, [], None)

@@ -17,7 +17,7 @@ import org.apache.hadoop.hbase.wal.WALEdit;
 /**
  * The newest writes to a table, from its WAL entries: by the clusters that they have passed, of any write and of any
  * delete; and of any cell with tags (a TTL, ACL or label of its own), which replication drops unless its codec keeps
- * tags. Reported to operators only, so times may be a few seconds old; bulk loads are not included.
+ * tags. The newest write is exact, the others may be a few seconds old. A bulk load is a write without a delete.
  */
 public final class TableWrites {
   /** Minimum time between two examinations of cells for deletes or tags; the accuracy of their times. */
@@ -38,6 +38,20 @@ public final class TableWrites {
    * @param clusterIds the clusters that the edit has passed; none for a write of a client of this cluster
    */
   public void add(long writeTime, WALEdit edit, List<UUID> clusterIds, boolean isReplicable) {
+    ByClusters writes = written(writeTime, clusterIds);
+    boolean seeksDelete = writeTime > writes.deleted + EXAMINE_AGAIN_MS;
+    boolean seeksTags = isReplicable && writeTime > tagged + EXAMINE_AGAIN_MS;
+    if (seeksDelete || seeksTags) {
+      examine(writeTime, edit.getCells(), seeksDelete ? writes : null, seeksTags);
+    }
+  }
+
+  /** @param clusterIds the clusters that the load has passed, this one among them */
+  void addLoad(long writeTime, List<UUID> clusterIds) {
+    written(writeTime, clusterIds);
+  }
+
+  private ByClusters written(long writeTime, List<UUID> clusterIds) {
     ByClusters writes = byClusters.get(clusterIds);
     if (writes == null) {
       writes = byClusters.computeIfAbsent(List.copyOf(clusterIds), ByClusters::new);
@@ -45,11 +59,7 @@ public final class TableWrites {
     if (writeTime > writes.written) {
       writes.written = writeTime;
     }
-    boolean seeksDelete = writeTime > writes.deleted + EXAMINE_AGAIN_MS;
-    boolean seeksTags = isReplicable && writeTime > tagged + EXAMINE_AGAIN_MS;
-    if (seeksDelete || seeksTags) {
-      examine(writeTime, edit.getCells(), seeksDelete ? writes : null, seeksTags);
-    }
+    return writes;
   }
 
   @SuppressWarnings("deprecation") // getTagsLength: Cell offers no other way but to copy the tags

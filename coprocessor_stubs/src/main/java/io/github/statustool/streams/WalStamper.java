@@ -61,7 +61,7 @@ public final class WalStamper {
     this.facts = observed.facts;
     this.tableWrites = observed.tableWrites;
     this.lineage = new MetaLineage(facts);
-    this.markers = new MarkerForwarder(origin, stateTable, observed.content);
+    this.markers = new MarkerForwarder(origin, stateTable, observed.content, observed.tableWrites);
   }
 
   public long appended() {

@@ -64,7 +64,7 @@ class ContentLedgerTest {
     private final MarkerForwarder markers;
 
     private Server(String name) {
-      markers = new MarkerForwarder(Ids.origin(name), Fixtures.STATE_TABLE, content);
+      markers = new MarkerForwarder(Ids.origin(name), Fixtures.STATE_TABLE, content, new TableWrites.Registry());
     }
 
     private void append(RegionInfo of, long seq, WALEdit edit) throws IOException {

@@ -924,12 +924,13 @@ class RecorderTest {
 
   /** WAL threads go on queueing markers: they must not pile up until the table is back. */
   @Test
-  void markersAreReadWhileTheStateTableIsDown() {
+  void markersAreReadWhileTheStateTableIsDown() throws IOException {
     store.down = true;
     recorder.tick();
     WALEdit damaged = new WALEdit();
     damaged.add(new KeyValue(new byte[] {1}, WALEdit.METAFAMILY, Bytes.toBytes("HBASE::REGION_EVENT::REGION_OPEN"), new byte[] {1}));
-    new MarkerForwarder(Fixtures.ORIGIN, Fixtures.STATE_TABLE, recorder.observed().content)
+    new MarkerForwarder(Fixtures.ORIGIN, Fixtures.STATE_TABLE, recorder.observed().content,
+            recorder.observed().tableWrites)
         .note(region, Fixtures.key(region, 1, null), damaged, null);
     recorder.tick();
     assertEquals(1, recorder.health().errors(), "the damaged marker was read");

@@ -13,6 +13,7 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.NavigableMap;
+import java.util.Set;
 import java.util.TreeMap;
 import java.util.UUID;
 import org.apache.hadoop.hbase.ArrayBackedTag;
@@ -21,9 +22,11 @@ import org.apache.hadoop.hbase.Tag;
 import org.apache.hadoop.hbase.TagType;
 import org.apache.hadoop.hbase.client.RegionInfo;
 import org.apache.hadoop.hbase.regionserver.MultiVersionConcurrencyControl;
+import org.apache.hadoop.hbase.shaded.protobuf.ProtobufUtil;
 import org.apache.hadoop.hbase.util.Bytes;
 import org.apache.hadoop.hbase.wal.WALEdit;
 import org.apache.hadoop.hbase.wal.WALKeyImpl;
+import org.apache.hbase.thirdparty.com.google.protobuf.ByteString;
 import org.junit.jupiter.api.Test;
 
 class TableWritesTest {
@@ -107,6 +110,22 @@ class TableWritesTest {
     assertEquals(Map.of("l", 40_000L, "d", 20_000L), flushed());
     observed.forgetFlushes();
     assertEquals(Map.of("l", 40_000L, "d", 20_000L), flushed());
+  }
+
+  /** HBase notes the cluster that loads it as well. */
+  @Test
+  void aBulkLoadIsAWriteByTheClustersThatItPassed() throws IOException {
+    UUID own = new UUID(5, 6);
+    for (List<String> passed : List.of(List.of(own.toString()), List.of(MASTER.toString(), own.toString()))) {
+      WALEdit load = WALEdit.createBulkLoadEvent(region, ProtobufUtil.toBulkLoadDescriptor(region.getTable(),
+          ByteString.copyFrom(region.getEncodedNameAsBytes()), Map.of(), Map.of(), 1, passed, true));
+      WALKeyImpl key = Fixtures.key(region, ++seq, null);
+      stamper.before(region, key, load);
+      stamper.after(region, key, load);
+    }
+    String loader = Bits.hex(Ids.sortedBytes(List.of(own)));
+    String both = Bits.hex(Ids.sortedBytes(List.of(MASTER, own)));
+    assertEquals(Set.of("l" + loader, "l" + both), flushed().keySet());
   }
 
   @Test
