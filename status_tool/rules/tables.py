@@ -536,7 +536,10 @@ def _slave_findings(table: _Table) -> list[Finding]:
     if present is None:
         return [Finding("descriptor-unreadable", table=table.name, note=SLAVE)]
     absent = [family for family in table.families if family not in present]
-    return [Finding("family-absent", table=table.name, note=", ".join(absent))] if absent else []
+    found = [Finding("family-absent", table=table.name, note=", ".join(absent))] if absent else []
+    if not isinstance(table.here.descriptor.get("families"), dict):
+        found.append(Finding("not-described", table=table.name, note="of the slave's table"))
+    return found
 
 
 def _later_events(table: _Table, now: Seen, expected: Seen) -> Iterator[Finding]:

@@ -331,8 +331,8 @@ TABLES: dict[str, Code[Status]] = {
         Status.UNVERIFIABLE,
         "not described: the trackers recorded no descriptor",
         advice=(
-            "run `run -m` again with --wait, so that a tracker records all tables; if this persists, check the lines of"
-            " `status-tool` in the region servers' logs"
+            "run `run -m` again with --wait (for a slave's table, this check), so that a tracker records all tables; if"
+            " this persists, check the lines of `status-tool` in the region servers' logs"
         ),
         is_about_rows=True,
     ),

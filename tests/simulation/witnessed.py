@@ -532,7 +532,7 @@ def slave_tables(world: World) -> Iterator[Row]:
         **{"live": True, "tracked": True, "echoed": True},
     }
     for table in world.tables:
-        detail = {"families": ["f", "g"], "regions": 1, "arrived_ms": world.first_arrivals.get(table)}
+        detail = {"families": {"f": {}, "g": {}}, "regions": 1, "arrived_ms": world.first_arrivals.get(table)}
         yield {"kind": "table", "table": table, "detail": json.dumps(detail)}
 
 

@@ -119,7 +119,7 @@ def check(
     """The verdict, where the slave has everything of the other streams."""
     server = {"kind": "server", "origin": 9, "server": "b,1,1", "role": "r", "live": True, "tracked": True}
     described = [{"kind": "table", "table": "ns:t", "detail": json.dumps(table)}] if table else []
-    held = {"kind": "table", "table": "ns:t", "detail": json.dumps({"families": ["f", "gé"], "regions": 1})}
+    held = {"kind": "table", "table": "ns:t", "detail": json.dumps({"families": {"f": {}, "gé": {}}, "regions": 1})}
     unstamped = {"kind": "unstamped", "table": "ns:t", "region": "r1", "write_ms": MS, "via_ids": None}
     theirs = [*theirs, *ALL_OTHERS, held, unstamped, {**server, "echoed": True}]
     ours = [*rows("stream", "server", "fact"), REGION, *described, *more]

@@ -112,9 +112,16 @@ def test_accepting_what_is_not_there_is_told() -> None:
     ]
 
 
-@pytest.mark.parametrize("old", [{"f": {"scope": 1}}, {"f": {}}, ["f"]])
+def test_a_table_of_the_slave_that_no_tracker_has_described_is_a_doubt() -> None:
+    """Thrift knows its families alone: it may keep less. So it is where trackers cannot list all tables in time."""
+    problem = only(judged({"families": ["f", "local"], "regions": 1}))
+    assert (problem.code, problem.table) == ("not-described", "ns:t")
+    assert "of the slave's table" in problem.detail
+
+
+@pytest.mark.parametrize("old", [{"f": {"scope": 1}}, {"f": {}}])
 def test_descriptors_of_earlier_trackers_are_not_compared(old: Any) -> None:
-    """And that is reported; a slave of which nothing is recorded knows its families by Thrift."""
+    """And that is reported."""
     outcome = judged({"families": old, "regions": 1}, {**TABLE, "families": {"f": FAMILY}})
     assert outcome.verdict is Verdict.COMPLETE
     assert any("were not compared" in notice and "ns:t" in notice for notice in outcome.notices)

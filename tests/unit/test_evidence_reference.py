@@ -116,7 +116,7 @@ def test_a_baseline_of_one_table_accepts_no_other() -> None:
     """`--since TABLE=TIME`: streams, what happened to regions and, accepted anew, to tables; the later time counts."""
     holed = [*changed(THEIRS, "segment", seq=4, write_ms=9_000), {**SEGMENT, "prev": 6, "first_ms": 11_000}]
     loaded = [*OURS, {"kind": "fact", "table": "ns:t", "region": "r1", "state": "bulkload", "write_ms": 20_000}]
-    emptied = changed(THEIRS, "table", detail='{"families": ["f"], "regions": 1, "arrived_ms": 5, "born_ms": 9000}')
+    emptied = changed(THEIRS, "table", detail='{"families": {"f": {}}, "regions": 1, "arrived_ms": 5, "born_ms": 9000}')
     for ours, theirs, time_ms in ((OURS, holed, 12_000), (loaded, THEIRS, 20_000), (OURS, emptied, 9_000)):
 
         def verdict(since: Baseline, ours: list[Row] = ours, theirs: list[Row] = theirs) -> Verdict:
@@ -250,9 +250,9 @@ def test_a_table_or_family_that_the_slave_lacks_is_missing() -> None:
     other = {"kind": "table", "table": "ns:other", "detail": DETAIL}
     absent = check(theirs=[*without(THEIRS, "table"), other])
     assert (only(absent).kind, regions(absent)) == ("missing", {Status.MISSING: 1})
-    renamed = check(theirs=changed(THEIRS, "table", detail=json.dumps({"families": ["g", "local"], "regions": 1})))
+    renamed = check(theirs=changed(THEIRS, "table", detail=json.dumps({"families": {"g": {}, "local": {}}, "regions": 1})))
     assert "family absent on the slave: f" in only(renamed).detail
-    local = check(theirs=changed(THEIRS, "table", detail=json.dumps({"families": ["f"], "regions": 1})))
+    local = check(theirs=changed(THEIRS, "table", detail=json.dumps({"families": {"f": {}}, "regions": 1})))
     assert local.verdict is Verdict.COMPLETE, "a family that is not replicated need not be there"
     unknown = check(theirs=without(THEIRS, "table"))
     assert (unknown.verdict, only(unknown).detail) == (Verdict.UNVERIFIABLE, "slave tables unknown")
@@ -416,7 +416,7 @@ def test_keys_are_written_as_hbase_reads_them() -> None:
 )
 def test_a_table_emptied_on_the_slave(events: dict[str, Any], since_ms: int | None, emptied_ms: int | None) -> None:
     """Segments record that entries were applied; a table created anew or a family dropped since has lost them."""
-    detail = json.dumps({"families": ["f", "local"], "regions": 1, **events})
+    detail = json.dumps({"families": {"f": {}, "local": {}}, "regions": 1, **events})
     outcome = check(theirs=changed(THEIRS, "table", detail=detail), scope=replace(HBASE, since=Baseline(since_ms)))
     if emptied_ms is None:
         assert outcome.verdict is Verdict.COMPLETE
@@ -655,7 +655,7 @@ def test_a_region_of_the_slave_that_nobody_vouches_for() -> None:
 @pytest.mark.parametrize("regions", [{}, {"regions": 0}, {"regions": "x"}, {"regions": 2, "torn": "r8"}])
 def test_a_table_of_the_slave_whose_regions_do_not_cover_every_key(regions: dict[str, Any]) -> None:
     """Also where nobody wrote down who has them, as in a slave's status of an earlier version."""
-    detail = json.dumps({"families": ["f", "local"], **regions})
+    detail = json.dumps({"families": {"f": {}, "local": {}}, **regions})
     outcome = check(theirs=changed(THEIRS, "table", detail=detail))
     assert (outcome.verdict, only(outcome).code) == (Verdict.UNVERIFIABLE, "unattended")
     assert ("region r8" in only(outcome).detail) is ("torn" in regions)

@@ -125,7 +125,7 @@ def test_a_family_that_is_not_shipped_is_not_asked() -> None:
     ours = [
         {"table": name, "detail": json.dumps({"families": {"f": {"scope": 1}, "g": {"scope": 1}}})} for name in "tu"
     ]
-    theirs = [{"table": name, "detail": json.dumps({"families": ["f"], "regions": 1})} for name in "tu"]
+    theirs = [{"table": name, "detail": json.dumps({"families": {"f": {}}, "regions": 1})} for name in "tu"]
     ages = [TableAge(name, 1, 5, 5, False) for name in "tu"]
     header = Header("master", HERE, 9, 9, coverage_ms=1)
     tables = judge_tables(ours, theirs, ages, TableQuestion(header, lambda _: True, withheld={"t": ("g",)}))

@@ -95,7 +95,7 @@ def check(
     ]
     theirs: list[Row] = [
         {**alive, "server": "b,1,1", "origin": 9, "role": "r", "detail": detail},
-        {"kind": "table", "table": "t", "detail": json.dumps({"families": ["f"], "regions": 1})},
+        {"kind": "table", "table": "t", "detail": json.dumps({"families": {"f": {}}, "regions": 1})},
         *stamped(IDS, by_stamps),
         *singly(sent, by_id),
         *servers,
