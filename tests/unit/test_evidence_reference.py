@@ -250,7 +250,8 @@ def test_a_table_or_family_that_the_slave_lacks_is_missing() -> None:
     other = {"kind": "table", "table": "ns:other", "detail": DETAIL}
     absent = check(theirs=[*without(THEIRS, "table"), other])
     assert (only(absent).kind, regions(absent)) == ("missing", {Status.MISSING: 1})
-    renamed = check(theirs=changed(THEIRS, "table", detail=json.dumps({"families": {"g": {}, "local": {}}, "regions": 1})))
+    other_family = json.dumps({"families": {"g": {}, "local": {}}, "regions": 1})
+    renamed = check(theirs=changed(THEIRS, "table", detail=other_family))
     assert "family absent on the slave: f" in only(renamed).detail
     local = check(theirs=changed(THEIRS, "table", detail=json.dumps({"families": {"f": {}}, "regions": 1})))
     assert local.verdict is Verdict.COMPLETE, "a family that is not replicated need not be there"
