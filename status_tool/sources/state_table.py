@@ -262,6 +262,8 @@ class Barrier:
     issued_ms: int
     accepted: set[bytes]
     """This token, and those that other runs wrote after it."""
+    moment_ms: int = 0
+    """Timestamp of its cell: a token with an earlier one is no later token."""
 
 
 @dataclass(frozen=True)
@@ -326,19 +328,24 @@ class StateTable(NamedTable):
         )
 
     def put_barrier(self) -> Barrier:
-        """Request a flush from every tracker. The first barrier of a table draws its id."""
-        token = os.urandom(16)
-        barrier = Barrier(token, now_ms(), {token})
+        """Request a flush from every tracker. The first barrier of a table draws its id.
+
+        Its cells are newer than those of the barrier before, whatever the clocks of the servers show that had and have
+        the row: a barrier that an earlier one hides would be taken for echoed.
+        """
+        token, issued_ms = os.urandom(16), now_ms()
         cells = {
-            column(BarrierRow.TOKEN): barrier.token,
-            column(BarrierRow.ISSUED_MS): barrier.issued_ms.to_bytes(8, "big"),
+            column(BarrierRow.TOKEN): token,
+            column(BarrierRow.ISSUED_MS): issued_ms.to_bytes(8, "big"),
             column(BarrierRow.OPENINGS): openings(self.endpoint, self.name),
         }
         with self._open() as table:
-            if not codec.raw(table.row(BarrierRow.KEY, include_timestamp=True), BarrierRow.TABLE_ID):
+            stored = table.row(BarrierRow.KEY, include_timestamp=True)
+            if not codec.raw(stored, BarrierRow.TABLE_ID):
                 cells[column(BarrierRow.TABLE_ID)] = os.urandom(8)
-            table.put(BarrierRow.KEY, cells)
-        return barrier
+            moment_ms = _after(stored)
+            table.put(BarrierRow.KEY, cells, timestamp=moment_ms)
+        return Barrier(token, issued_ms, {token}, moment_ms)
 
     def echoes(self, barrier: Barrier) -> dict[tuple[str, str], bool]:
         """Return, by (server name, role) of every server row, whether it has echoed the barrier."""
@@ -361,7 +368,8 @@ class StateTable(NamedTable):
         The later token has replaced ours in the row, so ours may never be echoed.
         """
         for _, cells in scan(self.endpoint, self.name, BarrierRow.KEY, _BARRIER_END):
-            if token := codec.raw(cells, BarrierRow.TOKEN):
+            token, written_ms = cells.get(column(BarrierRow.TOKEN), (b"", 0))
+            if token and written_ms >= barrier.moment_ms:
                 barrier.accepted.add(token)
 
     def descriptors(self, barrier: Barrier, spooled: Sequence[tuple[bytes, Cells]] = ()) -> Descriptors:
@@ -431,7 +439,8 @@ class StateTable(NamedTable):
             for (name, ids), until_ms in marks.items():
                 cell = {column(PrunedRow.WRITTEN_MS + ids): until_ms.to_bytes(8, "big")}
                 table.put(PrunedRow.TYPE.encode() + name.encode(), cell, timestamp=until_ms)
-            table.put(BarrierRow.KEY, {column(BarrierRow.PRUNING): os.urandom(8)})
+            stored = table.row(BarrierRow.KEY, include_timestamp=True)
+            table.put(BarrierRow.KEY, {column(BarrierRow.PRUNING): os.urandom(8)}, timestamp=_after(stored))
 
     def record_kept(self, master_id: str, kept: Mapping[str, Mapping[str, Any] | None]) -> None:
         """Record by table what is kept of its past (`rules.kept_proofs`); None: nothing any more.
@@ -480,6 +489,11 @@ class StateTable(NamedTable):
 
 def _within(rows: Sequence[tuple[bytes, Cells]], start: bytes, stop: bytes) -> list[tuple[bytes, Cells]]:
     return sorted((row for row in rows if start <= row[0] < stop), key=lambda row: row[0])
+
+
+def _after(stored: Cells) -> int:
+    """Return a timestamp of now that is later than that of every cell of a row."""
+    return max(now_ms(), *(moment + 1 for _, moment in stored.values())) if stored else now_ms()
 
 
 def now_ms() -> int:
