@@ -81,8 +81,6 @@ public final class WalStamper {
       streams.writes.add(key.getWriteTime(), edit, key.getClusterIds(), true);
     } else if (!edit.isMetaEdit()) {
       noteWrite(region, key, edit);
-    } else if (!streams.isExempt()) {
-      noteBulkLoad(region, key, edit, scopes);
     }
   }
 
@@ -107,6 +105,9 @@ public final class WalStamper {
     } else if (region.isMetaRegion()) {
       lineage.read(edit, key.getWriteTime());
     } else if (edit.isMetaEdit()) {
+      if (scopes != null && !streams(region).isExempt()) {
+        noteBulkLoad(region, key, edit);
+      }
       markers.note(region, key, edit, scopes);
       if (edit.isRegionCloseMarker()) {
         forget(region);
@@ -170,13 +171,17 @@ public final class WalStamper {
     lastStreams = null;
   }
 
-  private void noteBulkLoad(RegionInfo region, WALKeyImpl key, WALEdit edit, NavigableMap<byte[], Integer> scopes)
-      throws IOException {
+  /**
+   * Records a bulk load, after HBase has removed the scopes from its marker if this server does not replicate bulk
+   * loads: no other server's setting, and none of later, makes up for that.
+   */
+  private void noteBulkLoad(RegionInfo region, WALKeyImpl key, WALEdit edit) throws IOException {
+    boolean isScoped = key.getReplicationScopes() != null && !key.getReplicationScopes().isEmpty();
     for (Cell cell : edit.getCells()) {
       BulkLoadDescriptor load = WALEdit.getBulkLoadDescriptor(cell);
       if (load != null && isReplicated(load, scopes)) {
         facts.bulkLoad(region.getEncodedName(), region.getTable().getNameAsString(), key.getWriteTime(),
-            load.getReplicate());
+            isScoped && load.getReplicate());
       }
     }
   }

@@ -315,6 +315,17 @@ class WalStamperTest {
     assertEquals(Map.of("b", 1004L, "u", 1005L), loads());
   }
 
+  @Test
+  void aBulkLoadOnAServerThatReplicatesNoneIsOneThatIsNotToBeReplicated() throws IOException {
+    append(Fixtures.key(region, 4, scopes), bulkLoad(Fixtures.GLOBAL, true));
+    WALKeyImpl key = Fixtures.key(region, 5, scopes);
+    WALEdit load = bulkLoad(Fixtures.GLOBAL, true);
+    stamper.before(region, key, load);
+    key.clearReplicationScope(); // as ReplicationSourceWALActionListener does between the hooks
+    stamper.after(region, key, load);
+    assertEquals(Map.of("b", 1004L, "u", 1005L), loads());
+  }
+
   /** The times in the row of the region's facts, by column. */
   private Map<String, Long> loads() {
     StateRow row = facts.dirty().get(0).row;
