@@ -15,6 +15,7 @@ from status_tool.rules.origins import has_doubts
 from status_tool.rules.peer_versions import Span, span_of
 from status_tool.rules.peers import PeerFacts, ships
 from status_tool.rules.segments import Segment, fold, latest, union
+from status_tool.rules.server_settings import has_own_code
 from status_tool.rules.settled import settled_before
 from status_tool.rules.streams import is_shipped
 from status_tool.vocabulary.details import is_number
@@ -118,18 +119,23 @@ def prunable_servers(
     for row in servers:
         ended = row.get("final_ms") is not None and is_over(row, (), before_ms) and row["origin"] not in used
         others = [other for other in staying if other is not row]
-        if ended and not has_doubts(row) and all(_is_covered(row, others, peer) for peer in peers):
+        doubtful = has_doubts(row) or has_own_code(row.get("detail"))
+        if ended and not doubtful and all(_is_covered(row, others, peer) for peer in peers):
             staying, gone = others, [*gone, row]
     return gone
 
 
 def prunable_sinks(rows: Iterable[Row], before_ms: int) -> list[Row]:
-    """Return `server` rows of sinks that ended long ago: only those of live servers carry information."""
+    """Return `server` rows of sinks that ended long ago.
+
+    Of these only the settings matter by which entries that count as applied may have been dropped or lost.
+    """
     ended = ((row, [t for t in (row.get("final_ms"), row.get("gone_ms")) if t is not None]) for row in rows)
     return [
         row
         for row, times in ended
         if row.get("role") == REPLICATOR and row.get("live") is False and times and max(times) < before_ms
+        if not has_own_code(row.get("detail"))
     ]
 
 

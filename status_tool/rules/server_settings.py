@@ -16,9 +16,14 @@ from status_tool.vocabulary.schema import Row
 
 _OWN_CODE = {
     MASTER: ("hbase.replication.source.service", "unreadable"),
-    SLAVE: ("hbase.replication.sink.service", "hbase.replication.sink.walentrysinkfilter", "unreadable"),
+    SLAVE: (
+        "hbase.replication.sink.service",
+        "hbase.replication.sink.walentrysinkfilter",
+        "hbase.regionserver.hlog.enabled",
+        "unreadable",
+    ),
 }
-"""By side, what decides which entries and cells of them are shipped and applied."""
+"""By side, what decides which entries and cells of them are shipped and applied, and, by a crash, what stays."""
 _DROPS_LOADS = "hbase.replication.drop.on.deleted.columnfamily"
 """`HBaseInterClusterReplicationEndpoint` then drops the cells of families that their table does not have, whenever one
 of a batch is of such a family; and the markers of bulk loads are of no table's family."""
@@ -118,6 +123,12 @@ def lacking_all_entries(rows: Iterable[Row]) -> tuple[str, int | None]:
     lacking = [one for one in _servers(rows) if (one.settings or {}).get(SINGLE_ENTRIES) != ALL_ENTRIES]
     live = [one for one in lacking if one.live or one.until_ms is None]
     return (_names(live) if live else ""), latest(*(one.until_ms for one in lacking))
+
+
+def has_own_code(detail: str | None) -> bool:
+    """Return True if this detail of a `server` row tells of the server's past what `judge_settings` has to know."""
+    settings = _settings(detail) or {}
+    return any(key in settings for keys in (*_OWN_CODE.values(), (_DROPS_LOADS,)) for key in keys)
 
 
 def _having(servers: list[_Server], key: str) -> dict[str, list[_Server]]:

@@ -214,6 +214,15 @@ def test_what_servers_applied_is_told_by_the_living() -> None:
     assert [row["origin"] for row in prunable_sinks(rows, 200)] == [1, 3]
 
 
+@pytest.mark.parametrize("role", ["w", "r"])
+def test_servers_whose_settings_may_have_dropped_cells_stay(role: str) -> None:
+    """A verdict goes by them until what they wrote or applied is accepted."""
+    detail = json.dumps({"settings": {"hbase.replication.sink.service": "com.x.Sink"}})
+    rows = [server(1, role=role, detail=detail), server(2, role=role)]
+    gone = prunable_sinks(rows, 200) if role == "r" else prunable_servers(rows, (), (), 200)
+    assert [row["origin"] for row in gone] == [2]
+
+
 def test_servers_with_wals_stay_known() -> None:
     """Queued, archived or not split yet; nothing is known where one of these is not."""
     queue = {"peer": "1", "dead_servers": ["c,1,1"], "wals": [{"server": "d,1,1"}]}

@@ -7,6 +7,7 @@ import org.apache.hadoop.hbase.HConstants;
 import org.apache.hadoop.hbase.coprocessor.CoprocessorHost;
 import org.apache.hadoop.hbase.replication.regionserver.HBaseInterClusterReplicationEndpoint;
 import org.apache.hadoop.hbase.replication.regionserver.WALEntrySinkFilter;
+import org.apache.hadoop.hbase.wal.WALFactory;
 import org.apache.hadoop.hbase.wal.WALSplitter;
 import org.apache.hbase.thirdparty.com.google.gson.JsonObject;
 
@@ -39,6 +40,7 @@ public final class ServerSettings {
     try {
       SWITCHES.forEach(key -> addSwitch(json, conf, key));
       addSingleEntries(json, new Settings(conf));
+      addWalOff(json, conf);
       CLASSES.forEach(key -> addClasses(json, conf, key));
       addCodec(json, conf);
     } catch (RuntimeException e) {
@@ -56,6 +58,13 @@ public final class ServerSettings {
   private static void addSingleEntries(JsonObject json, Settings settings) {
     if (settings.unstampedEntries) {
       json.addProperty(Settings.UNSTAMPED_ENTRIES, settings.allEntries ? Settings.ALL : "true");
+    }
+  }
+
+  /** Adds that the server has no write-ahead log, so that a crash loses what it has acknowledged. */
+  private static void addWalOff(JsonObject json, Configuration conf) {
+    if (!conf.getBoolean(WALFactory.WAL_ENABLED, true)) {
+      json.addProperty(WALFactory.WAL_ENABLED, "false");
     }
   }
 

@@ -51,6 +51,12 @@ class ServerSettingsTest {
   }
 
   @Test
+  void aServerWithoutAWriteAheadLogIsTold() {
+    conf.set("hbase.regionserver.hlog.enabled", "false");
+    assertEquals("{\"hbase.regionserver.hlog.enabled\":\"false\"," + CODEC, ServerSettings.json(conf));
+  }
+
+  @Test
   void aConfigurationThatCannotBeReadIsToldAndFailsNothing() {
     conf.set("hbase.replication.rpc.codec", "${hbase.a}");
     conf.set("hbase.a", "${hbase.b}x");
